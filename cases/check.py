@@ -1,0 +1,245 @@
+"""The simulated check of an analysis: chosen designs simulated, resumable, and the model's error on them."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cases.packet_processor import MAXIMIZE, MINIMIZE, PART
+from optimize.exploration import Exploration
+from optimize.explore import explore
+from optimize.pareto import FloatArray, IntArray
+from optimize.space import Space
+from qmodels.systems.metrics import METRICS
+
+if TYPE_CHECKING:
+    from qmodels.systems.packet_processor import PacketProcessor
+    from validate.result import SimulationResult
+
+LOAD_OF_THE_CLAIM = 0.8
+"""Share of saturation up to which the model's error is claimed."""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runs:
+    """How designs are simulated.
+
+    Parameters
+    ----------
+    packets, replications, seed : int
+        As `validate.simulate` takes them.
+    workers : int or None
+        Threads; None for one per core. Results do not depend on it.
+    """
+
+    packets: int = 20_000
+    replications: int = 8
+    seed: int = 0
+    workers: int | None = None
+
+    @property
+    def identity(self) -> str:
+        """What a stored result depends on besides the spec: these numbers and the simulator's source."""
+        import qmodels.systems
+        import validate
+
+        digest = hashlib.sha256()
+        for package in (validate, qmodels.systems):
+            for path in sorted(Path(str(package.__file__)).parent.rglob("*.py")):
+                digest.update(path.read_bytes())
+        return f"simulate {self.packets} {self.replications} {self.seed} {digest.hexdigest()}"
+
+    def simulate(self, spec: PacketProcessor) -> SimulationResult:
+        """Simulate one design."""
+        from validate.packet_processor import simulate
+
+        with ThreadPoolExecutor(self.workers) as pool:
+            return simulate(
+                spec, packets=self.packets, replications=self.replications, seed=self.seed, executor=pool
+            )
+
+
+def simulated_columns(spec: PacketProcessor, *, runs: Runs) -> dict[str, Any]:
+    """Simulate a design and return what the table of a check holds for it."""
+    result = runs.simulate(spec)
+    return {
+        **result.metrics,
+        "stable": result.stable,
+        "bottleneck": result.bottleneck,
+        "short": result.short,
+        **{PART + name: share for name, share in result.latency_parts.items()},
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricError:
+    """How far the model is from the simulation in one metric, over some designs.
+
+    Parameters
+    ----------
+    metric : str
+        Its name.
+    relative : bool
+        Whether errors are relative to the simulated value, or differences (of probabilities).
+    designs : int
+        Designs with a finite value from both.
+    mean, largest : float
+        Mean and largest magnitude of the error.
+    worst : int or None
+        Number of the design with the largest.
+    covered : int
+        Designs for which the model's value lies inside the simulation's interval.
+    """
+
+    metric: str
+    relative: bool
+    designs: int
+    mean: float
+    largest: float
+    worst: int | None
+    covered: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Check:
+    """Simulated designs of an analysis beside their analytic values.
+
+    Parameters
+    ----------
+    simulated : Exploration
+        The simulated designs: best values, and ``_low`` and ``_high`` of the intervals.
+    rows : ndarray of int
+        The row of each in the analytic table.
+    errors, errors_in_range : tuple of MetricError
+        One entry per metric: over all of them, and over those whose busiest resource is at most
+        80 % loaded.
+    disputed : tuple of int
+        Designs that one of the two calls stable and the other saturated.
+    asked : int
+        How many were to be simulated; fewer are if the run was interrupted.
+    seconds : float
+        Time for the simulations that were not in the store. [s]
+    """
+
+    simulated: Exploration
+    rows: IntArray
+    errors: tuple[MetricError, ...]
+    errors_in_range: tuple[MetricError, ...]
+    disputed: tuple[int, ...]
+    asked: int
+    seconds: float
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether some designs are missing because the user stopped the run."""
+        return len(self.rows) < self.asked
+
+
+def check(
+    analytic: Exploration, rows: IntArray, *, runs: Runs, store: Path, progress: Progress | None = None
+) -> Check:
+    """Simulate designs of an analytic exploration and measure the model's error on them.
+
+    Parameters
+    ----------
+    analytic : Exploration
+        The exploration.
+    rows : ndarray of int
+        Rows of its table to simulate.
+    runs : Runs
+        How.
+    store : Path
+        File where each finished design is kept at once; those found there are not repeated.
+    progress : callable, optional
+        Called with (designs finished, designs in all). Ctrl-C ends the check with what is done.
+    """
+    designs = analytic.table["design"][rows]
+    run = partial(
+        explore,
+        analytic.space,
+        partial(simulated_columns, runs=runs),
+        minimize=MINIMIZE,
+        maximize=MAXIMIZE,
+        store=store,
+        identity=runs.identity,
+    )
+    started = time.perf_counter()
+    try:
+        simulated = run(designs=designs, progress=progress)
+    except KeyboardInterrupt:
+        simulated = run(designs=_finished(analytic.space, store, runs, designs))
+    seconds = time.perf_counter() - started
+    places = np.searchsorted(analytic.table["design"], simulated.table["design"])
+    stable = analytic.table["stable"][places]
+    agreed = stable == simulated.table["stable"] if len(places) else np.zeros(0, dtype=bool)
+    in_range = analytic.table["bottleneck_load"][places] <= LOAD_OF_THE_CLAIM
+    return Check(
+        simulated=simulated,
+        rows=places,
+        errors=_errors(analytic, simulated, places, np.ones(len(places), dtype=bool)),
+        errors_in_range=_errors(analytic, simulated, places, in_range),
+        disputed=tuple(simulated.table["design"][~agreed].tolist()),
+        asked=len(rows),
+        seconds=seconds,
+    )
+
+
+def _finished(space: Space, store: Path, runs: Runs, designs: IntArray) -> IntArray:
+    from optimize.store import Store
+
+    with Store(store, space, runs.identity) as opened:
+        return opened.restore(designs)[0]
+
+
+def is_relative(metric: str) -> bool:
+    """Return whether the error of a metric is stated relative to its value: all but shares of one."""
+    return METRICS[metric].unit != "1" or "accesses" in metric
+
+
+def model_error(metric: str, model: Any, simulated: Any) -> FloatArray:
+    """Return the signed error of the model: relative, or the difference of two probabilities.
+
+    Infinite where only one of the two values is; 0 where both are infinite or 0.
+    """
+    m, s = np.asarray(model, dtype=float), np.asarray(simulated, dtype=float)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        difference = np.where(m == s, 0.0, m - s)
+        if is_relative(metric):
+            difference = np.where(difference == 0, 0.0, difference / np.where(np.isinf(s), 1.0, s))
+    return np.asarray(difference)
+
+
+def _errors(
+    analytic: Exploration, simulated: Exploration, places: IntArray, counted: npt.NDArray[np.bool_]
+) -> tuple[MetricError, ...]:
+    result = []
+    for metric in METRICS:
+        if metric not in simulated.table:
+            continue
+        model, best = analytic.table[metric][places], simulated.table[metric]
+        kept = counted & np.isfinite(model) & np.isfinite(best)
+        sizes = np.abs(model_error(metric, model, best))[kept]
+        inside = (simulated.table[f"{metric}_low"] <= model) & (model <= simulated.table[f"{metric}_high"])
+        result.append(
+            MetricError(
+                metric=metric,
+                relative=is_relative(metric),
+                designs=int(kept.sum()),
+                mean=float(sizes.mean()) if sizes.size else float("nan"),
+                largest=float(sizes.max()) if sizes.size else float("nan"),
+                worst=int(simulated.table["design"][kept][sizes.argmax()]) if sizes.size else None,
+                covered=int((inside & kept).sum()),
+            )
+        )
+    return tuple(result)

@@ -1,0 +1,118 @@
+"""The joint case: a packet processor under two bundled workloads, its designs and its objectives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from optimize.fields import field_paths, get_field
+from optimize.space import Space
+from qmodels.systems.packet_processor import PacketProcessor
+from qmodels.systems.spec_io import from_toml
+from qmodels.systems.workload import Workload
+
+if TYPE_CHECKING:
+    from qmodels.system_result import SystemResult
+
+DATA = Path(__file__).parent / "data"
+
+WORKLOADS = ("small-packets", "large-packets")
+"""The bundled workloads; the first is the default, fed by the bundled trace."""
+
+CHOICES: dict[str, tuple[int, ...]] = {
+    "interleaving_step": (1, 2, 4, 8, 16, 32),
+    "channels": (1, 2, 3, 4, 6, 8),
+    "alloc_trial_count": (1, 2, 3, 4, 5),
+    "link_width": (8, 16, 32),
+    "slices": (0, 1, 2, 4, 8),
+}
+"""The default space: 2,700 designs."""
+
+MINIMIZE = ("packet_latency", "energy_per_packet", "cost")
+MAXIMIZE = ("saturation_throughput",)
+SUBJECT_TO = {"overflow_probability": (None, 1e-3)}
+
+GREEDY_ORDER = ("alloc_trial_count", "interleaving_step", "channels", "link_width", "slices")
+"""Fields in the order in which the greedy search decides them: the allocator first, as Ykman-Couvreur et al. do."""
+
+PART = "part: "
+"""Prefix of the columns that hold the shares of the packet latency."""
+
+TRACE_PACKETS, TRACE_SEED = 6000, 1
+
+
+def default_processor(workload: str = WORKLOADS[0]) -> PacketProcessor:
+    """Return the packet processor of the joint case under a bundled workload.
+
+    Examples
+    --------
+    >>> default_processor().workload.arrivals
+    Recorded(trace=Trace(6000 packets, ...))
+    """
+    if workload not in WORKLOADS:
+        raise ValueError(f"workload must be one of {', '.join(WORKLOADS)}, got {workload!r}")
+    return from_toml(DATA / f"{workload}.toml", PacketProcessor)
+
+
+def default_space(base: PacketProcessor, given: Iterable[str] = ()) -> Space:
+    """Return the designs around a base spec.
+
+    Parameters
+    ----------
+    base : PacketProcessor
+        All that is not varied. Channel counts that leave no node for an initiator are left out.
+    given : iterable of str
+        Varied fields for which the value in `base` (a number, or an array of choices) replaces
+        the default choices.
+
+    Examples
+    --------
+    >>> default_space(PacketProcessor()).size
+    2700
+    >>> default_space(PacketProcessor(), given=["channels", "link_width"]).size
+    150
+    """
+    free = base.noc.topology.nodes - base.noc.initiators
+    choices: dict[str, Iterable[Any]] = dict(CHOICES)
+    choices["channels"] = [channels for channels in CHOICES["channels"] if channels <= free]
+    choices |= {name: np.atleast_1d(get_field(base, name)) for name in given}
+    space = Space(base, choices)
+    for path, value in field_paths(base).items():
+        swept = isinstance(value, np.ndarray) and not path.startswith("workload.arrivals.trace.")
+        if swept and path not in space.paths.values():
+            raise ValueError(f"{path} must be one number in an exploration, got an array of {value.size}")
+    return space
+
+
+def solved_columns(spec: PacketProcessor) -> dict[str, Any]:
+    """Solve a spec (a sweep of them) and return what the table of a study holds for each design."""
+    from qmodels.solve import solve
+
+    return result_columns(solve(spec))
+
+
+def result_columns(result: SystemResult) -> dict[str, Any]:
+    """Return the metrics of a result with its verdict and the shares of the latency."""
+    loads = np.stack([np.asarray(load, dtype=float) for load in result.utilization.values()])
+    return {
+        **result.metrics,
+        "stable": result.stable,
+        "bottleneck": result.bottleneck,
+        "bottleneck_load": loads.max(axis=0),
+        **{PART + name: value for name, value in result.latency_parts.items()},
+    }
+
+
+def generate_trace() -> str:
+    """Return the bundled trace: a realisation of the workload in ``data/trace-source.toml``, as ``time,bytes``.
+
+    Times are in seconds, rounded to a nanosecond.
+    """
+    source = from_toml(DATA / "trace-source.toml", Workload)
+    packets = source.packets(np.random.default_rng(TRACE_SEED), TRACE_PACKETS)
+    nanoseconds = np.rint(packets.times_ns - packets.times_ns[0]).astype(int)
+    rows = [f"{time / 1e9:.9f},{size}" for time, size in zip(nanoseconds, packets.bytes, strict=True)]
+    return "\n".join(["time,bytes", *rows]) + "\n"

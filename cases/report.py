@@ -1,0 +1,275 @@
+"""A study as one self-contained HTML page: linked plots and tables that work offline, made with Bokeh."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cases.packet_processor import CHOICES, PART
+from cases.plots import BLUE, GREEN, GREY, ORANGE, SHADES, VIEWS, label
+from cases.report_text import part_html, study_html
+from cases.tables import heading
+
+if TYPE_CHECKING:
+    from cases.study import Part, Study
+
+ANALYTIC = (
+    "packet_latency",
+    "packet_latency_p99",
+    "saturation_throughput",
+    "energy_per_packet",
+    "cost",
+    "write_conflict_probability",
+    "read_conflict_probability",
+    "row_hit_ratio",
+    "llc_hit_ratio",
+    "pointer_accesses_per_allocation",
+    "overflow_probability",
+    "max_utilization",
+)
+"""Metrics of the table of designs."""
+
+SIMULATED = ("packet_latency", "packet_latency_p99", "saturation_throughput", "energy_per_packet")
+"""Metrics that have a simulated column, with its interval, in the table of designs."""
+
+_FILTER = """
+const chosen = source.selected.indices;
+if (cb_obj.geometry.type == 'point') {  // a tap shows one design: it does not narrow the table
+  if (chosen.every(row => view.filter.indices.includes(row))) return;
+  chosen.length = 0;
+}
+view.filter.indices = chosen.length ? chosen.slice().sort((a, b) => a - b) : all;
+count.text = chosen.length ? `<b>${chosen.length} of ${all.length} designs</b> selected in the plot`
+                           : `<b>all ${all.length} designs</b>`;
+"""
+
+_RESET = """
+source.selected.indices = [];
+view.filter.indices = all;
+count.text = `<b>all ${all.length} designs</b>`;
+"""
+
+_DETAIL = """
+const row = source.selected.indices[0];
+if (row === undefined) return;
+const data = source.data, bars = {};
+for (const name of parts) {
+  const values = [data['simulated ' + name][row], data[name][row]];
+  bars[name] = values.map(value => Number.isFinite(value) ? value : 0);
+}
+detail.data = {answer: ['simulated', 'analytic'], ...bars};
+const state = data.stable[row] ? '' : `, saturated: ${data.bottleneck[row]} at ${(100 * data.bottleneck_load[row]).toFixed(0)} %`;
+const simulated = data.simulated[row] ? '' : ' (not simulated)';
+plot.title.text = `design ${data.design[row]}: ` + fields.map(name => `${name} ${data[name][row]}`).join(', ') + state + simulated;
+"""
+
+
+def page(study: Study) -> str:
+    """Return the page of a study: no script, style or picture is loaded from elsewhere."""
+    from bokeh.embed import file_html
+    from bokeh.layouts import column
+    from bokeh.models import Div, TabPanel, Tabs
+    from bokeh.resources import INLINE
+
+    tabs = Tabs(tabs=[TabPanel(child=_part(part), title=part.name) for part in study.parts], name="workloads")
+    head = Div(text=study_html(study), width=1280)
+    html: str = file_html(column(head, tabs), INLINE, title="Packet processor study")
+    return html
+
+
+def _part(part: Part) -> Any:
+    from bokeh.layouts import column, row
+    from bokeh.models import CDSView, ColumnDataSource, CustomJS, DataTable, Div, IndexFilter
+
+    data = _columns(part)
+    everything = list(range(len(data["design"])))
+    source = ColumnDataSource(data, name=f"designs {part.name}")
+    view = CDSView(filter=IndexFilter(everything))
+    count = Div(text=f"<b>all {len(everything)} designs</b>", name=f"count {part.name}")
+    arguments = {"source": source, "view": view, "count": count, "all": everything}
+    scatters = [_scatter(part, source, x, y) for x, y in VIEWS]
+    for figure in scatters:
+        figure.js_on_event("selectiongeometry", CustomJS(args=arguments, code=_FILTER))
+        figure.js_on_event("reset", CustomJS(args=arguments, code=_RESET))
+    table = DataTable(
+        source=source,
+        view=view,
+        columns=_table_columns(),
+        width=1280,
+        height=420,
+        index_position=None,
+        autosize_mode="none",
+        reorderable=False,
+        frozen_columns=1,
+        name=f"table {part.name}",
+    )
+    detail, plot = _detail(part)
+    names = [name.removeprefix(PART) for name in data if name.startswith(PART)]
+    show = CustomJS(
+        args={
+            "source": source,
+            "detail": detail,
+            "plot": plot,
+            "parts": [PART + name for name in names],
+            "fields": list(CHOICES),
+        },
+        code=_DETAIL,
+    )
+    source.selected.js_on_change("indices", show)
+    return column(
+        row(*scatters),
+        Div(text="Drag a box or a lasso in a plot: the table lists the designs inside. Reset lists all. "
+                 "Tap a point or a row to see where its time goes.", width=1280),
+        count,
+        table,
+        plot,
+        Div(text=part_html(part), width=1280),
+    )  # fmt: skip
+
+
+def _columns(part: Part) -> dict[str, Any]:
+    """Return what the plots and the table of a part show, one entry per design; what is not there is NaN."""
+    exploration, check = part.analysis.exploration, part.check
+    table = exploration.table
+    rows = np.arange(len(table["design"]))
+    front = np.isin(rows, exploration.front)
+    data: dict[str, Any] = {}
+    for name, values in table.items():
+        data[name] = np.where(np.isfinite(values), values, np.nan) if values.dtype.kind == "f" else values
+    data["bottleneck"] = table["bottleneck"].tolist()
+    data["place"] = ["knee" if row == exploration.knee else "front" if front[row] else "" for row in rows]
+    data["color"] = np.where(front, BLUE, GREY).tolist()
+    data["size"] = np.where(front, 6, 4)
+    data["marker"] = np.where(table["stable"], "circle", "x").tolist()
+    data["simulated"] = np.zeros(len(rows), dtype=bool)
+    simulated = {} if check is None else check.simulated.table
+    for name in (*SIMULATED, *(name for name in table if name.startswith(PART))):
+        best, spread = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+        if check is not None and name in simulated:
+            values = simulated[name]
+            usable = np.isfinite(values)
+            best[check.rows[usable]] = values[usable]
+            spread[check.rows[usable]] = ((simulated[f"{name}_high"] - simulated[f"{name}_low"]) / 2)[usable]
+            data["simulated"][check.rows] = True
+        data[f"simulated {name}"] = best
+        if not name.startswith(PART):
+            data[f"spread {name}"] = spread
+    return data
+
+
+def _scatter(part: Part, source: Any, x: str, y: str) -> Any:
+    from bokeh.models import BoxSelectTool, ColumnDataSource, HoverTool, LassoSelectTool, TapTool
+    from bokeh.plotting import figure
+
+    plot = figure(
+        width=640,
+        height=430,
+        tools="pan,wheel_zoom,reset,save",
+        x_axis_label=label(x),
+        y_axis_label=label(y),
+        output_backend="canvas",
+        name=f"{y} over {x} {part.name}",
+    )
+    plot.toolbar.logo = None
+    dots = plot.scatter(
+        x=x, y=y, size="size", color="color", marker="marker", source=source, nonselection_alpha=0.15
+    )
+    box, lasso, tap = (tool(renderers=[dots]) for tool in (BoxSelectTool, LassoSelectTool, TapTool))
+    plot.add_tools(box, lasso, tap)
+    plot.toolbar.active_drag = box
+    for text, color, marker in (
+        ("analytic: Pareto front", BLUE, "circle"),
+        ("analytic: other design (x: saturated)", GREY, "circle"),
+    ):
+        plot.scatter(x=[], y=[], color=color, marker=marker, size=6, legend_label=text)
+    names = ("design", *CHOICES, x, y, "bottleneck", "bottleneck_load")
+    plot.add_tools(HoverTool(renderers=[dots], tooltips=[(heading(name), f"@{{{name}}}") for name in names]))
+    data = source.data
+    chosen = np.flatnonzero(data["simulated"])
+    if chosen.size:
+        points = {"design": data["design"][chosen]}
+        for axis, name in (("x", x), ("y", y)):
+            if name in SIMULATED:
+                best, spread = data[f"simulated {name}"][chosen], data[f"spread {name}"][chosen]
+            else:  # the cost: no estimate, but a sum over parts
+                best, spread = data[name][chosen], np.zeros(len(chosen))
+            points |= {axis: best, f"{axis}0": best - spread, f"{axis}1": best + spread}
+        checked = ColumnDataSource(points)
+        text = "simulated: best value, 95 % interval"
+        plot.segment(x0="x0", x1="x1", y0="y", y1="y", color=ORANGE, source=checked, legend_label=text)
+        plot.segment(x0="x", x1="x", y0="y0", y1="y1", color=ORANGE, source=checked, legend_label=text)
+        plot.scatter(x="x", y="y", marker="square", size=8, fill_color=None, line_color=ORANGE, line_width=1.5,
+                     source=checked, legend_label=text)  # fmt: skip
+    knee = part.analysis.exploration.knee
+    if knee is not None:
+        plot.scatter(x=[data[x][knee]], y=[data[y][knee]], marker="star", size=18, fill_color=GREEN, line_color="white",
+                     legend_label="analytic: knee")  # fmt: skip
+        front = part.analysis.exploration.front
+        top = 2.2 * float(np.median(data[y][front]))
+        if y.endswith("latency"):
+            plot.y_range.start, plot.y_range.end = 0, top
+    plot.legend.location = "top_right" if y.endswith("latency") else "bottom_right"
+    plot.legend.label_text_font_size = "8pt"
+    plot.legend.background_fill_alpha = 0.8
+    return plot
+
+
+def _table_columns() -> list[Any]:
+    from bokeh.models import HTMLTemplateFormatter, NumberFormatter, StringFormatter, TableColumn
+
+    columns: list[Any] = []
+
+    def add(field: str, title: str, formatter: Any = None) -> None:
+        width = 7 * len(title) + 24
+        columns.append(
+            TableColumn(field=field, title=title, formatter=formatter or StringFormatter(), width=width)
+        )
+
+    def shown(name: str) -> str:
+        return heading(name).replace("_", " ")
+
+    for name in ("design", *CHOICES):
+        add(name, shown(name))
+    add("place", "Pareto")
+    for name in ANALYTIC:
+        digits = "0,0.000" if heading(name) == name else "0,0.0"
+        add(name, f"analytic: {shown(name)}", NumberFormatter(format=digits, nan_format="saturated"))
+    add("bottleneck", "analytic: fills up first")
+    add("bottleneck_load", "analytic: its load", NumberFormatter(format="0 %"))
+    for name in SIMULATED:
+        template = (
+            f'<span style="color:{ORANGE}"><%= isNaN(value) ? "" : value.toFixed(1)'
+            f' + " ± " + obj["spread {name}"].toFixed(1) %></span>'
+        )
+        add(f"simulated {name}", f"simulated: {shown(name)}", HTMLTemplateFormatter(template=template))
+    return columns
+
+
+def _detail(part: Part) -> tuple[Any, Any]:
+    """Return the source and the figure of the bars that show where the time of one design goes."""
+    from bokeh.models import ColumnDataSource
+    from bokeh.plotting import figure
+
+    names = [name for name in part.analysis.exploration.table if name.startswith(PART)]
+    data: dict[str, Any] = {"answer": ["simulated", "analytic"], **{name: [0.0, 0.0] for name in names}}
+    source = ColumnDataSource(data, name=f"detail {part.name}")
+    plot = figure(
+        y_range=["simulated", "analytic"],
+        width=1280,
+        height=230,
+        tools="hover",
+        tooltips="$name: @$name{0.0} ns",
+        title="Tap a design to see where its time goes",
+        x_axis_label="mean packet latency [ns]",
+        name=f"parts {part.name}",
+    )
+    plot.toolbar.logo = None
+    plot.x_range.start = 0
+    plot.hbar_stack(
+        names, y="answer", height=0.6, color=list(SHADES[: len(names)]), source=source,
+        legend_label=[name.removeprefix(PART) for name in names],
+    )  # fmt: skip
+    plot.add_layout(plot.legend[0], "right")
+    plot.legend.label_text_font_size = "8pt"
+    return source, plot

@@ -1,0 +1,154 @@
+"""The study of the joint case: one exploration or several, checked by simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cases.analysis import Analysis, analyse
+from cases.check import Check, Runs, check
+from cases.packet_processor import default_space
+from optimize.pareto import IntArray
+from qmodels.systems.packet_processor import PacketProcessor
+from qmodels.systems.spec_io import to_toml
+
+Progress = Callable[[str, int, int], None]
+
+STORE = "simulated.sqlite"
+"""The file of a study's directory that keeps finished simulations."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Part:
+    """One workload of a study.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        Every design solved.
+    check : Check or None
+        Some designs simulated; None without simulation.
+    """
+
+    analysis: Analysis
+    check: Check | None
+
+    @property
+    def name(self) -> str:
+        """The workload's name."""
+        return self.analysis.name
+
+    def row_of(self, design: int) -> int | None:
+        """Return the row of a design in the analytic table."""
+        designs = self.analysis.exploration.table["design"]
+        row = int(np.searchsorted(designs, design))
+        return row if row < len(designs) and designs[row] == design else None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Study:
+    """The explorations of the joint case under one workload or several.
+
+    Parameters
+    ----------
+    parts : tuple of Part
+        The first is the main one.
+    runs : Runs
+        How designs were simulated.
+    """
+
+    parts: tuple[Part, ...]
+    runs: Runs
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user stopped the simulations."""
+        return any(part.check is not None and part.check.interrupted for part in self.parts)
+
+    def save(self, out: Path) -> list[Path]:
+        """Write tables, plots and the page into a directory and return their paths, see `save_study`."""
+        from cases.study_files import save_study
+
+        return save_study(self, out)
+
+
+def explore_case(
+    specs: Mapping[str, PacketProcessor],
+    *,
+    given: Iterable[str] = (),
+    runs: Runs | None = None,
+    simulate: bool = True,
+    points: int = 12,
+    budget: float | None = None,
+    store: Path | None = None,
+    progress: Progress | None = None,
+) -> Study:
+    """Explore the packet processor under one workload or several and check the front by simulation.
+
+    Parameters
+    ----------
+    specs : mapping of str to PacketProcessor
+        The base spec of each workload by name; the first is the main one. Of the others only the
+        knee and the design of the main knee are simulated, to show whether the knee moves.
+    given : iterable of str
+        Varied fields whose values in the specs replace the default choices, see `default_space`.
+    runs : Runs, optional
+        How designs are simulated.
+    simulate : bool
+        Whether to simulate at all.
+    points : int
+        Most points of the main front to simulate.
+    budget : float, optional
+        Cost budget for the choice by integer programming; by default the cost of the knee. [mm2]
+    store : Path, optional
+        File that keeps finished simulations; its directory is made when the first one starts.
+        Required to simulate.
+    progress : callable, optional
+        Called with (what, finished, in all).
+
+    Returns
+    -------
+    Study
+        With what is done if the user interrupts the simulations.
+    """
+    runs = runs or Runs()
+    if points < 0:
+        raise ValueError(f"points must be a whole number >= 0, got {points!r}")
+    if simulate and store is None:
+        raise ValueError("store must be the path of a file when designs are simulated, got None")
+    spaces = {}
+    for name, spec in specs.items():
+        to_toml(spec)  # refuses a trace that is in no file before any work is done
+        spaces[name] = default_space(spec, given)
+    analyses = []
+    for name, space in spaces.items():
+        if progress:
+            progress("designs solved", len(analyses), len(spaces))
+        analyses.append(analyse(name, space, budget=budget, points=points))
+    parts: list[Part] = []
+    for analysis in analyses:
+        stopped = any(part.check is not None and part.check.interrupted for part in parts)
+        done = None
+        if simulate and store is not None and not stopped:
+            store.parent.mkdir(parents=True, exist_ok=True)
+            report = _named(progress, f"{analysis.name}: designs simulated")
+            rows = analysis.chosen if not parts else _knees(analysis, analyses[0])
+            done = check(analysis.exploration, rows, runs=runs, store=store, progress=report)
+        parts.append(Part(analysis=analysis, check=done))
+    return Study(parts=tuple(parts), runs=runs)
+
+
+def _named(progress: Progress | None, what: str) -> Callable[[int, int], None] | None:
+    return None if progress is None else lambda done, total: progress(what, done, total)
+
+
+def _knees(analysis: Analysis, main: Analysis) -> IntArray:
+    """Return the rows of the analysis' own knee and of the design of the main knee, where they exist."""
+    own, theirs = analysis.exploration, main.exploration
+    designs: list[Any] = [] if own.knee is None else [own.table["design"][own.knee]]
+    designs += [] if theirs.knee is None else [theirs.table["design"][theirs.knee]]
+    return np.flatnonzero(np.isin(own.table["design"], designs))

@@ -1,0 +1,271 @@
+"""A study on disk: tidy tables with units, a summary, plots and a page; and the way back for `qmodels show`."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cases.check import Check, Runs, model_error
+from cases.packet_processor import MAXIMIZE, MINIMIZE, SUBJECT_TO
+from cases.study import STORE, Part, Study
+from cases.tables import csv_text, json_text, unit
+from optimize.space import Space
+from qmodels.systems.metrics import METRICS
+from qmodels.systems.packet_processor import PacketProcessor
+from qmodels.systems.spec_io import from_toml, stable_hash, to_toml
+
+FORMAT = 1
+SUMMARY = "study.json"
+
+
+def save_study(study: Study, out: Path) -> list[Path]:
+    """Write a study into a directory and return the paths of its files.
+
+    Each file appears whole or not at all: all are made in a temporary directory and then renamed,
+    ``study.json`` last.
+    """
+    from cases.plots import save_plots
+    from cases.report import page
+
+    out.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=".writing-", dir=out))
+    try:
+        texts: dict[str, Callable[[], str]] = {}
+        for part in study.parts:
+            texts[f"designs-{part.name}.csv"] = lambda part=part: csv_text(design_columns(part))  # type: ignore[misc]
+        texts["greedy.csv"] = lambda: csv_text(greedy_columns(study))
+        if any(part.check for part in study.parts):
+            texts["simulated.csv"] = lambda: csv_text(simulated_columns(study))
+            texts["errors.csv"] = lambda: csv_text(error_columns(study))
+        texts["report.html"] = lambda: page(study)
+        texts[SUMMARY] = lambda: json_text(summary(study))
+        for name, make in texts.items():
+            (work / name).write_text(make(), encoding="utf-8")
+        pictures = save_plots(study, work)
+        names = [*(name for name in texts if name != SUMMARY), *(path.name for path in pictures), SUMMARY]
+        for name in names:
+            os.replace(work / name, out / name)
+    finally:
+        shutil.rmtree(work)
+    return [out / name for name in names]
+
+
+def design_columns(part: Part) -> dict[str, Any]:
+    """Return the analytic table of a part, every design a row, with its place on the front."""
+    exploration = part.analysis.exploration
+    rows = np.arange(len(exploration.feasible))
+    return {
+        **exploration.table,
+        "feasible": exploration.feasible,
+        "front": np.isin(rows, exploration.front),
+        "knee": rows == (-1 if exploration.knee is None else exploration.knee),
+        "simulated": np.isin(rows, part.check.rows if part.check else []),
+    }
+
+
+def simulated_columns(study: Study) -> dict[str, list[Any]]:
+    """Return one row per workload, simulated design and metric: analytic beside simulated."""
+    names = ("workload", "design", "metric", "unit", "analytic", "simulated", "low", "high", "error")
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    for part in study.parts:
+        if part.check is None:
+            continue
+        table, simulated = part.analysis.exploration.table, part.check.simulated.table
+        for k, row in enumerate(part.check.rows):
+            for metric in METRICS:
+                if metric in simulated:
+                    model, best = float(table[metric][row]), float(simulated[metric][k])
+                    bounds = (float(simulated[f"{metric}_{end}"][k]) for end in ("low", "high"))
+                    error = float(model_error(metric, model, best))
+                    values = (
+                        part.name,
+                        int(simulated["design"][k]),
+                        metric,
+                        unit(metric),
+                        model,
+                        best,
+                        *bounds,
+                        error,
+                    )
+                    for column, value in zip(columns.values(), values, strict=True):
+                        column.append(value)
+    return columns
+
+
+def error_columns(study: Study) -> dict[str, list[Any]]:
+    """Return the model's errors, one row per workload, range of load and metric."""
+    rows = [
+        {"workload": part.name, "range": region, **vars(error)}
+        for part in study.parts
+        if part.check
+        for region, errors in error_ranges(part.check)
+        for error in errors
+    ]
+    return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
+
+
+def error_ranges(check: Check) -> list[tuple[str, Any]]:
+    """Return the error tables of a check with the range of load each covers."""
+    return [("all", check.errors), ("up to 80 % of saturation", check.errors_in_range)]
+
+
+def greedy_columns(study: Study) -> dict[str, list[Any]]:
+    """Return every step of every greedy search path."""
+    columns: dict[str, list[Any]] = {}
+    for part in study.parts:
+        analysis = part.analysis
+        for step in analysis.greedy.history if analysis.greedy else ():
+            costs = zip(
+                analysis.exploration.objectives, analysis.exploration.maximized, step.costs, strict=True
+            )
+            row = {
+                "workload": part.name,
+                "path": step.path,
+                "weights": " ".join(f"{weight:g}" for weight in step.weights),
+                "field": step.field or "start",
+                "value": step.value,
+                "design": step.design,
+                **{name: -cost if maximized else cost for name, maximized, cost in costs},
+                "better": step.better,
+                "kept": step.kept,
+            }
+            for name, value in row.items():
+                columns.setdefault(name, []).append(value)
+    return columns
+
+
+def summary(study: Study) -> dict[str, Any]:
+    """Return what a program needs to know of a study, and what `load_study` needs to replay a design."""
+    return {
+        "format": FORMAT,
+        "versions": {"qmodels": _version(), "python": platform.python_version(), "numpy": np.__version__},
+        "objectives": {"minimize": MINIMIZE, "maximize": MAXIMIZE, "subject_to": SUBJECT_TO},
+        "simulation": {
+            "packets": study.runs.packets,
+            "replications": study.runs.replications,
+            "seed": study.runs.seed,
+        },
+        "interrupted": study.interrupted,
+        "workloads": [_part_summary(part) for part in study.parts],
+    }
+
+
+def _part_summary(part: Part) -> dict[str, Any]:
+    analysis, check = part.analysis, part.check
+    exploration, budget = analysis.exploration, analysis.budget
+    table = exploration.table
+
+    def designs(rows: Any) -> list[dict[str, Any]]:
+        return [{name: column[row] for name, column in table.items()} for row in rows]
+
+    return {
+        "name": part.name,
+        "spec": to_toml(exploration.space.base),
+        "spec_hash": stable_hash(exploration.space.base),
+        "space": exploration.space.choices,
+        "designs": len(table["design"]),
+        "saturated": int((~table["stable"]).sum()),
+        "solve_seconds": analysis.seconds,
+        "knee": None if exploration.knee is None else int(table["design"][exploration.knee]),
+        "front": designs(exploration.front),
+        "excluded": exploration.excluded,
+        "greedy": None
+        if analysis.greedy is None or analysis.against is None
+        else {
+            "evaluations": analysis.greedy.evaluations,
+            "front_points_found": analysis.against.found_points,
+            "front_points_missed": len(analysis.against.missed),
+            "hypervolume_ratio": analysis.against.hypervolume_ratio,
+        },
+        "budget": None
+        if budget is None
+        else {
+            "cost_limit": budget.limit,
+            "design": None if budget.row is None else int(table["design"][budget.row]),
+            "packet_latency": budget.choice.objective,
+            "exhaustive_packet_latency": budget.exhaustive,
+            "agrees": budget.agrees,
+            "status": budget.choice.status,
+            "bound": budget.choice.bound,
+            "gap": budget.choice.gap,
+            "solver": budget.choice.solver,
+        },
+        "simulated": None if check is None else check.simulated.table["design"],
+        "disputed": None if check is None else check.disputed,
+        "errors": None
+        if check is None
+        else {region: {error.metric: error for error in errors} for region, errors in error_ranges(check)},
+    }
+
+
+def _version() -> str:
+    try:
+        return version("qmodels-toolkit")
+    except PackageNotFoundError:  # a source tree that was not installed
+        return "unknown"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SavedPart:
+    """What is needed to replay the designs of one workload of a saved study.
+
+    Parameters
+    ----------
+    name : str
+        The workload.
+    space : Space
+        The designs.
+    runs : Runs
+        How they were simulated.
+    store : Path
+        Where finished simulations are.
+    """
+
+    name: str
+    space: Space
+    runs: Runs
+    store: Path
+
+
+def load_study(directory: Path) -> list[SavedPart]:
+    """Return the parts of the study in a directory, the main one first.
+
+    Raises
+    ------
+    ValueError
+        If there is no study, its summary is damaged or of another format, or the trace it was
+        made with has changed.
+    """
+    path = directory / SUMMARY
+    try:
+        saved = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{directory}: holds no study: {SUMMARY} cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise ValueError(f"{path}: damaged: not valid JSON") from None
+    if not isinstance(saved, dict) or saved.get("format") != FORMAT:
+        raise ValueError(f"{path}: not a study of format {FORMAT}")
+    try:
+        runs = Runs(**saved["simulation"])
+        entries = [
+            (entry["name"], entry["spec"], entry["spec_hash"], entry["space"]) for entry in saved["workloads"]
+        ]
+    except (KeyError, TypeError):
+        raise ValueError(f"{path}: damaged: incomplete") from None
+    parts = []
+    for name, text, expected, choices in entries:
+        base = from_toml(text, PacketProcessor)
+        if stable_hash(base) != expected:
+            raise ValueError(f"{path}: the trace of workload {name!r} has changed since the study was made")
+        parts.append(SavedPart(name=name, space=Space(base, choices), runs=runs, store=directory / STORE))
+    return parts

@@ -1,0 +1,115 @@
+"""Tables for people and for programs: aligned text, CSV with units, JSON without infinities."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cases.packet_processor import PART
+from qmodels.systems.metrics import METRICS
+
+_UNITS = {"interleaving_step": "segments", "link_width": "bytes"}
+
+
+def unit(name: str) -> str:
+    """Return the unit of a column of a study's tables, "1" for a share or a plain number, "" for words."""
+    if name.startswith(PART):
+        return "ns"
+    if name in ("stable", "bottleneck", "short"):
+        return ""
+    stem = name.removesuffix("_low").removesuffix("_high")
+    return METRICS[stem].unit if stem in METRICS else _UNITS.get(name, "1")
+
+
+def heading(name: str) -> str:
+    """Return a column's name with its unit.
+
+    Examples
+    --------
+    >>> heading("packet_latency"), heading("channels"), heading("link_width")
+    ('packet_latency [ns]', 'channels', 'link_width [bytes]')
+    """
+    return f"{name} [{unit(name)}]" if unit(name) not in ("", "1") else name
+
+
+def number(value: Any) -> str:
+    """Return a number with four significant digits, words as they are.
+
+    Examples
+    --------
+    >>> [number(value) for value in (313.3032, 0.02252, 12345.6, 7, float("inf"), True, "dram buses")]
+    ['313.3', '0.02252', '12346', '7', 'inf', 'yes', 'dram buses']
+    """
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+    return str(value)
+
+
+def text_table(headings: Sequence[str], rows: Iterable[Sequence[Any]], *, indent: str = "  ") -> str:
+    """Return an aligned table; columns of numbers are set flush right.
+
+    Examples
+    --------
+    >>> print(text_table(["design", "cost mm2"], [[7, 23.316], [144, 20.8]], indent=""))
+    design  cost mm2
+         7     23.32
+       144      20.8
+    """
+    rows = list(rows)
+    cells = [list(map(number, row)) for row in rows]
+    right = [
+        all(isinstance(row[k], (int, float, np.number)) and not isinstance(row[k], bool) for row in rows)
+        for k in range(len(headings))
+    ]
+    width = [max(map(len, column)) for column in zip(headings, *cells, strict=True)]
+
+    def line(words: Sequence[str]) -> str:
+        parts = (
+            word.rjust(w) if r else word.ljust(w) for word, w, r in zip(words, width, right, strict=True)
+        )
+        return (indent + "  ".join(parts)).rstrip()
+
+    return "\n".join(map(line, [list(headings), *cells]))
+
+
+def csv_text(columns: Mapping[str, Iterable[Any]]) -> str:
+    """Return columns as CSV; the header has the units, numbers are written in full."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow([heading(name) for name in columns])
+    plain = (
+        np.asarray(column).tolist() if isinstance(column, np.ndarray) else column
+        for column in columns.values()
+    )
+    writer.writerows(zip(*plain, strict=True))
+    return buffer.getvalue()
+
+
+def plain(value: Any) -> Any:
+    """Return a value in JSON's types. Infinite numbers (waits in a saturated design) and NaN become None."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner) for inner in value]
+    return value
+
+
+def json_text(value: Any) -> str:
+    """Return a value as indented JSON, see `plain`."""
+    return json.dumps(plain(value), indent=2, allow_nan=False, ensure_ascii=False) + "\n"

@@ -1,0 +1,51 @@
+"""How this package words an argument error: one line with the rule and the offending value."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+
+Range = tuple[float | None, float | None]
+"""An inclusive range of a metric; None leaves a side open."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return ``; did you mean 'x'?`` for the closest known words, or the list of all of them."""
+    names = list(dict.fromkeys(known))
+    close = difflib.get_close_matches(word, names, n=3, cutoff=0.6)
+    if close:
+        return f"; did you mean {' or '.join(map(repr, close))}?"
+    return f"; known are {', '.join(names)}" if names else ""
+
+
+def choice(name: str, value: str, allowed: Iterable[str]) -> str:
+    """Return one of the allowed words."""
+    words = list(allowed)
+    if value not in words:
+        raise ValueError(f"{name} must be one of {', '.join(words)}, got {value!r}")
+    return value
+
+
+def names(name: str, value: str | Iterable[str]) -> tuple[str, ...]:
+    """Return one name or several as a tuple without repetitions."""
+    result = (value,) if isinstance(value, str) else tuple(value)
+    for word in result:
+        if not isinstance(word, str):
+            raise ValueError(f"{name} must be names of metrics, got {word!r}")
+        if result.count(word) > 1:
+            raise ValueError(f"{name} must name a metric once, got {word!r} twice")
+    return result
+
+
+def ranges(name: str, value: Mapping[str, Range] | None) -> dict[str, Range]:
+    """Return ``{metric: (low, high)}`` with low <= high."""
+    result: dict[str, Range] = {}
+    for metric, bounds in (value or {}).items():
+        try:
+            low, high = (None if bound is None else float(bound) for bound in bounds)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name}[{metric!r}] must be a pair (low, high), got {bounds!r}") from None
+        if low != low or high != high or (low is not None and high is not None and low > high):
+            raise ValueError(f"{name}[{metric!r}] must have low <= high, got {bounds!r}")
+        result[metric] = (low, high)
+    return result

@@ -1,0 +1,232 @@
+"""Running a model over designs: batches, executors, the store, and what counts as a metric."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from optimize._check import nearest
+from optimize.space import Column, Columns, Designs, Space
+
+if TYPE_CHECKING:
+    from optimize.store import Store
+
+ARRAY_CHUNK = 65536
+"""Designs per call of a model that broadcasts: bounds memory, costs nothing in speed."""
+
+IN_FLIGHT = 256
+"""Submitted tasks that are not finished: bounds the memory of a long exploration."""
+
+Results = Generator[tuple[Designs, list[Columns]], None, None]
+Task = tuple[Designs, Callable[..., list[Columns]], tuple[Any, ...]]
+
+
+def metric_columns(result: object, count: int) -> Columns:
+    """Turn what a model returned for `count` designs into columns of that length.
+
+    Parameters
+    ----------
+    result : mapping or object
+        ``{metric: value}``, an object with such a mapping as ``metrics``, or an object whose
+        public attributes are metrics. Values are numbers, truth values, words, arrays of
+        them with one entry per design, or estimates with ``best`` (and ``low`` and ``high``,
+        which become columns of their own). Attributes that are none of these are passed over.
+    count : int
+        Number of designs.
+
+    Raises
+    ------
+    ValueError
+        If there are no metrics, or an entry of a mapping is none.
+    """
+    metrics = result if isinstance(result, Mapping) else getattr(result, "metrics", None)
+    explicit = isinstance(metrics, Mapping)
+    if not isinstance(metrics, Mapping):
+        has_attributes = hasattr(result, "__dict__") or dataclasses.is_dataclass(result)
+        names = [name for name in dir(result) if not name.startswith("_")] if has_attributes else []
+        metrics = {name: getattr(result, name) for name in names}
+    columns: Columns = {}
+    for name, value in metrics.items():
+        parts = {name: value}
+        if hasattr(value, "best"):
+            bounds = ("low", "high") if hasattr(value, "low") and hasattr(value, "high") else ()
+            parts = {name: value.best} | {f"{name}_{end}": getattr(value, end) for end in bounds}
+        arrays = {part: _as_column(values, count) for part, values in parts.items()}
+        good = {part: array for part, array in arrays.items() if array is not None}
+        if len(good) == len(arrays):
+            columns.update(good)
+        elif explicit:
+            raise ValueError(
+                f"metric {name!r} must be a number, word or estimate, or {count} of them, got {value!r}"
+            )
+    if not columns:
+        raise ValueError(f"evaluate must return metrics, a mapping or an object with them, got {result!r}")
+    return columns
+
+
+def _as_column(value: object, count: int) -> Column | None:
+    if value is None or callable(value):
+        return None
+    try:
+        array = np.asarray(value)
+    except ValueError:  # ragged
+        return None
+    if array.dtype.kind in "iuf":
+        array = array.astype(float)
+    if array.dtype.kind not in "bfU" or array.shape not in ((), (count,)):
+        return None
+    return np.full(count, array) if array.ndim == 0 else array
+
+
+def stack(blocks: Sequence[Columns], designs: Designs, space: Space) -> Columns:
+    """Join the columns of blocks of designs; all must have the same metrics of the same kind."""
+    if not blocks:
+        return {}
+    starts = np.cumsum([0, *(len(next(iter(block.values()))) for block in blocks)])
+    for name, first in blocks[0].items():
+        for block, start in zip(blocks, starts[:-1], strict=True):
+            if name not in block or (block[name].dtype.kind == "U") != (first.dtype.kind == "U"):
+                raise ValueError(
+                    f"metric {name!r} is missing or of another kind at {space.label(designs[start])}"
+                )
+    for block, start in zip(blocks, starts[:-1], strict=True):
+        for name in block.keys() - blocks[0].keys():
+            raise ValueError(
+                f"metric {name!r} of {space.label(designs[start])} is missing at {space.label(designs[0])}"
+            )
+    return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+
+
+def _evaluate_each(evaluate: Callable[[Any], object], specs: list[Any], labels: list[str]) -> list[Columns]:
+    blocks = []
+    for spec, label in zip(specs, labels, strict=True):
+        try:
+            blocks.append(metric_columns(evaluate(spec), 1))
+        except Exception as error:
+            error.add_note(f"while evaluating {label}")
+            raise
+    return blocks
+
+
+def _evaluate_batch(evaluate: Callable[[Any], object], spec: Any, count: int, label: str) -> list[Columns]:
+    try:
+        return [metric_columns(evaluate(spec), count)]
+    except Exception as error:
+        error.add_note(f"while evaluating {count} designs as arrays, the first is {label}")
+        raise
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Runner:
+    """Evaluates designs of a space; the arguments are those of `explore`."""
+
+    space: Space
+    evaluate: Callable[[Any], object]
+    required: Sequence[str] = ()
+    vectorized: bool | Sequence[str] = False
+    chunk: int | None = None
+    executor: Executor | None = None
+    store: Store | None = None
+    progress: Callable[[int, int], None] | None = None
+
+    def run(self, designs: Designs) -> tuple[Columns, int]:
+        """Return the metrics of designs, in their order, and how many were evaluated now.
+
+        Raises
+        ------
+        ValueError
+            If a metric is NaN, missing, of an unusable kind, or named as a varied field, or a
+            required one does not exist.
+        """
+        numbers: list[Designs] = []
+        blocks: list[Columns] = []
+        done = designs[:0]
+        if self.store is not None:
+            done, rows = self.store.restore(designs)
+            numbers.append(done)
+            blocks.extend({name: np.array([value]) for name, value in row.items()} for row in rows)
+            self._check(done, blocks)
+        todo = designs[~np.isin(designs, done)]
+        finished = done.size
+        self._report(finished, designs.size)
+        with closing(self._results(todo)) as results:
+            for part, columns in results:
+                self._check(part, columns)
+                if self.store is not None:
+                    self.store.put(part, stack(columns, part, self.space))
+                numbers.append(part)
+                blocks.extend(columns)
+                finished += part.size
+                self._report(finished, designs.size)
+        found = np.concatenate([designs[:0], *numbers])
+        table = stack(blocks, found, self.space)
+        order = np.argsort(found)
+        place = order[np.searchsorted(found[order], designs)]
+        return {name: column[place] for name, column in table.items()}, todo.size
+
+    def _report(self, finished: int, total: int) -> None:
+        if self.progress is not None:
+            self.progress(finished, total)
+
+    def _check(self, part: Designs, blocks: list[Columns]) -> None:
+        for name in self.required if blocks else ():
+            known = [*blocks[0], *self.space.choices]
+            if name not in known:
+                raise ValueError(f"no metric {name!r}{nearest(name, known)}")
+        start = 0
+        for columns in blocks:
+            for name, column in columns.items():
+                if name in self.space.choices or name == "design":
+                    raise ValueError(f"metric {name!r} has the name of a column that is no metric")
+                if column.dtype.kind == "f" and np.isnan(column).any():
+                    design = part[start + int(np.isnan(column).argmax())]
+                    raise ValueError(f"evaluate returned NaN for {name!r} at {self.space.label(design)}")
+            start += len(column)
+
+    def _tasks(self, designs: Designs) -> Iterator[Task]:
+        if self.vectorized is False:
+            size = self.chunk or (1 if self.executor is None else min(max(designs.size // 64, 1), 256))
+            for start in range(0, designs.size, size):
+                part = designs[start : start + size]
+                specs, labels = map(self.space.spec, part), map(self.space.label, part)
+                yield part, _evaluate_each, (self.evaluate, list(specs), list(labels))
+            return
+        arrays = self.space.numeric if self.vectorized is True else tuple(self.vectorized)
+        for name in arrays:
+            if name not in self.space.numeric:
+                raise ValueError(f"vectorized must name numeric fields of the space, got {name!r}")
+        size = self.chunk or ARRAY_CHUNK
+        for group in self.space.groups(designs, arrays):
+            for start in range(0, group.size, size):
+                part = group[start : start + size]
+                spec = self.space.batch(part, arrays)
+                yield part, _evaluate_batch, (self.evaluate, spec, part.size, self.space.label(part[0]))
+
+    def _results(self, designs: Designs) -> Results:
+        if self.executor is None:
+            for part, work, arguments in self._tasks(designs):
+                yield part, work(*arguments)
+            return
+        waiting: dict[Future[list[Columns]], Designs] = {}
+        try:
+            for part, work, arguments in self._tasks(designs):
+                waiting[self.executor.submit(work, *arguments)] = part
+                if len(waiting) >= IN_FLIGHT:
+                    yield from self._finished(waiting)
+            while waiting:
+                yield from self._finished(waiting)
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    @staticmethod
+    def _finished(waiting: dict[Future[list[Columns]], Designs]) -> Results:
+        done = wait(waiting, return_when=FIRST_COMPLETED).done
+        for future in sorted(done, key=lambda future: future.exception() is not None):
+            yield waiting.pop(future), future.result()  # failures last: what is finished is kept

@@ -1,0 +1,218 @@
+"""The answer of an exploration: a table of designs, the front, the knee, what was excluded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from optimize._check import Range
+from optimize.greedy import Step
+from optimize.pareto import FloatArray, IntArray, as_costs, knee_index, nondominated
+from optimize.space import Column, Columns, Space
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exclusion:
+    """How many designs one constraint excludes and by how much the nearest of them misses it.
+
+    Parameters
+    ----------
+    constraint : str
+        One side of a ``subject_to`` range (``"cost <= 40"``) or the name of a constraint of
+        the space.
+    designs : int
+        Number of designs that violate it, whatever else they violate.
+    nearest : int or None
+        Number of the excluded design that misses least, the first of equals; None for a
+        constraint of the space, which has no measure, or if none is excluded.
+    value, miss : float or None
+        Its value and how far that is outside the range.
+    """
+
+    constraint: str
+    designs: int
+    nearest: int | None = None
+    value: float | None = None
+    miss: float | None = None
+
+    def __str__(self) -> str:
+        text = f"{self.constraint} excludes {self.designs} designs"
+        if self.nearest is None:
+            return text
+        return f"{text}; the nearest is design {self.nearest} with {self.value:.6g}, off by {self.miss:.4g}"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Exploration:
+    """Evaluated designs and the best of them.
+
+    Rows of the table are ordered by design number. ``front``, ``knee`` and ``feasible`` refer
+    to rows; ``table["design"]`` has the design numbers of the space.
+
+    Parameters
+    ----------
+    space : Space
+        What was explored.
+    method : str
+        How.
+    minimize, maximize : tuple of str
+        The objectives.
+    table : dict of str to ndarray
+        Tidy columns: ``design``, every varied field, every metric. Of an estimate the column
+        has the best value and ``<metric>_low`` and ``<metric>_high`` its interval.
+    feasible : ndarray of bool
+        Whether a row satisfies ``subject_to``.
+    front : ndarray of int
+        Rows of the nondominated feasible designs (see `optimize.nondominated`), ascending;
+        designs with equal objectives are all kept.
+    duplicates : int
+        How many rows of the front repeat the objectives of an earlier one.
+    knee : int or None
+        The row of the knee of the front (see `optimize.knee_index`); None without a front.
+    excluded : tuple of Exclusion
+        One entry per side of ``subject_to`` and per constraint of the space.
+    evaluations, restored : int
+        Designs evaluated by this call, and taken from its store.
+    history : tuple of Step
+        The path of a greedy or coordinate search; empty for the exhaustive method.
+    """
+
+    space: Space
+    method: str
+    minimize: tuple[str, ...]
+    maximize: tuple[str, ...]
+    table: Columns
+    feasible: npt.NDArray[np.bool_]
+    front: IntArray
+    duplicates: int
+    knee: int | None
+    excluded: tuple[Exclusion, ...]
+    evaluations: int
+    restored: int
+    history: tuple[Step, ...] = ()
+
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        """Names of the objectives, the minimised ones first."""
+        return self.minimize + self.maximize
+
+    @property
+    def maximized(self) -> tuple[bool, ...]:
+        """Whether an objective is maximised, in that order: the mask of the pareto functions."""
+        return (False,) * len(self.minimize) + (True,) * len(self.maximize)
+
+    @property
+    def values(self) -> FloatArray:
+        """Objectives of all rows, of shape (rows, objectives)."""
+        return objective_values(self.table, self.objectives)
+
+    def spec(self, row: int) -> Any:
+        """Return the spec of a row."""
+        return self.space.spec(int(self.table["design"][row]))
+
+    def to_pandas(self) -> Any:
+        """Return the table as a pandas DataFrame; needs pandas."""
+        import pandas as pd
+
+        return pd.DataFrame(self.table)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.method}: {len(self.feasible)} of {self.space.size} designs"
+            f" ({self.evaluations} evaluated, {self.restored} restored), {int(self.feasible.sum())} feasible,"
+            f" {len(self.front)} on the front ({self.duplicates} repeat another's objectives)"
+        ]
+        if self.knee is not None:
+            values = ", ".join(f"{name}={self.table[name][self.knee]:.6g}" for name in self.objectives)
+            lines.append(f"knee: {self.space.label(self.table['design'][self.knee])}: {values}")
+        return "\n".join(lines + [str(exclusion) for exclusion in self.excluded if exclusion.designs])
+
+    __repr__ = __str__
+
+
+def objective_values(table: Columns, objectives: tuple[str, ...]) -> FloatArray:
+    """Return columns of a table side by side; text is no objective."""
+    for name in objectives:
+        if table[name].dtype.kind not in "biuf":
+            raise ValueError(f"objective {name!r} must be a number, got {table[name][0]!r}")
+    return np.stack([table[name].astype(float) for name in objectives], axis=1)
+
+
+def misses(table: Columns, subject_to: dict[str, Range]) -> dict[tuple[str, str, float], FloatArray]:
+    """Return how far each row is outside each side of the ranges, 0 if inside."""
+    result = {}
+    for name, (low, high) in subject_to.items():
+        column = objective_values(table, (name,))[:, 0]
+        for sign, bound, excess in ((">=", low, -column), ("<=", high, column)):
+            if bound is not None:
+                outside = excess > (bound if sign == "<=" else -bound)
+                with np.errstate(invalid="ignore"):
+                    distance = np.abs(column - bound)
+                result[name, sign, bound] = np.where(outside, distance, 0.0)
+    return result
+
+
+def _exclusion(constraint: str, designs: IntArray, values: Column, miss: FloatArray) -> Exclusion:
+    if not miss.size:
+        return Exclusion(constraint=constraint, designs=0)
+    k = int(miss.argmin())
+    return Exclusion(
+        constraint=constraint,
+        designs=miss.size,
+        nearest=int(designs[k]),
+        value=float(values[k]),
+        miss=float(miss[k]),
+    )
+
+
+def conclude(
+    *,
+    space: Space,
+    method: str,
+    minimize: tuple[str, ...],
+    maximize: tuple[str, ...],
+    subject_to: dict[str, Range],
+    table: Columns,
+    excluded: tuple[Exclusion, ...],
+    evaluations: int,
+    restored: int,
+    history: tuple[Step, ...] = (),
+) -> Exploration:
+    """Find the front, the knee and the exclusions of a finished table."""
+    designs = table["design"]
+    objectives = minimize + maximize
+    mask = [False] * len(minimize) + [True] * len(maximize)
+    feasible = np.ones(len(designs), dtype=bool)
+    front = np.zeros(0, dtype=np.int64)
+    duplicates, knee = 0, None
+    if len(designs):
+        for (name, sign, bound), miss in misses(table, subject_to).items():
+            feasible &= miss == 0
+            rows = np.flatnonzero(miss > 0)
+            excluded += (
+                _exclusion(f"{name} {sign} {bound:g}", designs[rows], table[name][rows], miss[rows]),
+            )
+        costs = as_costs(objective_values(table, objectives), mask)
+        candidates = np.flatnonzero(feasible)
+        front = candidates[nondominated(costs[candidates])]
+        duplicates = len(front) - len(np.unique(costs[front], axis=0))
+        nearest = knee_index(costs[front])
+        knee = None if nearest is None else int(front[nearest])
+    return Exploration(
+        space=space,
+        method=method,
+        minimize=minimize,
+        maximize=maximize,
+        table=table,
+        feasible=feasible,
+        front=front,
+        duplicates=duplicates,
+        knee=knee,
+        excluded=excluded,
+        evaluations=evaluations,
+        restored=restored,
+        history=history,
+    )

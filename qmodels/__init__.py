@@ -1,0 +1,82 @@
+"""Analytical queueing models of on-chip memory systems and packet processors.
+
+>>> import qmodels as qm
+>>> processor = qm.PacketProcessor()
+>>> bool(qm.solve(processor).stable)
+True
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from qmodels.solve import solve
+    from qmodels.system_result import SystemResult
+    from qmodels.systems.arrivals import OnOff, Poisson, Recorded
+    from qmodels.systems.budget import Cost, Energy
+    from qmodels.systems.dram import Dram
+    from qmodels.systems.free_list import FreeList
+    from qmodels.systems.llc import Llc
+    from qmodels.systems.noc import Noc
+    from qmodels.systems.packet_processor import PacketProcessor
+    from qmodels.systems.sizes import SizeLaw, bimodal, empirical, fixed, heavy_tailed, imix
+    from qmodels.systems.topology import Topology
+    from qmodels.systems.trace import Trace, read_trace
+    from qmodels.systems.workload import Workload
+
+_HOME = {
+    "qmodels.solve": ("solve",),
+    "qmodels.system_result": ("SystemResult",),
+    "qmodels.systems.arrivals": ("OnOff", "Poisson", "Recorded"),
+    "qmodels.systems.budget": ("Cost", "Energy"),
+    "qmodels.systems.dram": ("Dram",),
+    "qmodels.systems.free_list": ("FreeList",),
+    "qmodels.systems.llc": ("Llc",),
+    "qmodels.systems.noc": ("Noc",),
+    "qmodels.systems.packet_processor": ("PacketProcessor",),
+    "qmodels.systems.sizes": ("SizeLaw", "bimodal", "empirical", "fixed", "heavy_tailed", "imix"),
+    "qmodels.systems.topology": ("Topology",),
+    "qmodels.systems.trace": ("Trace", "read_trace"),
+    "qmodels.systems.workload": ("Workload",),
+}
+_MODULE = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [
+    "Cost",
+    "Dram",
+    "Energy",
+    "FreeList",
+    "Llc",
+    "Noc",
+    "OnOff",
+    "PacketProcessor",
+    "Poisson",
+    "Recorded",
+    "SizeLaw",
+    "SystemResult",
+    "Topology",
+    "Trace",
+    "Workload",
+    "bimodal",
+    "empirical",
+    "fixed",
+    "heavy_tailed",
+    "imix",
+    "read_trace",
+    "solve",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name where it is first used, so that ``import qmodels`` stays light."""
+    if name not in _MODULE:
+        raise AttributeError(f"module 'qmodels' has no attribute {name!r}")
+    value = getattr(import_module(_MODULE[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

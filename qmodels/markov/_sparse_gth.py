@@ -1,0 +1,206 @@
+"""Elimination of states along nested dissection: GTH without subtraction for a million states.
+
+Each node of the separator tree is a dense front: its own states (the pivots) and the later
+states they can reach or be reached from. Censoring a pivot adds rates of paths through it to
+the rates among the states that remain; only non-negative numbers are added, multiplied and
+divided, so every probability keeps a small relative error whatever the magnitudes of the rates.
+
+References
+----------
+.. [1] W. K. Grassmann, M. I. Taksar and D. P. Heyman, "Regenerative analysis and steady state
+   distributions for Markov chains", Operations Research 33 (1985), 1107-1116.
+.. [2] I. S. Duff and J. K. Reid, "The multifrontal solution of unsymmetric sets of linear
+   equations", SIAM J. Sci. Stat. Comput. 5 (1984), 633-641.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qmodels._check import FloatArray
+from qmodels.markov._compiled import compiled
+from qmodels.markov._dissection import Int32, Int64, dissect, fronts
+
+LEAF = 16  # states in a leaf of the separator tree, the fastest of 8..24 measured
+PANEL = 64  # pivots per dense block, the fastest of 32..96 measured
+
+
+@compiled
+def _censor(front: FloatArray, pivots: int, panel: int) -> bool:
+    """Eliminate the leading states of a dense front in place; False if a state has no way out."""
+    size = front.shape[0]
+    start = 0
+    while start < pivots:
+        stop = min(start + panel, pivots)
+        for k in range(start, stop):
+            for p in range(start, k):
+                factor = front[k, p]
+                if factor != 0.0:
+                    for j in range(stop, size):
+                        front[k, j] += factor * front[p, j]
+            if k + 1 == size:
+                break
+            exit_rate = 0.0
+            for j in range(k + 1, size):
+                exit_rate += front[k, j]
+            if not exit_rate > 0.0:
+                return False
+            for i in range(k + 1, size):
+                factor = front[i, k] / exit_rate
+                if factor != 0.0:
+                    front[i, k] = factor
+                    for j in range(k + 1, stop):
+                        front[i, j] += factor * front[k, j]
+        if stop < size:
+            left = np.ascontiguousarray(front[stop:, start:stop])
+            above = np.ascontiguousarray(front[start:stop, stop:])
+            if stop - start < 8:  # the call to the dense product would cost more than the product
+                for i in range(size - stop):
+                    for p in range(stop - start):
+                        factor = left[i, p]
+                        if factor != 0.0:
+                            for j in range(size - stop):
+                                front[stop + i, stop + j] += factor * above[p, j]
+            else:
+                front[stop:, stop:] += np.dot(left, above)
+        start = stop
+    return True
+
+
+@compiled
+def _eliminate(
+    row_ptr: Int32,
+    row_index: Int32,
+    row_rate: FloatArray,
+    col_ptr: Int32,
+    col_index: Int32,
+    col_rate: FloatArray,
+    first: Int32,
+    last: Int32,
+    right: Int32,
+    boundary: Int32,
+    begin: Int64,
+    sizes: Int64,
+    panel: int,
+) -> tuple[FloatArray, bool]:
+    """Numerical elimination; the columns of the factor, node by node from the last to the first."""
+    nodes = first.size
+    work = np.empty(sizes[0] * sizes[0])
+    stack = np.empty(max(sizes[1], 1))
+    factor = np.empty(sizes[2])
+    where = np.empty(row_ptr.size - 1, np.int32)
+    top = 0
+    written = 0
+    for t in range(nodes - 1, -1, -1):
+        low = first[t]
+        high = last[t]
+        pivots = high - low
+        rest = begin[t] - begin[t + 1]
+        size = pivots + rest
+        front = work[: size * size].reshape(size, size)
+        front[:] = 0.0
+        for k in range(pivots):
+            where[low + k] = k
+        for k in range(rest):
+            where[boundary[begin[t + 1] + k]] = pivots + k
+        for k in range(pivots):
+            for e in range(row_ptr[low + k], row_ptr[low + k + 1]):
+                if row_index[e] >= low:
+                    front[k, where[row_index[e]]] = row_rate[e]
+            for e in range(col_ptr[low + k], col_ptr[low + k + 1]):
+                if col_index[e] >= high:
+                    front[where[col_index[e]], k] = col_rate[e]
+        if right[t] >= 0:
+            for child in (np.int64(t + 1), np.int64(right[t])):  # the left child was pushed last
+                count = begin[child] - begin[child + 1]
+                rows = boundary[begin[child + 1] : begin[child]]
+                top -= count * count
+                update = stack[top : top + count * count].reshape(count, count)
+                for i in range(count):
+                    row = where[rows[i]]
+                    for j in range(count):
+                        front[row, where[rows[j]]] += update[i, j]
+        if not _censor(front, pivots, panel):
+            return factor, False
+        for i in range(size):
+            for k in range(pivots):
+                factor[written + k] = front[i, k]
+            written += pivots
+        for i in range(rest):
+            for j in range(rest):
+                stack[top + j] = front[pivots + i, pivots + j]
+            top += rest
+    return factor, True
+
+
+@compiled
+def _substitute(
+    n: int, first: Int32, last: Int32, boundary: Int32, begin: Int64, factor: FloatArray
+) -> FloatArray:
+    """Back-substitution from the state that was left over, rescaled before it can overflow."""
+    x = np.zeros(n)
+    total = np.empty(n)
+    position = factor.size
+    for t in range(first.size):
+        low = first[t]
+        pivots = last[t] - low
+        rest = begin[t] - begin[t + 1]
+        position -= pivots * (pivots + rest)
+        total[:pivots] = 0.0
+        for i in range(rest):
+            value = x[boundary[begin[t + 1] + i]]
+            row = position + (pivots + i) * pivots
+            for k in range(pivots):
+                total[k] += value * factor[row + k]
+        for i in range(pivots - 1, -1, -1):
+            if low + i == n - 1:
+                total[i] = 1.0
+            if total[i] > 1e200:
+                x *= 1e-200
+                total[:pivots] *= 1e-200
+            x[low + i] = total[i]
+            row = position + i * pivots
+            for k in range(i):
+                total[k] += total[i] * factor[row + k]
+    return x
+
+
+class Elimination:
+    """The order and the size of an elimination, known before its numbers are touched."""
+
+    def __init__(self, rates: Any) -> None:
+        adjacency = _int32(rates + rates.T)
+        self.order, self._first, self._last, self._right = dissect(adjacency.indptr, adjacency.indices, LEAF)
+        self._rates = _int32(rates[self.order][:, self.order])
+        adjacency = _int32(adjacency[self.order][:, self.order])
+        self._boundary, self._begin, self._sizes, self.operations = fronts(
+            adjacency.indptr, adjacency.indices, self._first, self._last, self._right
+        )
+        self.memory = int(self._sizes[0] ** 2 + self._sizes[1] + self._sizes[2]) * 8
+
+    def solve(self) -> FloatArray:
+        """Stationary law of the irreducible chain, in the caller's numbering."""
+        rows = self._rates
+        columns = _int32(rows.tocsc())
+        factor, sound = _eliminate(
+            rows.indptr, rows.indices, rows.data, columns.indptr, columns.indices, columns.data,
+            self._first, self._last, self._right, self._boundary, self._begin, self._sizes, PANEL,
+        )  # fmt: skip
+        if not sound:
+            raise RuntimeError(
+                "a rate underflowed during the elimination: the rates span too many orders of magnitude"
+            )
+        n = self.order.size
+        x = _substitute(n, self._first, self._last, self._boundary, self._begin, factor)
+        result = np.empty(n)
+        result[self.order] = x / x.sum()
+        return result
+
+
+def _int32(matrix: Any) -> Any:
+    matrix = matrix if matrix.format in ("csr", "csc") else matrix.tocsr()
+    matrix.indptr = matrix.indptr.astype(np.int32, copy=False)
+    matrix.indices = matrix.indices.astype(np.int32, copy=False)
+    return matrix

@@ -1,0 +1,70 @@
+"""Stationary law of an irreducible chain: which method, and how good the answer is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qmodels import _check
+from qmodels._check import FloatArray
+from qmodels.markov._elimination import LARGEST_EXACT, stationary_dense
+
+METHODS = ("auto", "gth", "direct", "iterative")
+
+MOST_OPERATIONS = 2e11
+"""Floating-point operations above which "auto" iterates instead (several seconds of one core)."""
+MOST_MEMORY = 2e9
+"""Bytes of factor above which "auto" iterates instead."""
+
+
+def balance_residual(rates: Any, law: FloatArray) -> float:
+    """Return the sum of abs(inflow - outflow) over the states, relative to the total flow.
+
+    Free of the unit of time and of the magnitude of the rates. 0 for a single state.
+    """
+    outflow = law * np.asarray(rates.sum(axis=1)).ravel()
+    total = float(outflow.sum())
+    return float(np.abs(rates.T @ law - outflow).sum()) / total if total > 0 else 0.0
+
+
+def solve_irreducible(
+    rates: Any, *, method: str = "auto", tolerance: float = 1e-12, max_iterations: int = 1000
+) -> tuple[FloatArray, float, str, int]:
+    """Return the law, its balance residual, the method used and its iterations.
+
+    Parameters
+    ----------
+    rates : sparse array
+        Off-diagonal rates (or probabilities) in compressed rows, one communicating class.
+    method : {"auto", "gth", "direct", "iterative"}
+        See `qmodels.markov.CTMC.stationary`.
+    tolerance : float
+        Largest residual that the iteration accepts.
+    max_iterations : int
+        Cycles after which the iteration gives up.
+    """
+    method = _check.choice("method", method, METHODS)
+    n = rates.shape[0]
+    if n == 1:
+        return np.ones(1), 0.0, "gth", 0
+    if method == "auto" and n <= LARGEST_EXACT:
+        method = "gth"
+    if method == "gth":
+        law = stationary_dense(rates.toarray())
+        return law, balance_residual(rates, law), "gth", 0
+    if method != "iterative":
+        from qmodels.markov._sparse_gth import Elimination
+
+        plan = Elimination(rates)
+        if method == "direct" or (plan.operations <= MOST_OPERATIONS and plan.memory <= MOST_MEMORY):
+            law = plan.solve()
+            return law, balance_residual(rates, law), "direct", 0
+    from qmodels.markov._multilevel import multilevel
+
+    law, residual, cycles = multilevel(
+        rates,
+        tolerance=float(_check.positive("tolerance", tolerance)),
+        max_iterations=int(_check.count("max_iterations", max_iterations)),
+    )
+    return law, residual, "iterative", cycles

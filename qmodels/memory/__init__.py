@@ -1,0 +1,1 @@
+"""DRAM channel models."""

@@ -1,0 +1,66 @@
+"""Which share of the traffic crosses each link, and from how many sides it comes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from qmodels._check import FloatArray
+from qmodels.systems.noc import link_names, link_path
+from qmodels.systems.topology import Topology
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LinkLoad:
+    """Traffic of one network when every source sends evenly to every target.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The links, see `qmodels.systems.noc.link_names`.
+    share : ndarray
+        Probability that a NoC packet crosses the link.
+    contention : ndarray
+        Probability that two packets on the link came by different links: packets that already
+        follow one another on the link before cannot meet again (0 for injection links).
+    mean_links : float
+        Links of a path, injection and ejection included.
+    """
+
+    names: tuple[str, ...]
+    share: FloatArray
+    contention: FloatArray
+    mean_links: float
+
+
+@lru_cache(maxsize=256)
+def link_load(topology: Topology, sources: tuple[int, ...], targets: tuple[int, ...]) -> LinkLoad:
+    """Return the link loads of even traffic from sources to targets (node numbers).
+
+    Examples
+    --------
+    >>> load = link_load(Topology(kind="ring", nodes=4), (0, 1), (2,))
+    >>> dict(zip(load.names, load.share.tolist()))["1->2"]
+    1.0
+    """
+    names = link_names(topology)
+    share = np.zeros(len(names))
+    by_input: dict[tuple[int, int], float] = {}
+    weight = 1.0 / (len(sources) * len(targets))
+    for source in sources:
+        for target in targets:
+            path = link_path(topology, source, target)
+            for before, link in zip((-1, *path), path, strict=False):
+                share[link] += weight
+                by_input[before, link] = by_input.get((before, link), 0.0) + weight
+    together = np.zeros(len(names))
+    for (_, link), part in by_input.items():
+        together[link] += (part / share[link]) ** 2
+    return LinkLoad(
+        names=names,
+        share=share,
+        contention=np.where(share > 0, 1.0 - together, 0.0),
+        mean_links=float(share.sum()),
+    )

@@ -1,0 +1,221 @@
+"""The analytic answer for a packet processor: metrics, breakdown, saturation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qmodels._check import FloatArray
+from qmodels.packet_processor.design import Columns, columns
+from qmodels.packet_processor.latency import Latency, latency
+from qmodels.packet_processor.links import networks
+from qmodels.packet_processor.load import OperatingPoint, operate
+from qmodels.packet_processor.overflow import blocking
+from qmodels.packet_processor.tail import mixture_quantile
+from qmodels.packet_processor.variability import Variability, variability
+from qmodels.system_result import SystemResult
+from qmodels.systems.free_list import allocation_accesses
+from qmodels.systems.metrics import METRICS
+from qmodels.systems.packet_processor import PacketProcessor
+
+VALIDATED_LOAD = 0.8
+
+
+def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
+    r"""Analytic answer for a packet processor, or for a sweep of them.
+
+    Parameters
+    ----------
+    spec : PacketProcessor
+        The system; numeric fields may be arrays that broadcast against one another.
+
+    Returns
+    -------
+    SystemResult
+        All metrics of `qmodels.systems.metrics.METRICS`. Where the offered load exceeds a
+        resource, latencies are ``inf`` and ``stable`` is False.
+
+    Notes
+    -----
+    The packet latency is that of a lone packet in an idle system (its critical path through
+    pointer memory, links, banks and buses, `qmodels.memory.lone_packet`) plus the mean work of
+    other packets it finds at each of them (`qmodels.queues.paced`). Row visits, allocation
+    trials and the pace of segments depend on one another and are iterated. Sustainable
+    throughput is the largest offered load that leaves every resource below its capacity at the
+    operating point of that very load.
+
+    Approximation. Assumes packets that arrive independently of the memory's state, engines
+    chosen at random, free-list runs that start at random addresses (rejected blocks do not come
+    back within the horizon), and a memory whose banks see visits as a Poisson stream.
+
+    Examples
+    --------
+    >>> result = solve_packet_processor(PacketProcessor())
+    >>> bool(result.stable), result.bottleneck
+    (True, 'dram banks')
+    """
+    c = columns(spec)
+    rate = np.asarray(c.packet_rate)
+    arrivals = variability(spec.workload)
+    point = operate(c, rate, arrivals)
+    parts = latency(c, point)
+    stable = np.asarray(point.stable)
+    saturation = _saturation(c, rate, arrivals)
+    share = c.size_share
+    groups = list(point.intensity)
+    stacked = np.array(list(point.intensity.values()))
+    full = stacked.max(axis=0)
+
+    total = np.where(stable, parts.total @ share, np.inf)
+    stored_time = parts.total @ share - parts.lookup + c.hold
+    # What an overloaded design cannot carry is refused in the end: its blocks never come back.
+    excess = 1.0 - np.minimum(saturation / rate, 1.0)
+    blocked = blocking(c, rate, np.where(stable, stored_time, 0.0))
+    blocked_packets, blocked_segments = (np.where(stable, part, excess) for part in blocked)
+    carried = rate * (1.0 - blocked_packets)
+    events = _events(c, point)
+    values = {
+        "packet_latency": total,
+        "packet_latency_p99": _tail(c, parts, stable),
+        "lookup_latency": _where(stable, parts.lookup),
+        "write_latency": _where(stable, parts.pointer_wait + (parts.allocation + parts.write) @ share),
+        "read_latency": _where(stable, parts.pointer_wait + (parts.dequeue + parts.read) @ share),
+        "throughput": carried * c.mean_bytes * 8,
+        "saturation_throughput": saturation * c.mean_bytes * 8,
+        "write_conflict_probability": point.write_conflict,
+        "read_conflict_probability": point.read_conflict,
+        "row_hit_ratio": 1.0 - events["activations"] / events["bursts"],
+        "pointer_accesses_per_allocation": point.trials.mean_accesses,
+        "max_pointer_accesses_per_allocation": allocation_accesses(c.trials - 1.0),
+        "llc_hit_ratio": c.hit_ratio,
+        "overflow_probability": blocked_segments,
+        "blocking_probability": blocked_packets,
+        "max_utilization": np.minimum(full, 1.0),
+    }
+    shape = c.shape
+    metrics = {name: _shaped(value, shape) for name, value in values.items()}
+    metrics["energy_per_packet"] = _plain(
+        spec.energy.per_packet(
+            spec, **{k: _shaped(v, shape) for k, v in events.items()}, packet_rate=_shaped(carried, shape)
+        ),
+        shape,
+    )
+    metrics["cost"] = _plain(spec.cost.total(spec), shape)
+    bottleneck = np.array(groups)[stacked.argmax(axis=0)].reshape(shape)
+    return SystemResult(
+        model="packet processor, analytic",
+        metrics={name: metrics[name] for name in METRICS},
+        latency_parts={
+            name: _shaped(_where(stable, value), shape) for name, value in _latency_parts(c, parts).items()
+        },
+        utilization={name: _shaped(value, shape) for name, value in point.intensity.items()},
+        bottleneck=bottleneck if shape else str(bottleneck),
+        stable=stable.reshape(shape) if shape else bool(stable[0]),
+        resources={} if shape else _resources(c, point),
+        validated=_validated(full, shape),
+    )
+
+
+def _where(stable: Any, value: Any) -> Any:
+    return np.where(stable, value, np.inf)
+
+
+def _shaped(value: Any, shape: tuple[int, ...]) -> Any:
+    array = np.asarray(value, dtype=float).reshape(shape)
+    return array if shape else float(array)
+
+
+def _plain(value: Any, shape: tuple[int, ...]) -> Any:
+    return _shaped(np.broadcast_to(value, shape), shape)
+
+
+def _validated(full: FloatArray, shape: tuple[int, ...]) -> Any:
+    inside = (full <= VALIDATED_LOAD).reshape(shape)
+    return inside if shape else bool(inside)
+
+
+def _latency_parts(c: Columns, parts: Latency) -> dict[str, FloatArray]:
+    share = c.size_share
+    return {
+        "lookup": parts.lookup,
+        "write: pointer memory wait": parts.pointer_wait,
+        "write: allocation": parts.allocation @ share,
+        "write: network and dram": parts.write @ share,
+        "read: pointer memory wait": parts.pointer_wait,
+        "read: dequeue": parts.dequeue @ share,
+        "read: network and dram": parts.read @ share,
+    }
+
+
+def _events(c: Columns, point: OperatingPoint) -> dict[str, FloatArray]:
+    """Return the events of one carried packet that cost energy."""
+    mean = c.mean_segments
+    reads = mean + c.miss_rate
+    data_flits, request_flits = c.spec.segment_flits, c.spec.request_flits
+    paths = point.paths
+    flits = np.broadcast_to(np.asarray(data_flits, dtype=float), c.shape).reshape(-1)
+    requests = np.broadcast_to(np.asarray(request_flits, dtype=float), c.shape).reshape(-1)
+    return {
+        "activations": point.activations + c.miss_rate,
+        "bursts": 2 * mean + c.miss_rate,
+        "flit_hops": (mean * flits + reads * requests) * paths.request_links
+        + reads * flits * paths.response_links,
+        "pointer_accesses": c.enqueue_packet_accesses
+        + c.dequeue_packet_accesses
+        + mean * (point.trials.mean_accesses + c.enqueue_accesses + c.dequeue_accesses),
+        "lookups": c.lookups,
+    }
+
+
+def _tail(c: Columns, parts: Latency, stable: Any) -> FloatArray:
+    """Return the 99th percentile: by size, the lone packet's time plus a gamma law of the waits."""
+    mean_wait = np.where(stable, parts.wait, 1.0)
+    variance = np.where(stable, parts.variance, 1.0)
+    floor = np.where(np.asarray(stable)[:, None], parts.total - parts.wait[:, None], 0.0)
+    return _where(
+        stable,
+        mixture_quantile(floor=floor, weight=c.size_share, mean=mean_wait, variance=variance, level=0.99),
+    )
+
+
+def _saturation(c: Columns, rate: FloatArray, arrivals: Variability) -> FloatArray:
+    """Return the largest packet rate at which every resource keeps up, by bisection on its logarithm."""
+    low = np.zeros_like(rate)
+    first = operate(c, rate * 1e-9, arrivals)
+    high = rate * 1e-9 / np.max(list(first.intensity.values()), axis=0)
+    for _ in range(20):
+        middle = (low + high) / 2
+        stable = operate(c, middle, arrivals).stable
+        low, high = np.where(stable, middle, low), np.where(stable, high, middle)
+    return (low + high) / 2
+
+
+def _resources(c: Columns, point: OperatingPoint) -> dict[str, float]:
+    """Return the traffic intensity of every resource of one design."""
+    spec = c.spec
+    rate, mean, misses = float(point.rate[0]), c.mean_segments, float(c.miss_rate[0])
+    channels, banks = int(c.channels[0]), int(c.banks[0])
+    request, response = networks(spec.noc, channels)
+    reads = mean + misses
+    work = mean * float(c.segment_time[0]) + reads * float(c.request_time[0])
+    table: dict[str, float] = {"pointer memory": float(point.intensity["pointer memory"][0])}
+    slices = int(c.slices[0])
+    for k in range(slices):
+        table[f"llc slice {k}"] = rate * float(c.lookups[0] * c.slice_time[0]) / slices
+    for network, load, per_packet in (
+        ("request", request, work),
+        ("response", response, reads * float(c.segment_time[0])),
+    ):
+        for name, part in zip(load.names, load.share, strict=True):
+            if part > 0:
+                table[f"{network} {name}"] = rate * per_packet * float(part)
+    bus = rate * float(c.burst[0]) * (2 * mean + misses) / channels
+    opening = float((c.precharge + c.burst + c.recovery)[0])
+    data = float(point.activations[0]) * (opening - float(c.burst[0])) + 2 * mean * float(c.burst[0])
+    bank = rate * (data + misses * opening) / (channels * banks)
+    for k in range(channels):
+        table[f"channel {k} bus"] = bus
+        for b in range(banks):
+            table[f"channel {k} bank {b}"] = bank
+    return table

@@ -1,0 +1,165 @@
+"""The columns of a packet processor spec: one row per design of a sweep, times in ns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from qmodels._check import FloatArray
+from qmodels.llc import lru_hit_ratios
+from qmodels.memory.row_visits import RowVisits, row_visits
+from qmodels.systems.address_map import scatter
+from qmodels.systems.packet_processor import PacketProcessor
+from qmodels.systems.popularity import Zipf
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Columns:
+    """One value per design of every number the model needs; times in ns, rates per ns.
+
+    ``shape`` is the broadcast shape of the spec's array fields; the columns are flat.
+    """
+
+    spec: PacketProcessor
+    shape: tuple[int, ...]
+    packet_rate: FloatArray
+    segments: FloatArray
+    size_share: FloatArray
+    mean_bytes: float
+    lookups: FloatArray
+    hold: FloatArray
+    segment_time: FloatArray
+    request_time: FloatArray
+    router_time: FloatArray
+    channels: FloatArray
+    banks: FloatArray
+    step: FloatArray
+    bank_step: FloatArray
+    row_blocks: FloatArray
+    burst: FloatArray
+    recovery: FloatArray
+    precharge: FloatArray
+    access: FloatArray
+    slices: FloatArray
+    slice_time: FloatArray
+    bus_time: FloatArray
+    hit_ratio: FloatArray
+    slice_peak: FloatArray
+    miss_channel_peak: FloatArray
+    miss_bank_peak: FloatArray
+    capacity: FloatArray
+    trials: FloatArray
+    run_length: FloatArray
+    pointer_time: FloatArray
+    enqueue_accesses: FloatArray
+    dequeue_accesses: FloatArray
+    enqueue_packet_accesses: FloatArray
+    dequeue_packet_accesses: FloatArray
+    rows: RowVisits
+
+    @property
+    def mean_segments(self) -> float:
+        """Segments of a packet, mean."""
+        return float(self.size_share @ self.segments)
+
+    @property
+    def square_segments(self) -> float:
+        """Segments of a packet, second moment."""
+        return float(self.size_share @ self.segments**2)
+
+    @property
+    def miss_rate(self) -> FloatArray:
+        """Lookups of a packet that go to DRAM."""
+        return self.lookups * (1.0 - self.hit_ratio)
+
+
+def columns(spec: PacketProcessor) -> Columns:
+    """Return the columns of a spec whose numeric fields may be arrays."""
+    load, noc, dram, llc, free = spec.workload, spec.noc, spec.dram, spec.llc, spec.free_list
+    named: dict[str, Any] = {
+        "packet_rate": load.packet_rate,
+        "lookups": load.lookups_per_packet,
+        "hold": load.hold_ns,
+        "segment_time": spec.segment_flits / noc.clock_ghz,
+        "request_time": spec.request_flits / noc.clock_ghz,
+        "router_time": noc.router_cycles / noc.clock_ghz,
+        "channels": dram.channels,
+        "banks": dram.banks,
+        "step": dram.interleaving_step,
+        "bank_step": dram.bank_step,
+        "row_blocks": spec.row_blocks,
+        "burst": dram.burst_cycles / dram.clock_ghz,
+        "recovery": dram.recovery_cycles / dram.clock_ghz,
+        "precharge": dram.precharge_cycles / dram.clock_ghz * (dram.page_policy == "open"),
+        "access": dram.access_cycles / dram.clock_ghz,
+        "slices": llc.slices,
+        "slice_time": llc.access_cycles / llc.clock_ghz,
+        "bus_time": llc.bus_cycles / llc.clock_ghz,
+        "lines": llc.slice_lines,
+        "capacity": free.segments,
+        "trials": free.alloc_trial_count,
+        "run_length": free.mean_run_length,
+        "pointer_time": 1.0 / np.asarray(free.clock_ghz),
+        "enqueue_accesses": free.enqueue_accesses,
+        "dequeue_accesses": free.dequeue_accesses,
+        "enqueue_packet_accesses": free.enqueue_packet_accesses,
+        "dequeue_packet_accesses": free.dequeue_packet_accesses,
+    }
+    others = [getattr(part, item.name) for part in (spec.energy, spec.cost) for item in fields(part)]
+    shape = np.broadcast_shapes(*(np.shape(value) for value in (*named.values(), *others)))
+    flat = {k: np.broadcast_to(np.asarray(v, dtype=float), shape).reshape(-1) for k, v in named.items()}
+    segments, share = load.segment_law
+    lines = flat.pop("lines")
+    popularity = load.popularity
+    cached = np.array(
+        [
+            _lookup_shares(popularity, *map(int, key))
+            for key in zip(flat["slices"], lines, flat["channels"], flat["banks"], strict=True)
+        ]
+    )
+    same_row = np.minimum(flat["row_blocks"], flat["bank_step"])
+    rows = row_visits(
+        segments=np.asarray(segments, dtype=float),
+        step=flat["step"],
+        channels=flat["channels"],
+        row_blocks=same_row,
+        mean_run_length=flat["run_length"],
+    )
+    return Columns(
+        spec=spec,
+        shape=shape,
+        segments=np.asarray(segments, dtype=float),
+        size_share=np.asarray(share, dtype=float),
+        mean_bytes=load.sizes.mean_bytes,
+        hit_ratio=cached[:, 0],
+        slice_peak=cached[:, 1],
+        miss_channel_peak=cached[:, 2],
+        miss_bank_peak=cached[:, 3],
+        rows=rows,
+        **flat,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _lookup_shares(popularity: Zipf, slices: int, lines: int, channels: int, banks: int) -> tuple[float, ...]:
+    """Return the hit ratio, and the largest slice's, channel's and bank's part of the lookups or misses."""
+    p = np.asarray(popularity.probabilities())
+    hits = _hit_ratios(popularity, slices * lines)
+    entry = np.arange(len(p))
+    slice_peak = np.bincount(scatter(entry) % slices, weights=p).max() if slices else 0.0
+    missed = p * (1.0 - hits)
+    if not missed.sum():
+        return float(p @ hits), float(slice_peak), 0.0, 0.0
+    missed = missed / missed.sum()
+    place = scatter(scatter(entry) + 1) % (channels * banks)
+    by_bank = np.bincount(place, weights=missed, minlength=channels * banks)
+    by_channel = by_bank.reshape(banks, channels).sum(axis=0)
+    return float(p @ hits), float(slice_peak), float(by_channel.max()), float(by_bank.max())
+
+
+@lru_cache(maxsize=64)
+def _hit_ratios(popularity: Zipf, capacity: int) -> FloatArray:
+    return lru_hit_ratios(popularity=popularity.probabilities(), capacity=capacity)

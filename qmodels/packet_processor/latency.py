@@ -1,0 +1,233 @@
+"""Latency of a packet of each size: the lone packet's time plus the waits behind others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qmodels._check import FloatArray
+from qmodels.memory.lone_packet import LONGEST_WALK, LonePacket, last_delivered, last_of_first
+from qmodels.packet_processor.design import Columns
+from qmodels.packet_processor.load import OperatingPoint
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Latency:
+    """Parts of the packet latency and its spread; arrays (designs,) or (designs, sizes), in ns.
+
+    Parameters
+    ----------
+    lookup : ndarray
+        All lookups of a packet, mean.
+    pointer_wait : ndarray
+        Wait for the pointer memory, the same for storing and draining.
+    allocation, dequeue : ndarray
+        Pointer-memory operation of a packet of each size.
+    write, read : ndarray
+        The rest of storing and draining, by size.
+    wait : ndarray
+        Part of the latency that is waiting or lookups, the same for all sizes.
+    variance : ndarray
+        Variance of that part.
+    """
+
+    lookup: FloatArray
+    pointer_wait: FloatArray
+    allocation: FloatArray
+    dequeue: FloatArray
+    write: FloatArray
+    read: FloatArray
+    wait: FloatArray
+    variance: FloatArray
+
+    @property
+    def total(self) -> FloatArray:
+        """Mean latency by size."""
+        return (
+            (self.lookup + 2 * self.pointer_wait)[:, None]
+            + self.allocation
+            + self.dequeue
+            + self.write
+            + self.read
+        )
+
+
+def latency(c: Columns, point: OperatingPoint) -> Latency:
+    """Return the latency of all designs at their operating point."""
+    paths, engine = point.paths, point.engine
+    time = c.pointer_time
+    allocation = c.enqueue_packet_accesses[:, None] * time[:, None] + c.segments * point.allocation[:, None]
+    dequeue = (
+        c.dequeue_packet_accesses[:, None] * time[:, None] + c.segments * (c.dequeue_accesses * time)[:, None]
+    )
+    written, returned = _alone(c, point)
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        probability = np.clip(point.bank_busy, 1e-12, 1.0)
+        decay = probability / np.maximum(point.bank_wait, 1e-12)
+        met = np.clip(point.write_conflict * c.mean_segments / point.trains, 1e-12, 1.0)
+        slow_write = _slowest(c, decay, met, point.segment_gap)
+        slow_read = _slowest(c, decay, probability, point.request_gap)
+        others = point.bus_intensity / (1.0 - np.minimum(point.bus_intensity, 1.0))
+        accesses = np.minimum(c.segments, (c.segments @ c.size_share) / point.trains[:, None])
+        squeeze = (accesses - 1.0) * (c.burst * others)[:, None]
+        lag = (c.segments - 1.0) * np.maximum(c.segment_time - point.allocation, 0.0)[:, None]
+        overlapped = lag * np.minimum(point.write_overlap, 1.0)[:, None]
+        write = overlapped + written + (engine.inject_wait + paths.request_wait + point.write_bus_wait + point.write_backlog)[:, None] + slow_write
+        read = (
+            returned
+            + (
+                engine.inject_wait
+                + paths.request_wait
+                + paths.response_wait
+                + engine.eject_wait
+                + point.bus_wait
+            )[:, None]
+            + slow_read
+            + squeeze
+        )
+        single = (
+            engine.inject_wait
+            + c.request_time
+            + paths.request_pipeline
+            + paths.request_wait
+            + point.bank_wait
+            + point.bus_wait
+            + c.precharge
+            + c.burst
+            + c.access
+            + paths.response_wait
+            + engine.eject_wait
+            + paths.response_pipeline
+            + c.segment_time
+        )
+        hit = np.where(c.slices > 0, 2 * c.bus_time + point.slice_wait + c.slice_time, 0.0)
+        lookup = c.lookups * hit + c.miss_rate * np.where(c.miss_rate > 0, single, 0.0)
+        miss = 1.0 - c.hit_ratio
+        spread_lookup = c.lookups * miss * (1 - miss) * np.where(miss > 0, single, 0.0) ** 2
+        waits = (
+            2 * _wait_variance(point.pointer_wait, point.intensity["pointer memory"])
+            + 2 * _wait_variance(engine.inject_wait, engine.inject_intensity)
+            + _wait_variance(engine.eject_wait, engine.eject_intensity)
+            + _wait_variance(point.bank_wait * met / probability, met)
+            + (1 + c.miss_rate) * _wait_variance(point.bank_wait, probability)
+        )
+    return Latency(
+        lookup=lookup,
+        pointer_wait=point.pointer_wait,
+        allocation=allocation,
+        dequeue=dequeue,
+        write=write,
+        read=read,
+        wait=lookup + 2 * point.pointer_wait + (write - written + read - returned) @ c.size_share,
+        variance=np.where(np.isfinite(waits), waits + spread_lookup, np.inf),
+    )
+
+
+def _wait_variance(mean: FloatArray, probability: Any) -> FloatArray:
+    """Return the variance of a wait that is 0 or, with the given probability, exponential."""
+    return mean**2 * (2.0 / np.clip(probability, 1e-9, 1.0) - 1.0)
+
+
+def _slowest(c: Columns, decay: FloatArray, probability: FloatArray, gap: FloatArray) -> FloatArray:
+    r"""Return the mean of the largest wait among the channels a packet of each size uses.
+
+    A channel's wait exceeds x with probability p exp(-d x). The channels finish a step apart
+    even in an idle memory; one that is t ahead of the last counts for exp(-d t) of a channel.
+    For K channels the mean of the largest is (1/d) sum_k (1 - (1-p)^k) / k, k = 1..K,
+    interpolated between whole K.
+    """
+    used = np.minimum(c.channels[:, None], 1.0 + (c.segments - 1.0) / c.step[:, None])
+    ahead = np.exp(-np.clip(decay * gap * c.step, 1e-12, 700.0))[:, None]
+    counted = np.where(ahead < 1 - 1e-9, (1 - ahead**used) / np.maximum(1 - ahead, 1e-12), used)
+    most = int(c.channels.max())
+    k = np.arange(1, most + 1)
+    harmonic = np.concatenate(
+        [np.zeros((len(decay), 1)), np.cumsum((1 - (1 - probability[:, None]) ** k) / k, axis=1)], axis=1
+    )
+    low = np.minimum(np.floor(counted).astype(int), most)
+    high = np.minimum(low + 1, most)
+    row = np.arange(len(decay))[:, None]
+    part = counted - low
+    return ((1 - part) * harmonic[row, low] + part * harmonic[row, high]) / decay[:, None]
+
+
+def _alone(c: Columns, point: OperatingPoint) -> tuple[FloatArray, FloatArray]:
+    """Return the time after the pointer operation until a lone packet is written, and is back.
+
+    Some trains find their row open: the walk is mixed from one in which all rows are closed and
+    one in which all are open.
+    """
+    paths, engine = point.paths, point.engine
+    time = c.pointer_time
+    keys = np.stack(
+        [
+            c.step,
+            c.channels,
+            c.banks,
+            c.bank_step,
+            c.row_blocks,
+            c.run_length,
+            c.burst,
+            c.recovery,
+            c.precharge,
+            c.access,
+            np.round(point.segment_gap, 3),
+            np.round(point.request_gap, 3),
+            c.segment_time,
+        ]
+    )
+    _, first, inverse = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+    inverse = inverse.reshape(-1)
+    pick = {
+        name: getattr(c, name)[first]
+        for name in (
+            "step",
+            "channels",
+            "banks",
+            "bank_step",
+            "row_blocks",
+            "burst",
+            "recovery",
+            "precharge",
+            "access",
+        )
+    }
+    walk = LonePacket(
+        **pick, mean_run_length=c.run_length[first], open_page=c.spec.dram.page_policy == "open"
+    )
+    count = int(min(c.segments.max(), LONGEST_WALK))
+    zero = np.zeros(len(first))
+    written = returned = np.zeros(1)
+    for warm in (False, True):
+        write_done = walk.done(first=zero, spacing=point.segment_gap[first], count=count, warm=warm)
+        read_done = walk.done(first=zero, spacing=point.request_gap[first], count=count, warm=warm)
+        part = point.train_opens if not warm else 1.0 - point.train_opens
+        written = written + part[0][:, None] * _at_sizes(last_of_first(write_done), c.segments)[inverse]
+        returned = (
+            returned
+            + part[1][:, None] * _at_sizes(last_delivered(read_done, c.segment_time[first]), c.segments)[inverse]
+        )
+    # The first write starts after one allocation, the first read after one dequeue; both walks start there.
+    operation_write = c.segments * point.allocation[:, None]
+    operation_read = c.segments * (c.dequeue_accesses * time)[:, None]
+    written = (
+        written + (point.allocation + paths.request_pipeline + c.segment_time)[:, None] - operation_write
+    )
+    back = paths.response_pipeline
+    returned = (
+        returned
+        + (c.dequeue_accesses * time + paths.request_pipeline + c.request_time + back)[:, None]
+        - operation_read
+    )
+    return written, returned
+
+
+def _at_sizes(by_count: Any, segments: FloatArray) -> FloatArray:
+    """Return the columns of the given sizes, beyond the longest walk by its last slope."""
+    count = by_count.shape[1]
+    column = np.minimum(segments.astype(int), count) - 1
+    slope = (by_count[:, -1] - by_count[:, count // 2]) / max(count - 1 - count // 2, 1)
+    return by_count[:, column] + np.maximum(segments - count, 0.0) * slope[:, None]

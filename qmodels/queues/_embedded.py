@@ -1,0 +1,82 @@
+"""The chain embedded at departures of a single server with Poisson arrivals."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from qmodels.queues.laws import Law
+
+FloatArray = npt.NDArray[np.float64]
+
+_LONGEST = 1 << 20
+
+
+def arrival_tails(law: Law, rate: FloatArray, size: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return P(A = 0), P(A > l) and E[(A - l)+] for l >= 0 along the last axis, A arrivals during a service.
+
+    At least `size` values of l, and as many more as the tail needs to end below 1e-305.
+    """
+    load = np.asarray(rate * law.moment(1))
+    length = max(64, 2 * size)
+    while True:
+        counts = law.poisson_counts(rate, length)
+        ended = counts[..., -1].max() < 1e-305 and load.max() < length / 2
+        if ended or length >= max(_LONGEST, size):
+            break
+        length *= 2
+    at_least = np.cumsum(counts[..., ::-1], axis=-1)[..., ::-1]
+    more = np.concatenate([at_least[..., 1:], np.zeros((*at_least.shape[:-1], 1))], axis=-1)
+    excess = np.cumsum(more[..., ::-1], axis=-1)[..., ::-1]
+    if not ended:
+        more = more + np.maximum(1 - at_least[..., :1], 0.0)
+        excess = np.maximum(load[..., None] - np.cumsum(more, axis=-1) + more, excess)
+    return counts[..., 0], more, excess
+
+
+def embedded_weights(none: float, more: FloatArray, size: int) -> tuple[FloatArray, float]:
+    r"""Return w and log z such that w_j z^-j is the stationary weight of j < `size` jobs left behind, w_0 = 1.
+
+    Up- and down-crossings of a level balance,
+
+    .. math:: a_0 \pi_{j+1} = \pi_0 \bar{A}_j + \sum_{k=1}^j \pi_k \bar{A}_{j-k+1},
+
+    a sum of positive terms. The weights grow or decay like :math:`z^{-j}` with z the root of
+    :math:`\sum_l \bar{A}_l z^l = a_0`; the recursion runs on :math:`\pi_j z^j`, which tends to
+    a constant, so that nothing overflows and a short window of coefficients suffices.
+    """
+    from scipy.signal import lfilter
+
+    if size == 1:
+        return np.ones(1), 0.0
+    none = max(none, 1e-290)
+    order = np.arange(1, len(more))
+    with np.errstate(divide="ignore"):
+        log_more = np.log(more)
+    log_z = _decay_root(np.log(none), log_more[1:], order)
+    coefficients = np.exp(log_more[1:size] + order[: size - 1] * log_z) / none
+    rest = np.cumsum(coefficients[::-1])[::-1]
+    window = max(1, int(np.searchsorted(-rest, -1e-18)))
+    levels = np.arange(1, size)
+    source = np.exp(log_more[: size - 1] + levels * log_z) / none
+    scaled = lfilter([1.0], np.concatenate([[1.0], -coefficients[:window]]), source)
+    return np.concatenate([[1.0], scaled]), log_z
+
+
+def _decay_root(log_none: float, log_more: FloatArray, order: FloatArray) -> float:
+    """Return log z at which the sum of exp(log_more) z^order is exp(log_none); close is good enough."""
+    known = np.isfinite(log_more)
+    if not known.any():
+        return 0.0
+    log_more, order = log_more[known], order[known]
+
+    def too_large(log_z: float) -> bool:
+        exponents = log_more + order * log_z
+        top = exponents.max()
+        return bool(top + np.log(np.exp(exponents - top).sum()) > log_none)
+
+    low, high = -1500.0, 1500.0
+    for _ in range(70):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if too_large(middle) else (middle, high)
+    return low

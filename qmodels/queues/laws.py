@@ -1,0 +1,376 @@
+"""Distributions of service times and of times between arrivals, as the exact models need them.
+
+A law knows its moments, its tail and two forms of its Laplace transform. Any object with the
+methods of `Law` will do; the five families here have all of them without cancellation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from qmodels import _check
+from qmodels.queues._poisson import poisson_pmf
+
+FloatArray = npt.NDArray[np.float64]
+Array = npt.NDArray[Any]
+
+
+@runtime_checkable
+class Law(Protocol):
+    """A distribution of a positive time."""
+
+    def moment(self, k: int) -> FloatArray:
+        """Return the raw moment of order k = 1, 2, 3. [time^k]."""
+
+    def laplace(self, s: Array) -> Array:
+        """Return E[exp(-s X)] for (complex) s with a nonnegative real part."""
+
+    def residual_complement(self, s: Array) -> Array:
+        """Return 1 - (1 - E[exp(-s X)]) / (s E[X]), the complement of the residual's transform."""
+
+    def tail(self, x: Array) -> FloatArray:
+        """Return P(X > x)."""
+
+    def truncated_moment(self, k: int, x: Array) -> FloatArray:
+        """Return E[X^k; X <= x]."""
+
+    def poisson_counts(self, rate: Array, size: int) -> FloatArray:
+        """Return the probabilities of 0 .. size - 1 Poisson arrivals during X, along a new last axis."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Deterministic:
+    """A constant time.
+
+    Parameters
+    ----------
+    mean : float or array
+        The time. [time]
+
+    Examples
+    --------
+    >>> float(Deterministic(mean=2.0).moment(2))
+    4.0
+    """
+
+    mean: Any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", _check.positive("mean", self.mean)[()])
+
+    def moment(self, k: int) -> FloatArray:
+        """Return the raw moment of order k."""
+        return np.asarray(self.mean**k)
+
+    def laplace(self, s: Array) -> Array:
+        """Return the Laplace transform at s."""
+        return np.asarray(np.exp(-s * self.mean))
+
+    def residual_complement(self, s: Array) -> Array:
+        """Return the complement of the residual's transform at s."""
+        return _one_minus_phi(s * self.mean)
+
+    def tail(self, x: Array) -> FloatArray:
+        """Return P(X > x)."""
+        return np.where(x < self.mean, 1.0, 0.0)
+
+    def truncated_moment(self, k: int, x: Array) -> FloatArray:
+        """Return E[X^k; X <= x]."""
+        return np.where(x < self.mean, 0.0, self.mean**k)
+
+    def poisson_counts(self, rate: Array, size: int) -> FloatArray:
+        """Return the probabilities of 0 .. size - 1 Poisson arrivals during X."""
+        return poisson_pmf(np.arange(size), np.asarray(rate * self.mean)[..., None])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Gamma:
+    """Gamma distribution; SCV 1 is the exponential, 1/k the Erlang distribution of k phases.
+
+    Parameters
+    ----------
+    mean : float or array
+        Mean. [time]
+    scv : float or array
+        Squared coefficient of variation > 0.
+
+    Examples
+    --------
+    >>> float(Gamma(mean=2.0, scv=0.5).moment(2))
+    6.0
+    """
+
+    mean: Any
+    scv: Any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", _check.positive("mean", self.mean)[()])
+        object.__setattr__(self, "scv", _check.positive("scv", self.scv)[()])
+
+    def moment(self, k: int) -> FloatArray:
+        """Return the raw moment of order k."""
+        product = np.asarray(1.0)
+        for i in range(k):
+            product = product * (self.mean * (1 + i * self.scv))
+        return product
+
+    def laplace(self, s: Array) -> Array:
+        """Return the Laplace transform at s."""
+        return np.asarray(np.exp(-_log1p(s * self.mean * self.scv) / self.scv))
+
+    def residual_complement(self, s: Array) -> Array:
+        """Return the complement of the residual's transform at s."""
+        x = np.asarray(s * self.mean)
+        near = np.abs(x) * np.maximum(1.0, self.scv) < 0.05
+        # (1 + scv x)^(-1/scv) = sum of (-x)^k prod(1 + i scv) / k!; its first two terms drop out.
+        y = np.where(near, x, 0.0)
+        series, term = np.zeros(np.shape(x + 0 * self.scv), dtype=x.dtype), -np.ones(np.shape(x), dtype=x.dtype)
+        for k in range(2, 18):
+            term = term * (-y) * (1 + (k - 1) * self.scv) / k
+            series = series - term
+        with np.errstate(divide="ignore", invalid="ignore"):
+            far = 1 - (1 - self.laplace(s)) / x
+        return np.where(near, -series, far)
+
+    def tail(self, x: Array) -> FloatArray:
+        """Return P(X > x)."""
+        from scipy.special import gammaincc
+
+        return np.asarray(gammaincc(1 / self.scv, x / (self.mean * self.scv)))
+
+    def truncated_moment(self, k: int, x: Array) -> FloatArray:
+        """Return E[X^k; X <= x]."""
+        from scipy.special import gammainc
+
+        return np.asarray(self.moment(k) * gammainc(1 / self.scv + k, x / (self.mean * self.scv)))
+
+    def poisson_counts(self, rate: Array, size: int) -> FloatArray:
+        """Return the probabilities of 0 .. size - 1 Poisson arrivals during X (negative binomial)."""
+        spread, shape = np.broadcast_arrays(rate * self.mean * self.scv, 1 / np.asarray(self.scv))
+        spread, shape = spread[..., None], shape[..., None]
+        k = np.arange(1, size)
+        ratios = (shape + k - 1) / k * (spread / (1 + spread))
+        none = np.exp(-np.log1p(spread) * shape)
+        return np.concatenate([none, none * np.cumprod(ratios, axis=-1)], axis=-1)
+
+
+def Exponential(*, mean: Any) -> Gamma:  # noqa: N802
+    """Return the exponential law.
+
+    Parameters
+    ----------
+    mean : float or array
+        Mean. [time]
+
+    Returns
+    -------
+    Gamma
+        With SCV 1.
+
+    Examples
+    --------
+    >>> float(Exponential(mean=2.0).moment(3))
+    48.0
+    """
+    return Gamma(mean=mean, scv=1.0)
+
+
+def Erlang(*, mean: Any, phases: Any) -> Gamma:  # noqa: N802
+    """Return the Erlang law, the sum of equal exponential phases.
+
+    Parameters
+    ----------
+    mean : float or array
+        Mean of the sum. [time]
+    phases : int or array of int
+        Number of phases >= 1.
+
+    Returns
+    -------
+    Gamma
+        With SCV 1 / phases.
+
+    Examples
+    --------
+    >>> float(Erlang(mean=2.0, phases=4).moment(2))
+    5.0
+    """
+    return Gamma(mean=mean, scv=1.0 / _check.count("phases", phases))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HyperExponential:
+    """A mixture of exponentials, SCV >= 1.
+
+    Parameters
+    ----------
+    probabilities : sequence of float
+        Probability of each branch, sum 1.
+    means : sequence of float
+        Mean of each branch. [time]
+
+    Examples
+    --------
+    The second moment has its factor 2:
+
+    >>> float(HyperExponential(probabilities=[0.5, 0.5], means=[1.0, 3.0]).moment(2))
+    10.0
+    """
+
+    probabilities: Any
+    means: Any
+
+    def __post_init__(self) -> None:
+        p, m = _mixture("means", self.probabilities, self.means)
+        object.__setattr__(self, "probabilities", p)
+        object.__setattr__(self, "means", m)
+
+    def moment(self, k: int) -> FloatArray:
+        """Return the raw moment of order k."""
+        return self._mix(lambda m: float(np.prod(np.arange(1.0, k + 1))) * m**k)
+
+    def laplace(self, s: Array) -> Array:
+        """Return the Laplace transform at s."""
+        return self._mix(lambda m: 1 / (1 + s * m))
+
+    def residual_complement(self, s: Array) -> Array:
+        """Return the complement of the residual's transform at s."""
+        return self._mix(lambda m: s * m * m / (1 + s * m)) / self.moment(1)
+
+    def tail(self, x: Array) -> FloatArray:
+        """Return P(X > x)."""
+        return self._mix(lambda m: np.exp(-x / m))
+
+    def truncated_moment(self, k: int, x: Array) -> FloatArray:
+        """Return E[X^k; X <= x]."""
+        return self._mix(lambda m: Exponential(mean=m).truncated_moment(k, x))
+
+    def poisson_counts(self, rate: Array, size: int) -> FloatArray:
+        """Return the probabilities of 0 .. size - 1 Poisson arrivals during X."""
+        return self._mix(lambda m: Exponential(mean=m).poisson_counts(rate, size))
+
+    def _mix(self, of_branch: Any) -> Array:
+        return np.asarray(sum(p * of_branch(m) for p, m in zip(self.probabilities, self.means, strict=True)))
+
+
+def balanced_hyperexponential(*, mean: float, scv: float) -> HyperExponential:
+    """Return the two-branch hyperexponential with a mean, an SCV and balanced means.
+
+    Parameters
+    ----------
+    mean : float
+        Mean. [time]
+    scv : float
+        Squared coefficient of variation >= 1.
+
+    Returns
+    -------
+    HyperExponential
+        Both branches contribute half of the mean.
+
+    Raises
+    ------
+    ValueError
+        If the SCV is below 1.
+
+    Examples
+    --------
+    >>> law = balanced_hyperexponential(mean=1.0, scv=4.0)
+    >>> round(float(law.moment(1)), 12), round(float(law.moment(2)), 12)
+    (1.0, 5.0)
+    """
+    m, c = float(_check.positive("mean", mean)), float(_check.positive("scv", scv))
+    if c < 1:
+        raise ValueError(f"scv must be >= 1 for a hyperexponential law, got {c:g}")
+    p = (1 + np.sqrt((c - 1) / (c + 1))) / 2
+    return HyperExponential(probabilities=[p, 1 - p], means=[m / (2 * p), m / (2 * (1 - p))])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Discrete:
+    """Finitely many constant times, such as measured packet sizes over the link rate.
+
+    Parameters
+    ----------
+    probabilities : sequence of float
+        Probability of each value, sum 1.
+    values : sequence of float
+        The times > 0. [time]
+
+    Examples
+    --------
+    >>> float(Discrete(probabilities=[0.5, 0.5], values=[1.0, 3.0]).moment(2))
+    5.0
+    """
+
+    probabilities: Any
+    values: Any
+
+    def __post_init__(self) -> None:
+        p, v = _mixture("values", self.probabilities, self.values)
+        object.__setattr__(self, "probabilities", p)
+        object.__setattr__(self, "values", v)
+
+    def moment(self, k: int) -> FloatArray:
+        """Return the raw moment of order k."""
+        return self._mix(lambda v: v.moment(k))
+
+    def laplace(self, s: Array) -> Array:
+        """Return the Laplace transform at s."""
+        return self._mix(lambda v: v.laplace(s))
+
+    def residual_complement(self, s: Array) -> Array:
+        """Return the complement of the residual's transform at s."""
+        return self._mix(lambda v: v.mean * v.residual_complement(s)) / self.moment(1)
+
+    def tail(self, x: Array) -> FloatArray:
+        """Return P(X > x)."""
+        return self._mix(lambda v: v.tail(x))
+
+    def truncated_moment(self, k: int, x: Array) -> FloatArray:
+        """Return E[X^k; X <= x]."""
+        return self._mix(lambda v: v.truncated_moment(k, x))
+
+    def poisson_counts(self, rate: Array, size: int) -> FloatArray:
+        """Return the probabilities of 0 .. size - 1 Poisson arrivals during X."""
+        return self._mix(lambda v: v.poisson_counts(rate, size))
+
+    def _mix(self, of_value: Any) -> Array:
+        pairs = zip(self.probabilities, self.values, strict=True)
+        return np.asarray(sum(p * of_value(Deterministic(mean=v)) for p, v in pairs))
+
+
+def _mixture(name: str, probabilities: Any, values: Any) -> tuple[FloatArray, FloatArray]:
+    p = np.atleast_1d(_check.probability("probabilities", probabilities))
+    v = np.atleast_1d(_check.positive(name, values))
+    if p.shape != v.shape or p.ndim != 1:
+        raise ValueError(f"probabilities and {name} must be two lists of one length, got {p.shape} and {v.shape}")
+    if abs(p.sum() - 1) > 1e-9:
+        raise ValueError(f"probabilities must sum to 1, got {p.sum():.12g}")
+    return p / p.sum(), v
+
+
+def _log1p(z: Array) -> Array:
+    """Return log(1 + z); NumPy's own loses digits of small complex z."""
+    if not np.iscomplexobj(z):
+        return np.asarray(np.log1p(z))
+    x, y = np.real(z), np.imag(z)
+    return np.asarray(0.5 * np.log1p(x * (2 + x) + y * y) + 1j * np.arctan2(y, 1 + x))
+
+
+def _one_minus_phi(x: Array) -> Array:
+    """Return 1 - (1 - exp(-x)) / x."""
+    x = np.asarray(x)
+    near = np.abs(x) < 0.5
+    y = np.where(near, x, 0.0)
+    series = np.zeros(x.shape, dtype=x.dtype)
+    # x/2 - x^2/6 + x^3/24 - ... by Horner.
+    for k in range(18, 1, -1):
+        series = y / k * (1 - series)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        far = 1 - (1 - np.exp(-x)) / x
+    return np.where(near, series, far)

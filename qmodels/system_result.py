@@ -1,0 +1,78 @@
+"""The answer of an analytic system model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qmodels.systems.metrics import METRICS
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SystemResult:
+    """Metrics of a system with where the time goes and what fills up first.
+
+    For a spec with array fields every value is an array of the broadcast shape.
+
+    Parameters
+    ----------
+    model : str
+        Which model answered.
+    metrics : mapping of str to float or array
+        Values by metric name, see ``qmodels.systems.metrics.METRICS`` for units; also
+        attributes of the result (``result.packet_latency``).
+    latency_parts : mapping of str to float or array
+        Shares of the mean packet latency, which they add up to. [ns]
+    utilization : mapping of str to float or array
+        Traffic intensity of the most loaded member of each group of resources; above 1 in an
+        overloaded design, whose busy fraction is 1.
+    bottleneck : str or array of str
+        The group that fills up first.
+    stable : bool or array of bool
+        Whether every resource keeps up with the offered load.
+    resources : mapping of str to float
+        Traffic intensity of every single resource; only for a spec without array fields.
+    validated : bool or array of bool
+        Whether the design lies in the range in which the model's error was measured.
+    """
+
+    model: str
+    metrics: Mapping[str, Any]
+    latency_parts: Mapping[str, Any]
+    utilization: Mapping[str, Any]
+    bottleneck: Any
+    stable: Any
+    resources: Mapping[str, float]
+    validated: Any
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["metrics"][name]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__} has no metric {name!r}") from None
+
+    def to_pandas(self) -> Any:
+        """Return the metrics as a tidy DataFrame, one row per design (needs pandas)."""
+        import pandas as pd
+
+        columns = {name: np.ravel(value) for name, value in self.metrics.items()}
+        columns |= {"bottleneck": np.ravel(self.bottleneck), "stable": np.ravel(self.stable)}
+        return pd.DataFrame(columns)
+
+    def __repr__(self) -> str:
+        if np.ndim(self.stable):
+            return f"<{self.model}: {np.size(self.stable)} designs, {int(np.sum(self.stable))} stable>"
+        lines = [f"{self.model}"]
+        for name, value in self.metrics.items():
+            unit = METRICS[name].unit
+            lines.append(f"  {name:<36} {float(value):>12.5g}{'' if unit == '1' else ' ' + unit}")
+        state = "stable" if self.stable else "saturated"
+        lines.append(
+            f"  {state}; fills up first: {self.bottleneck} (load {self.utilization[str(self.bottleneck)]:.3f})"
+        )
+        if not self.validated:
+            lines.append("  outside the range in which the model's error was measured")
+        return "\n".join(lines)

@@ -1,0 +1,80 @@
+"""Interleaved DRAM channels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qmodels import _check
+from qmodels._check import Numeric
+
+PAGE_POLICIES = ("open", "closed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dram:
+    """Channels of banks behind one data bus each; a bank serves its requests in order.
+
+    A request waits for its bank, then for the data bus, which the ready banks of a channel
+    use first come, first served for ``burst_cycles``. The bank is free again
+    ``recovery_cycles`` after the burst; with open pages an access to the open row (a row hit)
+    frees it at the end of the burst, and one to another row first spends
+    ``precharge_cycles``. The data are there ``access_cycles`` after the burst.
+
+    Numeric fields may be arrays (a sweep); ``page_policy`` is one word.
+
+    Parameters
+    ----------
+    channels : int
+        Memory channels, 1 to 16 (STNoC's limit, [1]_ sec. VI).
+    banks : int
+        Banks of a channel ([2]_ sec. 4.1: 8).
+    interleaving_step : int
+        Consecutive blocks in a channel before the address map moves on. [blocks]
+    bank_step : int
+        Consecutive blocks of a channel in one bank before the next bank (our assumption: 32, a
+        row, so that the order of addresses is row, bank, column). [blocks]
+    page_policy : {"open", "closed"}
+        Whether rows stay open after an access.
+    burst_cycles : float
+        Data-bus time of one segment ([2]_ sec. 4.1: 4; 64 bytes on a DDR2-800 bus as in [1]_). [cycles]
+    recovery_cycles : float
+        Further time a bank is busy after a burst that opened its row ([2]_ sec. 4.1: 8). [cycles]
+    precharge_cycles : float
+        Time to close a row before another one opens, open pages only (DDR2-800 tRP, 12.5 ns). [cycles]
+    access_cycles : float
+        Fixed controller and array latency of every access (gem5's RubyMemoryControl of [1]_: 12). [cycles]
+    row_bytes : int
+        Bytes of one row (our assumption: 2 KiB). [bytes]
+    clock_ghz : float
+        Memory clock (DDR2-800: 0.4). [GHz]
+
+    References
+    ----------
+    .. [1] M. D. Grammatikakis et al., "Address Interleaving for Low-Cost NoCs".
+    .. [2] Ch. Ykman-Couvreur et al., "System-level performance optimization of the data queueing
+       memory management in high-speed network processors", DAC 2002.
+    """
+
+    channels: Numeric = 4
+    banks: Numeric = 8
+    interleaving_step: Numeric = 1
+    bank_step: Numeric = 32
+    page_policy: str = "open"
+    burst_cycles: Numeric = 4
+    recovery_cycles: Numeric = 8
+    precharge_cycles: Numeric = 5
+    access_cycles: Numeric = 12
+    row_bytes: Numeric = 2048
+    clock_ghz: Numeric = 0.4
+
+    def __post_init__(self) -> None:
+        _check.count("dram.channels", self.channels, maximum=16)
+        _check.count("dram.banks", self.banks)
+        _check.count("dram.interleaving_step", self.interleaving_step)
+        _check.count("dram.bank_step", self.bank_step)
+        _check.choice("dram.page_policy", self.page_policy, PAGE_POLICIES)
+        _check.positive("dram.burst_cycles", self.burst_cycles)
+        for name in ("recovery_cycles", "precharge_cycles", "access_cycles"):
+            _check.nonnegative(f"dram.{name}", getattr(self, name))
+        _check.count("dram.row_bytes", self.row_bytes)
+        _check.positive("dram.clock_ghz", self.clock_ghz)

@@ -1,0 +1,160 @@
+"""A headless Chromium for the tests, driven over its DevTools pipe with the standard library alone."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import select
+import shutil
+import subprocess
+import time
+
+import pytest
+
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--window-size=1400,1600",
+    "--remote-debugging-pipe",
+)
+
+
+def _high(descriptor):
+    """Move a file descriptor out of the way of the first ten."""
+    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 10)
+    os.close(descriptor)
+    return moved
+
+
+class Browser:
+    """One tab of a browser that records every request and every console message."""
+
+    def __init__(self, executable, profile):
+        # The browser reads commands on descriptor 3 and writes answers on 4; ours must be others.
+        commands, self._to = map(_high, os.pipe())
+        self._from, answers = map(_high, os.pipe())
+        start = f'exec "$@" 3<&{commands} 4>&{answers} {commands}<&- {answers}>&-'
+        self._process = subprocess.Popen(
+            ["bash", "-c", start, "bash", executable, *FLAGS, f"--user-data-dir={profile}"],
+            pass_fds=(commands, answers),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(commands)
+        os.close(answers)
+        self._buffer = b""
+        self._number = 0
+        self._session = None
+        self.requests: list[str] = []
+        self.messages: list[str] = []
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+
+    def call(self, method, **parameters):
+        """Send one command and return its answer."""
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": parameters}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._to, json.dumps(message).encode() + b"\0")
+        deadline = time.monotonic() + 60
+        while True:
+            answer = self._receive(deadline)
+            if answer.get("id") == self._number:
+                if "error" in answer:
+                    raise RuntimeError(f"{method}: {answer['error']}")
+                return answer["result"]
+
+    def _receive(self, deadline):
+        while b"\0" not in self._buffer:
+            if not select.select([self._from], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                raise TimeoutError("the browser does not answer")
+            chunk = os.read(self._from, 1 << 20)
+            if not chunk:
+                raise RuntimeError("the browser has gone")
+            self._buffer += chunk
+        line, _, self._buffer = self._buffer.partition(b"\0")
+        event = json.loads(line)
+        self._note(event.get("method", ""), event.get("params", {}))
+        return event
+
+    def _note(self, method, parameters):
+        if method == "Network.requestWillBeSent":
+            self.requests.append(parameters["request"]["url"])
+        elif method == "Runtime.consoleAPICalled" and parameters["type"] in ("error", "warning", "assert"):
+            self.messages.append(str([a.get("value", a.get("description")) for a in parameters["args"]]))
+        elif method == "Runtime.exceptionThrown":
+            self.messages.append(str(parameters["exceptionDetails"]))
+        elif method == "Log.entryAdded" and parameters["entry"]["level"] in ("error", "warning"):
+            self.messages.append(parameters["entry"]["text"])
+
+    def open(self, path):
+        """Open a file from disk."""
+        self.call("Page.navigate", url=path.as_uri())
+        self.wait("document.readyState === 'complete'")
+
+    def value(self, expression):
+        """Return the value of a JavaScript expression."""
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in answer:
+            raise RuntimeError(f"{expression}: {answer['exceptionDetails']}")
+        return answer["result"].get("value")
+
+    def wait(self, condition, seconds=30):
+        """Wait until a JavaScript condition holds."""
+        deadline = time.monotonic() + seconds
+        while not self.value(condition):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{condition} does not become true")
+            time.sleep(0.05)
+
+    def drag(self, start, end):
+        """Drag the mouse from one point of the page to another."""
+        self._mouse("mouseMoved", start, 0)
+        self._mouse("mousePressed", start, 1)
+        for k in range(1, 6):
+            self._mouse("mouseMoved", [a + (b - a) * k / 5 for a, b in zip(start, end, strict=True)], 1)
+        self._mouse("mouseReleased", end, 0)
+
+    def click(self, point):
+        """Click on a point of the page."""
+        self._mouse("mouseMoved", point, 0)
+        self._mouse("mousePressed", point, 1)
+        self._mouse("mouseReleased", point, 0)
+
+    def _mouse(self, kind, point, buttons):
+        button = "none" if kind == "mouseMoved" else "left"
+        position = {"x": point[0], "y": point[1]}
+        self.call(
+            "Input.dispatchMouseEvent", type=kind, **position, button=button, buttons=buttons, clickCount=1
+        )
+
+    def close(self):
+        """End the browser."""
+        os.close(self._to)
+        os.close(self._from)
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait(10)
+
+
+@pytest.fixture
+def browser(tmp_path):
+    executable = shutil.which("chromium") or shutil.which("chromium-browser")
+    if executable is None:
+        pytest.skip("no chromium here")
+    started = Browser(executable, tmp_path / "profile")
+    yield started
+    started.close()

@@ -1,0 +1,117 @@
+"""What a model may return, and how it becomes columns."""
+
+from __future__ import annotations
+
+import enum
+from collections import namedtuple
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from optimize.evaluation import metric_columns
+
+
+@dataclass(frozen=True)
+class Estimate:
+    low: object
+    best: object
+    high: object
+
+
+@dataclass(frozen=True)
+class Result:
+    throughput: object
+    model: str = "M/M/1"
+    stable: bool = True
+    per_link: object = (0.1, 0.2, 0.3)
+    detail: object = None
+
+    @property
+    def interval(self):
+        return 1 / self.throughput
+
+    def table(self):
+        raise AssertionError("methods are not metrics")
+
+
+def as_lists(columns):
+    return {name: column.tolist() for name, column in columns.items()}
+
+
+def test_a_mapping_of_numbers_words_and_arrays():
+    columns = metric_columns(
+        {"a": 1, "b": np.float32(2.5), "c": [3, 4], "d": "dram", "e": np.array(["x", "yy"])}, 2
+    )
+    assert as_lists(columns) == {
+        "a": [1, 1],
+        "b": [2.5, 2.5],
+        "c": [3, 4],
+        "d": ["dram"] * 2,
+        "e": ["x", "yy"],
+    }
+    assert [column.dtype.kind for column in columns.values()] == ["f", "f", "f", "U", "U"]
+    assert as_lists(metric_columns({"stable": np.True_}, 1)) == {"stable": [True]}
+    assert as_lists(metric_columns({"latency": np.inf}, 1)) == {"latency": [np.inf]}
+
+
+def test_estimates_become_three_columns():
+    columns = metric_columns({"latency": Estimate(1, 2, 4), "n": 3}, 1)
+    assert as_lists(columns) == {"latency": [2], "latency_low": [1], "latency_high": [4], "n": [3]}
+    arrays = metric_columns({"latency": Estimate([1, 2], [2, 3], [3, 4])}, 2)
+    assert as_lists(arrays) == {"latency": [2, 3], "latency_low": [1, 2], "latency_high": [3, 4]}
+    assert as_lists(metric_columns({"latency": SimpleNamespace(best=7)}, 1)) == {"latency": [7]}
+
+
+def test_attributes_that_are_metrics_count_and_others_do_not():
+    columns = metric_columns(Result(throughput=0.5), 1)
+    assert as_lists(columns) == {"interval": [2], "model": ["M/M/1"], "stable": [True], "throughput": [0.5]}
+    arrays = metric_columns(Result(throughput=np.array([0.5, 0.25])), 2)
+    assert as_lists(arrays)["interval"] == [2, 4]
+    assert as_lists(metric_columns(SimpleNamespace(x=1, best=2, y=None), 1)) == {"x": [1], "best": [2]}
+
+
+def test_metrics_of_an_object_come_first():
+    result = SimpleNamespace(metrics={"latency": 3}, other=4)
+    assert as_lists(metric_columns(result, 1)) == {"latency": [3]}
+
+
+def test_the_columns_are_not_the_arrays_of_the_model_by_accident():
+    shared = np.array([1.0, 2.0])
+    columns = metric_columns({"a": shared, "b": shared}, 2)
+    assert_array_equal(columns["a"], shared)
+
+
+Pair = namedtuple("Pair", "latency cost")
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        ({"latency": None}, "metric 'latency' must be a number, word or estimate, or 2 of them, got None"),
+        (
+            {"latency": [1, 2, 3]},
+            r"metric 'latency' must be a number, word or estimate, or 2 of them, got \[1, 2, 3\]",
+        ),
+        ({"latency": [[1], [2, 3]]}, "metric 'latency' must be"),
+        ({"latency": 1j}, "metric 'latency' must be"),
+        ({"latency": Colour.RED}, "metric 'latency' must be"),
+        ({"latency": Estimate(1, None, 2)}, "metric 'latency' must be"),
+        ({"latency": lambda: 3}, "metric 'latency' must be"),
+        ({}, "evaluate must return metrics, a mapping or an object with them, got {}"),
+        (3.5, "evaluate must return metrics, a mapping or an object with them, got 3.5"),
+        (None, "evaluate must return metrics"),
+        (np.array([1.0, 2.0]), "evaluate must return metrics"),
+        ("fast", "evaluate must return metrics"),
+        (SimpleNamespace(detail=None), "evaluate must return metrics"),
+    ],
+)
+def test_what_is_no_metric_is_refused(result, message):
+    with pytest.raises(ValueError, match=message):
+        metric_columns(result, 2)

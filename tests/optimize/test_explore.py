@@ -1,0 +1,395 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from optimize import Space, explore
+
+
+@dataclass(frozen=True)
+class Memory:
+    channels: Any = 2
+    policy: str = "open"
+
+
+@dataclass(frozen=True)
+class Chip:
+    memory: Memory = Memory()
+    width: Any = 16
+    trials: Any = 1
+
+
+LOAD = 20.0
+
+
+def solve(chip):
+    """A queue whose capacity grows with channels and width; too few of them saturate it."""
+    capacity = chip.memory.channels * chip.width * (1 - 0.3 / chip.trials)
+    slack = capacity - LOAD
+    stable = slack > 0
+    penalty = 5.0 if chip.memory.policy == "open" else 2.0 * chip.trials
+    return {
+        "latency": np.where(stable, 100 / np.where(stable, slack, 1.0) + penalty, np.inf)[()],
+        "cost": 3.0 * chip.memory.channels + chip.width / 4,
+        "throughput": np.minimum(capacity, LOAD),
+        "overflow": 0.01 / chip.trials**3,
+        "bottleneck": np.where(chip.memory.channels > chip.width / 4, "link", "memory")[()],
+    }
+
+
+def grid() -> Space:
+    return Space(
+        Chip(), channels=[1, 2, 4, 8], policy=["open", "closed"], width=[4, 8, 16], trials=range(1, 4)
+    )
+
+
+GOALS: dict[str, Any] = {
+    "minimize": ["latency", "cost"],
+    "maximize": "throughput",
+    "subject_to": {"overflow": (0, 2e-3)},
+}
+
+
+def assert_same(a, b):
+    assert list(a.table) == list(b.table)
+    for name in a.table:
+        assert_array_equal(a.table[name], b.table[name])
+    assert_array_equal(a.front, b.front)
+    assert_array_equal(a.feasible, b.feasible)
+    assert (a.knee, a.duplicates, a.excluded) == (b.knee, b.duplicates, b.excluded)
+
+
+def test_the_table_is_tidy_and_complete():
+    space = grid()
+    result = explore(space, solve, **GOALS)
+    assert list(result.table) == [
+        *("design", "channels", "policy", "width", "trials"),
+        *("latency", "cost", "throughput", "overflow", "bottleneck"),
+    ]
+    assert result.table["design"].tolist() == list(range(72))
+    for row in (0, 17, 71):
+        expected = {**space.point(row), **solve(space.spec(row))}
+        assert {name: column[row] for name, column in result.table.items() if name != "design"} == expected
+        assert result.spec(row) == space.spec(row)
+    assert (result.evaluations, result.restored, result.history, result.method) == (72, 0, (), "exhaustive")
+
+
+def test_the_front_is_the_definition():
+    result = explore(grid(), solve, **GOALS)
+    goals = np.stack([result.table["latency"], result.table["cost"], -result.table["throughput"]], axis=1)
+    feasible = (result.table["overflow"] <= 2e-3) & (result.table["overflow"] >= 0)
+    assert_array_equal(result.feasible, feasible)
+    expected = [
+        row
+        for row in np.flatnonzero(feasible)
+        if np.isfinite(goals[row]).all()
+        and not any(
+            (goals[k] <= goals[row]).all() and (goals[k] != goals[row]).any()
+            for k in np.flatnonzero(feasible)
+        )
+    ]
+    assert result.front.tolist() == expected
+    assert result.knee in result.front
+    distinct = {tuple(goals[row]) for row in result.front}
+    assert result.duplicates == len(result.front) - len(distinct)
+    assert_array_equal(result.values, goals * [1, 1, -1])
+    assert result.objectives == ("latency", "cost", "throughput") and result.maximized == (False, False, True)
+
+
+def test_ties_are_kept_and_counted():
+    result = explore(
+        Space(Chip(), width=[8, 16, 32], trials=[1, 2]), lambda chip: {"x": chip.width}, minimize="x"
+    )
+    assert result.front.tolist() == [0, 1] and result.duplicates == 1 and result.knee == 0
+
+
+@pytest.mark.parametrize("vectorized", [True, ["channels", "width"], ["trials"], []])
+@pytest.mark.parametrize("chunk", [None, 1, 5])
+def test_arrays_give_the_same_answer(vectorized, chunk):
+    calls = []
+
+    def counted(chip):
+        calls.append(chip)
+        return solve(chip)
+
+    result = explore(grid(), counted, vectorized=vectorized, chunk=chunk, **GOALS)
+    assert_same(result, explore(grid(), solve, **GOALS))
+    groups = {True: 2, ("channels", "width"): 6, ("trials",): 24, (): 72}
+    if chunk is None:
+        assert len(calls) == groups[vectorized if vectorized is True else tuple(vectorized)]
+
+
+@pytest.mark.parametrize("options", [{}, {"chunk": 1}, {"chunk": 7}, {"vectorized": True, "chunk": 10}])
+def test_an_executor_gives_the_same_answer(options):
+    with ThreadPoolExecutor(3) as executor:
+        result = explore(grid(), solve, executor=executor, **options, **GOALS)
+        assert executor.submit(int).result() == 0  # it is the caller's: still open
+    assert_same(result, explore(grid(), solve, **GOALS))
+
+
+def test_more_tasks_than_are_in_flight(monkeypatch):
+    monkeypatch.setattr("optimize.evaluation.IN_FLIGHT", 3)
+    with ThreadPoolExecutor(2) as executor:
+        result = explore(grid(), solve, executor=executor, chunk=1, **GOALS)
+    assert_same(result, explore(grid(), solve, **GOALS))
+
+
+def test_some_designs_only():
+    full = explore(grid(), solve, **GOALS)
+    again = explore(grid(), solve, designs=full.table["design"][full.front][::-1], **GOALS)
+    assert again.table["design"].tolist() == full.table["design"][full.front].tolist()
+    assert len(again.front) == len(full.front) == again.evaluations
+    assert again.spec(again.knee) == full.spec(full.knee)
+    assert explore(grid(), solve, designs=[3, 3], **GOALS).evaluations == 1
+
+
+def test_estimates_rank_by_best():
+    def simulate(chip):
+        return {"latency": SimpleNamespace(low=0, best=chip.width, high=99)}
+
+    result = explore(Space(Chip(), width=[16, 8]), simulate, minimize="latency")
+    assert result.front.tolist() == [1]
+    assert result.table["latency_low"].tolist() == [0, 0] and result.table["latency_high"].tolist() == [
+        99,
+        99,
+    ]
+
+
+def test_saturated_designs_stay_in_the_table_and_off_the_front():
+    result = explore(grid(), solve, **GOALS)
+    saturated = np.isinf(result.table["latency"])
+    assert saturated.any() and not saturated[result.front].any()
+    everything = explore(Space(Chip(), width=[1, 2]), solve, minimize=["latency", "cost"])
+    assert np.isinf(everything.table["latency"]).all()
+    assert everything.feasible.all() and everything.front.tolist() == [] and everything.knee is None
+
+
+def test_a_varied_field_may_be_an_objective_or_a_constraint():
+    result = explore(grid(), solve, minimize=["channels", "latency"], subject_to={"width": (8, 8)})
+    assert set(result.table["width"][result.front]) == {8}
+    assert result.front.size > 1
+
+
+def test_an_infeasible_exploration_says_what_excludes_and_by_how_much():
+    result = explore(
+        grid(), solve, minimize="cost", subject_to={"latency": (None, 2), "throughput": (25, 30)}
+    )
+    assert not result.feasible.any() and result.front.tolist() == [] and result.knee is None
+    latency, low, high = result.excluded
+    best = int(result.table["latency"].argmin())
+    assert (latency.constraint, latency.designs, latency.nearest) == ("latency <= 2", 72, best)
+    assert latency.value == result.table["latency"][best] and latency.miss == latency.value - 2
+    assert (low.constraint, low.designs, low.value, low.miss) == ("throughput >= 25", 72, 20, 5)
+    assert low.nearest == int((result.table["throughput"] == 20).argmax())
+    assert (high.constraint, high.designs, high.nearest, high.miss) == ("throughput <= 30", 0, None, None)
+    assert (
+        f"throughput >= 25 excludes 72 designs; the nearest is design {low.nearest} with 20, off by 5"
+        in str(result)
+    )
+    assert "throughput <= 30" not in str(result)
+
+
+def test_limits_are_inclusive_and_open():
+    space = Space(Chip(), width=[1, 2, 3])
+    for limits, expected in {
+        (2, 2): [1],
+        (None, 2): [0, 1],
+        (2, None): [1, 2],
+        (None, None): [0, 1, 2],
+    }.items():
+        result = explore(space, lambda chip: {"x": chip.width}, minimize="x", subject_to={"x": limits})
+        assert np.flatnonzero(result.feasible).tolist() == expected
+    result = explore(space, lambda chip: {"x": np.inf}, minimize="width", subject_to={"x": (0, 1)})
+    assert result.excluded[1].miss == np.inf and result.excluded[1].nearest == 0
+
+
+def test_constraints_of_the_space_cost_no_evaluation_and_are_reported():
+    def affordable(point):
+        return point["channels"] * point["width"] <= 16
+
+    space = Space(Chip(), channels=[1, 2, 4], width=[4, 8, 16], constraints=[affordable])
+    result = explore(space, solve, minimize="latency")
+    assert result.evaluations == 6 and str(result.excluded[0]) == "affordable excludes 3 designs"
+    assert (result.table["channels"] * result.table["width"] <= 16).all()
+    nothing = Space(Chip(), width=[4, 8], constraints=[lambda point: False])
+    for method in ("exhaustive", "greedy"):
+        empty = explore(nothing, solve, minimize="latency", maximize="throughput", method=method)
+        assert empty.evaluations == 0 and empty.front.size == 0 and empty.knee is None
+        assert empty.values.shape == (0, 2)
+
+
+def test_progress_counts_designs():
+    seen = []
+    explore(grid(), solve, vectorized=True, progress=lambda done, total: seen.append((done, total)), **GOALS)
+    assert seen == [(0, 72), (36, 72), (72, 72)]
+
+
+def test_a_summary_for_people():
+    text = str(explore(grid(), solve, **GOALS))
+    first, knee, excluded = text.splitlines()
+    assert first.startswith("exhaustive: 72 of 72 designs (72 evaluated, 0 restored), 48 feasible, ")
+    assert knee.startswith("knee: design ") and "latency=" in knee and "policy='" in knee
+    assert (
+        excluded == "overflow <= 0.002 excludes 24 designs; the nearest is design 0 with 0.01, off by 0.008"
+    )
+
+
+def test_a_table_for_pandas():
+    pandas = pytest.importorskip("pandas")
+    result = explore(grid(), solve, **GOALS)
+    frame = result.to_pandas()
+    assert isinstance(frame, pandas.DataFrame) and list(frame.columns) == list(result.table)
+    assert frame.loc[result.knee, "latency"] == result.table["latency"][result.knee]
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_nan_names_the_design_and_the_metric(vectorized):
+    def broken(chip):
+        return {"latency": np.where((chip.width == 8) & (chip.trials == 2), np.nan, 1.0)[()], "cost": 1.0}
+
+    with pytest.raises(ValueError) as caught:
+        explore(Space(Chip(), width=[4, 8], trials=[1, 2]), broken, minimize="cost", vectorized=vectorized)
+    assert str(caught.value) == "evaluate returned NaN for 'latency' at design 3 (width=8, trials=2)"
+
+
+@pytest.mark.parametrize("executor", [None, ThreadPoolExecutor])
+def test_a_failing_model_says_for_which_design(executor):
+    def broken(chip):
+        if chip.width == 8:
+            raise ZeroDivisionError("no servers")
+        return {"latency": 1.0}
+
+    pool = executor(1) if executor else None
+    with pytest.raises(ZeroDivisionError, match="no servers") as caught:
+        explore(Space(Chip(), width=[4, 8, 16]), broken, minimize="latency", executor=pool)
+    assert caught.value.__notes__ == ["while evaluating design 1 (width=8)"]
+    with pytest.raises(ValueError, match="truth value of an array") as caught:
+        explore(Space(Chip(), width=[4, 8, 16]), broken, minimize="latency", executor=pool, vectorized=True)
+    assert caught.value.__notes__ == ["while evaluating 3 designs as arrays, the first is design 0 (width=4)"]
+    if pool:
+        pool.shutdown()
+
+
+def test_metrics_must_be_the_same_everywhere():
+    space = Space(Chip(), width=[4, 8])
+    with pytest.raises(ValueError, match=r"metric 'b' is missing or of another kind at design 1 \(width=8\)"):
+        explore(space, lambda chip: {"a": 1, "b": 2} if chip.width == 4 else {"a": 1}, minimize="a")
+    with pytest.raises(
+        ValueError, match=r"metric 'b' of design 1 \(width=8\) is missing at design 0 \(width=4\)"
+    ):
+        explore(space, lambda chip: {"a": 1, "b": 2} if chip.width == 8 else {"a": 1}, minimize="a")
+    with pytest.raises(ValueError, match="metric 'a' is missing or of another kind at design 1"):
+        explore(space, lambda chip: {"a": "many" if chip.width == 8 else 1}, minimize="width")
+
+
+def test_names_of_metrics_are_checked_on_the_first_result():
+    calls = []
+
+    def counted(chip):
+        calls.append(chip)
+        return solve(chip)
+
+    with pytest.raises(ValueError, match="no metric 'latancy'; did you mean 'latency'"):
+        explore(grid(), counted, minimize="latancy")
+    with pytest.raises(ValueError, match="no metric 'over_flow'; did you mean 'overflow'"):
+        explore(grid(), counted, minimize="latency", subject_to={"over_flow": (0, 1)})
+    assert len(calls) == 2
+    with pytest.raises(ValueError, match="objective 'bottleneck' must be a number, got"):
+        explore(grid(), solve, minimize="bottleneck")
+    for name in ("width", "design"):
+        with pytest.raises(ValueError, match=f"metric '{name}' has the name of a column that is no metric"):
+            explore(Space(Chip(), width=[1]), lambda chip, name=name: {name: 1}, minimize="width")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "explore needs at least one objective in minimize or maximize"),
+        ({"minimize": "a", "maximize": ["a"]}, "objective 'a' must be minimised or maximised, not both"),
+        ({"minimize": ["a", "a"]}, "minimize must name a metric once, got 'a' twice"),
+        ({"maximize": [3]}, "maximize must be names of metrics, got 3"),
+        (
+            {"minimize": "a", "method": "gredy"},
+            "method must be one of exhaustive, greedy, coordinate, got 'gredy'",
+        ),
+        ({"minimize": "a", "chunk": 0}, "chunk must be a whole number >= 1, got 0"),
+        (
+            {"minimize": "a", "order": ["width"]},
+            "order and weights belong to the methods greedy and coordinate",
+        ),
+        (
+            {"minimize": "a", "weights": [[1]]},
+            "order and weights belong to the methods greedy and coordinate",
+        ),
+        (
+            {"minimize": "a", "method": "greedy", "designs": [1]},
+            "designs belongs to the method exhaustive, got method",
+        ),
+        (
+            {"minimize": "a", "subject_to": {"a": (1, float("nan"))}},
+            r"subject_to\['a'\] must have low <= high, got",
+        ),
+        (
+            {"minimize": "a", "subject_to": {"a": (1, 2, 3)}},
+            r"subject_to\['a'\] must be a pair \(low, high\), got",
+        ),
+        (
+            {"minimize": "a", "subject_to": {"a": ("x", 2)}},
+            r"subject_to\['a'\] must be a pair \(low, high\), got",
+        ),
+        (
+            {"minimize": "a", "vectorized": ["widht"]},
+            "vectorized must name numeric fields of the space, got 'widht'",
+        ),
+        (
+            {"minimize": "a", "vectorized": ["policy"]},
+            "vectorized must name numeric fields of the space, got 'policy'",
+        ),
+        ({"minimize": "a", "designs": [72]}, "designs must be numbers from 0 to 71, got 72"),
+        (
+            {"minimize": "a", "store": "x.db"},
+            "identity must be a text that names the model of a store, got ''",
+        ),
+    ],
+)
+def test_bad_arguments_are_refused(arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        explore(grid(), lambda chip: {"a": 1.0}, **arguments)
+    assert not list(tmp_path.iterdir())
+
+
+def test_space_and_model_are_checked():
+    with pytest.raises(ValueError, match="space must be a Space, got Chip"):
+        explore(Chip(), solve, minimize="latency")
+    with pytest.raises(ValueError, match="evaluate must be a callable on a spec, got 'solve'"):
+        explore(grid(), "solve", minimize="latency")
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(
+    values=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=20),
+    limit=st.integers(0, 4),
+)
+def test_no_design_beats_the_front(values, limit):
+    space = Space(Chip(), width=range(len(values)))
+    result = explore(
+        space,
+        lambda chip: {"a": values[chip.width][0], "b": values[chip.width][1]},
+        minimize="a",
+        maximize="b",
+        subject_to={"a": (None, limit)},
+    )
+    front = {values[row] for row in result.front}
+    for a, b in values:
+        if a <= limit:
+            assert any(x <= a and y >= b for x, y in front)
+    assert all(not (x <= a and y >= b and (x, y) != (a, b)) for x, y in front for a, b in front)

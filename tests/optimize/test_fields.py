@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from optimize import field_paths, find_field, get_field, replace_fields
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dram:
+    channels: int = 4
+    banks: int = 8
+    clock: float = 0.4
+
+    def __post_init__(self) -> None:
+        if self.banks % self.channels:
+            raise ValueError(f"banks must be a multiple of channels, got {self.banks} and {self.channels}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uniform:
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Zipf:
+    exponent: float = 0.83
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cache:
+    slices: int = 1
+    clock: float = 1.0
+    popularity: Zipf | Uniform = Zipf()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chip:
+    dram: Dram = Dram()
+    cache: Cache = Cache()
+    sizes: tuple[int, ...] = (64, 1500)
+    load: float | None = None
+    area: float = field(default=0.0, init=False)
+
+
+def test_leaves_are_listed_with_dotted_paths_in_order():
+    assert field_paths(Chip()) == {
+        "dram.channels": 4,
+        "dram.banks": 8,
+        "dram.clock": 0.4,
+        "cache.slices": 1,
+        "cache.clock": 1.0,
+        "cache.popularity.exponent": 0.83,
+        "sizes": (64, 1500),
+        "load": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("dram.channels", "dram.channels"),
+        ("channels", "dram.channels"),
+        ("exponent", "cache.popularity.exponent"),
+        ("popularity.exponent", "cache.popularity.exponent"),
+        ("load", "load"),
+        ("dram", "dram"),
+        ("popularity", "cache.popularity"),
+    ],
+)
+def test_names_are_paths_or_unique_ends(name, path):
+    assert find_field(Chip(), name) == path
+
+
+def test_get_reads_what_replace_wrote():
+    chip = Chip()
+    for name, value in {
+        "channels": 2,
+        "cache.clock": 2.0,
+        "exponent": 1.0,
+        "sizes": (40,),
+        "load": 0.9,
+    }.items():
+        changed = replace_fields(chip, {name: value})
+        assert get_field(changed, name) == value
+        path = find_field(chip, name)
+        others = {key: old for key, old in field_paths(chip).items() if key != path}
+        assert others.items() <= field_paths(changed).items()
+    assert chip == Chip()
+
+
+def test_a_branch_is_replaced_whole():
+    chip = replace_fields(Chip(), {"popularity": Uniform(), "slices": 4})
+    assert chip.cache == Cache(slices=4, popularity=Uniform())
+
+
+def test_fields_of_one_part_are_replaced_together():
+    # 8 channels need 16 banks: either change alone is refused, both together are not.
+    start = Chip(dram=Dram(channels=3, banks=9))
+    assert replace_fields(start, {"channels": 8, "banks": 16}).dram == Dram(channels=8, banks=16)
+    with pytest.raises(ValueError, match="banks must be a multiple of channels, got 9 and 8"):
+        replace_fields(start, {"channels": 8})
+
+
+def test_values_are_not_converted():
+    assert replace_fields(Chip(), {"load": "0.5"}).load == "0.5"
+    assert replace_fields(Chip(), {}) == replace(Chip())
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("clock", "field 'clock' is ambiguous: it may be dram.clock or cache.clock"),
+        ("chanels", "Chip has no field 'chanels'; did you mean 'channels'?"),
+        ("dram.bank", "Chip has no field 'dram.bank'; did you mean 'dram.banks'"),
+        ("area", "Chip has no field 'area'"),
+        ("xyzzy", "Chip has no field 'xyzzy'; known are channels, banks, clock, slices, exponent"),
+    ],
+)
+def test_bad_names_are_refused(name, message):
+    for action in (find_field, get_field, lambda spec, name: replace_fields(spec, {name: 1})):
+        with pytest.raises(ValueError) as caught:
+            action(Chip(), name)
+        assert str(caught.value).startswith(message)
+
+
+def test_overlapping_names_are_refused():
+    with pytest.raises(ValueError, match="fields 'channels' and 'dram.channels' overlap: dram.channels and"):
+        replace_fields(Chip(), {"channels": 1, "dram.channels": 2})
+    with pytest.raises(ValueError, match="fields 'dram' and 'channels' overlap: dram and dram.channels"):
+        replace_fields(Chip(), {"dram": Dram(), "channels": 2})
+
+
+@pytest.mark.parametrize("spec", [3, Chip, {"channels": 1}])
+def test_specs_are_dataclass_instances(spec):
+    with pytest.raises(ValueError, match="spec must be a dataclass instance, got"):
+        field_paths(spec)

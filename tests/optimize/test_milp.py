@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+import itertools
+import warnings
+from dataclasses import dataclass
+from math import fsum
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from optimize import Space, choose, explore
+
+SENSES = ("minimize", "maximize")
+
+
+def exhaustive(groups, metric, sense, budgets):
+    """The best objective by looking at every combination, or None."""
+    best = None
+    for rows in itertools.product(*(range(len(table[metric])) for table in groups.values())):
+
+        def total(name, rows=rows):
+            return fsum(table[name][row] for table, row in zip(groups.values(), rows, strict=True))
+
+        if all(
+            (low is None or total(name) >= low) and (high is None or total(name) <= high)
+            for name, (low, high) in budgets.items()
+        ):
+            value = total(metric)
+            if best is None or (value < best if sense == "minimize" else value > best):
+                best = value
+    return best
+
+
+@st.composite
+def instances(draw, *, groups, options, number):
+    """Groups of options with three metrics, budgets around what is typical."""
+    names = ("a", "b", "c")
+    tables = {}
+    for g in range(draw(groups)):
+        size = draw(options)
+        column = st.lists(number, min_size=size, max_size=size)
+        tables[f"g{g}"] = {name: draw(column) for name in names}
+    budgets = {}
+    for name in draw(st.sets(st.sampled_from(names))):
+        low, high = (sum(pick(table[name]) for table in tables.values()) for pick in (min, max))
+        ends = sorted(
+            low + (high - low) * draw(st.sampled_from([-0.1, 0.0, 0.25, 0.5, 0.75, 1.0])) for _ in "ab"
+        )
+        budgets[name] = tuple(end if draw(st.booleans()) else None for end in ends)
+    return tables, draw(st.sampled_from(names)), draw(st.sampled_from(SENSES)), budgets
+
+
+def check_against_exhaustive(instance, tolerance):
+    tables, metric, sense, budgets = instance
+    choice = choose(tables, **{sense: metric}, subject_to=budgets)
+    best = exhaustive(tables, metric, sense, budgets)
+    assert choice.proven
+    if best is None:
+        assert (choice.status, choice.chosen, choice.objective, choice.bound) == (
+            "infeasible",
+            {},
+            None,
+            None,
+        )
+        assert choice.message
+        return
+    assert choice.status == "optimal" and choice.gap == 0 and choice.bound == choice.objective
+    assert abs(choice.objective - best) <= tolerance
+    for name, (low, high) in budgets.items():
+        total = fsum(tables[group][name][row] for group, row in choice.chosen.items())
+        assert low is None or total >= low
+        assert high is None or total <= high
+        if low is not None or high is not None:
+            assert choice.totals[name] == total
+    assert choice.objective == fsum(tables[group][metric][row] for group, row in choice.chosen.items())
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(
+    instances(
+        groups=st.integers(1, 4), options=st.integers(1, 5), number=st.integers(-8, 8).map(lambda n: n / 4)
+    )
+)
+def test_groups_equal_exhaustive_exactly_on_exact_numbers(instance):
+    check_against_exhaustive(instance, 0)
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(instances(groups=st.integers(2, 4), options=st.integers(1, 5), number=st.floats(-1e3, 1e3)))
+def test_groups_equal_exhaustive_on_any_numbers(instance):
+    check_against_exhaustive(instance, 2e-9 * 2e3)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(instances(groups=st.just(1), options=st.integers(1, 40), number=st.floats(-1e3, 1e3)))
+def test_one_group_of_whole_designs_equals_exhaustive(instance):
+    check_against_exhaustive(instance, 2e-9 * 2e3)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e12])
+def test_budgets_hold_to_the_last_bit(scale):
+    # The second option of each group is a hair too expensive, far below the solver's tolerance.
+    hair = scale * np.spacing(1.0)
+    tables = {g: {"cost": [scale, scale + hair], "gain": [0.0, 1.0]} for g in "xyz"}
+    budget = {"cost": (None, np.nextafter(3 * scale, 0))}
+    assert choose(tables, maximize="gain", subject_to=budget).status == "infeasible"
+    for allowed in (1, 2, 3):
+        budget = {"cost": (None, fsum([scale] * 3 + [hair] * allowed))}
+        tight = choose(tables, maximize="gain", subject_to=budget)
+        assert tight.totals["cost"] <= budget["cost"][1]
+        assert tight.objective == exhaustive(tables, "gain", "maximize", budget)
+
+
+@dataclass(frozen=True)
+class Memory:
+    channels: int = 1
+    width: int = 8
+
+
+def test_the_choice_from_an_exploration_is_its_best_design():
+    def model(memory):
+        rate = memory.channels * memory.width
+        return {
+            "latency": np.where(rate > 24, 100 / np.maximum(rate - 24, 1), np.inf),
+            "cost": 3 * memory.channels + memory.width / 4,
+            "bottleneck": np.where(memory.channels > 2, "link", "memory"),
+        }
+
+    space = Space(Memory(), channels=range(1, 9), width=[8, 16, 32])
+    budget = {"cost": (None, 15)}
+    table = explore(space, model, minimize="latency", subject_to=budget, vectorized=True)
+    best = table.table["latency"][table.feasible].min()
+    choice = choose({"design": table.table}, minimize="latency", subject_to=budget)
+    assert choice.proven and choice.objective == best
+    assert table.feasible[choice.chosen["design"]]
+
+
+def test_an_infinitely_bad_option_is_never_chosen():
+    tables = {"m": {"latency": [np.inf, 5.0, 4.0], "cost": [1.0, 2.0, np.inf], "rate": [-np.inf, 1.0, 2.0]}}
+    budget = {"cost": (None, 10)}
+    assert choose(tables, minimize="latency", subject_to=budget).chosen == {"m": 1}
+    assert choose(tables, minimize="cost").chosen == {"m": 0}
+    assert choose(tables, maximize="rate", subject_to=budget).chosen == {"m": 1}
+    none = choose({"m": {"latency": [np.inf]}}, minimize="latency")
+    assert none.status == "infeasible" and none.message == "no option of group 'm' has a finite 'latency'"
+
+
+def test_an_infeasible_choice_says_why():
+    tables = {"a": {"x": [1.0, 2.0], "y": [2.0, 1.0]}, "b": {"x": [3.0, 4.0], "y": [4.0, 3.0]}}
+    result = choose(tables, minimize="x", subject_to={"x": (None, 3.5), "y": (7, None)})
+    assert result.status == "infeasible" and result.proven and result.chosen == {}
+    assert result.message == (
+        "x <= 3.5 cannot be met: the best sum is 4, off by 0.5; "
+        "y >= 7 cannot be met: the best sum is 6, off by 1"
+    )
+    together = choose(tables, minimize="x", subject_to={"x": (None, 5), "y": (None, 4.5)})
+    assert together.message == "the budgets cannot be met together"
+    one = choose({"a": tables["a"]}, minimize="x", subject_to={"x": (None, 1.5), "y": (None, 1.5)})
+    assert one.message == "the budgets cannot be met together"
+
+
+def test_open_and_infinite_budgets_do_not_bind():
+    tables = {"a": {"x": [1.0, 2.0]}}
+    for budget in ((None, None), (None, np.inf), (-np.inf, None), (-np.inf, np.inf), (2, np.inf)):
+        assert choose(tables, maximize="x", subject_to={"x": budget}).objective == 2
+    assert choose(tables, maximize="x", subject_to={"x": (None, -np.inf)}).status == "infeasible"
+
+
+def test_constant_columns_and_zero_objectives():
+    tables = {"a": {"x": [0.0, 0.0], "y": [3.0, 3.0]}, "b": {"x": [0.0], "y": [1.0]}}
+    choice = choose(tables, minimize="x", subject_to={"y": (None, 4)})
+    assert (choice.status, choice.objective, choice.bound, choice.gap) == ("optimal", 0, 0, 0)
+
+
+def hard_instance():
+    """Correlated knapsacks with four budgets: feasible, far from provable in a second."""
+    rng = np.random.default_rng(7)
+    tables = {}
+    for g in range(40):
+        columns = {name: rng.integers(1000, 2000, 8).astype(float) for name in "abcd"}
+        columns["gain"] = sum(columns.values()) + rng.integers(0, 300, 8)
+        tables[f"g{g}"] = columns
+    return tables, {name: (None, 40 * 1430.0) for name in "abcd"}
+
+
+def test_a_time_limit_leaves_a_bound_and_a_gap():
+    tables, budgets = hard_instance()
+    choice = choose(tables, maximize="gain", subject_to=budgets, time_limit=1.0)
+    assert choice.status == "feasible" and not choice.proven
+    assert set(choice.chosen) == set(tables)
+    assert all(choice.totals[name] <= high for name, (_, high) in budgets.items())
+    assert choice.bound > choice.objective
+    assert choice.gap == pytest.approx((choice.bound - choice.objective) / choice.objective)
+    assert 0 < choice.gap < 0.05
+
+
+def test_no_time_is_a_status_and_no_choice():
+    tables, budgets = hard_instance()
+    choice = choose(tables, maximize="gain", subject_to=budgets, time_limit=1e-9)
+    assert (choice.status, choice.chosen, choice.objective, choice.gap) == ("time limit", {}, None, None)
+    assert choice.message == "the time limit came before the first solution" and not choice.proven
+
+
+def test_the_solver_is_named_and_silent(capfd):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        choice = choose({"a": {"x": [1.0, 2.0]}}, minimize="x")
+    assert choice.solver.startswith("HiGHS 1.") and " through PuLP " in choice.solver
+    assert choice.seconds > 0
+    assert capfd.readouterr() == ("", "")
+
+
+A = {"a": {"x": [1.0, 2.0]}}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: choose(A), "give one of minimize and maximize, got None and None"),
+        (lambda: choose(A, minimize="x", maximize="x"), "give one of minimize and maximize, got 'x' and 'x'"),
+        (lambda: choose({}, minimize="x"), "groups must have at least one group, got none"),
+        (lambda: choose(A, minimize="x", time_limit=0), "time_limit must be > 0 seconds, got 0"),
+        (
+            lambda: choose({"a": {"latency": [1]}}, minimize="latancy"),
+            "group 'a' has no metric 'latancy'; did you mean 'latency'",
+        ),
+        (
+            lambda: choose(A, minimize="x", subject_to={"cost": (0, 1)}),
+            "group 'a' has no metric 'cost'; known are x",
+        ),
+        (
+            lambda: choose(A, minimize="x", subject_to={"x": (2, 1)}),
+            r"subject_to\['x'\] must have low <= high, got \(2, 1\)",
+        ),
+        (
+            lambda: choose(A, minimize="x", subject_to={"x": 3}),
+            r"subject_to\['x'\] must be a pair \(low, high\), got 3",
+        ),
+        (
+            lambda: choose({"a": {"x": []}}, minimize="x"),
+            "'x' of group 'a' must be one number per option, got",
+        ),
+        (
+            lambda: choose({"a": {"x": [1, 2], "y": [1]}}, minimize="x"),
+            "'x' of group 'a' must be one number per option",
+        ),
+        (
+            lambda: choose({"a": {"x": ["b"]}}, minimize="x"),
+            "'x' of group 'a' must be one number per option, got",
+        ),
+        (
+            lambda: choose({"a": {"x": [1, np.nan]}}, minimize="x"),
+            "'x' of group 'a' must not be NaN, got NaN in option 1",
+        ),
+        (
+            lambda: choose({"a": {"x": [1, -np.inf]}}, minimize="x"),
+            "'x' of group 'a' must not be infinitely good, got -inf",
+        ),
+        (
+            lambda: choose({"a": {"x": [1, np.inf]}}, maximize="x"),
+            "'x' of group 'a' must not be infinitely good, got inf",
+        ),
+    ],
+)
+def test_bad_arguments_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

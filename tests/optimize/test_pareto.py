@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from optimize import compare_fronts, epsilon_thin, hypervolume, knee_index, nondominated
+
+quick = settings(max_examples=50, deadline=None, derandomize=True)
+
+
+@st.composite
+def tables(draw, *, infinite=True, positive=False, signed=False, max_points=20):
+    """Small integers, so that ties and duplicates abound; a mask of maximised objectives."""
+    objectives = draw(st.integers(1, 5))
+    number = st.integers(-4 if signed else int(positive), 5).map(float)
+    entry = st.one_of(number, st.sampled_from([np.inf, -np.inf])) if infinite else number
+    rows = draw(
+        st.lists(st.lists(entry, min_size=objectives, max_size=objectives), min_size=1, max_size=max_points)
+    )
+    mask = draw(st.lists(st.booleans(), min_size=objectives, max_size=objectives))
+    return np.array(rows), np.array(mask)
+
+
+def dominated_by_hand(values, mask):
+    def dominates(a, b):
+        at_least = all(x >= y if up else x <= y for x, y, up in zip(a, b, mask, strict=True))
+        return at_least and any(x != y for x, y in zip(a, b, strict=True))
+
+    def saturated(a):
+        return any(x == (-np.inf if up else np.inf) for x, up in zip(a, mask, strict=True))
+
+    return [saturated(b) or any(dominates(a, b) for a in values) for b in values]
+
+
+@quick
+@given(tables())
+def test_nondominated_is_the_definition(table):
+    values, mask = table
+    before = values.copy()
+    kept = nondominated(values, maximize=mask)
+    assert_array_equal(~kept, dominated_by_hand(values, mask))
+    assert_array_equal(values, before)
+
+
+@quick
+@given(tables(infinite=False), st.randoms(use_true_random=False))
+def test_nondominated_does_not_depend_on_order_or_copies(table, random):
+    values, mask = table
+    kept = nondominated(values, maximize=mask)
+    order = list(range(len(values)))
+    random.shuffle(order)
+    assert_array_equal(nondominated(values[order], maximize=mask), kept[order])
+    assert_array_equal(nondominated(np.repeat(values, 2, axis=0), maximize=mask), np.repeat(kept, 2))
+
+
+def test_a_saturated_design_is_never_on_the_front():
+    # (inf, 1) is not dominated, yet nobody wants it; an infinitely good value is welcome.
+    assert nondominated([[np.inf, 1.0], [2.0, 2.0]]).tolist() == [False, True]
+    assert nondominated([[np.inf, 1.0]]).tolist() == [False]
+    assert nondominated([[np.inf, 1.0], [2.0, 2.0]], maximize=[True, False]).tolist() == [True, False]
+    assert nondominated(np.zeros((0, 3))).tolist() == []
+
+
+@quick
+@given(tables(signed=True))
+def test_the_knee_is_the_nearest_point_of_the_front(table):
+    values, mask = table
+    front = values[nondominated(values, maximize=mask)]
+    knee = knee_index(front, maximize=mask)
+    if not len(front):
+        assert knee is None
+        return
+    distances = []
+    for point in front:
+        total = 0.0
+        for k, value in enumerate(point):
+            finite = [other for other in front[:, k] if np.isfinite(other)] or [0.0]
+            best, worst = (max(finite), min(finite)) if mask[k] else (min(finite), max(finite))
+            if np.isfinite(value) and best != worst:
+                total += ((value - best) / (worst - best)) ** 2
+        distances.append(total)
+    assert 0 <= knee < len(front)
+    assert distances[knee] <= min(distances) * (1 + 1e-12)
+
+
+def test_the_knee_does_not_depend_on_units():
+    front = np.array([[1, 9], [2, 3], [6, 2], [9, 1]], dtype=float)
+    assert knee_index(front) == knee_index(front * [1000, 1e-6] + [5, -7]) == 1
+    assert knee_index(-front, maximize=True) == 1
+    assert knee_index([[1, 1], [1, 1]]) == 0
+    assert knee_index([[1.0, np.inf], [2.0, 0.0]]) == 1
+
+
+def test_hypervolume_of_boxes():
+    points = [[1, 5, 2], [4, 1, 3], [2, 2, 2]]
+    cells = itertools.product(range(6), repeat=3)
+    covered = sum(
+        any(all(p <= c for p, c in zip(point, cell, strict=True)) for point in points) for cell in cells
+    )
+    assert hypervolume(points, reference=[6, 6, 6]) == covered
+    assert hypervolume([[-1, 5, 2]], reference=[-6, 6, 6], maximize=[True, False, False]) == 5 * 1 * 4
+    assert hypervolume([[7, 1, 1], [6, 6, 6]], reference=[6, 6, 6]) == 0
+    assert hypervolume([[1.0], [2.0]], reference=[4.0]) == 3
+
+
+@quick
+@given(tables(infinite=False, signed=True), st.sampled_from([0.0, 0.1, 0.5, 2.0]))
+def test_thinning_covers_every_point(table, epsilon):
+    values, mask = table
+    front = values[nondominated(values, maximize=mask)]
+    kept = epsilon_thin(front, epsilon, maximize=mask)
+    assert sorted(set(kept)) == kept.tolist()
+    for point in front:
+        assert any(
+            all(
+                p - k <= epsilon * abs(k) if up else k - p <= epsilon * abs(p)
+                for k, p, up in zip(front[row], point, mask, strict=True)
+            )
+            for row in kept
+        )
+    if epsilon == 0:
+        assert len(kept) == len(np.unique(front, axis=0))
+
+
+@quick
+@given(tables(infinite=False, positive=True, max_points=10))
+def test_thinning_of_positive_values_is_a_factor_and_near_the_smallest(table):
+    values, mask = table
+    front = values[nondominated(values, maximize=mask)]
+
+    def covers(rows):
+        return all(
+            any(
+                all(
+                    p <= 1.3 * k if up else k <= 1.3 * p
+                    for k, p, up in zip(front[row], point, mask, strict=True)
+                )
+                for row in rows
+            )
+            for point in front
+        )
+
+    kept = epsilon_thin(front, 0.3, maximize=mask)
+    assert covers(kept)
+    smallest = next(
+        size
+        for size in range(1, len(front) + 1)
+        if any(covers(rows) for rows in itertools.combinations(range(len(front)), size))
+    )
+    assert len(kept) <= (1 + np.log(len(front))) * smallest
+
+
+@quick
+@given(tables(infinite=False), st.data())
+def test_part_of_a_front_has_part_of_the_volume(table, data):
+    values, mask = table
+    exact = values[nondominated(values, maximize=mask)]
+    rows = sorted(data.draw(st.sets(st.integers(0, len(exact) - 1))))
+    result = compare_fronts(exact[rows], exact, maximize=mask)
+    found = {tuple(exact[row]) for row in rows}
+    assert [tuple(exact[row]) in found for row in result.missed] == [False] * len(result.missed)
+    assert result.found_points == sum(tuple(point) in found for point in exact)
+    assert 0 <= result.hypervolume_ratio <= 1 + 1e-12
+    if not result.missed.size:
+        assert_allclose(result.hypervolume_ratio, 1)
+    elif len(exact[0]) > 1:
+        assert result.hypervolume_ratio < 1 - 1e-9
+    assert np.where(mask, result.reference < exact, result.reference > exact).all()
+
+
+def test_comparison_by_hand():
+    # Scaled to the unit square, reference (1.1, 1.1): corners 0.11 + 0.11 - 0.01 against the
+    # same plus what (2/7, 1/7) adds inside it.
+    result = compare_fronts([[1, 9], [8, 2]], [[1, 9], [3, 3], [8, 2]])
+    assert result.missed.tolist() == [1] and result.found_points == 2
+    assert_allclose(result.reference, [8.7, 9.7])
+    middle = (1 - 2 / 7) * (1 - 1 / 7)
+    assert_allclose(result.hypervolume_ratio, 0.21 / (0.21 + middle))
+    assert str(result) == "2 of 3 points of the exact front found, hypervolume ratio 0.2554"
+    constant = compare_fronts([[1, 5]], [[1, 5]])
+    assert constant.reference.tolist() == [2, 6] and constant.hypervolume_ratio == 1
+    nothing = compare_fronts([], [[1, 5], [2, 4]])
+    assert nothing.hypervolume_ratio == 0 and nothing.missed.tolist() == [0, 1]
+    assert compare_fronts(np.zeros((0, 2)), [[1, 5]]).found_points == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: nondominated([1, 2]),
+            r"objectives must be a table of points by objectives, got an array of shape \(2,\)",
+        ),
+        (lambda: nondominated([[]]), r"objectives must be a table of points by objectives"),
+        (lambda: nondominated([[1, 2], [np.nan, 1]]), "objectives must not be NaN, got NaN in point 1"),
+        (
+            lambda: nondominated([[1, 2]], maximize=[True]),
+            r"maximize must have one entry per objective \(2\), got",
+        ),
+        (
+            lambda: hypervolume([[1, 2]], reference=[3]),
+            r"reference must have one entry per objective \(2\), got \[3\]",
+        ),
+        (lambda: hypervolume([[1, 2]], reference=[3, np.inf]), "hypervolume needs a finite reference"),
+        (lambda: hypervolume([[-np.inf, 2]], reference=[3, 3]), "no infinitely good objective"),
+        (lambda: epsilon_thin([[1, 2]], -0.1), "epsilon must be finite and >= 0, got -0.1"),
+        (lambda: epsilon_thin([[1, 2]], np.nan), "epsilon must be finite and >= 0, got nan"),
+        (lambda: epsilon_thin([[1, np.inf]], 0.1), "objectives of a front to thin must be finite"),
+        (
+            lambda: compare_fronts([[1, 2]], np.zeros((0, 2))),
+            "fronts must have the same objectives and the exact",
+        ),
+        (lambda: compare_fronts([[1, 2, 3]], [[1, 2]]), r"and the exact one points, got \(1, 3\), \(1, 2\)"),
+        (lambda: compare_fronts([[1, np.inf]], [[1, 2]]), "fronts to compare must be finite"),
+    ],
+)
+def test_bad_arguments_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

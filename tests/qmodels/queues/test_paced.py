@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from qmodels.queues.batch import mxg1
+from qmodels.queues.paced import burst_work, mean_work, train_area
+
+checks = settings(derandomize=True, deadline=None, max_examples=60)
+
+
+def area_by_integration(count: int, service: float, spacing: float, first_extra: float) -> float:
+    """Work as a broken line, integrated piece by piece."""
+    work = total = 0.0
+    for j in range(count):
+        work += service + (first_extra if j == 0 else 0.0)
+        gap = spacing if j < count - 1 else np.inf
+        drained = min(work, gap)
+        total += drained * (work + (work - drained)) / 2
+        work -= drained
+    return total
+
+
+@checks
+@given(st.integers(1, 30), st.floats(0.5, 20), st.floats(0, 40), st.floats(0, 60))
+def test_area_of_a_train(count: int, service: float, spacing: float, first_extra: float) -> None:
+    area = train_area(
+        count=count, count_square=count**2, service=service, spacing=spacing, first_extra=first_extra
+    )
+    assert_allclose(area, area_by_integration(count, service, spacing, first_extra), rtol=1e-9)
+
+
+def test_jobs_that_come_together_are_a_batch_queue() -> None:
+    """The work a Poisson train finds is the wait of the first of its jobs in M^[X]/D/1."""
+    rate, count, service = 0.01, 5, 10.0
+    area = train_area(count=count, count_square=count**2, service=service, spacing=0.0)
+    work = mean_work(train_rate=rate, area=area, intensity=rate * count * service)
+    batch = mxg1(
+        arrival_rate=rate, batch_mean=count, batch_scv=0.0, mean_service_time=service, service_scv=0.0
+    )
+    assert_allclose(work, batch.mean_waiting_time - (count - 1) / 2 * service)
+
+
+def test_overload_and_burst() -> None:
+    work = mean_work(train_rate=np.array([0.05, 0.1, 0.2]), area=50.0, intensity=np.array([0.5, 1.0, 2.0]))
+    assert_allclose(work, [5.0, np.inf, np.inf])
+    assert burst_work(rate=0.1, work=2.0, arrival_scv=1.0) == 0
+    assert burst_work(rate=0.1, work=2.0, arrival_scv=3.0) > 0

@@ -1,0 +1,120 @@
+"""The address map is a bijection that spreads consecutive blocks evenly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmodels.systems.address_map import AddressMap, scatter
+
+counts = st.integers(1, 16)
+maps = st.builds(
+    AddressMap,
+    interleaving_step=st.sampled_from([1, 2, 3, 4, 8, 16, 32]),
+    channels=counts,
+    banks=st.sampled_from([1, 2, 3, 4, 8, 16]),
+    bank_step=st.sampled_from([1, 2, 5, 8, 32]),
+    row_blocks=st.sampled_from([1, 4, 32]),
+)
+quick = settings(max_examples=50, deadline=None, derandomize=True)
+
+
+def period(address_map):
+    """Return a number of blocks after which steps, channels, banks and bank steps all come round."""
+    return address_map.interleaving_step * address_map.channels * address_map.banks * address_map.bank_step
+
+
+@quick
+@given(address_map=maps)
+def test_every_block_has_one_place_and_every_place_one_block(address_map):
+    blocks = np.arange(2 * period(address_map))
+    channel, bank, row = address_map.locate(blocks)
+    position = address_map.position_in_bank(blocks)
+
+    assert np.array_equal(address_map.block_at(channel, bank, position), blocks)
+    places = set(zip(channel.tolist(), bank.tolist(), position.tolist(), strict=True))
+    each = 2 * address_map.interleaving_step * address_map.bank_step
+    assert places == {
+        (c, b, p) for c in range(address_map.channels) for b in range(address_map.banks) for p in range(each)
+    }
+    assert np.array_equal(row, position // address_map.row_blocks)
+
+
+@quick
+@given(address_map=maps, start=st.integers(0, 10**9))
+def test_consecutive_blocks_visit_the_channels_evenly(address_map, start):
+    step, channels = address_map.interleaving_step, address_map.channels
+    channel = address_map.locate(np.arange(start, start + step * channels))[0]
+    assert np.array_equal(np.bincount(channel, minlength=channels), np.full(channels, step))
+
+    aligned = start // step * step
+    runs = address_map.locate(np.arange(aligned, aligned + step))[0]
+    assert len(set(runs.tolist())) == 1
+    assert (address_map.locate(aligned + step)[0] - runs[0]) % channels == 1 % channels
+
+
+@quick
+@given(address_map=maps)
+def test_consecutive_blocks_of_a_channel_visit_its_banks_evenly(address_map):
+    blocks = np.arange(period(address_map))
+    channel, bank, _ = address_map.locate(blocks)
+    for c in range(address_map.channels):
+        own = bank[channel == c]
+        round_of_banks = address_map.bank_step * address_map.banks
+        expected = np.arange(round_of_banks) // address_map.bank_step
+        assert np.array_equal(own[:round_of_banks], expected)
+
+
+@quick
+@given(step=st.sampled_from([1, 2, 4, 8, 16, 32]), banks=counts, bank_step=counts)
+def test_with_one_channel_the_step_does_not_matter(step, banks, bank_step):
+    blocks = np.arange(4 * banks * bank_step)
+    places = [
+        AddressMap(interleaving_step=s, channels=1, banks=banks, bank_step=bank_step, row_blocks=4).locate(
+            blocks
+        )
+        for s in (1, step)
+    ]
+    assert np.array_equal(places[0], places[1])
+
+
+@quick
+@given(address_map=maps, block=st.integers(0, 2**40))
+def test_whole_numbers_and_arrays_agree(address_map, block):
+    assert address_map.locate(block) == tuple(int(part[0]) for part in address_map.locate(np.array([block])))
+
+
+def test_row_bank_column_order_fills_a_row_first():
+    address_map = AddressMap(interleaving_step=1, channels=2, banks=8, bank_step=32, row_blocks=32)
+    channel, bank, row = address_map.locate(np.arange(0, 64, 2))
+    assert set(channel) == {0}
+    assert set(bank) == {0}
+    assert set(row) == {0}
+    assert address_map.locate(64) == (0, 1, 0)
+    assert address_map.locate(8 * 64) == (0, 0, 1)
+
+
+@pytest.mark.parametrize("name", ["interleaving_step", "channels", "banks", "bank_step", "row_blocks"])
+@pytest.mark.parametrize("value", [0, -1, 1.5, float("nan")])
+def test_counts_are_checked(name, value):
+    fine = {"interleaving_step": 1, "channels": 1, "banks": 1, "bank_step": 1, "row_blocks": 1}
+    with pytest.raises(ValueError, match=rf"^{name} must be a whole number >= 1, got {value:g}(\.0)?$"):
+        AddressMap(**{**fine, name: value})
+
+
+@quick
+@given(entry=st.integers(0, 2**31 - 1))
+def test_hash_is_the_same_in_python_and_in_64_bits(entry):
+    assert int(scatter(np.int64(entry))) == scatter(entry)
+    assert 0 <= scatter(entry) < 2**31
+
+
+@pytest.mark.parametrize("slices", [2, 3, 4, 7, 8, 64])
+def test_hash_spreads_the_popular_entries(slices):
+    # Chi-square of uniform spread: mean slices - 1, standard deviation sqrt(2 (slices - 1)).
+    entries = 100_000
+    held = np.bincount(scatter(np.arange(entries)) % slices, minlength=slices)
+    chi_square = ((held - entries / slices) ** 2).sum() / (entries / slices)
+    assert chi_square < slices - 1 + 5 * np.sqrt(2 * (slices - 1))

@@ -1,0 +1,101 @@
+"""Energy and cost are sums of priced parts: a price raised by one adds the number of parts."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from qmodels.systems.budget import Cost, Energy
+from qmodels.systems.packet_processor import PacketProcessor
+
+BASE = PacketProcessor()
+SPEC = replace(
+    BASE,
+    noc=replace(BASE.noc, link_width=8),
+    dram=replace(BASE.dram, channels=3),
+    llc=replace(BASE.llc, slices=2, slice_lines=1024),
+    free_list=replace(BASE.free_list, segments=2**20, alloc_trial_count=4),
+)
+EVENTS = {
+    "activations": 2.0,
+    "bursts": 10.0,
+    "flit_hops": 500.0,
+    "pointer_accesses": 20.0,
+    "lookups": 4.0,
+    "packet_rate": 0.01,
+}
+
+# Spidergon of 16 nodes: three links out of each node; 8 engines and 3 channels, in and out.
+LINKS = 16 * 3 + 2 * (8 + 3)
+PARTS = {
+    "channel": 3,
+    "router": 16,
+    "router_per_byte": 16 * 8,
+    "wire_per_byte": LINKS * 8,
+    "slice_per_kib": 2 * 64,
+    "pointer_per_mib": 8,
+    "trial": 3,
+}
+PER_PACKET = {
+    "activation_nj": 2,
+    "burst_nj": 10,
+    "hop_pj_per_byte": 500 * 8 / 1000,
+    "pointer_nj": 20,
+    "lookup_nj": 4,
+    # A milliwatt during the 100 ns between packets is 0.1 nJ.
+    "channel_mw": 3 * 0.1,
+    "slice_mw": 2 * 0.1,
+    "router_mw": 16 * 0.1,
+    "router_mw_per_byte": 16 * 8 * 0.1,
+}
+
+
+def test_every_price_has_its_parts():
+    assert set(PARTS) == {item.name for item in fields(Cost)}
+    assert set(PER_PACKET) == {item.name for item in fields(Energy)}
+
+
+@pytest.mark.parametrize(("price", "parts"), PARTS.items())
+def test_cost_counts_the_parts(price, parts):
+    nothing = Cost(**dict.fromkeys(PARTS, 0))
+    assert nothing.total(SPEC) == 0
+    assert replace(nothing, **{price: 1}).total(SPEC) == pytest.approx(parts, rel=1e-12)
+    assert replace(Cost(), **{price: getattr(Cost(), price) + 1}).total(SPEC) == pytest.approx(
+        Cost().total(SPEC) + parts, rel=1e-12
+    )
+
+
+@pytest.mark.parametrize(("price", "parts"), PER_PACKET.items())
+def test_energy_counts_the_events(price, parts):
+    nothing = Energy(**dict.fromkeys(PER_PACKET, 0))
+    assert nothing.per_packet(SPEC, **EVENTS) == 0
+    assert replace(nothing, **{price: 1}).per_packet(SPEC, **EVENTS) == pytest.approx(parts, rel=1e-12)
+
+
+def test_lookups_without_slices_cost_no_slice_energy():
+    without = replace(SPEC, llc=replace(SPEC.llc, slices=0))
+    only_lookups = Energy(**dict.fromkeys(PER_PACKET, 0) | {"lookup_nj": 1})
+    assert only_lookups.per_packet(without, **EVENTS) == 0
+
+
+def test_a_sweep_is_one_call():
+    channels = np.array([1, 2, 4])
+    sweep = replace(SPEC, dram=replace(SPEC.dram, channels=channels))
+    one_by_one = [Cost().total(replace(SPEC, dram=replace(SPEC.dram, channels=int(c)))) for c in channels]
+    assert Cost().total(sweep) == pytest.approx(one_by_one, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", [item.name for item in fields(Energy)])
+@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
+def test_energy_messages(name, value):
+    with pytest.raises(ValueError, match=rf"^energy.{name} must be finite and >= 0, got {value}$"):
+        Energy(**{name: value})
+
+
+@pytest.mark.parametrize("name", [item.name for item in fields(Cost)])
+@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
+def test_cost_messages(name, value):
+    with pytest.raises(ValueError, match=rf"^cost.{name} must be finite and >= 0, got {value}$"):
+        Cost(**{name: value})

@@ -1,0 +1,68 @@
+"""The joint spec: what it derives and which combinations it refuses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from qmodels.systems.packet_processor import PacketProcessor
+from qmodels.systems.topology import Topology
+
+BASE = PacketProcessor()
+
+
+@pytest.mark.parametrize(
+    ("width", "data_flits", "bare_flits"), [(8, 9, 1), (16, 5, 1), (32, 3, 1), (4, 18, 2)]
+)
+def test_flits_of_segments_and_requests(width, data_flits, bare_flits):
+    spec = replace(BASE, noc=replace(BASE.noc, link_width=width))
+    assert (spec.segment_flits, spec.request_flits) == (data_flits, bare_flits)
+
+
+def test_a_row_of_2_kib_holds_32_segments():
+    assert BASE.row_blocks == 32
+    assert replace(BASE, dram=replace(BASE.dram, row_bytes=4096)).row_blocks == 64
+
+
+def test_address_map_is_that_of_the_channels():
+    spec = replace(BASE, dram=replace(BASE.dram, interleaving_step=4, channels=2, banks=16, bank_step=8))
+    address_map = spec.address_map
+    assert (address_map.interleaving_step, address_map.channels, address_map.banks) == (4, 2, 16)
+    assert (address_map.bank_step, address_map.row_blocks) == (8, 32)
+
+
+def test_array_fields_are_a_sweep():
+    spec = replace(BASE, noc=replace(BASE.noc, link_width=np.array([8, 16])))
+    assert spec.segment_flits.tolist() == [9, 5]
+
+
+def with_channels(channels, nodes=16, initiators=8):
+    noc = replace(BASE.noc, topology=Topology(nodes=nodes), initiators=initiators)
+    return replace(BASE, noc=noc, dram=replace(BASE.dram, channels=channels))
+
+
+@pytest.mark.parametrize(("channels", "worst"), [(9, 9), (np.array([1, 10, 4]), 10)])
+def test_every_channel_needs_a_node(channels, worst):
+    with pytest.raises(
+        ValueError,
+        match=f"dram.channels must leave a node for each of 8 initiators: at most 8 on 16 nodes, got {worst}",
+    ):
+        with_channels(channels)
+    assert with_channels(8).dram.channels == 8
+
+
+def test_a_segment_must_fit_a_noc_packet():
+    with pytest.raises(
+        ValueError, match="workload.segment_bytes must be at most noc.payload_bytes = 32, got 64"
+    ):
+        replace(BASE, noc=replace(BASE.noc, payload_bytes=32))
+
+
+@pytest.mark.parametrize("row_bytes", [100, np.array([2048, 100])])
+def test_a_row_must_hold_whole_segments(row_bytes):
+    with pytest.raises(
+        ValueError, match=r"dram.row_bytes must be a multiple of workload.segment_bytes = 64, got .*100"
+    ):
+        replace(BASE, dram=replace(BASE.dram, row_bytes=row_bytes))

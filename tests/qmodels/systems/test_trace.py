@@ -1,0 +1,390 @@
+"""Traces and the files they are read from; every file is written here, byte by byte."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from qmodels.systems.trace import Trace, read_trace
+
+quick = settings(max_examples=40, deadline=None, derandomize=True)
+TRACES = Path(os.environ.get("QMODELS_TRACES", Path(__file__).parents[4] / "shared" / "traces"))
+
+SECOND = 1_700_000_000  # a time of day, too large for nanoseconds in a float
+PACKETS = [(SECOND, 0, 64), (SECOND, 1500, 1514), (SECOND, 1500, 70), (SECOND + 2, 250, 1514)]
+NS = np.array([0, 1_500_000, 1_500_000, 2_000_250_000])  # of PACKETS, fractions in microseconds
+CAPTURED = 60  # bytes kept of each packet
+
+
+def pcap(
+    packets: list[tuple[int, int, int]] = PACKETS, *, order: str = "<", magic: int = 0xA1B2C3D4
+) -> bytes:
+    data = struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, CAPTURED, 1)
+    for second, fraction, wire in packets:
+        kept = min(wire, CAPTURED)
+        data += struct.pack(order + "IIII", second, fraction, kept, wire) + bytes(kept)
+    return data
+
+
+def block(kind: int, body: bytes, order: str = "<") -> bytes:
+    body += bytes(-len(body) % 4)
+    return struct.pack(order + "II", kind, len(body) + 12) + body + struct.pack(order + "I", len(body) + 12)
+
+
+def section(order: str = "<") -> bytes:
+    return block(0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1), order)
+
+
+def interface(order: str = "<", resolution: int | None = None) -> bytes:
+    option = b"" if resolution is None else struct.pack(order + "HHB3xHH", 9, 1, resolution, 0, 0)
+    return block(1, struct.pack(order + "HHI", 1, 0, CAPTURED) + option, order)
+
+
+def enhanced(ticks: int, wire: int, order: str = "<", interface: int = 0) -> bytes:
+    kept = min(wire, CAPTURED)
+    head = struct.pack(order + "IIIII", interface, ticks >> 32, ticks & 0xFFFFFFFF, kept, wire)
+    return block(6, head + bytes(kept), order)
+
+
+def pcapng(order: str = "<") -> bytes:
+    blocks = [enhanced(s * 1_000_000 + us, wire, order) for s, us, wire in PACKETS]
+    return section(order) + interface(order) + b"".join(blocks)
+
+
+def write(folder: Path, content: bytes | str, name: str = "packets") -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def assert_is_packets(trace: Trace, path: Path) -> None:
+    assert_array_equal(trace.times_ns, NS)
+    assert trace.bytes.tolist() == [64, 1514, 70, 1514]
+    assert trace.source == str(path)
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_pcap_gives_times_and_wire_lengths(tmp_path: Path, order: str) -> None:
+    path = write(tmp_path, pcap(order=order))
+    assert_is_packets(read_trace(path), path)
+    assert_is_packets(read_trace(str(path), format="pcap"), path)
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_pcap_with_nanoseconds(tmp_path: Path, order: str) -> None:
+    fine = [(s, fraction * 1000 + 1, wire) for s, fraction, wire in PACKETS]
+    trace = read_trace(write(tmp_path, pcap(fine, order=order, magic=0xA1B23C4D)))
+    assert_array_equal(trace.times_ns, NS)
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_pcapng_gives_times_and_wire_lengths(tmp_path: Path, order: str) -> None:
+    path = write(tmp_path, pcapng(order) + block(5, bytes(8), order))  # and a statistics block
+    assert_is_packets(read_trace(path), path)
+
+
+def test_pcapng_clocks_differ_by_interface(tmp_path: Path) -> None:
+    clocks = interface(resolution=9) + interface(resolution=0x80 | 10) + interface()
+    packets = [
+        enhanced(SECOND * 10**9 + 7, 64),
+        enhanced(SECOND * 1024 + 512, 65, interface=1),
+        enhanced((SECOND + 1) * 1_000_000, 66, interface=2),
+    ]
+    trace = read_trace(write(tmp_path, section() + clocks + b"".join(packets)))
+    assert trace.times_ns.tolist() == [0, 499_999_993, 999_999_993]
+    assert trace.bytes.tolist() == [64, 65, 66]
+
+
+def test_two_columns_as_in_the_bellcore_traces(tmp_path: Path) -> None:
+    path = write(tmp_path, "    0.001340  1090 \n    0.001508   174 \n\n# a remark\n    0.004176   162 \n")
+    trace = read_trace(path)
+    assert_allclose(trace.times_ns, [0, 168_000, 2_836_000], rtol=1e-15)
+    assert trace.bytes.tolist() == [1090, 174, 162]
+
+
+def test_summary_adds_headers_and_understands_the_first_time(tmp_path: Path) -> None:
+    # The documentation's own example: times 187.2, 188.9 and 191.3 are written 187.2, 1.9 and 4.3.
+    path = write(tmp_path, "187.2 2 1 2436 23 1\n1.9 1 2 23 2436 0\n4.3 2 1 2436 23 512\n")
+    trace = read_trace(path, format="tcpdump-summary")
+    assert trace.times_ns.tolist() == [0, 1_700_000_000, 4_100_000_000]
+    assert trace.bytes.tolist() == [41, 40, 552]
+
+
+def test_a_piece_of_a_summary_keeps_its_times(tmp_path: Path) -> None:
+    trace = read_trace(write(tmp_path, "7.25 2 1 2436 23 1\n9.5 1 2 23 2436 0\n"))
+    assert trace.times_ns.tolist() == [0, 2_250_000_000]
+
+
+def test_csv_keeps_fractions_of_absolute_nanoseconds(tmp_path: Path) -> None:
+    text = f"Time, Bytes\n{SECOND}.0000000001,64\n{SECOND}.0000000016, 1500\n{SECOND}.000000003,64\r\n"
+    trace = read_trace(write(tmp_path, text, "misleading.pcap"))
+    assert_allclose(trace.times_ns, [0, 1.5, 2.9], rtol=1e-15)
+
+
+@quick
+@given(
+    gaps=st.lists(st.integers(0, 10**12), min_size=1, max_size=40).filter(any),
+    start=st.integers(0, 2 * 10**18),
+    data=st.data(),
+)
+def test_laws_of_a_trace(gaps: list[int], start: int, data: st.DataObject) -> None:
+    n = len(gaps) + 1
+    sizes = data.draw(st.lists(st.integers(1, 65535), min_size=n, max_size=n))
+    times = np.cumsum([start, *gaps])
+    trace = Trace(times_ns=times, bytes=np.array(sizes), source="a")
+    assert trace.times_ns[0] == 0 and np.array_equal(np.diff(times), np.rint(np.diff(trace.times_ns)))
+    assert_allclose(trace.packet_rate, 1 / np.mean(gaps), rtol=1e-12)
+    assert_allclose(trace.mean_gbps, 8 * np.mean(sizes) / np.mean(gaps), rtol=1e-12)
+    assert_allclose(trace.gap_scv, np.var(np.array(gaps) / np.mean(gaps)), rtol=1e-9, atol=1e-12)
+
+    shifted = Trace(times_ns=times - start, bytes=np.array(sizes), source="b")
+    assert shifted == trace and hash(shifted) == hash(trace) and shifted.digest == trace.digest
+    sizes[0] = sizes[0] % 65535 + 1
+    assert Trace(times_ns=times, bytes=np.array(sizes), source="a") != trace
+
+
+def test_the_digest_is_the_same_everywhere() -> None:
+    trace = Trace(times_ns=np.array([5, 105]), bytes=np.array([64, 128]), source="by hand")
+    # sha256sum of two doubles (0.0, 100.0) and two 64-bit integers (64, 128), little-endian.
+    assert trace.digest == "98c6b5c9d0c0a0b67e7e85858dc7a857567dabb6341319f5d84a8322fff332c7"
+
+
+def test_a_trace_cannot_be_changed_and_does_not_follow_its_input() -> None:
+    times, sizes = np.array([0.0, 5.0]), np.array([64, 64])
+    trace = Trace(times_ns=times, bytes=sizes, source="by hand")
+    times[1] = sizes[1] = 99
+    assert trace.times_ns.tolist() == [0, 5] and trace.bytes.tolist() == [64, 64]
+    for array in (trace.times_ns, trace.bytes):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+    assert repr(trace) == "Trace(2 packets, 5e-09 s, source='by hand')"
+
+
+def test_window_is_a_run_of_packets() -> None:
+    trace = Trace(times_ns=np.array([0, 5, 9, 20]), bytes=np.array([1, 2, 3, 4]), source="x")
+    part = trace.window(1, 2)
+    assert part.times_ns.tolist() == [0, 4] and part.bytes.tolist() == [2, 3]
+    assert part.source == "packets 1 to 2 of x"
+    assert trace.window(0, 4) == trace
+    with pytest.raises(ValueError, match=r"count must be a whole number from 2 to 3, got 4\.0"):
+        trace.window(1, 4)
+    with pytest.raises(ValueError, match=r"start must be a whole number from 0 to 2, got 3\.0"):
+        trace.window(3, 2)
+
+
+@pytest.mark.parametrize(
+    ("times", "sizes", "message"),
+    [
+        ([0], [64], "trace must have at least 2 packets, got 1"),
+        (
+            [0, 1],
+            [64],
+            "trace.times_ns and trace.bytes must be one list each, of one length, got shapes (2,) and (1,)",
+        ),
+        (
+            [[0, 1]],
+            [[64, 64]],
+            "trace.times_ns and trace.bytes must be one list each, of one length, "
+            "got shapes (1, 2) and (1, 2)",
+        ),
+        ([0, float("nan")], [64, 64], "trace.times_ns must be finite, got nan"),
+        ([0, 5, 2], [64] * 3, "trace.times_ns must not decrease, got packet 3 3 ns before packet 2"),
+        (
+            np.array([5, 3], dtype=np.uint64),
+            [64] * 2,
+            "trace.times_ns must not decrease, got packet 2 2 ns before packet 1",
+        ),
+        ([7, 7, 7], [64] * 3, "trace.times_ns must not all be the same, got 3 packets at one time"),
+        ([0, 1], [64, 0], "trace.bytes must be whole numbers from 1 to 65535, got 0 in packet 2"),
+        ([0, 1], [-1, 64], "trace.bytes must be whole numbers from 1 to 65535, got -1 in packet 1"),
+        ([0, 1], [64, 65536], "trace.bytes must be whole numbers from 1 to 65535, got 65536 in packet 2"),
+        ([0, 1], [64, 1.5], "trace.bytes must be whole numbers from 1 to 65535, got 1.5 in packet 2"),
+    ],
+)
+def test_bad_traces_say_what_is_wrong(times: list[float], sizes: list[float], message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        Trace(times_ns=np.array(times), bytes=np.array(sizes), source="by hand")
+    assert str(caught.value) == message
+
+
+FORMATS = "pcap, pcapng, time-bytes, tcpdump-summary, csv"
+PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(8)
+NO_INTERFACE = section() + interface() + enhanced(1, 64) + enhanced(2, 64) + enhanced(3, 64, interface=3)
+BAD_FILES: dict[str, tuple[bytes | str, str]] = {
+    "empty": (b"", "0 packets read: the file is empty"),
+    "only blanks": (b" \n\n", "0 packets read: the file is empty"),
+    "a picture": (
+        PICTURE + bytes(40),
+        f"0 packets read: starts with {PICTURE!r}, which is none of {FORMATS}",
+    ),
+    "prose": (
+        "It was a dark night\n",
+        f"0 packets read: starts with b'It was a dark ni', which is none of {FORMATS}",
+    ),
+    "compressed": (b"\x1f\x8b" + bytes(20), "0 packets read: compressed with gzip, decompress it first"),
+    "pcap, half a file header": (pcap()[:20], "0 packets read: cut off or damaged in the file header"),
+    "pcap, no packets": (pcap([]), "0 packets read: trace must have at least 2 packets, got 0"),
+    "pcap, cut in a packet": (pcap()[:-5], "3 packets read: cut off or damaged in the next one"),
+    "pcap, cut in a packet header": (pcap()[: -60 - 7], "3 packets read: cut off or damaged in the next one"),
+    "pcap, huge length": (
+        pcap()[:-76] + struct.pack("<IIII", SECOND, 0, 0xFFFFFFF0, 64) + bytes(60),
+        "3 packets read: cut off or damaged in the next one",
+    ),
+    "pcap, time runs back": (
+        pcap([(SECOND, 5, 64), (SECOND, 4, 64)]),
+        "2 packets read: trace.times_ns must not decrease, got packet 2 1000 ns before packet 1",
+    ),
+    "pcap, a size of 0": (
+        pcap([(SECOND, 5, 64), (SECOND, 6, 0)]),
+        "2 packets read: trace.bytes must be whole numbers from 1 to 65535, got 0 in packet 2",
+    ),
+    "pcapng, half a section header": (pcapng()[:14], "0 packets read: cut off or damaged in the next block"),
+    "pcapng, cut in a packet": (pcapng()[:-9], "3 packets read: cut off or damaged in the next block"),
+    "pcapng, cut after a block type": (
+        pcapng() + b"\6\0\0\0",
+        "4 packets read: cut off or damaged in the next block",
+    ),
+    "pcapng, a block of length 0": (
+        pcapng() + bytes(16),
+        "4 packets read: cut off or damaged in the next block",
+    ),
+    "pcapng, lengths disagree": (
+        pcapng()[:-4] + struct.pack("<I", 8),
+        "3 packets read: cut off or damaged in the next block",
+    ),
+    "pcapng, two sections": (
+        pcapng() + pcapng(),
+        "4 packets read: a second section follows, only one can be read",
+    ),
+    "pcapng, version 9": (
+        block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 9, 0, -1)),
+        "0 packets read: cut off or damaged in the file header",
+    ),
+    "pcapng, unknown interface": (NO_INTERFACE, "2 of 3 packets read: the rest is damaged"),
+    "pcapng, packet block too small": (
+        section() + interface() + enhanced(1, 64) + block(6, bytes(8)) + enhanced(3, 64),
+        "1 of 3 packets read: the rest is damaged",
+    ),
+    "pcapng, no times": (
+        section() + interface() + enhanced(1, 64) + block(3, struct.pack("<I", 64) + bytes(60)),
+        "1 packets read: the next one has no time (a simple packet block)",
+    ),
+    "pcapng, no packets": (
+        section() + interface(),
+        "0 packets read: trace must have at least 2 packets, got 0",
+    ),
+    "summary of UDP": (
+        "1.5 1 2 53 53\n",
+        "0 packets read: a tcpdump summary of 5 columns, which has no packet sizes",
+    ),
+    "summary of SYN": (
+        "1 1 2 9 9 S 1 0\n",
+        "0 packets read: a tcpdump summary of 8 columns, which has no packet sizes",
+    ),
+    "three columns": ("1.5 1 2\n", "0 packets read: 3 columns, expected 2 (time, bytes) or 6 (TCP summary)"),
+    "a cut line": ("0.1 64\n0.2 64\n0.3\n", "2 packets read: line 3: 1 columns instead of 2"),
+    "a word for a time": (
+        "0.1 64\nsoon 64\n",
+        "1 packets read: line 2: the time must be a finite number, got 'soon'",
+    ),
+    "no number for a time": (
+        "0.1 64\nnan 64\n",
+        "1 packets read: line 2: the time must be a finite number, got 'nan'",
+    ),
+    "a negative size": (
+        "0.1 64\n0.2 -3\n",
+        "1 packets read: line 2: the bytes must be a whole number >= 0, got '-3'",
+    ),
+    "a broken size": (
+        "0.1 64\n0.2 6.5\n",
+        "1 packets read: line 2: the bytes must be a whole number >= 0, got '6.5'",
+    ),
+    "a size of 0": (
+        "0.1 64\n0.2 0\n",
+        "2 packets read: trace.bytes must be whole numbers from 1 to 65535, got 0 in packet 2",
+    ),
+    "text, time runs back": (
+        "0.2 64\n0.1 64\n",
+        "2 packets read: trace.times_ns must not decrease, got packet 2 1e+08 ns before packet 1",
+    ),
+    "csv without packets": ("time,bytes\n", "0 packets read: trace must have at least 2 packets, got 0"),
+    "csv with a cut line": ("time,bytes\n0,64\n1\n", "1 packets read: line 3: 1 columns instead of 2"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_FILES)
+def test_bad_files_give_one_line_and_nothing_else(
+    tmp_path: Path, case: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    content, message = BAD_FILES[case]
+    path = write(tmp_path, content)
+    with pytest.raises(ValueError) as caught:
+        read_trace(path)
+    assert str(caught.value) == f"{path}: {message}"
+    assert "\n" not in str(caught.value)
+    captured = capfd.readouterr()
+    assert captured.out == captured.err == ""
+
+
+def test_a_file_must_be_what_it_is_said_to_be(tmp_path: Path) -> None:
+    path = write(tmp_path, pcapng(), "capture.pcap")
+    assert_is_packets(read_trace(path), path)
+    with pytest.raises(ValueError, match=r"capture\.pcap: 0 packets read: not pcap, it holds pcapng$"):
+        read_trace(path, format="pcap")
+    with pytest.raises(ValueError, match=r"format must be one of .*, got 'pcpa'; did you mean 'pcap'\?"):
+        read_trace(path, format="pcpa")
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"absent\.pcap: cannot be read: No such file or directory$"):
+        read_trace(tmp_path / "absent.pcap")
+    with pytest.raises(ValueError, match="cannot be read: Is a directory"):
+        read_trace(tmp_path)
+
+
+@quick
+@given(keep=st.integers(0, len(pcapng()) - 1), content=st.sampled_from([pcap(), pcapng()]))
+def test_a_capture_cut_anywhere_is_whole_packets_or_an_error(
+    tmp_path_factory: pytest.TempPathFactory, keep: int, content: bytes
+) -> None:
+    path = write(tmp_path_factory.mktemp("cut"), content[:keep])
+    try:
+        trace = read_trace(path)
+    except ValueError as error:
+        assert str(error).startswith(f"{path}: ")
+    else:
+        assert trace.bytes.tolist() == [64, 1514, 70, 1514][: len(trace)]
+
+
+needs: Callable[[str], pytest.MarkDecorator] = lambda name: pytest.mark.skipif(  # noqa: E731
+    not (TRACES / name).is_file(), reason="the real traces are not here"
+)
+
+
+@needs("BC-pAug89-100k.TL")
+def test_bellcore_trace() -> None:
+    # Facts of the published trace: its first 100,001 packets.
+    trace = read_trace(TRACES / "BC-pAug89-100k.TL")
+    assert len(trace) == 100_001
+    assert trace.bytes.min() == 64 and trace.bytes.max() == 1518
+    assert trace.bytes.mean() == pytest.approx(464, abs=0.5)
+    assert trace.bytes.var() / trace.bytes.mean() ** 2 == pytest.approx(1.04, abs=0.005)
+    assert trace.gap_scv == pytest.approx(3.06, abs=0.005)
+    assert trace.times_ns[-1] / 1e9 == pytest.approx(252.1, abs=0.05)
+
+
+@needs("libtrace-ip-in-mpls.pcap")
+def test_capture_that_kept_only_the_head_of_packets() -> None:
+    trace = read_trace(TRACES / "libtrace-ip-in-mpls.pcap")
+    assert len(trace) == 10_507
+    assert trace.times_ns[-1] / 1e9 == pytest.approx(25.5, abs=0.05)
+    sizes, counts = np.unique(trace.bytes, return_counts=True)
+    assert set(sizes[np.argsort(counts)[-2:]].tolist()) == {70, 1514}

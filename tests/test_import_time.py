@@ -1,0 +1,41 @@
+"""What an import pulls in: heavy libraries wait until a function needs them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = (
+    "bokeh",
+    "highspy",
+    "matplotlib",
+    "moocore",
+    "networkx",
+    "numba",
+    "pandas",
+    "pulp",
+    "scapy",
+    "scipy",
+    "sympy",
+)
+
+
+def modules_after(statements):
+    """Return the top-level modules that a fresh interpreter has after some statements."""
+    code = f"import sys\n{statements}\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(run.stdout.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize("package", ["qmodels", "optimize", "validate", "cases", "cases.packet_processor"])
+def test_packages_import_numpy_at_most(package):
+    assert modules_after(f"import {package}").isdisjoint({*HEAVY, "typer", "rich"})
+
+
+def test_help_needs_no_numpy():
+    show_help = "from cases.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass"
+    loaded = modules_after(show_help)
+    assert loaded.isdisjoint({*HEAVY, "numpy"})
+    assert "typer" in loaded

@@ -1,0 +1,80 @@
+"""Who may import whom: the table of the design, read from the source."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+OURS = ("qmodels", "optimize", "validate", "cases")
+SOURCES = sorted(path for package in OURS for path in (ROOT / package).rglob("*.py"))
+
+
+def allowed(module: str) -> tuple[str, ...]:
+    """Return the modules of ours, as prefixes, that a module may import."""
+    if module.startswith("cases"):
+        return OURS
+    if module.startswith("optimize"):
+        return ("optimize",)
+    if module.startswith("validate"):
+        extra = ("qmodels.solve",) if module.startswith("validate.compare") else ()
+        return ("validate", "qmodels.systems", "qmodels._check", *extra)
+    if module.startswith("qmodels.systems"):
+        return ("qmodels.systems", "qmodels._check")
+    return ("qmodels",)
+
+
+def imported(source: str) -> set[str]:
+    """Return every name that the source imports, wherever it does: ``from a import b`` gives a.b."""
+    names = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {"." * node.level + f"{node.module or ''}.{alias.name}" for alias in node.names}
+    return names
+
+
+def violations(module: str, source: str) -> list[str]:
+    """Return the imports of ours that the table does not allow, and all relative ones."""
+
+    def within(name: str, prefix: str) -> bool:
+        return name == prefix or name.startswith(prefix + ".")
+
+    return sorted(
+        name
+        for name in imported(source)
+        if name.startswith(".")
+        or (
+            any(within(name, package) for package in OURS)
+            and not any(within(name, p) for p in allowed(module))
+        )
+    )
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_follow_the_table(path):
+    module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    assert violations(module, path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "found"),
+    [
+        ("validate.engine", "import qmodels", ["qmodels"]),
+        ("validate.engine", "from qmodels import solve", ["qmodels.solve"]),
+        ("validate.compare", "def f():\n    from qmodels import solve", []),
+        ("validate.compare_runs", "import optimize.space", ["optimize.space"]),
+        ("validate.engine", "from qmodels.systems.noc import Noc", []),
+        ("qmodels.systems.noc", "from qmodels.queues.mg1 import mg1", ["qmodels.queues.mg1.mg1"]),
+        ("qmodels.systems.noc", "from qmodels import _check", []),
+        ("qmodels.solve", "import cases", ["cases"]),
+        ("optimize.space", "from qmodels import _check", ["qmodels._check"]),
+        ("cases.cli", "from .study import load", [".study.load"]),
+        ("cases.cli", "import optimizers, validate", []),
+    ],
+)
+def test_the_check_itself(module, source, found):
+    assert violations(module, source) == found

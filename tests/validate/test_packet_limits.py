@@ -1,0 +1,103 @@
+"""Single stations of the processor against queueing theory, with everything else out of the way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from qmodels.systems.llc import Llc
+from qmodels.systems.sizes import fixed
+from validate.packet_processor import simulate
+
+FAST = 1e4
+"""Clock of parts that must not matter. [GHz]"""
+
+
+def md1_wait(intensity, service):
+    return intensity * service / (2 * (1 - intensity))
+
+
+def offered(spec, packets_per_ns):
+    workload = replace(spec.workload, offered_gbps=packets_per_ns * 8 * spec.workload.sizes.mean_bytes)
+    return replace(spec, workload=workload)
+
+
+@pytest.fixture
+def lone_slice(pair):
+    return replace(
+        pair,
+        workload=replace(pair.workload, sizes=fixed(bytes=64), lookups_per_packet=1),
+        llc=Llc(slices=1, slice_lines=20_000),
+        noc=replace(pair.noc, clock_ghz=FAST),
+        dram=replace(pair.dram, clock_ghz=FAST),
+        free_list=replace(pair.free_list, clock_ghz=FAST, segments=4096),
+    )
+
+
+@pytest.mark.parametrize("intensity", [0.3, 0.8])
+def test_slice_is_md1(lone_slice, intensity):
+    spec = offered(lone_slice, intensity / 8)
+    result = simulate(spec, packets=30_000, replications=20, saturation=False, confidence=0.999)
+    wait = result.waiting["llc slice 0"]
+    assert md1_wait(intensity, 8.0) in wait
+    assert wait.relative_half_width < 0.08
+    assert 20 + md1_wait(intensity, 8.0) in result.lookup_latency
+    assert intensity in result.resources["llc slice 0"]
+    assert result.llc_hit_ratio.best == 1.0
+
+
+@pytest.mark.parametrize("intensity", [0.3, 0.8])
+def test_pointer_memory_is_md1(pair, intensity):
+    # Enqueue and dequeue take 4 ns each; long holds make the dequeues a second, independent Poisson stream.
+    spec = replace(
+        pair,
+        workload=replace(pair.workload, hold_ns=20_000.0),
+        noc=replace(pair.noc, clock_ghz=FAST),
+        dram=replace(pair.dram, clock_ghz=FAST),
+        free_list=replace(pair.free_list, segments=1_000_000),
+    )
+    result = simulate(
+        offered(spec, intensity / 8), packets=30_000, replications=20, saturation=False, confidence=0.999
+    )
+    for part in ("write: pointer memory wait", "read: pointer memory wait"):
+        assert md1_wait(intensity, 4.0) in result.latency_parts[part]
+        assert result.latency_parts[part].relative_half_width < 0.08
+    assert intensity in result.utilization["pointer memory"]
+    assert result.pointer_accesses_per_allocation.best == 1.0
+
+
+@pytest.mark.parametrize("intensity", [0.3, 0.8])
+def test_bank_is_md1(pair, intensity):
+    spec = replace(
+        pair,
+        workload=replace(pair.workload, hold_ns=200_000.0),
+        noc=replace(pair.noc, clock_ghz=FAST),
+        dram=replace(pair.dram, banks=1),
+        free_list=replace(pair.free_list, clock_ghz=FAST, segments=1_000_000),
+    )
+    service = (4 + 8) / 0.4
+    spec = offered(spec, intensity / (2 * service))
+    result = simulate(spec, packets=30_000, replications=20, saturation=False, confidence=0.999)
+    wait = result.waiting["channel 0 bank 0"]
+    assert md1_wait(intensity, service) in wait
+    assert wait.relative_half_width < 0.08
+    # PASTA: an access meets the bank busy as often as the bank is busy.
+    assert intensity in result.write_conflict_probability
+    assert intensity in result.read_conflict_probability
+
+
+def test_intervals_cover_as_often_as_they_say(lone_slice):
+    spec = offered(lone_slice, 0.6 / 8)
+    wait = md1_wait(0.6, 8.0)
+    seeds = 80
+    covered = sum(
+        wait
+        in simulate(spec, packets=2000, replications=5, seed=seed, saturation=False, confidence=0.9).waiting[
+            "llc slice 0"
+        ]
+        for seed in range(seeds)
+    )
+    # Binomial: 0.9 of 80 with a standard deviation of 2.7; four of them either way.
+    assert abs(covered - 0.9 * seeds) <= 4 * np.sqrt(seeds * 0.09)

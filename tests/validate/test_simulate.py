@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import validate
+from qmodels.systems.metrics import METRICS
+from qmodels.systems.packet_processor import PacketProcessor
+from validate.packet_processor import simulate
+from validate.packet_run import PARTS
+
+ROOT = Path(__file__).parents[2]
+SHORT = {"packets": 2000, "replications": 3, "window": 64}
+
+
+def test_result_has_every_metric_and_adds_up():
+    result = simulate(PacketProcessor(), **SHORT)
+    assert tuple(result.metrics) == tuple(METRICS)
+    assert result.packet_latency is result.metrics["packet_latency"]
+    assert tuple(result.latency_parts) == PARTS
+    assert sum(p.best for p in result.latency_parts.values()) == pytest.approx(result.packet_latency.best)
+    parts = result.lookup_latency.best + result.write_latency.best + result.read_latency.best
+    assert parts == pytest.approx(result.packet_latency.best)
+    assert result.max_utilization is result.utilization[result.bottleneck]
+    assert result.stable and result.packet_latency_p99.best > result.packet_latency.best
+    assert result.to_dict()["metrics"]["cost"]["best"] == result.cost.best
+    assert list(result.to_pandas().columns) == ["metric", "unit", "low", "best", "high"]
+    text = repr(result)
+    assert "packet_latency " in text and " ns" in text and "fills up first" in text
+    with pytest.raises(AttributeError, match="SimulationResult has no metric 'speed'"):
+        _ = result.speed
+
+
+def test_without_closed_runs_there_is_no_saturation_throughput():
+    result = simulate(PacketProcessor(), saturation=False, **SHORT)
+    assert set(METRICS) - set(result.metrics) == {"saturation_throughput"}
+    assert result.saturation_utilization == {}
+
+
+@pytest.mark.parametrize("policy", ["open", "closed"])
+def test_overload_is_flagged(policy):
+    spec = PacketProcessor()
+    spec = replace(
+        spec,
+        workload=replace(spec.workload, load_factor=4.0, hold_ns=0.0),
+        dram=replace(spec.dram, page_policy=policy),
+    )
+    result = simulate(spec, packets=4000, replications=3)
+    assert not result.stable
+    for name in ("packet_latency", "packet_latency_p99", "lookup_latency", "write_latency", "read_latency"):
+        assert result.metrics[name].best == np.inf
+    assert all(part.best == np.inf for part in result.latency_parts.values())
+    assert result.max_utilization.best > 0.9
+    assert 0 < result.throughput.best < 160
+    assert "saturated" in repr(result)
+
+
+def test_saturation_throughput_separates_stable_from_overloaded():
+    spec = PacketProcessor()
+    limit = simulate(spec, packets=6000, replications=3).saturation_throughput.best
+    for share, stable in ((0.85, True), (1.1, False)):
+        loaded = replace(spec, workload=replace(spec.workload, offered_gbps=share * limit))
+        assert simulate(loaded, packets=10_000, replications=4, saturation=False).stable is stable
+
+
+def test_small_pool_overflows():
+    spec = PacketProcessor()
+    spec = replace(spec, free_list=replace(spec.free_list, segments=300))
+    result = simulate(spec, **SHORT)
+    assert 0 < result.blocking_probability.best < result.overflow_probability.best < 1
+    assert result.throughput.best < 40
+
+
+def test_more_replications_until_precise():
+    result = simulate(PacketProcessor(), packets=1000, replications=2, precision=0.03, saturation=False)
+    assert result.replications > 2
+    assert result.packet_latency.relative_half_width <= 0.03 or result.replications == 64
+
+
+def test_short_runs_are_flagged():
+    spec = PacketProcessor()
+    assert simulate(
+        replace(spec, workload=replace(spec.workload, hold_ns=1e6)), packets=1000, replications=2
+    ).short
+    assert not simulate(spec, packets=10_000, replications=2).short
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"packets": 999}, "packets must be a whole number >= 1000, got 999"),
+        ({"replications": 1}, "replications must be a whole number >= 2, got 1"),
+        ({"window": 0}, "window must be a whole number >= 1, got 0"),
+        ({"confidence": 1.0}, "confidence must be between 0 and 1, got 1.0"),
+        ({"precision": 0.0}, "precision must be finite and > 0, got 0"),
+    ],
+)
+def test_bad_arguments(options, message):
+    with pytest.raises(ValueError, match=message):
+        simulate(PacketProcessor(), **options)
+
+
+def test_a_sweep_is_refused():
+    spec = PacketProcessor()
+    with pytest.raises(ValueError, match=r"dram.channels must be one number .* an array of 2"):
+        simulate(replace(spec, dram=replace(spec.dram, channels=np.array([1, 2]))))
+
+
+TWIN = """
+import hashlib, sys
+from dataclasses import replace
+import numpy as np
+from qmodels.systems.packet_processor import PacketProcessor
+from validate.packet_inputs import draw_world
+from validate.packet_kernel import begin, run
+spec = PacketProcessor()
+workload = replace(spec.workload, load_factor=2.0, lookups_per_packet=2, hold_ns=500.0)
+spec = replace(spec, workload=workload, free_list=replace(spec.free_list, segments=600, alloc_trial_count=3))
+for window in (0, 16):
+    world = draw_world(spec, seed=np.random.SeedSequence(7), packets=150, window=window)
+    begin(world)
+    run(world, 151)
+    for part in (world.packets, world.stations, world.counts, world.ring, world.lines):
+        print(hashlib.sha256(part.tobytes()).hexdigest())
+print(type(run).__name__, file=sys.stderr)
+"""
+
+
+def test_plain_python_twin_gives_the_same_numbers():
+    outputs = {}
+    for disabled in ("0", "1"):
+        environment = os.environ | {"NUMBA_DISABLE_JIT": disabled, "PYTHONPATH": str(ROOT)}
+        outputs[disabled] = subprocess.run(
+            [sys.executable, "-c", TWIN], env=environment, capture_output=True, text=True, check=True
+        )
+    assert outputs["0"].stdout == outputs["1"].stdout
+    assert outputs["0"].stderr.split() == ["CPUDispatcher"] and outputs["1"].stderr.split() == ["function"]
+
+
+def test_names_are_imported_when_used():
+    code = (
+        "import sys, validate; assert 'numba' not in sys.modules; "
+        "validate.simulate; assert 'numba' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    with pytest.raises(AttributeError, match="has no attribute 'simulator'"):
+        _ = validate.simulator

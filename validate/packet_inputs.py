@@ -1,0 +1,280 @@
+"""From a spec and a seed to the world of one run: everything random is drawn here, before the kernel."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qmodels._check import IntArray
+from qmodels.systems.address_map import scatter
+from qmodels.systems.noc import link_names, link_path
+from qmodels.systems.packet_processor import PacketProcessor
+from validate.engine import STATION, new_calendar
+from validate.jit import jit
+from validate.packet_state import (
+    BANK,
+    COUNTS,
+    LINE,
+    NONE,
+    NOTE,
+    PACKET,
+    PARAMETERS,
+    SEGMENT,
+    SLICE,
+    STATE,
+    UNOPENED,
+    World,
+)
+
+PHASES = ("lookup", "write", "hold", "read")
+"""What a packet is doing; counted in the trace after the stations."""
+
+
+def check_single(part: object, name: str = "spec") -> None:
+    """Reject a spec that describes a sweep: a run is of one design."""
+    for item in fields(part):  # type: ignore[arg-type]
+        value = getattr(part, item.name)
+        where = item.name if name == "spec" else f"{name}.{item.name}"
+        if is_dataclass(value):
+            check_single(value, where)
+        elif isinstance(value, np.ndarray | list):
+            raise ValueError(f"{where} must be one number to be simulated, not an array of {np.size(value)}")
+
+
+def station_names(spec: PacketProcessor) -> tuple[str, ...]:
+    """Return the names of all stations, in the order of their numbers."""
+    links = link_names(spec.noc.topology)
+    channels, banks = range(int(spec.dram.channels)), range(int(spec.dram.banks))
+    return (
+        "pointer memory",
+        *(f"llc slice {k}" for k in range(int(spec.llc.slices))),
+        *(f"request {link}" for link in links),
+        *(f"response {link}" for link in links),
+        *(f"channel {c} bus" for c in channels),
+        *(f"channel {c} bank {b}" for c in channels for b in banks),
+    )
+
+
+def station_groups(spec: PacketProcessor) -> dict[str, slice]:
+    """Return the station numbers of each group."""
+    links = len(link_names(spec.noc.topology))
+    channels = int(spec.dram.channels)
+    sizes = {
+        "pointer memory": 1,
+        "llc slices": int(spec.llc.slices),
+        "request links": links,
+        "response links": links,
+        "dram buses": channels,
+        "dram banks": channels * int(spec.dram.banks),
+    }
+    ends = np.cumsum(list(sizes.values())).tolist()
+    return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
+
+
+def parameters(spec: PacketProcessor, *, window: int) -> npt.NDArray[Any]:
+    """Return the numbers of a spec as the kernel reads them."""
+    groups = station_groups(spec)
+    noc_ns, llc_ns, dram_ns = 1 / spec.noc.clock_ghz, 1 / spec.llc.clock_ghz, 1 / spec.dram.clock_ghz
+    values = {
+        "lookups": spec.workload.lookups_per_packet,
+        "slices": spec.llc.slices,
+        "channels": spec.dram.channels,
+        "banks": spec.dram.banks,
+        "step": spec.dram.interleaving_step,
+        "bank_step": spec.dram.bank_step,
+        "row_blocks": spec.row_blocks,
+        "trials": spec.free_list.alloc_trial_count,
+        "open_pages": spec.dram.page_policy == "open",
+        "initiators": spec.noc.initiators,
+        "window": window,
+        "first_slice": groups["llc slices"].start,
+        "first_bus": groups["dram buses"].start,
+        "first_bank": groups["dram banks"].start,
+        "first_phase": groups["dram banks"].stop,
+        "bus_ns": spec.llc.bus_cycles * llc_ns,
+        "slice_ns": spec.llc.access_cycles * llc_ns,
+        "router_ns": spec.noc.router_cycles * noc_ns,
+        "segment_ns": spec.segment_flits * noc_ns,
+        "request_ns": spec.request_flits * noc_ns,
+        "precharge_ns": spec.dram.precharge_cycles * dram_ns,
+        "burst_ns": spec.dram.burst_cycles * dram_ns,
+        "recovery_ns": spec.dram.recovery_cycles * dram_ns,
+        "access_ns": spec.dram.access_cycles * dram_ns,
+        "pointer_ns": 1 / spec.free_list.clock_ghz,
+        "enqueue_packet": spec.free_list.enqueue_packet_accesses,
+        "enqueue": spec.free_list.enqueue_accesses,
+        "dequeue_packet": spec.free_list.dequeue_packet_accesses,
+        "dequeue": spec.free_list.dequeue_accesses,
+    }
+    record = np.zeros(1, dtype=PARAMETERS)
+    for name, value in values.items():
+        record[name] = value
+    return record
+
+
+def draw_world(
+    spec: PacketProcessor,
+    *,
+    seed: np.random.SeedSequence,
+    packets: int,
+    window: int = 0,
+    trace: int = 0,
+) -> World:
+    """Return the world of one replication before its first event.
+
+    Parameters
+    ----------
+    spec : PacketProcessor
+        One design.
+    seed : numpy.random.SeedSequence
+        Seed of the replication; each source of randomness has a stream of its own, so that
+        designs that differ elsewhere meet the same packets, lookups and free list.
+    packets : int
+        Packets wanted (a short trace has fewer).
+    window : int
+        Packets that circulate in a closed run; 0 for an open one.
+    trace : int
+        Notes kept of jobs that come and go.
+    """
+    for_packets, for_engines, for_egress, for_hold, for_lookups, for_list, for_lru = (
+        np.random.default_rng(child)
+        for child in np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key).spawn(7)
+    )
+    offered = spec.workload.packets(for_packets, packets)
+    count, total = offered.segments.size, int(offered.segments.sum())
+    records = np.zeros(count, dtype=PACKET)
+    records["arrival"] = offered.times_ns
+    records["bytes"] = offered.bytes
+    records["segments"] = offered.segments
+    records["first"] = np.cumsum(offered.segments) - offered.segments
+    records["engine"] = for_engines.integers(spec.noc.initiators, size=count)
+    records["egress"] = for_egress.integers(spec.noc.initiators, size=count)
+    hold = for_hold.exponential(size=count) * float(spec.workload.hold_ns)
+    records["hold"] = 0.0 if window else hold
+    segments = np.zeros(total, dtype=SEGMENT)
+    segments["packet"] = np.repeat(np.arange(count), offered.segments)
+    lookups = spec.workload.popularity.sample(for_lookups, count * int(spec.workload.lookups_per_packet))
+    slices, lines = stationary_slices(spec, for_lru)
+    ring = initial_list(spec, for_list, examined=total * int(spec.free_list.alloc_trial_count))
+    state = np.zeros(1, dtype=STATE)
+    state["free_length"] = ring.size
+    state["operation_head"] = state["operation_tail"] = NONE
+    banks = np.zeros(int(spec.dram.channels * spec.dram.banks), dtype=BANK)
+    for name in ("open_row", "issued_row", "queued_row"):
+        banks[name] = UNOPENED
+    for name in ("serving", "head", "tail"):
+        banks[name] = NONE
+    stations = np.zeros(len(station_names(spec)), dtype=STATION)
+    paths, path_starts = path_tables(spec)
+    return World(
+        heap=new_calendar(2 * total + count + 16).heap,
+        parameters=parameters(spec, window=window),
+        state=state,
+        packets=records,
+        segments=segments,
+        stations=stations,
+        banks=banks,
+        slices=slices,
+        lines=lines,
+        ring=ring,
+        paths=paths,
+        path_starts=path_starts,
+        lookups=lookups.astype(np.int64),
+        counts=np.zeros(COUNTS, dtype=np.int64),
+        trace=np.zeros(trace, dtype=NOTE),
+    )
+
+
+def path_tables(spec: PacketProcessor) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return the stations of every path, one path after the other, and where each one starts.
+
+    Paths end with -1; starts are indexed by network (0 requests, 1 responses), initiator, channel.
+    """
+    groups, noc = station_groups(spec), spec.noc
+    channels = int(spec.dram.channels)
+    paths: list[int] = []
+    starts = np.zeros((2, noc.initiators, channels), dtype=np.int32)
+    for initiator in range(noc.initiators):
+        for channel in range(channels):
+            node = noc.initiators + channel
+            for network, group, ends in (
+                (0, "request links", (initiator, node)),
+                (1, "response links", (node, initiator)),
+            ):
+                starts[network, initiator, channel] = len(paths)
+                paths += [groups[group].start + link for link in link_path(noc.topology, *ends)] + [NONE]
+    return np.array(paths, dtype=np.int32), starts
+
+
+def stationary_slices(
+    spec: PacketProcessor, rng: np.random.Generator
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return slices and lines in the stationary state of LRU under independent lookups.
+
+    The time since an entry of probability p was last wanted is exponential with rate p; the
+    entries of a slice in the order of these ages are the stationary recency order.
+    """
+    popularity = spec.workload.popularity
+    slices = np.zeros(int(spec.llc.slices), dtype=SLICE)
+    slices["capacity"] = spec.llc.slice_lines
+    lines = np.zeros(popularity.entries, dtype=LINE)
+    if slices.size == 0:
+        return slices, lines
+    recent = np.argsort(rng.exponential(size=lines.size) / popularity.probabilities(), kind="stable")
+    home = scatter(recent) % slices.size
+    for number in range(slices.size):
+        held = recent[home == number][: int(spec.llc.slice_lines)]
+        lines["held"][held] = 1
+        lines["newer"][held] = np.concatenate(([NONE], held[:-1]))[: held.size]
+        lines["older"][held] = np.concatenate((held[1:], [NONE]))[-held.size or 1 :][: held.size]
+        slices[number]["lines"] = held.size
+        slices[number]["newest"] = held[0] if held.size else NONE
+        slices[number]["oldest"] = held[-1] if held.size else NONE
+    return slices, lines
+
+
+def initial_list(spec: PacketProcessor, rng: np.random.Generator, *, examined: int) -> npt.NDArray[np.int32]:
+    """Return the free list: all blocks in runs of consecutive addresses, the runs in random order.
+
+    Only as many runs are shuffled as ``examined`` blocks can reach; the order of the rest is
+    never seen.
+    """
+    size, mean = int(spec.free_list.segments), float(spec.free_list.mean_run_length)
+    ring = np.empty(size, dtype=np.int32)
+    starts = run_starts(size, mean, rng)
+    reached = min(starts.size - 1, examined)
+    fill_ring(ring, starts, rng.random(reached))
+    return ring
+
+
+def run_starts(size: int, mean: float, rng: np.random.Generator) -> IntArray:
+    """Return the first block of every run and, as a last element, the number of blocks."""
+    if mean == 1:
+        return np.arange(size + 1)
+    pieces, covered = [np.zeros(1, dtype=np.int64)], 0
+    while covered < size:
+        wanted = int((size - covered) / mean * 1.05) + 64
+        lengths = rng.geometric(1 / mean, size=wanted) if np.isfinite(mean) else np.array([size])
+        pieces.append(covered + np.cumsum(lengths))
+        covered = int(pieces[-1][-1])
+    starts = np.concatenate(pieces)
+    inside = starts[: int(np.searchsorted(starts, size))]
+    return np.append(inside, size)
+
+
+@jit
+def fill_ring(ring: Any, starts: Any, uniform: Any) -> None:
+    """Write the runs into the ring, the first ones in random order (Fisher-Yates)."""
+    runs = starts.size - 1
+    order = np.arange(runs)
+    filled = 0
+    for k in range(runs):
+        if k < uniform.size:
+            other = k + int(uniform[k] * (runs - k))
+            order[k], order[other] = order[other], order[k]
+        for block in range(starts[order[k]], starts[order[k] + 1]):
+            ring[filled] = block
+            filled += 1

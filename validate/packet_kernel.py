@@ -1,0 +1,368 @@
+"""The packet processor's event loop: lookups, pointer memory, and what each event leads to."""
+
+from __future__ import annotations
+
+from qmodels.systems import free_list
+from validate.engine import next_event, pending, schedule, serve
+from validate.jit import jit, part
+from validate.packet_network import (
+    ACCESS_DONE,
+    ARRIVAL,
+    BANK_FREE,
+    BANK_READY,
+    HOLD_OVER,
+    KINDS,
+    LINK,
+    POINTER_DONE,
+    SLICE_DONE,
+    answer,
+    cross_link,
+    free_bank,
+    issue,
+    join_bank,
+    note,
+    place_block,
+    request_lookup,
+    scatter,
+    send_request,
+    use_bus,
+)
+from validate.packet_state import (
+    ALLOCATION_ACCESSES,
+    ALLOCATIONS,
+    BLOCKED_PACKETS,
+    BLOCKED_SEGMENTS,
+    EVENTS,
+    LEFT_BYTES,
+    LEFT_PACKETS,
+    LOOKUP,
+    LOOKUP_HITS,
+    LOOKUPS,
+    MOST_ALLOCATION_ACCESSES,
+    NONE,
+    OFFERED_PACKETS,
+    OFFERED_SEGMENTS,
+    READ,
+    WRITE,
+    World,
+)
+
+allocation_accesses = part(free_list.allocation_accesses)
+
+POINTER_MEMORY = 0
+"""Station number; its queue holds packets, its services are whole operations."""
+
+
+@jit
+def run(w: World, until: int) -> None:
+    """Run until so many packets have arrived, or to the last departure if there are not so many."""
+    while pending(w.heap) > 0 and w.state[0]["admitted"] < until:
+        event = next_event(w.heap)
+        now = w.heap[0]["time"]
+        item = event // KINDS
+        kind = event % KINDS
+        w.counts[EVENTS] += 1
+        if kind == LINK:
+            if w.paths[w.segments[item]["hop"]] != NONE:
+                cross_link(w, now, item)
+            elif w.segments[item]["returning"]:
+                receive(w, now, item)
+            else:
+                join_bank(w, now, item)
+        elif kind == BANK_READY:
+            use_bus(w, now, item)
+        elif kind == BANK_FREE:
+            free_bank(w, now, item)
+        elif kind == ACCESS_DONE:
+            if w.packets[w.segments[item]["packet"]]["stage"] == WRITE:
+                end_write(w, now, item)
+            else:
+                answer(w, now, item)
+        elif kind == POINTER_DONE:
+            continue_operation(w, now, item)
+        elif kind == HOLD_OVER:
+            end_hold(w, now, item)
+        elif kind == SLICE_DONE:
+            end_slice_access(w, now, item)
+        else:
+            admit(w, now)
+
+
+@part
+def admit(w: World, now: float) -> None:
+    """Let the next packet of the sequence arrive."""
+    p = w.parameters[0]
+    packet = w.state[0]["admitted"]
+    w.state[0]["admitted"] = packet + 1
+    w.state[0]["active"] += 1
+    w.packets[packet]["arrival"] = now
+    w.packets[packet]["stage"] = LOOKUP
+    w.packets[packet]["progress"] = 0
+    note(w, now, p["first_phase"], 1)
+    if p["window"] == 0 and packet + 1 < w.packets.size:
+        schedule(w.heap, w.packets[packet + 1]["arrival"], ARRIVAL)
+    begin_lookup(w, now, packet)
+
+
+@jit
+def begin(w: World) -> None:
+    """Schedule the first arrival of an open run, or admit the packets that circulate in a closed one."""
+    window = w.parameters[0]["window"]
+    if window == 0:
+        schedule(w.heap, w.packets[0]["arrival"], ARRIVAL)
+    for _ in range(min(window, w.packets.size)):
+        admit(w, 0.0)
+
+
+@part
+def begin_lookup(w: World, now: float, packet: int) -> None:
+    """Begin a packet's next lookup, or send it to the pointer memory after the last."""
+    p = w.parameters[0]
+    done = w.packets[packet]["progress"]
+    if done == p["lookups"]:
+        w.packets[packet]["looked_up"] = now
+        w.packets[packet]["stage"] = WRITE
+        note(w, now, p["first_phase"], -1)
+        note(w, now, p["first_phase"] + 1, 1)
+        join_pointer_memory(w, now, packet)
+        return
+    entry = w.lookups[packet * p["lookups"] + done]
+    if p["slices"] == 0:
+        w.counts[LOOKUPS] += 1
+        request_lookup(w, now, packet, entry)
+        return
+    station = p["first_slice"] + scatter(entry) % p["slices"]
+    end = serve(w.stations, station, now + p["bus_ns"], p["slice_ns"])
+    note(w, now + p["bus_ns"], station, 1)
+    note(w, end, station, -1)
+    schedule(w.heap, end + p["bus_ns"], packet * KINDS + SLICE_DONE)
+
+
+@part
+def end_slice_access(w: World, now: float, packet: int) -> None:
+    """Finish a lookup on a hit, read the entry from DRAM on a miss."""
+    p = w.parameters[0]
+    entry = w.lookups[packet * p["lookups"] + w.packets[packet]["progress"]]
+    w.counts[LOOKUPS] += 1
+    if touch(w.slices, w.lines, scatter(entry) % p["slices"], entry):
+        w.counts[LOOKUP_HITS] += 1
+        w.packets[packet]["progress"] += 1
+        begin_lookup(w, now, packet)
+    else:
+        request_lookup(w, now, packet, entry)
+
+
+@part
+def touch(slices: object, lines: object, number: int, entry: int) -> bool:
+    """Make an entry the newest of its slice; return whether the slice held it."""
+    piece = slices[number]  # type: ignore[index]
+    line = lines[entry]  # type: ignore[index]
+    held = line["held"] == 1
+    if held:
+        if piece["newest"] == entry:
+            return True
+        newer, older = line["newer"], line["older"]
+        lines[newer]["older"] = older  # type: ignore[index]
+        if older == NONE:
+            piece["oldest"] = newer
+        else:
+            lines[older]["newer"] = newer  # type: ignore[index]
+    else:
+        if piece["lines"] == piece["capacity"]:
+            evict(piece, lines)
+        line["held"] = 1
+        piece["lines"] += 1
+    line["newer"] = NONE
+    line["older"] = piece["newest"]
+    if piece["newest"] == NONE:
+        piece["oldest"] = entry
+    else:
+        lines[piece["newest"]]["newer"] = entry  # type: ignore[index]
+    piece["newest"] = entry
+    return held  # type: ignore[no-any-return]
+
+
+@part
+def evict(piece: object, lines: object) -> None:
+    """Drop the oldest entry of a slice."""
+    oldest = piece["oldest"]  # type: ignore[index]
+    newer = lines[oldest]["newer"]  # type: ignore[index]
+    lines[oldest]["held"] = 0  # type: ignore[index]
+    piece["oldest"] = newer  # type: ignore[index]
+    piece["lines"] -= 1  # type: ignore[index]
+    if newer == NONE:
+        piece["newest"] = NONE  # type: ignore[index]
+    else:
+        lines[newer]["older"] = NONE  # type: ignore[index]
+
+
+@part
+def join_pointer_memory(w: World, now: float, packet: int) -> None:
+    """Queue a packet's operation."""
+    note(w, now, POINTER_MEMORY, 1)
+    w.packets[packet]["next"] = NONE
+    if w.state[0]["operation_head"] == NONE:
+        w.state[0]["operation_head"] = packet
+    else:
+        w.packets[w.state[0]["operation_tail"]]["next"] = packet
+    w.state[0]["operation_tail"] = packet
+    if not w.state[0]["pointer_busy"]:
+        start_operation(w, now)
+
+
+@part
+def start_operation(w: World, now: float) -> None:
+    """Start the operation at the head of the queue; a packet the free list cannot hold is refused."""
+    p = w.parameters[0]
+    packet = w.state[0]["operation_head"]
+    if packet == NONE:
+        w.state[0]["pointer_busy"] = 0
+        return
+    w.state[0]["operation_head"] = w.packets[packet]["next"]
+    w.state[0]["pointer_busy"] = 1
+    w.packets[packet]["progress"] = 0
+    w.packets[packet]["remaining"] = w.packets[packet]["segments"]
+    w.stations[POINTER_MEMORY]["served"] += 1
+    if w.packets[packet]["stage"] == WRITE:
+        w.packets[packet]["write_start"] = now
+        segments = w.packets[packet]["segments"]
+        blocked = w.state[0]["free_length"] < segments
+        w.packets[packet]["blocked"] = blocked
+        # Counted with their fate, so that a share of a stretch of time is never above 1.
+        w.counts[OFFERED_PACKETS] += 1
+        w.counts[OFFERED_SEGMENTS] += segments
+        w.counts[BLOCKED_PACKETS] += blocked
+        w.counts[BLOCKED_SEGMENTS] += blocked * segments
+        w.stations[POINTER_MEMORY]["waited"] += now - w.packets[packet]["looked_up"]
+        access_pointers(w, now, packet, p["enqueue_packet"])
+    else:
+        w.packets[packet]["read_start"] = now
+        w.stations[POINTER_MEMORY]["waited"] += now - w.packets[packet]["read_join"]
+        access_pointers(w, now, packet, p["dequeue_packet"])
+
+
+@part
+def access_pointers(w: World, now: float, packet: int, accesses: float) -> None:
+    """Keep the pointer memory busy for so many accesses."""
+    duration = accesses * w.parameters[0]["pointer_ns"]
+    w.stations[POINTER_MEMORY]["busy"] += duration
+    w.stations[POINTER_MEMORY]["free_at"] = now + duration
+    schedule(w.heap, now + duration, packet * KINDS + POINTER_DONE)
+
+
+@part
+def continue_operation(w: World, now: float, packet: int) -> None:
+    """Send off the segment the pointer memory has finished and go on to what is next."""
+    p = w.parameters[0]
+    done = w.packets[packet]["progress"]
+    segment = w.packets[packet]["first"] + done
+    w.packets[packet]["progress"] = done + 1
+    writing = w.packets[packet]["stage"] == WRITE
+    if done > 0:
+        if writing:
+            send_request(w, now, segment - 1, w.packets[packet]["engine"], p["segment_ns"])
+        else:
+            issue(w, segment - 1)
+            send_request(w, now, segment - 1, w.packets[packet]["egress"], p["request_ns"])
+    if w.packets[packet]["blocked"]:
+        note(w, now, POINTER_MEMORY, -1)
+        note(w, now, p["first_phase"] + 1, -1)
+        leave(w, now, packet)
+        start_operation(w, now)
+    elif done < w.packets[packet]["segments"]:
+        access_pointers(w, now, packet, allocate(w, segment) + p["enqueue"] if writing else p["dequeue"])
+    else:
+        if writing:
+            w.packets[packet]["write_end"] = now
+        else:
+            w.packets[packet]["read_end"] = now
+        note(w, now, POINTER_MEMORY, -1)
+        start_operation(w, now)
+
+
+@part
+def allocate(w: World, segment: int) -> float:
+    """Take a block for a segment by trials; return the pointer accesses this takes."""
+    p = w.parameters[0]
+    trials = min(p["trials"], w.state[0]["free_length"])
+    rejected = 0
+    while True:
+        block = w.ring[w.state[0]["free_head"]]
+        w.state[0]["free_head"] = (w.state[0]["free_head"] + 1) % w.ring.size
+        w.state[0]["free_length"] -= 1
+        place_block(w, segment, block)
+        bank = w.segments[segment]["bank"]
+        same_row = p["open_pages"] and w.segments[segment]["row"] == w.banks[bank]["issued_row"]
+        if w.banks[bank]["unfinished"] == 0 or same_row or rejected + 1 == trials:
+            break
+        rejected += 1
+        append_free(w, block)
+    issue(w, segment)
+    accesses = allocation_accesses(rejected)
+    w.counts[ALLOCATIONS] += 1
+    w.counts[ALLOCATION_ACCESSES] += accesses
+    w.counts[MOST_ALLOCATION_ACCESSES] = max(w.counts[MOST_ALLOCATION_ACCESSES], accesses)
+    return float(accesses)
+
+
+@part
+def append_free(w: World, block: int) -> None:
+    """Put a block at the free list's tail."""
+    w.ring[(w.state[0]["free_head"] + w.state[0]["free_length"]) % w.ring.size] = block
+    w.state[0]["free_length"] += 1
+
+
+@part
+def end_write(w: World, now: float, segment: int) -> None:
+    """Note that a segment is in DRAM; with the last one the packet goes on hold."""
+    packet = w.segments[segment]["packet"]
+    w.packets[packet]["remaining"] -= 1
+    if w.packets[packet]["remaining"] > 0:
+        return
+    first_phase = w.parameters[0]["first_phase"]
+    w.packets[packet]["written"] = now
+    w.state[0]["active"] -= 1
+    note(w, now, first_phase + 1, -1)
+    note(w, now, first_phase + 2, 1)
+    schedule(w.heap, now + w.packets[packet]["hold"], packet * KINDS + HOLD_OVER)
+
+
+@part
+def end_hold(w: World, now: float, packet: int) -> None:
+    """Let a held packet ask for its segments."""
+    first_phase = w.parameters[0]["first_phase"]
+    w.packets[packet]["read_join"] = now
+    w.packets[packet]["stage"] = READ
+    w.state[0]["active"] += 1
+    note(w, now, first_phase + 2, -1)
+    note(w, now, first_phase + 3, 1)
+    join_pointer_memory(w, now, packet)
+
+
+@part
+def receive(w: World, now: float, segment: int) -> None:
+    """Take delivery of a lookup's answer or of a segment; with the last segment the packet leaves."""
+    packet = w.segments[segment]["packet"]
+    if w.packets[packet]["stage"] == LOOKUP:
+        w.packets[packet]["progress"] += 1
+        begin_lookup(w, now, packet)
+        return
+    w.packets[packet]["remaining"] -= 1
+    if w.packets[packet]["remaining"] > 0:
+        return
+    note(w, now, w.parameters[0]["first_phase"] + 3, -1)
+    first = w.packets[packet]["first"]
+    for k in range(first, first + w.packets[packet]["segments"]):
+        append_free(w, w.segments[k]["block"])
+    w.counts[LEFT_PACKETS] += 1
+    w.counts[LEFT_BYTES] += w.packets[packet]["bytes"]
+    leave(w, now, packet)
+
+
+@part
+def leave(w: World, now: float, packet: int) -> None:
+    """Let a packet go; in a closed run the next one of the sequence takes its place."""
+    w.packets[packet]["left"] = now
+    w.state[0]["active"] -= 1
+    if w.parameters[0]["window"] > 0 and w.state[0]["admitted"] < w.packets.size:
+        admit(w, now)

@@ -1,0 +1,198 @@
+"""The way of one access through the networks and the DRAM, event by event."""
+
+from __future__ import annotations
+
+from qmodels.systems import address_map
+from validate.engine import schedule, serve
+from validate.jit import part
+from validate.packet_state import (
+    ACCESSES,
+    LOOKUP,
+    NONE,
+    READ,
+    READ_CONFLICTS,
+    READS,
+    ROW_HITS,
+    WRITE,
+    WRITE_CONFLICTS,
+    WRITES,
+    World,
+)
+
+ARRIVAL, SLICE_DONE, POINTER_DONE, LINK, BANK_READY, BANK_FREE, ACCESS_DONE, HOLD_OVER = range(8)
+KINDS = 8
+"""An event is the number of its packet or segment times `KINDS` plus its kind."""
+
+channel_of = part(address_map.channel_of)
+index_in_channel = part(address_map.index_in_channel)
+bank_of = part(address_map.bank_of)
+index_in_bank = part(address_map.index_in_bank)
+scatter = part(address_map.scatter)
+
+
+@part
+def note(w: World, time: float, station: int, change: int) -> None:
+    """Record that a job came to or left a station, when a trace is kept."""
+    k = w.state[0]["traced"]
+    if k < w.trace.size:
+        w.trace[k]["time"] = time
+        w.trace[k]["station"] = station
+        w.trace[k]["change"] = change
+        w.state[0]["traced"] = k + 1
+
+
+@part
+def place_block(w: World, segment: int, block: int) -> None:
+    """Aim a segment's access at a block."""
+    p = w.parameters[0]
+    index = index_in_channel(block, p["step"], p["channels"])
+    channel = channel_of(block, p["step"], p["channels"])
+    w.segments[segment]["block"] = block
+    w.segments[segment]["bank"] = channel * p["banks"] + bank_of(index, p["bank_step"], p["banks"])
+    w.segments[segment]["row"] = index_in_bank(index, p["bank_step"], p["banks"]) // p["row_blocks"]
+
+
+@part
+def place_entry(w: World, segment: int, entry: int) -> None:
+    """Aim a lookup's access at the bank that keeps a table entry."""
+    p = w.parameters[0]
+    spread = scatter(scatter(entry) + 1) % (p["channels"] * p["banks"])
+    w.segments[segment]["bank"] = spread % p["channels"] * p["banks"] + spread // p["channels"]
+    w.segments[segment]["row"] = -entry - 2
+
+
+@part
+def issue(w: World, segment: int) -> None:
+    """Enter an access on the scoreboard the allocator looks at."""
+    bank = w.segments[segment]["bank"]
+    w.banks[bank]["unfinished"] += 1
+    w.banks[bank]["issued_row"] = w.segments[segment]["row"]
+
+
+@part
+def send_request(w: World, now: float, segment: int, engine: int, hold_ns: float) -> None:
+    """Inject a segment's access at an engine's node."""
+    w.segments[segment]["hop"] = w.path_starts[
+        0, engine, w.segments[segment]["bank"] // w.parameters[0]["banks"]
+    ]
+    w.segments[segment]["hold_ns"] = hold_ns
+    w.segments[segment]["returning"] = 0
+    cross_link(w, now, segment)
+
+
+@part
+def send_response(w: World, now: float, segment: int, engine: int) -> None:
+    """Inject the data of an access at its channel's node."""
+    p = w.parameters[0]
+    w.segments[segment]["hop"] = w.path_starts[1, engine, w.segments[segment]["bank"] // p["banks"]]
+    w.segments[segment]["hold_ns"] = p["segment_ns"]
+    w.segments[segment]["returning"] = 1
+    cross_link(w, now, segment)
+
+
+@part
+def cross_link(w: World, now: float, segment: int) -> None:
+    """Let a head arrive at its next link: it is at the one after it, or delivered, in an event to come."""
+    hop = w.segments[segment]["hop"]
+    link = w.paths[hop]
+    start = max(now, w.stations[link]["free_at"])
+    end = serve(w.stations, link, now, w.segments[segment]["hold_ns"])
+    note(w, now, link, 1)
+    note(w, end, link, -1)
+    w.segments[segment]["hop"] = hop + 1
+    reached = end if w.paths[hop + 1] == NONE else start + w.parameters[0]["router_ns"]
+    schedule(w.heap, reached, segment * KINDS + LINK)
+
+
+@part
+def join_bank(w: World, now: float, segment: int) -> None:
+    """Let a delivered access join its bank's queue."""
+    p = w.parameters[0]
+    bank = w.segments[segment]["bank"]
+    row = w.segments[segment]["row"]
+    idle = w.banks[bank]["serving"] == NONE
+    conflict = not idle and not (p["open_pages"] and row == w.banks[bank]["queued_row"])
+    stage = w.packets[w.segments[segment]["packet"]]["stage"]
+    if stage == WRITE:
+        w.counts[WRITES] += 1
+        w.counts[WRITE_CONFLICTS] += conflict
+    elif stage == READ:
+        w.counts[READS] += 1
+        w.counts[READ_CONFLICTS] += conflict
+    w.banks[bank]["queued_row"] = row
+    w.segments[segment]["joined"] = now
+    w.segments[segment]["next"] = NONE
+    note(w, now, p["first_bank"] + bank, 1)
+    if idle:
+        start_bank(w, now, segment)
+    elif w.banks[bank]["head"] == NONE:
+        w.banks[bank]["head"] = segment
+        w.banks[bank]["tail"] = segment
+    else:
+        w.segments[w.banks[bank]["tail"]]["next"] = segment
+        w.banks[bank]["tail"] = segment
+
+
+@part
+def start_bank(w: World, now: float, segment: int) -> None:
+    """Let a free bank begin an access: it is ready for the data bus at once or after a precharge."""
+    p = w.parameters[0]
+    bank = w.segments[segment]["bank"]
+    hit = p["open_pages"] and w.segments[segment]["row"] == w.banks[bank]["open_row"]
+    precharge_ns = p["precharge_ns"] if p["open_pages"] and not hit else 0.0
+    w.banks[bank]["serving"] = segment
+    w.banks[bank]["open_row"] = w.segments[segment]["row"]
+    w.segments[segment]["hit"] = hit
+    w.counts[ACCESSES] += 1
+    w.counts[ROW_HITS] += hit
+    station = p["first_bank"] + bank
+    w.stations[station]["busy"] += precharge_ns + p["burst_ns"] + (0.0 if hit else p["recovery_ns"])
+    w.stations[station]["waited"] += now - w.segments[segment]["joined"]
+    w.stations[station]["served"] += 1
+    if precharge_ns > 0.0:
+        schedule(w.heap, now + precharge_ns, segment * KINDS + BANK_READY)
+    else:
+        use_bus(w, now, segment)
+
+
+@part
+def use_bus(w: World, now: float, segment: int) -> None:
+    """Let a ready access join the queue for its channel's data bus."""
+    p = w.parameters[0]
+    bank = w.segments[segment]["bank"]
+    station = p["first_bus"] + bank // p["banks"]
+    end = serve(w.stations, station, now, p["burst_ns"])
+    free = end if w.segments[segment]["hit"] else end + p["recovery_ns"]
+    note(w, now, station, 1)
+    note(w, end, station, -1)
+    note(w, free, p["first_bank"] + bank, -1)
+    schedule(w.heap, free, bank * KINDS + BANK_FREE)
+    schedule(w.heap, end + p["access_ns"], segment * KINDS + ACCESS_DONE)
+
+
+@part
+def free_bank(w: World, now: float, bank: int) -> None:
+    """End a bank's access and let it begin the next one that waits."""
+    w.banks[bank]["unfinished"] -= 1
+    w.banks[bank]["serving"] = NONE
+    segment = w.banks[bank]["head"]
+    if segment != NONE:
+        w.banks[bank]["head"] = w.segments[segment]["next"]
+        start_bank(w, now, segment)
+
+
+@part
+def request_lookup(w: World, now: float, packet: int, entry: int) -> None:
+    """Ask DRAM for a table entry no slice holds."""
+    segment = w.packets[packet]["first"]
+    place_entry(w, segment, entry)
+    issue(w, segment)
+    send_request(w, now, segment, w.packets[packet]["engine"], w.parameters[0]["request_ns"])
+
+
+@part
+def answer(w: World, now: float, segment: int) -> None:
+    """Send the data of a finished lookup or read back to whoever asked."""
+    packet = w.segments[segment]["packet"]
+    lookup = w.packets[packet]["stage"] == LOOKUP
+    send_response(w, now, segment, w.packets[packet]["engine"] if lookup else w.packets[packet]["egress"])

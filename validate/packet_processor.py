@@ -1,0 +1,277 @@
+"""Simulate a packet processor: replications, their intervals, and whether the design keeps up."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+
+import numpy as np
+import numpy.typing as npt
+
+from qmodels import _check
+from qmodels.systems.metrics import METRICS
+from qmodels.systems.packet_processor import PacketProcessor
+from validate import packet_state as c
+from validate.packet_inputs import check_single, station_groups, station_names
+from validate.packet_run import PARTS, Job, Run, run_replication
+from validate.result import SimulationResult
+from validate.statistics import INF, Estimate, exactly, mean_interval, probability_interval, ratio_interval
+
+LATENCIES = ("packet_latency", "packet_latency_p99", "lookup_latency", "write_latency", "read_latency")
+MOST_REPLICATIONS = 64
+OVERLOAD_GROWTH = 0.005
+"""Packets piled up for each that arrived above which a design is taken to be overloaded."""
+OVERLOAD_UTILIZATION = 0.995
+
+
+def simulate(
+    spec: PacketProcessor,
+    *,
+    packets: int = 20_000,
+    replications: int = 8,
+    seed: int = 0,
+    executor: Executor | None = None,
+    saturation: bool = True,
+    window: int = 512,
+    confidence: float = 0.95,
+    precision: float | None = None,
+) -> SimulationResult:
+    """Simulate a packet processor event by event.
+
+    Parameters
+    ----------
+    spec : PacketProcessor
+        One design, no array fields.
+    packets : int
+        Packets of each replication, at least 1000; a recorded trace may have fewer.
+    replications : int
+        Independent replications, at least 2.
+    seed : int
+        Everything random follows from it, whatever the number of workers. Designs simulated with
+        the same seed meet the same packets, lookups, holds and free list.
+    executor : concurrent.futures.Executor, optional
+        Where replications run; otherwise as many threads as there are cores.
+    saturation : bool
+        Whether to run the closed system as well, for the saturation throughput.
+    window : int
+        Packets that circulate in the closed system.
+    confidence : float
+        Coverage of the intervals.
+    precision : float, optional
+        Add replications until the half-width of the packet latency's interval is at most this
+        fraction of it, or there are 64.
+
+    Returns
+    -------
+    SimulationResult
+        Where the design does not keep up, ``stable`` is False and latencies are ``inf``;
+        the other metrics are those of the overloaded system while it fills up.
+
+    Raises
+    ------
+    ValueError
+        If the spec has array fields or an argument is out of range.
+
+    Notes
+    -----
+    The warm-up is dropped by MSER-5 on the latencies, and not before the store has had five
+    mean holds to fill; as much is dropped at the end. Intervals are Student's over the
+    replications. The saturation throughput is that of the same packets sent through a closed
+    system, where each packet that leaves is replaced at once and none is held.
+    """
+    check_single(spec)
+    _check.count("packets", packets, minimum=1000)
+    _check.count("replications", replications, minimum=2)
+    _check.count("window", window)
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}")
+    if precision is not None:
+        _check.positive("precision", precision)
+    started = time.perf_counter()
+    if executor is not None:
+        opened, closed = _replicate(
+            executor, spec, packets, replications, seed, window * saturation, confidence, precision
+        )
+    else:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            opened, closed = _replicate(
+                pool, spec, packets, replications, seed, window * saturation, confidence, precision
+            )
+    return _summarise(spec, opened, closed, seed, confidence, time.perf_counter() - started)
+
+
+def _replicate(
+    executor: Executor,
+    spec: PacketProcessor,
+    packets: int,
+    replications: int,
+    seed: int,
+    window: int,
+    confidence: float,
+    precision: float | None,
+) -> tuple[list[Run], list[Run]]:
+    """Run open and closed replications, more of the open ones until they are precise enough."""
+    jobs = [Job(spec=spec, seed=seed, replication=k, packets=packets) for k in range(replications)]
+    closed_jobs = [
+        Job(spec=spec, seed=seed, replication=k, packets=packets, window=window) for k in range(replications)
+    ]
+    runs = list(executor.map(run_replication, jobs + (closed_jobs if window else [])))
+    opened, closed = runs[:replications], runs[replications:]
+    while precision is not None and len(opened) < MOST_REPLICATIONS and _keeps_up(opened):
+        if (
+            mean_interval([r.parts.sum() for r in opened], confidence=confidence).relative_half_width
+            <= precision
+        ):
+            break
+        further = range(len(opened), min(2 * len(opened), MOST_REPLICATIONS))
+        jobs = [Job(spec=spec, seed=seed, replication=k, packets=packets) for k in further]
+        opened += list(executor.map(run_replication, jobs))
+    return opened, closed
+
+
+def _keeps_up(runs: list[Run]) -> bool:
+    """Return whether packets do not pile up and no single server is always busy."""
+    growth = mean_interval([r.growth for r in runs], confidence=0.99)
+    busiest = max(np.sum([r.busy for r in runs], axis=0)) / sum(r.duration for r in runs)
+    piled_up = growth.best > OVERLOAD_GROWTH and growth.low > 0
+    return not piled_up and bool(busiest < OVERLOAD_UTILIZATION)
+
+
+def _exceeds(spec: PacketProcessor, metrics: Mapping[str, Estimate]) -> bool:
+    """Return whether more is offered, and not refused, than the closed system can carry."""
+    accepted = (
+        spec.workload.offered_gbps * spec.workload.load_factor * (1 - metrics["blocking_probability"].best)
+    )
+    return "saturation_throughput" in metrics and bool(accepted > metrics["saturation_throughput"].high)
+
+
+def _summarise(
+    spec: PacketProcessor, opened: list[Run], closed: list[Run], seed: int, confidence: float, seconds: float
+) -> SimulationResult:
+    names, groups = station_names(spec), station_groups(spec)
+    resources = dict(zip(names, _busy_fractions(opened, confidence), strict=True))
+    utilization = _busiest(resources, names, groups)
+    bottleneck = max(utilization, key=lambda name: utilization[name].best)
+    full: dict[str, Estimate] = {}
+    if closed:
+        full = _busiest(dict(zip(names, _busy_fractions(closed, confidence), strict=True)), names, groups)
+    metrics = _metrics(spec, opened, closed, confidence)
+    metrics["max_utilization"] = utilization[bottleneck]
+    stable = _keeps_up(opened) and not _exceeds(spec, metrics)
+    parts = {
+        name: mean_interval([r.parts[k] for r in opened], confidence=confidence)
+        for k, name in enumerate(PARTS)
+    }
+    if not stable:
+        endless = exactly(INF, confidence=confidence)
+        metrics |= dict.fromkeys(LATENCIES, endless)
+        parts = dict.fromkeys(parts, endless)
+    waited = np.array([r.waited for r in opened])
+    served = np.array([r.served for r in opened])
+    return SimulationResult(
+        system="packet processor, simulated",
+        metrics={name: metrics[name] for name in METRICS if name in metrics},
+        latency_parts=parts,
+        utilization=utilization,
+        saturation_utilization=full,
+        bottleneck=bottleneck,
+        resources=resources,
+        waiting={
+            name: ratio_interval(waited[:, k], served[:, k], confidence=confidence)
+            for k, name in enumerate(names)
+        },
+        growth=mean_interval([r.growth for r in opened], confidence=confidence),
+        stable=stable,
+        short=any(r.short for r in opened + closed),
+        seed=seed,
+        packets=opened[0].packets,
+        replications=len(opened),
+        events=int(sum(r.counts[c.EVENTS] for r in opened + closed)),
+        seconds=seconds,
+    )
+
+
+def _busy_fractions(runs: list[Run], confidence: float) -> list[Estimate]:
+    busy = np.array([r.busy for r in runs])
+    durations = [r.duration for r in runs]
+    return [_capped(ratio_interval(column, durations, confidence=confidence)) for column in busy.T]
+
+
+def _capped(estimate: Estimate) -> Estimate:
+    """Return a busy fraction inside [0, 1]; a service cut by the end of the stretch may take it past."""
+    low, best, high = (min(max(value, 0.0), 1.0) for value in (estimate.low, estimate.best, estimate.high))
+    return Estimate(low=low, best=best, high=high, confidence=estimate.confidence)
+
+
+def _busiest(
+    resources: Mapping[str, Estimate], names: tuple[str, ...], groups: Mapping[str, slice]
+) -> dict[str, Estimate]:
+    """Return the busiest member of each group that has one."""
+    return {
+        group: max((resources[name] for name in names[members]), key=lambda estimate: estimate.best)
+        for group, members in groups.items()
+        if names[members]
+    }
+
+
+def _metrics(
+    spec: PacketProcessor, opened: list[Run], closed: list[Run], confidence: float
+) -> dict[str, Estimate]:
+    counts = np.array([r.counts for r in opened])
+    durations = np.array([r.duration for r in opened])
+    parts = np.array([r.parts for r in opened])
+
+    def mean(values: npt.ArrayLike) -> Estimate:
+        return mean_interval(values, confidence=confidence)
+
+    def share(events: int, trials: int) -> Estimate:
+        return probability_interval(counts[:, events], counts[:, trials], confidence=confidence)
+
+    def rate(above: npt.ArrayLike, below: npt.ArrayLike) -> Estimate:
+        return ratio_interval(above, below, confidence=confidence)
+
+    metrics = {
+        "packet_latency": mean(parts.sum(axis=1)),
+        "packet_latency_p99": mean([r.p99 for r in opened]),
+        "lookup_latency": mean(parts[:, 0]),
+        "write_latency": mean(parts[:, 1:4].sum(axis=1)),
+        "read_latency": mean(parts[:, 4:7].sum(axis=1)),
+        "throughput": rate(8 * counts[:, c.LEFT_BYTES], durations),
+        "write_conflict_probability": share(c.WRITE_CONFLICTS, c.WRITES),
+        "read_conflict_probability": share(c.READ_CONFLICTS, c.READS),
+        "row_hit_ratio": share(c.ROW_HITS, c.ACCESSES),
+        "pointer_accesses_per_allocation": rate(counts[:, c.ALLOCATION_ACCESSES], counts[:, c.ALLOCATIONS]),
+        "max_pointer_accesses_per_allocation": exactly(
+            float(counts[:, c.MOST_ALLOCATION_ACCESSES].max()), confidence=confidence
+        ),
+        "llc_hit_ratio": share(c.LOOKUP_HITS, c.LOOKUPS),
+        "overflow_probability": share(c.BLOCKED_SEGMENTS, c.OFFERED_SEGMENTS),
+        "blocking_probability": share(c.BLOCKED_PACKETS, c.OFFERED_PACKETS),
+        "energy_per_packet": mean([_energy(spec, r) for r in opened]),
+        "cost": exactly(float(spec.cost.total(spec)), confidence=confidence),
+    }
+    if closed:
+        bits = [8 * r.counts[c.LEFT_BYTES] for r in closed]
+        metrics["saturation_throughput"] = rate(bits, [r.duration for r in closed])
+    return metrics
+
+
+def _energy(spec: PacketProcessor, run: Run) -> float:
+    """Return the energy of a carried packet from what was counted [nJ]; ``inf`` if none was carried."""
+    groups, carried = station_groups(spec), run.counts[c.LEFT_PACKETS]
+    if carried == 0:
+        return INF
+    links = run.busy[groups["request links"]].sum() + run.busy[groups["response links"]].sum()
+    return float(
+        spec.energy.per_packet(
+            spec,
+            activations=(run.counts[c.ACCESSES] - run.counts[c.ROW_HITS]) / carried,
+            bursts=run.counts[c.ACCESSES] / carried,
+            flit_hops=links * spec.noc.clock_ghz / carried,
+            pointer_accesses=run.busy[0] * spec.free_list.clock_ghz / carried,
+            lookups=run.counts[c.LOOKUPS] / carried,
+            packet_rate=carried / run.duration,
+        )
+    )

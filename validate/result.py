@@ -1,0 +1,102 @@
+"""What a simulation found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from qmodels.systems.metrics import METRICS
+from validate.statistics import Estimate
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SimulationResult:
+    """Estimates of a system's metrics, and where its time goes.
+
+    Parameters
+    ----------
+    system : str
+        What was simulated.
+    metrics : mapping of str to Estimate
+        By metric name, see ``qmodels.systems.metrics.METRICS`` for units; also attributes of the
+        result (``result.packet_latency``). The saturation throughput is missing where the
+        closed runs were switched off. Where the design does not keep up, latencies are ``inf``.
+    latency_parts : mapping of str to Estimate
+        Shares of the mean packet latency, which they add up to. [ns]
+    utilization : mapping of str to Estimate
+        Busy fraction of the busiest member of each group of resources.
+    saturation_utilization : mapping of str to Estimate
+        The same when packets are always waiting (empty without closed runs).
+    bottleneck : str
+        The group with the highest utilization.
+    resources, waiting : mapping of str to Estimate
+        Busy fraction of every single resource, and mean time a job waits for it. [1, ns]
+    growth : Estimate
+        Packets by which the number under way grew for each that arrived; about 0 if stable.
+    stable : bool
+        Whether the design keeps up with the offered load.
+    short : bool
+        Whether the runs were too short for their warm-up or for a 99th percentile: use more packets.
+    seed, packets, replications : int
+        What was run: packets of each replication.
+    events : int
+        Events of all runs.
+    seconds : float
+        Wall-clock time.
+    """
+
+    system: str
+    metrics: Mapping[str, Estimate]
+    latency_parts: Mapping[str, Estimate]
+    utilization: Mapping[str, Estimate]
+    saturation_utilization: Mapping[str, Estimate]
+    bottleneck: str
+    resources: Mapping[str, Estimate]
+    waiting: Mapping[str, Estimate]
+    growth: Estimate
+    stable: bool
+    short: bool
+    seed: int
+    packets: int
+    replications: int
+    events: int
+    seconds: float
+
+    def __getattr__(self, name: str) -> Estimate:
+        try:
+            metrics: Mapping[str, Estimate] = self.__dict__["metrics"]
+            return metrics[name]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__} has no metric {name!r}") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain dictionaries, numbers and words."""
+        return asdict(self)
+
+    def to_pandas(self) -> Any:
+        """Return the metrics as a tidy DataFrame, one row per metric (needs pandas)."""
+        import pandas as pd
+
+        rows = [
+            {"metric": name, "unit": METRICS[name].unit, "low": e.low, "best": e.best, "high": e.high}
+            for name, e in self.metrics.items()
+        ]
+        return pd.DataFrame(rows)
+
+    def __repr__(self) -> str:
+        confidence = self.metrics["packet_latency"].confidence
+        lines = [
+            f"{self.system}: {self.replications} replications of {self.packets} packets, seed {self.seed}; "
+            f"{confidence:.0%} intervals"
+        ]
+        for name, estimate in self.metrics.items():
+            unit = METRICS[name].unit
+            value = f"{estimate.best:>12.5g} [{estimate.low:.5g}, {estimate.high:.5g}]"
+            lines.append(f"  {name:<36} {value}{'' if unit == '1' else ' ' + unit}")
+        state = "stable" if self.stable else "saturated"
+        busiest = self.utilization[self.bottleneck].best
+        lines.append(f"  {state}; fills up first: {self.bottleneck} (busy {busiest:.3f})")
+        if self.short:
+            lines.append("  too short for its warm-up: use more packets")
+        return "\n".join(lines)
