@@ -1,4 +1,4 @@
-"""One workload explored analytically: all designs, the front, and what greedy and integer programming make of it."""
+"""One workload explored analytically: all designs, the front, a greedy search, the choice under a budget."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,7 @@ from optimize.exploration import Exploration
 from optimize.explore import explore
 from optimize.pareto import FloatArray, IntArray
 from optimize.space import Space
+from qmodels import _check
 from qmodels.systems.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -41,12 +43,24 @@ class Runs:
         As `validate.simulate` takes them.
     workers : int or None
         Threads; None for one per core. Results do not depend on it.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range: before anything is simulated or written.
     """
 
     packets: int = 20_000
     replications: int = 8
     seed: int = 0
     workers: int | None = None
+
+    def __post_init__(self) -> None:
+        _check.count("packets", self.packets, minimum=1000)
+        _check.count("replications", self.replications, minimum=2)
+        _check.count("seed", self.seed, minimum=0)
+        if self.workers is not None:
+            _check.count("workers", self.workers)
 
     @property
     def identity(self) -> str:
@@ -64,7 +78,7 @@ class Runs:
         """Simulate one design."""
         from validate.packet_processor import simulate
 
-        with ThreadPoolExecutor(self.workers) as pool:
+        with ThreadPoolExecutor(self.workers or os.cpu_count()) as pool:
             return simulate(
                 spec, packets=self.packets, replications=self.replications, seed=self.seed, executor=pool
             )

@@ -36,7 +36,7 @@ MAXIMIZE = ("saturation_throughput",)
 SUBJECT_TO = {"overflow_probability": (None, 1e-3)}
 
 GREEDY_ORDER = ("alloc_trial_count", "interleaving_step", "channels", "link_width", "slices")
-"""Fields in the order in which the greedy search decides them: the allocator first, as Ykman-Couvreur et al. do."""
+"""Order in which the greedy search decides the fields: the allocator first, as Ykman-Couvreur et al. do."""
 
 PART = "part: "
 """Prefix of the columns that hold the shares of the packet latency."""
@@ -80,11 +80,19 @@ def default_space(base: PacketProcessor, given: Iterable[str] = ()) -> Space:
     choices["channels"] = [channels for channels in CHOICES["channels"] if channels <= free]
     choices |= {name: np.atleast_1d(get_field(base, name)) for name in given}
     space = Space(base, choices)
-    for path, value in field_paths(base).items():
-        swept = isinstance(value, np.ndarray) and not path.startswith("workload.arrivals.trace.")
-        if swept and path not in space.paths.values():
+    for path, value in swept_fields(base).items():
+        if path not in space.paths.values():
             raise ValueError(f"{path} must be one number in an exploration, got an array of {value.size}")
     return space
+
+
+def swept_fields(spec: PacketProcessor) -> dict[str, Any]:
+    """Return the fields that hold arrays, ``{dotted path: values}``; a trace is not one."""
+    return {
+        path: value
+        for path, value in field_paths(spec).items()
+        if isinstance(value, np.ndarray) and not path.startswith("workload.arrivals.trace.")
+    }
 
 
 def solved_columns(spec: PacketProcessor) -> dict[str, Any]:
@@ -107,7 +115,7 @@ def result_columns(result: SystemResult) -> dict[str, Any]:
 
 
 def generate_trace() -> str:
-    """Return the bundled trace: a realisation of the workload in ``data/trace-source.toml``, as ``time,bytes``.
+    """Return the bundled trace, ``time,bytes``: a realisation of the workload in ``data/trace-source.toml``.
 
     Times are in seconds, rounded to a nanosecond.
     """

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cases.findings import moved_knee, part_sections
 from cases.packet_processor import CHOICES, PART
-from cases.plots import BLUE, GREEN, GREY, ORANGE, SHADES, VIEWS, label
-from cases.report_text import part_html, study_html
+from cases.plots import BLUE, GREEN, GREY, ORANGE, SHADES, label
+from cases.report_scripts import DETAIL, FILTER, RESET
+from cases.study_plots import VIEWS
 from cases.tables import heading
 
 if TYPE_CHECKING:
@@ -33,36 +35,13 @@ ANALYTIC = (
 SIMULATED = ("packet_latency", "packet_latency_p99", "saturation_throughput", "energy_per_packet")
 """Metrics that have a simulated column, with its interval, in the table of designs."""
 
-_FILTER = """
-const chosen = source.selected.indices;
-if (cb_obj.geometry.type == 'point') {  // a tap shows one design: it does not narrow the table
-  if (chosen.every(row => view.filter.indices.includes(row))) return;
-  chosen.length = 0;
-}
-view.filter.indices = chosen.length ? chosen.slice().sort((a, b) => a - b) : all;
-count.text = chosen.length ? `<b>${chosen.length} of ${all.length} designs</b> selected in the plot`
-                           : `<b>all ${all.length} designs</b>`;
-"""
-
-_RESET = """
-source.selected.indices = [];
-view.filter.indices = all;
-count.text = `<b>all ${all.length} designs</b>`;
-"""
-
-_DETAIL = """
-const row = source.selected.indices[0];
-if (row === undefined) return;
-const data = source.data, bars = {};
-for (const name of parts) {
-  const values = [data['simulated ' + name][row], data[name][row]];
-  bars[name] = values.map(value => Number.isFinite(value) ? value : 0);
-}
-detail.data = {answer: ['simulated', 'analytic'], ...bars};
-const state = data.stable[row] ? '' : `, saturated: ${data.bottleneck[row]} at ${(100 * data.bottleneck_load[row]).toFixed(0)} %`;
-const simulated = data.simulated[row] ? '' : ' (not simulated)';
-plot.title.text = `design ${data.design[row]}: ` + fields.map(name => `${name} ${data[name][row]}`).join(', ') + state + simulated;
-"""
+_STYLE = """<style>
+table { border-collapse: collapse; font-size: 12px; }
+td, th { padding: 2px 8px; text-align: right; white-space: nowrap; border-bottom: 1px solid #ddd; }
+td:first-child, th:first-child { text-align: left; }
+p { margin: 2px 0; }
+h2 { margin: 4px 0; } h3 { margin: 14px 0 4px; }
+</style>"""
 
 
 def page(study: Study) -> str:
@@ -73,9 +52,27 @@ def page(study: Study) -> str:
     from bokeh.resources import INLINE
 
     tabs = Tabs(tabs=[TabPanel(child=_part(part), title=part.name) for part in study.parts], name="workloads")
-    head = Div(text=study_html(study), width=1280)
+    head = Div(text=_study_html(study), width=1280)
     html: str = file_html(column(head, tabs), INLINE, title="Packet processor study")
     return html
+
+
+def _study_html(study: Study) -> str:
+    """Return the head of the page."""
+    moved = moved_knee(study)
+    runs = study.runs
+    effort = f"{runs.replications} replications of up to {runs.packets} packets, seed {runs.seed}"
+    return (
+        f"{_STYLE}<h2>Packet processor study</h2>"
+        "<p>Every design is <b>analytic</b>: solved by formulas, circles in the plots. Values marked "
+        "<b>simulated</b>, orange squares and numbers, are estimates with 95 % intervals: "
+        f"{effort}.</p>"
+    ) + (moved.html() if moved else "")
+
+
+def _part_html(part: Part) -> str:
+    """Return the findings for one workload's tab."""
+    return _STYLE + "".join(section.html() for section in part_sections(part))
 
 
 def _part(part: Part) -> Any:
@@ -90,8 +87,8 @@ def _part(part: Part) -> Any:
     arguments = {"source": source, "view": view, "count": count, "all": everything}
     scatters = [_scatter(part, source, x, y) for x, y in VIEWS]
     for figure in scatters:
-        figure.js_on_event("selectiongeometry", CustomJS(args=arguments, code=_FILTER))
-        figure.js_on_event("reset", CustomJS(args=arguments, code=_RESET))
+        figure.js_on_event("selectiongeometry", CustomJS(args=arguments, code=FILTER))
+        figure.js_on_event("reset", CustomJS(args=arguments, code=RESET))
     table = DataTable(
         source=source,
         view=view,
@@ -114,18 +111,21 @@ def _part(part: Part) -> Any:
             "parts": [PART + name for name in names],
             "fields": list(CHOICES),
         },
-        code=_DETAIL,
+        code=DETAIL,
     )
     source.selected.js_on_change("indices", show)
     return column(
         row(*scatters),
-        Div(text="Drag a box or a lasso in a plot: the table lists the designs inside. Reset lists all. "
-                 "Tap a point or a row to see where its time goes.", width=1280),
+        Div(
+            text="Drag a box or a lasso in a plot: the table lists the designs inside. Reset lists all. "
+            "Tap a point or a row to see where its time goes.",
+            width=1280,
+        ),
         count,
         table,
         plot,
-        Div(text=part_html(part), width=1280),
-    )  # fmt: skip
+        Div(text=_part_html(part), width=1280),
+    )
 
 
 def _columns(part: Part) -> dict[str, Any]:
@@ -182,7 +182,7 @@ def _scatter(part: Part, source: Any, x: str, y: str) -> Any:
         ("analytic: Pareto front", BLUE, "circle"),
         ("analytic: other design (x: saturated)", GREY, "circle"),
     ):
-        plot.scatter(x=[], y=[], color=color, marker=marker, size=6, legend_label=text)
+        plot.scatter(x=[np.nan], y=[np.nan], color=color, marker=marker, size=6, legend_label=text)
     names = ("design", *CHOICES, x, y, "bottleneck", "bottleneck_load")
     plot.add_tools(HoverTool(renderers=[dots], tooltips=[(heading(name), f"@{{{name}}}") for name in names]))
     data = source.data
@@ -199,12 +199,12 @@ def _scatter(part: Part, source: Any, x: str, y: str) -> Any:
         text = "simulated: best value, 95 % interval"
         plot.segment(x0="x0", x1="x1", y0="y", y1="y", color=ORANGE, source=checked, legend_label=text)
         plot.segment(x0="x", x1="x", y0="y0", y1="y1", color=ORANGE, source=checked, legend_label=text)
-        plot.scatter(x="x", y="y", marker="square", size=8, fill_color=None, line_color=ORANGE, line_width=1.5,
-                     source=checked, legend_label=text)  # fmt: skip
+        square = {"marker": "square", "size": 8, "fill_color": None, "line_color": ORANGE, "line_width": 1.5}
+        plot.scatter(x="x", y="y", source=checked, legend_label=text, **square)
     knee = part.analysis.exploration.knee
     if knee is not None:
-        plot.scatter(x=[data[x][knee]], y=[data[y][knee]], marker="star", size=18, fill_color=GREEN, line_color="white",
-                     legend_label="analytic: knee")  # fmt: skip
+        star = {"marker": "star", "size": 18, "fill_color": GREEN, "line_color": "white"}
+        plot.scatter(x=[data[x][knee]], y=[data[y][knee]], legend_label="analytic: knee", **star)
         front = part.analysis.exploration.front
         top = 2.2 * float(np.median(data[y][front]))
         if y.endswith("latency"):
@@ -267,9 +267,13 @@ def _detail(part: Part) -> tuple[Any, Any]:
     plot.toolbar.logo = None
     plot.x_range.start = 0
     plot.hbar_stack(
-        names, y="answer", height=0.6, color=list(SHADES[: len(names)]), source=source,
+        names,
+        y="answer",
+        height=0.6,
+        color=list(SHADES[: len(names)]),
+        source=source,
         legend_label=[name.removeprefix(PART) for name in names],
-    )  # fmt: skip
+    )
     plot.add_layout(plot.legend[0], "right")
     plot.legend.label_text_font_size = "8pt"
     return source, plot

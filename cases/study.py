@@ -124,7 +124,7 @@ def explore_case(
     for name, spec in specs.items():
         to_toml(spec)  # refuses a trace that is in no file before any work is done
         spaces[name] = default_space(spec, given)
-    analyses = []
+    analyses: list[Analysis] = []
     for name, space in spaces.items():
         if progress:
             progress("designs solved", len(analyses), len(spaces))

@@ -1,4 +1,4 @@
-"""A study on disk: tidy tables with units, a summary, plots and a page; and the way back for `qmodels show`."""
+"""A study on disk: tables, a summary, plots and a page, and the way back for ``qmodels show``."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from cases.check import Check, Runs, model_error
+from cases.check import Runs
 from cases.packet_processor import MAXIMIZE, MINIMIZE, SUBJECT_TO
-from cases.study import STORE, Part, Study
-from cases.tables import csv_text, json_text, unit
+from cases.study import Part, Study
+from cases.study_tables import design_columns, error_columns, error_ranges, greedy_columns, simulated_columns
+from cases.tables import csv_text, json_text
 from optimize.space import Space
-from qmodels.systems.metrics import METRICS
 from qmodels.systems.packet_processor import PacketProcessor
 from qmodels.systems.spec_io import from_toml, stable_hash, to_toml
 
@@ -34,8 +34,8 @@ def save_study(study: Study, out: Path) -> list[Path]:
     Each file appears whole or not at all: all are made in a temporary directory and then renamed,
     ``study.json`` last.
     """
-    from cases.plots import save_plots
     from cases.report import page
+    from cases.study_plots import save_plots
 
     out.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=".writing-", dir=out))
@@ -58,90 +58,6 @@ def save_study(study: Study, out: Path) -> list[Path]:
     finally:
         shutil.rmtree(work)
     return [out / name for name in names]
-
-
-def design_columns(part: Part) -> dict[str, Any]:
-    """Return the analytic table of a part, every design a row, with its place on the front."""
-    exploration = part.analysis.exploration
-    rows = np.arange(len(exploration.feasible))
-    return {
-        **exploration.table,
-        "feasible": exploration.feasible,
-        "front": np.isin(rows, exploration.front),
-        "knee": rows == (-1 if exploration.knee is None else exploration.knee),
-        "simulated": np.isin(rows, part.check.rows if part.check else []),
-    }
-
-
-def simulated_columns(study: Study) -> dict[str, list[Any]]:
-    """Return one row per workload, simulated design and metric: analytic beside simulated."""
-    names = ("workload", "design", "metric", "unit", "analytic", "simulated", "low", "high", "error")
-    columns: dict[str, list[Any]] = {name: [] for name in names}
-    for part in study.parts:
-        if part.check is None:
-            continue
-        table, simulated = part.analysis.exploration.table, part.check.simulated.table
-        for k, row in enumerate(part.check.rows):
-            for metric in METRICS:
-                if metric in simulated:
-                    model, best = float(table[metric][row]), float(simulated[metric][k])
-                    bounds = (float(simulated[f"{metric}_{end}"][k]) for end in ("low", "high"))
-                    error = float(model_error(metric, model, best))
-                    values = (
-                        part.name,
-                        int(simulated["design"][k]),
-                        metric,
-                        unit(metric),
-                        model,
-                        best,
-                        *bounds,
-                        error,
-                    )
-                    for column, value in zip(columns.values(), values, strict=True):
-                        column.append(value)
-    return columns
-
-
-def error_columns(study: Study) -> dict[str, list[Any]]:
-    """Return the model's errors, one row per workload, range of load and metric."""
-    rows = [
-        {"workload": part.name, "range": region, **vars(error)}
-        for part in study.parts
-        if part.check
-        for region, errors in error_ranges(part.check)
-        for error in errors
-    ]
-    return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
-
-
-def error_ranges(check: Check) -> list[tuple[str, Any]]:
-    """Return the error tables of a check with the range of load each covers."""
-    return [("all", check.errors), ("up to 80 % of saturation", check.errors_in_range)]
-
-
-def greedy_columns(study: Study) -> dict[str, list[Any]]:
-    """Return every step of every greedy search path."""
-    columns: dict[str, list[Any]] = {}
-    for part in study.parts:
-        analysis = part.analysis
-        for step in analysis.greedy.history if analysis.greedy else ():
-            costs = zip(
-                analysis.exploration.objectives, analysis.exploration.maximized, step.costs, strict=True
-            )
-            row = {
-                "workload": part.name,
-                "path": step.path,
-                "weights": " ".join(f"{weight:g}" for weight in step.weights),
-                "field": step.field or "start",
-                "value": step.value,
-                "design": step.design,
-                **{name: -cost if maximized else cost for name, maximized, cost in costs},
-                "better": step.better,
-                "kept": step.kept,
-            }
-            for name, value in row.items():
-                columns.setdefault(name, []).append(value)
-    return columns
 
 
 def summary(study: Study) -> dict[str, Any]:
@@ -227,14 +143,11 @@ class SavedPart:
         The designs.
     runs : Runs
         How they were simulated.
-    store : Path
-        Where finished simulations are.
     """
 
     name: str
     space: Space
     runs: Runs
-    store: Path
 
 
 def load_study(directory: Path) -> list[SavedPart]:
@@ -267,5 +180,5 @@ def load_study(directory: Path) -> list[SavedPart]:
         base = from_toml(text, PacketProcessor)
         if stable_hash(base) != expected:
             raise ValueError(f"{path}: the trace of workload {name!r} has changed since the study was made")
-        parts.append(SavedPart(name=name, space=Space(base, choices), runs=runs, store=directory / STORE))
+        parts.append(SavedPart(name=name, space=Space(base, choices), runs=runs))
     return parts

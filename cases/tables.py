@@ -49,7 +49,7 @@ def number(value: Any) -> str:
     if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
     if isinstance(value, (float, np.floating)):
-        return f"{value:.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+        return f"{value:.0f}" if 1e4 <= abs(float(value)) < 1e15 else f"{value:.4g}"
     return str(value)
 
 

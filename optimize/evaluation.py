@@ -27,18 +27,18 @@ Results = Generator[tuple[Designs, list[Columns]], None, None]
 Task = tuple[Designs, Callable[..., list[Columns]], tuple[Any, ...]]
 
 
-def metric_columns(result: object, count: int) -> Columns:
-    """Turn what a model returned for `count` designs into columns of that length.
+def metric_columns(result: object, count: int | None = None) -> Columns:
+    """Turn what a model returned for one design or for arrays of designs into columns.
 
     Parameters
     ----------
     result : mapping or object
-        ``{metric: value}``, an object with such a mapping as ``metrics``, or an object whose
-        public attributes are metrics. Values are numbers, truth values, words, arrays of
-        them with one entry per design, or estimates with ``best`` (and ``low`` and ``high``,
-        which become columns of their own). Attributes that are none of these are passed over.
-    count : int
-        Number of designs.
+        ``{metric: value}``, or an object whose public attributes are metrics, those in a
+        mapping ``metrics`` included and first. Values are numbers, truth values, words,
+        arrays of them with one entry per design, or estimates with ``best`` (and ``low`` and
+        ``high``, which become columns of their own). Other attributes are passed over.
+    count : int, optional
+        Length of the arrays in the spec; None for a spec of one design, without arrays.
 
     Raises
     ------
@@ -46,13 +46,13 @@ def metric_columns(result: object, count: int) -> Columns:
         If there are no metrics, or an entry of a mapping is none.
     """
     metrics = result if isinstance(result, Mapping) else getattr(result, "metrics", None)
-    explicit = isinstance(metrics, Mapping)
-    if not isinstance(metrics, Mapping):
-        has_attributes = hasattr(result, "__dict__") or dataclasses.is_dataclass(result)
-        names = [name for name in dir(result) if not name.startswith("_")] if has_attributes else []
-        metrics = {name: getattr(result, name) for name in names}
+    explicit: dict[str, Any] = dict(metrics) if isinstance(metrics, Mapping) else {}
+    attributes: list[str] = []
+    if not isinstance(result, Mapping) and (hasattr(result, "__dict__") or dataclasses.is_dataclass(result)):
+        attributes = [name for name in dir(result) if not name.startswith("_") and name not in explicit]
+    several = "" if count is None else f", or {count} of them"
     columns: Columns = {}
-    for name, value in metrics.items():
+    for name, value in [*explicit.items(), *((name, getattr(result, name)) for name in attributes)]:
         parts = {name: value}
         if hasattr(value, "best"):
             bounds = ("low", "high") if hasattr(value, "low") and hasattr(value, "high") else ()
@@ -61,16 +61,14 @@ def metric_columns(result: object, count: int) -> Columns:
         good = {part: array for part, array in arrays.items() if array is not None}
         if len(good) == len(arrays):
             columns.update(good)
-        elif explicit:
-            raise ValueError(
-                f"metric {name!r} must be a number, word or estimate, or {count} of them, got {value!r}"
-            )
+        elif name in explicit:
+            raise ValueError(f"metric {name!r} must be a number, word or estimate{several}, got {value!r}")
     if not columns:
         raise ValueError(f"evaluate must return metrics, a mapping or an object with them, got {result!r}")
     return columns
 
 
-def _as_column(value: object, count: int) -> Column | None:
+def _as_column(value: object, count: int | None) -> Column | None:
     if value is None or callable(value):
         return None
     try:
@@ -81,7 +79,7 @@ def _as_column(value: object, count: int) -> Column | None:
         array = array.astype(float)
     if array.dtype.kind not in "bfU" or array.shape not in ((), (count,)):
         return None
-    return np.full(count, array) if array.ndim == 0 else array
+    return np.full(count or 1, array) if array.ndim == 0 else array
 
 
 def stack(blocks: Sequence[Columns], designs: Designs, space: Space) -> Columns:
@@ -107,7 +105,7 @@ def _evaluate_each(evaluate: Callable[[Any], object], specs: list[Any], labels: 
     blocks = []
     for spec, label in zip(specs, labels, strict=True):
         try:
-            blocks.append(metric_columns(evaluate(spec), 1))
+            blocks.append(metric_columns(evaluate(spec)))
         except Exception as error:
             error.add_note(f"while evaluating {label}")
             raise

@@ -49,9 +49,9 @@ def explore(
     space : Space
         The designs.
     evaluate : callable
-        Takes a spec and returns metrics: a mapping ``{metric: value}``, an object with such a
-        mapping as ``metrics``, or an object whose attributes are metrics. A value is a
-        number (infinite is allowed: a saturated design), a word, or an estimate with
+        Takes a spec and returns metrics: a mapping ``{metric: value}``, or an object whose
+        attributes are metrics, those in a mapping ``metrics`` included. A value is a number
+        (infinite is allowed: a saturated design), a truth value, a word, or an estimate with
         ``best`` (which ranks) and ``low`` and ``high``.
     minimize, maximize : str or sequence of str
         The objectives: numeric metrics or varied fields, at least one in all.

@@ -70,11 +70,8 @@ def latency(c: Columns, point: OperatingPoint) -> Latency:
         met = np.clip(point.write_conflict * c.mean_segments / point.trains, 1e-12, 1.0)
         slow_write = _slowest(c, decay, met, point.segment_gap)
         slow_read = _slowest(c, decay, probability, point.request_gap)
-        others = point.bus_intensity / (1.0 - np.minimum(point.bus_intensity, 1.0))
-        accesses = np.minimum(c.segments, (c.segments @ c.size_share) / point.trains[:, None])
-        squeeze = (accesses - 1.0) * (c.burst * others)[:, None]
         lag = (c.segments - 1.0) * np.maximum(c.segment_time - point.allocation, 0.0)[:, None]
-        overlapped = lag * np.minimum(point.write_overlap, 1.0)[:, None]
+        overlapped = lag * np.minimum(point.write_overlap, 1.0)[:, None] + _squeeze(c, point.segment_gap, point.write_others)
         write = overlapped + written + (engine.inject_wait + paths.request_wait + point.write_bus_wait + point.write_backlog)[:, None] + slow_write
         read = (
             returned
@@ -86,7 +83,7 @@ def latency(c: Columns, point: OperatingPoint) -> Latency:
                 + point.bus_wait
             )[:, None]
             + slow_read
-            + squeeze
+            + _squeeze(c, point.request_gap, point.bus_intensity)
         )
         single = (
             engine.inject_wait
@@ -129,6 +126,19 @@ def latency(c: Columns, point: OperatingPoint) -> Latency:
 def _wait_variance(mean: FloatArray, probability: Any) -> FloatArray:
     """Return the variance of a wait that is 0 or, with the given probability, exponential."""
     return mean**2 * (2.0 / np.clip(probability, 1e-9, 1.0) - 1.0)
+
+
+def _squeeze(c: Columns, gap: FloatArray, others: FloatArray) -> FloatArray:
+    """Return how much longer the accesses of a packet on one channel take beside others' on its bus.
+
+    They go on one after the other at the pace of their arrival or of the bus, whichever is
+    slower; others leave them 1 - ``others`` of the bus.
+    """
+    touched = np.minimum(c.channels[:, None], 1.0 + (c.segments - 1.0) / c.step[:, None])
+    arriving = gap[:, None] * touched
+    burst = c.burst[:, None]
+    left = np.maximum(1.0 - others, 1e-9)[:, None]
+    return (c.segments / touched - 1.0) * (np.maximum(burst / left, arriving) - np.maximum(burst, arriving))
 
 
 def _slowest(c: Columns, decay: FloatArray, probability: FloatArray, gap: FloatArray) -> FloatArray:

@@ -56,6 +56,8 @@ class OperatingPoint:
         Work of the other banks in front of a data bus; their traffic intensity.
     write_bus_wait, write_backlog : ndarray
         For writes: work of reads and lookups in front of the bus; work of earlier packets' writes.
+    write_others : ndarray
+        Traffic intensity of reads and lookups on a bus.
     write_overlap : ndarray
         Work per time that later packets' writes bring to the channel of a packet's writes.
     pointer_wait, slice_wait : ndarray
@@ -80,6 +82,7 @@ class OperatingPoint:
     bus_wait: FloatArray
     bus_intensity: FloatArray
     write_bus_wait: FloatArray
+    write_others: FloatArray
     write_backlog: FloatArray
     write_overlap: FloatArray
     pointer_wait: FloatArray
@@ -103,6 +106,7 @@ class _Memory:
     bus_wait: FloatArray
     bus_intensity: FloatArray
     write_bus_wait: FloatArray
+    write_others: FloatArray
     write_backlog: FloatArray
     write_overlap: FloatArray
 
@@ -148,7 +152,9 @@ def operate(c: Columns, rate: FloatArray, arrivals: Variability) -> OperatingPoi
         writes = write_stream(c, rate, segment_gap)
         on_books = read_transit + memory.bank_wait + memory.held
         with np.errstate(over="ignore", invalid="ignore"):
-            found = np.where(np.isfinite(on_books), -np.expm1(-from_reads * on_books), 1.0)
+            found = np.where(
+                np.isfinite(on_books), writes.tried(from_reads, np.where(np.isfinite(on_books), on_books, 0.0)), 1.0
+            )
             wanted = np.stack([writes.changes(from_reads), reads.changes(from_all)])
         if closed:
             wanted = np.ones_like(wanted)
@@ -197,6 +203,7 @@ def operate(c: Columns, rate: FloatArray, arrivals: Variability) -> OperatingPoi
         bus_wait=memory.bus_wait,
         bus_intensity=memory.bus_intensity,
         write_bus_wait=memory.write_bus_wait,
+        write_others=memory.write_others,
         write_backlog=memory.write_backlog,
         write_overlap=memory.write_overlap,
         pointer_wait=pointer_wait,
@@ -221,7 +228,10 @@ def _memory(
     """Return the state of banks and buses.
 
     A packet visits its banks in ``trains`` of accesses to one row, once to write and once to
-    read; a train that has to open its row holds the bank longer by the opening.
+    read; a train that has to open its row holds the bank longer by the opening. Trains of
+    several banks take turns on the bus: an access finds the others' single accesses as in
+    M/D/1, but one access of every train there is (processor sharing) the longer trains are.
+    Reads and lookups find the writes' backlog if they need the very bank it stands at.
     """
     mean, banks = c.mean_segments, c.channels * c.banks
     closed = c.spec.dram.page_policy == "closed"
@@ -243,9 +253,10 @@ def _memory(
     per_packet = 2 * trains + c.miss_rate
     work = 2 * mean * c.burst + changes.sum(axis=0) * mean * (opening - c.burst) + c.miss_rate * opening
     bus_intensity = rate * c.burst * (2 * mean + c.miss_rate) / c.channels * (1.0 - 1.0 / c.banks)
+    turns = 1.0 - accesses / (2.0 * long_accesses)
     bus_wait = mean_work(
         train_rate=bus_intensity / c.burst,
-        area=c.burst**2 / 2,
+        area=c.burst**2 * turns,
         intensity=bus_intensity,
         burst=burst_work(rate=rate, work=mean * c.burst / c.channels, arrival_scv=arrivals(bus_intensity)),
     )
@@ -262,10 +273,12 @@ def _memory(
             area=area,
             intensity=intensity,
             burst=burst_work(rate=rate, work=work / banks / 2, arrival_scv=arrivals(intensity)),
-        ),
+        )
+        + write_backlog / banks,
         bus_wait=bus_wait,
         bus_intensity=bus_intensity,
-        write_bus_wait=mean_work(train_rate=others / c.burst, area=c.burst**2 / 2, intensity=others),
+        write_bus_wait=mean_work(train_rate=others / c.burst, area=c.burst**2 * turns, intensity=others),
+        write_others=others,
         write_backlog=write_backlog,
         write_overlap=write_overlap,
     )

@@ -76,6 +76,15 @@ class Stream:
         )
         return np.asarray(1.0 - clear)
 
+    def tried(self, others: FloatArray, memory: FloatArray) -> FloatArray:
+        """Return the probability that an allocator finds the block's bank unfinished with another row.
+
+        Inside a chunk the row is the stream's again once a block of it was taken; a chunk that
+        was left because its bank was busy is met again, still busy, a round later.
+        """
+        near = self._clear(others, memory, self.near_own, self.near_gap, own_too=False)
+        return np.asarray(1.0 - self.near * near - (1.0 - self.near) * np.exp(-others * memory))
+
     def _left_open(self, others: FloatArray) -> FloatArray:
         r"""Return the probability that the last visit to the bank was a neighbour's, to the same row.
 

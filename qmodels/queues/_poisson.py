@@ -61,35 +61,3 @@ def poisson_density(k: FloatArray, rho: FloatArray, idle: FloatArray) -> FloatAr
         far = -idle - np.log(rho)
     deviance = k * np.where(idle < 0.1, relative_deviance(-idle), far)
     return np.exp(-stirling_error(k) - deviance) / np.sqrt(_TWO_PI * k)
-
-
-def tail_sums(k: FloatArray, rho: FloatArray, idle: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    r"""Return :math:`\sum_{j \ge 0} \binom{j}{r} r! \, t_j` for r = 0, 1, 2 with :math:`t_j = y^j k!/(k+j)!`.
-
-    y = k rho with rho < 1. They are P(A >= k), E[(A - k)^+] and E[(A - k)^+ (A - k - 1)] of a
-    Poisson A with mean y, over its density at k. With u = y (1 - e^-v) they are integrals of
-    smooth positive functions, :math:`k \int_0^\infty u^r e^{u - k v} dv`, which 64 Gauss nodes
-    give to rounding for any k and rho.
-    """
-    k, rho, idle = np.broadcast_arrays(k, rho, idle)
-    nodes, weights = np.polynomial.legendre.leggauss(64)
-    # The exponent -k (idle v + rho (v - 1 + e^-v)) has fallen to -50 at v = end; Newton from the right
-    # of a convex function.
-    end = np.minimum(50 / (k * np.maximum(idle, 1e-300)), 50 / k + np.sqrt(100 / (k * np.maximum(rho, 0.1))) + 1)
-    for _ in range(12):
-        slope = k * (idle - rho * np.expm1(-end))
-        end = end - (k * (idle * end + rho * (end + np.expm1(-end))) - 50) / slope
-    v = end[..., None] * (nodes + 1) / 2
-    grown = -np.expm1(-v)
-    series = np.zeros(v.shape)
-    for i in range(18, 1, -1):
-        series = np.minimum(v, 0.5) / i * (1 - series)
-    curved = v * np.where(v < 0.5, series, 1 - grown / v)
-    density = weights * np.exp(-k[..., None] * (idle[..., None] * v + rho[..., None] * curved))
-    u = (k * rho)[..., None] * grown
-    half = k * end / 2
-    return (
-        half * density.sum(axis=-1),
-        half * (u * density).sum(axis=-1),
-        half * (u * u * density).sum(axis=-1),
-    )

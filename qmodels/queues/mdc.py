@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.queues._load import Load, load
-from qmodels.queues._poisson import poisson_density, poisson_pmf, tail_sums
+from qmodels.queues._poisson import poisson_density, poisson_pmf
+from qmodels.queues._series import tail_sums
 from qmodels.queues.mg1 import mg1_waiting_time, mg1_waiting_time_variance
 from qmodels.result import QueueResult
 

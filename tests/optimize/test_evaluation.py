@@ -53,29 +53,41 @@ def test_a_mapping_of_numbers_words_and_arrays():
         "e": ["x", "yy"],
     }
     assert [column.dtype.kind for column in columns.values()] == ["f", "f", "f", "U", "U"]
-    assert as_lists(metric_columns({"stable": np.True_}, 1)) == {"stable": [True]}
-    assert as_lists(metric_columns({"latency": np.inf}, 1)) == {"latency": [np.inf]}
+    assert as_lists(metric_columns({"stable": np.True_})) == {"stable": [True]}
+    assert as_lists(metric_columns({"latency": np.inf})) == {"latency": [np.inf]}
 
 
 def test_estimates_become_three_columns():
-    columns = metric_columns({"latency": Estimate(1, 2, 4), "n": 3}, 1)
+    columns = metric_columns({"latency": Estimate(1, 2, 4), "n": 3})
     assert as_lists(columns) == {"latency": [2], "latency_low": [1], "latency_high": [4], "n": [3]}
     arrays = metric_columns({"latency": Estimate([1, 2], [2, 3], [3, 4])}, 2)
     assert as_lists(arrays) == {"latency": [2, 3], "latency_low": [1, 2], "latency_high": [3, 4]}
-    assert as_lists(metric_columns({"latency": SimpleNamespace(best=7)}, 1)) == {"latency": [7]}
+    assert as_lists(metric_columns({"latency": SimpleNamespace(best=7)})) == {"latency": [7]}
 
 
 def test_attributes_that_are_metrics_count_and_others_do_not():
-    columns = metric_columns(Result(throughput=0.5), 1)
+    columns = metric_columns(Result(throughput=0.5))
     assert as_lists(columns) == {"interval": [2], "model": ["M/M/1"], "stable": [True], "throughput": [0.5]}
     arrays = metric_columns(Result(throughput=np.array([0.5, 0.25])), 2)
     assert as_lists(arrays)["interval"] == [2, 4]
-    assert as_lists(metric_columns(SimpleNamespace(x=1, best=2, y=None), 1)) == {"x": [1], "best": [2]}
+    assert as_lists(metric_columns(SimpleNamespace(x=1, best=2, y=None))) == {"x": [1], "best": [2]}
+
+
+def test_one_design_has_no_arrays():
+    assert as_lists(metric_columns(SimpleNamespace(x=1, per_link=np.array([0.5])))) == {"x": [1]}
+    assert as_lists(metric_columns(SimpleNamespace(x=1, y=np.array([0.5])), 1)) == {"x": [1], "y": [0.5]}
+    with pytest.raises(
+        ValueError, match=r"metric 'x' must be a number, word or estimate, got array\(\[1\]\)"
+    ):
+        metric_columns({"x": np.array([1])})
 
 
 def test_metrics_of_an_object_come_first():
-    result = SimpleNamespace(metrics={"latency": 3}, other=4)
-    assert as_lists(metric_columns(result, 1)) == {"latency": [3]}
+    result = SimpleNamespace(metrics={"latency": 3}, bottleneck="link", parts={"link": 1}, latency=5)
+    columns = as_lists(metric_columns(result))
+    assert columns == {"latency": [3], "bottleneck": ["link"]} and list(columns)[0] == "latency"
+    with pytest.raises(ValueError, match="metric 'latency' must be a number, word or estimate"):
+        metric_columns(SimpleNamespace(metrics={"latency": None}, bottleneck="link"))
 
 
 def test_the_columns_are_not_the_arrays_of_the_model_by_accident():

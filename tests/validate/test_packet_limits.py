@@ -79,7 +79,7 @@ def test_bank_is_md1(pair, intensity):
     )
     service = (4 + 8) / 0.4
     spec = offered(spec, intensity / (2 * service))
-    result = simulate(spec, packets=30_000, replications=20, saturation=False, confidence=0.999)
+    result = simulate(spec, packets=50_000, replications=20, saturation=False, confidence=0.999)
     wait = result.waiting["channel 0 bank 0"]
     assert md1_wait(intensity, service) in wait
     assert wait.relative_half_width < 0.08

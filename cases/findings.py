@@ -1,20 +1,18 @@
-"""The findings of a study in words and small tables, for the terminal and the page alike."""
+"""What a study found, in sentences and small tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cases.packet_processor import CHOICES, MAXIMIZE, MINIMIZE
-from cases.tables import heading, number, text_table
+from cases.section import Section
+from cases.tables import number
 
 if TYPE_CHECKING:
     from cases.analysis import Analysis
-    from cases.check import Check, MetricError
+    from cases.check import Check
     from cases.study import Part, Study
 
 SHORT = {
@@ -29,44 +27,6 @@ SHORT = {
     "write_conflict_probability": "write conflicts",
 }
 SHOWN = (*MINIMIZE, *MAXIMIZE, "packet_latency_p99", "write_conflict_probability")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Section:
-    """A heading, sentences and a table.
-
-    Parameters
-    ----------
-    title : str
-        Heading.
-    lines : sequence of str
-        Sentences above the table.
-    headings : sequence of str
-        Column headings with units; empty without a table.
-    rows : sequence of sequence
-        Numbers and words.
-    """
-
-    title: str
-    lines: Sequence[str] = ()
-    headings: Sequence[str] = ()
-    rows: Sequence[Sequence[Any]] = ()
-
-    def text(self) -> str:
-        """Return the section for a terminal."""
-        parts = [self.title, *(f"  {line}" for line in self.lines)]
-        if self.rows:
-            parts.append(text_table(self.headings, self.rows))
-        return "\n".join(parts)
-
-    def html(self) -> str:
-        """Return the section for a page."""
-        body = "".join(f"<p>{escape(line)}</p>" for line in self.lines)
-        if self.rows:
-            cells = ["".join(f"<th>{escape(word)}</th>" for word in self.headings)]
-            cells += ["".join(f"<td>{escape(number(value))}</td>" for value in row) for row in self.rows]
-            body += f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
-        return f"<h3>{escape(self.title)}</h3>{body}"
 
 
 def describe(analysis: Analysis, row: int) -> str:
@@ -92,11 +52,13 @@ def _overview(analysis: Analysis) -> Section:
     table = exploration.table
     workload = exploration.space.base.workload
     saturated = int((~table["stable"]).sum())
+    goals = f"least {', '.join(MINIMIZE)} and most {', '.join(MAXIMIZE)}"
     lines = [
         f"{number(float(workload.offered_gbps * workload.load_factor))} Gb/s offered in packets of "
         f"{number(workload.sizes.mean_bytes)} bytes on average",
-        f"{len(table['design'])} designs solved in {analysis.seconds:.1f} s (analytic); {saturated} saturated, "
-        f"{len(exploration.front)} on the Pareto front of least {', '.join(MINIMIZE)} and most {', '.join(MAXIMIZE)}",
+        f"{len(table['design'])} designs solved in {analysis.seconds:.1f} s (analytic); "
+        f"{saturated} saturated, "
+        f"{len(exploration.front)} on the Pareto front of {goals}",
     ]
     lines += [str(exclusion) for exclusion in exploration.excluded if exclusion.designs]
     return Section(title=f"Workload {analysis.name}", lines=[line.replace("_", " ") for line in lines])
@@ -153,9 +115,9 @@ def _greedy(analysis: Analysis) -> Section:
     lines = ["one path, all objectives weighed alike; a field is scanned until it gets no better"]
     if analysis.greedy is not None and analysis.against is not None:
         lines.append(
-            f"all paths: {len(analysis.greedy.table['design'])} designs looked at; {len(analysis.against.missed)} of "
-            f"{analysis.against.exact_points} points of the exact front missed, hypervolume ratio "
-            f"{analysis.against.hypervolume_ratio:.3f}"
+            f"all paths: {len(analysis.greedy.table['design'])} designs looked at; "
+            f"{len(analysis.against.missed)} of {analysis.against.exact_points} points of the front missed, "
+            f"hypervolume ratio {analysis.against.hypervolume_ratio:.3f}"
         )
     headings = ["field", "value", "design", *(SHORT[name] for name in objectives), ""]
     return Section(title="Greedy search (analytic)", lines=lines, headings=headings, rows=rows)
@@ -236,8 +198,8 @@ def _errors(check: Check) -> Section:
     return Section(
         title="Error of the model against the simulation",
         lines=[
-            "in % of the simulated value, or percentage points of a probability; over all simulated designs and over "
-            "those whose busiest resource is at most 80 % loaded; inside: model within the 95 % interval"
+            "in % of the simulated value, or percentage points of a probability; over all simulated designs "
+            "and over those whose busiest resource is at most 80 % loaded; inside: within the 95 % interval"
         ],
         headings=headings,
         rows=rows,
@@ -246,11 +208,6 @@ def _errors(check: Check) -> Section:
 
 def _percent(share: float) -> float:
     return round(100 * share, 2)
-
-
-def worst(errors: Iterable[MetricError], metric: str) -> MetricError:
-    """Return the error of one metric."""
-    return next(error for error in errors if error.metric == metric)
 
 
 def moved_knee(study: Study) -> Section | None:
@@ -267,9 +224,9 @@ def moved_knee(study: Study) -> Section | None:
         lines.append(f"{own.name}: {describe(own, own.exploration.knee)}")
         if row is not None and row != own.exploration.knee:
             on_front = "still on the front" if row in own.exploration.front else "no longer on the front"
-            table = own.exploration.table
-            values = ", ".join(
-                f"{heading(name).replace('_', ' ')} {number(table[name][row])} instead of {number(table[name][own.exploration.knee])}"
+            table, best = own.exploration.table, own.exploration.knee
+            values = "; ".join(
+                f"{SHORT[name]} {number(table[name][row])}, not {number(table[name][best])}"
                 for name in own.exploration.objectives
             )
             lines.append(
@@ -287,27 +244,3 @@ def study_text(study: Study) -> str:
         sections += [_front(part.analysis)] if part.analysis.exploration.knee is not None else []
     moved = moved_knee(study)
     return "\n\n".join(section.text() for section in [*sections, *([moved] if moved else [])])
-
-
-_STYLE = """<style>
-table { border-collapse: collapse; font-size: 12px; } td, th { padding: 2px 8px; text-align: right; white-space: nowrap;
-border-bottom: 1px solid #ddd; } td:first-child, th:first-child { text-align: left; } p { margin: 2px 0; }
-h2 { margin: 4px 0; } h3 { margin: 14px 0 4px; }
-</style>"""
-
-
-def study_html(study: Study) -> str:
-    """Return the head of the page."""
-    moved = moved_knee(study)
-    runs = study.runs
-    return (
-        f"{_STYLE}<h2>Packet processor study</h2>"
-        "<p>Every design is <b>analytic</b> (solved by formulas; circles). Values marked <b>simulated</b> (orange squares, "
-        f"orange numbers) are means of {runs.replications} replications of up to {runs.packets} packets, seed {runs.seed}, "
-        "with 95 % intervals.</p>" + (moved.html() if moved else "")
-    )
-
-
-def part_html(part: Part) -> str:
-    """Return the findings for one workload's tab."""
-    return _STYLE + "".join(section.html() for section in part_sections(part))

@@ -1,0 +1,234 @@
+"""Single answers of the command line: solved, simulated, compared or replayed, as text, CSV and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cases.tables import csv_text, number, text_table
+from qmodels.systems.metrics import METRICS
+
+if TYPE_CHECKING:
+    from qmodels.system_result import SystemResult
+    from validate import Comparison, SimulationResult
+
+MOST_RESOURCES = 12
+SWEPT = (
+    "packet_latency",
+    "packet_latency_p99",
+    "saturation_throughput",
+    "energy_per_packet",
+    "cost",
+    "write_conflict_probability",
+    "max_utilization",
+)
+"""Metrics in the text table of a sweep."""
+
+
+def verdict(result: SystemResult | SimulationResult) -> str:
+    """Return which group of resources fills up first and how far, ``saturated: dram buses at 137 %``."""
+    name = str(result.bottleneck)
+    load = 100 * float(result.utilization[name])
+    return f"{'stable' if result.stable else 'saturated'}: {name} at {load:.0f} %"
+
+
+def units() -> dict[str, str]:
+    """Return the unit of every metric."""
+    return {name: metric.unit for name, metric in METRICS.items()}
+
+
+def solved_text(result: SystemResult) -> str:
+    """Return an analytic answer for a terminal."""
+    metrics = [[name.replace("_", " "), value, _unit(name)] for name, value in result.metrics.items()]
+    parts = [
+        "Analytic answer, " + verdict(result),
+        text_table(["metric", "analytic", "unit"], metrics),
+        _parts_text({"analytic": result.latency_parts}),
+        _resources_text({"analytic": result.resources}),
+    ]
+    if not result.validated:
+        parts.append("outside the range of load in which the model's error was measured")
+    return "\n\n".join(parts)
+
+
+def solved_json(result: SystemResult) -> dict[str, Any]:
+    """Return an analytic answer for a program."""
+    return {
+        "analytic": {
+            "stable": result.stable,
+            "bottleneck": result.bottleneck,
+            "validated": result.validated,
+            "metrics": dict(result.metrics),
+            "latency_parts": dict(result.latency_parts),
+            "utilization": dict(result.utilization),
+            "resources": dict(result.resources),
+        },
+        "units": units(),
+    }
+
+
+def solved_csv(result: SystemResult) -> str:
+    """Return an analytic answer as one row per metric."""
+    names = list(result.metrics)
+    return csv_text(
+        {
+            "metric": names,
+            "unit": [METRICS[name].unit for name in names],
+            "analytic": list(result.metrics.values()),
+        }
+    )
+
+
+def sweep_columns(swept: Mapping[str, Any], result: SystemResult) -> dict[str, Any]:
+    """Return a sweep as columns: the swept fields, then every metric and the verdict."""
+    shape = np.shape(result.stable)
+    fields = {path.rpartition(".")[2]: np.broadcast_to(values, shape) for path, values in swept.items()}
+    columns = {**fields, **result.metrics, "stable": result.stable, "bottleneck": result.bottleneck}
+    return {name: np.ravel(column) for name, column in columns.items()}
+
+
+def sweep_text(columns: Mapping[str, Any]) -> str:
+    """Return a sweep for a terminal, one row per design."""
+    names = [name for name in columns if name not in METRICS or name in SWEPT]
+    headings = [name.replace("_", " ") + (f" {_unit(name)}" if _unit(name) else "") for name in names]
+    return "Analytic answer\n" + text_table(headings, zip(*(columns[name] for name in names), strict=True))
+
+
+def simulated_text(result: SimulationResult) -> str:
+    """Return an estimate for a terminal."""
+    metrics = [
+        [name.replace("_", " "), e.best, f"[{number(e.low)}, {number(e.high)}]", _unit(name)]
+        for name, e in result.metrics.items()
+    ]
+    lines = [
+        f"Simulated, {verdict(result)}",
+        f"{_effort(result)}, {result.seconds:.1f} s",
+        text_table(["metric", "simulated", "interval", "unit"], metrics),
+    ]
+    text = "\n".join(lines) + "\n\n" + _parts_text({"simulated": _best(result.latency_parts)})
+    return text + "\n\n" + _resources_text({"simulated": _best(result.resources)}) + _short(result)
+
+
+def simulated_json(result: SimulationResult) -> dict[str, Any]:
+    """Return an estimate for a program."""
+    return {"simulated": result.to_dict(), "units": units()}
+
+
+def simulated_csv(result: SimulationResult) -> str:
+    """Return an estimate as one row per metric."""
+    names, estimates = list(result.metrics), list(result.metrics.values())
+    return csv_text(
+        {
+            "metric": names,
+            "unit": [METRICS[name].unit for name in names],
+            "simulated": [e.best for e in estimates],
+            "low": [e.low for e in estimates],
+            "high": [e.high for e in estimates],
+        }
+    )
+
+
+def compared_text(comparison: Comparison) -> str:
+    """Return model and simulation side by side for a terminal: metrics, shares of the latency, loads."""
+    solved, simulated = comparison.model, comparison.reference
+    rows = []
+    for row in comparison.rows.values():
+        interval = f"[{number(row.reference.low)}, {number(row.reference.high)}]"
+        relative = number(100 * row.relative_error) if np.isfinite(row.relative_error) else ""
+        rows.append(
+            [
+                row.metric.replace("_", " "),
+                row.model,
+                row.reference.best,
+                interval,
+                _unit(row.metric),
+                row.error,
+                relative,
+                "" if row.inside else "outside",
+            ]
+        )
+    headings = ["metric", "analytic", "simulated", "interval", "unit", "error", "error %", "analytic is"]
+    parts = [
+        f"Analytic: {verdict(solved)}\nSimulated: {verdict(simulated)}; {_effort(simulated)}",
+        text_table(headings, rows),
+        _parts_text({"analytic": solved.latency_parts, "simulated": _best(simulated.latency_parts)}),
+        _resources_text({"analytic": solved.resources, "simulated": _best(simulated.resources)}),
+    ]
+    return "\n\n".join(parts) + _short(simulated)
+
+
+def compared_json(comparison: Comparison) -> dict[str, Any]:
+    """Return model and simulation side by side for a program."""
+    return {
+        "comparison": comparison.to_dict(),
+        **solved_json(comparison.model),
+        **simulated_json(comparison.reference),
+    }
+
+
+def compared_csv(comparison: Comparison) -> str:
+    """Return model and simulation side by side, one row per metric."""
+    rows = [asdict(row) for row in comparison.rows.values()]
+    return csv_text(
+        {
+            "metric": [row["metric"] for row in rows],
+            "unit": [row["unit"] for row in rows],
+            "analytic": [row["model"] for row in rows],
+            "simulated": [row["reference"]["best"] for row in rows],
+            "low": [row["reference"]["low"] for row in rows],
+            "high": [row["reference"]["high"] for row in rows],
+            "error": [row["error"] for row in rows],
+            "relative_error": [row["relative_error"] for row in rows],
+            "inside": [row["inside"] for row in rows],
+        }
+    )
+
+
+def shares(answer: SystemResult | SimulationResult) -> dict[str, float]:
+    """Return the shares of an answer's latency [ns] as plain numbers, for a plot."""
+    return _best(answer.latency_parts)
+
+
+def _effort(result: SimulationResult) -> str:
+    confidence = result.metrics["packet_latency"].confidence
+    runs = f"{result.replications} replications of {result.packets} packets, seed {result.seed}"
+    return f"{runs}, {confidence:.0%} intervals"
+
+
+def _best(values: Mapping[str, Any]) -> dict[str, float]:
+    return {name: float(value) for name, value in values.items()}
+
+
+def _unit(name: str) -> str:
+    return METRICS[name].unit if name in METRICS and METRICS[name].unit != "1" else ""
+
+
+def _parts_text(answers: Mapping[str, Mapping[str, float]]) -> str:
+    first = next(iter(answers.values()))
+    rows: list[list[Any]] = []
+    for name in first:
+        row: list[Any] = [name]
+        for parts in answers.values():
+            total = sum(parts.values())
+            row += [parts[name], f"{100 * parts[name] / total:.0f} %" if np.isfinite(total) else ""]
+        rows.append(row)
+    headings = ["share of the latency"]
+    for name in answers:
+        headings += [f"{name} ns", ""]
+    return "Where the time goes\n" + text_table(headings, rows)
+
+
+def _resources_text(answers: Mapping[str, Mapping[str, float]]) -> str:
+    first = next(iter(answers.values()))
+    order = sorted(first, key=lambda name: -first[name])
+    rows = [[name, *(f"{100 * loads.get(name, 0.0):.1f} %" for loads in answers.values())] for name in order]
+    more = [f"  and {len(rows) - MOST_RESOURCES} more"] if len(rows) > MOST_RESOURCES else []
+    table = text_table(["resource", *(f"{name} load" for name in answers)], rows[:MOST_RESOURCES])
+    return "\n".join(["Resources by load", table, *more])
+
+
+def _short(result: SimulationResult) -> str:
+    return "\n\nthe runs were too short for their warm-up: use more packets" if result.short else ""

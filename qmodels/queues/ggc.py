@@ -1,0 +1,248 @@
+"""GI/G/c from two moments: approximations of the mean wait."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qmodels import _check
+from qmodels.queues._erlang import erlang_b_pair
+from qmodels.queues._load import Load, load
+from qmodels.queues.erlang import erlang_c_from_b
+from qmodels.queues.gm1 import gmc
+from qmodels.queues.laws import Deterministic
+from qmodels.queues.mdc import mdc
+from qmodels.queues.mmc import mmc_waiting_time
+from qmodels.result import QueueResult
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def allen_cunneen_waiting_time(mmc_wait: Any, ca: Any, cs: Any) -> Any:
+    """Mean wait from that of M/M/c and the two SCVs; plain arithmetic."""
+    return mmc_wait * (ca + cs) / 2
+
+
+def kimura_waiting_time(mmc_wait: Any, mdc_wait: Any, dmc_wait: Any, ca: Any, cs: Any) -> Any:
+    """Mean wait from those of M/M/c, M/D/c and D/M/c and the two SCVs; plain arithmetic."""
+    return (ca + cs) / ((1 - ca) / dmc_wait + (1 - cs) / mdc_wait + 2 * (ca + cs - 1) / mmc_wait)
+
+
+def ggc_allen_cunneen(
+    *,
+    arrival_rate: npt.ArrayLike,
+    service_rate: npt.ArrayLike | None = None,
+    mean_service_time: npt.ArrayLike | None = None,
+    servers: npt.ArrayLike,
+    arrival_scv: npt.ArrayLike,
+    service_scv: npt.ArrayLike,
+) -> QueueResult:
+    r"""Approximate GI/G/c by the M/M/c wait scaled with the mean of the two SCVs.
+
+    Parameters
+    ----------
+    arrival_rate : array_like
+        Rate :math:`\lambda \ge 0` of a renewal arrival process. [jobs / time]
+    service_rate, mean_service_time : array_like
+        Exactly one of the rate and the mean service time of one server.
+    servers : array_like of int
+        Number of servers :math:`c \ge 1`.
+    arrival_scv, service_scv : array_like
+        Squared coefficients of variation :math:`c_a^2` and :math:`c_s^2`.
+
+    Returns
+    -------
+    QueueResult
+        Arrays of the broadcast shape of the inputs; waiting time ``inf`` where :math:`\rho \ge 1`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Notes
+    -----
+    .. math:: W_q \approx \frac{C(c, a)}{c\mu - \lambda} \cdot \frac{c_a^2 + c_s^2}{2}.
+
+    Approximation: exact for M/M/c, M/G/1 and in heavy traffic. GGC_ERRORS_ALLEN
+
+    References
+    ----------
+    .. [1] A. O. Allen, *Probability, Statistics, and Queueing Theory with Computer Science
+       Applications*, 2nd edition, Academic Press, 1990, chapter 5 (with J. Cunneen).
+
+    Examples
+    --------
+    >>> q = ggc_allen_cunneen(arrival_rate=3.2, service_rate=1, servers=4, arrival_scv=0.5, service_scv=1.5)
+    >>> round(float(q.mean_waiting_time), 6)
+    0.745541
+    """
+    q, ca, cs, _, mmc_wait = _inputs(
+        arrival_rate, service_rate, mean_service_time, servers, arrival_scv, service_scv
+    )
+    return _result("GI/G/c (Allen and Cunneen)", q, allen_cunneen_waiting_time(mmc_wait, ca, cs))
+
+
+def ggc_kimura(
+    *,
+    arrival_rate: npt.ArrayLike,
+    service_rate: npt.ArrayLike | None = None,
+    mean_service_time: npt.ArrayLike | None = None,
+    servers: npt.ArrayLike,
+    arrival_scv: npt.ArrayLike,
+    service_scv: npt.ArrayLike,
+) -> QueueResult:
+    r"""Approximate GI/G/c by Kimura's interpolation between M/M/c, M/D/c and D/M/c.
+
+    Parameters
+    ----------
+    arrival_rate : array_like
+        Rate :math:`\lambda \ge 0` of a renewal arrival process. [jobs / time]
+    service_rate, mean_service_time : array_like
+        Exactly one of the rate and the mean service time of one server.
+    servers : array_like of int
+        Number of servers :math:`c \ge 1`.
+    arrival_scv, service_scv : array_like
+        Squared coefficients of variation :math:`c_a^2` and :math:`c_s^2`.
+
+    Returns
+    -------
+    QueueResult
+        Arrays of the broadcast shape of the inputs; waiting time ``inf`` where :math:`\rho \ge 1`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Notes
+    -----
+    .. math:: W_q \approx (c_a^2 + c_s^2) \left[ \frac{1 - c_a^2}{W_q(D/M/c)} + \frac{1 - c_s^2}{W_q(M/D/c)}
+              + \frac{2 (c_a^2 + c_s^2 - 1)}{W_q(M/M/c)} \right]^{-1}
+
+    with the three exact waits (`gmc`, `mdc`, `mmc`). Approximation: exact for these three and for
+    M/G/1. The bracket loses its meaning for :math:`c_a^2 > 1`; there it is taken at
+    :math:`c_a^2 = 1`, our extension. The D/D/c wait is 0. GGC_ERRORS_KIMURA
+
+    References
+    ----------
+    .. [1] T. Kimura, "A two-moment approximation for the mean waiting time in the GI/G/s
+       queue", Management Science 32, 1986, pp. 751-763.
+
+    Examples
+    --------
+    >>> q = ggc_kimura(arrival_rate=3.2, service_rate=1, servers=4, arrival_scv=0.5, service_scv=1.5)
+    >>> round(float(q.mean_waiting_time), 6)
+    0.620649
+    """
+    q, ca, cs, _, mmc_wait = _inputs(
+        arrival_rate, service_rate, mean_service_time, servers, arrival_scv, service_scv
+    )
+    shape = np.broadcast_shapes(*(v.shape for v in q), ca.shape, cs.shape)
+    lam = np.where(q.stable & (q.arrival_rate > 0), q.arrival_rate, 0.5 * q.servers / q.service_time)
+    lam, c, mu = np.broadcast_to(lam, shape), q.servers, 1 / q.service_time
+    md = mdc(arrival_rate=lam, service_rate=mu, servers=c).mean_waiting_time
+    dm = gmc(arrival=Deterministic(mean=1 / lam), service_rate=mu, servers=c).mean_waiting_time
+    smooth = np.minimum(ca, 1.0)
+    known = (smooth + cs > 0) & (np.minimum(np.minimum(md, dm), mmc_wait) > 0)
+    safe = [np.where(known, v, 1.0) for v in (mmc_wait, md, dm, smooth, cs)]
+    wait = np.where(known, kimura_waiting_time(*safe), 0.0)
+    return _result("GI/G/c (Kimura)", q, wait * (ca + cs) / np.where(known, smooth + cs, 1.0))
+
+
+def ggc_whitt(
+    *,
+    arrival_rate: npt.ArrayLike,
+    service_rate: npt.ArrayLike | None = None,
+    mean_service_time: npt.ArrayLike | None = None,
+    servers: npt.ArrayLike,
+    arrival_scv: npt.ArrayLike,
+    service_scv: npt.ArrayLike,
+) -> QueueResult:
+    r"""Approximate GI/G/c by Whitt's refinement of the Allen-Cunneen formula.
+
+    Parameters
+    ----------
+    arrival_rate : array_like
+        Rate :math:`\lambda \ge 0` of a renewal arrival process. [jobs / time]
+    service_rate, mean_service_time : array_like
+        Exactly one of the rate and the mean service time of one server.
+    servers : array_like of int
+        Number of servers :math:`c \ge 1`.
+    arrival_scv, service_scv : array_like
+        Squared coefficients of variation :math:`c_a^2` and :math:`c_s^2`.
+
+    Returns
+    -------
+    QueueResult
+        Arrays of the broadcast shape of the inputs; waiting time ``inf`` where :math:`\rho \ge 1`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Notes
+    -----
+    .. math:: W_q \approx \phi \, \frac{c_a^2 + c_s^2}{2} \, W_q(M/M/c)
+
+    where :math:`\phi` mixes corrections for D/M/c and M/D/c,
+
+    .. math:: \gamma &= \min\{0.24, (1-\rho)(c-1)(\sqrt{4+5c} - 2) / (16 c \rho)\}, \\
+              \phi_1 &= 1 + \gamma, \quad \phi_3 = (1 - 4\gamma) e^{-2(1-\rho)/(3\rho)}, \quad
+              \psi = \min\{1, (\phi_1 + \phi_3)/2\}^{2 (1 - x)^+}, \; x = (c_a^2 + c_s^2)/2, \\
+              \phi &= \frac{4 (c_a^2 - c_s^2) \phi_1 + c_s^2 \psi}{4 c_a^2 - 3 c_s^2} \; (c_a^2 \ge c_s^2), \qquad
+              \phi = \frac{(c_s^2 - c_a^2) \phi_3 + (c_s^2 + 3 c_a^2) \psi}{2 (c_a^2 + c_s^2)} \; (c_a^2 < c_s^2).
+
+    Approximation: exact for M/M/c and in heavy traffic. GGC_ERRORS_WHITT
+
+    References
+    ----------
+    .. [1] W. Whitt, "Approximations for the GI/G/m queue", Production and Operations
+       Management 2, 1993, pp. 114-161, section 2.
+
+    Examples
+    --------
+    >>> q = ggc_whitt(arrival_rate=3.2, service_rate=1, servers=4, arrival_scv=0.5, service_scv=1.5)
+    >>> round(float(q.mean_waiting_time), 6)
+    0.695488
+    """
+    q, ca, cs, rho, mmc_wait = _inputs(
+        arrival_rate, service_rate, mean_service_time, servers, arrival_scv, service_scv
+    )
+    c, idle = q.servers, q.safe_idle
+    gamma = np.minimum(0.24, idle * (c - 1) * (np.sqrt(4 + 5 * c) - 2) / (16 * c * rho))
+    phi1 = 1 + gamma
+    phi3 = (1 - 4 * gamma) * np.exp(-2 * idle / (3 * rho))
+    psi = np.minimum(1.0, (phi1 + phi3) / 2) ** (2 * np.maximum(1 - (ca + cs) / 2, 0.0))
+    bursty, total = 4 * ca - 3 * cs, ca + cs
+    upper = (4 * (ca - cs) * phi1 + cs * psi) / np.where((ca >= cs) & (bursty > 0), bursty, 1.0)
+    lower = ((cs - ca) * phi3 + (cs + 3 * ca) * psi) / (2 * np.where(total > 0, total, 1.0))
+    phi = np.where(ca >= cs, upper, lower)
+    return _result("GI/G/c (Whitt)", q, phi * allen_cunneen_waiting_time(mmc_wait, ca, cs))
+
+
+def _inputs(
+    arrival_rate: Any, service_rate: Any, mean_service_time: Any, servers: Any, arrival_scv: Any, service_scv: Any
+) -> tuple[Load, FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return the load, both SCVs, the intensity (1 where it is 0) and the M/M/c wait."""
+    q = load(arrival_rate, service_rate=service_rate, mean_service_time=mean_service_time, servers=servers)
+    ca = _check.nonnegative("arrival_scv", arrival_scv)
+    cs = _check.nonnegative("service_scv", service_scv)
+    rho = np.where(q.stable, q.intensity, 1.0)
+    blocking, _ = erlang_b_pair(q.servers * rho, q.servers.astype(np.int64))
+    mmc_wait = mmc_waiting_time(q.service_time, q.servers, erlang_c_from_b(blocking, rho, q.safe_idle), q.safe_idle)
+    return q, ca, cs, np.where(rho > 0, rho, 1.0), mmc_wait
+
+
+def _result(model: str, q: Load, wait: FloatArray) -> QueueResult:
+    return QueueResult(
+        model=model,
+        arrival_rate=q.arrival_rate,
+        throughput=q.throughput,
+        utilization=q.utilization,
+        mean_waiting_time=q.or_endless(wait),
+        mean_service_time=q.service_time,
+    )
