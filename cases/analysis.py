@@ -168,8 +168,8 @@ def representatives(exploration: Exploration, points: int) -> IntArray:
     The front is thinned with the least relative tolerance (in steps of a twentieth) that leaves few enough.
     """
     front, knee = exploration.front, exploration.knee
-    if knee is None or points < 1:
-        return np.zeros(0, dtype=np.int64)
+    if knee is None or points <= 1:
+        return np.array([] if knee is None else [knee][:points], dtype=np.int64)
     values: FloatArray = exploration.values[front]
     tolerance = 0.0
     while True:

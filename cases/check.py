@@ -238,9 +238,7 @@ def _errors(
     analytic: Exploration, simulated: Exploration, places: IntArray, counted: npt.NDArray[np.bool_]
 ) -> tuple[MetricError, ...]:
     result = []
-    for metric in METRICS:
-        if metric not in simulated.table:
-            continue
+    for metric in METRICS if len(places) else ():
         model, best = analytic.table[metric][places], simulated.table[metric]
         kept = counted & np.isfinite(model) & np.isfinite(best)
         sizes = np.abs(model_error(metric, model, best))[kept]

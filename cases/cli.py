@@ -143,10 +143,12 @@ def solve(
     result = solve_spec(design)
     columns = answers.sweep_columns(swept, result) if swept else {}
     if plot is not None:
-        shares = {"analytic": answers.shares(result)}
-        plots.save(
-            plots.sweep_figure(columns) if swept else plots.parts_figure(shares, "Where the time goes"), plot
+        figure = (
+            plots.sweep_figure(columns)
+            if swept
+            else plots.parts_figure({"analytic": answers.shares(result)}, "Where the time goes")
         )
+        plots.save(figure, plot)
     if as_csv:
         put(csv_text(columns) if swept else answers.solved_csv(result))
     elif swept:

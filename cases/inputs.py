@@ -7,10 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from cases.packet_processor import CHOICES, DATA, WORKLOADS
-from optimize.fields import find_field, get_field
+from optimize.fields import find_field
 from qmodels.systems.packet_processor import PacketProcessor
 from qmodels.systems.spec_io import from_toml, read_value
 
@@ -34,7 +32,7 @@ def read_specs(
     dict of str to PacketProcessor
         The workload of the file or the trace, or both bundled ones, the default first.
     list of str
-        Fields of the default space that `settings` names or that hold a list of choices.
+        Fields of the default space that `settings` names.
 
     Raises
     ------
@@ -53,11 +51,7 @@ def read_specs(
         named |= set(values)
         specs[name] = from_toml(source, PacketProcessor, overrides=overrides | values)
     main = next(iter(specs.values()))
-    given = [
-        name
-        for name in CHOICES
-        if find_field(main, name) in named or isinstance(get_field(main, name), np.ndarray)
-    ]
+    given = [name for name in CHOICES if find_field(main, name) in named]
     return specs, given
 
 

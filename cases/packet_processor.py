@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from optimize.fields import field_paths, get_field
+from optimize.fields import field_paths, get_field, replace_fields
 from optimize.space import Space
 from qmodels.systems.packet_processor import PacketProcessor
 from qmodels.systems.spec_io import from_toml
@@ -65,8 +65,8 @@ def default_space(base: PacketProcessor, given: Iterable[str] = ()) -> Space:
     base : PacketProcessor
         All that is not varied. Channel counts that leave no node for an initiator are left out.
     given : iterable of str
-        Varied fields for which the value in `base` (a number, or an array of choices) replaces
-        the default choices.
+        Varied fields for which the value in `base` is the only choice. Where a varied field holds
+        an array in `base`, its elements are the choices anyway.
 
     Examples
     --------
@@ -78,12 +78,13 @@ def default_space(base: PacketProcessor, given: Iterable[str] = ()) -> Space:
     free = base.noc.topology.nodes - base.noc.initiators
     choices: dict[str, Iterable[Any]] = dict(CHOICES)
     choices["channels"] = [channels for channels in CHOICES["channels"] if channels <= free]
-    choices |= {name: np.atleast_1d(get_field(base, name)) for name in given}
-    space = Space(base, choices)
+    values = {name: get_field(base, name) for name in CHOICES}
+    own = {name for name, value in values.items() if isinstance(value, np.ndarray)} | set(given)
+    choices |= {name: np.atleast_1d(values[name]).tolist() for name in own}
+    base = replace_fields(base, {name: next(iter(choices[name])) for name in own})
     for path, value in swept_fields(base).items():
-        if path not in space.paths.values():
-            raise ValueError(f"{path} must be one number in an exploration, got an array of {value.size}")
-    return space
+        raise ValueError(f"{path} must be one number in an exploration, got an array of {value.size}")
+    return Space(base, choices)
 
 
 def swept_fields(spec: PacketProcessor) -> dict[str, Any]:

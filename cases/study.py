@@ -95,7 +95,7 @@ def explore_case(
         The base spec of each workload by name; the first is the main one. Of the others only the
         knee and the design of the main knee are simulated, to show whether the knee moves.
     given : iterable of str
-        Varied fields whose values in the specs replace the default choices, see `default_space`.
+        Varied fields whose values in the specs are their only choices, see `default_space`.
     runs : Runs, optional
         How designs are simulated.
     simulate : bool
@@ -134,10 +134,11 @@ def explore_case(
         stopped = any(part.check is not None and part.check.interrupted for part in parts)
         done = None
         if simulate and store is not None and not stopped:
-            store.parent.mkdir(parents=True, exist_ok=True)
-            report = _named(progress, f"{analysis.name}: designs simulated")
             rows = analysis.chosen if not parts else _knees(analysis, analyses[0])
-            done = check(analysis.exploration, rows, runs=runs, store=store, progress=report)
+            if len(rows):
+                store.parent.mkdir(parents=True, exist_ok=True)
+                report = _named(progress, f"{analysis.name}: designs simulated")
+                done = check(analysis.exploration, rows, runs=runs, store=store, progress=report)
         parts.append(Part(analysis=analysis, check=done))
     return Study(parts=tuple(parts), runs=runs)
 

@@ -32,7 +32,7 @@ def save_study(study: Study, out: Path) -> list[Path]:
     """Write a study into a directory and return the paths of its files.
 
     Each file appears whole or not at all: all are made in a temporary directory and then renamed,
-    ``study.json`` last.
+    ``study.json`` last. Files of an earlier study that this one does not have are removed.
     """
     from cases.report import page
     from cases.study_plots import save_plots
@@ -48,16 +48,28 @@ def save_study(study: Study, out: Path) -> list[Path]:
             texts["simulated.csv"] = lambda: csv_text(simulated_columns(study))
             texts["errors.csv"] = lambda: csv_text(error_columns(study))
         texts["report.html"] = lambda: page(study)
-        texts[SUMMARY] = lambda: json_text(summary(study))
         for name, make in texts.items():
             (work / name).write_text(make(), encoding="utf-8")
         pictures = save_plots(study, work)
-        names = [*(name for name in texts if name != SUMMARY), *(path.name for path in pictures), SUMMARY]
+        names = [*texts, *(path.name for path in pictures), SUMMARY]
+        (work / SUMMARY).write_text(json_text({**summary(study), "files": names}), encoding="utf-8")
+        for stale in _files_of(out):
+            if stale not in names:
+                (out / stale).unlink(missing_ok=True)
         for name in names:
             os.replace(work / name, out / name)
     finally:
         shutil.rmtree(work)
     return [out / name for name in names]
+
+
+def _files_of(out: Path) -> list[str]:
+    """Return the names of the files that an earlier study in the directory says it has."""
+    try:
+        names = json.loads((out / SUMMARY).read_text(encoding="utf-8"))["files"]
+        return [Path(name).name for name in names]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
 
 
 def summary(study: Study) -> dict[str, Any]:

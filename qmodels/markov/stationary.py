@@ -68,3 +68,24 @@ def solve_irreducible(
         max_iterations=int(_check.count("max_iterations", max_iterations)),
     )
     return law, residual, "iterative", cycles
+
+
+def single_class_law(name: str, rates: FloatArray) -> FloatArray:
+    """Return the stationary law of a small chain with one closed class, 0 at its transient states.
+
+    Raises
+    ------
+    ValueError
+        If there are several closed classes, so that the law is not unique.
+    """
+    from scipy.sparse import csr_array
+
+    from qmodels.markov._structure import chain_classes
+
+    off = rates - np.diag(np.diagonal(rates))
+    closed = chain_classes(csr_array(off)).closed
+    if len(closed) != 1:
+        raise ValueError(f"{name} must have one closed class of phases, got {len(closed)}")
+    law = np.zeros(len(off))
+    law[closed[0]] = stationary_dense(off[np.ix_(closed[0], closed[0])])
+    return law

@@ -131,7 +131,7 @@ def bard_schweitzer(
     --------
     >>> r = bard_schweitzer(population=[200, 100], mean_service_time=[[1.0, 0.5], [0.5, 2.0]], think_time=[50, 80])
     >>> r.system_throughput.round(3)
-    array([0.8, 0.3])
+    array([0.711, 0.321])
     """
     model = _model(
         discipline,
@@ -224,7 +224,7 @@ def linearizer(
     --------
     >>> r = linearizer(population=[200, 100], mean_service_time=[[1.0, 0.5], [0.5, 2.0]], think_time=[50, 80])
     >>> r.system_throughput.round(3)
-    array([0.8, 0.3])
+    array([0.712, 0.322])
     """
     model = _model(
         discipline,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +28,28 @@ def _populated(net: Network) -> tuple[Network, npt.NDArray[np.bool_]]:
     ), present
 
 
-def solve_closed(net: Network) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return throughput per class, mean number and busy fraction per station and class; exact."""
+class Solution(NamedTuple):
+    """Exact means of a closed network.
+
+    Parameters
+    ----------
+    throughput : array
+        Per class.
+    number, busy : array of shape (stations, classes)
+        Mean number of jobs and busy fraction.
+    laws : dict of int to array
+        For stations that are neither delays nor single servers of fixed rate: the distribution
+        of the number of jobs, one axis for each class that has jobs.
+    """
+
+    throughput: FloatArray
+    number: FloatArray
+    busy: FloatArray
+    laws: dict[int, FloatArray]
+
+
+def solve_closed(net: Network) -> Solution:
+    """Return the exact means of a closed network."""
     present_net, present = _populated(net)
     opened = open_up(present_net)
     lattice, last = opened.lattice, tuple(int(n) for n in present_net.population)
@@ -45,19 +65,21 @@ def solve_closed(net: Network) -> tuple[FloatArray, FloatArray, FloatArray]:
         ratios = station.busy[0] * station.share
         twice = lattice.geometric(g, ratios)
         number[station.index] = ratios * [twice[at] for at in fewer] / g[last]
+    laws = {}
     if opened.varying:
         for station, others in lattice.without_each(fixed_only, opened.varying):
             law = _joint(lattice.with_station(lattice.impulse(), station), others)
+            laws[station.index] = law
             jobs = np.indices(law.shape, sparse=True)
             total = np.maximum(sum(jobs), 1)
             number[station.index] = [float((law * n).sum()) for n in jobs]
-            if not np.isinf(present_net.servers[station.index]) and present_net.servers[station.index] == 1:
+            if present_net.servers[station.index] == 1:
                 busy[station.index] = [float((law * n / total).sum()) for n in jobs]
     wide = np.zeros((2, *net.visits.shape))
     wide[0][:, present], wide[1][:, present] = number, busy
     throughput = np.zeros(net.population.shape)
     throughput[present] = x
-    return throughput, wide[0], wide[1]
+    return Solution(throughput, wide[0], wide[1], laws)
 
 
 def _representable(probability: float) -> None:
@@ -167,9 +189,14 @@ def convolution(
         servers=servers,
         rate_multiplier=rate_multiplier,
     )
-    x, number, busy = solve_closed(net)
+    solution = solve_closed(net)
     return closed_result(
-        net, model="convolution", kind="exact", system_throughput=x, mean_number=number, busy=busy
+        net,
+        model="convolution",
+        kind="exact",
+        system_throughput=solution.throughput,
+        mean_number=solution.number,
+        busy=solution.busy,
     )
 
 

@@ -119,7 +119,7 @@ def mva(
     small = not single or int(net.population[0]) * len(net.stations) <= _RECURSION_STEPS
     busy = None
     if not fixed or not small:
-        x, number, busy = solve_closed(net)
+        x, number, busy, _ = solve_closed(net)
     else:
         x, residence = (_one_class if single else _classes)(net)
         number = x * residence

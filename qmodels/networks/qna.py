@@ -87,7 +87,7 @@ def qna(
 
     >>> r = qna(arrival_rate=[0.7, 0], service_rate=[1, 1], routing=[[0, 1], [0, 0]], service_scv=[0, 1])
     >>> r.arrival_scv.round(4), r.mean_response_time.round(4)
-    (array([1.   , 0.608]), array([2.1667, 2.7951]))
+    (array([1.   , 0.608]), array([2.1667, 2.8255]))
     """
     stations, matrix = read_routing(routing)
     if matrix.ndim != 2:

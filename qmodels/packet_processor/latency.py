@@ -28,9 +28,9 @@ class Latency:
     write, read : ndarray
         The rest of storing and draining, by size.
     wait : ndarray
-        Part of the latency that is waiting or lookups, the same for all sizes.
+        Part of the latency that is waiting or lookups, by size.
     variance : ndarray
-        Variance of that part.
+        Variance of that part, by size.
     """
 
     lookup: FloatArray
@@ -54,9 +54,10 @@ class Latency:
         )
 
 
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")
 def latency(c: Columns, point: OperatingPoint) -> Latency:
-    """Return the latency of all designs at their operating point."""
-    paths, engine = point.paths, point.engine
+    """Return the latency of all designs at their operating point; not a number where it is unstable."""
+    paths, engine, memory = point.paths, point.engine, point.memory
     time = c.pointer_time
     allocation = c.enqueue_packet_accesses[:, None] * time[:, None] + c.segments * point.allocation[:, None]
     dequeue = (
@@ -64,62 +65,58 @@ def latency(c: Columns, point: OperatingPoint) -> Latency:
     )
     written, returned = _alone(c, point)
 
-    with np.errstate(invalid="ignore", divide="ignore"):
-        probability = np.clip(point.bank_busy, 1e-12, 1.0)
-        decay = probability / np.maximum(point.bank_wait, 1e-12)
-        met = np.clip(point.write_conflict * c.mean_segments / point.trains, 1e-12, 1.0)
-        slow_write = _slowest(c, decay, met, point.segment_gap)
-        slow_read = _slowest(c, decay, probability, point.request_gap)
-        lag = (c.segments - 1.0) * np.maximum(c.segment_time - point.allocation, 0.0)[:, None]
-        overlapped = lag * np.minimum(point.write_overlap, 1.0)[:, None] + _squeeze(c, point.segment_gap, point.write_others)
-        write = overlapped + written + (engine.inject_wait + paths.request_wait + point.write_bus_wait + point.write_backlog)[:, None] + slow_write
-        read = (
-            returned
-            + (
-                engine.inject_wait
-                + paths.request_wait
-                + paths.response_wait
-                + engine.eject_wait
-                + point.bus_wait
-            )[:, None]
-            + slow_read
-            + _squeeze(c, point.request_gap, point.bus_intensity)
-        )
-        single = (
-            engine.inject_wait
-            + c.request_time
-            + paths.request_pipeline
-            + paths.request_wait
-            + point.bank_wait
-            + point.bus_wait
-            + c.precharge
-            + c.burst
-            + c.access
-            + paths.response_wait
-            + engine.eject_wait
-            + paths.response_pipeline
-            + c.segment_time
-        )
-        hit = np.where(c.slices > 0, 2 * c.bus_time + point.slice_wait + c.slice_time, 0.0)
-        lookup = c.lookups * hit + c.miss_rate * np.where(c.miss_rate > 0, single, 0.0)
-        miss = 1.0 - c.hit_ratio
-        spread_lookup = c.lookups * miss * (1 - miss) * np.where(miss > 0, single, 0.0) ** 2
-        waits = (
-            2 * _wait_variance(point.pointer_wait, point.intensity["pointer memory"])
-            + 2 * _wait_variance(engine.inject_wait, engine.inject_intensity)
-            + _wait_variance(engine.eject_wait, engine.eject_intensity)
-            + _wait_variance(point.bank_wait * met / probability, met)
-            + (1 + c.miss_rate) * _wait_variance(point.bank_wait, probability)
-        )
+    probability = np.clip(point.bank_busy, 1e-12, 1.0)
+    decay = probability / np.maximum(memory.bank_wait, 1e-12)
+    met = np.clip(point.write_conflict * c.mean_segments / point.trains, 1e-12, 1.0)
+    slow_write = _slowest(c, decay, met, point.segment_gap)
+    slow_read = _slowest(c, decay, probability, point.request_gap)
+    write_squeeze = _squeeze(c, point.segment_gap, memory.write_others)
+    read_squeeze = _squeeze(c, point.request_gap, memory.bus_others)
+    lag = (c.segments - 1.0) * np.maximum(c.segment_time - point.allocation, 0.0)[:, None]
+    overlap = lag * np.minimum(memory.write_overlap, 1.0)[:, None]
+    before_write = engine.inject_wait + paths.request_wait + memory.write_bus_wait + memory.write_backlog
+    before_read = (
+        engine.inject_wait + paths.request_wait + memory.bus_wait + paths.response_wait + engine.eject_wait
+    )
+    write_wait = before_write[:, None] + slow_write + write_squeeze + overlap
+    read_wait = before_read[:, None] + slow_read + read_squeeze
+    single = (
+        before_read
+        + memory.bank_wait
+        + c.request_time
+        + paths.request_pipeline
+        + c.precharge
+        + c.burst
+        + c.access
+        + paths.response_pipeline
+        + c.segment_time
+    )
+    hit = np.where(c.slices > 0, 2 * c.bus_time + point.slice_wait + c.slice_time, 0.0)
+    lookup = c.lookups * hit + np.where(c.miss_rate > 0, c.miss_rate * single, 0.0)
+    shared = (
+        2 * _wait_variance(point.pointer_wait, point.intensity["pointer memory"])
+        + 2 * _wait_variance(engine.inject_wait, engine.inject_intensity)
+        + _wait_variance(engine.eject_wait, engine.eject_intensity)
+        + memory.backlog_square
+        - memory.write_backlog**2
+        + np.where(c.miss_rate > 0, c.miss_rate * (c.hit_ratio * single**2 + memory.bank_wait**2), 0.0)
+    )
+    variance = (
+        shared[:, None]
+        + slow_write**2
+        + slow_read**2
+        + _squeeze_variance(c, write_squeeze, memory.write_others, memory.write_uneven, memory.rival)
+        + _squeeze_variance(c, read_squeeze, memory.bus_others, memory.bus_uneven, memory.rival)
+    )
     return Latency(
         lookup=lookup,
         pointer_wait=point.pointer_wait,
         allocation=allocation,
         dequeue=dequeue,
-        write=write,
-        read=read,
-        wait=lookup + 2 * point.pointer_wait + (write - written + read - returned) @ c.size_share,
-        variance=np.where(np.isfinite(waits), waits + spread_lookup, np.inf),
+        write=written + write_wait,
+        read=returned + read_wait,
+        wait=(lookup + 2 * point.pointer_wait)[:, None] + write_wait + read_wait,
+        variance=variance,
     )
 
 
@@ -139,6 +136,15 @@ def _squeeze(c: Columns, gap: FloatArray, others: FloatArray) -> FloatArray:
     burst = c.burst[:, None]
     left = np.maximum(1.0 - others, 1e-9)[:, None]
     return (c.segments / touched - 1.0) * (np.maximum(burst / left, arriving) - np.maximum(burst, arriving))
+
+
+def _squeeze_variance(
+    c: Columns, squeeze: FloatArray, others: FloatArray, uneven: FloatArray, rival: FloatArray
+) -> FloatArray:
+    """Return the variance of a squeeze: rivals come one at a time, and more of them at some moments."""
+    left = np.maximum(1.0 - others, 1e-9)
+    own = squeeze * (left / np.maximum(others, 1e-12))[:, None]
+    return squeeze * (rival / left**2)[:, None] + own**2 * uneven[:, None]
 
 
 def _slowest(c: Columns, decay: FloatArray, probability: FloatArray, gap: FloatArray) -> FloatArray:

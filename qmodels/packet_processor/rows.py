@@ -38,6 +38,10 @@ class Stream:
         Mean time in store over which those visits are spread.
     other_rows : ndarray
         Rows of other packets in use in a bank, mean.
+    own_before, own_cut : ndarray
+        Earlier accesses of the packet itself, mean; probability that its run was cut since.
+    places : ndarray
+        Banks in all, over which rows of its own are spread.
     """
 
     near: FloatArray
@@ -51,6 +55,9 @@ class Stream:
     neighbours: FloatArray
     hold: FloatArray
     other_rows: FloatArray
+    own_before: FloatArray
+    own_cut: FloatArray
+    places: FloatArray
 
     def changes(self, others: FloatArray) -> FloatArray:
         """Return the probability that others' visits, at a rate per bank, leave the row closed."""
@@ -72,7 +79,7 @@ class Stream:
         clear = (
             self.near * self._clear(others, memory, self.near_own, self.near_gap, own_too)
             + self.far * self._clear(others, memory, self.far_own, self.far_gap, own_too)
-            + fresh * np.exp(-others * memory)
+            + fresh * self._clear_of_own(memory) * np.exp(-others * memory)
         )
         return np.asarray(1.0 - clear)
 
@@ -83,7 +90,15 @@ class Stream:
         was left because its bank was busy is met again, still busy, a round later.
         """
         near = self._clear(others, memory, self.near_own, self.near_gap, own_too=False)
-        return np.asarray(1.0 - self.near * near - (1.0 - self.near) * np.exp(-others * memory))
+        fresh = 1.0 - self.near - self.far
+        elsewhere = (self.far + fresh * self._clear_of_own(memory)) * np.exp(-others * memory)
+        return np.asarray(1.0 - self.near * near - elsewhere)
+
+    def _clear_of_own(self, memory: FloatArray) -> FloatArray:
+        """Return the probability that no other run of the packet itself was just at the bank."""
+        fresh = 1.0 - self.near - self.far
+        recent = self.own_cut * fresh * np.minimum(self.own_before, memory / np.maximum(self.near_gap, 1e-9))
+        return np.asarray(np.exp(-recent / self.places))
 
     def _left_open(self, others: FloatArray) -> FloatArray:
         r"""Return the probability that the last visit to the bank was a neighbour's, to the same row.
@@ -118,9 +133,11 @@ class Stream:
 
 def write_stream(c: Columns, rate: FloatArray, gap: FloatArray) -> Stream:
     """Return the stream of writes: one walk along the runs of the free list, packet after packet."""
-    step, around = c.step, (c.channels - 1.0) * c.step + 1.0
     rows = np.minimum(c.row_blocks, c.bank_step)
+    step = np.where(c.channels > 1, c.step, rows)
+    around = (c.channels - 1.0) * c.step + 1.0
     kept = 1.0 - 1.0 / c.run_length
+    earlier = _earlier_segments(c)
     inside = np.maximum(step / rows - 1.0, 0.0) / np.maximum(step - 1.0, 1.0)
     between = np.minimum(step / rows, 1.0)
     return Stream(
@@ -135,6 +152,9 @@ def write_stream(c: Columns, rate: FloatArray, gap: FloatArray) -> Stream:
         neighbours=np.zeros_like(rate),
         hold=np.ones_like(rate),
         other_rows=np.full_like(rate, np.inf),
+        own_before=np.full_like(rate, earlier),
+        own_cut=1.0 - kept**earlier,
+        places=c.channels * c.banks,
     )
 
 
@@ -142,7 +162,8 @@ def read_stream(c: Columns, rate: FloatArray, gap: FloatArray) -> Stream:
     """Return the stream of reads: each packet on its own, long after it was written."""
     one = np.ones_like(gap)
     around = (c.channels - 1.0) * c.step + 1.0
-    blocks = _run_blocks_in_row(c)
+    blocks = run_blocks_in_row(c)
+    earlier = _earlier_segments(c)
     hold = np.maximum(c.hold, 1e-9)
     lookups = np.where(c.miss_rate > 0, rate * c.miss_rate * hold, 0.0)
     return Stream(
@@ -157,6 +178,9 @@ def read_stream(c: Columns, rate: FloatArray, gap: FloatArray) -> Stream:
         neighbours=np.maximum(blocks / (c.mean_segments / (c.rows.visits @ c.size_share)), 1.0),
         hold=hold,
         other_rows=(rate * c.mean_segments * hold / blocks + lookups) / (c.channels * c.banks),
+        own_before=np.full_like(gap, earlier),
+        own_cut=1.0 - (1.0 - 1.0 / c.run_length) ** earlier,
+        places=c.channels * c.banks,
     )
 
 
@@ -165,7 +189,12 @@ def _same_packet(c: Columns, back: FloatArray) -> FloatArray:
     return np.maximum(c.segments - back[:, None], 0.0) @ c.size_share / c.mean_segments
 
 
-def _run_blocks_in_row(c: Columns) -> FloatArray:
+def _earlier_segments(c: Columns) -> float:
+    """Return the segments of its packet before a random segment, mean."""
+    return (c.square_segments / c.mean_segments - 1.0) / 2.0
+
+
+def run_blocks_in_row(c: Columns) -> FloatArray:
     """Return the blocks a random block's run has in its row, mean.
 
     The j-th next block of the row is j blocks on in the run within a chunk, and j rounds' share

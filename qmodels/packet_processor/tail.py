@@ -10,7 +10,7 @@ from qmodels._check import FloatArray
 def mixture_quantile(
     *, floor: FloatArray, weight: FloatArray, mean: FloatArray, variance: FloatArray, level: float
 ) -> FloatArray:
-    """Return the quantile of ``floor[d, k] + G[d]`` where k has the given weights and G is gamma.
+    """Return the quantile of ``floor[d, k] + G[d, k]`` where k has the given weights and G is gamma.
 
     Parameters
     ----------
@@ -18,15 +18,15 @@ def mixture_quantile(
         Fixed part of each kind. [time]
     weight : ndarray, (kinds,)
         Probability of each kind.
-    mean, variance : ndarray, (designs,)
+    mean, variance : ndarray, (designs, kinds)
         Moments of the gamma part; a mean of 0 leaves the fixed part alone. [time, time^2]
     level : float
         Probability below the quantile.
 
     Examples
     --------
-    >>> one = np.ones(1)
-    >>> exponential = mixture_quantile(floor=one[:, None] * 0, weight=one, mean=one, variance=one, level=0.99)
+    >>> one = np.ones((1, 1))
+    >>> exponential = mixture_quantile(floor=0 * one, weight=one[0], mean=one, variance=one, level=0.99)
     >>> round(exponential.item(), 4)
     4.6052
     """
@@ -35,10 +35,10 @@ def mixture_quantile(
     scale = np.maximum(variance, 1e-12) / np.maximum(mean, 1e-12)
     shape = np.maximum(mean, 1e-12) / scale
     low = floor.min(axis=1)
-    high = floor.max(axis=1) + mean + 40.0 * np.sqrt(variance) + 1e-9
+    high = (floor + mean + 40.0 * np.sqrt(variance)).max(axis=1) + 1e-9
     for _ in range(45):
         middle = (low + high) / 2
-        over = np.maximum(middle[:, None] - floor, 0.0) / scale[:, None]
-        below = gammainc(shape[:, None], over) * (middle[:, None] >= floor) @ weight
+        over = middle[:, None] - floor
+        below = np.where(over > 0, gammainc(shape, np.maximum(over, 0.0) / scale), 0.0) @ weight
         low, high = np.where(below < level, middle, low), np.where(below < level, high, middle)
-    return (low + high) / 2
+    return np.asarray((low + high) / 2)

@@ -51,24 +51,25 @@ def embedded_weights(none: float, more: FloatArray, size: int) -> tuple[FloatArr
         return np.ones(1), 0.0
     none = max(none, 1e-290)
     order = np.arange(1, len(more))
+    log_z = decay_root(none, more)
     with np.errstate(divide="ignore"):
         log_more = np.log(more)
-    log_z = _decay_root(np.log(none), log_more[1:], order)
     coefficients = np.exp(log_more[1:size] + order[: size - 1] * log_z) / none
     rest = np.cumsum(coefficients[::-1])[::-1]
     window = max(1, int(np.searchsorted(-rest, -1e-18)))
-    levels = np.arange(1, size)
-    source = np.exp(log_more[: size - 1] + levels * log_z) / none
+    known = min(len(more), size - 1)
+    source = np.zeros(size - 1)
+    source[:known] = np.exp(log_more[:known] + np.arange(1, known + 1) * log_z) / none
     scaled = lfilter([1.0], np.concatenate([[1.0], -coefficients[:window]]), source)
     return np.concatenate([[1.0], scaled]), log_z
 
 
-def _decay_root(log_none: float, log_more: FloatArray, order: FloatArray) -> float:
-    """Return log z at which the sum of exp(log_more) z^order is exp(log_none); close is good enough."""
-    known = np.isfinite(log_more)
-    if not known.any():
+def decay_root(none: float, more: FloatArray) -> float:
+    """Return log z at which the sum of more[l] z^l over l >= 1 is `none`; close is good enough."""
+    order = np.flatnonzero(more[1:] > 0) + 1
+    if not len(order):
         return 0.0
-    log_more, order = log_more[known], order[known]
+    log_more, log_none = np.log(more[order]), np.log(none)
 
     def too_large(log_z: float) -> bool:
         exponents = log_more + order * log_z

@@ -102,3 +102,20 @@ def cumulative_product(ratios: FloatArray) -> tuple[FloatArray, npt.NDArray[np.i
         exponent += int(shift)
     scaled, shift = np.frexp((products * carried[:, None]).ravel()[: ratios.size])
     return scaled, np.cumsum(exponents.astype(np.int64)) + shift + np.repeat(extra, block)[: ratios.size]
+
+
+def remaining(whole: FloatArray, whole_error: FloatArray, parts: FloatArray, errors: FloatArray) -> FloatArray:
+    """Return `whole` less the running sums of `parts` along the last axis, rounded once.
+
+    The errors are what rounding took from the inputs. `whole` itself stands in front: what is
+    left before each part and after the last.
+    """
+    left = [whole]
+    total, lost = np.zeros(parts.shape[:-1]), -whole_error
+    for k in range(parts.shape[-1]):
+        grown = total + parts[..., k]
+        kept = grown - total
+        lost = lost + ((total - (grown - kept)) + (parts[..., k] - kept)) + errors[..., k]
+        total = grown
+        left.append((whole - total) - lost)
+    return np.stack(left, axis=-1)

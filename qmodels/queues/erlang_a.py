@@ -77,7 +77,7 @@ def erlang_a(
 
     >>> q = erlang_a(arrival_rate=12, service_rate=1, servers=10, patience_rate=0.2)
     >>> round(float(q.abandonment_probability), 6), round(float(q.mean_waiting_time), 6)
-    (0.183246, 0.916231)
+    (0.177421, 0.887105)
     """
     q = load(arrival_rate, service_rate=service_rate, servers=servers)
     theta = _check.positive("patience_rate", patience_rate)

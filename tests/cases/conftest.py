@@ -1,4 +1,4 @@
-"""A headless Chromium for the tests, driven over its DevTools pipe with the standard library alone."""
+"""A small study, and a headless Chromium driven over its DevTools pipe with the standard library alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,18 @@ import shutil
 import subprocess
 import time
 
+import numpy as np
 import pytest
+
+from cases.check import Runs
+from cases.packet_processor import default_processor
+from cases.study import STORE, explore_case
+from optimize.fields import replace_fields
+
+FEW = {"interleaving_step": [1, 8], "channels": [2, 4], "alloc_trial_count": [1, 3], "link_width": [8, 16]}
+"""Choices that leave 2 x 2 x 2 x 2 x 5 designs."""
+
+QUICK = Runs(packets=1000, replications=2, seed=3)
 
 FLAGS = (
     "--headless",
@@ -158,3 +169,24 @@ def browser(tmp_path):
     started = Browser(executable, tmp_path / "profile")
     yield started
     started.close()
+
+
+def few(workload):
+    """Return the joint case with few choices."""
+    arrays = {name: np.array(values) for name, values in FEW.items()}
+    return replace_fields(default_processor(workload), arrays)
+
+
+@pytest.fixture(scope="session")
+def small_specs():
+    """Both bundled workloads, each with 80 designs."""
+    return {name: few(name) for name in ("large-packets", "small-packets")}
+
+
+@pytest.fixture(scope="session")
+def small_study(small_specs, tmp_path_factory):
+    """A study of both workloads with a few simulated designs, and the directory it is saved in."""
+    out = tmp_path_factory.mktemp("study") / "out"
+    study = explore_case(small_specs, runs=QUICK, points=4, store=out / STORE)
+    study.save(out)
+    return study, out

@@ -1,0 +1,248 @@
+"""Work in front of the DRAM banks and data buses at given row changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from qmodels._check import FloatArray
+from qmodels.packet_processor.design import Columns
+from qmodels.packet_processor.rows import run_blocks_in_row
+from qmodels.packet_processor.variability import Variability
+from qmodels.queues.paced import burst_work, mean_work, train_area
+from qmodels.queues.transient import wait_terms
+
+NODES = 6
+FULLEST = 0.97
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MemoryState:
+    """Banks and buses; one value per design, times in ns, rates per ns.
+
+    Parameters
+    ----------
+    visit_rate : ndarray
+        Visits (trains of accesses to a row) to a bank.
+    occupancy, accesses : ndarray
+        Time a visit keeps its bank, without waits for the bus; accesses of a visit.
+    bank_wait : ndarray
+        Work of other visits in front of a bank.
+    bus_wait, write_bus_wait : ndarray
+        Wait of a single access for its turn on the bus; of a write.
+    bus_others, write_others : ndarray
+        Share of the bus that others take from a packet's reads, and from its writes.
+    bus_uneven, write_uneven : ndarray
+        Variance of 1 / (1 - share) over the moments of uneven load.
+    rival : ndarray
+        Mean bus time of another packet's accesses on a channel, as seen at a random moment.
+    write_backlog, backlog_square : ndarray
+        Time until earlier packets' writes on a packet's channel are done, and its second moment.
+    write_overlap : ndarray
+        Work per time that later packets' writes bring to that channel.
+    """
+
+    visit_rate: FloatArray
+    occupancy: FloatArray
+    accesses: FloatArray
+    bank_wait: FloatArray
+    bus_wait: FloatArray
+    write_bus_wait: FloatArray
+    bus_others: FloatArray
+    write_others: FloatArray
+    bus_uneven: FloatArray
+    write_uneven: FloatArray
+    rival: FloatArray
+    write_backlog: FloatArray
+    backlog_square: FloatArray
+    write_overlap: FloatArray
+
+    @property
+    def held(self) -> FloatArray:
+        """Time a visit keeps its bank from others, waits for the bus included."""
+        return self.occupancy + self.accesses * self.bus_wait
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class UnevenLoads:
+    """How the reads spread over banks and channels at one moment, (nodes, designs) each.
+
+    Multiples of the mean read load that a bank and a channel have, equally probable.
+    """
+
+    bank: FloatArray
+    channel: FloatArray
+
+
+def even_loads(c: Columns) -> UnevenLoads:
+    """Return the loads at their mean."""
+    one = np.ones((1, len(c.channels)))
+    return UnevenLoads(bank=one, channel=one)
+
+
+def uneven_loads(c: Columns, rate: FloatArray) -> UnevenLoads:
+    r"""Return how unevenly reads load banks and channels while packets are held.
+
+    The packets of a run are stored together in few rows and are read while they are held, so
+    that a bank's load follows the rows in use there for as long as the hold: many queueing
+    times. With R rows filled per mean hold, each read at a rate that decays over the hold, the
+    load has the squared coefficient of variation :math:`1/(2R)`; it is taken as a gamma law.
+    """
+    from scipy.special import gammaincinv
+
+    filled = rate * c.mean_segments * np.maximum(c.hold, 1e-9) / run_blocks_in_row(c)
+    levels = ((np.arange(NODES) + 0.5) / NODES)[:, None]
+
+    def multiples(places: FloatArray) -> FloatArray:
+        shape = np.maximum(2.0 * filled / places, 1e-2)
+        nodes = gammaincinv(shape, levels) / shape
+        return np.asarray(nodes / nodes.mean(axis=0))
+
+    return UnevenLoads(bank=multiples(c.channels * c.banks), channel=multiples(c.channels))
+
+
+def memory_state(
+    c: Columns,
+    rate: FloatArray,
+    uneven: UnevenLoads,
+    *,
+    trains: FloatArray,
+    changes: FloatArray,
+    request_gap: FloatArray,
+    arrivals: Variability,
+) -> MemoryState:
+    """Return the state of banks and buses.
+
+    A packet visits its banks in ``trains`` of accesses to one row, once to write and once to
+    read; a train that has to open its row holds the bank longer by the opening. Trains of
+    several banks take turns on the bus: an access finds the others' single accesses as in
+    M/D/1, but one access of every train there is (processor sharing) the longer trains are.
+    Reads and lookups find the writes' backlog if they need the very bank it stands at.
+    """
+    mean, banks = c.mean_segments, c.channels * c.banks
+    closed = c.spec.dram.page_policy == "closed"
+    around = (c.channels - 1.0) * c.step + 1.0
+    opening = c.precharge + c.burst + c.recovery
+    accesses = mean / trains
+    long_accesses = accesses**2 if closed else np.maximum(c.rows.square @ c.size_share / trains, accesses**2)
+    near = c.rows.within @ c.size_share > c.rows.across @ c.size_share
+    area = c.miss_rate * opening**2 / 2
+    opened = np.minimum(changes[1] * accesses, 1.0)
+    for share, extra in ((opened, opening - c.burst), (1.0 - opened, 0.0)):
+        area = area + trains * share * train_area(
+            count=accesses,
+            count_square=long_accesses,
+            service=c.burst,
+            spacing=request_gap * np.where(near, 1.0, around),
+            first_extra=extra,
+        )
+    per_packet = 2 * trains + c.miss_rate
+    opened_work = changes * mean * (opening - c.burst) + mean * c.burst
+    work = opened_work.sum(axis=0) + c.miss_rate * opening
+    intensity = rate * work / banks
+    turns = 1.0 - accesses / (2.0 * long_accesses)
+    writes = rate * c.burst * mean / c.channels
+    reads = rate * c.burst * (mean + c.miss_rate) / c.channels
+
+    area_bus = c.burst**2 * turns
+    bank_burst = burst_work(rate=rate, work=work / banks / 2, arrival_scv=arrivals(intensity))
+    bus_burst = burst_work(rate=rate, work=mean * c.burst / c.channels, arrival_scv=arrivals(reads + writes))
+    nodes: dict[str, list[FloatArray]] = {name: [] for name in ("bank", "bus", "write", "others", "write others", "backlog")}
+    for on_bank, on_channel in zip(uneven.bank, uneven.channel, strict=True):
+        at_bank = _loaded(rate * opened_work[1] / banks, on_bank, intensity)
+        full = _loaded(reads, on_channel, reads + writes)
+        reading = full - writes
+        elsewhere = full * (1.0 - 1.0 / c.banks)
+        nodes["bank"].append(mean_work(train_rate=rate / banks * on_bank, area=area, intensity=at_bank, burst=bank_burst))
+        nodes["bus"].append(mean_work(train_rate=elsewhere / c.burst, area=area_bus, intensity=elsewhere, burst=bus_burst))
+        nodes["write"].append(mean_work(train_rate=reading / c.burst, area=area_bus, intensity=reading))
+        nodes["others"].append(1.0 / np.maximum(1.0 - elsewhere, 1e-9))
+        nodes["write others"].append(1.0 / np.maximum(1.0 - reading, 1e-9))
+        nodes["backlog"].append(_write_backlog(c, rate, reading, arrivals))
+    mean_of = {name: np.mean(values, axis=0) for name, values in nodes.items()}
+    on_channel_work = c.segments * c.burst[:, None] / _touched(c)
+    return MemoryState(
+        visit_rate=rate * per_packet / banks,
+        occupancy=work / per_packet,
+        accesses=(2 * mean + c.miss_rate) / per_packet,
+        bank_wait=mean_of["bank"] + mean_of["backlog"] / banks,
+        bus_wait=mean_of["bus"],
+        write_bus_wait=mean_of["write"],
+        bus_others=1.0 - 1.0 / mean_of["others"],
+        write_others=1.0 - 1.0 / mean_of["write others"],
+        bus_uneven=np.var(nodes["others"], axis=0),
+        write_uneven=np.var(nodes["write others"], axis=0),
+        rival=(on_channel_work**2 @ c.size_share) / (on_channel_work @ c.size_share),
+        write_backlog=mean_of["backlog"],
+        backlog_square=2.0 * np.mean(np.square(nodes["backlog"]), axis=0),
+        write_overlap=_write_overlap(c, rate, reads),
+    )
+
+
+def _loaded(variable: FloatArray, multiple: FloatArray, total: FloatArray) -> FloatArray:
+    """Return the total intensity where its variable part has a multiple of its mean.
+
+    A place that is overloaded for a while only is taken as nearly full.
+    """
+    here = total + variable * (multiple - 1.0)
+    return np.where(total < FULLEST, np.minimum(here, FULLEST), total)
+
+
+def _touched(c: Columns) -> FloatArray:
+    """Return the channels a packet of each size touches, (designs, sizes)."""
+    return np.minimum(c.channels[:, None], 1.0 + (c.segments - 1.0) / c.step[:, None])
+
+
+def _write_overlap(c: Columns, rate: FloatArray, reads: FloatArray) -> FloatArray:
+    touched = _touched(c)
+    work = (c.segments * c.burst[:, None] / touched) @ c.size_share / np.maximum(1.0 - reads, 1e-9)
+    part = (touched @ c.size_share) / c.channels
+    return rate * work * np.where(c.channels > 1, np.maximum(part, 1.0 - c.mean_segments / c.step), 1.0)
+
+
+def _write_backlog(c: Columns, rate: FloatArray, reads: FloatArray, arrivals: Variability) -> FloatArray:
+    """Return the time until earlier packets' writes on a packet's channel are done.
+
+    The writes of successive packets follow one another through the address space: with a small
+    step every packet leaves its part on all channels, a queue of its own; with a large one the
+    packets of a chunk meet on one channel, a queue that starts empty with each chunk and takes
+    all traffic until it ends. The larger of the two counts. Reads come from many banks and take
+    their turns at once, the writes' one bank keeps what is left of the bus: it carries the
+    fluctuations of both, as the lower of two priorities would.
+    """
+    mean = c.mean_segments
+    left = np.maximum(1.0 - reads, 1e-9)
+    touched = _touched(c)
+    bursts = c.segments * c.burst[:, None]
+    read_area = rate / c.channels * ((bursts**2 / touched) @ c.size_share + c.miss_rate * c.burst**2) / 2
+    work = bursts / touched
+    first = work @ c.size_share / left
+    square = work**2 @ c.size_share / left**2
+    noise = read_area / left**2
+    intensity = rate * first
+    part = (touched @ c.size_share) / c.channels
+
+    def long_run(share: FloatArray) -> FloatArray:
+        burst = burst_work(rate=rate, work=first * share, arrival_scv=arrivals(np.minimum(intensity * share, 1.0)))
+        return mean_work(
+            train_rate=rate * share,
+            area=square / 2,
+            intensity=intensity * share,
+            burst=burst + noise * np.minimum(intensity * share, 1.0),
+        )
+
+    spread = long_run(part)
+    meet = first - (-np.expm1(-rate[:, None] * work / left[:, None]) @ c.size_share) / rate
+    terms = wait_terms(
+        service_mean=first,
+        service_scv=square / first**2 - 1.0,
+        gap_mean=1.0 / rate,
+        gap_scv=arrivals(np.minimum(intensity, 1.0)) + 2.0 * noise * rate,
+        first=meet,
+        limit=long_run(np.ones_like(rate)),
+        count=max(int(np.max(c.step / mean)), 2),
+    )
+    k = np.arange(1, len(terms) + 1)[:, None]
+    together = (terms * np.maximum(1.0 - k * mean / c.step, 0.0)).sum(axis=0)
+    return np.where(c.channels > 1, np.maximum(spread, together), spread)

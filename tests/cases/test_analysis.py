@@ -1,0 +1,106 @@
+"""One workload explored analytically: greedy and integer programming against the exhaustive exploration."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cases.analysis import analyse, choose_within, representatives
+from cases.packet_processor import GREEDY_ORDER, default_space, solved_columns
+from optimize.fields import replace_fields
+
+
+@pytest.fixture(scope="module")
+def analysis(small_specs):
+    return analyse("large", default_space(small_specs["large-packets"]), points=5)
+
+
+def dominated(point, others):
+    return ((others <= point).all(axis=1) & (others < point).any(axis=1)).any()
+
+
+def test_front_is_what_pairwise_comparison_gives(analysis):
+    exploration = analysis.exploration
+    costs = np.where(exploration.maximized, -exploration.values, exploration.values)
+    usable = costs[exploration.feasible]
+    expected = [
+        row
+        for row in np.flatnonzero(exploration.feasible)
+        if np.isfinite(costs[row]).all() and not dominated(costs[row], usable)
+    ]
+    assert exploration.front.tolist() == expected
+    assert 0 < len(expected) < len(costs)
+
+
+def test_rows_are_what_the_model_says_of_single_designs(analysis):
+    table = analysis.exploration.table
+    for row in (0, 7, 41):
+        single = solved_columns(analysis.exploration.spec(row))
+        for name in ("packet_latency", "saturation_throughput", "energy_per_packet", "bottleneck_load"):
+            assert table[name][row] == pytest.approx(single[name], rel=1e-9)
+        assert table["bottleneck"][row] == single["bottleneck"]
+
+
+def test_saturated_designs_are_never_on_the_front(analysis):
+    table = analysis.exploration.table
+    assert not table["stable"].all()
+    assert table["stable"][analysis.exploration.front].all()
+    assert np.isinf(table["packet_latency"][~table["stable"]]).all()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 1.0])
+def test_integer_program_finds_the_exhaustive_optimum(analysis, share):
+    table = analysis.exploration.table
+    usable = analysis.exploration.feasible
+    limit = float(np.quantile(table["cost"][usable], share))
+    budget = choose_within(analysis.exploration, limit)
+    affordable = usable & (table["cost"] <= limit)
+    assert budget.agrees
+    assert budget.choice.status == "optimal"
+    assert table["cost"][budget.row] <= limit
+    assert table["packet_latency"][budget.row] == table["packet_latency"][affordable].min()
+
+
+def test_no_design_within_the_budget(analysis):
+    budget = choose_within(analysis.exploration, 0.5)
+    assert budget.row is None
+    assert budget.choice.status == "infeasible"
+    assert budget.agrees
+
+
+def test_greedy_looks_at_few_designs_in_the_order_of_the_papers(analysis):
+    greedy = analysis.greedy
+    assert len(greedy.table["design"]) < len(analysis.exploration.table["design"])
+    fields = [step.field for step in analysis.greedy_path if step.field]
+    assert list(dict.fromkeys(fields)) == list(GREEDY_ORDER)
+    assert analysis.against.exact_points == len(analysis.exploration.front)
+    assert 0 < analysis.against.hypervolume_ratio <= 1
+
+
+def test_greedy_recalls_what_the_model_says(analysis):
+    exact = analysis.exploration.table
+    rows = np.searchsorted(exact["design"], analysis.greedy.table["design"])
+    for name in analysis.exploration.objectives:
+        assert np.array_equal(analysis.greedy.table[name], exact[name][rows])
+
+
+@pytest.mark.parametrize("points", [1, 3, 1000])
+def test_representatives_are_few_points_of_the_front(analysis, points):
+    rows = representatives(analysis.exploration, points)
+    assert len(rows) <= points
+    assert analysis.exploration.knee in rows
+    assert set(rows) <= set(analysis.exploration.front)
+    assert (np.diff(rows) > 0).all()
+
+
+def test_no_representatives_are_asked_for(analysis):
+    assert len(representatives(analysis.exploration, 0)) == 0
+
+
+def test_nothing_keeps_up(small_specs):
+    overloaded = replace_fields(small_specs["large-packets"], {"load_factor": 100})
+    analysis = analyse("large", default_space(overloaded))
+    assert analysis.exploration.knee is None
+    assert analysis.greedy is analysis.budget is analysis.against is None
+    assert len(analysis.chosen) == 0
+    assert analysis.greedy_path == ()

@@ -1,0 +1,90 @@
+"""Tables for people and for programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from cases.section import Section
+from cases.tables import csv_text, heading, json_text, number, text_table, unit
+from qmodels.systems.metrics import METRICS
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("packet_latency", "ns"),
+        ("packet_latency_low", "ns"),
+        ("saturation_throughput", "Gb/s"),
+        ("part: lookup", "ns"),
+        ("link_width", "bytes"),
+        ("channels", "1"),
+        ("bottleneck", ""),
+    ],
+)
+def test_units(name, expected):
+    assert unit(name) == expected
+
+
+def test_every_metric_with_a_unit_shows_it():
+    assert all(heading(name).endswith(f"[{m.unit}]") for name, m in METRICS.items() if m.unit != "1")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (1234.5678, "1235"),
+        (99999.9, "100000"),
+        (1e-5, "1e-05"),
+        (np.int64(7), "7"),
+        (float("nan"), "nan"),
+    ],
+)
+def test_numbers_have_four_digits(value, text):
+    assert number(value) == text
+
+
+def test_text_table_aligns_numbers_right_and_words_left():
+    lines = text_table(["a", "word"], [[1.5, "x"], [100.0, "longer"]], indent="").splitlines()
+    assert lines == ["  a  word", "1.5  x", "100  longer"]
+
+
+def test_csv_has_units_and_reads_back_in_full():
+    text = csv_text(
+        {"design": np.array([1, 2]), "cost": np.array([0.1 + 0.2, 2.0]), "bottleneck": ["a,b", "c"]}
+    )
+    rows = list(csv.reader(io.StringIO(text)))
+    assert rows[0] == ["design", "cost [mm2]", "bottleneck"]
+    assert float(rows[1][1]) == 0.1 + 0.2
+    assert rows[1][2] == "a,b"
+
+
+@dataclass
+class Thing:
+    wait: float
+    names: tuple[str, ...]
+
+
+def test_json_has_no_infinities():
+    value = {"wait": np.inf, "array": np.array([1.0, np.nan]), 3: np.int64(4), "thing": Thing(np.inf, ("a",))}
+    assert json.loads(json_text(value)) == {
+        "wait": None,
+        "array": [1.0, None],
+        "3": 4,
+        "thing": {"wait": None, "names": ["a"]},
+    }
+
+
+def test_sections_escape_html():
+    section = Section(title="a < b", lines=["x & y"], headings=["<h>"], rows=[[1.0], [float("inf")]])
+    html = section.html()
+    assert "<h3>a &lt; b</h3>" in html
+    assert "x &amp; y" in html
+    assert "<th>&lt;h&gt;</th>" in html
+    assert section.text().splitlines() == ["a < b", "  x & y", "  <h>", "    1", "  inf"]
