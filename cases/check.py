@@ -19,7 +19,7 @@ from cases.packet_processor import MAXIMIZE, MINIMIZE, PART
 from optimize.exploration import Exploration
 from optimize.explore import explore
 from optimize.pareto import FloatArray, IntArray
-from optimize.space import Space
+from optimize.space import Columns, Space
 from qmodels import _check
 from qmodels.systems.metrics import METRICS
 
@@ -232,6 +232,13 @@ def model_error(metric: str, model: Any, simulated: Any) -> FloatArray:
         if is_relative(metric):
             difference = np.where(difference == 0, 0.0, difference / np.where(np.isinf(s), 1.0, s))
     return np.asarray(difference)
+
+
+def half_widths(table: Columns, metric: str) -> FloatArray:
+    """Return half the widths of a metric's intervals in a table of simulated designs; NaN where it is infinite."""
+    finite = np.isfinite(table[metric])
+    low, high = (np.where(finite, table[f"{metric}_{end}"], np.nan) for end in ("low", "high"))
+    return np.asarray((high - low) / 2)
 
 
 def _errors(

@@ -134,7 +134,7 @@ def solve(
     from cases import answers, plots
     from cases.packet_processor import swept_fields
     from cases.tables import csv_text
-    from qmodels.solve import solve as solve_spec
+    from qmodels import solve as solve_spec
 
     design = _single(spec, trace, settings, as_json, as_csv, plot)
     swept = swept_fields(design)

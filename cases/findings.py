@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cases.check import half_widths
 from cases.packet_processor import CHOICES, MAXIMIZE, MINIMIZE
 from cases.section import Section
 from cases.tables import number
@@ -158,12 +159,9 @@ def _check(analysis: Analysis, check: Check) -> list[Section]:
     for k, row in enumerate(check.rows):
         line: list[Any] = [int(table["design"][row])]
         for name in shown:
-            spread = (
-                (simulated[f"{name}_high"][k] - simulated[f"{name}_low"][k]) / 2
-                if np.isfinite(simulated[name][k])
-                else 0
-            )
-            line += [table[name][row], f"{number(simulated[name][k])} ± {number(float(spread))}"]
+            spread = half_widths(simulated, name)[k]
+            interval = f" ± {number(float(spread))}" if np.isfinite(spread) else ""
+            line += [table[name][row], number(simulated[name][k]) + interval]
         rows.append([*line, f"{100 * table['bottleneck_load'][row]:.0f} %"])
     headings = ["design"]
     for name in shown:

@@ -98,7 +98,7 @@ def swept_fields(spec: PacketProcessor) -> dict[str, Any]:
 
 def solved_columns(spec: PacketProcessor) -> dict[str, Any]:
     """Solve a spec (a sweep of them) and return what the table of a study holds for each design."""
-    from qmodels.solve import solve
+    from qmodels import solve
 
     return result_columns(solve(spec))
 

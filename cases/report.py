@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cases.check import half_widths
 from cases.findings import moved_knee, part_sections
 from cases.packet_processor import CHOICES, PART
 from cases.plots import BLUE, GREEN, GREY, ORANGE, SHADES, label
@@ -150,7 +151,7 @@ def _columns(part: Part) -> dict[str, Any]:
             values = simulated[name]
             usable = np.isfinite(values)
             best[check.rows[usable]] = values[usable]
-            spread[check.rows[usable]] = ((simulated[f"{name}_high"] - simulated[f"{name}_low"]) / 2)[usable]
+            spread[check.rows] = half_widths(simulated, name)
             data["simulated"][check.rows] = True
         data[f"simulated {name}"] = best
         if not name.startswith(PART):

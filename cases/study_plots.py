@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cases.check import LOAD_OF_THE_CLAIM, is_relative, model_error
+from cases.check import LOAD_OF_THE_CLAIM, half_widths, is_relative, model_error
 from cases.plots import BLUE, GREEN, GREY, ORANGE, label, new_figure, save
+
+from optimize.pareto import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,17 +94,14 @@ def _front(axes: Axes, part: Part, x: str, y: str) -> None:
     )
     if check is not None and len(check.rows):
         simulated = check.simulated.table
-        bars = [
-            np.abs([simulated[f"{name}_low"], simulated[f"{name}_high"]] - simulated[name]) for name in (x, y)
-        ]
         for k, row in enumerate(check.rows):
-            pair = [[table[name][row], simulated[name][k]] for name in (x, y)]
+            pair = [[table[name][row], _finite(simulated[name])[k]] for name in (x, y)]
             axes.plot(pair[0], pair[1], color=ORANGE, linewidth=0.8, alpha=0.6)
         axes.errorbar(
-            simulated[x],
-            simulated[y],
-            xerr=bars[0],
-            yerr=bars[1],
+            _finite(simulated[x]),
+            _finite(simulated[y]),
+            xerr=half_widths(simulated, x),
+            yerr=half_widths(simulated, y),
             fmt="s",
             ms=5,
             mfc="none",
@@ -146,6 +145,11 @@ def _front(axes: Axes, part: Part, x: str, y: str) -> None:
     axes.set_xlabel(label(x))
     axes.set_ylabel(label(y))
     axes.set_title(part.name, fontsize=10, loc="left", fontweight="bold")
+
+
+def _finite(values: FloatArray) -> FloatArray:
+    """Return values with NaN, which is not drawn, for the infinite ones of a saturated design."""
+    return np.where(np.isfinite(values), values, np.nan)
 
 
 def error_figure(study: Study) -> Figure:

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from qmodels.solve import solve
+    from qmodels.dispatch import solve
     from qmodels.system_result import SystemResult
     from qmodels.systems.arrivals import OnOff, Poisson, Recorded
     from qmodels.systems.budget import Cost, Energy
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from qmodels.systems.workload import Workload
 
 _HOME = {
-    "qmodels.solve": ("solve",),
+    "qmodels.dispatch": ("solve",),
     "qmodels.system_result": ("SystemResult",),
     "qmodels.systems.arrivals": ("OnOff", "Poisson", "Recorded"),
     "qmodels.systems.budget": ("Cost", "Energy"),

@@ -109,7 +109,7 @@ def compare(
             f"simulate options must be left out when a reference is given, got {sorted(simulate_options)}"
         )
     if solve is None:
-        from qmodels.solve import solve as default
+        from qmodels import solve as default
 
         solve = default
     if reference is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -24,12 +24,11 @@ class Chain:
 
     def _name_states(self, count: int) -> None:
         states = range(count) if self.states is None else tuple(self.states)
+        object.__setattr__(self, "states", states)
         if len(states) != count:
             raise ValueError(f"states must hold one name per row ({count}), got {len(states)}")
-        object.__setattr__(self, "states", states)
-        if len(self._index) != count:
-            seen: set[Any] = set()
-            twice = next(s for s in states if s in seen or seen.add(s))  # type: ignore[func-returns-value]
+        if isinstance(states, tuple) and len(self._index) != count:
+            twice = next(name for k, name in enumerate(states) if self._index[name] != k)
             raise ValueError(f"states must be distinct, got {twice!r} twice")
 
     @cached_property
@@ -38,10 +37,19 @@ class Chain:
 
     def index(self, state: Any) -> int:
         """Return the row of a state by name."""
+        row = self._row(state)
+        if row is None:
+            raise unknown_state("state", state, self.states)
+        return row
+
+    def _row(self, name: Any) -> int | None:
+        if isinstance(self.states, range):
+            whole = isinstance(name, int | np.integer) and 0 <= name < len(self.states)
+            return int(name) if whole else None
         try:
-            return self._index[state]
-        except (KeyError, TypeError):
-            raise unknown_state("state", state, self.states) from None
+            return self._index.get(name)
+        except TypeError:  # not hashable: an array or a mapping, say
+            return None
 
     @cached_property
     def classes(self) -> ChainClasses:
@@ -52,8 +60,9 @@ class Chain:
         """Return the probability vector of a start: a state's name, a mapping or an array."""
         n = len(self.states)
         vector = np.zeros(n)
-        if isinstance(initial, Hashable) and initial in self._index:
-            vector[self._index[initial]] = 1.0
+        row = self._row(initial)
+        if row is not None:
+            vector[row] = 1.0
             return vector
         if isinstance(initial, Mapping):
             for state, probability in initial.items():
@@ -69,6 +78,7 @@ class Chain:
     def _stationary(
         self, initial: Any, method: str, tolerance: float, max_iterations: int
     ) -> StationaryDistribution:
+        start = None if initial is None else self.start(initial)
         closed = self.classes.closed
         laws, residual, used, iterations = [], 0.0, "gth", 0
         whole = self.classes.irreducible
@@ -82,10 +92,8 @@ class Chain:
         weights: FloatArray | None = None
         if len(closed) == 1:
             weights = np.ones(1)
-        elif initial is not None:
-            weights = self.start(initial) @ self.absorption().probabilities
-        if initial is not None:
-            self.start(initial)
+        elif start is not None:
+            weights = start @ self.absorption().probabilities
         return StationaryDistribution(
             states=self.states,
             classes=self.classes,

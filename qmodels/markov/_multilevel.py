@@ -23,7 +23,7 @@ from qmodels.markov._compiled import compiled
 from qmodels.markov._dissection import Int32
 
 COARSEST = 48  # states at which lumping stops
-FLOOR = 1e-280  # the smallest probability kept, relative to 1: lumps must not lose all their weight
+FLOOR = 1e-250  # the smallest probability kept, relative to 1: lumps must not lose all their weight
 
 
 @compiled
@@ -37,7 +37,8 @@ def _sweep(
         inflow = 0.0
         for e in range(ptr[j], ptr[j + 1]):
             inflow += rate[e] * x[source[e]]
-        x[j] = inflow / exit_rate[j]
+        if exit_rate[j] > 0.0:  # a lump of underflowed flows keeps its weight
+            x[j] = inflow / exit_rate[j]
 
 
 @compiled

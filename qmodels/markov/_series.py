@@ -1,7 +1,8 @@
 r"""Values :math:`u\,e^{Kt}\,v` of a matrix with non-negative off-diagonal entries, as sums of positive terms.
 
 With :math:`K = q\,(U - I)` and :math:`U \ge 0`,
-:math:`u\,e^{Kt}\,v = \sum_k e^{-qt} (qt)^k / k! \; u U^k v`; the numbers :math:`u U^k v` are computed once for all t.
+:math:`u\,e^{Kt}\,v = \sum_k e^{-qt} (qt)^k / k! \; u U^k v`;
+the numbers :math:`u U^k v` are computed once for all t.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ class ExponentialSeries:
 
     def __init__(self, u: FloatArray, matrix: FloatArray, v: FloatArray) -> None:
         self.q = float(-matrix.diagonal().min())
-        self._u, self._v = u, v
+        self.matrix = matrix
+        self.left, self._v = u, v
         self._step = matrix / self.q
         np.fill_diagonal(self._step, 1.0 + self._step.diagonal())
         self._terms = np.array([float(u @ v)])
@@ -29,7 +31,7 @@ class ExponentialSeries:
     def terms(self, count: int) -> FloatArray:
         """Return u U^k v for k = 0 .. count - 1."""
         if self._terms.size < count:
-            self._terms = powers(self._u, self._step, count) @ self._v
+            self._terms = powers(self.left, self._step, count) @ self._v
         return self._terms[:count]
 
     def __call__(self, t: FloatArray) -> FloatArray:
@@ -58,7 +60,7 @@ class ExponentialSeries:
             term = term @ self._step
         for _ in range(doublings):
             power = power @ power
-        return float(self._u @ power @ self._v)
+        return float(self.left @ power @ self._v)
 
 
 def powers(start: FloatArray, step: FloatArray, count: int) -> FloatArray:

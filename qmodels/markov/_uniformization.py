@@ -112,12 +112,12 @@ def _by_squaring(
 
     doublings = max(0, int(np.ceil(np.log2(q * times.max()))))
     h = float(times.max()) / 2.0**doublings
-    steps = np.minimum(np.floor(times / h), 2.0**doublings).astype(np.int64)
+    steps = np.minimum(np.floor(times / h), 2.0**doublings)  # whole numbers, perhaps beyond 64 bits
     rest = np.maximum(times - steps * h, 0.0)
     laws, spent = _by_terms(csr_array(rates), exits, q, start, rest, lambda: start)
     power, within = _one_step(rates, exits, q, h)
     for bit in range(doublings + 1):
-        chosen = (steps >> bit) & 1 == 1
+        chosen = np.floor(steps / 2.0**bit) % 2.0 == 1.0
         spent[chosen] += laws[chosen] @ within
         laws[chosen] = laws[chosen] @ power
         if bit < doublings:

@@ -64,15 +64,14 @@ def map_from_correlation(*, rate: float, scv: float, lag1_correlation: float, de
         return MAP.renewal(ph_from_moments(mean=1 / speed, scv=c))
     if rho * gamma <= 0 or abs(rho) >= abs(gamma):
         raise ValueError(
-            f"lag1_correlation must have the sign of decay and be smaller in magnitude ({gamma:g}), got {rho:g}"
+            f"lag1_correlation must have the sign of decay, {gamma:g}, and a smaller magnitude, got {rho:g}"
         )
     between = c * rho / gamma
     within = (1 + c) / (1 + between) - 1
     smaller = (1 - np.sqrt(between / (1 + between))) / 2
-    if gamma < -smaller / (1 - smaller):
-        raise ValueError(
-            f"decay must be >= {-smaller / (1 - smaller):.6g} for this scv and lag1_correlation, got {gamma:g}"
-        )
+    lowest = -smaller / (1 - smaller)
+    if gamma < lowest:
+        raise ValueError(f"decay must be >= {lowest:.6g} for this scv and lag1_correlation, got {gamma:g}")
     shape = ph_from_moments(mean=1.0, scv=within)
     probabilities = np.array([smaller, 1 - smaller])
     laws = [shape.scaled(0.5 / (p * speed)) for p in probabilities]

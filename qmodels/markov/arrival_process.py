@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from qmodels import _check
 from qmodels._check import FloatArray
-from qmodels.markov._elimination import solve_transient
 from qmodels.markov._structure import off_diagonal, require_row_sums, square_sparse
 from qmodels.markov.phase_type import PhaseType
 from qmodels.markov.stationary import single_class_law
@@ -55,7 +54,7 @@ class MAP:
 
     >>> dma = MAP.mmpp(generator=[[-1 / 50, 1 / 50], [1 / 150, -1 / 150]], rates=[0.8, 0.02])
     >>> round(dma.rate, 6), round(dma.scv, 4), dma.lag_correlation([1, 2]).round(4)
-    (0.215, 1, array([0., 0.]))
+    (0.215, 11.4977, array([0.3361, 0.2474]))
     """
 
     d0: Any
@@ -110,7 +109,9 @@ class MAP:
         rows = square_sparse("generator", generator)
         arrivals = _check.nonnegative("rates", rates)
         if arrivals.shape != (rows.shape[0],):
-            raise ValueError(f"rates must have one rate per state ({rows.shape[0]}), got shape {arrivals.shape}")
+            raise ValueError(
+                f"rates must have one rate per state ({rows.shape[0]}), got shape {arrivals.shape}"
+            )
         require_row_sums("generator", rows, 0.0)
         marks = np.diag(arrivals)
         return cls(d0=rows.toarray() - marks, d1=marks)
@@ -138,7 +139,7 @@ class MAP:
 
     @cached_property
     def rate(self) -> float:
-        """Arrivals per unit of time. [1 / time]"""
+        """Arrivals per unit of time [1 / time]."""
         return float(self.phase_law @ self.d1.sum(axis=1))
 
     @cached_property

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from qmodels import _check
 from qmodels._check import FloatArray
+from qmodels.queues._numerics import cumulative_product
 
 RateLaw = Callable[[npt.NDArray[np.float64]], Any]
 
@@ -220,9 +221,10 @@ def birth_death_infinite(
 
 
 def _summed(up: FloatArray, down: FloatArray, ratio: float) -> BirthDeathResult:
-    mantissa, exponent = _products(up / down)
-    top = exponent.max()
-    weights = np.ldexp(mantissa, exponent - top)
+    products, powers = cumulative_product(up / down)
+    mantissa, exponent = np.append(1.0, products), np.append(0, powers)
+    top = exponent[mantissa > 0].max()
+    weights = np.ldexp(mantissa, np.maximum(exponent - top, -2000))
     in_tail = weights[-1] / (1.0 - ratio)
     total = weights[:-1].sum() + in_tail
     weights /= total
@@ -236,22 +238,6 @@ def _summed(up: FloatArray, down: FloatArray, ratio: float) -> BirthDeathResult:
         truncation_bound=0.0,
         throughput=float(weights[1:] @ down + in_tail / total * ratio * down[-1]),
     )
-
-
-def _products(ratios: FloatArray) -> tuple[FloatArray, npt.NDArray[np.int64]]:
-    """Return 1 and the running products of the ratios as mantissa times a power of two."""
-    mantissa = np.ones(ratios.size + 1)
-    exponent = np.zeros(ratios.size + 1, dtype=np.int64)
-    factor, shift = np.frexp(ratios)
-    factor *= 2.0  # in [1, 2): 512 of them multiply to less than 2^512
-    shifts = np.cumsum(shift.astype(np.int64) - 1)
-    for start in range(0, ratios.size, 512):
-        stop = min(start + 512, ratios.size)
-        block, carry = np.frexp(mantissa[start] * np.cumprod(factor[start:stop]))
-        mantissa[start + 1 : stop + 1] = block
-        exponent[start + 1 : stop + 1] = exponent[start] - (shifts[start - 1] if start else 0) + carry
-        exponent[start + 1 : stop + 1] += shifts[start:stop]
-    return mantissa, exponent
 
 
 def _unstable(states: int, death_rate: float) -> BirthDeathResult:

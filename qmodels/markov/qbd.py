@@ -58,7 +58,7 @@ class QBDResult:
         """Return the probability of level n (0 where unstable)."""
         levels = _check.count("n", n, minimum=0)
         found = {level: self.level_phases(level).sum() for level in np.unique(levels).tolist()}
-        return np.vectorize(found.__getitem__, otypes=[float])(levels)[()]
+        return np.array([found[level] for level in levels.ravel().tolist()]).reshape(levels.shape)[()]
 
     def level_tail(self, n: npt.ArrayLike) -> FloatArray:
         """Return the probability of level n and above (1 where unstable)."""
@@ -69,12 +69,19 @@ class QBDResult:
             level: float(self.level_phases(level) @ self._beyond) if level else 1.0
             for level in np.unique(levels).tolist()
         }
-        return np.vectorize(found.__getitem__, otypes=[float])(levels)[()]
+        return np.array([found[level] for level in levels.ravel().tolist()]).reshape(levels.shape)[()]
 
     @property
     def mean_level(self) -> float:
         """Mean level; ``inf`` where unstable."""
-        return float(self.first @ self._resolve(self._beyond)) if self.stable else np.inf
+        return self.mean_above(0)
+
+    def mean_above(self, n: int) -> float:
+        """Return the mean excess of the level over n, E[(level - n)+]; ``inf`` where unstable."""
+        levels = int(_check.count("n", n, minimum=0))
+        if not self.stable:
+            return np.inf
+        return float(self.level_phases(levels + 1) @ self._resolve(self._beyond))
 
     @property
     def level_variance(self) -> float:

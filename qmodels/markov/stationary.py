@@ -45,6 +45,8 @@ def solve_irreducible(
         Cycles after which the iteration gives up.
     """
     method = _check.choice("method", method, METHODS)
+    limit = float(_check.positive("tolerance", tolerance))
+    cycles = int(_check.count("max_iterations", max_iterations))
     n = rates.shape[0]
     if n == 1:
         return np.ones(1), 0.0, "gth", 0
@@ -62,11 +64,7 @@ def solve_irreducible(
             return law, balance_residual(rates, law), "direct", 0
     from qmodels.markov._multilevel import multilevel
 
-    law, residual, cycles = multilevel(
-        rates,
-        tolerance=float(_check.positive("tolerance", tolerance)),
-        max_iterations=int(_check.count("max_iterations", max_iterations)),
-    )
+    law, residual, cycles = multilevel(rates, tolerance=limit, max_iterations=cycles)
     return law, residual, "iterative", cycles
 
 

@@ -9,16 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import _check
+from qmodels._check import FloatArray, IntArray
 from qmodels.networks.result import NetworkResult
 from qmodels.networks.traffic import class_count, per_station, read_routing, visit_ratios
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-
-SERVICE = """    mean_service_time, service_rate : array_like or mapping
-        Exactly one: the mean service time of a visit at one server [time], or its inverse.
-        Shape (stations,), the same for every class, or (stations, classes); a mapping by
-        station names the stations. Without visits and routing the times are service demands."""
 
 
 class Network(NamedTuple):
@@ -55,7 +48,7 @@ class Network(NamedTuple):
 
     @property
     def demand(self) -> FloatArray:
-        """Service time per passage. [time]"""
+        """Service time per passage."""
         return self.visits * self.service_time
 
     @property
@@ -86,14 +79,13 @@ def server_counts(servers: Any, stations: tuple[Any, ...]) -> FloatArray:
 def per_station_and_class(name: str, value: FloatArray, stations: int, classes: int) -> FloatArray:
     """Return the value with the shape (stations, classes); one axis means stations."""
     shaped = value[:, None] if value.ndim == 1 and value.size == stations else value
-    if value.ndim > 2 or (value.ndim == 1 and value.size != stations):
-        raise ValueError(f"{name} must have the shape ({stations},) or ({stations}, {classes}), got {value.shape}")
-    try:
+    if shaped.ndim in (0, 2) and all(
+        n in (1, m) for n, m in zip(shaped.shape, (stations, classes), strict=False)
+    ):
         return np.broadcast_to(shaped, (stations, classes))
-    except ValueError:
-        raise ValueError(
-            f"{name} must have the shape ({stations},) or ({stations}, {classes}), got {value.shape}"
-        ) from None
+    raise ValueError(
+        f"{name} must have the shape ({stations},) or ({stations}, {classes}), got {value.shape}"
+    )
 
 
 def service_times(
@@ -160,7 +152,9 @@ def describe(
         visit = visit_ratios(routing=matrix, reference=_index(reference, stations), classes=number)
         visit = visit.reshape(len(stations), number)
     else:
-        given = _check.nonnegative("visits", 1.0 if visits is None else per_station("visits", visits, stations))
+        given = _check.nonnegative(
+            "visits", 1.0 if visits is None else per_station("visits", visits, stations)
+        )
         visit = per_station_and_class("visits", given, len(stations), number)
     think = _check.nonnegative("think_time", think_time)
     if think.shape not in ((), (number,)):
@@ -170,7 +164,9 @@ def describe(
     lazy = (visit * time).sum(axis=0) + think
     for r in np.flatnonzero((people > 0) & (lazy == 0)):
         name = classes[r] if classes else 0
-        raise ValueError(f"mean_service_time must be > 0 at some station a class visits, got 0 for class {name!r}")
+        raise ValueError(
+            f"mean_service_time must be > 0 at some station a class visits, got 0 for class {name!r}"
+        )
     return Network(
         stations=stations,
         classes=classes,
@@ -194,7 +190,10 @@ def _index(reference: Any, stations: tuple[Any, ...]) -> int | None:
 
 
 def _multipliers(
-    servers: FloatArray, stations: tuple[Any, ...], given: Mapping[Any, Sequence[float]] | None, population: int
+    servers: FloatArray,
+    stations: tuple[Any, ...],
+    given: Mapping[Any, Sequence[float]] | None,
+    population: int,
 ) -> tuple[FloatArray, ...]:
     rates = [
         np.empty(0) if np.isinf(c) else np.minimum(np.arange(1.0, min(c, population) + 1), c) for c in servers
@@ -208,7 +207,9 @@ def _multipliers(
             raise ValueError(f"rate_multiplier must be given for single servers, got servers {servers[i]:g}")
         rate = _check.positive(f"rate_multiplier[{station!r}]", values)
         if rate.ndim != 1 or rate.size == 0:
-            raise ValueError(f"rate_multiplier[{station!r}] must list rates for 1, 2, ... jobs, got {values!r}")
+            raise ValueError(
+                f"rate_multiplier[{station!r}] must list rates for 1, 2, ... jobs, got {values!r}"
+            )
         rates[i] = rate[:population]
     return tuple(rates)
 
@@ -246,6 +247,6 @@ def closed_result(
         mean_number_in_system=shaped(mean_number),
         system_throughput=shaped(system_throughput),
         think_time=shaped(net.think_time),
-        stable=shaped(np.ones(x.shape, dtype=bool)),
+        stable=np.isfinite(shaped(response_time)),
         routing=net.routing,
     )

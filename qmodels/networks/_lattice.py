@@ -16,10 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from qmodels._check import FloatArray, IntArray
 from qmodels.networks._inputs import Network
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 MAX_STATES = 20_000_000  # populations in the lattice; about 0.5 GB
 
@@ -29,8 +27,8 @@ class Station(NamedTuple):
 
     Parameters
     ----------
-    index : int
-        Its place in the network.
+    place : int
+        Its index in the network.
     share : array
         Share of each class in the station's load.
     busy, idle : array
@@ -40,7 +38,7 @@ class Station(NamedTuple):
         Log of the sum of the station's unnormalised probabilities.
     """
 
-    index: int
+    place: int
     share: FloatArray
     busy: FloatArray
     idle: FloatArray
@@ -57,7 +55,7 @@ class Lattice:
         states = math.prod(self.shape)
         if states > MAX_STATES:
             raise ValueError(
-                f"population must span at most {MAX_STATES} combinations for an exact solution, got {states}; "
+                f"population must span at most {MAX_STATES} combinations to be solved exactly, got {states}; "
                 "see bard_schweitzer and linearizer"
             )
 
@@ -138,11 +136,12 @@ class Lattice:
         if len(stations) == 1:
             yield stations[0], g
             return
-        for half, other in ((slice(None, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(None, None, 2))):
+        even, odd = stations[::2], stations[1::2]
+        for half, other in ((even, odd), (odd, even)):
             rest = g
-            for station in stations[other]:
+            for station in other:
                 rest = self.with_station(rest, station)
-            yield from self.without_each(rest, stations[half])
+            yield from self.without_each(rest, half)
 
     def impulse(self) -> FloatArray:
         """Return the distribution of an empty network."""
@@ -198,9 +197,11 @@ def open_up(net: Network) -> Opened:
     ended = np.array([m.size >= people for m in multipliers], dtype=bool)
     lattice = Lattice(net.population)
     rate = _rates(demand, thinking, multipliers, ended, net.population.astype(float))
-    fixed, varying, log_scale = [], [], -float(net.population @ np.log(rate))
-    for index, load, multiplier, end in zip(queueing, demand * rate, multipliers, ended, strict=True):
-        station = _station(int(index), load, multiplier, bool(end))
+    fixed: list[Station] = []
+    varying: list[Station] = []
+    log_scale = -float(net.population @ np.log(rate))
+    for place, load, multiplier, end in zip(queueing, demand * rate, multipliers, ended, strict=True):
+        station = _station(int(place), load, multiplier, bool(end))
         (varying if multiplier.size > 1 or end else fixed).append(station)
         log_scale += station.log_total
     delays, log_peak = poisson_law(rate * thinking, net.population)
@@ -230,7 +231,7 @@ def _poisson(mean: float, last: int) -> tuple[FloatArray, float]:
     return weights, log_peak
 
 
-def _station(index: int, load: FloatArray, multiplier: FloatArray, ended: bool) -> Station:
+def _station(place: int, load: FloatArray, multiplier: FloatArray, ended: bool) -> Station:
     a = float(load.sum())
     steps = (a / multiplier).tolist()
     idle, busy, log_total = [1.0], [0.0], 0.0
@@ -242,7 +243,7 @@ def _station(index: int, load: FloatArray, multiplier: FloatArray, ended: bool) 
         busy.append(step / norm)
         idle.append(idle[-1] / norm)
         log_total += math.log(norm)
-    return Station(index, load / a, np.array(busy[::-1]), np.array(idle[::-1]), log_total)
+    return Station(place, load / a, np.array(busy[::-1]), np.array(idle[::-1]), log_total)
 
 
 def _rates(
@@ -286,7 +287,7 @@ def _rates(
         step = -np.linalg.solve(hessian + 1e-12 * np.diag(np.diag(hessian) + 1e-300), gradient)
         decrement = -float(gradient @ step)
         if decrement < 0.01:
-            return np.exp(u)
+            return np.asarray(np.exp(u))
         size = 1.0 / max(1.0, float(np.abs(step).max()) / 2)
         while True:
             trial = evaluate(u + size * step)
@@ -294,9 +295,9 @@ def _rates(
                 break
             size /= 2
             if size < 1e-12:
-                return np.exp(u)
+                return np.asarray(np.exp(u))
         u, state = u + size * step, trial
-    return np.exp(u)
+    return np.asarray(np.exp(u))
 
 
 def _moments(a: float, multiplier: FloatArray, ended: bool) -> tuple[float, float, float]:

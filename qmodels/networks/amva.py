@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import _check
+from qmodels._check import FloatArray
 from qmodels.networks._inputs import Network, closed_result, describe, per_station_and_class
 from qmodels.networks.result import NetworkResult
 from qmodels.networks.traffic import per_station
 from qmodels.queues.erlang import erlang_c
-
-FloatArray = npt.NDArray[np.float64]
 
 DISCIPLINES = ("fcfs", "ps", "priority", "preemptive")
 
@@ -60,7 +59,7 @@ def bard_schweitzer(
     service_scv: Any = 1.0,
     priority: Sequence[int] | None = None,
 ) -> NetworkResult:
-    r"""Closed network by the approximate mean value analysis of Bard and Schweitzer.
+    r"""Solve a closed network by the approximate mean value analysis of Bard and Schweitzer.
 
     Parameters
     ----------
@@ -129,7 +128,8 @@ def bard_schweitzer(
 
     Examples
     --------
-    >>> r = bard_schweitzer(population=[200, 100], mean_service_time=[[1.0, 0.5], [0.5, 2.0]], think_time=[50, 80])
+    >>> times = [[1.0, 0.5], [0.5, 2.0]]
+    >>> r = bard_schweitzer(population=[200, 100], mean_service_time=times, think_time=[50, 80])
     >>> r.system_throughput.round(3)
     array([0.711, 0.321])
     """
@@ -164,7 +164,7 @@ def linearizer(
     service_scv: Any = 1.0,
     priority: Sequence[int] | None = None,
 ) -> NetworkResult:
-    r"""Closed network by Chandy and Neuse's Linearizer, more accurate than `bard_schweitzer`.
+    r"""Solve a closed network by Chandy and Neuse's Linearizer, more accurate than `bard_schweitzer`.
 
     Parameters
     ----------
@@ -222,7 +222,8 @@ def linearizer(
 
     Examples
     --------
-    >>> r = linearizer(population=[200, 100], mean_service_time=[[1.0, 0.5], [0.5, 2.0]], think_time=[50, 80])
+    >>> times = [[1.0, 0.5], [0.5, 2.0]]
+    >>> r = linearizer(population=[200, 100], mean_service_time=times, think_time=[50, 80])
     >>> r.system_throughput.round(3)
     array([0.712, 0.322])
     """
@@ -246,7 +247,9 @@ def linearizer(
     for _ in range(3):
         number, x = _fixed_point(model, populations, change, start)
         start = number
-        share = np.divide(number, populations[:, None, :], out=np.zeros_like(number), where=populations[:, None] > 0)
+        share = np.divide(
+            number, populations[:, None, :], out=np.zeros_like(number), where=populations[:, None] > 0
+        )
         # change[r, i, s]: the share of class s at station i without a job of class r, less that with it.
         change = np.where(populations[1:, None, :] > 0, share[1:] - share[0], 0.0)
     return _result(model, "Linearizer MVA", number[0], x[0])
@@ -255,7 +258,11 @@ def linearizer(
 def _model(discipline: Any, service_scv: Any, priority: Sequence[int] | None, **description: Any) -> _Model:
     net = describe(**description)
     size, classes = net.visits.shape
-    words = [discipline] * size if isinstance(discipline, str) else per_station("discipline", discipline, net.stations)
+    words = (
+        [discipline] * size
+        if isinstance(discipline, str)
+        else per_station("discipline", discipline, net.stations)
+    )
     if len(words) != size:
         raise ValueError(f"discipline must be one word or one per station ({size}), got {len(words)}")
     words = [_check.choice("discipline", word, DISCIPLINES) for word in words]
@@ -296,7 +303,9 @@ def _fixed_point(
         residence = net.visits * time
         following_x = populations / np.maximum(net.think_time + residence.sum(axis=1), 1e-300)
         following = following_x[:, None, :] * residence
-        error = float(np.max(np.abs(following - number)) + np.max(np.abs(following_x - x) * net.demand.max(axis=0)))
+        error = float(
+            np.max(np.abs(following - number)) + np.max(np.abs(following_x - x) * net.demand.max(axis=0))
+        )
         if error <= _TOLERANCE * populations.max():
             return following, following_x
         # Where residual times are not exponential nothing in the equations keeps a server from

@@ -6,15 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from qmodels import _check
+from qmodels._check import FloatArray
 from qmodels.networks._inputs import per_station_and_class, server_counts, service_times
 from qmodels.networks.result import NetworkResult
 from qmodels.networks.traffic import per_station, read_routing, traffic_equations
 from qmodels.queues.mmc import mmc
-
-FloatArray = npt.NDArray[np.float64]
 
 DISCIPLINES = ("fcfs", "ps", "lcfs", "is")
 
@@ -79,7 +77,8 @@ def bcmp(
     --------
     Short and long packets share a link, then a memory with 4 ports:
 
-    >>> r = bcmp(arrival_rate={"short": 0.5, "long": 0.1}, mean_service_time=[[0.5, 4.0], [2.0, 8.0]], servers=[1, 4])
+    >>> rates, times = {"short": 0.5, "long": 0.1}, [[0.5, 4.0], [2.0, 8.0]]
+    >>> r = bcmp(arrival_rate=rates, mean_service_time=times, servers=[1, 4])
     >>> r.mean_response_time.round(3)
     array([[ 1.429, 11.429],
            [ 2.117,  8.467]])
@@ -102,11 +101,15 @@ def bcmp(
         passages = np.divide(rates, entering, out=np.zeros_like(rates), where=entering > 0)
     else:
         named_rates = arrival_rate if isinstance(arrival_rate, Mapping) else None
-        gamma = _check.nonnegative("arrival_rate", list(named_rates.values()) if named_rates else arrival_rate)
+        gamma = _check.nonnegative(
+            "arrival_rate", list(named_rates.values()) if named_rates else arrival_rate
+        )
         classes = tuple(named_rates) if named_rates else tuple(range(gamma.size))
         if gamma.ndim != 1 or not classes:
             raise ValueError(f"arrival_rate must have the shape (classes,), got {gamma.shape}")
-        given = _check.nonnegative("visits", 1.0 if visits is None else per_station("visits", visits, stations))
+        given = _check.nonnegative(
+            "visits", 1.0 if visits is None else per_station("visits", visits, stations)
+        )
         passages = per_station_and_class("visits", given, len(stations), len(classes))
         rates, entering = gamma * passages, gamma
     size, number = len(stations), len(classes)
@@ -155,7 +158,9 @@ def _stations(
     if words is None:
         words = list(per_station("discipline", discipline, stations))
     if len(words) != len(stations):
-        raise ValueError(f"discipline must be one word or one per station ({len(stations)}), got {len(words)}")
+        raise ValueError(
+            f"discipline must be one word or one per station ({len(stations)}), got {len(words)}"
+        )
     for i, word in enumerate(words):
         _check.choice("discipline", word, DISCIPLINES)
         here = time[i][rates[i] > 0]
@@ -165,7 +170,7 @@ def _stations(
             raise ValueError(f"servers must be 1 with discipline 'lcfs', got {count[i]:g} at {stations[i]!r}")
         elif word == "fcfs" and here.size and np.ptp(here) > 1e-12 * here.max():
             raise ValueError(
-                f"mean_service_time must be the same for every class with discipline 'fcfs', got {here.tolist()} "
-                f"at {stations[i]!r}"
+                "mean_service_time must be the same for every class with discipline 'fcfs', "
+                f"got {here.tolist()} at {stations[i]!r}"
             )
     return count

@@ -9,9 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import _check
+from qmodels._check import FloatArray
 from qmodels.networks._inputs import Network, describe
 
-FloatArray = npt.NDArray[np.float64]
+_COLUMNS = (
+    "population",
+    "throughput_lower",
+    "throughput_upper",
+    "response_time_lower",
+    "response_time_upper",
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,29 +52,13 @@ class NetworkBounds:
         """Return a DataFrame, one row per population (needs pandas)."""
         import pandas as pd
 
-        names = ("population", "throughput_lower", "throughput_upper")
-        names += ("response_time_lower", "response_time_upper")
-        return pd.DataFrame({name: np.ravel(getattr(self, name)) for name in names})
+        return pd.DataFrame({name: np.ravel(getattr(self, name)) for name in _COLUMNS})
 
     def __repr__(self) -> str:
-        head = f"{'population':>12}{'throughput [jobs/time]':>28}{'response time [time]':>28}"
-        rows = [
-            f"{n:>12}{f'{a:.6g} .. {b:.6g}':>28}{f'{c:.6g} .. {d:.6g}':>28}"
-            for n, a, b, c, d in zip(
-                *(
-                    np.ravel(v)
-                    for v in (
-                        self.population,
-                        self.throughput_lower,
-                        self.throughput_upper,
-                        self.response_time_lower,
-                        self.response_time_upper,
-                    )
-                ),
-                strict=True,
-            )
-        ]
-        return "\n".join([f"{self.model} (bound)", head, *rows])
+        rows = [f"{'population':>12}{'throughput [jobs/time]':>28}{'response time [time]':>28}"]
+        for n, a, b, c, d in zip(*(np.ravel(getattr(self, name)) for name in _COLUMNS), strict=True):
+            rows.append(f"{n:>12}{f'{a:.6g} .. {b:.6g}':>28}{f'{c:.6g} .. {d:.6g}':>28}")
+        return "\n".join([f"{self.model} (bound)", *rows])
 
 
 def _result(
@@ -102,25 +93,16 @@ def _loads(net: Network) -> tuple[FloatArray, float, float]:
     return queueing, float(queueing.sum()), float(net.think_time[0] + demand[net.delay].sum())
 
 
-def asymptotic_bounds(
-    *,
-    population: Any,
-    mean_service_time: Any = None,
-    service_rate: Any = None,
-    visits: Any = None,
-    routing: Any = None,
-    reference: Any = None,
-    think_time: float = 0.0,
-    servers: Any = 1,
-) -> NetworkBounds:
+def asymptotic_bounds(*, population: Any, **network: Any) -> NetworkBounds:
     r"""Asymptotic bounds of a closed network.
 
     Parameters
     ----------
     population : int or array_like of int
         Jobs in the network, at least 1; an array gives bounds for each number.
-    mean_service_time, service_rate, visits, routing, reference, think_time, servers
-        As for `mva`, without classes.
+    **network
+        `mean_service_time` or `service_rate`, `visits` or `routing`, `think_time` and `servers` as for
+        `mva`, without classes.
 
     Returns
     -------
@@ -156,17 +138,7 @@ def asymptotic_bounds(
                4          0.235294 .. 0.5                       3 .. 12
               16          0.301887 .. 0.5                      27 .. 48
     """
-    jobs, net = _prepare(
-        population,
-        single_servers=False,
-        mean_service_time=mean_service_time,
-        service_rate=service_rate,
-        visits=visits,
-        routing=routing,
-        reference=reference,
-        think_time=think_time,
-        servers=servers,
-    )
+    jobs, net = _prepare(population, single_servers=False, **network)
     demand, total, delay = _loads(net)
     lower = jobs / (delay + jobs * total)
     with np.errstate(divide="ignore"):
@@ -175,25 +147,16 @@ def asymptotic_bounds(
     return _result("asymptotic bounds", jobs, float(net.think_time[0]), lower, upper)
 
 
-def balanced_job_bounds(
-    *,
-    population: Any,
-    mean_service_time: Any = None,
-    service_rate: Any = None,
-    visits: Any = None,
-    routing: Any = None,
-    reference: Any = None,
-    think_time: float = 0.0,
-    servers: Any = 1,
-) -> NetworkBounds:
+def balanced_job_bounds(*, population: Any, **network: Any) -> NetworkBounds:
     r"""Balanced-job bounds of a closed network of single servers and delays.
 
     Parameters
     ----------
     population : int or array_like of int
         Jobs in the network, at least 1; an array gives bounds for each number.
-    mean_service_time, service_rate, visits, routing, reference, think_time, servers
-        As for `mva`, without classes, with servers 1 or ``inf``.
+    **network
+        `mean_service_time` or `service_rate`, `visits` or `routing`, `think_time` and `servers` as for
+        `mva`, without classes, with servers 1 or ``inf``.
 
     Returns
     -------
@@ -227,17 +190,7 @@ def balanced_job_bounds(
     >>> round(float(b.throughput_lower), 4), round(float(b.throughput_upper), 4)
     (0.3269, 0.4129)
     """
-    jobs, net = _prepare(
-        population,
-        single_servers=True,
-        mean_service_time=mean_service_time,
-        service_rate=service_rate,
-        visits=visits,
-        routing=routing,
-        reference=reference,
-        think_time=think_time,
-        servers=servers,
-    )
+    jobs, net = _prepare(population, single_servers=True, **network)
     demand, total, delay = _loads(net)
     largest = float(demand.max())
     lower = jobs / (delay + total + (jobs - 1) * largest / (1 + delay / (jobs * total)))
@@ -246,25 +199,16 @@ def balanced_job_bounds(
     return _result("balanced-job bounds", jobs, float(net.think_time[0]), lower, upper)
 
 
-def proportional_bounds(
-    *,
-    population: Any,
-    mean_service_time: Any = None,
-    service_rate: Any = None,
-    visits: Any = None,
-    routing: Any = None,
-    reference: Any = None,
-    think_time: float = 0.0,
-    servers: Any = 1,
-) -> NetworkBounds:
+def proportional_bounds(*, population: Any, **network: Any) -> NetworkBounds:
     r"""Proportional bounds of a closed network of single servers and delays.
 
     Parameters
     ----------
     population : int or array_like of int
         Jobs in the network, at least 1; an array gives bounds for each number.
-    mean_service_time, service_rate, visits, routing, reference, think_time, servers
-        As for `mva`, without classes, with servers 1 or ``inf``.
+    **network
+        `mean_service_time` or `service_rate`, `visits` or `routing`, `think_time` and `servers` as for
+        `mva`, without classes, with servers 1 or ``inf``.
 
     Returns
     -------
@@ -296,17 +240,7 @@ def proportional_bounds(
     >>> round(float(b.throughput_lower), 4), round(float(b.throughput_upper), 4)
     (0.2927, 0.4528)
     """
-    jobs, net = _prepare(
-        population,
-        single_servers=True,
-        mean_service_time=mean_service_time,
-        service_rate=service_rate,
-        visits=visits,
-        routing=routing,
-        reference=reference,
-        think_time=think_time,
-        servers=servers,
-    )
+    jobs, net = _prepare(population, single_servers=True, **network)
     demand, total, delay = _loads(net)
     largest = float(demand.max())
     scaled = demand / largest
@@ -319,25 +253,16 @@ def proportional_bounds(
     return _result("proportional bounds", jobs, float(net.think_time[0]), lower, upper)
 
 
-def geometric_bounds(
-    *,
-    population: Any,
-    mean_service_time: Any = None,
-    service_rate: Any = None,
-    visits: Any = None,
-    routing: Any = None,
-    reference: Any = None,
-    think_time: float = 0.0,
-    servers: Any = 1,
-) -> NetworkBounds:
-    r"""Geometric bounds (with think time: square-root bounds) of a closed network of single servers and delays.
+def geometric_bounds(*, population: Any, **network: Any) -> NetworkBounds:
+    r"""Geometric bounds of a closed network of single servers and delays.
 
     Parameters
     ----------
     population : int or array_like of int
         Jobs in the network, at least 1; an array gives bounds for each number.
-    mean_service_time, service_rate, visits, routing, reference, think_time, servers
-        As for `mva`, without classes, with servers 1 or ``inf``.
+    **network
+        `mean_service_time` or `service_rate`, `visits` or `routing`, `think_time` and `servers` as for
+        `mva`, without classes, with servers 1 or ``inf``.
 
     Returns
     -------
@@ -372,17 +297,7 @@ def geometric_bounds(
     >>> round(float(b.throughput_lower), 4), round(float(b.throughput_upper), 4)
     (0.3635, 0.4811)
     """
-    jobs, net = _prepare(
-        population,
-        single_servers=True,
-        mean_service_time=mean_service_time,
-        service_rate=service_rate,
-        visits=visits,
-        routing=routing,
-        reference=reference,
-        think_time=think_time,
-        servers=servers,
-    )
+    jobs, net = _prepare(population, single_servers=True, **network)
     demand, total, delay = _loads(net)
     largest = float(demand.max())
     upper_limit = np.minimum(1 / largest, jobs / (delay + total))
@@ -404,7 +319,7 @@ def geometric_bounds(
     low, high = queues(jobs - 1)
     gap = largest - demand
 
-    def throughput(others: FloatArray, thinking: FloatArray) -> FloatArray:
+    def throughput(others: FloatArray, thinking: FloatArray) -> Any:
         b = delay + total + largest * (jobs - 1) - (gap * others).sum(axis=-1)
         return 2 * jobs / (b + np.sqrt(b**2 - 4 * delay * largest * thinking))
 

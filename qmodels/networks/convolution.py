@@ -4,96 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from qmodels import _check
-from qmodels.networks._inputs import Network, closed_result, describe
+from qmodels._check import FloatArray
+from qmodels.networks._closed import joint, populated, representable, solve_closed
+from qmodels.networks._inputs import closed_result, describe
 from qmodels.networks._lattice import open_up, poisson_law
 from qmodels.networks.result import NetworkResult
-
-FloatArray = npt.NDArray[np.float64]
-
-
-def _populated(net: Network) -> tuple[Network, npt.NDArray[np.bool_]]:
-    """Return the network without the classes that have no jobs, and which ones have."""
-    present = net.population > 0
-    return net._replace(
-        visits=net.visits[:, present],
-        service_time=net.service_time[:, present],
-        population=net.population[present],
-        think_time=net.think_time[present],
-    ), present
-
-
-class Solution(NamedTuple):
-    """Exact means of a closed network.
-
-    Parameters
-    ----------
-    throughput : array
-        Per class.
-    number, busy : array of shape (stations, classes)
-        Mean number of jobs and busy fraction.
-    laws : dict of int to array
-        For stations that are neither delays nor single servers of fixed rate: the distribution
-        of the number of jobs, one axis for each class that has jobs.
-    """
-
-    throughput: FloatArray
-    number: FloatArray
-    busy: FloatArray
-    laws: dict[int, FloatArray]
-
-
-def solve_closed(net: Network) -> Solution:
-    """Return the exact means of a closed network."""
-    present_net, present = _populated(net)
-    opened = open_up(present_net)
-    lattice, last = opened.lattice, tuple(int(n) for n in present_net.population)
-    fixed_only = opened.with_all(opened.delays, opened.fixed)
-    g = opened.with_all(fixed_only, opened.varying)
-    _representable(float(g[last]))
-    rate, demand = opened.rate, present_net.demand
-    fewer = [tuple(n - (k == r) for k, n in enumerate(last)) for r in range(len(last))]
-    x = rate * np.array([g[at] for at in fewer]) / g[last]
-    number = np.where(present_net.delay[:, None], x * demand, 0.0)
-    busy = x * demand / present_net.servers[:, None]
-    for station in opened.fixed:
-        ratios = station.busy[0] * station.share
-        twice = lattice.geometric(g, ratios)
-        number[station.index] = ratios * [twice[at] for at in fewer] / g[last]
-    laws = {}
-    if opened.varying:
-        for station, others in lattice.without_each(fixed_only, opened.varying):
-            law = _joint(lattice.with_station(lattice.impulse(), station), others)
-            laws[station.index] = law
-            jobs = np.indices(law.shape, sparse=True)
-            total = np.maximum(sum(jobs), 1)
-            number[station.index] = [float((law * n).sum()) for n in jobs]
-            if present_net.servers[station.index] == 1:
-                busy[station.index] = [float((law * n / total).sum()) for n in jobs]
-    wide = np.zeros((2, *net.visits.shape))
-    wide[0][:, present], wide[1][:, present] = number, busy
-    throughput = np.zeros(net.population.shape)
-    throughput[present] = x
-    return Solution(throughput, wide[0], wide[1], laws)
-
-
-def _representable(probability: float) -> None:
-    if not probability > 1e-280:
-        raise RuntimeError(
-            f"the population is too unlikely in the opened network ({probability:.3g} after Newton's method); "
-            "rates that fall steeply with the number of jobs are beyond this method"
-        )
-
-
-def _joint(here: FloatArray, others: FloatArray) -> FloatArray:
-    """Return the law of the jobs here, given laws here and elsewhere and the population of both."""
-    law = here * np.flip(others)
-    return np.asarray(law / law.sum())
 
 
 def convolution(
@@ -108,7 +28,7 @@ def convolution(
     servers: Any = 1,
     rate_multiplier: Mapping[Any, Sequence[float]] | None = None,
 ) -> NetworkResult:
-    r"""Closed product-form network by convolution of its stations.
+    r"""Solve a closed product-form network by convolution of its stations.
 
     Single servers of fixed rate, several servers, load-dependent rates and delays, one or more
     classes; stations are first come first served with exponential service that is the same for
@@ -269,10 +189,10 @@ def log_normalising_constant(
         servers=servers,
         rate_multiplier=rate_multiplier,
     )
-    present, _ = _populated(net)
+    present, _ = populated(net)
     opened = open_up(present)
     probability = float(opened.total().flat[-1])
-    _representable(probability)
+    representable(probability)
     return opened.log_scale + math.log(probability)
 
 
@@ -353,16 +273,18 @@ def marginal_distribution(
     opened = open_up(net)
     at = net.stations.index(station)
     queueing = [*opened.fixed, *opened.varying]
-    rest = [s for s in queueing if s.index != at]
+    rest = [s for s in queueing if s.place != at]
     here, delays = opened.lattice.impulse(), opened.delays
     if net.delay[at]:
         others = net.delay & (np.arange(len(net.stations)) != at)
         here, _ = poisson_law(opened.rate * net.demand[at], net.population)
-        delays, _ = poisson_law(opened.rate * (net.think_time + net.demand[others].sum(axis=0)), net.population)
+        delays, _ = poisson_law(
+            opened.rate * (net.think_time + net.demand[others].sum(axis=0)), net.population
+        )
     for one in queueing:
-        if one.index == at:
+        if one.place == at:
             here = opened.lattice.with_station(here, one)
-    return _joint(here, opened.with_all(delays, rest))
+    return joint(here, opened.with_all(delays, rest))
 
 
 def throughput_curve(
@@ -424,7 +346,7 @@ def throughput_curve(
     while jobs:
         opened = open_up(net._replace(population=np.array([jobs])))
         g = opened.total()
-        _representable(float(g[-1]))
+        representable(float(g[-1]))
         lost = np.flatnonzero(g[:jobs] < 1e-280)
         start = int(lost[-1]) + 1 if lost.size else 0
         curve[start:jobs] = opened.rate[0] * g[start:jobs] / g[start + 1 : jobs + 1]

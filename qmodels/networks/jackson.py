@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from qmodels import _check
+from qmodels._check import FloatArray
 from qmodels.networks._inputs import server_counts
 from qmodels.networks.result import NetworkResult
 from qmodels.networks.traffic import per_station, read_routing, solve_traffic
 from qmodels.queues.mmc import mmc
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def jackson(*, arrival_rate: Any, service_rate: Any, routing: Any, servers: Any = 1) -> NetworkResult:
@@ -68,7 +66,8 @@ def jackson(*, arrival_rate: Any, service_rate: Any, routing: Any, servers: Any 
     >>> graph = nx.DiGraph()
     >>> graph.add_edge("parser", "lookup", probability=1.0)
     >>> graph.add_edge("lookup", "lookup", probability=0.25)
-    >>> r = jackson(arrival_rate={"parser": 0.6, "lookup": 0}, service_rate=[1.0, 0.5], routing=graph, servers=[1, 2])
+    >>> rates = {"parser": 0.6, "lookup": 0.0}
+    >>> r = jackson(arrival_rate=rates, service_rate=[1.0, 0.5], routing=graph, servers=[1, 2])
     >>> r
     Jackson (exact)
     station  throughput  utilization  mean_response_time  residence_time  mean_number_in_system
@@ -119,7 +118,9 @@ def jackson(*, arrival_rate: Any, service_rate: Any, routing: Any, servers: Any 
     )
 
 
-def limited_flows(gamma: FloatArray, routing: FloatArray, limit: FloatArray, offered: FloatArray) -> FloatArray:
+def limited_flows(
+    gamma: FloatArray, routing: FloatArray, limit: FloatArray, offered: FloatArray
+) -> FloatArray:
     """Return what arrives at each station when overloaded ones send on no more than their limit.
 
     The overloaded stations of the unlimited flows contain those of any smaller flows: limit them,

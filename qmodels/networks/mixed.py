@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import _check
+from qmodels._check import FloatArray
+from qmodels.networks._closed import solve_closed
 from qmodels.networks._inputs import describe
-from qmodels.networks.convolution import solve_closed
 from qmodels.networks.result import NetworkResult
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def mixed(
@@ -110,7 +109,9 @@ def mixed(
     laws: dict[int, FloatArray] = {}
     if moving.any():
         capped = tuple(m[:people] for m in left)
-        solution = solve_closed(net._replace(multipliers=capped, population=np.where(moving, net.population, 0)))
+        solution = solve_closed(
+            net._replace(multipliers=capped, population=np.where(moving, net.population, 0))
+        )
         throughput, number, laws = rates + solution.throughput, solution.number, solution.laws
     stretch = np.array([_stretch(m, number[i].sum(), laws.get(i)) for i, m in enumerate(left)])
     stretch[over] = np.inf
@@ -159,12 +160,14 @@ def _classes(arrival_rate: Any, population: Any) -> tuple[tuple[Any, ...], Float
     jobs = _check.count("population", population, minimum=0)
     if rates.ndim != 1 or rates.shape != jobs.shape:
         raise ValueError(
-            f"arrival_rate and population must list the same classes, got shapes {rates.shape} and {jobs.shape}"
+            f"arrival_rate and population must list the same classes, got shapes {rates.shape}, {jobs.shape}"
         )
     names = tuple(range(rates.size)) if names is None else names
     both = np.flatnonzero((rates > 0) & (jobs > 0))
     if both.size:
-        raise ValueError(f"population must be 0 for a class with arrivals, got {jobs[both[0]]} for {names[both[0]]!r}")
+        raise ValueError(
+            f"population must be 0 for a class with arrivals, got {jobs[both[0]]} for {names[both[0]]!r}"
+        )
     return names, rates, jobs
 
 

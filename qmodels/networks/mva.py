@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from qmodels._check import FloatArray
+from qmodels.networks._closed import solve_closed
 from qmodels.networks._inputs import Network, closed_result, describe
 from qmodels.networks._lattice import Lattice
-from qmodels.networks.convolution import solve_closed
 from qmodels.networks.result import NetworkResult
-
-FloatArray = npt.NDArray[np.float64]
 
 _RECURSION_STEPS = 20_000  # stations x jobs up to which a loop over the jobs costs a few milliseconds
 
@@ -150,7 +148,7 @@ def _classes(net: Network) -> tuple[FloatArray, FloatArray]:
     place = np.full(lattice.padded_size, -1)
     place[lattice.planes[0][0]] = 0
     queues = np.zeros((len(demand), 2))
-    present = np.flatnonzero(net.population)
+    present = np.flatnonzero(net.population).tolist()
     for plane, before in lattice.planes[1:]:
         following = np.zeros((len(demand), plane.size + 1))
         residence, x = [], []
@@ -164,5 +162,7 @@ def _classes(net: Network) -> tuple[FloatArray, FloatArray]:
     throughput = np.zeros(net.population.shape)
     throughput[present] = [one[-1] for one in x]
     times = net.demand.copy()
-    times[np.ix_(queueing, present)] = np.column_stack([one[:, -1] for one in residence])
+    times[np.ix_(np.flatnonzero(queueing), np.array(present))] = np.column_stack(
+        [one[:, -1] for one in residence]
+    )
     return throughput, times

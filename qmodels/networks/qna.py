@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from qmodels import _check
+from qmodels._check import FloatArray
 from qmodels.networks._inputs import server_counts
 from qmodels.networks.jackson import limited_flows
 from qmodels.networks.result import NetworkResult
 from qmodels.networks.traffic import per_station, read_routing, solve_traffic
 from qmodels.queues.gg1 import gg1_klb
 from qmodels.queues.mmc import mmc
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def qna(
@@ -119,7 +117,10 @@ def qna(
     wait = np.zeros(size)
     single, several = count == 1, np.isfinite(count) & (count > 1)
     one = gg1_klb(
-        arrival_rate=fresh[single], service_rate=rate[single], arrival_scv=arrivals[single], service_scv=scv[single]
+        arrival_rate=fresh[single],
+        service_rate=rate[single],
+        arrival_scv=arrivals[single],
+        service_scv=scv[single],
     )
     wait[single] = one.mean_waiting_time
     many = mmc(arrival_rate=fresh[several], service_rate=rate[several], servers=count[several])
@@ -166,4 +167,4 @@ def _flow_scvs(
     constant = np.where(met, 1 + weight * (entering * outside - 1 + fixed), 1.0)
     carried = np.where(met, weight * share * routing * (1 - load**2)[:, None], 0.0)
     arrivals = np.linalg.solve(np.eye(len(gamma)) - carried.T, constant)
-    return arrivals, (1 - load**2) * arrivals + load**2 * noise
+    return np.asarray(arrivals), np.asarray((1 - load**2) * arrivals + load**2 * noise)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from qmodels._check import FloatArray
+
 BoolArray = npt.NDArray[np.bool_]
 
 _UNITS = {
@@ -93,13 +94,13 @@ class NetworkResult:
 
     @property
     def residence_time(self) -> FloatArray:
-        """Mean time at the station per passage through the network: visits times response. [time]"""
+        """Mean time at the station per passage through the network, visits times response."""
         visited = self.visits > 0
         return np.where(visited, self.visits * np.where(visited, self.mean_response_time, 0.0), 0.0)
 
     @property
     def system_response_time(self) -> Any:
-        """Mean time of a passage through the network without the think time, per class. [time]"""
+        """Mean time of a passage through the network without the think time, per class."""
         return self.residence_time.sum(axis=0)[()]
 
     @property
@@ -187,8 +188,8 @@ class NetworkResult:
             values = " ".join(f"{v:.6g}" for v in np.ravel(getattr(self, name)))
             lines.append(f"{name} {values} {unit}")
         if not np.all(self.stable):
-            bad = np.array(self.stable).reshape(len(self.stations), -1).all(axis=1)
-            names = ", ".join(str(s) for s, good in zip(self.stations, bad, strict=True) if not good)
+            good = np.reshape(self.stable, (len(self.stations), -1)).all(axis=1)
+            names = ", ".join(str(self.stations[i]) for i in np.flatnonzero(~good))
             lines.append(f"overloaded: {names}")
         else:
             lines.append(f"busiest station: {self.bottleneck}")
@@ -197,7 +198,9 @@ class NetworkResult:
     def __repr__(self) -> str:
         head, rows = self._table()
         widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
-        lines = ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in [head, *rows]]
+        lines = [
+            "  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in [head, *rows]
+        ]
         return "\n".join([f"{self.model} ({self.kind})", *lines, *self._summary()])
 
     def _repr_html_(self) -> str:
@@ -205,13 +208,15 @@ class NetworkResult:
         top = "".join(f"<th>{name} {f'[{_UNITS[name]}]' if _UNITS.get(name) else ''}</th>" for name in head)
         body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
         foot = "<br>".join(self._summary())
-        return f"<table><caption>{self.model} ({self.kind})</caption><tr>{top}</tr>{body}</table><p>{foot}</p>"
+        return (
+            f"<table><caption>{self.model} ({self.kind})</caption><tr>{top}</tr>{body}</table><p>{foot}</p>"
+        )
 
 
 def station_flows(leaving: FloatArray, routing: FloatArray) -> FloatArray:
     """Return the flow between stations, all classes together, from what leaves them per class."""
     if routing.ndim == 2:
-        return leaving.sum(axis=1)[:, None] * routing
+        return np.asarray(leaving.sum(axis=1)[:, None] * routing)
     if routing.ndim == 3:
-        return np.einsum("ir,rij->ij", leaving, routing)
-    return np.einsum("ir,irjs->ij", leaving, routing)
+        return np.asarray(np.einsum("ir,rij->ij", leaving, routing))
+    return np.asarray(np.einsum("ir,irjs->ij", leaving, routing))

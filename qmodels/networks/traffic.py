@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import _check
-
-FloatArray = npt.NDArray[np.float64]
+from qmodels._check import FloatArray
 
 _SUM_TOLERANCE = 1e-9  # how far a row of routing probabilities may be from its sum
 
@@ -56,7 +55,9 @@ def routing_matrix(graph: Any) -> tuple[tuple[Any, ...], FloatArray]:
     matrix = np.zeros((len(stations), len(stations)))
     for tail, head, data in graph.edges(data=True):
         if "probability" not in data:
-            raise ValueError(f"routing must have a probability on every edge, got none on {tail!r} -> {head!r}")
+            raise ValueError(
+                f"routing must have a probability on every edge, got none on {tail!r} -> {head!r}"
+            )
         matrix[index[tail], index[head]] += float(
             _check.probability(f"routing[{tail!r}, {head!r}]", data["probability"])
         )
@@ -109,7 +110,7 @@ def _flat(routing: FloatArray, classes: int) -> FloatArray:
 
 def class_count(routing: FloatArray) -> int | None:
     """Return the number of classes an array of routing probabilities speaks of, if any."""
-    return {2: None, 3: routing.shape[0], 4: routing.shape[1]}[routing.ndim]
+    return None if routing.ndim == 2 else int(routing.shape[routing.ndim - 3])
 
 
 def per_station(name: str, value: Any, stations: tuple[Any, ...]) -> Any:
@@ -223,7 +224,8 @@ def visit_ratios(*, routing: Any, reference: Any = None, classes: int | None = N
     Raises
     ------
     ValueError
-        If a row of a visited station does not sum to 1, the reference is unknown, or jobs do not return to it.
+        If a row of a visited station does not sum to 1, the reference is unknown, or jobs do not
+        return to it.
 
     Notes
     -----

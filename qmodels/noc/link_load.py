@@ -25,6 +25,9 @@ class LinkLoad:
     contention : ndarray
         Probability that two packets on the link came by different links: packets that already
         follow one another on the link before cannot meet again (0 for injection links).
+    same_source, same_target : ndarray
+        Probability that another NoC packet crosses the link as well, given that one did: one of
+        the same source to a random target, and one to the same target from a random source.
     mean_links : float
         Links of a path, injection and ejection included.
     """
@@ -32,6 +35,8 @@ class LinkLoad:
     names: tuple[str, ...]
     share: FloatArray
     contention: FloatArray
+    same_source: FloatArray
+    same_target: FloatArray
     mean_links: float
 
 
@@ -48,19 +53,26 @@ def link_load(topology: Topology, sources: tuple[int, ...], targets: tuple[int, 
     names = link_names(topology)
     share = np.zeros(len(names))
     by_input: dict[tuple[int, int], float] = {}
+    from_source = np.zeros((len(sources), len(names)))
+    to_target = np.zeros((len(targets), len(names)))
     weight = 1.0 / (len(sources) * len(targets))
-    for source in sources:
-        for target in targets:
+    for s, source in enumerate(sources):
+        for t, target in enumerate(targets):
             path = link_path(topology, source, target)
+            from_source[s, list(path)] += 1.0 / len(targets)
+            to_target[t, list(path)] += 1.0 / len(sources)
             for before, link in zip((-1, *path), path, strict=False):
                 share[link] += weight
                 by_input[before, link] = by_input.get((before, link), 0.0) + weight
     together = np.zeros(len(names))
     for (_, link), part in by_input.items():
         together[link] += (part / share[link]) ** 2
+    used = np.where(share > 0, share, 1.0)
     return LinkLoad(
         names=names,
         share=share,
         contention=np.where(share > 0, 1.0 - together, 0.0),
+        same_source=(from_source**2).mean(axis=0) / used,
+        same_target=(to_target**2).mean(axis=0) / used,
         mean_links=float(share.sum()),
     )

@@ -80,8 +80,8 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
         "packet_latency": total,
         "packet_latency_p99": _tail(c, parts, stable),
         "lookup_latency": _where(stable, parts.lookup),
-        "write_latency": _where(stable, parts.pointer_wait + (parts.allocation + parts.write) @ share),
-        "read_latency": _where(stable, parts.pointer_wait + (parts.dequeue + parts.read) @ share),
+        "write_latency": _where(stable, parts.store_wait + (parts.allocation + parts.write) @ share),
+        "read_latency": _where(stable, parts.drain_wait + (parts.dequeue + parts.read) @ share),
         "throughput": carried * c.mean_bytes * 8,
         "saturation_throughput": saturation * c.mean_bytes * 8,
         "write_conflict_probability": point.write_conflict,
@@ -142,10 +142,10 @@ def _latency_parts(c: Columns, parts: Latency) -> dict[str, FloatArray]:
     share = c.size_share
     return {
         "lookup": parts.lookup,
-        "write: pointer memory wait": parts.pointer_wait,
+        "write: pointer memory wait": parts.store_wait,
         "write: allocation": parts.allocation @ share,
         "write: network and dram": parts.write @ share,
-        "read: pointer memory wait": parts.pointer_wait,
+        "read: pointer memory wait": parts.drain_wait,
         "read: dequeue": parts.dequeue @ share,
         "read: network and dram": parts.read @ share,
     }

@@ -21,8 +21,8 @@ class Latency:
     ----------
     lookup : ndarray
         All lookups of a packet, mean.
-    pointer_wait : ndarray
-        Wait for the pointer memory, the same for storing and draining.
+    store_wait, drain_wait : ndarray
+        Waits for the pointer memory.
     allocation, dequeue : ndarray
         Pointer-memory operation of a packet of each size.
     write, read : ndarray
@@ -34,7 +34,8 @@ class Latency:
     """
 
     lookup: FloatArray
-    pointer_wait: FloatArray
+    store_wait: FloatArray
+    drain_wait: FloatArray
     allocation: FloatArray
     dequeue: FloatArray
     write: FloatArray
@@ -46,7 +47,7 @@ class Latency:
     def total(self) -> FloatArray:
         """Mean latency by size."""
         return (
-            (self.lookup + 2 * self.pointer_wait)[:, None]
+            (self.lookup + self.store_wait + self.drain_wait)[:, None]
             + self.allocation
             + self.dequeue
             + self.write
@@ -94,7 +95,8 @@ def latency(c: Columns, point: OperatingPoint) -> Latency:
     hit = np.where(c.slices > 0, 2 * c.bus_time + point.slice_wait + c.slice_time, 0.0)
     lookup = c.lookups * hit + np.where(c.miss_rate > 0, c.miss_rate * single, 0.0)
     shared = (
-        2 * _wait_variance(point.pointer_wait, point.intensity["pointer memory"])
+        _wait_variance(point.store_wait, point.intensity["pointer memory"])
+        + _wait_variance(point.drain_wait, point.intensity["pointer memory"])
         + 2 * _wait_variance(engine.inject_wait, engine.inject_intensity)
         + _wait_variance(engine.eject_wait, engine.eject_intensity)
         + memory.backlog_square
@@ -110,12 +112,13 @@ def latency(c: Columns, point: OperatingPoint) -> Latency:
     )
     return Latency(
         lookup=lookup,
-        pointer_wait=point.pointer_wait,
+        store_wait=point.store_wait,
+        drain_wait=point.drain_wait,
         allocation=allocation,
         dequeue=dequeue,
         write=written + write_wait,
         read=returned + read_wait,
-        wait=(lookup + 2 * point.pointer_wait)[:, None] + write_wait + read_wait,
+        wait=(lookup + point.store_wait + point.drain_wait)[:, None] + write_wait + read_wait,
         variance=variance,
     )
 

@@ -69,30 +69,38 @@ def networks(noc: Noc, channels: int) -> tuple[LinkLoad, LinkLoad]:
 def path_state(c: Columns, rate: FloatArray) -> PathState:
     """Return loads and waits along the paths at a packet rate.
 
-    A NoC packet waits on a link only behind packets that came by another link.
+    A NoC packet waits on a link only behind packets that came by another link. Those come in
+    trains: the segments of one packet that cross the link one after the other.
     """
     mean = c.mean_segments
     reads = mean + c.miss_rate
+    follow = c.square_segments / mean - 1.0
+    segments, requests, misses = mean * c.segment_time**2, mean * c.request_time**2, c.miss_rate
+    # Work, square of the work of single NoC packets, and what trains add to the square.
     works = {
         "request": (
             mean * c.segment_time + reads * c.request_time,
-            mean * c.segment_time**2 + reads * c.request_time**2,
+            segments + requests + misses * c.request_time**2,
+            follow * (segments + requests),
         ),
-        "response": (reads * c.segment_time, reads * c.segment_time**2),
+        "response": (reads * c.segment_time, segments + misses * c.segment_time**2, follow * segments),
     }
     result = {f"{net}_{what}": np.empty_like(rate) for net in works for what in ("peak", "wait", "links")}
     for channels in np.unique(c.channels):
         rows = c.channels == channels
-        for (name, (work, square)), load in zip(
-            works.items(), networks(c.spec.noc, int(channels)), strict=True
+        request, response = networks(c.spec.noc, int(channels))
+        for name, load, again in (
+            ("request", request, request.same_source),
+            ("response", response, response.same_target),
         ):
+            work, square, trains = works[name]
             intensity = np.multiply.outer(rate[rows] * work[rows], load.share)
             result[f"{name}_peak"][rows] = intensity.max(axis=1)
             result[f"{name}_links"][rows] = load.mean_links
             met = (load.contention > 0) & ~_at_engine(load.names, c.spec.noc.initiators)
             wait = mean_work(
                 train_rate=np.multiply.outer(rate[rows], load.share[met]),
-                area=square[rows, None] / 2,
+                area=(square[rows, None] + trains[rows, None] * again[met]) / 2,
                 intensity=intensity[:, met],
             )
             result[f"{name}_wait"][rows] = wait @ (load.contention * load.share)[met]

@@ -53,8 +53,9 @@ class OperatingPoint:
         Banks and buses.
     bank_busy : ndarray
         Probability that a bank is not idle.
-    pointer_wait, slice_wait : ndarray
-        Work in front of the pointer memory and of an LLC slice.
+    store_wait, drain_wait, slice_wait : ndarray
+        Work in front of the pointer memory as a packet to store and to drain finds it; work in
+        front of an LLC slice.
     """
 
     rate: FloatArray
@@ -72,7 +73,8 @@ class OperatingPoint:
     read_conflict: FloatArray
     memory: MemoryState
     bank_busy: FloatArray
-    pointer_wait: FloatArray
+    store_wait: FloatArray
+    drain_wait: FloatArray
     slice_wait: FloatArray
 
     @property
@@ -139,7 +141,7 @@ def operate(c: Columns, rate: FloatArray, arrivals: Variability) -> OperatingPoi
     late = -np.expm1(-from_reads * np.minimum(longer, held))
     still = np.minimum(met / np.where(rejected > 0, rejected, 1.0), 1.0)
     repaired = trials.taken_busy_probability * still + (1.0 - trials.taken_busy_probability) * late
-    pointer_intensity, pointer_wait = _pointer(c, rate, trials, arrivals)
+    pointer_intensity, store_wait, drain_wait = _pointer(c, rate, trials, arrivals)
     even = np.maximum(c.slices, 1.0)
     slice_wait = mean_work(
         train_rate=rate * c.lookups / even,
@@ -171,7 +173,8 @@ def operate(c: Columns, rate: FloatArray, arrivals: Variability) -> OperatingPoi
         read_conflict=reads.meets(from_all, held, own_too=closed),
         memory=memory,
         bank_busy=np.minimum(memory.visit_rate * held, 1.0),
-        pointer_wait=pointer_wait,
+        store_wait=store_wait,
+        drain_wait=drain_wait,
         slice_wait=np.where(c.slices > 0, slice_wait, 0.0),
     )
 
@@ -184,8 +187,12 @@ def _next_on_same_bank(c: Columns) -> FloatArray:
 
 def _pointer(
     c: Columns, rate: FloatArray, trials: TrialResult, arrivals: Variability
-) -> tuple[FloatArray, FloatArray]:
-    """Return the pointer memory's traffic intensity and the work in front of it."""
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the pointer memory's traffic intensity and the work packets to store and to drain find there.
+
+    Packets come to be stored in the bursts of their arrival and find more work than there is at
+    a random moment, when they come to be drained.
+    """
     mean, square = c.mean_segments, c.square_segments
     time = c.pointer_time
     stored = trials.mean_accesses + c.enqueue_accesses
@@ -193,10 +200,10 @@ def _pointer(
     dequeue = (c.dequeue_packet_accesses + mean * c.dequeue_accesses) * time
     variance = (square - mean**2) * (stored**2 + c.dequeue_accesses**2) + mean * trials.accesses_variance
     intensity = rate * (enqueue + dequeue)
-    wait = mean_work(
-        train_rate=rate,
-        area=(enqueue**2 + dequeue**2 + variance * time**2) / 2,
-        intensity=intensity,
-        burst=burst_work(rate=rate, work=enqueue, arrival_scv=arrivals(intensity)),
+    area = (enqueue**2 + dequeue**2 + variance * time**2) / 2
+    burst = burst_work(rate=rate, work=enqueue, arrival_scv=arrivals(intensity))
+    storing, draining = (
+        mean_work(train_rate=rate, area=area, intensity=intensity, burst=share * burst)
+        for share in (1.0, np.minimum(intensity, 1.0))
     )
-    return intensity, wait
+    return intensity, storing, draining

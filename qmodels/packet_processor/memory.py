@@ -118,7 +118,8 @@ def memory_state(
     read; a train that has to open its row holds the bank longer by the opening. Trains of
     several banks take turns on the bus: an access finds the others' single accesses as in
     M/D/1, but one access of every train there is (processor sharing) the longer trains are.
-    Reads and lookups find the writes' backlog if they need the very bank it stands at.
+    Reads and lookups find the writes' backlog if they need the very bank it stands at. Bursts of
+    arrivals are bursts of writes; the hold has smoothed the reads.
     """
     mean, banks = c.mean_segments, c.channels * c.banks
     closed = c.spec.dram.page_policy == "closed"
@@ -146,16 +147,14 @@ def memory_state(
     reads = rate * c.burst * (mean + c.miss_rate) / c.channels
 
     area_bus = c.burst**2 * turns
-    bank_burst = burst_work(rate=rate, work=work / banks / 2, arrival_scv=arrivals(intensity))
-    bus_burst = burst_work(rate=rate, work=mean * c.burst / c.channels, arrival_scv=arrivals(reads + writes))
     nodes: dict[str, list[FloatArray]] = {name: [] for name in ("bank", "bus", "write", "others", "write others", "backlog")}
     for on_bank, on_channel in zip(uneven.bank, uneven.channel, strict=True):
         at_bank = _loaded(rate * opened_work[1] / banks, on_bank, intensity)
         full = _loaded(reads, on_channel, reads + writes)
         reading = full - writes
         elsewhere = full * (1.0 - 1.0 / c.banks)
-        nodes["bank"].append(mean_work(train_rate=rate / banks * on_bank, area=area, intensity=at_bank, burst=bank_burst))
-        nodes["bus"].append(mean_work(train_rate=elsewhere / c.burst, area=area_bus, intensity=elsewhere, burst=bus_burst))
+        nodes["bank"].append(mean_work(train_rate=rate / banks * on_bank, area=area, intensity=at_bank))
+        nodes["bus"].append(mean_work(train_rate=elsewhere / c.burst, area=area_bus, intensity=elsewhere))
         nodes["write"].append(mean_work(train_rate=reading / c.burst, area=area_bus, intensity=reading))
         nodes["others"].append(1.0 / np.maximum(1.0 - elsewhere, 1e-9))
         nodes["write others"].append(1.0 / np.maximum(1.0 - reading, 1e-9))

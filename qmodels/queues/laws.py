@@ -6,6 +6,7 @@ methods of `Law` will do; the five families here have all of them without cancel
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -17,6 +18,8 @@ from qmodels.queues._poisson import poisson_pmf
 
 FloatArray = npt.NDArray[np.float64]
 Array = npt.NDArray[Any]
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 
 @runtime_checkable
@@ -38,8 +41,17 @@ class Law(Protocol):
     def truncated_moment(self, k: int, x: Array) -> FloatArray:
         """Return E[X^k; X <= x]."""
 
+    def tail_moment(self, k: int, x: Array) -> FloatArray:
+        """Return E[X^k; X > x]."""
+
     def poisson_counts(self, rate: Array, size: int) -> FloatArray:
         """Return the probabilities of 0 .. size - 1 Poisson arrivals during X, along a new last axis."""
+
+    def expect(self, f: Callable[[FloatArray], FloatArray]) -> float:
+        """Return E[f(X)] for a law with scalar parameters."""
+
+    def breaks(self) -> FloatArray:
+        """Return points from 0 to where the tail has vanished, between which the law is smooth."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,6 +93,18 @@ class Deterministic:
     def truncated_moment(self, k: int, x: Array) -> FloatArray:
         """Return E[X^k; X <= x]."""
         return np.where(x < self.mean, 0.0, self.mean**k)
+
+    def tail_moment(self, k: int, x: Array) -> FloatArray:
+        """Return E[X^k; X > x]."""
+        return np.where(x < self.mean, self.mean**k, 0.0)
+
+    def expect(self, f: Callable[[FloatArray], FloatArray]) -> float:
+        """Return E[f(X)]."""
+        return float(f(np.asarray(self.mean)))
+
+    def breaks(self) -> FloatArray:
+        """Return 0 and the value."""
+        return np.array([0.0, float(self.mean)])
 
     def poisson_counts(self, rate: Array, size: int) -> FloatArray:
         """Return the probabilities of 0 .. size - 1 Poisson arrivals during X."""
@@ -147,6 +171,34 @@ class Gamma:
         from scipy.special import gammainc
 
         return np.asarray(self.moment(k) * gammainc(1 / self.scv + k, x / (self.mean * self.scv)))
+
+    def tail_moment(self, k: int, x: Array) -> FloatArray:
+        """Return E[X^k; X > x]."""
+        from scipy.special import gammaincc
+
+        return np.asarray(self.moment(k) * gammaincc(1 / self.scv + k, x / (self.mean * self.scv)))
+
+    def density(self, x: Array) -> FloatArray:
+        """Return the probability density at x > 0."""
+        shape = 1 / self.scv
+        work = x / (self.mean * self.scv)
+        return np.asarray(poisson_pmf(shape, work) * shape / x)
+
+    def expect(self, f: Callable[[FloatArray], FloatArray]) -> float:
+        """Return E[f(X)] by Gauss quadrature."""
+        return _expect(self, f)
+
+    def breaks(self) -> FloatArray:
+        """Return panel borders that resolve the bulk, the tail and the singularity at 0 for SCV > 1."""
+        shape, unit = 1 / float(self.scv), float(self.mean * self.scv)
+        end = shape + 9 * np.sqrt(shape) + 45
+        if shape >= 4:
+            width = np.sqrt(shape)
+            begin = max(0.0, shape - 10 * width)
+            return unit * np.concatenate([[0.0], np.arange(max(begin, width / 2), end + width, width)])
+        lowest = max(-300.0, -18 / shape)
+        small = np.exp2(np.arange(np.floor(lowest / np.log10(2)), 0.5))
+        return unit * np.concatenate([[0.0], small, np.arange(2.0, end + 1)])
 
     def poisson_counts(self, rate: Array, size: int) -> FloatArray:
         """Return the probabilities of 0 .. size - 1 Poisson arrivals during X (negative binomial)."""
@@ -249,6 +301,22 @@ class HyperExponential:
         """Return E[X^k; X <= x]."""
         return self._mix(lambda m: Exponential(mean=m).truncated_moment(k, x))
 
+    def tail_moment(self, k: int, x: Array) -> FloatArray:
+        """Return E[X^k; X > x]."""
+        return self._mix(lambda m: Exponential(mean=m).tail_moment(k, x))
+
+    def density(self, x: Array) -> FloatArray:
+        """Return the probability density at x > 0."""
+        return self._mix(lambda m: np.exp(-x / m) / m)
+
+    def expect(self, f: Callable[[FloatArray], FloatArray]) -> float:
+        """Return E[f(X)] by Gauss quadrature."""
+        return _expect(self, f)
+
+    def breaks(self) -> FloatArray:
+        """Return the panel borders of all branches."""
+        return np.unique(np.concatenate([Exponential(mean=m).breaks() for m in self.means]))
+
     def poisson_counts(self, rate: Array, size: int) -> FloatArray:
         """Return the probabilities of 0 .. size - 1 Poisson arrivals during X."""
         return self._mix(lambda m: Exponential(mean=m).poisson_counts(rate, size))
@@ -335,6 +403,18 @@ class Discrete:
         """Return E[X^k; X <= x]."""
         return self._mix(lambda v: v.truncated_moment(k, x))
 
+    def tail_moment(self, k: int, x: Array) -> FloatArray:
+        """Return E[X^k; X > x]."""
+        return self._mix(lambda v: v.tail_moment(k, x))
+
+    def expect(self, f: Callable[[FloatArray], FloatArray]) -> float:
+        """Return E[f(X)]."""
+        return float(np.dot(self.probabilities, f(self.values)))
+
+    def breaks(self) -> FloatArray:
+        """Return 0 and the values."""
+        return np.concatenate([[0.0], np.unique(self.values)])
+
     def poisson_counts(self, rate: Array, size: int) -> FloatArray:
         """Return the probabilities of 0 .. size - 1 Poisson arrivals during X."""
         return self._mix(lambda v: v.poisson_counts(rate, size))
@@ -342,6 +422,21 @@ class Discrete:
     def _mix(self, of_value: Any) -> Array:
         pairs = zip(self.probabilities, self.values, strict=True)
         return np.asarray(sum(p * of_value(Deterministic(mean=v)) for p, v in pairs))
+
+
+def panels(borders: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return Gauss nodes and weights for the integral over all panels between the borders."""
+    half = np.diff(borders) / 2
+    nodes = borders[:-1, None] + half[:, None] * (1 + _NODES)
+    return nodes.ravel(), (half[:, None] * _WEIGHTS).ravel()
+
+
+def _expect(law: Gamma | HyperExponential, f: Callable[[FloatArray], FloatArray]) -> float:
+    borders = law.breaks()
+    x, weights = panels(borders[1:])
+    # The first panel may hold a singularity of the density, but little mass.
+    first = borders[1:2]
+    return float(np.dot(weights * law.density(x), f(x)) + law.truncated_moment(0, first)[0] * f(first)[0])
 
 
 def _mixture(name: str, probabilities: Any, values: Any) -> tuple[FloatArray, FloatArray]:

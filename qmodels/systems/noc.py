@@ -27,7 +27,7 @@ class Noc:
     topology : Topology
         Shape and routes ([1]_: Spidergon of 8, 16 or 32 nodes).
     initiators : int
-        Packet engines, each on a node of its own.
+        Packet engines, each on a node of its own ([1]_, first set-up: 4).
     link_width : int
         Width of every link ([1]_: 8, 16 or 32). [bytes]
     header_bytes : int
@@ -45,7 +45,7 @@ class Noc:
     """
 
     topology: Topology = field(default_factory=Topology)
-    initiators: int = 8
+    initiators: int = 4
     link_width: Numeric = 16
     header_bytes: Numeric = 8
     payload_bytes: Numeric = 128

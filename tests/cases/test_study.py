@@ -14,7 +14,7 @@ from cases.check import Runs
 from cases.findings import moved_knee, part_sections, study_text
 from cases.packet_processor import CHOICES, default_processor
 from cases.study import STORE, explore_case
-from cases.study_files import SUMMARY, load_study, save_study, summary
+from cases.study_files import SUMMARY, load_study, save_study
 from cases.tables import heading
 from optimize.fields import replace_fields
 from qmodels.systems.metrics import METRICS

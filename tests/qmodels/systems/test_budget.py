@@ -13,7 +13,7 @@ from qmodels.systems.packet_processor import PacketProcessor
 BASE = PacketProcessor()
 SPEC = replace(
     BASE,
-    noc=replace(BASE.noc, link_width=8),
+    noc=replace(BASE.noc, initiators=8, link_width=8),
     dram=replace(BASE.dram, channels=3),
     llc=replace(BASE.llc, slices=2, slice_lines=1024),
     free_list=replace(BASE.free_list, segments=2**20, alloc_trial_count=4),

@@ -1,0 +1,428 @@
+"""The command line: answers in every format, errors in one line, a clean end whatever happens."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from cases.cli import app, main
+from qmodels.systems.metrics import METRICS
+
+BRIEF = ["--packets", "1000", "--replications", "2"]
+FEW = [
+    "--set",
+    "channels=[2, 4]",
+    "--set",
+    "link_width=16",
+    "--set",
+    "slices=[0, 4]",
+    "--set",
+    "interleaving_step=[1, 8]",
+]
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    """Run the command in an empty directory and return exit code, output and errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return ended.value.code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def toml(tmp_path):
+    """A spec in a file."""
+    path = tmp_path / "router.toml"
+    path.write_text('[workload]\noffered_gbps = 30\nsizes = "imix"\n[dram]\nchannels = 2\n')
+    return path
+
+
+@pytest.fixture
+def trace(tmp_path):
+    """A short trace in a file."""
+    path = tmp_path / "capture.csv"
+    rows = [f"{k * 1e-7:.9f},{64 if k % 3 else 1500}" for k in range(1200)]
+    path.write_text("time,bytes\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def process(*arguments, **options):
+    """Start the command as a user does."""
+    command = [sys.executable, "-m", "cases.cli", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+@pytest.mark.parametrize("command", ["explore", "solve", "simulate", "compare", "show"])
+def test_help_of_every_command(command):
+    result = CliRunner().invoke(app, [command, "--help"])
+    assert result.exit_code == 0
+    assert "Usage" in result.output
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"]])
+def test_no_arguments_show_the_help(run, arguments):
+    code, out, err = run(*arguments)
+    assert code == 0
+    assert all(command in out for command in ("explore", "solve", "simulate", "compare", "show"))
+    assert err == ""
+
+
+def test_solve_prints_every_metric_with_its_unit(run):
+    code, out, err = run("solve")
+    assert (code, err) == (0, "")
+    for name, metric in METRICS.items():
+        line = next(line for line in out.splitlines() if line.strip().startswith(name.replace("_", " ")))
+        assert metric.unit == "1" or line.endswith(metric.unit)
+    assert "Analytic answer, stable: " in out
+    assert "Where the time goes" in out
+
+
+def test_solve_json(run):
+    code, out, _ = run("solve", "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert set(answer["analytic"]["metrics"]) == set(answer["units"]) == set(METRICS)
+    assert answer["analytic"]["stable"] is True
+    parts = answer["analytic"]["latency_parts"]
+    assert sum(parts.values()) == pytest.approx(answer["analytic"]["metrics"]["packet_latency"])
+
+
+def test_solve_csv(run):
+    _, out, _ = run("solve", "--csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert [row["metric"] for row in rows] == list(METRICS)
+    assert [row["unit"] for row in rows] == [metric.unit for metric in METRICS.values()]
+
+
+def test_overload_is_an_answer(run):
+    code, out, err = run("solve", "--set", "load_factor=4")
+    assert (code, err) == (0, "")
+    assert "saturated: " in out.splitlines()[0]
+    assert int(out.splitlines()[0].rstrip(" %").split()[-1]) > 100
+    assert "inf" in out
+    answer = json.loads(run("solve", "--set", "load_factor=4", "--json")[1])["analytic"]
+    assert answer["stable"] is False
+    assert answer["metrics"]["packet_latency"] is None
+    assert answer["utilization"][answer["bottleneck"]] > 1
+
+
+def test_settings_take_a_leaf_or_a_path(run):
+    leaf = run("solve", "--json", "--set", "link_width=32")[1]
+    assert leaf == run("solve", "--json", "--set", "noc.link_width=32")[1]
+    assert leaf != run("solve", "--json")[1]
+
+
+def test_a_sweep_is_a_table(run):
+    code, out, _ = run("solve", "--csv", "--set", "load_factor=[0.5, 1.0, 9]", "--plot", "sweep.png")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert code == 0
+    assert [float(row["load_factor"]) for row in rows] == [0.5, 1.0, 9.0]
+    assert [row["stable"] for row in rows] == ["True", "True", "False"]
+    assert rows[2]["packet_latency [ns]"] == "inf"
+    text = run("solve", "--set", "load_factor=[0.5, 1.0, 9]")[1]
+    assert [line.split()[0] for line in text.splitlines()[2:]] == ["0.5", "1", "9"]
+    answer = json.loads(run("solve", "--json", "--set", "load_factor=[0.5, 9]")[1])["analytic"]
+    assert answer["packet_latency"][1] is None
+    assert answer["stable"] == [True, False]
+
+
+def test_spec_file_and_trace_are_used(run, toml, trace):
+    plain = json.loads(run("solve", toml, "--json")[1])["analytic"]["metrics"]
+    assert plain["throughput"] == pytest.approx(30)
+    recorded = json.loads(run("solve", toml, "--trace", trace, "--json")[1])["analytic"]["metrics"]
+    assert recorded["throughput"] == pytest.approx(30)
+    assert recorded["packet_latency"] != plain["packet_latency"]
+
+
+def test_simulate(run, toml):
+    code, out, _ = run("simulate", toml, *BRIEF, "--json")
+    answer = json.loads(out)["simulated"]
+    assert code == 0
+    assert (answer["packets"], answer["replications"], answer["stable"]) == (1000, 2, True)
+    for estimate in answer["metrics"].values():
+        assert estimate["low"] <= estimate["best"] <= estimate["high"]
+    assert (
+        run("simulate", toml, *BRIEF, "--workers", "1", "--csv")[1]
+        == run("simulate", toml, *BRIEF, "--csv")[1]
+    )
+    text = run("simulate", toml, *BRIEF)[1]
+    assert "Simulated, stable" in text
+    assert "95% intervals" in text
+
+
+def test_compare(run, toml):
+    code, out, _ = run("compare", toml, *BRIEF, "--json", "--plot", "parts.svg")
+    answer = json.loads(out)
+    assert code == 0
+    row = answer["comparison"]["packet_latency"]
+    assert row["error"] == pytest.approx(row["model"] - row["reference"]["best"])
+    assert row["model"] == answer["analytic"]["metrics"]["packet_latency"]
+    rows = list(csv.DictReader(io.StringIO(run("compare", toml, *BRIEF, "--csv")[1])))
+    assert float(rows[0]["simulated"]) == row["reference"]["best"]
+    text = run("compare", toml, *BRIEF)[1]
+    for words in ("analytic", "simulated", "interval", "Resources by load", "Where the time goes"):
+        assert words in text
+
+
+def test_simulated_trace(run, trace):
+    code, out, err = run("simulate", "--trace", trace, *BRIEF, "--csv")
+    assert (code, err) == (0, "")
+    assert out.startswith("metric,unit,simulated,low,high\n")
+
+
+def test_explore_and_show(run, tmp_path):
+    code, out, err = run(
+        "explore", *FEW, *BRIEF, "--simulate-points", "2", "--out", "mine", "--plot", "again.pdf"
+    )
+    assert (code, err) == (0, "")
+    for words in (
+        "Pareto front (analytic)",
+        "Greedy search",
+        "integer programming",
+        "Error of the model",
+        "Files",
+        "±",
+    ):
+        assert words in out
+    for line in out[out.index("Files") :].splitlines()[1:]:
+        assert (tmp_path / line.strip()).stat().st_size > 0
+    assert (tmp_path / "again.pdf").exists()
+
+    study = json.loads((tmp_path / "mine" / "study.json").read_text())
+    main_part = study["workloads"][0]
+    assert main_part["space"]["channels"] == [2, 4]
+    assert main_part["space"]["link_width"] == [16]
+    assert main_part["designs"] == 2 * 5 * 2 * 2
+    design = main_part["simulated"][0]
+
+    code, out, _ = run("show", "mine", "--design", design, "--json")
+    shown = json.loads(out)
+    assert code == 0
+    assert (shown["workload"], shown["design"]) == ("small-packets", design)
+    rows = list(csv.DictReader((tmp_path / "mine" / "simulated.csv").open()))
+    for row in rows:
+        if row["workload"] == "small-packets" and int(row["design"]) == design:
+            assert shown["comparison"][row["metric"]]["reference"]["best"] == float(row["simulated"])
+            assert shown["comparison"][row["metric"]]["model"] == pytest.approx(float(row["analytic"]))
+    text = run("show", "mine", "--design", design, "--workload", "large-packets")[1]
+    assert text.startswith(f"workload large-packets, design {design}, ")
+    loads = [
+        float(line.split()[-2].rstrip("%"))
+        for line in text[text.index("Resources") :].splitlines()[2:-1]
+        if "%" in line
+    ]
+    assert loads
+
+
+def test_explore_json_and_csv(run, tmp_path):
+    code, out, _ = run("explore", *FEW, "--no-simulate", "--json")
+    study = json.loads(out)
+    assert code == 0
+    assert study["workloads"][0]["simulated"] is None
+    assert not (tmp_path / "study" / "simulated.sqlite").exists()
+    rows = list(csv.DictReader(io.StringIO(run("explore", *FEW, "--no-simulate", "--csv")[1])))
+    assert [int(row["design"]) for row in rows] == [
+        design["design"] for design in study["workloads"][0]["front"]
+    ]
+    assert all(row["front"] == "True" for row in rows)
+
+
+def test_explore_one_spec(run, toml, tmp_path):
+    run("explore", toml, *FEW, "--no-simulate", "--budget", "20", "--out", "one")
+    study = json.loads((tmp_path / "one" / "study.json").read_text())
+    assert [part["name"] for part in study["workloads"]] == ["router"]
+    assert study["workloads"][0]["budget"]["cost_limit"] == 20
+
+
+def test_overloaded_exploration_is_an_answer(run):
+    code, out, err = run("explore", *FEW, "--set", "load_factor=50", "--out", "full")
+    assert (code, err) == (0, "")
+    assert "No design is feasible" in out
+    assert "saturated: " in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["solve", "--set", "link_width=0"], "noc.link_width must be a whole number >= 1, got 0"),
+        (["solve", "--set", "load_factor=-1"], "workload.load_factor must be finite and > 0, got -1"),
+        (["solve", "--set", "load_factor=nan"], "workload.load_factor must be finite and > 0, got nan"),
+        (["solve", "--set", "channels=17"], "dram.channels must be a whole number from 1 to 16, got 17"),
+        (["solve", "--set", "initiators=8", "--set", "channels=9"], "dram.channels must leave a node for each of 8 initiators"),
+        (["solve", "--set", "interleaving_step=0"], "dram.interleaving_step must be a whole number >= 1, got 0"),
+        (["solve", "--set", "chanels=4"], "PacketProcessor has no field 'chanels'; did you mean 'channels'"),
+        (["solve", "--set", "clock_ghz=1"], "field 'clock_ghz' is ambiguous: it may be "),
+        (["solve", "--set", "channels"], "--set must be field=value, got 'channels'"),
+        (["solve", "--set", "=4"], "--set must be field=value, got '=4'"),
+        (["solve", "--set", "channels=many"], "dram.channels must be a number or a list of numbers, got 'many'"),
+        (["solve", "missing.toml"], "missing.toml: cannot be read: No such file or directory"),
+        (["solve", "--trace", "missing.pcap"], "missing.pcap: cannot be read: No such file or directory"),
+        (["solve", "--json", "--csv"], "--json and --csv exclude each other"),
+        (["solve", "--plot", "answer.gif"], "plot must be a file that ends in .png, .svg, .pdf, got 'answer.gif'"),
+        (["solve", "--plot", "no/where.png"], "no/.where.png.part: No such file or directory"),
+        (
+            ["solve", "--set", "channels=[1,2]", "--set", "banks=[4,8]", "--plot", "a.png"],
+            "--plot needs one design or one swept field, got dram.channels, dram.banks",
+        ),
+        (["simulate", "--packets", "10"], "packets must be a whole number >= 1000, got 10"),
+        (["simulate", "--set", "channels=[1, 2]"], "dram.channels must be one number to be simulated"),
+        (["simulate", "--replications", "1"], "replications must be a whole number >= 2, got 1"),
+        (["simulate", "--packets", "many"], "Invalid value for '--packets'"),
+        (["explore", "--workers", "0"], "workers must be a whole number >= 1, got 0"),
+        (["explore", "--packets", "10"], "packets must be a whole number >= 1000, got 10"),
+        (["explore", "--simulate-points", "-1"], "points must be a whole number >= 0, got -1"),
+        (["explore", "--set", "link_width=0"], "noc.link_width must be a whole number >= 1, got 0"),
+        (["explore", "--set", "load_factor=[1, 2]"], "workload.load_factor must be one number in an exploration"),
+        (["explore", "--budget", "nan"], "subject_to['cost'] must have low <= high"),
+        (["show", ".", "--design", "1"], "holds no study: study.json cannot be read: No such file or directory"),
+        (["show", "."], "Missing option '--design'"),
+        (["solve", "--bogus"], "No such option: --bogus"),
+        (["slove"], "No such command 'slove'"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_and_leaves_no_file(run, tmp_path, arguments, message):
+    code, out, err = run(*arguments)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("qmodels: error: ")
+    assert err.count("\n") == 1
+    assert message in err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[dram]\nchanels = 4\n", "unknown key dram.chanels; did you mean 'channels'?"),
+        ("[dram]\nchannels = '4'\n", "dram.channels must be a number or a list of numbers, got '4'"),
+        ("[dram\n", "router.toml: not valid TOML: "),
+        ("[workload]\nsizes = 'mix'\n", "workload.sizes.law must be one of"),
+    ],
+)
+def test_bad_spec_files(run, tmp_path, content, message):
+    (tmp_path / "router.toml").write_text(content)
+    code, out, err = run("explore", "router.toml")
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert message in err
+    assert [path.name for path in tmp_path.iterdir()] == ["router.toml"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "the file is empty"),
+        (
+            b"\xd4\xc3\xb2\xa1\x02\x00\x04\x00" + bytes(12) + b"\x01\x00\x00\x00" + bytes(20),
+            "capture: cut off",
+        ),
+        (
+            b"time,bytes\n0.0,64\nnow,64\n",
+            "line 3",
+        ),
+    ],
+)
+def test_bad_traces(run, tmp_path, content, message):
+    (tmp_path / "capture").write_bytes(content)
+    code, out, err = run("explore", "--trace", "capture")
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert "capture: " in err
+    assert message in err
+    assert [path.name for path in tmp_path.iterdir()] == ["capture"]
+
+
+def test_study_directory_with_other_files_is_left_alone(run, tmp_path):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "draft.tex").write_text("text")
+    code, _, err = run("explore", "--out", "thesis")
+    assert code == 2
+    assert "--out must be a new or empty directory or a study, got 'thesis' with other files" in err
+    code, _, err = run("explore", "--out", "thesis/draft.tex")
+    assert "--out must be a directory, got the file 'thesis/draft.tex'" in err
+    assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["draft.tex"]
+
+
+def test_design_and_workload_must_exist(run, small_study):
+    _, out = small_study
+    assert "design must be a number from 0 to 79, got 80" in run("show", out, "--design", "80")[2]
+    code, _, err = run("show", out, "--design", "1", "--workload", "mine")
+    assert (code, err) == (
+        2,
+        "qmodels: error: --workload must be one of large-packets, small-packets, got 'mine'\n",
+    )
+
+
+def test_in_a_pipe_there_is_no_progress_and_a_reader_may_leave(tmp_path):
+    command = f"{sys.executable} -m cases.cli solve | head -n 1"
+    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert ended.stdout.startswith("Analytic answer, ")
+    assert ended.stderr == ""
+
+
+@pytest.mark.skipif(shutil.which("script") is None, reason="no terminal to pretend")
+def test_on_a_terminal_there_is_a_progress_bar(tmp_path):
+    explore = f"{sys.executable} -m cases.cli explore {' '.join(map(repr, FEW))} {' '.join(BRIEF)} --simulate-points 2"
+    ended = subprocess.run(
+        ["script", "-qec", f"{explore} --out {tmp_path / 'out'}", "/dev/null"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ended.returncode == 0
+    assert "designs simulated" in ended.stdout
+
+
+def test_interrupted_exploration_ends_cleanly_with_what_is_done(tmp_path):
+    out = tmp_path / "out"
+    running = process("explore", *FEW, "--simulate-points", "40", "--replications", "4", "--out", out)
+    store = out / "simulated.sqlite"
+    deadline = time.monotonic() + 60
+    # The write-ahead log grows with the first finished design.
+    log = out / "simulated.sqlite-wal"
+    while (
+        not (log.exists() and log.stat().st_size > 0)
+        and running.poll() is None
+        and time.monotonic() < deadline
+    ):
+        time.sleep(0.02)
+    running.send_signal(signal.SIGINT)
+    text, errors = running.communicate(timeout=60)
+    assert running.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert "(interrupted)" in text
+    assert store.exists()
+    study = json.loads((out / "study.json").read_text())
+    assert study["interrupted"] is True
+    assert study["workloads"][0]["simulated"]
+
+
+@pytest.mark.parametrize("name", ["optimize", "validate"])
+def test_a_foreign_module_of_our_name_is_named(tmp_path, name):
+    (tmp_path / f"{name}.py").write_text("")
+    here = os.getcwd()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), here])}
+    ended = subprocess.run(
+        [sys.executable, "-c", "import cases"], capture_output=True, text=True, env=environment, cwd=tmp_path
+    )
+    assert ended.returncode != 0
+    last = ended.stderr.splitlines()[-1]
+    assert last.startswith(
+        f"ImportError: the module {name!r} that Python finds, {tmp_path / name}.py, is not the package"
+    )
