@@ -235,7 +235,7 @@ def model_error(metric: str, model: Any, simulated: Any) -> FloatArray:
 
 
 def half_widths(table: Columns, metric: str) -> FloatArray:
-    """Return half the widths of a metric's intervals in a table of simulated designs; NaN where it is infinite."""
+    """Return half the widths of the intervals of a metric, one per design; NaN for infinite ones."""
     finite = np.isfinite(table[metric])
     low, high = (np.where(finite, table[f"{metric}_{end}"], np.nan) for end in ("low", "high"))
     return np.asarray((high - low) / 2)

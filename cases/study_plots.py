@@ -9,7 +9,6 @@ import numpy as np
 
 from cases.check import LOAD_OF_THE_CLAIM, half_widths, is_relative, model_error
 from cases.plots import BLUE, GREEN, GREY, ORANGE, label, new_figure, save
-
 from optimize.pareto import FloatArray
 
 if TYPE_CHECKING:

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from qmodels._check import FloatArray
+from qmodels._check import FloatArray, IntArray
 
 LARGEST_EXACT = 400
 """Order up to which chains are eliminated densely here; above it sparse methods are faster."""
 
-_HUGE = 1e200
+UNDERFLOW = (
+    "parts of the chain are linked by rates that underflow, their weights cannot be compared: "
+    "the rates span too many orders of magnitude"
+)
 
 
 def stationary_dense(rates: FloatArray) -> FloatArray:
@@ -24,18 +27,27 @@ def stationary_dense(rates: FloatArray) -> FloatArray:
     for k in range(n - 1, 0, -1):
         exit_rate = a[k, :k].sum()
         if not exit_rate > 0:
-            raise RuntimeError(
-                "a rate underflowed during the elimination: the rates span too many orders of magnitude"
-            )
+            raise RuntimeError(UNDERFLOW)
         a[:k, k] /= exit_rate
         a[:k, :k] += np.outer(a[:k, k], a[k, :k])
-    x = np.zeros(n)
-    x[0] = 1.0
+    # The weights may span more than the range of a double: mantissas and powers of two.
+    x = np.full(n, 0.5)
+    power = np.zeros(n, dtype=np.int64)
     for k in range(1, n):
-        x[k] = x[:k] @ a[:k, k]
-        if x[k] > _HUGE:
-            x[: k + 1] /= x[k]
-    return np.asarray(x / x.sum())
+        parts, shifts = np.frexp(x[:k] * a[:k, k])
+        shifts = np.where(parts > 0, shifts + power[:k], -(2**40))
+        top = int(shifts.max())
+        x[k], shift = np.frexp(np.ldexp(parts, np.maximum(shifts - top, -3000)).sum())
+        power[k] = top + int(shift)
+    return normalised(x, power)
+
+
+def normalised(mantissa: FloatArray, power: IntArray) -> FloatArray:
+    """Return the numbers ``mantissa 2^power`` divided by their sum."""
+    m, shift = np.frexp(mantissa)
+    scale = np.where(m > 0, shift + power, -(2**40))
+    weights = np.ldexp(m, np.maximum(scale - scale.max(), -3000))
+    return np.asarray(weights / weights.sum())
 
 
 def solve_transient(rates: FloatArray, leave: FloatArray, right: FloatArray) -> FloatArray:
@@ -55,6 +67,8 @@ def solve_transient(rates: FloatArray, leave: FloatArray, right: FloatArray) -> 
     total = np.empty(m)
     for k in range(m - 1, -1, -1):
         total[k] = a[k, :k].sum() + out[k]
+        if not total[k] > 0:
+            raise RuntimeError(UNDERFLOW)
         factor = a[:k, k] / total[k]
         a[:k, :k] += np.outer(factor, a[k, :k])
         out[:k] += factor * out[k]

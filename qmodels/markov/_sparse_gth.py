@@ -15,6 +15,7 @@ References
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -22,16 +23,23 @@ import numpy as np
 from qmodels._check import FloatArray
 from qmodels.markov._compiled import compiled
 from qmodels.markov._dissection import Int32, Int64, dissect, fronts
+from qmodels.markov._elimination import UNDERFLOW, normalised
 
+WEAK = 1e-290  # rates relative to the largest one that are no longer told from 0
 LEAF = 16  # states in a leaf of the separator tree, the fastest of 8..24 measured
 PANEL = 64  # pivots per dense block, the fastest of 32..96 measured
 
 
 @compiled
-def _censor(front: FloatArray, pivots: int, panel: int) -> bool:
-    """Eliminate the leading states of a dense front in place; False if a state has no way out."""
+def _censor(front: FloatArray, pivots: int, panel: int) -> int:
+    """Eliminate the leading states of a dense front in place; return how many were left by a weak rate.
+
+    A state that is left at less than `WEAK` outweighs all later ones by as much: one of them that
+    leads to it gets a rate of `WEAK` from it in return. Without such a state the answer is -1.
+    """
     size = front.shape[0]
     start = 0
+    weak = 0
     while start < pivots:
         stop = min(start + panel, pivots)
         for k in range(start, stop):
@@ -45,8 +53,16 @@ def _censor(front: FloatArray, pivots: int, panel: int) -> bool:
             exit_rate = 0.0
             for j in range(k + 1, size):
                 exit_rate += front[k, j]
-            if not exit_rate > 0.0:
-                return False
+            if exit_rate < WEAK:
+                feeder = k + 1
+                for i in range(k + 1, size):
+                    if front[i, k] > front[feeder, k]:
+                        feeder = i
+                if front[feeder, k] < WEAK:
+                    return -1
+                front[k, feeder] += WEAK
+                exit_rate += WEAK
+                weak += 1
             for i in range(k + 1, size):
                 factor = front[i, k] / exit_rate
                 if factor != 0.0:
@@ -66,7 +82,7 @@ def _censor(front: FloatArray, pivots: int, panel: int) -> bool:
             else:
                 front[stop:, stop:] += np.dot(left, above)
         start = stop
-    return True
+    return weak
 
 
 @compiled
@@ -84,12 +100,16 @@ def _eliminate(
     begin: Int64,
     sizes: Int64,
     panel: int,
-) -> tuple[FloatArray, bool]:
-    """Numerical elimination; the columns of the factor, node by node from the last to the first."""
+) -> tuple[FloatArray, Int32]:
+    """Numerical elimination; the columns of the factor, node by node from the last to the first.
+
+    Also returns, per node, the number of states left by a weak rate (-1: not at all).
+    """
     nodes = first.size
     work = np.empty(sizes[0] * sizes[0])
     stack = np.empty(max(sizes[1], 1))
     factor = np.empty(sizes[2])
+    weak = np.zeros(nodes, np.int32)
     where = np.empty(row_ptr.size - 1, np.int32)
     top = 0
     written = 0
@@ -122,8 +142,9 @@ def _eliminate(
                     row = where[rows[i]]
                     for j in range(count):
                         front[row, where[rows[j]]] += update[i, j]
-        if not _censor(front, pivots, panel):
-            return factor, False
+        weak[t] = _censor(front, pivots, panel)
+        if weak[t] < 0:
+            return factor, weak
         for i in range(size):
             for k in range(pivots):
                 factor[written + k] = front[i, k]
@@ -132,39 +153,56 @@ def _eliminate(
             for j in range(rest):
                 stack[top + j] = front[pivots + i, pivots + j]
             top += rest
-    return factor, True
+    return factor, weak
 
 
 @compiled
 def _substitute(
     n: int, first: Int32, last: Int32, boundary: Int32, begin: Int64, factor: FloatArray
-) -> FloatArray:
-    """Back-substitution from the state that was left over, rescaled before it can overflow."""
+) -> tuple[FloatArray, Int64]:
+    """Back-substitution from the state that was left over; numbers and their powers of two."""
     x = np.zeros(n)
+    power = np.zeros(n, np.int64)
     total = np.empty(n)
+    total_power = np.empty(n, np.int64)
     position = factor.size
     for t in range(first.size):
         low = first[t]
-        pivots = last[t] - low
+        pivots = np.int64(last[t] - low)
         rest = begin[t] - begin[t + 1]
         position -= pivots * (pivots + rest)
         total[:pivots] = 0.0
-        for i in range(rest):
-            value = x[boundary[begin[t + 1] + i]]
-            row = position + (pivots + i) * pivots
-            for k in range(pivots):
-                total[k] += value * factor[row + k]
-        for i in range(pivots - 1, -1, -1):
-            if low + i == n - 1:
-                total[i] = 1.0
-            if total[i] > 1e200:
-                x *= 1e-200
-                total[:pivots] *= 1e-200
-            x[low + i] = total[i]
+        for i in range(pivots + rest - 1, -1, -1):
+            if i >= pivots:
+                state = boundary[begin[t + 1] + i - pivots]
+                shared = pivots
+            else:
+                state = low + i
+                shared = i
+                value = total[i] if state < n - 1 else 1.0
+                power[state] = total_power[i] if value > 0.0 and state < n - 1 else 0
+                if value > 0.0 and not 1e-18 < value < 1e6:
+                    value, shift = math.frexp(value)
+                    power[state] += shift
+                x[state] = value
+            value = x[state]
+            here = power[state]
             row = position + i * pivots
-            for k in range(i):
-                total[k] += total[i] * factor[row + k]
-    return x
+            for k in range(shared):
+                part = value * factor[row + k]
+                if part > 0.0:
+                    ahead = here - total_power[k]
+                    if total[k] == 0.0:
+                        total[k] = part
+                        total_power[k] = here
+                    elif ahead == 0:
+                        total[k] += part
+                    elif ahead > 0:
+                        total[k] = math.ldexp(total[k], -min(ahead, 3000)) + part
+                        total_power[k] = here
+                    else:
+                        total[k] += math.ldexp(part, max(ahead, -3000))
+    return x, power
 
 
 class Elimination:
@@ -184,19 +222,34 @@ class Elimination:
         """Stationary law of the irreducible chain, in the caller's numbering."""
         rows = self._rates
         columns = _int32(rows.tocsc())
-        factor, sound = _eliminate(
-            rows.indptr, rows.indices, rows.data, columns.indptr, columns.indices, columns.data,
+        largest = rows.data.max()
+        factor, weak = _eliminate(
+            rows.indptr, rows.indices, rows.data / largest,
+            columns.indptr, columns.indices, columns.data / largest,
             self._first, self._last, self._right, self._boundary, self._begin, self._sizes, PANEL,
         )  # fmt: skip
-        if not sound:
-            raise RuntimeError(
-                "a rate underflowed during the elimination: the rates span too many orders of magnitude"
-            )
+        if not self._on_one_path(weak):
+            raise RuntimeError(UNDERFLOW)
         n = self.order.size
-        x = _substitute(n, self._first, self._last, self._boundary, self._begin, factor)
+        x, power = _substitute(n, self._first, self._last, self._boundary, self._begin, factor)
         result = np.empty(n)
-        result[self.order] = x / x.sum()
+        result[self.order] = normalised(x, power)
         return result
+
+
+    def _on_one_path(self, weak: Int32) -> bool:
+        """Tell whether the weak nodes are nested, so that one part of the chain outweighs all others."""
+        if (weak < 0).any():
+            return False
+        inner = int(self._right.size)
+        for t in np.flatnonzero(weak)[::-1].tolist():
+            end = t  # of the subtree of t in preorder
+            while self._right[end] >= 0:
+                end = int(self._right[end])
+            if inner < self._right.size and inner > end:
+                return False
+            inner = t
+        return True
 
 
 def _int32(matrix: Any) -> Any:

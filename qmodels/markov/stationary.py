@@ -50,11 +50,14 @@ def solve_irreducible(
     n = rates.shape[0]
     if n == 1:
         return np.ones(1), 0.0, "gth", 0
-    if method == "auto" and n <= LARGEST_EXACT:
-        method = "gth"
-    if method == "gth":
-        law = stationary_dense(rates.toarray())
-        return law, balance_residual(rates, law), "gth", 0
+    if method == "gth" or (method == "auto" and n <= LARGEST_EXACT):
+        try:
+            law = stationary_dense(rates.toarray())
+            return law, balance_residual(rates, law), "gth", 0
+        except RuntimeError:
+            if method == "gth":
+                raise
+            method = "direct"  # dissection copes with more underflow
     if method != "iterative":
         from qmodels.markov._sparse_gth import Elimination
 

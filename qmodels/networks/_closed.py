@@ -60,6 +60,7 @@ def solve_closed(net: Network) -> Solution:
         ratios = station.busy[0] * station.share
         twice = lattice.geometric(g, ratios)
         number[station.place] = ratios * [twice[at] for at in fewer] / g[last]
+        busy[station.place] = x * demand[station.place] / present_net.multipliers[station.place][0]
     laws = {}
     if opened.varying:
         for station, others in lattice.without_each(fixed_only, opened.varying):

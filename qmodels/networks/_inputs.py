@@ -198,6 +198,16 @@ def _multipliers(
     rates = [
         np.empty(0) if np.isinf(c) else np.minimum(np.arange(1.0, min(c, population) + 1), c) for c in servers
     ]
+    for i, rate in multipliers(given, servers, stations).items():
+        rates[i] = rate[:population]
+    return tuple(rates)
+
+
+def multipliers(
+    given: Mapping[Any, Sequence[float]] | None, servers: FloatArray, stations: tuple[Any, ...]
+) -> dict[int, FloatArray]:
+    """Return the load-dependent rates by index of the station."""
+    found = {}
     for station, values in (given or {}).items():
         if station not in stations:
             close = _check.nearest(str(station), [str(s) for s in stations])
@@ -210,8 +220,8 @@ def _multipliers(
             raise ValueError(
                 f"rate_multiplier[{station!r}] must list rates for 1, 2, ... jobs, got {values!r}"
             )
-        rates[i] = rate[:population]
-    return tuple(rates)
+        found[i] = rate
+    return found
 
 
 def closed_result(

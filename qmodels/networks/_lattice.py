@@ -272,7 +272,7 @@ def _rates(
         log_sum[single], mean[single] = -np.log1p(-rho), rho / (1 - rho)
         variance[single] = mean[single] / (1 - rho)
         for i in np.flatnonzero(~single):
-            log_sum[i], mean[i], variance[i] = _moments(a[i], multipliers[i], bool(ended[i]))
+            log_sum[i], mean[i], variance[i] = number_moments(a[i], multipliers[i], ended=bool(ended[i]))
         value = float(np.exp(u) @ thinking + log_sum.sum() - population @ u)
         share = load / a[:, None] if a.size else load
         own = np.exp(u) * thinking + share.T @ mean
@@ -300,7 +300,7 @@ def _rates(
     return np.asarray(np.exp(u))
 
 
-def _moments(a: float, multiplier: FloatArray, ended: bool) -> tuple[float, float, float]:
+def number_moments(a: float, multiplier: FloatArray, *, ended: bool) -> tuple[float, float, float]:
     """Return log sum, mean and variance of the number at a station with state-dependent rate."""
     log_weight = np.concatenate([[0.0], np.cumsum(np.log(a / multiplier))])
     peak = float(log_weight.max())

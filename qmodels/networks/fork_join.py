@@ -54,6 +54,16 @@ class ForkJoinResult:
         return np.where(self.throughput > 0, self.throughput * self.mean_response_time, 0.0)[()]
 
 
+def two_branch_response(response: Any, rho: Any) -> Any:
+    """Mean response of two M/M/1 branches from that of one; plain arithmetic."""
+    return (12 - rho) / 8 * response
+
+
+def nelson_tantawi_factor(rho: Any, ratio: Any) -> Any:
+    """Response of n branches over that of two, `ratio` = H_n / H_2; plain arithmetic."""
+    return ratio + 4 * rho / 11 * (1 - ratio)
+
+
 def fork_join(*, arrival_rate: Any, service_rate: Any, branches: Any) -> ForkJoinResult:
     r"""Fork-join queue of equal M/M/1 branches.
 
@@ -116,9 +126,8 @@ def fork_join(*, arrival_rate: Any, service_rate: Any, branches: Any) -> ForkJoi
     rho, response, n, mu = np.broadcast_arrays(one.utilization, one.mean_response_time, n, mu)
     last = np.arange(1.0, n.max(initial=1) + 1)
     harmonic = np.cumsum(1 / last)[n - 1]
-    pair = np.where(n == 1, 1.0, (12 - rho) / 8) * response
-    ratio = harmonic / 1.5
-    best = np.where(n <= 2, 1.0, ratio + 4 * rho / 11 * (1 - ratio)) * pair
+    pair = np.where(n == 1, response, two_branch_response(response, rho))
+    best = np.where(n <= 2, 1.0, nelson_tantawi_factor(rho, harmonic / 1.5)) * pair
     with np.errstate(divide="ignore"):
         terms = np.where(last <= n[..., None], 1 / (last - rho[..., None]), 0.0)
     lower = np.maximum(pair, terms.sum(axis=-1) / mu)

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from qmodels import _check
 from qmodels._check import FloatArray
-from qmodels.networks._inputs import server_counts
+from qmodels.networks._inputs import multipliers, server_counts
+from qmodels.networks._lattice import number_moments
 from qmodels.networks.result import NetworkResult
 from qmodels.networks.traffic import per_station, read_routing, solve_traffic
 from qmodels.queues.mmc import mmc
 
 
-def jackson(*, arrival_rate: Any, service_rate: Any, routing: Any, servers: Any = 1) -> NetworkResult:
+def jackson(
+    *,
+    arrival_rate: Any,
+    service_rate: Any,
+    routing: Any,
+    servers: Any = 1,
+    rate_multiplier: Mapping[Any, Sequence[float]] | None = None,
+) -> NetworkResult:
     r"""Steady state of an open Jackson network.
 
     Jobs arrive from outside as Poisson streams, are served first come first served by exponential
@@ -31,6 +40,9 @@ def jackson(*, arrival_rate: Any, service_rate: Any, routing: Any, servers: Any 
         matrix of the probabilities; what is missing to 1 leaves the network.
     servers : int, array_like or mapping, optional
         Servers per station; ``inf`` for a delay.
+    rate_multiplier : mapping of station to sequence, optional
+        Rate of a station with 1, 2, ... jobs as a multiple of its `service_rate`; the last
+        value holds for all larger numbers.
 
     Returns
     -------
@@ -47,7 +59,7 @@ def jackson(*, arrival_rate: Any, service_rate: Any, routing: Any, servers: Any 
     Notes
     -----
     The flows solve :math:`\lambda_j = \gamma_j + \sum_i \min(\lambda_i, c_i\mu_i) p_{ij}`; each
-    station then is an M/M/c queue of its own [1]_, and so are the stable stations next to
+    station then is an M/M/c (or a birth-death) queue of its own [1]_, and so are the stable stations next to
     overloaded ones [2]_. Exact; the product form is that of the numbers at one time, response
     times on a path with loops or overtaking are not independent.
 
@@ -94,14 +106,26 @@ def jackson(*, arrival_rate: Any, service_rate: Any, routing: Any, servers: Any 
     gamma = per("arrival_rate", arrival_rate, _check.nonnegative)
     mu = per("service_rate", service_rate, _check.positive)
     count = server_counts(servers, stations)
+    varying = multipliers(rate_multiplier, count, stations)
+    most = mu * count
+    for i, multiple in varying.items():
+        most[i] = mu[i] * multiple[-1]
     offered = solve_traffic(gamma, matrix)
-    rates = limited_flows(gamma, matrix, mu * count, offered)
+    rates = limited_flows(gamma, matrix, most, offered)
     response = 1 / mu
     throughput, utilization, stable = rates.copy(), np.zeros(size), np.ones(size, dtype=bool)
     finite = np.isfinite(count)
     q = mmc(arrival_rate=rates[finite], service_rate=mu[finite], servers=count[finite])
     response[finite], throughput[finite] = q.mean_response_time, q.throughput
     utilization[finite], stable[finite] = q.utilization, q.stable
+    for i, multiple in varying.items():
+        throughput[i], stable[i] = min(rates[i], most[i]), rates[i] < most[i]
+        response[i], utilization[i] = np.inf, 1.0
+        if rates[i] == 0:
+            response[i], utilization[i] = 1 / (mu[i] * multiple[0]), 0.0
+        elif stable[i]:
+            log_total, mean, _ = number_moments(rates[i] / mu[i], multiple, ended=False)
+            response[i], utilization[i] = mean / rates[i], -np.expm1(-log_total)
     entering = gamma.sum()
     return NetworkResult(
         model="Jackson",

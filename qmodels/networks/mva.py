@@ -124,17 +124,23 @@ def mva(
     return closed_result(net, model="MVA", kind="exact", system_throughput=x, mean_number=number, busy=busy)
 
 
-def _one_class(net: Network) -> tuple[FloatArray, FloatArray]:
-    demand = net.demand[:, 0]
-    queueing = ~net.delay
-    idle_time = float(net.think_time[0] + demand[net.delay].sum())
-    demands = demand[queueing].tolist()
-    numbers = [0.0] * len(demands)
-    for jobs in range(1, int(net.population[0]) + 1):
+def mva_recursion(demands: Sequence[Any], idle_time: Any, population: int) -> tuple[Any, list[Any]]:
+    """Return throughput and times at single servers for one class; plain arithmetic."""
+    numbers: list[Any] = [0] * len(demands)
+    times: list[Any] = []
+    x: Any = 0
+    for jobs in range(1, population + 1):
         times = [d * (1 + q) for d, q in zip(demands, numbers, strict=True)]
         x = jobs / (idle_time + sum(times))
         numbers = [x * t for t in times]
-    residence = demand.copy()
+    return x, times
+
+
+def _one_class(net: Network) -> tuple[FloatArray, FloatArray]:
+    residence = net.demand[:, 0].copy()
+    queueing = ~net.delay
+    idle_time = float(net.think_time[0] + residence[net.delay].sum())
+    x, times = mva_recursion(residence[queueing].tolist(), idle_time, int(net.population[0]))
     residence[queueing] = times
     return np.array([x]), residence[:, None]
 

@@ -13,7 +13,7 @@ from qmodels.networks.jackson import limited_flows
 from qmodels.networks.result import NetworkResult
 from qmodels.networks.traffic import per_station, read_routing, solve_traffic
 from qmodels.queues.gg1 import gg1_klb
-from qmodels.queues.mmc import mmc
+from qmodels.queues.ggc import ggc_allen_cunneen
 
 
 def qna(
@@ -123,8 +123,14 @@ def qna(
         service_scv=scv[single],
     )
     wait[single] = one.mean_waiting_time
-    many = mmc(arrival_rate=fresh[several], service_rate=rate[several], servers=count[several])
-    wait[several] = many.mean_waiting_time * (arrivals[several] + scv[several]) / 2
+    many = ggc_allen_cunneen(
+        arrival_rate=fresh[several],
+        service_rate=rate[several],
+        servers=count[several],
+        arrival_scv=arrivals[several],
+        service_scv=scv[several],
+    )
+    wait[several] = many.mean_waiting_time
     response = (wait + 1 / rate) * (1 - again)
     entering = gamma.sum()
     return NetworkResult(

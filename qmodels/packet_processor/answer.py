@@ -20,6 +20,7 @@ from qmodels.systems.metrics import METRICS
 from qmodels.systems.packet_processor import PacketProcessor
 
 VALIDATED_LOAD = 0.8
+SATURATION_STEPS = 9
 
 
 def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
@@ -61,7 +62,7 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
     point = operate(c, rate, arrivals)
     parts = latency(c, point)
     stable = np.asarray(point.stable)
-    saturation = _saturation(c, rate, arrivals)
+    saturation = _saturation(c, point, arrivals)
     share = c.size_share
     groups = list(point.intensity)
     stacked = np.array(list(point.intensity.values()))
@@ -160,7 +161,7 @@ def _events(c: Columns, point: OperatingPoint) -> dict[str, FloatArray]:
     flits = np.broadcast_to(np.asarray(data_flits, dtype=float), c.shape).reshape(-1)
     requests = np.broadcast_to(np.asarray(request_flits, dtype=float), c.shape).reshape(-1)
     return {
-        "activations": point.activations + c.miss_rate,
+        "activations": point.changes.sum(axis=0) * mean + c.miss_rate,
         "bursts": 2 * mean + c.miss_rate,
         "flit_hops": (mean * flits + reads * requests) * paths.request_links
         + reads * flits * paths.response_links,
@@ -185,16 +186,27 @@ def _tail(c: Columns, parts: Latency, stable: Any) -> FloatArray:
     return _where(stable, quantile)
 
 
-def _saturation(c: Columns, rate: FloatArray, arrivals: Variability) -> FloatArray:
-    """Return the largest packet rate at which every resource keeps up, by bisection on its logarithm."""
-    low = np.zeros_like(rate)
-    first = operate(c, rate * 1e-9, arrivals)
-    high = rate * 1e-9 / np.max(list(first.intensity.values()), axis=0)
-    for _ in range(20):
-        middle = (low + high) / 2
-        stable = operate(c, middle, arrivals).stable
-        low, high = np.where(stable, middle, low), np.where(stable, high, middle)
-    return (low + high) / 2
+def _saturation(c: Columns, point: OperatingPoint, arrivals: Variability) -> FloatArray:
+    """Return the largest packet rate at which every resource keeps up.
+
+    The load of the fullest resource is nearly proportional to the rate: false position on it,
+    from a point at any rate.
+    """
+    low, low_load = np.zeros_like(point.rate), np.zeros_like(point.rate)
+    high, high_load = np.full_like(low, np.inf), np.full_like(low, np.inf)
+    for step in range(SATURATION_STEPS):
+        load = np.max(list(point.intensity.values()), axis=0)
+        below = load < 1.0
+        low, low_load = np.where(below, point.rate, low), np.where(below, load, low_load)
+        high, high_load = np.where(below, high, point.rate), np.where(below, high_load, load)
+        bracketed = np.isfinite(high)
+        span = np.where(bracketed, high - low, 0.0)
+        part = (1.0 - low_load) / np.where(bracketed, high_load - low_load, 1.0)
+        # Every third step halves the bracket, lest one end stays where it is.
+        inside = low + span * (np.clip(part, 0.02, 0.98) if step % 3 else 0.5)
+        rate = np.where(bracketed, inside, low * 1.0005 / np.where(below, load, 1.0))
+        point = operate(c, rate, arrivals, start=point)
+    return np.where(np.isfinite(high), (low + high) / 2, low)
 
 
 def _resources(c: Columns, point: OperatingPoint) -> dict[str, float]:
@@ -218,7 +230,7 @@ def _resources(c: Columns, point: OperatingPoint) -> dict[str, float]:
                 table[f"{network} {name}"] = rate * per_packet * float(part)
     bus = rate * float(c.burst[0]) * (2 * mean + misses) / channels
     opening = float((c.precharge + c.burst + c.recovery)[0])
-    data = float(point.activations[0]) * (opening - float(c.burst[0])) + 2 * mean * float(c.burst[0])
+    data = float(point.changes.sum()) * mean * (opening - float(c.burst[0])) + 2 * mean * float(c.burst[0])
     bank = rate * (data + misses * opening) / (channels * banks)
     for k in range(channels):
         table[f"channel {k} bus"] = bus

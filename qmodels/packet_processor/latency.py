@@ -220,10 +220,11 @@ def _alone(c: Columns, point: OperatingPoint) -> tuple[FloatArray, FloatArray]:
     count = int(min(c.segments.max(), LONGEST_WALK))
     zero = np.zeros(len(first))
     written = returned = np.zeros(1)
+    opens = np.minimum(point.changes * c.mean_segments / point.trains, 1.0)
     for warm in (False, True):
         write_done = walk.done(first=zero, spacing=point.segment_gap[first], count=count, warm=warm)
         read_done = walk.done(first=zero, spacing=point.request_gap[first], count=count, warm=warm)
-        part = point.train_opens if not warm else 1.0 - point.train_opens
+        part = 1.0 - opens if warm else opens
         written = written + part[0][:, None] * _at_sizes(last_of_first(write_done), c.segments)[inverse]
         returned = (
             returned

@@ -17,8 +17,8 @@ from qmodels.packet_processor.variability import Variability
 from qmodels.queues.paced import burst_work, mean_work
 
 ITERATIONS = 80
-DAMPING = 0.5
-TOLERANCE = 1e-6
+DAMPING = 0.8
+TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,10 +43,10 @@ class OperatingPoint:
         Time between the segments of a packet on the request network, and between its reads.
     trains : ndarray
         Rows a packet visits in one direction: trains of accesses.
-    activations : ndarray
-        Rows opened for the segments of a packet, written and read.
-    train_opens : ndarray
-        Probability that a train opens its row, for writes and for reads, (2, designs).
+    rejected : ndarray
+        Probability that the first block tried is rejected.
+    changes : ndarray
+        Probability that an access opens its row, for writes and for reads, (2, designs).
     write_conflict, read_conflict : ndarray
         Probability that a segment meets its bank busy with another row.
     memory : MemoryState
@@ -67,8 +67,8 @@ class OperatingPoint:
     segment_gap: FloatArray
     request_gap: FloatArray
     trains: FloatArray
-    activations: FloatArray
-    train_opens: FloatArray
+    rejected: FloatArray
+    changes: FloatArray
     write_conflict: FloatArray
     read_conflict: FloatArray
     memory: MemoryState
@@ -83,12 +83,14 @@ class OperatingPoint:
         return np.max(list(self.intensity.values()), axis=0) < 1.0
 
 
-def operate(c: Columns, rate: FloatArray, arrivals: Variability) -> OperatingPoint:
+def operate(
+    c: Columns, rate: FloatArray, arrivals: Variability, start: OperatingPoint | None = None
+) -> OperatingPoint:
     """Return the operating point of all designs at the given packet rates.
 
     Busy banks cause trials, trials pace the segments, their pace keeps or breaks up row visits
     and loads links and banks, which makes banks busy: the ring is iterated with damping from
-    the empty system.
+    the empty system, or from a point at a similar rate.
     """
     mean, banks = c.mean_segments, c.channels * c.banks
     closed = c.spec.dram.page_policy == "closed"
@@ -100,8 +102,8 @@ def operate(c: Columns, rate: FloatArray, arrivals: Variability) -> OperatingPoi
     paths = path_state(c, rate)
     even = even_loads(c)
     reads = read_stream(c, rate, request_gap)
-    rejected = np.zeros_like(rate)
-    changes = np.stack([trains, trains]) / mean
+    rejected = np.zeros_like(rate) if start is None else start.rejected
+    changes = np.stack([trains, trains]) / mean if start is None else start.changes
     for _ in range(ITERATIONS):
         trials = allocation_trials(
             busy=rejected,
@@ -167,8 +169,8 @@ def operate(c: Columns, rate: FloatArray, arrivals: Variability) -> OperatingPoi
         segment_gap=segment_gap,
         request_gap=request_gap,
         trains=trains,
-        activations=changes.sum(axis=0) * mean,
-        train_opens=np.minimum(changes * mean / trains, 1.0),
+        rejected=rejected,
+        changes=changes,
         write_conflict=np.where(c.trials > 1, np.minimum(repaired, met), met),
         read_conflict=reads.meets(from_all, held, own_too=closed),
         memory=memory,

@@ -1,19 +1,105 @@
 """Single stations: one published model is one pure function over arrays."""
 
 from qmodels.queues.batch import mxg1
+from qmodels.queues.discrete import geod1, geog1, geoxg1
+from qmodels.queues.engset import engset, engset_time_congestion, mmc_finite
 from qmodels.queues.erlang import erlang_b, erlang_c, kaufman_roberts
+from qmodels.queues.erlang_a import erlang_a
 from qmodels.queues.gg1 import gg1_kingman, gg1_klb, gg1_lower_bound, gg1_marchal, gg1_upper_bound
+from qmodels.queues.ggc import ggc_allen_cunneen, ggc_kimura, ggc_whitt
+from qmodels.queues.gm1 import gm1, gmc
+from qmodels.queues.insensitive import mgcc, mginf
+from qmodels.queues.inverse import erlang_b_servers, erlang_c_servers, largest_rate, smallest_whole
+from qmodels.queues.laws import (
+    Deterministic,
+    Discrete,
+    Erlang,
+    Exponential,
+    Gamma,
+    HyperExponential,
+    Law,
+    balanced_hyperexponential,
+)
+from qmodels.queues.mdc import md1, mdc
 from qmodels.queues.mg1 import mg1
+from qmodels.queues.mg1_laws import mek1, mg1_fcfs, mh21
+from qmodels.queues.mg1k import md1k, mg1k
+from qmodels.queues.mmc import mm1, mmc, mminf
+from qmodels.queues.mmc_priority import mmc_nonpreemptive, mmc_preemptive
+from qmodels.queues.mmck import mm1k, mmcc, mmck
+from qmodels.queues.polling import polling, polling_limited, weighted_round_robin
+from qmodels.queues.priority import mg1_nonpreemptive, mg1_preemptive_resume
+from qmodels.queues.sharing import mg1_ps, mm1_dps, mm1_ps
+from qmodels.queues.srpt import fb_response_time, mg1_fb, mg1_srpt, srpt_response_time
+from qmodels.queues.state_dependent import mmc_balking, state_dependent
+from qmodels.queues.vacation import mg1_setup, mg1_vacations
 
 __all__ = [
+    "Deterministic",
+    "Discrete",
+    "Erlang",
+    "Exponential",
+    "Gamma",
+    "HyperExponential",
+    "Law",
+    "balanced_hyperexponential",
+    "engset",
+    "engset_time_congestion",
+    "erlang_a",
     "erlang_b",
+    "erlang_b_servers",
     "erlang_c",
+    "erlang_c_servers",
+    "fb_response_time",
+    "geod1",
+    "geog1",
+    "geoxg1",
     "gg1_kingman",
     "gg1_klb",
     "gg1_lower_bound",
     "gg1_marchal",
     "gg1_upper_bound",
+    "ggc_allen_cunneen",
+    "ggc_kimura",
+    "ggc_whitt",
+    "gm1",
+    "gmc",
     "kaufman_roberts",
+    "largest_rate",
+    "md1",
+    "md1k",
+    "mdc",
+    "mek1",
     "mg1",
+    "mg1_fb",
+    "mg1_fcfs",
+    "mg1_nonpreemptive",
+    "mg1_preemptive_resume",
+    "mg1_ps",
+    "mg1_setup",
+    "mg1_srpt",
+    "mg1_vacations",
+    "mg1k",
+    "mgcc",
+    "mginf",
+    "mh21",
+    "mm1",
+    "mm1_dps",
+    "mm1_ps",
+    "mm1k",
+    "mmc",
+    "mmc_balking",
+    "mmc_finite",
+    "mmc_nonpreemptive",
+    "mmc_preemptive",
+    "mmcc",
+    "mmck",
+    "mminf",
     "mxg1",
+    "polling",
+    "polling_limited",
+    "smallest_whole",
+    "srpt_response_time",
+    "state_dependent",
+    "weighted_round_robin",
 ]

@@ -35,7 +35,7 @@ def arrival_tails(law: Law, rate: FloatArray, size: int) -> tuple[FloatArray, Fl
 
 
 def embedded_weights(none: float, more: FloatArray, size: int) -> tuple[FloatArray, float]:
-    r"""Return w and log z such that w_j z^-j is the stationary weight of j < `size` jobs left behind, w_0 = 1.
+    r"""Return w, w_0 = 1, and log z: w_j z^-j is the stationary weight of j < `size` jobs left behind.
 
     Up- and down-crossings of a level balance,
 

@@ -20,7 +20,9 @@ def exponential_quantile(share: FloatArray, rate: FloatArray, p: FloatArray) -> 
     return np.where(1 - p >= share, 0.0, np.where(rate == 0, np.inf, time))
 
 
-def exponential_wait_response_tail(waits: FloatArray, spare_rate: FloatArray, mu: FloatArray, t: FloatArray) -> FloatArray:
+def exponential_wait_response_tail(
+    waits: FloatArray, spare_rate: FloatArray, mu: FloatArray, t: FloatArray
+) -> FloatArray:
     """Tail of such a wait plus an exponential service of rate mu; a wait's rate of 0 stands for overload."""
     gap = np.abs(spare_rate - mu) * t
     spread = np.where(gap > 0, -np.expm1(-gap) / np.where(gap > 0, gap, 1.0), 1.0)

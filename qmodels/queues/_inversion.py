@@ -10,14 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
-ComplexArray = npt.NDArray[np.complex128]
 
 _DISCRETIZATION = 25.0  # error exp(-25) = 1e-11 of a tail probability, rounding error exp(12.5) eps = 6e-11
 _TERMS, _AVERAGED = 40, 15
 _WEIGHTS = np.array([comb(_AVERAGED, k) for k in range(_AVERAGED + 1)]) / 2.0**_AVERAGED
 
 
-def invert_tail(transform: Callable[[ComplexArray], Any], t: FloatArray) -> FloatArray:
+def invert_tail(transform: Callable[[Any], Any], t: FloatArray) -> FloatArray:
     """Return f(t) for t > 0 from its Laplace transform, f bounded by 1 and smooth at t.
 
     The Euler algorithm of J. Abate and W. Whitt, "Numerical inversion of Laplace transforms of

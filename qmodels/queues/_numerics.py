@@ -104,7 +104,9 @@ def cumulative_product(ratios: FloatArray) -> tuple[FloatArray, npt.NDArray[np.i
     return scaled, np.cumsum(exponents.astype(np.int64)) + shift + np.repeat(extra, block)[: ratios.size]
 
 
-def remaining(whole: FloatArray, whole_error: FloatArray, parts: FloatArray, errors: FloatArray) -> FloatArray:
+def remaining(
+    whole: FloatArray, whole_error: FloatArray, parts: FloatArray, errors: FloatArray
+) -> FloatArray:
     """Return `whole` less the running sums of `parts` along the last axis, rounded once.
 
     The errors are what rounding took from the inputs. `whole` itself stands in front: what is

@@ -39,7 +39,7 @@ def stirling_error(n: FloatArray) -> FloatArray:
     return np.where(big, far, near)
 
 
-def poisson_pmf(n: FloatArray, mean: FloatArray) -> FloatArray:
+def poisson_pmf(n: npt.ArrayLike, mean: npt.ArrayLike) -> FloatArray:
     """Return e^-mean mean^n / n! by Loader's saddle-point form (relative error near 1e-15).
 
     C. Loader, "Fast and accurate computation of binomial probabilities", 2000: the deviance is
@@ -52,11 +52,11 @@ def poisson_pmf(n: FloatArray, mean: FloatArray) -> FloatArray:
         far = eps - np.log(mean / x)
     deviance = x * np.where(np.abs(eps) < 0.1, relative_deviance(eps), far)
     inner = np.exp(-stirling_error(x) - deviance) / np.sqrt(_TWO_PI * x)
-    return np.where(n > 0, inner, np.exp(-mean))
+    return np.asarray(np.where(n > 0, inner, np.exp(-mean)))
 
 
 def poisson_density(k: FloatArray, rho: FloatArray, idle: FloatArray) -> FloatArray:
-    """Return e^-y y^k / Gamma(k + 1) at y = k rho, real k > 0, given ``idle = 1 - rho`` with full precision."""
+    """Return e^-y y^k / Gamma(k + 1) at y = k rho, k > 0, given ``idle = 1 - rho`` with full precision."""
     with np.errstate(divide="ignore"):
         far = -idle - np.log(rho)
     deviance = k * np.where(idle < 0.1, relative_deviance(-idle), far)

@@ -27,9 +27,9 @@ def tail_sums(k: FloatArray, rho: FloatArray, idle: FloatArray) -> Sums:
 def rising_sums(
     x: FloatArray, y: FloatArray, gap: FloatArray, start: FloatArray | float = 0.0
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    r"""Return s and e^-s times the sums of t_j, j t_j and j (j-1) t_j, :math:`t_j = y^j / ((x+1) \cdots (x+j))`.
+    r"""Return s and e^-s times the sums of t_j, j t_j and j (j-1) t_j.
 
-    With :math:`u = y (1 - e^{-v})` the sums are
+    With :math:`t_j = y^j / ((x+1) \cdots (x+j))` and :math:`u = y (1 - e^{-v})` the sums are
 
     .. math:: x \int_0^\infty u^r e^{u - x v} \, dv, \qquad r = 0, 1, 2,
 
@@ -47,7 +47,10 @@ def rising_sums(
     at_start = -(gap * start + y * curve(start))
     scale = np.where(inside, x * relative_deviance(-over / x), at_start)
     sums = np.zeros((3, *x.shape))
-    for side, reach in ((1, _right_reach(slope, curvature)), (-1, np.minimum(_left_reach(curvature), middle - start))):
+    for side, reach in (
+        (1, _right_reach(slope, curvature)),
+        (-1, np.minimum(_left_reach(curvature), middle - start)),
+    ):
         w = side * reach[..., None] * (_NODES + 1) / 2
         fall = slope[..., None] * w + curvature[..., None] * curve(w)
         density = reach[..., None] / 2 * _WEIGHTS * np.exp(-fall)

@@ -67,7 +67,7 @@ def geog1(
     --------
     A bus that holds each transaction 4 cycles, 0.2 per cycle offered:
 
-    >>> float(geog1(arrival_rate=0.2, mean_service_time=4, service_scv=0).mean_waiting_time)
+    >>> round(float(geog1(arrival_rate=0.2, mean_service_time=4, service_scv=0).mean_waiting_time), 6)
     6.0
     """
     p = _check.probability("arrival_rate", arrival_rate)
@@ -176,7 +176,7 @@ def geod1(*, arrival_rate: npt.ArrayLike, service_slots: npt.ArrayLike) -> Queue
     Examples
     --------
     >>> q = geod1(arrival_rate=0.2, service_slots=4)
-    >>> float(q.mean_waiting_time), float(q.waiting_time_quantile(0.99))
+    >>> round(float(q.mean_waiting_time), 6), float(q.waiting_time_quantile(0.99))
     (6.0, 32.0)
     """
     p = _check.probability("arrival_rate", arrival_rate)
@@ -192,14 +192,18 @@ def geod1(*, arrival_rate: npt.ArrayLike, service_slots: npt.ArrayLike) -> Queue
     )
 
 
-def _result(model: str, lam: FloatArray, pairs: FloatArray, mean_service_time: Any, service_scv: Any) -> QueueResult:
+def _result(
+    model: str, lam: FloatArray, pairs: FloatArray, mean_service_time: Any, service_scv: Any
+) -> QueueResult:
     q = load(lam, mean_service_time=mean_service_time)
     scv = _check.nonnegative("service_scv", service_scv)
     m1 = q.service_time
     if np.any(m1 < 1):
         raise ValueError(f"mean_service_time must be at least 1 slot, got {np.min(m1):g}")
     m2 = m1 * m1 * (1 + scv)
-    wait = geoxg1_waiting_time(np.where(lam > 0, lam, 1.0), np.where(lam > 0, pairs, 0.0), m1, m2, q.safe_idle)
+    wait = geoxg1_waiting_time(
+        np.where(lam > 0, lam, 1.0), np.where(lam > 0, pairs, 0.0), m1, m2, q.safe_idle
+    )
     wait = np.where(lam > 0, wait, 0.0)
     return QueueResult(
         model=model,
@@ -215,9 +219,8 @@ def _result(model: str, lam: FloatArray, pairs: FloatArray, mean_service_time: A
 def _work_tail(p: float, slots: int) -> FloatArray:
     """Return P(work found > j) for j = 0, 1, ... until it vanishes; the last value is 0."""
     if p * slots > 1 - _LEAST_IDLE:
-        raise ValueError(
-            f"utilization must be at most {1 - _LEAST_IDLE} for the distributions of Geo/D/1, got {p * slots:g}"
-        )
+        rule = f"at most {1 - _LEAST_IDLE} for the distributions of Geo/D/1"
+        raise ValueError(f"utilization must be {rule}, got {p * slots:g}")
     more = np.append(np.full(slots, p), 0.0)
     size = 2 * slots + int(np.ceil(50 / decay_root(1 - p, more))) if slots > 1 else 2
     weights, log_z = embedded_weights(1 - p, more, size)
@@ -226,7 +229,9 @@ def _work_tail(p: float, slots: int) -> FloatArray:
     return np.append(above[2:], 0.0)
 
 
-def _pointwise(q: Load, x: FloatArray, one: Callable[[float, FloatArray], float], overloaded: float) -> FloatArray:
+def _pointwise(
+    q: Load, x: FloatArray, one: Callable[[float, FloatArray], float], overloaded: float
+) -> FloatArray:
     """Evaluate ``one(x, tail of the work)`` at every point."""
     p, idle, slots, x = np.broadcast_arrays(q.arrival_rate, q.idle, q.service_time, x)
     values = [

@@ -191,16 +191,8 @@ def mmc_finite(
         birth_death_law(v * np.arange(k, 0, -1.0), m * np.minimum(np.arange(1.0, k + 1), s))
         for v, m, s, k in zip(nu.ravel(), mu.ravel(), c.ravel(), n.ravel(), strict=True)
     ]
-    busy, queue, waits = np.empty(nu.size), np.empty(nu.size), np.zeros(nu.size)
-    for i, law in enumerate(laws):
-        states = np.arange(len(law))
-        busy[i] = np.dot(law, np.minimum(states, c.flat[i]))
-        queue[i] = np.dot(law, np.maximum(states - c.flat[i], 0))
-        idle_sources = law * states[::-1]
-        # The last source to ask sees the others only, so that nobody asks when all wait.
-        asking = idle_sources.sum()
-        waits[i] = idle_sources[c.flat[i] :].sum() / asking if asking > 0 else 1.0
-    busy, queue = busy.reshape(nu.shape), queue.reshape(nu.shape)
+    points = np.array([_finite_point(law, int(s)) for law, s in zip(laws, c.ravel(), strict=True)])
+    busy, queue, waits = (v.reshape(nu.shape) for v in points.reshape(-1, 3).T)
     throughput = busy * mu
     return QueueResult(
         model="M/M/c//N",
@@ -209,17 +201,25 @@ def mmc_finite(
         utilization=busy / c,
         mean_waiting_time=queue / np.where(throughput > 0, throughput, 1.0),
         mean_service_time=1 / mu,
-        waiting_probability=waits.reshape(nu.shape),
+        waiting_probability=waits,
         number_pmf=partial(number_lookup, tuple(laws), nu.shape),
     )
+
+
+def _finite_point(law: FloatArray, c: int) -> tuple[float, float, float]:
+    """Return the busy servers, the mean queue and the probability that a request waits."""
+    states = np.arange(len(law))
+    idle_sources = law * states[::-1]
+    asking = idle_sources.sum()
+    waits = idle_sources[c:].sum() / asking if asking > 0 else 1.0
+    return float(np.dot(law, np.minimum(states, c))), float(np.dot(law, np.maximum(states - c, 0))), float(waits)
 
 
 def number_lookup(laws: tuple[FloatArray, ...], shape: tuple[int, ...], n: FloatArray) -> FloatArray:
     """Return the n-th probability of the law of each point."""
     points = np.broadcast_shapes(shape, n.shape)
     which = np.broadcast_to(np.arange(len(laws)).reshape(shape), points)
-    wanted = np.broadcast_to(n, points)
-    values = [
-        laws[i][k] if k < len(laws[i]) else 0.0 for i, k in zip(which.ravel(), wanted.ravel(), strict=True)
-    ]
+    wanted = np.broadcast_to(n, points).astype(np.int64)
+    pairs = zip(which.ravel(), wanted.ravel(), strict=True)
+    values = [float(laws[i][k]) if k < len(laws[i]) else 0.0 for i, k in pairs]
     return np.array(values).reshape(points)

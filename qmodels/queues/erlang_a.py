@@ -107,7 +107,9 @@ def erlang_a(
         waiting_probability=lam * (1 - beta) * all_busy / some,
         blocking_probability=balked,
         abandonment_probability=theta * queue / some,
-        waiting_tail=partial(_waiting_tail, x, y, gap, theta, lam * (1 - beta) * blocking / (total * some), scale),
+        waiting_tail=partial(
+            _waiting_tail, x, y, gap, theta, lam * (1 - beta) * blocking / (total * some), scale
+        ),
     )
 
 

@@ -193,8 +193,9 @@ def ggc_whitt(
     .. math:: \gamma &= \min\{0.24, (1-\rho)(c-1)(\sqrt{4+5c} - 2) / (16 c \rho)\}, \\
               \phi_1 &= 1 + \gamma, \quad \phi_3 = (1 - 4\gamma) e^{-2(1-\rho)/(3\rho)}, \quad
               \psi = \min\{1, (\phi_1 + \phi_3)/2\}^{2 (1 - x)^+}, \; x = (c_a^2 + c_s^2)/2, \\
-              \phi &= \frac{4 (c_a^2 - c_s^2) \phi_1 + c_s^2 \psi}{4 c_a^2 - 3 c_s^2} \; (c_a^2 \ge c_s^2), \qquad
-              \phi = \frac{(c_s^2 - c_a^2) \phi_3 + (c_s^2 + 3 c_a^2) \psi}{2 (c_a^2 + c_s^2)} \; (c_a^2 < c_s^2).
+              \phi &= \frac{4 (c_a^2 - c_s^2) \phi_1 + c_s^2 \psi}{4 c_a^2 - 3 c_s^2} \; (c_a^2 \ge c_s^2), \\
+              \phi &= \frac{(c_s^2 - c_a^2) \phi_3 + (c_s^2 + 3 c_a^2) \psi}{2 (c_a^2 + c_s^2)} \;
+              (c_a^2 < c_s^2).
 
     Approximation: exact for M/M/c and in heavy traffic. GGC_ERRORS_WHITT
 
@@ -225,7 +226,12 @@ def ggc_whitt(
 
 
 def _inputs(
-    arrival_rate: Any, service_rate: Any, mean_service_time: Any, servers: Any, arrival_scv: Any, service_scv: Any
+    arrival_rate: Any,
+    service_rate: Any,
+    mean_service_time: Any,
+    servers: Any,
+    arrival_scv: Any,
+    service_scv: Any,
 ) -> tuple[Load, FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return the load, both SCVs, the intensity (1 where it is 0) and the M/M/c wait."""
     q = load(arrival_rate, service_rate=service_rate, mean_service_time=mean_service_time, servers=servers)
@@ -233,7 +239,9 @@ def _inputs(
     cs = _check.nonnegative("service_scv", service_scv)
     rho = np.where(q.stable, q.intensity, 1.0)
     blocking, _ = erlang_b_pair(q.servers * rho, q.servers.astype(np.int64))
-    mmc_wait = mmc_waiting_time(q.service_time, q.servers, erlang_c_from_b(blocking, rho, q.safe_idle), q.safe_idle)
+    mmc_wait = mmc_waiting_time(
+        q.service_time, q.servers, erlang_c_from_b(blocking, rho, q.safe_idle), q.safe_idle
+    )
     return q, ca, cs, np.where(rho > 0, rho, 1.0), mmc_wait
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from qmodels import _check
-from qmodels.queues._load import Load
 from qmodels.queues._exponential import exponential_quantile, exponential_tail, exponential_wait_response_tail
 from qmodels.queues._load import Load
 from qmodels.queues._numerics import FloatArray, cumulative_product, product_minus
@@ -125,7 +123,7 @@ def _load(arrival: Law, service_rate: npt.ArrayLike, servers: npt.ArrayLike) -> 
     mu, c = _check.positive("service_rate", service_rate), _check.count("servers", servers).astype(float)
     mean = arrival.moment(1)
     work = mu * mean
-    gap = product_minus(c, work, np.float64(1)) + c * product_minus(mu, mean, work)
+    gap = product_minus(c, work, np.ones(())) + c * product_minus(mu, mean, work)
     return Load(*np.broadcast_arrays(1 / mean, 1 / mu, c, 1 / (c * work), gap / (c * work)))
 
 

@@ -152,7 +152,10 @@ class Gamma:
         near = np.abs(x) * np.maximum(1.0, self.scv) < 0.05
         # (1 + scv x)^(-1/scv) = sum of (-x)^k prod(1 + i scv) / k!; its first two terms drop out.
         y = np.where(near, x, 0.0)
-        series, term = np.zeros(np.shape(x + 0 * self.scv), dtype=x.dtype), -np.ones(np.shape(x), dtype=x.dtype)
+        series, term = (
+            np.zeros(np.shape(x + 0 * self.scv), dtype=x.dtype),
+            -np.ones(np.shape(x), dtype=x.dtype),
+        )
         for k in range(2, 18):
             term = term * (-y) * (1 + (k - 1) * self.scv) / k
             series = series - term
@@ -192,13 +195,12 @@ class Gamma:
         """Return panel borders that resolve the bulk, the tail and the singularity at 0 for SCV > 1."""
         shape, unit = 1 / float(self.scv), float(self.mean * self.scv)
         end = shape + 9 * np.sqrt(shape) + 45
-        if shape >= 4:
-            width = np.sqrt(shape)
-            begin = max(0.0, shape - 10 * width)
-            return unit * np.concatenate([[0.0], np.arange(max(begin, width / 2), end + width, width)])
-        lowest = max(-300.0, -18 / shape)
-        small = np.exp2(np.arange(np.floor(lowest / np.log10(2)), 0.5))
-        return unit * np.concatenate([[0.0], small, np.arange(2.0, end + 1)])
+        width = max(1.0, np.sqrt(shape))
+        begin = shape - 10 * width
+        if begin > 0:
+            return unit * np.concatenate([[0.0], np.arange(begin, end + width, width)])
+        small = np.exp2(np.arange(np.floor(max(-300.0, -18 / shape) / np.log10(2)), 0.5))
+        return unit * np.concatenate([[0.0], small, np.arange(1 + width, end + width, width)])
 
     def poisson_counts(self, rate: Array, size: int) -> FloatArray:
         """Return the probabilities of 0 .. size - 1 Poisson arrivals during X (negative binomial)."""
@@ -443,7 +445,9 @@ def _mixture(name: str, probabilities: Any, values: Any) -> tuple[FloatArray, Fl
     p = np.atleast_1d(_check.probability("probabilities", probabilities))
     v = np.atleast_1d(_check.positive(name, values))
     if p.shape != v.shape or p.ndim != 1:
-        raise ValueError(f"probabilities and {name} must be two lists of one length, got {p.shape} and {v.shape}")
+        raise ValueError(
+            f"probabilities and {name} must be two lists of one length, got {p.shape} and {v.shape}"
+        )
     if abs(p.sum() - 1) > 1e-9:
         raise ValueError(f"probabilities must sum to 1, got {p.sum():.12g}")
     return p / p.sum(), v

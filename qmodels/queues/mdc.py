@@ -147,7 +147,9 @@ def _result(model: str, q: Load, wait: FloatArray, variance: FloatArray, waits: 
     )
 
 
-def _spitzer_sums(rho: FloatArray, idle: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _spitzer_sums(
+    rho: FloatArray, idle: FloatArray, c: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the sums over n of (1/n) P(A >= nc), (1/n) E[(A - nc)+] and (1/n) E[(A - nc)+ (A - nc - 1)]."""
     total = np.zeros((3, rho.size))
     active = np.flatnonzero(rho > 0)
@@ -187,7 +189,9 @@ def _queue_tail(rho: float, c: int) -> FloatArray:
     rates of a compound Poisson law.
     """
     if rho > 1 - _LEAST_IDLE:
-        raise ValueError(f"utilization must be at most {1 - _LEAST_IDLE} for the distributions of M/D/c, got {rho:g}")
+        raise ValueError(
+            f"utilization must be at most {1 - _LEAST_IDLE} for the distributions of M/D/c, got {rho:g}"
+        )
     size = 1 << int(np.ceil(np.log2(max(60 / -np.log(rho), 8 * c + 64))))
     turn = np.exp(2j * np.pi * np.arange(size) / size)
     step = np.exp(c * (turn - rho) + c * np.log(rho)) * turn ** (-c)
@@ -201,7 +205,9 @@ def _queue_tail(rho: float, c: int) -> FloatArray:
     return np.append(tail[1:], 0.0)
 
 
-def _pointwise(q: Load, x: FloatArray, one: Callable[[float, float, int], float], overloaded: float) -> FloatArray:
+def _pointwise(
+    q: Load, x: FloatArray, one: Callable[[float, float, int], float], overloaded: float
+) -> FloatArray:
     """Evaluate ``one(x, rho, c)`` at every point."""
     rho, idle, c, x = np.broadcast_arrays(q.intensity, q.idle, q.servers, x)
     values = [

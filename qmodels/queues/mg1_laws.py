@@ -128,7 +128,9 @@ def mek1(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, phases: np
     return replace(exact, model="M/E_k/1")
 
 
-def mh21(*, arrival_rate: npt.ArrayLike, probability: float, service_rates: tuple[float, float]) -> QueueResult:
+def mh21(
+    *, arrival_rate: npt.ArrayLike, probability: float, service_rates: tuple[float, float]
+) -> QueueResult:
     r"""Steady state of M/H_2/1: two kinds of exponential jobs in one first-come-first-served queue.
 
     Parameters

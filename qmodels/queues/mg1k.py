@@ -67,7 +67,9 @@ def mg1k(*, arrival_rate: npt.ArrayLike, service: Law, capacity: npt.ArrayLike) 
     places = _check.count("capacity", capacity)
     rates, sizes, means = np.broadcast_arrays(lam, places, service.moment(1))
     largest = int(places.max(initial=1))
-    tails = [_per_point(v, rates.shape) for v in arrival_tails(service, np.broadcast_to(lam, rates.shape), largest)]
+    tails = [
+        _per_point(v, rates.shape) for v in arrival_tails(service, np.broadcast_to(lam, rates.shape), largest)
+    ]
     overflow, queue = np.zeros(rates.size), np.zeros(rates.size)
     table = np.zeros((rates.size, largest + 1))
     for i, size in enumerate(sizes.ravel().tolist()):

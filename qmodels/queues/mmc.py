@@ -86,9 +86,9 @@ def mm1(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike) -> QueueRes
         response_time_variance=q.or_endless(_inverse_square(spare_rate)),
         number_pmf=partial(_geometric_pmf, rho, np.maximum(q.idle, 0.0)),
         waiting_tail=partial(exponential_tail, rho, spare_rate),
-        response_tail=partial(exponential_tail, np.float64(1), spare_rate),
+        response_tail=partial(exponential_tail, np.ones(()), spare_rate),
         waiting_quantile=partial(exponential_quantile, rho, spare_rate),
-        response_quantile=partial(exponential_quantile, np.float64(1), spare_rate),
+        response_quantile=partial(exponential_quantile, np.ones(()), spare_rate),
     )
 
 
@@ -210,17 +210,17 @@ def mminf(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike) -> QueueR
         model="M/M/inf",
         arrival_rate=q.arrival_rate,
         throughput=q.arrival_rate,
-        utilization=np.float64(0),
+        utilization=np.zeros(()),
         mean_waiting_time=np.zeros(np.broadcast_shapes(q.arrival_rate.shape, mu.shape)),
         mean_service_time=q.service_time,
-        waiting_probability=np.float64(0),
-        waiting_time_variance=np.float64(0),
+        waiting_probability=np.zeros(()),
+        waiting_time_variance=np.zeros(()),
         response_time_variance=q.service_time**2,
         number_pmf=partial(_poisson_number, q.arrival_rate / mu),
-        waiting_tail=partial(exponential_tail, np.float64(0), mu),
-        response_tail=partial(exponential_tail, np.float64(1), mu),
-        waiting_quantile=partial(exponential_quantile, np.float64(0), mu),
-        response_quantile=partial(exponential_quantile, np.float64(1), mu),
+        waiting_tail=partial(exponential_tail, np.zeros(()), mu),
+        response_tail=partial(exponential_tail, np.ones(()), mu),
+        waiting_quantile=partial(exponential_quantile, np.zeros(()), mu),
+        response_quantile=partial(exponential_quantile, np.ones(()), mu),
     )
 
 

@@ -58,7 +58,7 @@ def mmc_nonpreemptive(
     Examples
     --------
     >>> mmc_nonpreemptive(arrival_rate=[1.0, 2.0], service_rate=1.0, servers=4).mean_waiting_time.round(4)
-    array([0.1698, 0.6793])
+    array([0.1698, 0.6792])
     """
     lam, mu, c, left, served = _classes(arrival_rate, service_rate, servers)
     before, after, stable = _safe(left)
@@ -167,7 +167,9 @@ def _safe(left: FloatArray) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool
     return np.where(stable, left[..., :-1], 1.0), np.where(stable, left[..., 1:], 1.0), stable
 
 
-def _blocking_difference(a: FloatArray, step: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _blocking_difference(
+    a: FloatArray, step: FloatArray, c: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return B(c, a), B(c, a + step) and their difference over the step, also for a step of 0."""
     low, high, quotient = np.ones(a.shape), np.ones(a.shape), np.zeros(a.shape)
     for n in range(1, int(c.max(initial=0)) + 1):

@@ -81,7 +81,7 @@ def mmck(
     size = _check.count("capacity", capacity).astype(float)
     if np.any(size < q.servers):
         raise ValueError(
-            f"capacity must be at least servers, got capacity={np.min(size):g} with servers={np.max(q.servers):g}"
+            f"capacity must be at least servers, got {np.min(size):g} with up to {np.max(q.servers):g} servers"
         )
     lam, m1, c = q.arrival_rate, q.service_time, q.servers
     mu = np.asarray(service_rate, dtype=float)
@@ -117,9 +117,7 @@ def mmck(
     )
 
 
-def mm1k(
-    *, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, capacity: npt.ArrayLike
-) -> QueueResult:
+def mm1k(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, capacity: npt.ArrayLike) -> QueueResult:
     r"""Steady state of M/M/1/K: `mmck` with one server.
 
     Parameters
@@ -162,9 +160,7 @@ def mm1k(
     return replace(result, model="M/M/1/K")
 
 
-def mmcc(
-    *, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, servers: npt.ArrayLike
-) -> QueueResult:
+def mmcc(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, servers: npt.ArrayLike) -> QueueResult:
     r"""Steady state of M/M/c/c, Erlang's loss system: no place to wait.
 
     Parameters
@@ -206,7 +202,13 @@ def mmcc(
 
 
 def _number_pmf(
-    a: FloatArray, c: FloatArray, size: FloatArray, x: FloatArray, below: FloatArray, end: FloatArray, n: FloatArray
+    a: FloatArray,
+    c: FloatArray,
+    size: FloatArray,
+    x: FloatArray,
+    below: FloatArray,
+    end: FloatArray,
+    n: FloatArray,
 ) -> FloatArray:
     from scipy.special import gammaincc
 
@@ -257,7 +259,7 @@ def _erlang_and_exponential(j: FloatArray, c: FloatArray, work: FloatArray) -> F
 def _sum_over_queue(
     term: Callable[..., FloatArray], c: FloatArray, work: FloatArray, x: FloatArray, places: FloatArray
 ) -> FloatArray:
-    """Sum ``term(j, c, work)`` weighted by the number j = 0 .. places - 1 that an admitted job finds waiting."""
+    """Sum ``term(j, c, work)`` over the jobs j = 0 .. places - 1 that an admitted one finds waiting."""
     shape = np.broadcast_shapes(*(np.shape(v) for v in (c, work, x, places)))
     c, work, x, places = (np.broadcast_to(v, shape).reshape(-1, 1) for v in (c, work, x, places))
     total = np.zeros(len(c))

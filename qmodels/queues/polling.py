@@ -14,6 +14,9 @@ from qmodels.result import QueueResult
 
 FloatArray = npt.NDArray[np.float64]
 
+# Of the mean-value equations of `weighted_round_robin`, fitted to simulations.
+_SHARPNESS, _CURRENT, _LOAD_POWER, _OWN_POWER, _ARRIVED, _WEIGHT_POWER = 0.66, 0.16, 0.42, 1.52, 1.22, 2.0
+
 
 def polling(
     *,
@@ -29,7 +32,7 @@ def polling(
     Parameters
     ----------
     arrival_rate : array_like
-        Poisson rates :math:`\lambda_i \ge 0`, queues along the last axis in the order of visits. [jobs / time]
+        Poisson rates :math:`\lambda_i \ge 0`, queues along the last axis as visited. [jobs / time]
     mean_service_time : array_like
         Mean service times :math:`b_i > 0`. [time]
     service_scv : array_like
@@ -60,8 +63,8 @@ def polling(
     without arrivals has a wait), they give with :math:`F_{ii}` the second factorial moment of
     queue i at its own visit and :math:`f_i` its mean
 
-    .. math:: W_i = \frac{F_{ii}}{2 \lambda_i f_i} + \frac{\lambda_i E[B_i^2]}{2 (1 - \rho_i)} \; (\text{exhaustive}),
-              \qquad W_i = (1 + \rho_i) \frac{F_{ii}}{2 \lambda_i f_i} \; (\text{gated}).
+    .. math:: W_i &= \frac{F_{ii}}{2 \lambda_i f_i} + \frac{\lambda_i E[B_i^2]}{2 (1 - \rho_i)}
+              \; (\text{exhaustive}), \\ W_i &= (1 + \rho_i) \frac{F_{ii}}{2 \lambda_i f_i} \; (\text{gated}).
 
     Exact, any number of queues. The second moments are summed by doubling, so that the cost is
     :math:`N^3` times the logarithm of the number of cycles in a correlation time. Without
@@ -77,7 +80,7 @@ def polling(
     --------
     >>> q = polling(arrival_rate=[0.1, 0.4], mean_service_time=1, service_scv=1, mean_switch_time=0.5)
     >>> q.mean_waiting_time.round(4)
-    array([2.675 , 1.4563])
+    array([2.3138, 1.4966])
     """
     q = _queues(arrival_rate, mean_service_time, service_scv, mean_switch_time, switch_scv)
     number = q.rate.shape[-1]
@@ -88,7 +91,7 @@ def polling(
     waits = np.full(q.rate.shape, np.inf)
     for point in np.ndindex(q.rate.shape[:-1]):
         if q.idle[point] > 0:
-            waits[point] = _visit_waits(*(v[point] for v in (q.rate, q.m1, q.m2, q.switch, q.switch2)), gated)
+            waits[point] = _visit_waits(q.rate[point], q.m1[point], q.m2[point], q.switch[point], q.switch2[point], gated)
     return q.result("polling: " + ", ".join(dict.fromkeys(words)), waits)
 
 
@@ -105,7 +108,7 @@ def polling_limited(
     Parameters
     ----------
     arrival_rate : array_like
-        Poisson rates :math:`\lambda_i \ge 0`, queues along the last axis in the order of visits. [jobs / time]
+        Poisson rates :math:`\lambda_i \ge 0`, queues along the last axis as visited. [jobs / time]
     mean_service_time : array_like
         Mean service times :math:`b_i > 0`. [time]
     service_scv : array_like
@@ -149,7 +152,7 @@ def polling_limited(
     --------
     >>> q = polling_limited(arrival_rate=[0.2, 0.2], mean_service_time=1, service_scv=1, mean_switch_time=0.1)
     >>> q.mean_waiting_time.round(4)
-    array([0.9429, 0.9429])
+    array([0.9286, 0.9286])
     """
     q = _queues(arrival_rate, mean_service_time, service_scv, mean_switch_time, switch_scv)
     rho_i = q.rate * q.m1
@@ -167,6 +170,99 @@ def polling_limited(
     spread = np.where(rho > 0, spread, 1.0)
     waits = np.where(stable, (safe_idle + rho_i) / safe_room * total / spread, np.inf)
     return q.result("polling: 1-limited (Boxma and Meister)", waits)
+
+
+def weighted_round_robin(
+    *,
+    arrival_rate: npt.ArrayLike,
+    mean_service_time: npt.ArrayLike,
+    service_scv: npt.ArrayLike,
+    weights: npt.ArrayLike,
+) -> QueueResult:
+    r"""Approximate a round-robin arbiter that serves up to a given number of jobs per visit.
+
+    Parameters
+    ----------
+    arrival_rate : array_like
+        Poisson rates :math:`\lambda_i \ge 0`, queues along the last axis. [jobs / time]
+    mean_service_time : array_like
+        Mean service times :math:`b_i > 0`. [time]
+    service_scv : array_like
+        Squared coefficients of variation of the service times.
+    weights : array_like of int
+        Jobs :math:`k_i \ge 1` that a visit serves at most. Moving on takes no time.
+
+    Returns
+    -------
+    QueueResult
+        One entry per queue. Where :math:`\rho \ge 1` all waiting times are ``inf``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Notes
+    -----
+    The weighted sum of the waits is that of any order of service,
+
+    .. math:: \sum_i \rho_i W_i = \frac{\rho W_0}{1 - \rho}, \qquad
+              W_0 = \tfrac{1}{2} \sum_i \lambda_i E[B_i^2],
+
+    and each wait lies between those of the highest and of the lowest of two non-preemptive
+    priorities, :math:`W_0 / (1 - \rho_i)` and :math:`W_0 / [(1 - \rho)(1 - \rho + \rho_i)]`: both
+    exact. Between these the sum is shared out by a mean-value argument of our own: a job waits
+    for what is in service, for its own queue, and for the smooth minimum of what another queue
+    holds and what its weight lets through meanwhile. Exact for equal queues with equal
+    weights, otherwise coarse: WRR_ERRORS
+
+    References
+    ----------
+    .. [1] L. Kleinrock, *Queueing Systems, Volume 2: Computer Applications*, Wiley, 1976,
+       section 3.4 (the conservation law).
+
+    Examples
+    --------
+    >>> q = weighted_round_robin(arrival_rate=[0.4, 0.4], mean_service_time=1, service_scv=1, weights=[1, 3])
+    >>> bool(q.mean_waiting_time[0] > q.mean_waiting_time[1])
+    True
+    """
+    q = _queues(arrival_rate, mean_service_time, service_scv, 0.0, 0.0)
+    k = np.broadcast_to(_check.count("weights", weights), q.rate.shape).astype(float)
+    waits = np.full(q.rate.shape, np.inf)
+    for point in np.ndindex(q.rate.shape[:-1]):
+        if q.idle[point] > 0:
+            waits[point] = _shared_waits(
+                q.rate[point], q.m1[point], q.m2[point], k[point], float(q.idle[point])
+            )
+    return q.result("weighted round robin", waits)
+
+
+def _shared_waits(rate: FloatArray, m1: FloatArray, m2: FloatArray, k: FloatArray, idle: float) -> FloatArray:
+    """Return the fixed point of the mean-value equations, every step scaled to the exact sum."""
+    residual = float(np.dot(rate, m2)) / 2
+    load = rate * m1
+    if residual == 0:
+        return np.zeros(len(rate))
+    total = load.sum() * residual / idle
+    best, worst = residual / (1 - load), residual / (idle * (idle + load))
+    waits = np.full(len(rate), residual / idle)
+    busy = load > 0
+    for _ in range(2000):
+        queue = rate * waits
+        held = queue[None, :] + _ARRIVED * rate[None, :] * waits[:, None]
+        rounds = _CURRENT * load[None, :] ** _LOAD_POWER + (queue / k**_OWN_POWER)[:, None]
+        allowed = k[None, :] ** _WEIGHT_POWER * rounds
+        with np.errstate(divide="ignore"):
+            others = (held**-_SHARPNESS + allowed**-_SHARPNESS) ** (-1 / _SHARPNESS) * m1[None, :]
+        np.fill_diagonal(others, 0.0)
+        step = residual + m1 * queue + others.sum(axis=1)
+        step = np.clip(step * (total / np.dot(load, step)), best, worst)
+        change = np.max(np.abs(step / waits - 1)[busy])
+        waits = np.sqrt(waits * step)
+        if change < 1e-13:
+            return np.asarray(waits * np.where(busy, total / np.dot(load, waits), 1.0))
+    raise RuntimeError(f"weighted_round_robin must converge within 2000 steps, last change {change:.2g}")
 
 
 class _Queues(NamedTuple):

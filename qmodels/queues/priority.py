@@ -91,7 +91,7 @@ def mg1_nonpreemptive(
 
     >>> q = mg1_nonpreemptive(arrival_rate=[0.05, 0.07], mean_service_time=[2, 10], service_scv=0)
     >>> q.mean_waiting_time.round(4)
-    array([ 4.    , 20.    ])
+    array([ 4., 20.])
     """
     s = _classes(arrival_rate, mean_service_time, service_scv, service_third_moment)
     residual = (s.served * s.m2).sum(axis=-1, keepdims=True) / 2
@@ -111,7 +111,9 @@ def mg1_nonpreemptive(
         utilization=s.served * s.m1,
         mean_waiting_time=s.or_endless(wait),
         mean_service_time=s.m1,
-        waiting_probability=np.where(s.stable, np.minimum((s.served * s.m1).sum(axis=-1, keepdims=True), 1), 1),
+        waiting_probability=np.where(
+            s.stable, np.minimum((s.served * s.m1).sum(axis=-1, keepdims=True), 1), 1
+        ),
         waiting_time_variance=variance,
         response_time_variance=None if variance is None else variance + s.m2 - s.m1**2,
     )
@@ -208,7 +210,9 @@ class _Classes(NamedTuple):
         return np.where(self.stable, time, np.inf)
 
 
-def _classes(arrival_rate: Any, mean_service_time: Any, service_scv: Any, service_third_moment: Any) -> _Classes:
+def _classes(
+    arrival_rate: Any, mean_service_time: Any, service_scv: Any, service_third_moment: Any
+) -> _Classes:
     """Check the classes and find the capacity that each one meets and leaves."""
     lam, m1, scv = np.broadcast_arrays(
         np.atleast_1d(_check.nonnegative("arrival_rate", arrival_rate)),

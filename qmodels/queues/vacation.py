@@ -79,7 +79,8 @@ def mg1_vacations(
     A DRAM bank that spends idle time in blocks of 50 cycles of housekeeping:
 
     >>> from qmodels.queues import Deterministic
-    >>> q = mg1_vacations(arrival_rate=0.01, mean_service_time=40, service_scv=0, vacation=Deterministic(mean=50))
+    >>> chores = Deterministic(mean=50)
+    >>> q = mg1_vacations(arrival_rate=0.01, mean_service_time=40, service_scv=0, vacation=chores)
     >>> round(float(q.mean_waiting_time), 4)
     38.3333
     """

@@ -21,30 +21,36 @@ def opened(small_study, browser):
     return browser
 
 
+def view(name):
+    """Return the JavaScript for the view of a model."""
+    return f"Bokeh.index.find_one_by_id({MODEL.format(name)}.id)"
+
+
 def frame(browser, name):
     """Return left, top, right and bottom of a plot's inner area on the page."""
     return browser.value(
-        f"(() => {{ const view = Bokeh.index.find_one_by_id({MODEL.format(name)}.id);"
-        " const page = view.canvas_view.el.getBoundingClientRect(), box = view.frame.bbox;"
-        " return [page.left + box.left, page.top + box.top, page.left + box.right, page.top + box.bottom]; })()"
+        f"(() => {{ const view = {view(name)}, box = view.frame.bbox;"
+        " const page = view.canvas_view.el.getBoundingClientRect();"
+        " return [page.left + box.left, page.top + box.top, page.left + box.right, page.top + box.bottom];"
+        " })()"
     )
 
 
 def place(browser, name, x, y):
     """Return where a point of a plot's data is on the page."""
     return browser.value(
-        f"(() => {{ const view = Bokeh.index.find_one_by_id({MODEL.format(name)}.id);"
-        " const page = view.canvas_view.el.getBoundingClientRect();"
-        f" return [page.left + view.frame.x_scale.compute({x}), page.top + view.frame.y_scale.compute({y})]; }})()"
+        f"(() => {{ const view = {view(name)}, page = view.canvas_view.el.getBoundingClientRect();"
+        f" return [page.left + view.frame.x_scale.compute({x}),"
+        f" page.top + view.frame.y_scale.compute({y})]; }})()"
     )
 
 
 def listed(browser):
     """Return the numbers of the designs that the table is to list, and of those on its first screen."""
-    table = MODEL.format("table large-packets")
-    model = browser.value(f"Array.from({table}.view.filter.indices)")
+    table = "table large-packets"
+    model = browser.value(f"Array.from({MODEL.format(table)}.view.filter.indices)")
     cells = browser.value(
-        f"Array.from(Bokeh.index.find_one_by_id({table}.id).shadow_el.querySelectorAll('.slick-row .slick-cell.l0'))"
+        f"Array.from({view(table)}.shadow_el.querySelectorAll('.slick-row .slick-cell.l0'))"
         ".map(cell => cell.textContent.trim())"
     )
     return model, [int(cell) for cell in cells if cell]
@@ -189,7 +195,7 @@ def test_second_workload_has_its_own_tab(opened):
     tabs = MODEL.format("workloads")
     assert opened.value(f"{tabs}.tabs.map(tab => tab.title)") == ["large-packets", "small-packets"]
     opened.value(f"{tabs}.active = 1")
-    opened.wait(f"Bokeh.index.find_one_by_id({MODEL.format('table small-packets')}.id) !== null")
+    opened.wait(f"{view('table small-packets')}.shadow_el.querySelector('.slick-row') !== null")
     assert opened.messages == []
 
 

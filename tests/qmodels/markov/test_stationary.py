@@ -92,8 +92,8 @@ def test_laws_of_the_law(seed, n, unit):
         assert_allclose(shuffled, law[order], rtol=1e-12)
 
 
-@pytest.mark.parametrize("arrival_rate", [2.0, 4.0, 5.0, 7.0])
-@pytest.mark.parametrize("places", [(40, 40), (9, 9, 9), (700,), (3, 300)])
+@pytest.mark.parametrize("arrival_rate", [2.0, 5.0, 7.0])
+@pytest.mark.parametrize("places", [(24, 24), (8, 8, 8), (700,), (2, 180)])
 def test_methods_agree_with_a_general_solver_on_tandem_queues(places, arrival_rate):
     rates = tandem_rates(places, arrival_rate)
     n = rates.shape[0]
@@ -112,16 +112,17 @@ def test_methods_agree_with_a_general_solver_on_tandem_queues(places, arrival_ra
     assert n > 400
 
 
-@pytest.mark.parametrize("ratio", [0.5, 0.9, 1.0, 3.0])
+@pytest.mark.parametrize("ratio", [1e-6, 0.5, 1.0, 3.0, 1e6])
 @pytest.mark.parametrize("method", ["gth", "direct"])
 def test_a_birth_death_chain_beyond_the_range_of_floating_point(ratio, method):
-    """Weights ratio^k span up to 1,400 decades; those that a double can hold are right."""
+    """Weights ratio^k span up to 18,000 decades; those that a double can hold are right."""
     n = 3000 if method == "direct" else 300
     rates = sp.diags_array([np.full(n - 1, ratio), np.ones(n - 1)], offsets=[1, -1]).tocsr()
     law, _, _, _ = solve_irreducible(rates, method=method)
     logs = np.arange(n) * np.log(ratio)
     expected = np.exp(logs - np.logaddexp.reduce(logs))
-    kept = expected > 1e-300
+    kept = expected > 1e-285
+    assert np.all(law[~kept] <= 1e-280)
     assert_allclose(law[kept], expected[kept], rtol=1e-11)
 
 
@@ -165,7 +166,7 @@ def test_shapes_that_are_hard_to_dissect_or_to_lump(build):
     direct, _, _, _ = solve_irreducible(rates, method="direct")
     assert_allclose(direct, expected, rtol=1e-12)
     iterated, _, _, _ = solve_irreducible(rates, method="iterative", tolerance=1e-14)
-    assert_allclose(iterated, expected, rtol=1e-4 if build is islands else 1e-11)
+    assert_allclose(iterated, expected, rtol=1e-4 if build is islands else 1e-10)
 
 
 def test_the_separator_tree_is_a_tree_over_all_states():
@@ -195,16 +196,29 @@ def test_an_iteration_that_does_not_converge_says_so():
     assert "above the tolerance 1e-12: allow more max_iterations, or use method='direct'" in message
 
 
-@pytest.mark.parametrize("method", ["gth", "direct"])
-def test_rates_beyond_double_precision_are_refused(method):
-    rates = sp.csr_array(np.array([[0, 1e-300, 0], [1e300, 0, 1e-300], [0, 1e300, 0]]))
-    # The path out of the last state is 1e-300 times 1e-600 of the way.
-    try:
-        law, _, _, _ = solve_irreducible(rates, method=method)
-    except RuntimeError as error:
-        assert "rates span too many orders of magnitude" in str(error)
-    else:
-        assert np.isfinite(law).all()
+def two_wells(n, depth):
+    """A line whose weights fall by exp(-depth) per state from both ends to the middle."""
+    weight = -depth * np.minimum(np.arange(n), n - 1 - np.arange(n))
+    up, down = np.exp(np.minimum(np.diff(weight), 0)), np.exp(np.minimum(-np.diff(weight), 0))
+    return sp.diags_array([up, down], offsets=[1, -1]).tocsr()
+
+
+@pytest.mark.parametrize("method", ["auto", "direct"])
+def test_parts_linked_by_rates_that_underflow_are_refused(method):
+    law, _, _, _ = solve_irreducible(two_wells(1000, 2.0), method=method)  # a pass of weight 1e-434
+    assert_allclose(law[[0, -1]], (1 - np.exp(-2)) / 2, rtol=1e-10)
+    with pytest.raises(RuntimeError, match="^parts of the chain are linked by rates that underflow, "):
+        solve_irreducible(two_wells(1000, 5.0), method=method)  # 1e-1085
+
+
+@pytest.mark.parametrize("arrival_rate", [1e-6, 0.05, 100.0, 1e6])
+def test_tandems_at_extreme_loads(arrival_rate):
+    """Most states weigh less than a double can tell from 0; those that weigh more are right."""
+    rates = tandem_rates((150, 150), arrival_rate)
+    law, residual, _, _ = solve_irreducible(rates, method="direct")
+    assert residual < 1e-14
+    iterated, _, _, _ = solve_irreducible(rates, method="iterative", tolerance=1e-13)
+    assert_allclose(law, iterated, atol=1e-11)
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def shared_network(*, population, times, routing, think_time, rate, arrivals=Non
     return states, law.probabilities
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def chain():
     """Return mean numbers and throughputs of a shared network, shape (stations, classes)."""
 
@@ -81,7 +81,7 @@ def chain():
     return solve
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def marginal():
     """Return the law of the number of jobs at a station of a shared network with one class."""
 
@@ -101,7 +101,7 @@ def _served(queue, discipline, rank):
     return 0
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def ordered_chain():
     """Return mean numbers of a closed cyclic network of single servers that serve in some order.
 

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import qmodels as qm
+
+
+def processor(segments: int, *, gbps: float = 20.0, sizes: qm.SizeLaw | None = None) -> qm.PacketProcessor:
+    base = qm.PacketProcessor()
+    return replace(
+        base,
+        workload=replace(base.workload, sizes=sizes or qm.fixed(bytes=64), offered_gbps=gbps, hold_ns=1000.0),
+        free_list=replace(base.free_list, segments=segments),
+    )
+
+
+def erlang_b(servers: int, load: float) -> float:
+    blocking = 1.0
+    for n in range(1, servers + 1):
+        blocking = load * blocking / (n + load * blocking)
+    return blocking
+
+
+def test_one_segment_packets_are_erlangs_loss_link() -> None:
+    spec = processor(40)
+    result = qm.solve(spec)
+    stored = result.packet_latency - result.lookup_latency + 1000.0
+    load = spec.workload.packet_rate * stored
+    assert_allclose(result.blocking_probability, erlang_b(40, load), rtol=1e-3)
+    assert_allclose(result.overflow_probability, result.blocking_probability)
+    assert_allclose(result.throughput, 20.0 * (1 - result.blocking_probability))
+
+
+def test_large_packets_are_refused_more_often() -> None:
+    result = qm.solve(processor(400, sizes=qm.bimodal(small=64, large=1518, small_fraction=0.5)))
+    assert 0 < result.blocking_probability < result.overflow_probability < 1
+
+
+def test_longer_lists_overflow_less_and_the_papers_never() -> None:
+    blocked = [qm.solve(processor(n, gbps=40.0)).blocking_probability for n in (40, 80, 120, 160, 4_194_304)]
+    assert np.all(np.diff(blocked) < 0) or blocked[-1] == 0
+    assert blocked[-1] == 0
+
+
+def test_scaled_long_lists_err_on_the_side_of_refusing(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = qm.solve(processor(200, gbps=60.0)).blocking_probability
+    monkeypatch.setattr("qmodels.packet_processor.overflow.LONGEST", 100)
+    scaled = qm.solve(processor(200, gbps=60.0)).blocking_probability
+    assert exact <= scaled

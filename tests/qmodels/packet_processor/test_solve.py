@@ -1,0 +1,187 @@
+"""Laws of the analytic packet processor; its error against the simulator is tested in test_agreement."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+import qmodels as qm
+from qmodels.systems.metrics import METRICS
+
+checks = settings(derandomize=True, deadline=None, max_examples=25)
+STEPS, CHANNELS, WIDTHS, SLICES = [1, 2, 4, 8, 16, 32], [1, 2, 3, 4, 6, 8], [8, 16, 32], [0, 1, 2, 4, 8]
+designs = st.fixed_dictionaries(
+    {
+        "step": st.sampled_from(STEPS),
+        "channels": st.sampled_from(CHANNELS),
+        "trials": st.integers(1, 5),
+        "width": st.sampled_from(WIDTHS),
+        "slices": st.sampled_from(SLICES),
+        "sizes": st.sampled_from([qm.imix(), qm.bimodal(small=64, large=1518, small_fraction=0.3)]),
+        "page_policy": st.sampled_from(["open", "closed"]),
+    }
+)
+
+
+def processor(**d: Any) -> qm.PacketProcessor:
+    base = qm.PacketProcessor()
+    return replace(
+        base,
+        workload=replace(base.workload, sizes=d.get("sizes", qm.imix()), offered_gbps=d.get("gbps", 20.0)),
+        dram=replace(
+            base.dram,
+            interleaving_step=d.get("step", 1),
+            channels=d.get("channels", 4),
+            page_policy=d.get("page_policy", "open"),
+        ),
+        free_list=replace(base.free_list, alloc_trial_count=d.get("trials", 2)),
+        noc=replace(base.noc, link_width=d.get("width", 16)),
+        llc=replace(base.llc, slices=d.get("slices", 4)),
+    )
+
+
+def at_load(fraction: float, **d: Any) -> qm.PacketProcessor:
+    spec = processor(**d)
+    return processor(**d, gbps=fraction * float(qm.solve(spec).saturation_throughput))
+
+
+@checks
+@given(designs)
+def test_metrics_are_complete_and_consistent(design: dict[str, Any]) -> None:
+    result = qm.solve(at_load(0.5, **design))
+    assert tuple(result.metrics) == tuple(METRICS)
+    assert result.stable
+    assert_allclose(sum(result.latency_parts.values()), result.packet_latency)
+    assert_allclose(result.lookup_latency + result.write_latency + result.read_latency, result.packet_latency)
+    assert result.packet_latency < result.packet_latency_p99
+    assert_allclose(result.max_utilization, max(result.utilization.values()))
+    assert result.utilization[result.bottleneck] == max(result.utilization.values())
+    for name in ("write_conflict_probability", "read_conflict_probability", "row_hit_ratio", "llc_hit_ratio"):
+        assert 0 <= result.metrics[name] <= 1
+    assert 1 <= result.pointer_accesses_per_allocation <= result.max_pointer_accesses_per_allocation
+
+
+@checks
+@given(designs, st.floats(0.01, 0.9), st.floats(1.01, 1.1))
+def test_latency_grows_with_load_up_to_saturation(design: dict[str, Any], load: float, more: float) -> None:
+    low, high = (qm.solve(at_load(x, **design)) for x in (load, load * more))
+    assert low.stable and high.stable
+    assert low.packet_latency <= high.packet_latency * (1 + 1e-6)
+    assert_allclose(low.saturation_throughput, high.saturation_throughput, rtol=1e-3)
+
+
+@checks
+@given(designs)
+def test_saturation_is_where_the_first_resource_is_full(design: dict[str, Any]) -> None:
+    below, above = (qm.solve(at_load(x, **design)) for x in (0.999, 1.002))
+    assert below.stable and below.packet_latency < np.inf and below.max_utilization > 0.98
+    assert not above.stable and above.max_utilization == 1
+
+
+def test_an_overloaded_design_is_an_answer() -> None:
+    result = qm.solve(processor(gbps=300.0))
+    assert not result.stable and not result.validated
+    for name in ("packet_latency", "packet_latency_p99", "lookup_latency", "write_latency", "read_latency"):
+        assert result.metrics[name] == np.inf
+    assert result.utilization[result.bottleneck] > 1
+    assert_allclose(result.throughput, result.saturation_throughput)
+    assert_allclose(result.blocking_probability, 1 - result.saturation_throughput / 300.0)
+    assert np.isfinite(result.energy_per_packet)
+    assert "saturated" in repr(result)
+
+
+@checks
+@given(designs)
+def test_more_channels_never_sustain_less(design: dict[str, Any]) -> None:
+    design = design | {"page_policy": "open"}
+    sustained = qm.solve(processor(**design | {"channels": np.array(CHANNELS)})).saturation_throughput
+    assert np.all(np.diff(sustained) >= -1e-4 * sustained[:-1])
+
+
+@checks
+@given(designs)
+def test_with_one_channel_the_step_does_not_matter(design: dict[str, Any]) -> None:
+    result = qm.solve(processor(**design | {"channels": 1, "step": np.array([1, 3, 32]), "gbps": 10.0}))
+    for name, values in result.metrics.items():
+        assert_allclose(values, values[0], rtol=1e-9, err_msg=name)
+
+
+@checks
+@given(designs)
+def test_one_trial_is_the_plain_list(design: dict[str, Any]) -> None:
+    result = qm.solve(processor(**design | {"trials": 1}))
+    assert result.pointer_accesses_per_allocation == result.max_pointer_accesses_per_allocation == 1
+
+
+def test_a_sweep_is_the_same_as_its_designs() -> None:
+    grid = np.array(list(product([1, 8], [1, 4], [1, 3], [8, 32], [0, 4]))).T
+    sweep = qm.solve(processor(step=grid[0], channels=grid[1], trials=grid[2], width=grid[3], slices=grid[4]))
+    assert sweep.packet_latency.shape == (32,)
+    for k, (step, channels, trials, width, slices) in enumerate(grid.T.tolist()):
+        one = qm.solve(processor(step=step, channels=channels, trials=trials, width=width, slices=slices))
+        for name, value in one.metrics.items():
+            # The iteration stops for all designs of a sweep together, to 1e-6.
+            assert_allclose(sweep.metrics[name][k], value, rtol=1e-4, atol=1e-6, err_msg=name)
+        assert sweep.bottleneck[k] == one.bottleneck
+        assert isinstance(one.packet_latency, float) and isinstance(one.stable, bool)
+
+
+def test_sweeps_broadcast_and_become_tables() -> None:
+    result = qm.solve(processor(step=np.array([[1], [8]]), channels=np.array([2, 4, 8])))
+    assert result.packet_latency.shape == result.stable.shape == result.bottleneck.shape == (2, 3)
+    pytest.importorskip("pandas")
+    table = result.to_pandas()
+    assert len(table) == 6 and {"packet_latency", "bottleneck"} <= set(table.columns)
+
+
+def test_an_idle_system_is_the_lone_packet() -> None:
+    """By hand: one 64-byte packet, no lookups, closed pages, one engine, one channel, next to each other."""
+    base = qm.PacketProcessor()
+    spec = replace(
+        base,
+        workload=replace(base.workload, sizes=qm.fixed(bytes=64), lookups_per_packet=0, offered_gbps=1e-6),
+        noc=replace(base.noc, topology=qm.Topology(kind="ring", nodes=2), initiators=1, link_width=8),
+        dram=replace(base.dram, channels=1, page_policy="closed"),
+    )
+    result = qm.solve(spec)
+    hops = 2 * 3.0  # Injection and one link before the ejection link, three cycles each.
+    dram = 10.0 + 30.0
+    assert_allclose(result.write_latency, 2 + 1 + 1 + hops + 9 + dram, rtol=1e-4)
+    assert_allclose(result.read_latency, 3 + 1 + hops + 1 + dram + hops + 9, rtol=1e-4)
+
+
+def test_every_resource_is_listed_for_one_design() -> None:
+    result = qm.solve(processor(channels=2, slices=2))
+    names = set(result.resources)
+    assert {"pointer memory", "llc slice 1", "request inject 0", "response eject 3", "channel 1 bus"} <= names
+    assert "channel 1 bank 7" in names and "channel 2 bus" not in names
+    assert_allclose(result.resources["pointer memory"], result.utilization["pointer memory"])
+    assert_allclose(
+        max(v for k, v in result.resources.items() if k.startswith("request")), result.utilization["request links"]
+    )
+
+
+def test_bursty_arrivals_wait_longer() -> None:
+    base = processor(gbps=40.0)
+    bursty = replace(base, workload=replace(base.workload, arrivals=qm.OnOff(on_packets=20, peak_to_mean=3)))
+    assert qm.solve(bursty).packet_latency > 1.1 * qm.solve(base).packet_latency
+
+
+def test_a_trace_of_poisson_packets_is_answered_like_poisson() -> None:
+    base = processor(gbps=40.0)
+    packets = base.workload.packets(np.random.default_rng(1), 60_000)
+    trace = qm.Trace(times_ns=packets.times_ns, bytes=packets.bytes, source="test")
+    traced = replace(base, workload=qm.Workload.from_trace(trace, offered_gbps=40.0))
+    assert_allclose(qm.solve(traced).packet_latency, qm.solve(base).packet_latency, rtol=0.03)
+
+
+def test_an_unknown_spec_is_refused() -> None:
+    with pytest.raises(TypeError, match="needs a system spec such as PacketProcessor, got int"):
+        qm.solve(3)
