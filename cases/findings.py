@@ -152,8 +152,14 @@ def _check(analysis: Analysis, check: Check) -> list[Section]:
         return [Section(title="Simulated check", lines=lines)]
     if any(simulated["short"]):
         lines.append("some runs were too short for their warm-up: use more packets")
-    for design in check.disputed:
-        lines.append(f"design {design}: only one of model and simulation finds it stable")
+    for model, other in (("stable", "saturated"), ("saturated", "stable")):
+        designs = [
+            str(table["design"][row])
+            for row in check.rows
+            if table["design"][row] in check.disputed and table["stable"][row] == (model == "stable")
+        ]
+        if designs:
+            lines.append(f"{model} by the model, {other} in the simulation: {', '.join(designs)}")
     shown = ("packet_latency", "saturation_throughput", "energy_per_packet", "write_conflict_probability")
     rows = []
     for k, row in enumerate(check.rows):

@@ -140,9 +140,6 @@ def _columns(part: Part) -> dict[str, Any]:
         data[name] = np.where(np.isfinite(values), values, np.nan) if values.dtype.kind == "f" else values
     data["bottleneck"] = table["bottleneck"].tolist()
     data["place"] = ["knee" if row == exploration.knee else "front" if front[row] else "" for row in rows]
-    data["color"] = np.where(front, BLUE, GREY).tolist()
-    data["size"] = np.where(front, 6, 4)
-    data["marker"] = np.where(table["stable"], "circle", "x").tolist()
     data["simulated"] = np.zeros(len(rows), dtype=bool)
     simulated = {} if check is None else check.simulated.table
     for name in (*SIMULATED, *(name for name in table if name.startswith(PART))):
@@ -160,7 +157,15 @@ def _columns(part: Part) -> dict[str, Any]:
 
 
 def _scatter(part: Part, source: Any, x: str, y: str) -> Any:
-    from bokeh.models import BoxSelectTool, ColumnDataSource, HoverTool, LassoSelectTool, TapTool
+    from bokeh.models import (
+        BoxSelectTool,
+        CDSView,
+        ColumnDataSource,
+        HoverTool,
+        IndexFilter,
+        LassoSelectTool,
+        TapTool,
+    )
     from bokeh.plotting import figure
 
     plot = figure(
@@ -173,28 +178,33 @@ def _scatter(part: Part, source: Any, x: str, y: str) -> Any:
         name=f"{y} over {x} {part.name}",
     )
     plot.toolbar.logo = None
-    dots = plot.scatter(
-        x=x, y=y, size="size", color="color", marker="marker", source=source, nonselection_alpha=0.15
-    )
-    box, lasso, tap = (tool(renderers=[dots]) for tool in (BoxSelectTool, LassoSelectTool, TapTool))
+    front = np.isin(np.arange(len(source.data["design"])), part.analysis.exploration.front)
+    stable = source.data["stable"]
+    dots = []
+    for text, chosen, look in (
+        ("analytic: saturated design", ~stable, {"color": GREY, "marker": "x", "size": 5}),
+        ("analytic: other design", stable & ~front, {"color": GREY, "size": 4}),
+        ("analytic: Pareto front", front, {"color": BLUE, "size": 6}),
+    ):
+        if chosen.any():
+            view = CDSView(filter=IndexFilter(np.flatnonzero(chosen).tolist()))
+            dots.append(plot.scatter(x=x, y=y, source=source, view=view, nonselection_alpha=0.15, **look))
+            # A legend draws the first row of the source, which the view may not have: draw one of its own.
+            plot.scatter(x=[np.nan], y=[np.nan], legend_label=text, **look)
+    box, lasso, tap = (tool(renderers=dots) for tool in (BoxSelectTool, LassoSelectTool, TapTool))
     plot.add_tools(box, lasso, tap)
     plot.toolbar.active_drag = box
-    for text, color, marker in (
-        ("analytic: Pareto front", BLUE, "circle"),
-        ("analytic: other design (x: saturated)", GREY, "circle"),
-    ):
-        plot.scatter(x=[np.nan], y=[np.nan], color=color, marker=marker, size=6, legend_label=text)
     names = ("design", *CHOICES, x, y, "bottleneck", "bottleneck_load")
-    plot.add_tools(HoverTool(renderers=[dots], tooltips=[(heading(name), f"@{{{name}}}") for name in names]))
+    plot.add_tools(HoverTool(renderers=dots, tooltips=[(heading(name), f"@{{{name}}}") for name in names]))
     data = source.data
-    chosen = np.flatnonzero(data["simulated"])
-    if chosen.size:
-        points = {"design": data["design"][chosen]}
+    rows = np.flatnonzero(data["simulated"])
+    if rows.size:
+        points = {"design": data["design"][rows]}
         for axis, name in (("x", x), ("y", y)):
             if name in SIMULATED:
-                best, spread = data[f"simulated {name}"][chosen], data[f"spread {name}"][chosen]
+                best, spread = data[f"simulated {name}"][rows], data[f"spread {name}"][rows]
             else:  # the cost: no estimate, but a sum over parts
-                best, spread = data[name][chosen], np.zeros(len(chosen))
+                best, spread = data[name][rows], np.zeros(rows.size)
             points |= {axis: best, f"{axis}0": best - spread, f"{axis}1": best + spread}
         checked = ColumnDataSource(points)
         text = "simulated: best value, 95 % interval"
@@ -206,7 +216,6 @@ def _scatter(part: Part, source: Any, x: str, y: str) -> Any:
     if knee is not None:
         star = {"marker": "star", "size": 18, "fill_color": GREEN, "line_color": "white"}
         plot.scatter(x=[data[x][knee]], y=[data[y][knee]], legend_label="analytic: knee", **star)
-        front = part.analysis.exploration.front
         top = 2.2 * float(np.median(data[y][front]))
         if y.endswith("latency"):
             plot.y_range.start, plot.y_range.end = 0, top

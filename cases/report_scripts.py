@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 FILTER = """
-const chosen = source.selected.indices;
+let chosen = source.selected.indices;
 if (cb_obj.geometry.type == 'point') {  // a tap shows one design: it does not narrow the table
   if (chosen.every(row => view.filter.indices.includes(row))) return;
-  chosen.length = 0;
+  chosen = [];
 }
 view.filter.indices = chosen.length ? chosen.slice().sort((a, b) => a - b) : all;
 count.text = chosen.length ? `<b>${chosen.length} of ${all.length} designs</b> selected in the plot`

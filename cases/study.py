@@ -13,6 +13,7 @@ from cases.analysis import Analysis, analyse
 from cases.check import Check, Runs, check
 from cases.packet_processor import default_space
 from optimize.pareto import IntArray
+from qmodels import _check
 from qmodels.systems.packet_processor import PacketProcessor
 from qmodels.systems.spec_io import to_toml
 
@@ -116,8 +117,9 @@ def explore_case(
         With what is done if the user interrupts the simulations.
     """
     runs = runs or Runs()
-    if points < 0:
-        raise ValueError(f"points must be a whole number >= 0, got {points!r}")
+    _check.count("points", points, minimum=0)
+    if budget is not None:
+        _check.nonnegative("budget", budget)
     if simulate and store is None:
         raise ValueError("store must be the path of a file when designs are simulated, got None")
     spaces = {}

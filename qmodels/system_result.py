@@ -70,9 +70,8 @@ class SystemResult:
             unit = METRICS[name].unit
             lines.append(f"  {name:<36} {float(value):>12.5g}{'' if unit == '1' else ' ' + unit}")
         state = "stable" if self.stable else "saturated"
-        lines.append(
-            f"  {state}; fills up first: {self.bottleneck} (load {self.utilization[str(self.bottleneck)]:.3f})"
-        )
+        load = self.utilization[str(self.bottleneck)]
+        lines.append(f"  {state}; fills up first: {self.bottleneck} (load {load:.3f})")
         if not self.validated:
             lines.append("  outside the range in which the model's error was measured")
         return "\n".join(lines)

@@ -75,19 +75,19 @@ def next_event(heap: Any) -> int:
         heap[hole] = heap[child]
         hole, child = child, 2 * child
     heap[hole] = heap[last]
-    return event  # type: ignore[no-any-return]
+    return event
 
 
 @jit
 def _before(heap: Any, entry: int, time: float, order: int) -> bool:
     tie = heap[entry]["time"] == time and heap[entry]["order"] < order
-    return tie or heap[entry]["time"] < time  # type: ignore[no-any-return]
+    return tie or heap[entry]["time"] < time
 
 
 @jit
 def pending(heap: Any) -> int:
     """Return the number of pending events."""
-    return heap[0]["event"]  # type: ignore[no-any-return]
+    return heap[0]["event"]
 
 
 @jit
@@ -108,4 +108,4 @@ def serve(stations: Any, station: int, arrival: float, service: float) -> float:
     stations[station]["busy"] += service
     stations[station]["waited"] += start - arrival
     stations[station]["served"] += 1
-    return end  # type: ignore[no-any-return]
+    return end

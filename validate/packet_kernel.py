@@ -179,7 +179,7 @@ def touch(slices: object, lines: object, number: int, entry: int) -> bool:
     else:
         lines[piece["newest"]]["newer"] = entry  # type: ignore[index]
     piece["newest"] = entry
-    return held  # type: ignore[no-any-return]
+    return held
 
 
 @part

@@ -31,24 +31,27 @@ class ExponentialSeries:
     def terms(self, count: int) -> FloatArray:
         """Return u U^k v for k = 0 .. count - 1."""
         if self._terms.size < count:
-            self._terms = powers(self.left, self._step, count) @ self._v
+            self._terms = powers(self.left, self._step, max(count, 2 * self._terms.size)) @ self._v
         return self._terms[:count]
 
     def __call__(self, t: FloatArray) -> FloatArray:
         """Return the values at times t >= 0."""
-        times = np.asarray(t, dtype=float)
-        result = np.array([self._value(float(x)) for x in times.ravel()])
-        return result.reshape(times.shape)
-
-    def _value(self, t: float) -> float:
-        mean = self.q * t
-        if mean > LONGEST:
-            return self._squared(mean)
-        count = terms_needed(mean)
-        size = 64
-        while size < count:
-            size *= 2
-        return float(poisson_pmf(np.arange(count, dtype=float), np.asarray(mean)) @ self.terms(size)[:count])
+        means = self.q * np.asarray(t, dtype=float)
+        flat = means.ravel()
+        result = np.empty(flat.size)
+        large = flat > LONGEST
+        for i in np.flatnonzero(large):
+            result[i] = self._squared(float(flat[i]))
+        order = np.flatnonzero(~large)[np.argsort(flat[~large])]
+        start = 0
+        while start < order.size:  # times of similar size share their Poisson probabilities
+            rows = max(1, 1_000_000 // terms_needed(float(flat[order[start]])))
+            group = order[start : start + rows]
+            count = terms_needed(float(flat[group[-1]]))
+            weights = poisson_pmf(np.arange(count, dtype=float), flat[group][:, None])
+            result[group] = weights @ self.terms(count)
+            start += rows
+        return result.reshape(means.shape)
 
     def _squared(self, mean: float) -> float:
         doublings = int(np.ceil(np.log2(mean)))

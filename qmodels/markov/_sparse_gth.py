@@ -168,7 +168,7 @@ def _substitute(
     position = factor.size
     for t in range(first.size):
         low = first[t]
-        pivots = np.int64(last[t] - low)
+        pivots = last[t] - low
         rest = begin[t] - begin[t + 1]
         position -= pivots * (pivots + rest)
         total[:pivots] = 0.0
@@ -182,8 +182,9 @@ def _substitute(
                 value = total[i] if state < n - 1 else 1.0
                 power[state] = total_power[i] if value > 0.0 and state < n - 1 else 0
                 if value > 0.0 and not 1e-18 < value < 1e6:
-                    value, shift = math.frexp(value)
-                    power[state] += shift
+                    shifted = math.frexp(value)
+                    value = shifted[0]
+                    power[state] += shifted[1]
                 x[state] = value
             value = x[state]
             here = power[state]
@@ -235,7 +236,6 @@ class Elimination:
         result = np.empty(n)
         result[self.order] = normalised(x, power)
         return result
-
 
     def _on_one_path(self, weak: Int32) -> bool:
         """Tell whether the weak nodes are nested, so that one part of the chain outweighs all others."""

@@ -176,9 +176,11 @@ class MAP:
     def index_of_dispersion(self) -> float:
         """Limit of the variance of the number of arrivals over its mean; 1 for Poisson."""
         theta = self.phase_law
-        marks = self.d1.sum(axis=1)
-        fundamental = np.linalg.solve(np.outer(np.ones(self.phases), theta) - self.d0 - self.d1, marks)
-        return float(1 + 2 * (theta @ self.d1 @ fundamental) / self.rate - 2 * self.rate)
+        change = self.d0 + self.d1
+        # The projection is scaled like the rates; the answer does not depend on its size.
+        projection = np.outer(np.ones(self.phases), theta) * np.abs(self.d0).max()
+        excess = np.linalg.solve(projection - change, self.d1.sum(axis=1) - self.rate)
+        return float(1 + 2 * (theta @ self.d1 @ excess) / self.rate)
 
     def scaled(self, factor: float) -> MAP:
         """Return the process with every rate multiplied by a factor > 0."""

@@ -169,7 +169,8 @@ class CTMC(Chain):
         method : {"auto", "gth", "direct", "iterative"}
             "gth": dense elimination, for small chains. "direct": sparse elimination along nested
             dissection. Both never subtract, so that every probability has a small relative
-            error, whatever the magnitudes of the rates. "iterative": multilevel aggregation, for
+            error, whatever the magnitudes of the rates, down to 1e-290 of the largest (what lies
+            below counts as 0). "iterative": multilevel aggregation, for
             chains whose elimination would not fit; accurate to `tolerance` in the residual only.
             "auto": "gth" up to 400 states, then "direct" while it needs less than 2e11
             operations and 2 GB, then "iterative".
@@ -189,7 +190,8 @@ class CTMC(Chain):
         ValueError
             If an argument is out of range.
         RuntimeError
-            If the iteration does not reach the tolerance.
+            If the iteration does not reach the tolerance, or parts of the chain are linked only by
+            rates that underflow.
 
         Notes
         -----

@@ -14,8 +14,8 @@ from qmodels.markov.stationary import single_class_law
 from qmodels.queues.laws import Law
 from qmodels.result import QueueResult
 
-LONGEST = 1 << 17
-"""Largest number of uniformization steps in a service time; what is beyond counts as full and settled."""
+LONGEST = 1 << 15
+"""Steps of the uniformized phase in a service time; longer ones count as a full room and a settled phase."""
 
 
 def map_g_1_k(*, arrivals: MAP, service: Law, capacity: npt.ArrayLike) -> QueueResult:
@@ -56,15 +56,15 @@ def map_g_1_k(*, arrivals: MAP, service: Law, capacity: npt.ArrayLike) -> QueueR
     --------
     Loss of the bursty stream at a port with constant service and room for 16 packets:
 
-    >>> from qmodels.queues.laws import Deterministic
+    >>> from qmodels.queues import Deterministic
     >>> burst = MAP.mmpp(generator=[[-1 / 50, 1 / 50], [1 / 150, -1 / 150]], rates=[0.8, 0.02])
     >>> q = map_g_1_k(arrivals=burst, service=Deterministic(mean=1.0), capacity=16)
     >>> round(float(q.blocking_probability), 6)
     0.00011
     """
-    places = int(_check.count("capacity", capacity))
     if np.ndim(capacity):
         raise ValueError(f"capacity must be one number, got shape {np.shape(capacity)}")
+    places = int(_check.count("capacity", capacity))
     mean_service = float(service.moment(1))
     n = arrivals.phases
     counts, stays = _arrivals_during(arrivals, service, mean_service, places)
@@ -108,20 +108,25 @@ def _arrivals_during(
     n = arrivals.phases
     q = float(-arrivals.d0.diagonal().min())
     size = terms_needed(q * mean_service)
+    largest = max(LONGEST, 2 * size)
     while True:
         weights = np.asarray(service.poisson_counts(np.asarray(q), size))
-        if weights[-1] < 1e-30 or size >= LONGEST:
+        still = np.cumsum(weights[::-1])[::-1]
+        beyond = 1.0 - float(still[0])
+        missing = q * mean_service - float(still[1:].sum())
+        whole = weights[-1] < 1e-30 and beyond < 1e-14 and missing < 1e-12 * q * mean_service
+        if whole or size >= largest:
             break
         size *= 2
-    still = np.cumsum(weights[::-1])[::-1]
-    longer = np.append(still[1:], 0.0) / q  # mean time in which the count is j
-    beyond = max(1.0 - float(still[0]), 0.0) if weights[-1] >= 1e-30 else 0.0
+    beyond = 0.0 if whole else max(beyond, 0.0)
+    longer = (np.append(still[1:], 0.0) + beyond) / q  # mean time in which the count is j
+    rest = 0.0 if whole else max(mean_service - float(longer.sum()), 0.0)
     quiet, marked = np.eye(n) + arrivals.d0 / q, arrivals.d1 / q
     exact = np.zeros((places, n, n))
     at_least = np.zeros((places + 1, n, n))
     exact[0] = at_least[0] = np.eye(n)
     result = [np.zeros_like(exact), np.zeros_like(at_least), np.zeros_like(exact), np.zeros_like(at_least)]
-    for weight, time in zip(weights + 0.0, longer + beyond / q, strict=True):
+    for weight, time in zip(weights, longer, strict=True):
         for total, part, factor in zip(
             result, (exact, at_least) * 2, (weight, weight, time, time), strict=True
         ):
@@ -134,7 +139,7 @@ def _arrivals_during(
     # A service longer than all the steps: the room is full and the phase has settled.
     settled = np.outer(np.ones(n), arrivals.phase_law)
     result[1] += beyond * settled
-    result[3] += max(mean_service - float((longer + beyond / q).sum()), 0.0) * (beyond > 0) * settled
+    result[3] += rest * settled
     return (result[0], result[1]), (result[2], result[3])
 
 

@@ -15,8 +15,12 @@ from qmodels._check import FloatArray
 
 Drift = Callable[[FloatArray], FloatArray]
 
+MOST_CALLS = 500_000
+"""Evaluations of the drift after which an integration is given up."""
 TOP_LEVEL = 1e-9
-"""Largest fraction of the servers that may be found at the highest level kept."""
+"""Largest fraction of the queues that may be found at the highest level kept."""
+MOST_LEVELS = 4096
+"""Most levels kept."""
 
 
 def fluid_trajectory(
@@ -62,15 +66,26 @@ def fluid_trajectory(
     if t.ndim != 1 or np.any(np.diff(t) < 0):
         raise ValueError(f"times must ascend, got {t.tolist()}")
     rtol = float(_check.positive("tolerance", tolerance))
-    result = np.tile(start, (t.size, 1))
-    if t.size and t[-1] > 0:
-        found = solve_ivp(
-            lambda _, x: drift(x), (0.0, t[-1]), start, method="LSODA", t_eval=t, rtol=rtol, atol=rtol * 1e-3
-        )
-        if not found.success:
-            raise RuntimeError(f"the integration stopped at time {found.t[-1]:g}: {found.message}")
-        result = found.y.T
-    return np.asarray(result)
+    if t.size == 0 or t[-1] == 0:
+        return np.tile(start, (t.size, 1))
+    calls = 0
+
+    def checked(time: float, x: FloatArray) -> FloatArray:
+        nonlocal calls
+        calls += 1
+        with np.errstate(all="ignore"):  # what is not finite is reported below
+            change = drift(x)
+        if calls > MOST_CALLS or not np.all(np.isfinite(change)):
+            raise RuntimeError(
+                f"the integration got stuck near time {time:g} after {calls} evaluations, largest drift "
+                f"{np.max(np.abs(change)):.2g}: ask for earlier times or a looser tolerance"
+            )
+        return change
+
+    found = solve_ivp(checked, (0.0, t[-1]), start, method="LSODA", t_eval=t, rtol=rtol, atol=rtol * 1e-3)
+    if not found.success:
+        raise RuntimeError(f"the integration failed: {found.message}")
+    return np.asarray(found.y.T)
 
 
 def fluid_fixed_point(
@@ -137,38 +152,47 @@ def fluid_fixed_point(
 class Occupancy:
     r"""Limit of many identical queues: the fraction :math:`s_k` of them with at least k jobs.
 
+    As many levels k are kept as hold more than 1e-9 of the queues.
+
     Parameters
     ----------
     drift : callable
-        Change of :math:`(s_1, \dots, s_N)` per unit of time. [1 / time]
+        Change of :math:`(s_1, \dots, s_N)` per unit of time, for any N. [1 / time]
     arrival_rate : float
         Arrivals per queue. [jobs / time]
-    levels : int
-        N; fuller queues are neglected.
     stable : bool
         Whether the queues settle.
     """
 
     drift: Drift
     arrival_rate: float
-    levels: int
     stable: bool
 
     def trajectory(self, *, times: npt.ArrayLike, initial: Any = ()) -> FloatArray:
-        """Fractions over time from given fractions (missing levels 0), by default empty queues."""
-        return fluid_trajectory(drift=self.drift, initial=self._start(initial), times=times)
+        """Fractions over time, one row per time, from given fractions (by default empty queues).
+
+        Raises
+        ------
+        RuntimeError
+            If the queues grow beyond 4,096 jobs.
+        """
+        given = np.atleast_1d(_check.probability("initial", initial))
+        if np.any(np.diff(given) > 0):
+            raise ValueError(f"initial must be descending fractions, got {given.tolist()}")
+        return self._enough_levels(
+            max(64, 2 * given.size),
+            lambda empty: fluid_trajectory(
+                drift=self.drift, initial=np.append(given, empty[given.size :]), times=times
+            ),
+        )
 
     @cached_property
     def tail(self) -> FloatArray:
-        """Fractions of the settled system; all 1 where it does not settle."""
+        """Fractions s_1, s_2, ... of the settled system; 1 where it does not settle."""
         if not self.stable:
-            return np.ones(self.levels)
-        found = fluid_fixed_point(drift=self.drift, initial=np.zeros(self.levels))
-        if found[-1] > TOP_LEVEL:
-            raise ValueError(
-                f"levels must be > {self.levels}, a fraction {found[-1]:.2g} of the queues is at the top"
-            )
-        return np.clip(found, 0.0, 1.0)
+            return np.ones(1)
+        settled = self._enough_levels(64, lambda empty: fluid_fixed_point(drift=self.drift, initial=empty))
+        return np.clip(settled, 0.0, 1.0)
 
     @property
     def mean_number_in_system(self) -> float:
@@ -180,18 +204,18 @@ class Occupancy:
         """Mean time [time] from arrival to departure; ``inf`` where the system does not settle."""
         return self.mean_number_in_system / self.arrival_rate
 
-    def _start(self, initial: Any) -> FloatArray:
-        given = np.atleast_1d(_check.probability("initial", initial))
-        if given.size > self.levels or np.any(np.diff(given) > 0):
-            raise ValueError(
-                f"initial must be at most {self.levels} descending fractions, got {given.tolist()}"
-            )
-        return np.concatenate([given, np.zeros(self.levels - given.size)])
+    def _enough_levels(self, levels: int, solve: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        while levels <= MOST_LEVELS:
+            found = solve(np.zeros(levels))
+            if np.max(found[..., -1], initial=0.0) <= TOP_LEVEL:
+                return found
+            levels *= 2
+        raise RuntimeError(
+            f"more than {TOP_LEVEL:g} of the queues hold {MOST_LEVELS} jobs: too many to follow"
+        )
 
 
-def power_of_choices(
-    *, arrival_rate: float, service_rate: float, choices: int, levels: int = 64
-) -> Occupancy:
+def power_of_choices(*, arrival_rate: float, service_rate: float, choices: int) -> Occupancy:
     r"""Join the shortest of d random queues, for many queues.
 
     Parameters
@@ -202,8 +226,6 @@ def power_of_choices(
         Rate :math:`\mu` of each server. [jobs / time]
     choices : int
         Queues looked at by an arrival, :math:`d \ge 1`.
-    levels : int
-        Queue lengths kept.
 
     Returns
     -------
@@ -236,9 +258,7 @@ def power_of_choices(
         joined = np.concatenate([[1.0], s]) ** d
         return np.asarray(-lam * np.diff(joined) - mu * (s - np.append(s[1:], 0.0)))
 
-    return Occupancy(
-        drift=drift, arrival_rate=lam, levels=int(_check.count("levels", levels)), stable=lam < mu
-    )
+    return Occupancy(drift=drift, arrival_rate=lam, stable=lam < mu)
 
 
 def work_stealing(
@@ -248,7 +268,6 @@ def work_stealing(
     threshold: int = 2,
     stolen: int = 1,
     retry_rate: float = 0.0,
-    levels: int = 64,
 ) -> Occupancy:
     r"""Idle servers steal jobs from random others, for many servers.
 
@@ -265,8 +284,6 @@ def work_stealing(
     retry_rate : float
         Rate r at which an idle server tries again; 0 for one attempt when it becomes idle.
         [1 / time]
-    levels : int
-        Queue lengths kept.
 
     Returns
     -------
@@ -304,17 +321,15 @@ def work_stealing(
     least = int(_check.count("threshold", threshold, minimum=2))
     moved = int(_check.count("stolen", stolen, maximum=least - 1))
     retry = float(_check.nonnegative("retry_rate", retry_rate))
-    kept = int(_check.count("levels", levels, minimum=least))
-    level = np.arange(1, kept + 1)
-    gains = (level <= moved).astype(float)
-    loses = level + moved > least
-    from_level = np.maximum(level, least)
 
     def drift(s: FloatArray) -> FloatArray:
-        padded = np.concatenate([[1.0], s, np.zeros(moved + 1)])
+        kept = s.size
+        level = np.arange(1, kept + 1)
+        padded = np.concatenate([[1.0], s, np.zeros(moved + least + 1)])
         attempts = mu * (padded[1] - padded[2]) + retry * (1.0 - padded[1])
-        lost = np.where(loses, padded[from_level] - padded[level + moved], 0.0)
+        lost = np.where(level + moved > least, padded[np.maximum(level, least)] - padded[level + moved], 0.0)
+        gained = np.where(level <= moved, padded[least], 0.0)
         flow = lam * (padded[:kept] - s) - mu * (s - padded[2 : kept + 2])
-        return np.asarray(flow + attempts * (padded[least] * gains - lost))
+        return np.asarray(flow + attempts * (gained - lost))
 
-    return Occupancy(drift=drift, arrival_rate=lam, levels=kept, stable=lam < mu)
+    return Occupancy(drift=drift, arrival_rate=lam, stable=lam < mu)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -192,16 +192,16 @@ class PhaseType:
         """Return P(X <= x), with relative accuracy also for small x."""
         return self.truncated_moment(0, x)
 
-    def pdf(self, x: Array) -> FloatArray:
+    def density(self, x: Array) -> FloatArray:
         """Return the density [1 / time] at x."""
-        return self._density(_check.nonnegative("x", x))[()]
+        return self._density_series(_check.nonnegative("x", x))[()]
 
     @cached_property
     def _tail(self) -> ExponentialSeries:
         return ExponentialSeries(self.initial, self.generator, np.ones(self.phases))
 
     @cached_property
-    def _density(self) -> ExponentialSeries:
+    def _density_series(self) -> ExponentialSeries:
         return ExponentialSeries(self.initial, self.generator, self.exit_rates)
 
     def quantile(self, p: npt.ArrayLike) -> FloatArray:
@@ -234,27 +234,44 @@ class PhaseType:
 
         order = int(_check.count("k", k, minimum=0))
         times = _check.nonnegative("x", x)
-        q = self._density.q
+        q = self._density_series.q
         result = np.empty(times.size)
         for i, t in enumerate(times.ravel()):
             if q * t > 100_000.0:  # nearly the whole law: what is missing is small against the moment
-                result[i] = self.moment(order) - self._above(order, float(t))
+                result[i] = float(self.moment(order)) - float(self.tail_moment(order, np.asarray(t)))
                 continue
             stages = np.arange(1.0, q * t + 10.0 * np.sqrt(q * t) + 60.0)
-            weights = self._density.terms(stages.size) / q
+            weights = self._density_series.terms(stages.size) / q
             result[i] = weights @ (poch(stages, order) / q**order * gammainc(stages + order, q * t))
         return result.reshape(times.shape)[()]
 
-    def _above(self, k: int, x: float) -> float:
-        """Return E[X^k; X > x] = sum of binomials of x with moments from the phase at x."""
+    def tail_moment(self, k: int, x: Array) -> FloatArray:
+        """Return E[X^k; X > x], from the moments of what is left at x."""
         from scipy.special import comb
 
-        total = 0.0
-        self.moment(k)  # fills the vectors of moments up to k
-        for i in range(k + 1):
-            still = ExponentialSeries(self.initial, self.generator, self._moments[i])
-            total += float(comb(k, i)) * x ** (k - i) * float(still(np.asarray(x)))
-        return total
+        order = int(_check.count("k", k, minimum=0))
+        times = _check.nonnegative("x", x)
+        self.moment(order)  # fills the vectors of moments
+        total = np.zeros(times.shape)
+        for i in range(order + 1):
+            left = ExponentialSeries(self.initial, self.generator, self._moments[i])
+            total += float(comb(order, i)) * times ** (order - i) * left(times)
+        return total[()]
+
+    def breaks(self) -> FloatArray:
+        """Return 0, points that double up to the fastest phase and grow by a quarter to a tail of 1e-20."""
+        end = self.mean
+        while self.tail(np.asarray(end)) > 1e-20:
+            end *= 1.5
+        steps = int(np.ceil(np.log(20 * end * self._density_series.q) / np.log(1.25)))
+        fine = end / 1.25 ** np.arange(steps, -1.0, -1.0)
+        return np.concatenate([[0.0], fine[0] / 2 ** np.arange(56.0, 0.0, -1.0), fine])
+
+    def expect(self, f: Callable[[FloatArray], FloatArray]) -> float:
+        """Return E[f(X)] by Gauss quadrature."""
+        from qmodels.queues.laws import expect_by_density
+
+        return expect_by_density(self, f)
 
     def poisson_counts(self, rate: Array, size: int) -> FloatArray:
         """Return the probabilities of 0 .. size - 1 Poisson arrivals during X, along a new last axis."""

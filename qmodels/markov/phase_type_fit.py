@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -80,15 +81,15 @@ def ph_from_moments(
         bounds = third_moment_bounds(scv=c, phases=n)
         if bounds is None or not bounds[0] * (1 - 1e-12) <= third <= bounds[1] * (1 + 1e-12):
             continue
-        for build in (_erlang_then_exponential, _exponential_then_erlang):
-            law = build(n, second, third)
-            if law is not None:
-                return ph_canonical(law).scaled(m)
+        for build in (_erlang_then_exponential, _exponential_then_erlang, _all_phases):
+            for law in build(n, second, third):
+                if law is not None and _matches(law, second, third):
+                    return ph_canonical(law).scaled(m)
     bounds = third_moment_bounds(scv=c, phases=limit)
     if bounds is None:
         raise _too_small(c, limit)
     low, high = (bound * m**3 for bound in bounds)
-    rule = f">= {low:.9g}" if third * m**3 < low else f"<= {high:.9g}"
+    rule = f"> {low:.9g}" if third * m**3 <= low * (1 + 1e-9) else f"<= {high:.9g}"
     raise ValueError(
         f"third_moment must be {rule} for this mean and scv and at most {limit} phases, "
         f"got {third * m**3:.9g}"
@@ -109,7 +110,8 @@ def third_moment_bounds(*, scv: float, phases: int) -> tuple[float, float] | Non
     -------
     tuple or None
         Bounds for mean 1 (multiply by the cube of the mean), the upper one possibly ``inf``;
-        None where the SCV is below 1 / phases.
+        None where the SCV is below 1 / phases. The lower one is approached, not reached, where
+        the SCV is at least 3 / (phases + 1).
 
     References
     ----------
@@ -161,55 +163,48 @@ def _too_small(c: float, limit: int) -> ValueError:
     return ValueError(f"scv must be >= 1 / max_phases = {1 / limit:.9g}, got {c:.9g}")
 
 
-def _erlang_then_exponential(n: int, second: float, third: float) -> PhaseType | None:
-    r"""B E + X: with x = E[X] and y the mean of a phase of E, all but x drop out of
-
-    .. math:: n (m_3 - 3 x m_2)(1 - x) = (n + 1)(m_2 - 2x)^2 .
-    """  # noqa: D205, D400
+def _erlang_then_exponential(n: int, second: float, third: float) -> Iterator[PhaseType | None]:
+    """Try B E + X: the mean x of X is a root of n (m3 - 3 x m2) (1 - x) = (n + 1) (m2 - 2 x)^2."""
+    grown = 1 + 1 / n
     quadratic = [
-        3 * n * second - 4 * (n + 1),
-        4 * (n + 1) * second - n * (third + 3 * second),
-        n * third - (n + 1) * second**2,
+        3 * second - 4 * grown,
+        4 * grown * second - third - 3 * second,
+        third - grown * second**2,
     ]
-    for x in _real_roots(quadratic):
-        if not 0 < x < 1:
-            continue
-        y = (second - 2 * x) / (n * (1 - x))
-        law = _series(n, (1 - x) / ((n - 1) * y) if y > 0 else -1.0, x, y, exponential_last=True)
-        if law is not None and _matches(law, second, third):
-            return law
-    return None
+    for x in _roots(quadratic):
+        stages = (second - 2 * x) / (1 - x) * (n - 1) / n  # mean of E
+        yield _series(n, (1 - x) / stages if stages > 0 else -1.0, x, stages, exponential_last=True)
 
 
-def _exponential_then_erlang(n: int, second: float, third: float) -> PhaseType | None:
-    r"""B X + E: with k = n - 1 stages of mean y, b = E[B X] = 1 - k y and c = E[B X^2] =
+def _exponential_then_erlang(n: int, second: float, third: float) -> Iterator[PhaseType | None]:
+    """Try B X + E: with b = E[B X], u = 1 - b the mean of E and c = E[B X^2], quadratic in b,
 
-    .. math:: m_2 - 2ky + k(k-1) y^2, \quad
-              2 b m_3 = 3 c^2 + 6 b c k y + 6 b^2 k(k+1) y^2 + 2 b k(k+1)(k+2) y^3 .
-    """  # noqa: D205, D400
+    2 b m3 = 3 c^2 + 6 b c u + 6 b^2 (1 + 1/k) u^2 + 2 b (1 + 1/k) (1 + 2/k) u^3,  k = n - 1.
+    """  # noqa: D400
     k = n - 1.0
-    y = np.polynomial.Polynomial([0.0, 1.0])
-    b = 1 - k * y
-    c = second - 2 * k * y + k * (k - 1) * y**2
-    quartic = 3 * c**2 + 6 * b * c * k * y + 6 * b**2 * k * (k + 1) * y**2
-    quartic = quartic + 2 * b * k * (k + 1) * (k + 2) * y**3 - 2 * b * third
-    for root in _real_roots(quartic.coef[::-1]):
-        rest = 1 - k * root
-        if root <= 0 or rest <= 1e-12:
-            continue
-        x = float(c(root)) / (2 * rest)
-        law = _series(n, rest / x if x > 0 else -1.0, x, root, exponential_last=False)
-        if law is not None and _matches(law, second, third):
-            return law
-    return None
+    b = np.polynomial.Polynomial([0.0, 1.0])
+    u = 1 - b
+    c = second - (1 + 1 / k) + 2 / k * b + (1 - 1 / k) * b**2
+    quartic = 3 * c**2 + 6 * b * c * u + 6 * b**2 * (1 + 1 / k) * u**2
+    quartic = quartic + 2 * b * (1 + 1 / k) * (1 + 2 / k) * u**3 - 2 * b * third
+    for optional in _roots(quartic.coef[::-1]):
+        x = float(c(optional)) / (2 * optional)
+        yield _series(n, optional / x if x > 0 else -1.0, x, 1 - optional, exponential_last=False)
 
 
-def _series(n: int, p: float, x: float, y: float, *, exponential_last: bool) -> PhaseType | None:
-    """Chain n - 1 phases of mean y and one of mean x; the optional part is taken with probability p."""
-    if not -1e-9 <= p <= 1 + 1e-9:
+def _all_phases(n: int, second: float, third: float) -> Iterator[PhaseType | None]:
+    """Try X + E, the ends of both forms, where the weight of the optional part is 1."""
+    grown = 1 + 1 / (n - 1)
+    for mean in _roots([grown, -2.0, 2 - second]):
+        yield _series(n, 1.0, 1 - mean, mean, exponential_last=True)
+
+
+def _series(n: int, p: float, x: float, stages: float, *, exponential_last: bool) -> PhaseType | None:
+    """Chain n - 1 phases of total mean `stages` and one of mean x; the optional part has probability p."""
+    if not (-1e-9 <= p <= 1 + 1e-9 and x > 0):
         return None
     p = min(max(p, 0.0), 1.0)
-    rates = np.full(n, 1 / y)
+    rates = np.full(n, (n - 1) / stages)
     rates[-1 if exponential_last else 0] = 1 / x
     initial = np.zeros(n)
     initial[0] = p
@@ -222,7 +217,18 @@ def _matches(law: PhaseType, second: float, third: float) -> bool:
     return bool(np.all(np.abs(moments - 1) <= MOMENT_TOLERANCE))
 
 
-def _real_roots(coefficients: Any) -> list[float]:
-    """Real roots in ascending order; a double root may come out with a tiny imaginary part."""
-    roots = np.roots(coefficients)
-    return sorted(float(r.real) for r in roots if abs(r.imag) <= 1e-6 * max(abs(r), 1e-300))
+def _roots(coefficients: Any) -> list[float]:
+    """Return the roots in (0, 1), ascending; a double root may come out with a small imaginary part."""
+    slope = np.polyder(coefficients)
+    found = []
+    for root in np.roots(coefficients):
+        x = float(root.real)
+        if abs(root.imag) > 1e-6 or not 0 < x < 1:
+            continue
+        for _ in range(3):  # a small root has an absolute error only; at a double root Newton stays away
+            steep = float(np.polyval(slope, x))
+            step = float(np.polyval(coefficients, x)) / steep if steep else 0.0
+            x -= step if abs(step) < 1e-3 * x else 0.0
+        if x < 1:
+            found.append(x)
+    return sorted(found)

@@ -98,7 +98,7 @@ def last_of_first(done: Any) -> Any:
 
 
 def last_delivered(arrival: Any, service: FloatArray) -> Any:
-    """Return for every count n when a link has passed on the first n packets, by arrival order, mean over placements.
+    """Return for every count n when a link has passed on the first n packets, mean over placements.
 
     A link works on without a break once packets wait, so the last of n leaves at
     ``max_k (a_(k) + (n - k + 1) s)`` over the sorted arrivals.

@@ -64,7 +64,8 @@ def row_visits(
     Eight segments in chunks of four over four channels touch two or three of them:
 
     >>> one = np.ones(1)
-    >>> shape = {"step": 4 * one, "channels": 4 * one, "row_blocks": 32 * one, "mean_run_length": np.inf * one}
+    >>> shape = {"step": 4 * one, "channels": 4 * one, "row_blocks": 32 * one}
+    >>> shape["mean_run_length"] = np.inf * one
     >>> row_visits(segments=np.array([8.0]), **shape).visits.item()
     2.75
     """

@@ -17,8 +17,11 @@ from qmodels.queues.erlang import erlang_c
 
 DISCIPLINES = ("fcfs", "ps", "priority", "preemptive")
 
-_TOLERANCE = 1e-10  # change of a mean number of jobs, relative to the population
-_ITERATIONS = 20_000
+_TOLERANCE = 1e-7  # change of a mean number of jobs, relative to the population
+_ITERATIONS = 10_000
+_ACCELERATED = 400  # iterations after which small steps replace the extrapolation
+_DAMPING = 0.3
+_MEMORY = 5
 
 
 class _Model(NamedTuple):
@@ -300,26 +303,43 @@ def _fixed_point(
     number = populations[:, None, :] * spread if start is None else start
     x = np.zeros(populations.shape)
     stretch = np.ones(number.shape[:2])
+    history: list[tuple[FloatArray, FloatArray]] = []
+    least = np.inf
     for iteration in range(_ITERATIONS):
         time = _visit_times(model, populations, number, x, change) * stretch[:, :, None]
         residence = net.visits * time
         following_x = populations / np.maximum(net.think_time + residence.sum(axis=1), 1e-300)
         following = following_x[:, None, :] * residence
-        error = float(
-            np.max(np.abs(following - number)) + np.max(np.abs(following_x - x) * net.demand.max(axis=0))
-        )
+        residual = following - number
+        error = float(np.abs(residual).max() + np.max(np.abs(following_x - x) * net.demand.max(axis=0)))
         if error <= _TOLERANCE * populations.max():
             return following, following_x
         # Where residual times are not exponential nothing in the equations keeps a server from
         # being more than busy; longer visits do.
         load = (following_x[:, None, :] * net.demand).sum(axis=2) / net.servers
         stretch = np.maximum(1.0, stretch * np.sqrt(np.maximum(load, 0.25)))
-        weight = 1.0 if iteration < 50 else 0.5
-        number, x = number + weight * (following - number), x + weight * (following_x - x)
+        if iteration < _ACCELERATED:
+            history = [*history[-_MEMORY:], (following.ravel(), residual.ravel())]
+            if error > 2 * least:
+                history, least = history[-1:], np.inf
+            least = min(least, error)
+            number, x = np.maximum(_extrapolated(history), 0.0).reshape(number.shape), following_x
+        else:
+            number, x = number + _DAMPING * residual, x + _DAMPING * (following_x - x)
     raise RuntimeError(
         f"approximate MVA did not converge in {_ITERATIONS} iterations (residual {error:.3g} jobs); "
         "see mva for an exact solution"
     )
+
+
+def _extrapolated(history: list[tuple[FloatArray, FloatArray]]) -> FloatArray:
+    """Return the combination of the last images with the least residual (Anderson's acceleration)."""
+    image, residual = history[-1]
+    if len(history) < 3:
+        return image
+    images = np.column_stack([image - old for old, _ in history[:-1]])
+    residuals = np.column_stack([residual - old for _, old in history[:-1]])
+    return np.asarray(image - images @ np.linalg.lstsq(residuals, residual, rcond=1e-10)[0])
 
 
 def _visit_times(

@@ -129,7 +129,7 @@ def mixed(
         response = np.where(resting, np.inf, response)
         number = np.where(resting, net.population / np.maximum(resting.sum(axis=0), 1), number)
     # An overloaded station spends its servers on the open classes in proportion to their load.
-    passed = np.where(over, net.servers / np.where(load > 0, load, 1.0), 1.0)[:, None]
+    passed = (np.where(over, net.servers, 1.0) / np.where(over, load, 1.0))[:, None]
     passed = np.where(opened & visited, passed, 1.0)
     return NetworkResult(
         model="mixed BCMP",

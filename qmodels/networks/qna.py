@@ -71,8 +71,9 @@ def qna(
     immediate returns out.
 
     Approximation; exact for Poisson arrivals and exponential service (`jackson`), and for the
-    first station with Poisson arrivals and one server. For the measured errors see the table of
-    models in the README.
+    first station with Poisson arrivals and one server. Two moments do not see that a station
+    spaces its departures: behind a station of fixed service time an equal one never has a queue,
+    and here its response time is 66 % too long at load 0.7.
 
     References
     ----------

@@ -20,6 +20,7 @@ from qmodels.systems.metrics import METRICS
 from qmodels.systems.packet_processor import PacketProcessor
 
 VALIDATED_LOAD = 0.8
+VALIDATED_RUN = 32.0
 SATURATION_STEPS = 9
 
 
@@ -133,8 +134,11 @@ def _plain(value: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _validated(c: Columns, full: FloatArray, shape: tuple[int, ...]) -> Any:
-    """Return which designs are like those the error was measured on: moderate load, no closed-page runs on a bank."""
-    like = (c.spec.dram.page_policy == "open") | (c.bank_step == 1)
+    """Return which designs are like those the error was measured on.
+
+    Moderate load, free lists with runs, and no closed pages where runs stay on one bank.
+    """
+    like = (c.run_length >= VALIDATED_RUN) & ((c.spec.dram.page_policy == "open") | (c.bank_step == 1))
     inside = ((full <= VALIDATED_LOAD) & like).reshape(shape)
     return inside if shape else bool(inside)
 

@@ -179,7 +179,7 @@ def _alone(c: Columns, point: OperatingPoint) -> tuple[FloatArray, FloatArray]:
     Some trains find their row open: the walk is mixed from one in which all rows are closed and
     one in which all are open.
     """
-    paths, engine = point.paths, point.engine
+    paths = point.paths
     time = c.pointer_time
     keys = np.stack(
         [
@@ -228,7 +228,8 @@ def _alone(c: Columns, point: OperatingPoint) -> tuple[FloatArray, FloatArray]:
         written = written + part[0][:, None] * _at_sizes(last_of_first(write_done), c.segments)[inverse]
         returned = (
             returned
-            + part[1][:, None] * _at_sizes(last_delivered(read_done, c.segment_time[first]), c.segments)[inverse]
+            + part[1][:, None]
+            * _at_sizes(last_delivered(read_done, c.segment_time[first]), c.segments)[inverse]
         )
     # The first write starts after one allocation, the first read after one dequeue; both walks start there.
     operation_write = c.segments * point.allocation[:, None]

@@ -125,7 +125,9 @@ def operate(
         on_books = read_transit + memory.bank_wait + memory.held
         with np.errstate(over="ignore", invalid="ignore"):
             known = np.where(np.isfinite(on_books), on_books, 0.0)
-            busy = writes.meets(from_reads, known, own_too=True) if closed else writes.tried(from_reads, known)
+            busy = (
+                writes.meets(from_reads, known, own_too=True) if closed else writes.tried(from_reads, known)
+            )
             found = np.where(np.isfinite(on_books), busy, 1.0)
             wanted = np.stack([writes.changes(from_reads), reads.changes(from_all)])
         if closed:
@@ -136,7 +138,13 @@ def operate(
         if moved < TOLERANCE:
             break
     memory = memory_state(
-        c, rate, uneven_loads(c, rate), trains=trains, changes=changes, request_gap=request_gap, arrivals=arrivals
+        c,
+        rate,
+        uneven_loads(c, rate),
+        trains=trains,
+        changes=changes,
+        request_gap=request_gap,
+        arrivals=arrivals,
     )
     held = np.where(np.isfinite(memory.held), memory.held, 1e9)
     met = writes.meets(from_reads, held, own_too=closed)
@@ -144,11 +152,11 @@ def operate(
     still = np.minimum(met / np.where(rejected > 0, rejected, 1.0), 1.0)
     repaired = trials.taken_busy_probability * still + (1.0 - trials.taken_busy_probability) * late
     pointer_intensity, store_wait, drain_wait = _pointer(c, rate, trials, arrivals)
-    even = np.maximum(c.slices, 1.0)
+    slices = np.maximum(c.slices, 1.0)
     slice_wait = mean_work(
-        train_rate=rate * c.lookups / even,
+        train_rate=rate * c.lookups / slices,
         area=c.slice_time**2 / 2,
-        intensity=rate * c.lookups * c.slice_time / even,
+        intensity=rate * c.lookups * c.slice_time / slices,
     )
     opening = c.precharge + c.burst + c.recovery
     data_work = 2 * mean * c.burst + changes.sum(axis=0) * mean * (opening - c.burst)

@@ -147,7 +147,9 @@ def memory_state(
     reads = rate * c.burst * (mean + c.miss_rate) / c.channels
 
     area_bus = c.burst**2 * turns
-    nodes: dict[str, list[FloatArray]] = {name: [] for name in ("bank", "bus", "write", "others", "write others", "backlog")}
+    nodes: dict[str, list[FloatArray]] = {
+        name: [] for name in ("bank", "bus", "write", "others", "write others", "backlog")
+    }
     for on_bank, on_channel in zip(uneven.bank, uneven.channel, strict=True):
         at_bank = _loaded(rate * opened_work[1] / banks, on_bank, intensity)
         full = _loaded(reads, on_channel, reads + writes)
@@ -223,7 +225,9 @@ def _write_backlog(c: Columns, rate: FloatArray, reads: FloatArray, arrivals: Va
     part = (touched @ c.size_share) / c.channels
 
     def long_run(share: FloatArray) -> FloatArray:
-        burst = burst_work(rate=rate, work=first * share, arrival_scv=arrivals(np.minimum(intensity * share, 1.0)))
+        burst = burst_work(
+            rate=rate, work=first * share, arrival_scv=arrivals(np.minimum(intensity * share, 1.0))
+        )
         return mean_work(
             train_rate=rate * share,
             area=square / 2,

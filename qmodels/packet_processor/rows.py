@@ -116,12 +116,16 @@ class Stream:
         kept = np.where(small, odds / 2, 1.0 - np.log1p(odds) / np.where(small, 1.0, odds))
         return np.asarray(1.0 - lone * (1.0 - kept))
 
-    def _undisturbed(self, others: FloatArray, own: FloatArray, gap: FloatArray, packets: FloatArray | float) -> FloatArray:
+    def _undisturbed(
+        self, others: FloatArray, own: FloatArray, gap: FloatArray, packets: FloatArray | float
+    ) -> FloatArray:
         with np.errstate(invalid="ignore", divide="ignore"):
             between = np.where(self.packet_rate > 0, self.packet_rate / (self.packet_rate + others), 0.0)
         return own * np.exp(-others * gap) + (1.0 - own) * between**packets
 
-    def _clear(self, others: FloatArray, memory: FloatArray, own: FloatArray, gap: FloatArray, own_too: bool) -> FloatArray:
+    def _clear(
+        self, others: FloatArray, memory: FloatArray, own: FloatArray, gap: FloatArray, own_too: bool
+    ) -> FloatArray:
         rate = self.packet_rate
         late = np.exp(-(rate + others) * memory)
         if own_too:

@@ -15,9 +15,11 @@ def birth_death_law(births: FloatArray, deaths: FloatArray) -> FloatArray:
 
     Products of ratios with separate exponents: any spread of rates, one rounding per state.
     """
-    mantissa, exponent = cumulative_product(births / deaths)
+    up, up_exponent = np.frexp(births)
+    down, down_exponent = np.frexp(deaths)
+    mantissa, exponent = cumulative_product(up / down)
+    exponent = exponent + np.cumsum(up_exponent.astype(np.int64) - down_exponent)
     mantissa, exponent = np.concatenate([[1.0], mantissa]), np.concatenate([[0], exponent])
-    reached = mantissa > 0
-    shift = exponent - exponent[reached].max()
-    weights = np.where(reached, np.ldexp(mantissa, np.maximum(shift, -2000)), 0.0)
+    shift = exponent - exponent[mantissa > 0].max()
+    weights = np.where(mantissa > 0, np.ldexp(mantissa, np.maximum(shift, -2000)), 0.0)
     return np.asarray(weights / weights.sum())

@@ -131,7 +131,7 @@ def engset(
         model="M/M/c/c//N (Engset)",
         arrival_rate=n * nu / (1 + load * free),
         throughput=busy * mu,
-        utilization=busy / c,
+        utilization=np.minimum(busy / c, 1.0),
         mean_waiting_time=np.zeros(busy.shape),
         mean_service_time=1 / mu,
         blocking_probability=lost,
@@ -198,7 +198,7 @@ def mmc_finite(
         model="M/M/c//N",
         arrival_rate=throughput,
         throughput=throughput,
-        utilization=busy / c,
+        utilization=np.minimum(busy / c, 1.0),
         mean_waiting_time=queue / np.where(throughput > 0, throughput, 1.0),
         mean_service_time=1 / mu,
         waiting_probability=waits,
@@ -212,7 +212,11 @@ def _finite_point(law: FloatArray, c: int) -> tuple[float, float, float]:
     idle_sources = law * states[::-1]
     asking = idle_sources.sum()
     waits = idle_sources[c:].sum() / asking if asking > 0 else 1.0
-    return float(np.dot(law, np.minimum(states, c))), float(np.dot(law, np.maximum(states - c, 0))), float(waits)
+    return (
+        float(np.dot(law, np.minimum(states, c))),
+        float(np.dot(law, np.maximum(states - c, 0))),
+        float(waits),
+    )
 
 
 def number_lookup(laws: tuple[FloatArray, ...], shape: tuple[int, ...], n: FloatArray) -> FloatArray:

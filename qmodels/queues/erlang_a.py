@@ -101,7 +101,7 @@ def erlang_a(
         model="M/M/c+M (Erlang A)",
         arrival_rate=lam,
         throughput=throughput,
-        utilization=throughput / (c * mu),
+        utilization=np.minimum(throughput / (c * mu), 1.0),
         mean_waiting_time=queue / some,
         mean_service_time=q.service_time,
         waiting_probability=lam * (1 - beta) * all_busy / some,

@@ -1,4 +1,4 @@
-"""GI/G/1 from two moments: approximations and bounds of the mean wait."""
+"""GI/G/1 from two moments: approximations of the mean wait."""
 
 from __future__ import annotations
 
@@ -37,21 +37,7 @@ def marchal_waiting_time(lam: Any, m1: Any, ca: Any, cs: Any, idle: Any = None) 
     return lam * m1 * m1 * (1 + cs) / (1 + rho**2 * cs) * (ca + rho**2 * cs) / (2 * idle)
 
 
-def daley_bound(lam: Any, m1: Any, ca: Any, cs: Any, idle: Any = None) -> Any:
-    """Daley's upper bound of the mean wait; plain arithmetic."""
-    if idle is None:
-        idle = 1 - lam * m1
-    return m1 * (ca * (2 - lam * m1) + lam * m1 * cs) / (2 * idle)
-
-
-def marshall_bound(lam: Any, m1: Any, cs: Any, idle: Any = None) -> Any:
-    """Return Marshall's lower bound of the mean wait, not clipped at 0; plain arithmetic."""
-    if idle is None:
-        idle = 1 - lam * m1
-    return m1 * (lam * m1 * (1 + cs) - 2) / (2 * idle)
-
-
-def _two_moments(
+def two_moments(
     model: str,
     waiting_time: Callable[[Load, Any, Any], Any],
     arrival_rate: Any,
@@ -60,6 +46,7 @@ def _two_moments(
     arrival_scv: Any,
     service_scv: Any,
 ) -> QueueResult:
+    """Check the arguments of a two-moment formula and put its result together."""
     q = load(arrival_rate, service_rate=service_rate, mean_service_time=mean_service_time)
     ca = _check.nonnegative("arrival_scv", arrival_scv)
     cs = _check.nonnegative("service_scv", service_scv)
@@ -107,7 +94,10 @@ def gg1_kingman(
     .. math:: W_q \approx \frac{\rho}{1-\rho} \, \frac{c_a^2 + c_s^2}{2} \, m_1.
 
     Approximation: exact for M/G/1 and in the limit :math:`\rho \to 1`; it overestimates the
-    wait under smooth arrivals at low load. KLB_ERRORS_KINGMAN
+    wait under smooth arrivals at low load. Measured against exact
+    PH/PH/1 chains (Erlang, exponential and hyperexponential laws, SCVs 0.25 to 4, utilization
+    0.3 to 0.95): the wait is off by 3 % on average and 35 % at most from
+    utilization 0.7 up, and by a factor of up to 3.9 at 0.3.
 
     References
     ----------
@@ -120,7 +110,7 @@ def gg1_kingman(
     >>> round(float(q.mean_waiting_time), 6)
     4.0
     """
-    return _two_moments(
+    return two_moments(
         "GI/G/1 (Kingman)",
         lambda q, ca, cs: kingman_waiting_time(q.arrival_rate, q.service_time, ca, cs, q.safe_idle),
         arrival_rate,
@@ -168,7 +158,10 @@ def gg1_klb(
               x = \frac{(1-\rho)(c_a^2 - 1)}{c_a^2 + 4 c_s^2} \; (c_a^2 > 1).
 
     Approximation: exact for M/G/1. The queueing network analyzer uses it without the second
-    branch. KLB_ERRORS_KLB
+    branch. Measured against exact
+    PH/PH/1 chains (Erlang, exponential and hyperexponential laws, SCVs 0.25 to 4, utilization
+    0.3 to 0.95): the wait is off by 2 % on average and
+    7 % at most from utilization 0.7 up, and by 33 % at most at 0.3; the response by 7 % at most.
 
     References
     ----------
@@ -193,7 +186,7 @@ def gg1_klb(
         factor = np.exp(np.where(ca <= 1, exponent, bursty))
         return kingman_waiting_time(q.arrival_rate, q.service_time, ca, cs, q.safe_idle) * factor
 
-    return _two_moments(
+    return two_moments(
         "GI/G/1 (Kraemer and Langenbach-Belz)",
         waiting_time,
         arrival_rate,
@@ -238,7 +231,11 @@ def gg1_marchal(
     .. math:: W_q \approx \frac{1 + c_s^2}{1/\rho^2 + c_s^2} \,
               \frac{c_a^2 + \rho^2 c_s^2}{2 \lambda (1-\rho)}.
 
-    Approximation: exact for M/G/1 and in heavy traffic. KLB_ERRORS_MARCHAL
+    Approximation: exact for M/G/1 and in heavy traffic. Measured against exact
+    PH/PH/1 chains (Erlang, exponential and hyperexponential laws, SCVs 0.25 to 4, utilization
+    0.3 to 0.95): the wait is off by 4 % on
+    average and 27 % at most from utilization 0.7 up; for arrival SCVs above 1 it is the worst
+    of the three, 8 % on average, and at low load it may be twice the truth.
 
     References
     ----------
@@ -251,123 +248,9 @@ def gg1_marchal(
     >>> round(float(q.mean_waiting_time), 6)
     3.72449
     """
-    return _two_moments(
+    return two_moments(
         "GI/G/1 (Marchal)",
         lambda q, ca, cs: marchal_waiting_time(q.arrival_rate, q.service_time, ca, cs, q.safe_idle),
-        arrival_rate,
-        service_rate,
-        mean_service_time,
-        arrival_scv,
-        service_scv,
-    )
-
-
-def gg1_upper_bound(
-    *,
-    arrival_rate: npt.ArrayLike,
-    service_rate: npt.ArrayLike | None = None,
-    mean_service_time: npt.ArrayLike | None = None,
-    arrival_scv: npt.ArrayLike,
-    service_scv: npt.ArrayLike,
-) -> QueueResult:
-    r"""Upper bound of the GI/G/1 wait (Daley's sharpening of Kingman's bound).
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Rate :math:`\lambda \ge 0` of a renewal arrival process. [jobs / time]
-    service_rate, mean_service_time : array_like
-        Exactly one of the rate and the mean :math:`m_1` of the service.
-    arrival_scv, service_scv : array_like
-        Squared coefficients of variation :math:`c_a^2` and :math:`c_s^2`.
-
-    Returns
-    -------
-    QueueResult
-        `mean_waiting_time` and what follows from it are upper bounds; ``inf`` where :math:`\rho \ge 1`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
-    Notes
-    -----
-    .. math:: W_q \le \frac{m_1 \left[ c_a^2 (2 - \rho) + \rho c_s^2 \right]}{2 (1-\rho)}.
-
-    Bound: holds for every GI/G/1 queue with these moments, and is never above Kingman's
-    :math:`(c_a^2/\lambda^2 + c_s^2 m_1^2) \lambda / (2 (1-\rho))`.
-
-    References
-    ----------
-    .. [1] D. J. Daley, "Inequalities for moments of tails of random variables, with a queueing
-       application", Zeitschrift fuer Wahrscheinlichkeitstheorie 41, 1977, pp. 139-143.
-
-    Examples
-    --------
-    >>> q = gg1_upper_bound(arrival_rate=0.8, service_rate=1, arrival_scv=0.5, service_scv=1.5)
-    >>> round(float(q.mean_waiting_time), 6)
-    4.5
-    """
-    return _two_moments(
-        "GI/G/1 upper bound (Daley)",
-        lambda q, ca, cs: daley_bound(q.arrival_rate, q.service_time, ca, cs, q.safe_idle),
-        arrival_rate,
-        service_rate,
-        mean_service_time,
-        arrival_scv,
-        service_scv,
-    )
-
-
-def gg1_lower_bound(
-    *,
-    arrival_rate: npt.ArrayLike,
-    service_rate: npt.ArrayLike | None = None,
-    mean_service_time: npt.ArrayLike | None = None,
-    arrival_scv: npt.ArrayLike,
-    service_scv: npt.ArrayLike,
-) -> QueueResult:
-    r"""Lower bound of the GI/G/1 wait (Marshall).
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Rate :math:`\lambda \ge 0` of a renewal arrival process. [jobs / time]
-    service_rate, mean_service_time : array_like
-        Exactly one of the rate and the mean :math:`m_1` of the service.
-    arrival_scv, service_scv : array_like
-        Squared coefficients of variation; the bound holds whatever `arrival_scv` is.
-
-    Returns
-    -------
-    QueueResult
-        `mean_waiting_time` and what follows from it are lower bounds; ``inf`` where :math:`\rho \ge 1`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
-    Notes
-    -----
-    .. math:: W_q \ge \max\!\left(0, \frac{m_1 \left[\rho (1 + c_s^2) - 2\right]}{2 (1-\rho)}\right).
-
-    Bound: holds for every GI/G/1 queue with these moments; it says little for small SCVs.
-
-    References
-    ----------
-    .. [1] K. T. Marshall, "Some inequalities in queuing", Operations Research 16, 1968, pp. 651-665.
-
-    Examples
-    --------
-    >>> q = gg1_lower_bound(arrival_rate=0.8, service_rate=1, arrival_scv=0.5, service_scv=4)
-    >>> round(float(q.mean_waiting_time), 6)
-    5.0
-    """
-    return _two_moments(
-        "GI/G/1 lower bound (Marshall)",
-        lambda q, ca, cs: np.maximum(marshall_bound(q.arrival_rate, q.service_time, cs, q.safe_idle), 0.0),
         arrival_rate,
         service_rate,
         mean_service_time,

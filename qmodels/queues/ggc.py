@@ -66,7 +66,10 @@ def ggc_allen_cunneen(
     -----
     .. math:: W_q \approx \frac{C(c, a)}{c\mu - \lambda} \cdot \frac{c_a^2 + c_s^2}{2}.
 
-    Approximation: exact for M/M/c, M/G/1 and in heavy traffic. GGC_ERRORS_ALLEN
+    Approximation: exact for M/M/c, M/G/1 and in heavy traffic. Measured against exact PH/PH/c
+    chains (2 to 16 servers, SCVs 0.25 to 4) from utilization 0.7 up: 13 % on average,
+    7 % up to 4 servers, and up to a factor of 2.9 for smooth arrivals at 16 servers and 0.7.
+    Over utilizations from 0.3 the mean response is off by 2.5 % on average, 14 % at most.
 
     References
     ----------
@@ -124,7 +127,10 @@ def ggc_kimura(
 
     with the three exact waits (`gmc`, `mdc`, `mmc`). Approximation: exact for these three and for
     M/G/1. The bracket loses its meaning for :math:`c_a^2 > 1`; there it is taken at
-    :math:`c_a^2 = 1`, our extension. The D/D/c wait is 0. GGC_ERRORS_KIMURA
+    :math:`c_a^2 = 1`, our extension. The D/D/c wait is 0. Measured against exact PH/PH/c
+    chains (2 to 16 servers, SCVs 0.25 to 4) from utilization 0.7 up: 7 % on
+    average and 52 % at most; M/G/c 0.5 % and 3 %. Over utilizations from 0.3 the mean response
+    is off by 1.9 % on average, 13 % at most. About a millisecond per point.
 
     References
     ----------
@@ -146,7 +152,9 @@ def ggc_kimura(
     md = mdc(arrival_rate=lam, service_rate=mu, servers=c).mean_waiting_time
     dm = gmc(arrival=Deterministic(mean=1 / lam), service_rate=mu, servers=c).mean_waiting_time
     smooth = np.minimum(ca, 1.0)
-    known = (smooth + cs > 0) & (np.minimum(np.minimum(md, dm), mmc_wait) > 0)
+    # A D/M/c wait below 1e-300 settles the matter, unless its weight is 0.
+    dm = np.where((smooth == 1) & (dm < 1e-300), 1.0, dm)
+    known = (smooth + cs > 0) & (np.minimum(np.minimum(md, dm), mmc_wait) > 1e-300)
     safe = [np.where(known, v, 1.0) for v in (mmc_wait, md, dm, smooth, cs)]
     wait = np.where(known, kimura_waiting_time(*safe), 0.0)
     return _result("GI/G/c (Kimura)", q, wait * (ca + cs) / np.where(known, smooth + cs, 1.0))
@@ -197,7 +205,10 @@ def ggc_whitt(
               \phi &= \frac{(c_s^2 - c_a^2) \phi_3 + (c_s^2 + 3 c_a^2) \psi}{2 (c_a^2 + c_s^2)} \;
               (c_a^2 < c_s^2).
 
-    Approximation: exact for M/M/c and in heavy traffic. GGC_ERRORS_WHITT
+    Approximation: exact for M/M/c and in heavy traffic. Measured against exact PH/PH/c
+    chains (2 to 16 servers, SCVs 0.25 to 4) from utilization 0.7 up: 6 % on average, 3 % up to 4
+    servers and 63 % at most; M/G/c 1 % and 10 %. Over utilizations from 0.3 the mean response
+    is off by 1.2 % on average, 8 % at most. For constant times between arrivals use `gmc`.
 
     References
     ----------

@@ -13,8 +13,9 @@ from qmodels import _check
 from qmodels.queues._embedded import arrival_tails, embedded_weights
 from qmodels.queues._inversion import invert_tail
 from qmodels.queues._load import load
-from qmodels.queues.laws import Erlang, HyperExponential, Law
+from qmodels.queues.laws import Erlang, Law
 from qmodels.queues.mg1 import mg1_waiting_time, mg1_waiting_time_variance
+from qmodels.queues.mixtures import HyperExponential
 from qmodels.result import QueueResult
 
 FloatArray = npt.NDArray[np.float64]
@@ -48,9 +49,9 @@ def mg1_fcfs(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
 
     .. math:: W^*(s) = \frac{1 - \rho}{1 - \rho R^*(s)},
 
-    :math:`R^*` being that of the residual service time: absolute error below 1e-9 for smooth
-    laws; near the jumps of a law with constant times it is only about 1e-3 at the jump, use
-    `md1` there. Levels beyond 1 - 1e-7 are not resolved. The number in system comes from the
+    :math:`R^*` being that of the residual service time: the absolute error is below 2e-9 for
+    smooth laws; with constant times in the law it is about 1e-5, more at the bends of the
+    tail, and `md1` has the exact sum. Levels beyond 1 - 1e-7 are not resolved. The number in system comes from the
     embedded chain by a sum of positive terms, exact to rounding.
 
     References

@@ -82,7 +82,7 @@ def mg1k(*, arrival_rate: npt.ArrayLike, service: Law, capacity: npt.ArrayLike) 
         model="M/G/1/K",
         arrival_rate=rates,
         throughput=throughput,
-        utilization=throughput * means,
+        utilization=np.minimum(throughput * means, 1.0),
         mean_waiting_time=queue.reshape(rates.shape) / np.where(throughput > 0, throughput, 1.0),
         mean_service_time=means,
         blocking_probability=overflow.reshape(rates.shape) * accepted,

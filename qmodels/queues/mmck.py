@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,23 @@ from qmodels.result import QueueResult
 FloatArray = npt.NDArray[np.float64]
 
 _BLOCK = 1 << 16  # terms summed in one array operation
+
+
+def mmck_blocking(below: Any, erlang_b: Any, queue: Any, last: Any) -> Any:
+    """Blocking probability of M/M/c/K; plain arithmetic.
+
+    `below` is 1 - B with Erlang's loss formula B, `queue` the sum of rho^j over the K - c places
+    and no wait (j = 0), `last` its last term; all may be scaled alike but `erlang_b`.
+    """
+    return erlang_b * last / (below + erlang_b * queue)
+
+
+def mmck_waiting_time(lam: Any, admitted: Any, erlang_b: Any, queue: Any, mean_index: Any) -> Any:
+    """Mean wait of the jobs that enter M/M/c/K; plain arithmetic.
+
+    `admitted` is ``below + erlang_b * (queue - last)``, `mean_index` the mean of j under rho^j.
+    """
+    return erlang_b * queue * mean_index / (lam * admitted)
 
 
 def mmck(
@@ -79,9 +97,11 @@ def mmck(
     """
     q = load(arrival_rate, service_rate=service_rate, servers=servers)
     size = _check.count("capacity", capacity).astype(float)
-    if np.any(size < q.servers):
+    room, servers_ = np.broadcast_arrays(size, q.servers)
+    if np.any(room < servers_):
+        first = np.flatnonzero((room < servers_).ravel())[0]
         raise ValueError(
-            f"capacity must be at least servers, got {np.min(size):g} with up to {np.max(q.servers):g} servers"
+            f"capacity must be at least servers = {servers_.flat[first]:g}, got {room.flat[first]:g}"
         )
     lam, m1, c = q.arrival_rate, q.service_time, q.servers
     mu = np.asarray(service_rate, dtype=float)
@@ -99,15 +119,16 @@ def mmck(
     below = free * np.where(over, edge, 1.0)
     admitted = below + blocking * np.where(over, outer, inner)
     total = below + blocking * (1 + outer)
-    full = blocking * np.where(over, 1.0, edge) / total
-    queueing = blocking * (1 + outer) * geometric_mean_index(x, places)
+    full = mmck_blocking(below, blocking, 1 + outer, np.where(over, 1.0, edge))
+    some = np.where(lam > 0, lam, 1.0)
+    wait = mmck_waiting_time(some, admitted, blocking, 1 + outer, geometric_mean_index(x, places))
     throughput = lam * (admitted / total)
     return QueueResult(
         model="M/M/c/K",
         arrival_rate=lam,
         throughput=throughput,
-        utilization=q.intensity * (admitted / total),
-        mean_waiting_time=np.where(lam > 0, queueing / (np.where(lam > 0, lam, 1.0) * admitted), 0.0),
+        utilization=np.minimum(q.intensity * (admitted / total), 1.0),
+        mean_waiting_time=np.where(lam > 0, wait, 0.0),
         mean_service_time=m1,
         waiting_probability=blocking * np.where(over, outer, inner) / admitted,
         blocking_probability=full,

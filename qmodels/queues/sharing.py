@@ -175,14 +175,16 @@ def mm1_dps(
     safe = np.where(stable, lam, 0.0)
     pull = (safe * g)[..., None, :] / ((mu * g)[..., None, :] + (mu * g)[..., :, None])
     matrix = -pull + np.eye(lam.shape[-1]) * (1 - pull.sum(axis=-1))[..., None]
-    response = np.linalg.solve(matrix, m1[..., None])[..., 0]
+    # Solved for the waits T - 1/mu, which a difference would leave few digits of at low load.
+    delay = m1 * pull.sum(axis=-1) + (pull * m1[..., None, :]).sum(axis=-1)
+    wait = np.linalg.solve(matrix, delay[..., None])[..., 0]
     throughput = lam / np.maximum(loads.sum(axis=-1, keepdims=True), 1.0)
     return QueueResult(
         model="M/M/1 discriminatory processor sharing",
         arrival_rate=lam,
         throughput=throughput,
         utilization=throughput * m1,
-        mean_waiting_time=np.where(stable, response - m1, np.inf),
+        mean_waiting_time=np.where(stable, wait, np.inf),
         mean_service_time=m1,
     )
 

@@ -56,7 +56,7 @@ def mg1_srpt(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
     >>> round(float(q.mean_response_time), 6)
     2.352773
     """
-    return _by_size("M/G/1 SRPT", arrival_rate, service, _srpt_mean)
+    return _by_size("M/G/1 SRPT", arrival_rate, service, _srpt_wait)
 
 
 def mg1_fb(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
@@ -99,7 +99,7 @@ def mg1_fb(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
     >>> round(float(q.mean_response_time), 6)
     5.0
     """
-    return _by_size("M/G/1 foreground-background", arrival_rate, service, _fb_mean)
+    return _by_size("M/G/1 foreground-background", arrival_rate, service, _fb_mean_wait)
 
 
 def srpt_response_time(*, arrival_rate: float, service: Law, size: npt.ArrayLike) -> FloatArray:
@@ -173,31 +173,32 @@ def fb_response_time(*, arrival_rate: float, service: Law, size: npt.ArrayLike) 
     array([1.01000e-02, 4.25412e+01])
     """
     lam, x = float(_check.nonnegative("arrival_rate", arrival_rate)), _check.positive("size", size)
-    return _fb_response(lam, 1 - lam * float(service.moment(1)), service, x)[()]
+    return (x + _fb_wait(lam, 1 - lam * float(service.moment(1)), service, x))[()]
 
 
 def _by_size(
-    model: str, arrival_rate: npt.ArrayLike, service: Law, mean_response: Callable[[float, float, Law], float]
+    model: str, arrival_rate: npt.ArrayLike, service: Law, mean_wait: Callable[[float, float, Law], float]
 ) -> QueueResult:
     q: Load = load(arrival_rate, mean_service_time=service.moment(1))
-    response = np.full(q.idle.shape, np.inf)
-    for i in np.ndindex(response.shape):
+    wait = np.full(q.idle.shape, np.inf)
+    for i in np.ndindex(wait.shape):
         if q.idle[i] > 0:
-            response[i] = mean_response(float(q.arrival_rate[i]), float(q.idle[i]), service)
+            wait[i] = mean_wait(float(q.arrival_rate[i]), float(q.idle[i]), service)
     return QueueResult(
         model=model,
         arrival_rate=q.arrival_rate,
         throughput=q.throughput,
         utilization=q.utilization,
-        mean_waiting_time=response - q.service_time,
+        mean_waiting_time=wait,
         mean_service_time=q.service_time,
     )
 
 
-def _srpt_mean(lam: float, idle: float, law: Law) -> float:
+def _srpt_wait(lam: float, idle: float, law: Law) -> float:
+    """Return the mean wait: the service is stretched by the smaller jobs and begins late."""
     t, weights = panels(law.breaks())
-    stay = float(np.dot(weights, law.tail(t) / _left_upto(lam, idle, law, t)))
-    return stay + law.expect(lambda x: _srpt_delay(lam, idle, law, x))
+    stretch = lam * law.truncated_moment(1, t) / _left_upto(lam, idle, law, t)
+    return float(np.dot(weights, law.tail(t) * stretch)) + law.expect(lambda x: _srpt_delay(lam, idle, law, x))
 
 
 def _srpt_delay(lam: float, idle: float, law: Law, x: FloatArray) -> FloatArray:
@@ -215,11 +216,12 @@ def _capped_square(law: Law, x: FloatArray) -> FloatArray:
     return law.truncated_moment(2, x) + x * x * law.tail(x)
 
 
-def _fb_mean(lam: float, idle: float, law: Law) -> float:
-    return law.expect(lambda x: _fb_response(lam, idle, law, x))
+def _fb_mean_wait(lam: float, idle: float, law: Law) -> float:
+    return law.expect(lambda x: _fb_wait(lam, idle, law, x))
 
 
-def _fb_response(lam: float, idle: float, law: Law, x: FloatArray) -> FloatArray:
+def _fb_wait(lam: float, idle: float, law: Law, x: FloatArray) -> FloatArray:
     cut = lam * (law.truncated_moment(1, x) + x * law.tail(x))
     left = np.where(cut < 0.5, 1 - cut, idle + lam * (law.tail_moment(1, x) - x * law.tail(x)))
-    return np.where(left > 0, (x + lam * _capped_square(law, x) / (2 * left)) / left, np.inf)
+    safe = np.where(left > 0, left, 1.0)
+    return np.where(left > 0, (x * cut + lam * _capped_square(law, x) / (2 * safe)) / safe, np.inf)

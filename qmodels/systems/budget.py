@@ -66,7 +66,7 @@ class Energy:
         lookups: Numeric,
         packet_rate: Numeric,
     ) -> Numeric:
-        """Return the energy of one carried packet. [nJ]
+        """Return the energy of one carried packet, in nJ.
 
         Events are counts per carried packet; ``flit_hops`` counts a flit once per link it
         holds; ``packet_rate`` is that of the carried packets. [packets/ns]
@@ -122,7 +122,7 @@ class Cost:
             _check.nonnegative(f"cost.{item.name}", getattr(self, item.name))
 
     def total(self, spec: PacketProcessor) -> Numeric:
-        """Return the area equivalent of a whole packet processor. [mm2]"""
+        """Return the area equivalent of a whole packet processor, in mm2."""
         width, topology = spec.noc.link_width, spec.noc.topology
         links = len(topology.links) + 2 * (spec.noc.initiators + spec.dram.channels)
         return (

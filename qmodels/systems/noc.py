@@ -65,7 +65,7 @@ class Noc:
         return -(-(self.header_bytes + payload_bytes) // self.link_width)
 
     def path(self, initiator: int, channel: int) -> tuple[int, ...]:
-        """Return the nodes from an initiator to a channel; responses go the route from channel to initiator."""
+        """Return the nodes from an initiator to a channel."""
         return self.topology.route(initiator, self.initiators + channel)
 
 
@@ -81,7 +81,7 @@ def link_names(topology: Topology) -> tuple[str, ...]:
 
 @lru_cache(maxsize=65536)
 def link_path(topology: Topology, source: int, target: int) -> tuple[int, ...]:
-    """Return the numbers (positions in `link_names`) of the links from source to target, injection to ejection."""
+    """Return the links from source to target, injection to ejection, as positions in `link_names`."""
     route = topology.route(source, target)
     number = {link: k for k, link in enumerate(topology.links)}
     hops = tuple(number[hop] for hop in zip(route, route[1:], strict=False))

@@ -63,19 +63,16 @@ class PacketProcessor:
     def __post_init__(self) -> None:
         most = int(np.max(self.dram.channels))
         if self.noc.initiators + most > self.noc.topology.nodes:
-            raise ValueError(
-                f"dram.channels must leave a node for each of {self.noc.initiators} initiators: at most "
-                f"{self.noc.topology.nodes - self.noc.initiators} on {self.noc.topology.nodes} nodes, got {most}"
-            )
-        segment = self.workload.segment_bytes
-        if np.any(np.asarray(segment) > self.noc.payload_bytes):
-            raise ValueError(
-                f"workload.segment_bytes must be at most noc.payload_bytes = {self.noc.payload_bytes}, got {segment}"
-            )
-        if np.any(np.asarray(self.dram.row_bytes) % segment):
-            raise ValueError(
-                f"dram.row_bytes must be a multiple of workload.segment_bytes = {segment}, got {self.dram.row_bytes}"
-            )
+            nodes, engines = self.noc.topology.nodes, self.noc.initiators
+            rule = f"leave a node for each of {engines} initiators: at most {nodes - engines} on {nodes} nodes"
+            raise ValueError(f"dram.channels must {rule}, got {most}")
+        segment, payload, row = self.workload.segment_bytes, self.noc.payload_bytes, self.dram.row_bytes
+        if np.any(np.asarray(segment) > payload):
+            rule = f"at most noc.payload_bytes = {payload}"
+            raise ValueError(f"workload.segment_bytes must be {rule}, got {segment}")
+        if np.any(np.asarray(row) % segment):
+            rule = f"a multiple of workload.segment_bytes = {segment}"
+            raise ValueError(f"dram.row_bytes must be {rule}, got {row}")
 
     @property
     def segment_flits(self) -> int:

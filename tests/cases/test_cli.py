@@ -289,7 +289,7 @@ def test_overloaded_exploration_is_an_answer(run):
         (["explore", "--simulate-points", "-1"], "points must be a whole number >= 0, got -1"),
         (["explore", "--set", "link_width=0"], "noc.link_width must be a whole number >= 1, got 0"),
         (["explore", "--set", "load_factor=[1, 2]"], "load_factor must be one number in an exploration"),
-        (["explore", "--budget", "nan"], "subject_to['cost'] must have low <= high"),
+        (["explore", "--budget", "nan"], "budget must be finite and >= 0, got nan"),
         (["show", ".", "--design", "1"], "holds no study: study.json cannot be read: No such file"),
         (["show", "."], "Missing option '--design'"),
         (["solve", "--bogus"], "No such option: --bogus"),

@@ -104,6 +104,7 @@ def test_values_carry_units_and_marks(opened):
     )
     assert any(label.startswith("simulated") for label in legends)
     assert all(label.startswith(("analytic", "simulated")) for label in legends)
+    assert len(set(legends)) == len(legends)
     for name in ("packet_latency over cost", "saturation_throughput over energy_per_packet"):
         plot = MODEL.format(f"{name} large-packets")
         assert "[" in opened.value(f"{plot}.below[0].axis_label")
@@ -178,6 +179,23 @@ def test_a_tap_shows_where_the_time_of_a_design_goes(opened, small_study):
         assert "(not simulated)" in title
     assert len(listed(opened)[0]) == len(table["design"])
     assert opened.messages == []
+
+
+def test_a_tap_outside_the_brush_lists_all_designs_again(opened, small_study):
+    study, _ = small_study
+    table = study.parts[0].analysis.exploration.table
+    name = "packet_latency over cost large-packets"
+    left, top, right, bottom = frame(opened, name)
+    shown = table["stable"] & (table["packet_latency"] < opened.value(f"{MODEL.format(name)}.y_range.end"))
+    far = int(np.where(shown, table["cost"], 0).argmax())
+    opened.drag([left + 2, top + 2], [(left + right) / 2, bottom - 2])
+    opened.wait(f"{MODEL.format('count large-packets')}.text.includes('selected')")
+    assert far not in listed(opened)[0]
+    opened.click(place(opened, name, table["cost"][far], table["packet_latency"][far]))
+    opened.wait(f"{MODEL.format('count large-packets')}.text.startsWith('<b>all')")
+    chosen = opened.value(f"{MODEL.format('designs large-packets')}.selected.indices")
+    assert table["cost"][chosen[0]] == pytest.approx(table["cost"][far])
+    assert len(listed(opened)[0]) == len(table["design"])
 
 
 def test_reset_lists_all_designs_again(opened, small_study):

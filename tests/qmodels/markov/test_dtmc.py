@@ -120,7 +120,10 @@ def test_descriptions_agree():
     ("matrix", "message"),
     [
         ([[0.5, 0.6], [0, 1]], "transition_matrix must have rows that sum to 1, row 0 sums to 1.1"),
-        ([[1.1, -0.1], [0, 1]], "transition_matrix must be >= 0 off the diagonal, got -0.1 in row 0, column 1"),
+        (
+            [[1.1, -0.1], [0, 1]],
+            "transition_matrix must be >= 0 off the diagonal, got -0.1 in row 0, column 1",
+        ),
         ([[-0.1, 1.1], [0, 1]], "transition_matrix must be >= 0, got -0.1 in row 0, column 0"),
         ([0.5, 0.5], "transition_matrix must be a square matrix, got shape (2,)"),
     ],
@@ -135,5 +138,7 @@ def test_bad_steps():
     chain = DTMC(transition_matrix=np.eye(2))
     with pytest.raises(ValueError, match="^steps must be a whole number >= 0, got 1.5$"):
         chain.transient(steps=1.5, initial=0)
-    with pytest.raises(ValueError, match="^transition_matrix must have rows that sum to 1, row 0 sums to 0.5$"):
+    with pytest.raises(
+        ValueError, match="^transition_matrix must have rows that sum to 1, row 0 sums to 0.5$"
+    ):
         DTMC.from_transitions(initial_state=0, transitions=lambda k: [(k, 0.5)])

@@ -155,7 +155,10 @@ def test_first_passage_keeps_small_entries():
         ({"up": [1.0]}, "up must be a matrix, got shape (1,)"),
         ({"down": [[1.0, 0.0]]}, "down must have shape (1, 1), got (1, 2)"),
         ({"local": [[-3.0]]}, "up + local + down must have rows that sum to 0, row 0 sums to -1"),
-        ({"boundary_local": [[-2.0]]}, "boundary_up + boundary_local must have rows that sum to 0, row 0 sums to -1"),
+        (
+            {"boundary_local": [[-2.0]]},
+            "boundary_up + boundary_local must have rows that sum to 0, row 0 sums to -1",
+        ),
         ({"boundary_down": [[2.0]]}, "boundary_down - down must have rows that sum to 0, row 0 sums to 1"),
         (
             {"boundary_local": [[-2.0, 1.0], [-1.0, 0.0]]},
@@ -173,5 +176,7 @@ def test_bad_blocks(change, message):
 
 def test_phases_that_never_meet_are_refused():
     two = np.eye(2)
-    with pytest.raises(ValueError, match=r"^up \+ local \+ down must have one closed class of phases, got 2$"):
+    with pytest.raises(
+        ValueError, match=r"^up \+ local \+ down must have one closed class of phases, got 2$"
+    ):
         qbd(up=two, local=-3 * two, down=2 * two, boundary_local=-two)

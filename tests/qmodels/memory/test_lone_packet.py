@@ -15,9 +15,17 @@ def walk(
     *, channels: int = 1, step: int = 1, run: float = np.inf, open_page: bool = True, bank_step: int = 32
 ) -> LonePacket:
     fields: dict[str, Any] = {
-        "step": step, "channels": channels, "banks": 8, "bank_step": bank_step, "row_blocks": 1 << 20, "mean_run_length": run,
-        "burst": BURST, "recovery": RECOVERY, "precharge": PRECHARGE, "access": ACCESS,
-    }  # fmt: skip
+        "step": step,
+        "channels": channels,
+        "banks": 8,
+        "bank_step": bank_step,
+        "row_blocks": 1 << 20,
+        "mean_run_length": run,
+        "burst": BURST,
+        "recovery": RECOVERY,
+        "precharge": PRECHARGE,
+        "access": ACCESS,
+    }
     return LonePacket(
         open_page=open_page, **{name: np.array([float(value)]) for name, value in fields.items()}
     )

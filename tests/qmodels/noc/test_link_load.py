@@ -47,7 +47,7 @@ def test_packets_of_one_link_do_not_meet_again() -> None:
 
 
 def test_uniform_spidergon_matches_its_closed_form() -> None:
-    """N = 4m nodes, every node to every other: ring links m^2/(N-1), cross links (2m-1)/(N-1) per injected packet."""
+    """N = 4m nodes, every node to every other: m^2/(N-1) per ring link, (2m-1)/(N-1) per cross link."""
     nodes, m = 16, 4
     topology = Topology(kind="spidergon", nodes=nodes)
     ring = cross = 0.0

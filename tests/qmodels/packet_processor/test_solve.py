@@ -164,7 +164,8 @@ def test_every_resource_is_listed_for_one_design() -> None:
     assert "channel 1 bank 7" in names and "channel 2 bus" not in names
     assert_allclose(result.resources["pointer memory"], result.utilization["pointer memory"])
     assert_allclose(
-        max(v for k, v in result.resources.items() if k.startswith("request")), result.utilization["request links"]
+        max(v for k, v in result.resources.items() if k.startswith("request")),
+        result.utilization["request links"],
     )
 
 

@@ -1,0 +1,163 @@
+"""The measured error of the packet processor model over its whole range, made by a command and kept as data.
+
+``python -m cases.accuracy`` simulates designs drawn from the default space under three packet
+mixes at loads from 1 % to 95 % of their saturation and writes ``cases/data/accuracy.csv``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cases.check import is_relative, model_error
+from cases.packet_processor import CHOICES, DATA, default_space
+from cases.tables import csv_text
+from optimize.fields import get_field, replace_fields
+from qmodels.systems.packet_processor import PacketProcessor
+from qmodels.systems.sizes import SizeLaw, bimodal, imix
+
+FILE = DATA / "accuracy.csv"
+MIXES: dict[str, SizeLaw] = {
+    "imix": imix(),
+    "small": bimodal(small=64, large=576, small_fraction=0.9),
+    "large": bimodal(small=64, large=1518, small_fraction=0.3),
+}
+LOADS = (0.01, 0.1, 0.3, 0.5, 0.65, 0.8, 0.9, 0.95)
+REGIONS = ((0.0, 0.3), (0.3, 0.5), (0.5, 0.65), (0.65, 0.8), (0.8, 1.0))
+METRICS = (
+    "packet_latency",
+    "packet_latency_p99",
+    "lookup_latency",
+    "write_latency",
+    "read_latency",
+    "saturation_throughput",
+    "write_conflict_probability",
+    "read_conflict_probability",
+    "row_hit_ratio",
+    "pointer_accesses_per_allocation",
+    "llc_hit_ratio",
+    "energy_per_packet",
+)
+DESIGNS, SEED = 48, 1
+
+
+def cases(count: int = DESIGNS, seed: int = SEED) -> Iterator[tuple[dict[str, Any], PacketProcessor]]:
+    """Yield designs drawn evenly from the default space, loads and mixes in turn.
+
+    Examples
+    --------
+    >>> drawn = [what for what, _ in cases(8)]
+    >>> sorted({what["load"] for what in drawn})
+    [0.01, 0.1, 0.3, 0.5, 0.65, 0.8, 0.9, 0.95]
+    """
+    from qmodels import solve
+
+    rng = np.random.default_rng(seed)
+    for number in range(count):
+        mix = list(MIXES)[number % len(MIXES)]
+        load = LOADS[number % len(LOADS)]
+        base = replace_fields(PacketProcessor(), {"workload.sizes": MIXES[mix]})
+        space = default_space(base)
+        spec = space.spec(int(rng.integers(space.size)))
+        full = float(solve(spec).saturation_throughput)
+        yield (
+            {"mix": mix, "load": load, **{name: get_field(spec, name) for name in CHOICES}},
+            replace_fields(spec, {"workload.offered_gbps": load * full}),
+        )
+
+
+def measure(
+    count: int = DESIGNS,
+    seed: int = SEED,
+    *,
+    packets: int = 20_000,
+    replications: int = 4,
+    executor: Executor | None = None,
+) -> dict[str, Any]:
+    """Return a table with a row per design and metric: model, simulated, its interval, error."""
+    from qmodels import solve
+    from validate import simulate
+
+    rows: list[dict[str, Any]] = []
+    for number, (what, spec) in enumerate(cases(count, seed)):
+        if sys.stderr.isatty():
+            print(f"\r{number + 1} of {count} designs", end="", file=sys.stderr, flush=True)
+        model = solve(spec)
+        run = simulate(spec, packets=packets, replications=replications, seed=seed, executor=executor)
+        for metric in METRICS:
+            estimate, value = run.metrics[metric], model.metrics[metric]
+            rows.append(
+                {
+                    **what,
+                    "metric": metric,
+                    "model": value,
+                    "simulated": estimate.best,
+                    "low": estimate.low,
+                    "high": estimate.high,
+                    "error": float(model_error(metric, value, estimate.best)),
+                    "stable": run.stable,
+                }
+            )
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def summary(table: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return mean and largest size of the error of each metric by region of load; stable runs only."""
+    metric, load, error = (np.asarray(table[name]) for name in ("metric", "load", "error"))
+    good = np.asarray([str(value) == "True" for value in table["stable"]])
+    lines = []
+    for name in METRICS:
+        for low, high in REGIONS:
+            chosen = np.abs(error[(metric == name) & good & (load > low) & (load <= high)].astype(float))
+            if chosen.size:
+                lines.append(
+                    {
+                        "metric": name,
+                        "unit": "%" if is_relative(name) else "points",
+                        "load": f"{low:.0%} to {high:.0%}",
+                        "mean": float(chosen.mean()),
+                        "largest": float(chosen.max()),
+                        "designs": int(chosen.size),
+                    }
+                )
+    return lines
+
+
+def load_table(path: Path = FILE) -> dict[str, Any]:
+    """Return the kept table; numbers as numbers."""
+    import csv
+
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    words = {"mix", "metric", "stable"}
+    return {name: [row[name] if name in words else float(row[name]) for row in rows] for name in rows[0]}
+
+
+def markdown(lines: list[dict[str, Any]]) -> str:
+    """Return the summary as a table with a row per metric and a column per region of load."""
+    regions = [f"{low:.0%} to {high:.0%}" for low, high in REGIONS]
+    text = [
+        "| metric | unit | " + " | ".join(regions) + " |",
+        "|---|---|" + "---|" * len(regions),
+    ]
+    for name in METRICS:
+        mine = {line["load"]: line for line in lines if line["metric"] == name}
+        cells = [f"{mine[r]['mean']:.1f} / {mine[r]['largest']:.1f}" if r in mine else "" for r in regions]
+        unit = next(iter(mine.values()))["unit"]
+        text.append(f"| {name.replace('_', ' ')} | {unit} | " + " | ".join(cells) + " |")
+    return "\n".join(text)
+
+
+if __name__ == "__main__":
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        measured = measure(executor=pool)
+    part = FILE.with_suffix(".part")
+    part.write_text(csv_text(measured), encoding="utf-8")
+    os.replace(part, FILE)
+    print(markdown(summary(measured)))

@@ -1,0 +1,290 @@
+"""Queues with Markovian arrivals against closed forms, truncated chains and one another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.integrate import quad
+
+from qmodels.markov import CTMC, MAP, PhaseType, map_g_1_k, map_map_1, map_ph_1, map_superposition
+from qmodels.markov import map_queues as map_queues_module
+from qmodels.queues import Deterministic, Discrete, Gamma
+
+laws = settings(derandomize=True, deadline=None, max_examples=20)
+seeds = st.integers(0, 10**6)
+
+
+def random_arrivals(seed, n):
+    rng = np.random.default_rng(seed)
+    quiet, marks = rng.exponential(size=(2, n, n)) * (rng.random((2, n, n)) < 0.6) + 0.02
+    np.fill_diagonal(quiet, 0.0)
+    return MAP(d0=quiet - np.diag((quiet + marks).sum(axis=1)), d1=marks)
+
+
+def random_service(seed, n):
+    rng = np.random.default_rng(seed + 17)
+    rates = rng.exponential(size=(n, n)) * 0.5
+    np.fill_diagonal(rates, 0.0)
+    leave = rng.exponential(size=n) + 0.1
+    return PhaseType(initial=rng.dirichlet(np.ones(n)), generator=rates - np.diag(rates.sum(axis=1) + leave))
+
+
+def finite_chain(arrivals, service, capacity):
+    """MAP/PH/1/K state by state, from the rules alone."""
+    n, m = arrivals.phases, service.phases
+
+    def moves(state):
+        jobs, i, j = state
+        for k in range(n):
+            if k != i:
+                yield (jobs, k, j), arrivals.d0[i, k]
+            if jobs == 0:
+                for first in range(m):
+                    yield (1, k, first), arrivals.d1[i, k] * service.initial[first]
+            elif jobs < capacity:
+                yield (jobs + 1, k, j), arrivals.d1[i, k]
+            elif k != i:
+                yield (jobs, k, j), arrivals.d1[i, k]
+        if jobs:
+            for k in range(m):
+                if k != j:
+                    yield (jobs, i, k), service.generator[j, k]
+                if jobs == 1:
+                    yield (0, i, 0), service.exit_rates[j] / m
+                else:
+                    yield (jobs - 1, i, k), service.exit_rates[j] * service.initial[k]
+
+    return CTMC.from_transitions(initial_state=(0, 0, 0), transitions=moves).stationary()
+
+
+# MAP/PH/1
+
+
+@pytest.mark.parametrize("load", [1e-6, 0.3, 0.9, 1 - 2.0**-10, 1 - 2.0**-20])
+@pytest.mark.parametrize(
+    "service",
+    [
+        PhaseType.exponential(mean=1.0),
+        PhaseType.erlang(mean=1.0, phases=4),
+        PhaseType.hyperexponential(probabilities=[0.25, 0.75], means=[2.0, 2 / 3]),
+    ],
+)
+def test_poisson_arrivals_give_pollaczek_and_khinchine(service, load):
+    """Mean and variance of the wait from three moments of the service time, to 1e-16 over the idle time."""
+    found = map_ph_1(arrivals=MAP.poisson(rate=load), service=service)
+    wait = load * float(service.moment(2)) / 2 / (1 - load)
+    variance = wait**2 + load * float(service.moment(3)) / 3 / (1 - load)
+    limit = max(1e-12, 2e-15 / (1 - load))
+    assert_allclose(found.mean_waiting_time, wait, rtol=limit)
+    assert_allclose(found.waiting_time_variance, variance, rtol=2 * limit)
+    assert_allclose(found.utilization, load, rtol=1e-14)
+    assert_allclose(found.waiting_probability, load, rtol=limit)
+    service_variance = service.scv * service.mean**2
+    assert_allclose(found.response_time_variance, variance + service_variance, rtol=2 * limit)
+    assert found.stable
+
+
+def test_mm1_in_full():
+    found = map_ph_1(arrivals=MAP.poisson(rate=0.8), service=PhaseType.exponential(mean=1.0))
+    n, t = np.arange(50), np.array([0.0, 0.5, 3.0, 40.0])
+    assert_allclose(found.number_in_system_probability(n), 0.2 * 0.8**n, rtol=1e-12)
+    assert_allclose(found.waiting_time_tail(t), 0.8 * np.exp(-0.2 * t), rtol=1e-12)
+    assert_allclose(found.response_time_tail(t), np.exp(-0.2 * t), rtol=1e-12)
+    assert_allclose(found.response_time_quantile(0.99), np.log(100) / 0.2, rtol=1e-11)
+
+
+def test_poisson_arrivals_and_hyperexponential_services_in_full():
+    """M/H2/1: the two exponents of the wait are the roots of a quadratic."""
+    p, m1, m2, lam = 0.2, 3.0, 0.5, 0.7
+    service = PhaseType.hyperexponential(probabilities=[p, 1 - p], means=[m1, m2])
+    found = map_ph_1(arrivals=MAP.poisson(rate=lam), service=service)
+    rho = lam * (p * m1 + (1 - p) * m2)
+    # (1 - rho) s / (s - lam + lam B(s)) has the poles of s m1 m2 (s - lam) + ... below.
+    poles = np.roots([m1 * m2, m1 + m2 - lam * m1 * m2, 1 - lam * (m1 + m2) + lam * (p * m2 + (1 - p) * m1)])
+    # W(s) = (1 - rho) (1 + m1 s)(1 + m2 s) / (m1 m2 (s - s1)(s - s2)): partial fractions give the tail.
+    top = (1 - rho) * (1 + m1 * poles) * (1 + m2 * poles)
+    parts = top / (m1 * m2 * (poles - poles[::-1]))
+    t = np.array([0.1, 1.0, 10.0])
+    expected = (parts / -poles) @ np.exp(np.outer(poles, t))
+    assert_allclose(found.waiting_time_tail(t), expected, rtol=1e-11)
+
+
+@laws
+@given(seeds, st.integers(1, 3), st.integers(1, 3), st.floats(0.05, 0.6))
+def test_against_a_large_finite_chain(seed, n, m, load):
+    arrivals, service = random_arrivals(seed, n), random_service(seed, m)
+    arrivals = arrivals.scaled(load / (arrivals.rate * service.mean))
+    found = map_ph_1(arrivals=arrivals, service=service)
+    chain = finite_chain(arrivals, service, 40)
+    jobs = np.array([chain.expected(lambda s, k=k: s[0] == k) for k in range(25)])
+    assert_allclose(found.number_in_system_probability(np.arange(25)), jobs, rtol=1e-6, atol=1e-12)
+    assert_allclose(found.mean_number_in_system, chain.expected(lambda s: s[0]), rtol=1e-5)
+    busy = chain.expected(lambda s: (s[0] > 0) * arrivals.d1[s[1]].sum()) / arrivals.rate
+    assert_allclose(found.waiting_probability, busy, rtol=1e-6)
+
+
+@laws
+@given(seeds, st.integers(1, 3), st.integers(1, 2), st.floats(0.05, 0.9))
+def test_distributions_agree_with_the_moments(seed, n, m, load):
+    arrivals, service = random_arrivals(seed, n), random_service(seed, m)
+    arrivals = arrivals.scaled(load / (arrivals.rate * service.mean))
+    found = map_ph_1(arrivals=arrivals, service=service)
+    assert_allclose(found.waiting_time_tail(0.0), found.waiting_probability, rtol=1e-11)
+    assert_allclose(found.response_time_tail(0.0), 1.0, rtol=1e-11)
+    end = float(found.response_time_quantile(1 - 1e-12))
+    for tail, mean, variance in (
+        (found.waiting_time_tail, found.mean_waiting_time, found.waiting_time_variance),
+        (found.response_time_tail, found.mean_response_time, found.response_time_variance),
+    ):
+        assert_allclose(quad(tail, 0, end, epsrel=1e-9, limit=200)[0], mean, rtol=1e-6)
+        second = quad(lambda t, tail=tail: 2 * t * tail(t), 0, end, epsrel=1e-9, limit=200)[0]
+        assert_allclose(second - float(mean) ** 2, variance, rtol=1e-5, atol=1e-12)
+
+
+@laws
+@given(seeds, st.floats(1e-9, 1e9))
+def test_the_unit_of_time(seed, unit):
+    arrivals, service = random_arrivals(seed, 2), random_service(seed, 2)
+    arrivals = arrivals.scaled(0.7 / (arrivals.rate * service.mean))
+    slow = map_ph_1(arrivals=arrivals, service=service)
+    fast = map_ph_1(arrivals=arrivals.scaled(unit), service=service.scaled(1 / unit))
+    assert_allclose(fast.mean_waiting_time * unit, slow.mean_waiting_time, rtol=1e-10)
+    assert_allclose(fast.mean_number_in_system, slow.mean_number_in_system, rtol=1e-10)
+
+
+@pytest.mark.parametrize("load", [1.0, 1.3])
+def test_overload(load):
+    found = map_ph_1(arrivals=MAP.poisson(rate=load), service=PhaseType.erlang(mean=1.0, phases=2))
+    assert not found.stable
+    assert found.mean_waiting_time == found.mean_number_in_system == np.inf
+    assert found.utilization == found.throughput == 1.0
+    assert found.number_in_system_probability(3) == 0.0
+    assert found.waiting_time_tail(3.0) == found.response_time_tail(3.0) == 1.0
+    assert found.waiting_time_quantile(0.5) == np.inf
+
+
+def test_variances_of_large_systems_are_left_out(monkeypatch):
+    monkeypatch.setattr(map_queues_module, "LARGEST_SYSTEM", 3)
+    found = map_ph_1(arrivals=MAP.poisson(rate=0.5), service=PhaseType.erlang(mean=1.0, phases=2))
+    assert found.waiting_time_variance is None
+    assert_allclose(found.mean_waiting_time, 0.75, rtol=1e-13)
+
+
+# MAP/MAP/1
+
+
+@laws
+@given(seeds, st.integers(1, 3), st.floats(0.05, 0.9))
+def test_renewal_services_are_map_ph_1(seed, n, load):
+    arrivals, law = random_arrivals(seed, n), random_service(seed, 2)
+    arrivals = arrivals.scaled(load / (arrivals.rate * law.mean))
+    one = map_ph_1(arrivals=arrivals, service=law)
+    two = map_map_1(arrivals=arrivals, service=MAP.renewal(law))
+    for name in (
+        "mean_waiting_time",
+        "waiting_probability",
+        "waiting_time_variance",
+        "response_time_variance",
+    ):
+        assert_allclose(getattr(two, name), getattr(one, name), rtol=1e-9)
+    t = np.array([0.3, 2.0, 9.0])
+    assert_allclose(two.response_time_tail(t), one.response_time_tail(t), rtol=1e-9)
+
+
+def test_correlated_services_against_a_finite_chain():
+    service = MAP.mmpp(generator=[[-0.1, 0.1], [0.4, -0.4]], rates=[2.0, 0.5])
+
+    def moves(state):
+        jobs, mode = state
+        if jobs < 300:
+            yield (jobs + 1, mode), 1.0
+        if jobs:
+            yield (jobs, 1 - mode), (0.1, 0.4)[mode]
+            yield (jobs - 1, mode), (2.0, 0.5)[mode]
+
+    chain = CTMC.from_transitions(initial_state=(0, 0), transitions=moves).stationary()
+    found = map_map_1(arrivals=MAP.poisson(rate=1.0), service=service)
+    assert_allclose(found.mean_number_in_system, chain.expected(lambda s: s[0]), rtol=1e-9)
+    assert_allclose(found.utilization, chain.expected(lambda s: s[0] > 0), rtol=1e-9)
+    assert not map_map_1(arrivals=MAP.poisson(rate=1.7), service=service).stable
+
+
+# MAP/G/1/K
+
+
+@laws
+@given(seeds, st.integers(1, 3), st.integers(1, 3), st.integers(1, 9), st.floats(0.01, 3.0))
+def test_finite_room_state_by_state(seed, n, m, capacity, load):
+    arrivals, service = random_arrivals(seed, n), random_service(seed, m)
+    arrivals = arrivals.scaled(load / (arrivals.rate * service.mean))
+    found = map_g_1_k(arrivals=arrivals, service=service, capacity=capacity)
+    chain = finite_chain(arrivals, service, capacity)
+    jobs = [chain.expected(lambda s, k=k: s[0] == k) for k in range(capacity + 2)]
+    assert_allclose(found.number_in_system_probability(np.arange(capacity + 2)), jobs, rtol=1e-10)
+    lost = chain.expected(lambda s: (s[0] == capacity) * arrivals.d1[s[1]].sum()) / arrivals.rate
+    assert_allclose(found.blocking_probability, lost, rtol=1e-10)
+    assert_allclose(found.throughput, arrivals.rate * (1 - lost), rtol=1e-10)
+    assert_allclose(found.mean_number_in_system, chain.expected(lambda s: s[0]), rtol=1e-10)
+    waiting = chain.expected(lambda s: (0 < s[0] < capacity) * arrivals.d1[s[1]].sum())
+    assert_allclose(found.waiting_probability, waiting / found.throughput, rtol=1e-10, atol=1e-15)
+
+
+def test_rare_losses_keep_their_digits():
+    """M/D/1/K has losses of 1e-25 here; twice the same process is the process of twice the rate."""
+    twice = map_superposition([MAP.mmpp(generator=[[-1.0, 1.0], [2.0, -2.0]], rates=[0.05, 0.05])] * 2)
+    service = Deterministic(mean=1.0)
+    found = map_g_1_k(arrivals=twice, service=service, capacity=20)
+    plain = map_g_1_k(arrivals=MAP.poisson(rate=0.1), service=service, capacity=20)
+    assert 0 < plain.blocking_probability < 1e-24
+    assert_allclose(found.blocking_probability, plain.blocking_probability, rtol=1e-10)
+
+
+def test_one_place_is_the_loss_system_of_any_service():
+    for service in (Deterministic(mean=2.0), Gamma(mean=2.0, scv=7.0)):
+        found = map_g_1_k(arrivals=MAP.poisson(rate=0.5), service=service, capacity=1)
+        assert_allclose(found.blocking_probability, 0.5, rtol=1e-12)
+        assert found.mean_waiting_time == 0.0
+
+
+def test_much_room_is_no_limit():
+    burst = MAP.mmpp(generator=[[-0.5, 0.5], [0.2, -0.2]], rates=[1.2, 0.1])
+    service = PhaseType.erlang(mean=1.0, phases=3)
+    free = map_ph_1(arrivals=burst, service=service)
+    roomy = map_g_1_k(arrivals=burst, service=service, capacity=300)
+    assert_allclose(roomy.mean_waiting_time, free.mean_waiting_time, rtol=1e-9)
+    assert roomy.blocking_probability < 1e-10
+
+
+def test_overload_fills_the_room():
+    found = map_g_1_k(arrivals=MAP.poisson(rate=50.0), service=Deterministic(mean=1.0), capacity=200)
+    assert found.stable
+    assert_allclose(found.throughput, 1.0, rtol=1e-12)
+    assert_allclose(found.utilization, 1.0, rtol=1e-12)
+
+
+def test_a_service_law_with_rare_eternities():
+    """One service in 1e9 takes 1e7 times as long: the room is full meanwhile."""
+    service = Discrete(probabilities=[1 - 1e-9, 1e-9], values=[1.0, 1e7])
+    found = map_g_1_k(arrivals=MAP.poisson(rate=0.5), service=service, capacity=4)
+    mean = float(service.moment(1))
+    usual = map_g_1_k(arrivals=MAP.poisson(rate=0.5), service=Deterministic(mean=1.0), capacity=4)
+    assert_allclose(found.utilization, found.throughput * mean, rtol=1e-12)
+    cycles = 1e-9 * 1e7 * usual.throughput  # time in long services per unit of usual time
+    expected = (usual.number_in_system_probability(4) + cycles) / (1 + cycles)
+    assert_allclose(found.number_in_system_probability(4), expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "message"),
+    [
+        (0, "capacity must be a whole number >= 1, got 0.0"),
+        ([3, 4], "capacity must be one number, got shape (2,)"),
+    ],
+)
+def test_bad_capacity(capacity, message):
+    with pytest.raises(ValueError, match="capacity") as caught:
+        map_g_1_k(arrivals=MAP.poisson(rate=1.0), service=Deterministic(mean=1.0), capacity=capacity)
+    assert str(caught.value) == message

@@ -1,0 +1,172 @@
+"""Approximate MVA: errors against exact solutions and chains, limits, convergence."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from qmodels.networks import amva, bard_schweitzer, linearizer, mva
+
+LAWS = settings(max_examples=40, deadline=None, derandomize=True)
+
+
+def random_networks(seed, count, draw):
+    rng = np.random.default_rng(seed)
+    return [draw(rng) for _ in range(count)]
+
+
+def shared_classes(rng):
+    stations, classes = rng.integers(2, 6), rng.integers(2, 4)
+    return {
+        "population": rng.choice([1, 2, 5, 10], classes).tolist(),
+        "mean_service_time": rng.uniform(0.1, 1, (stations, classes)),
+        "think_time": rng.choice([0, rng.uniform(0, 10)]),
+    }
+
+
+def several_servers(rng):
+    stations = rng.integers(1, 5)
+    servers = rng.choice([1, 2, 4, 8, 16], stations)
+    return {
+        "population": int(rng.choice([2, 5, 10, 20, 50])),
+        "mean_service_time": rng.uniform(0.1, 1, stations) * np.where(rng.random(stations) < 0.7, servers, 1),
+        "servers": servers,
+        "think_time": rng.choice([0, rng.uniform(0, 10)]),
+    }
+
+
+@pytest.mark.parametrize(
+    ("draw", "solve", "mean", "largest"),
+    [
+        # Measured over 60 networks each; the bounds are these errors rounded up.
+        (shared_classes, bard_schweitzer, 0.035, 0.11),
+        (shared_classes, linearizer, 0.003, 0.02),
+        (several_servers, bard_schweitzer, 0.013, 0.08),
+        (several_servers, linearizer, 0.006, 0.08),
+    ],
+)
+def test_throughput_error_against_exact_mva(draw, solve, mean, largest):
+    errors = []
+    for network in random_networks(3, 60, draw):
+        exact = np.atleast_1d(mva(**network).system_throughput)
+        found = np.atleast_1d(solve(**network, discipline="ps").system_throughput)
+        errors.append(np.abs(found / exact - 1).max())
+    assert np.mean(errors) < mean and np.max(errors) < largest
+
+
+@pytest.mark.parametrize(
+    ("discipline", "mean"),
+    # Mean error of the response times per cycle over 20 networks of 1-2 stations and 2-8 jobs.
+    [("fcfs", 0.07), ("priority", 0.10), ("preemptive", 0.11)],
+)
+def test_order_of_service_against_chains(ordered_chain, discipline, mean):
+    rng = np.random.default_rng(0)
+    errors = []
+    for _ in range(20):
+        stations = int(rng.integers(1, 3))
+        rates, people = rng.uniform(0.3, 3, (stations, 2)), rng.integers(1, 5, 2)
+        think = rng.uniform(0.3, 6, 2)
+        number = ordered_chain(
+            population=people.tolist(),
+            rates=rates.tolist(),
+            think_time=think.tolist(),
+            discipline=discipline,
+            rank=[0, 1],
+        ).sum(axis=0)
+        wanted = number / ((people - number) / think)
+        r = linearizer(
+            population=people.tolist(), service_rate=rates, think_time=think, discipline=discipline
+        )
+        errors.append(np.abs(r.system_response_time / wanted - 1).mean())
+    assert np.mean(errors) < mean
+
+
+def test_priority_order_can_be_given():
+    network = {"population": [3, 3], "mean_service_time": [[1.0, 1.0]], "think_time": 4.0}
+    first = linearizer(**network, discipline="preemptive", priority=[0, 1])
+    second = linearizer(**network, discipline="preemptive", priority=[1, 0])
+    assert first.mean_response_time[0, 0] < first.mean_response_time[0, 1]
+    assert_allclose(first.mean_response_time[:, ::-1], second.mean_response_time, rtol=1e-8)
+    equal = linearizer(**network, discipline="priority", priority=[0, 0])
+    assert_allclose(equal.mean_response_time, linearizer(**network).mean_response_time, rtol=1e-8)
+
+
+@LAWS
+@given(
+    demands=st.lists(st.floats(0.05, 3.0), min_size=1, max_size=4),
+    people=st.integers(1, 200),
+    think=st.sampled_from([0.0, 1.0, 20.0]),
+    unit=st.floats(1e-6, 1e6),
+)
+def test_laws(demands, people, think, unit):
+    for solve in (bard_schweitzer, linearizer):
+        r = solve(population=people, mean_service_time=demands, think_time=think)
+        assert_allclose(r.mean_number_in_network + think * r.system_throughput, people, rtol=1e-9)
+        assert np.all(r.utilization <= 1 + 1e-9) and r.kind == "approximation"
+        s = solve(population=people, mean_service_time=np.array(demands) * unit, think_time=think * unit)
+        assert_allclose(s.system_throughput * unit, r.system_throughput, rtol=1e-6)
+        if people == 1:
+            assert_allclose(r.system_throughput, 1 / (think + sum(demands)), rtol=1e-9)
+        shared = solve(population=people, mean_service_time=demands, think_time=think, discipline="ps")
+        assert_allclose(shared.system_throughput, r.system_throughput, rtol=1e-7)
+
+
+@LAWS
+@given(
+    scv=st.floats(0.0, 10.0),
+    people=st.integers(1, 60),
+    servers=st.integers(1, 4),
+    discipline=st.sampled_from(["fcfs", "priority", "preemptive"]),
+)
+def test_no_server_is_more_than_busy(scv, people, servers, discipline):
+    r = bard_schweitzer(
+        population=[people, people],
+        mean_service_time=[[1.0, 2.0], [0.3, 0.4]],
+        service_scv=scv,
+        servers=[servers, 1],
+        discipline=discipline,
+        think_time=1.0,
+    )
+    assert np.all(r.station_utilization <= 1 + 1e-6)
+    assert_allclose(r.mean_number_in_network + r.system_throughput, people, rtol=1e-6)
+
+
+def test_one_job_and_classes_without_jobs():
+    r = linearizer(population=[1, 0], mean_service_time=[[1.0, 1.0], [0.5, 0.5]], service_scv=0)
+    assert_allclose(r.system_throughput, [1 / 1.5, 0], rtol=1e-9)
+    assert_allclose(r.mean_number_in_system[:, 1], 0)
+    assert np.isfinite(r.mean_response_time).all()
+
+
+def test_large_populations_and_many_classes():
+    rng = np.random.default_rng(2)
+    demand = rng.uniform(0.01, 1, (20, 10))
+    r = linearizer(population=[1000] * 10, mean_service_time=demand, think_time=500.0, discipline="ps")
+    assert np.all(r.station_utilization <= 1 + 1e-9)
+    assert r.station_utilization.max() > 0.99
+    one = linearizer(population=100_000, mean_service_time=demand[:, 0], think_time=10.0)
+    exact = mva(population=100_000, mean_service_time=demand[:, 0], think_time=10.0)
+    assert_allclose(one.system_throughput, exact.system_throughput, rtol=1e-6)
+
+
+def test_error_when_it_does_not_converge(monkeypatch):
+    monkeypatch.setattr(amva, "_ITERATIONS", 3)
+    with pytest.raises(RuntimeError, match=r"approximate MVA did not converge in 3 iterations \(residual .* jobs"):
+        bard_schweitzer(population=50, mean_service_time=[1.0, 0.9])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"discipline": "lifo"}, "discipline must be one of fcfs, ps, priority, preemptive, got 'lifo'"),
+        ({"discipline": ["ps"]}, r"discipline must be one word or one per station \(2\), got 1"),
+        ({"service_scv": -1}, "service_scv must be finite and >= 0, got -1.0"),
+        ({"priority": [0]}, r"priority must have one rank per class \(2\), got shape \(1,\)"),
+        ({"population": [0, 0]}, r"population must have at least one job, got \[0, 0\]"),
+    ],
+)
+def test_errors(arguments, message):
+    for solve in (bard_schweitzer, linearizer):
+        with pytest.raises(ValueError, match=message):
+            solve(**{"population": [2, 3], "mean_service_time": [1.0, 2.0]} | arguments)

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import pickle
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+
+from qmodels.queues import erlang_a, mm1, mmc, mmck, polling
+from qmodels.result import QueueResult
+
+
+def made(**changes):
+    fields = {
+        "model": "test",
+        "arrival_rate": 0.5,
+        "throughput": 0.4,
+        "utilization": 0.4,
+        "mean_waiting_time": 2.0,
+        "mean_service_time": 1.0,
+    }
+    return QueueResult(**(fields | changes))
+
+
+def test_derives_the_rest_by_littles_law():
+    q = made()
+    assert q.mean_response_time == 3.0
+    assert q.mean_number_in_queue == pytest.approx(0.8, rel=1e-15)
+    assert q.mean_number_in_system == pytest.approx(1.2, rel=1e-15)
+    assert q.stable
+
+
+def test_jobs_that_give_up_count_in_the_queue_but_are_not_served():
+    q = made(abandonment_probability=0.2)
+    assert q.mean_number_in_queue == pytest.approx(0.5 * 2.0, rel=1e-15)
+    assert q.mean_response_time == pytest.approx(2.0 + 0.8, rel=1e-15)
+
+
+def test_fields_take_one_shape_and_scalars_stay_scalars():
+    q = made(mean_waiting_time=np.array([1.0, np.inf]), throughput=np.array([[0.1], [0.2], [0.3]]))
+    assert q.mean_service_time.shape == q.utilization.shape == q.mean_number_in_system.shape == (3, 2)
+    assert q.stable.tolist() == [[True, False]] * 3
+    assert isinstance(made().mean_waiting_time, np.float64)
+    assert np.ndim(mm1(arrival_rate=0.5, service_rate=1).mean_number_in_system) == 0
+
+
+def test_a_class_without_arrivals_has_no_jobs_beyond_saturation():
+    q = made(throughput=0.0, mean_waiting_time=np.inf)
+    assert q.mean_number_in_queue == 0 and q.mean_number_in_system == 0
+
+
+def test_is_frozen_and_compares_by_identity():
+    q = made()
+    with pytest.raises(FrozenInstanceError):
+        q.model = "other"
+    assert q != made() and q == q
+
+
+def test_to_dict_and_to_pandas_leave_out_what_is_unknown():
+    q = mmck(arrival_rate=[0.5, 1.5], service_rate=1, servers=1, capacity=3)
+    assert "waiting_time_variance" not in q.to_dict()
+    frame = q.to_pandas()
+    assert list(frame.columns) == list(q.to_dict())
+    assert frame["blocking_probability"].tolist() == q.blocking_probability.tolist()
+    assert len(mm1(arrival_rate=0.5, service_rate=1).to_pandas()) == 1
+
+
+def test_repr_and_html_show_model_units_and_range():
+    text = repr(mmc(arrival_rate=[0.5, 3.0], service_rate=1, servers=2))
+    assert text.startswith("M/M/c, 2 points")
+    assert "mean_waiting_time" in text and "inf time" in text and "1 of 2" in text
+    single = repr(mm1(arrival_rate=0.5, service_rate=1))
+    assert single.splitlines()[0] == "M/M/1" and "stable" in single and "True" in single
+    html = mm1(arrival_rate=0.5, service_rate=1)._repr_html_()
+    assert html.startswith("<table><caption>M/M/1</caption>") and "<td>jobs/time</td>" in html
+
+
+def test_survives_pickling_with_its_distributions():
+    for q in (
+        mmc(arrival_rate=0.9, service_rate=0.5, servers=2),
+        mmck(arrival_rate=0.9, service_rate=0.5, servers=2, capacity=5),
+        erlang_a(arrival_rate=2.0, service_rate=0.5, servers=2, patience_rate=0.1),
+    ):
+        again = pickle.loads(pickle.dumps(q))
+        assert again.mean_waiting_time == q.mean_waiting_time
+        assert again.waiting_time_quantile(0.9) == q.waiting_time_quantile(0.9)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda q: q.waiting_time_quantile(1.5), r"p must be in \[0, 1\], got 1.5"),
+        (lambda q: q.waiting_time_tail(-1), "t must be finite and >= 0, got -1.0"),
+        (lambda q: q.number_in_system_probability(0.5), "n must be a whole number >= 0, got 0.5"),
+    ],
+)
+def test_errors_of_the_methods(call, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        call(mm1(arrival_rate=0.5, service_rate=1))
+
+
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        (lambda q: q.number_in_system_probability(1), "distribution of the number in system"),
+        (lambda q: q.waiting_time_tail(1), "waiting-time distribution"),
+        (lambda q: q.response_time_tail(1), "response-time distribution"),
+        (lambda q: q.waiting_time_quantile(0.5), "waiting-time distribution"),
+        (lambda q: q.response_time_quantile(0.5), "response-time distribution"),
+    ],
+)
+def test_unknown_distributions_are_named(call, what):
+    q = polling(arrival_rate=[0.1, 0.1], mean_service_time=1, service_scv=1)
+    with pytest.raises(
+        ValueError, match=f"^no {what} is known for polling: exhaustive from the parameters given$"
+    ):
+        call(q)
