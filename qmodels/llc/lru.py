@@ -37,7 +37,8 @@ def lru_hit_ratios(*, popularity: npt.ArrayLike, capacity: float) -> FloatArray:
     .. math:: h_i = 1 - e^{-p_i T}, \qquad \sum_i h_i = C,
 
     solved by a bracketed Newton iteration on :math:`\log T`. Approximation for independent
-    references; against simulation the overall ratio is within 0.7 % for 10 of 1,000 items and 0.05 % for 10,000 items.
+    references; for 1,000 items of exponent 0.83 the overall ratio is within 0.6, 0.2 and 0.04
+    percentage points of a simulated cache of 1, 10 and 100.
 
     References
     ----------

@@ -68,11 +68,17 @@ def _split_components(
                 cut = tail
     if 2 * (big_end - big_start) > size:
         cut = big_end - big_start
-        order[low : low + cut] = queue[big_start:big_end]
-        order[low + cut : low + cut + big_start] = queue[:big_start]
-        order[low + cut + big_start : low + size] = queue[big_end:size]
     else:
-        order[low : low + size] = queue[:size]
+        big_start = 0
+        big_end = 0
+    fill = low
+    for k in range(big_start, big_end):
+        order[fill] = queue[k]
+        fill += 1
+    for k in range(size):
+        if k < big_start or k >= big_end:
+            order[fill] = queue[k]
+            fill += 1
     return low + cut
 
 

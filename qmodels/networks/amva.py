@@ -21,6 +21,7 @@ _TOLERANCE = 1e-7  # change of a mean number of jobs, relative to the population
 _ITERATIONS = 10_000
 _ACCELERATED = 400  # iterations after which small steps replace the extrapolation
 _DAMPING = 0.3
+_LEAST_REST = 1e-4  # of a server that higher classes leave to lower ones
 _MEMORY = 5
 
 
@@ -366,8 +367,8 @@ def _visit_times(
     fewer = np.maximum(populations - 1, 0.0) / np.maximum(populations, 1.0)
     overtaken = np.einsum("bis,irs->bri", in_service, model.above) / servers.T
     overtaken_by_rest = np.einsum("bis,bs,irs->bri", in_service, fewer, model.above) / servers.T
-    slack = 1 / np.maximum(1 - overtaken, 1e-9)
-    slack_rest = 1 / np.maximum(1 - overtaken_by_rest, 1e-9)
+    slack = 1 / np.maximum(1 - overtaken, _LEAST_REST)
+    slack_rest = 1 / np.maximum(1 - overtaken_by_rest, _LEAST_REST)
     level = model.same - model.above
     lower = np.where(model.preemptive[:, None, None], 0.0, 1 - model.same)
     own = np.einsum("bris,irs,is->bri", waiting, level, service)

@@ -87,7 +87,8 @@ def load(
     if service_rate is not None:
         mu = _check.positive("service_rate", service_rate)
         capacity = c * mu
-        idle = product_minus(c, mu, lam) / capacity
+        one = c.ndim == 0 and c == 1  # then the product is exact
+        idle = (mu - lam if one else product_minus(c, mu, lam)) / capacity
         m = 1 / mu
     else:
         m = _check.positive("mean_service_time", mean_service_time)

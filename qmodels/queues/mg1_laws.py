@@ -51,8 +51,9 @@ def mg1_fcfs(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
 
     :math:`R^*` being that of the residual service time: the absolute error is below 2e-9 for
     smooth laws; with constant times in the law it is about 1e-5, more at the bends of the
-    tail, and `md1` has the exact sum. Levels beyond 1 - 1e-7 are not resolved. The number in system comes from the
-    embedded chain by a sum of positive terms, exact to rounding.
+    tail, and `md1` has the exact sum. Levels beyond 1 - 1e-7 are not resolved.
+    The number in system comes from the embedded chain by a sum of positive terms, exact to
+    rounding.
 
     References
     ----------

@@ -18,9 +18,9 @@ from qmodels.result import QueueResult
 FloatArray = npt.NDArray[np.float64]
 
 
-def mm1_waiting_time(lam: Any, mu: Any) -> Any:
-    """Mean wait of M/M/1; plain arithmetic."""
-    return lam / (mu * (mu - lam))
+def mm1_waiting_time(rho: Any, spare_rate: Any) -> Any:
+    """Mean wait of M/M/1 from ``rho = lam / mu`` and ``mu - lam``; plain arithmetic."""
+    return rho / spare_rate
 
 
 def mmc_waiting_time(m1: Any, servers: Any, waiting_probability: Any, idle: Any) -> Any:
@@ -69,11 +69,12 @@ def mm1(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike) -> QueueRes
     (10.0, 46.0517)
     """
     q = load(arrival_rate, service_rate=service_rate)
-    mu = np.asarray(service_rate, dtype=float)
-    lam = np.where(q.stable, q.arrival_rate, 0.0)
-    spare_rate = np.where(q.stable, mu - lam, 0.0)
+    # A rate of 0 where overloaded makes every time infinite.
+    spare_rate = np.where(q.stable, np.asarray(service_rate, dtype=float) - q.arrival_rate, 0.0)
     rho = q.utilization
-    wait = q.or_endless(mm1_waiting_time(lam, mu))
+    with np.errstate(divide="ignore"):
+        wait = mm1_waiting_time(rho, spare_rate)
+        square = (1 / spare_rate) ** 2
     return QueueResult(
         model="M/M/1",
         arrival_rate=q.arrival_rate,
@@ -82,8 +83,8 @@ def mm1(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike) -> QueueRes
         mean_waiting_time=wait,
         mean_service_time=q.service_time,
         waiting_probability=rho,
-        waiting_time_variance=q.or_endless((2 - rho) * rho * _inverse_square(spare_rate)),
-        response_time_variance=q.or_endless(_inverse_square(spare_rate)),
+        waiting_time_variance=(2 - rho) * rho * square,
+        response_time_variance=square,
         number_pmf=partial(_geometric_pmf, rho, np.maximum(q.idle, 0.0)),
         waiting_tail=partial(exponential_tail, rho, spare_rate),
         response_tail=partial(exponential_tail, np.ones(()), spare_rate),
@@ -222,11 +223,6 @@ def mminf(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike) -> QueueR
         waiting_quantile=partial(exponential_quantile, np.zeros(()), mu),
         response_quantile=partial(exponential_quantile, np.ones(()), mu),
     )
-
-
-def _inverse_square(rate: FloatArray) -> FloatArray:
-    with np.errstate(divide="ignore"):
-        return 1 / (rate * rate)
 
 
 def _poisson_number(mean: FloatArray, n: FloatArray) -> FloatArray:

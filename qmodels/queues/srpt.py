@@ -198,7 +198,8 @@ def _srpt_wait(lam: float, idle: float, law: Law) -> float:
     """Return the mean wait: the service is stretched by the smaller jobs and begins late."""
     t, weights = panels(law.breaks())
     stretch = lam * law.truncated_moment(1, t) / _left_upto(lam, idle, law, t)
-    return float(np.dot(weights, law.tail(t) * stretch)) + law.expect(lambda x: _srpt_delay(lam, idle, law, x))
+    late = law.expect(lambda x: _srpt_delay(lam, idle, law, x))
+    return float(np.dot(weights, law.tail(t) * stretch)) + late
 
 
 def _srpt_delay(lam: float, idle: float, law: Law, x: FloatArray) -> FloatArray:

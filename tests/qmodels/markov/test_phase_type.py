@@ -78,8 +78,8 @@ def test_functions_agree_with_the_matrix_exponential_and_with_each_other(seed, n
     [
         (PhaseType.erlang(mean=2.0, phases=3), Gamma(mean=2.0, scv=1 / 3)),
         (
-            PhaseType.hyperexponential(probabilities=[0.3, 0.7], means=[1e-3, 40.0]),
-            HyperExponential(probabilities=[0.3, 0.7], means=[1e-3, 40.0]),
+            PhaseType.hyperexponential(probabilities=[0.3, 0.7], means=[1e-2, 40.0]),
+            HyperExponential(probabilities=[0.3, 0.7], means=[1e-2, 40.0]),
         ),
     ],
 )

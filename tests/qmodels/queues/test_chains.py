@@ -181,7 +181,7 @@ def test_mg1k_with_two_phases_of_service(chain):
 
 
 def two_classes(lam, mu, servers, preemptive, cut):
-    """Transitions of two priority classes at exponential servers; states (served 1, served 2, waiting 1, 2)."""
+    """Transitions of two priority classes at exponential servers; states: served 1, 2, waiting 1, 2."""
 
     def moves(state):
         s1, s2, w1, w2 = state
@@ -433,7 +433,7 @@ def test_batches(chain):
 
 
 def clocked_work(arrivals, service, cut):
-    """Stationary law of the work found at a slot boundary: u' = max(u + new - 1, 0), new work by convolution."""
+    """Stationary law of the work found at a slot boundary: u becomes max(u + new - 1, 0)."""
     new = np.zeros(cut)
     power = np.eye(1, cut)[0]
     for probability in arrivals:
