@@ -1,7 +1,9 @@
 """The measured error of the packet processor model over its whole range, made by a command and kept as data.
 
 ``python -m cases.accuracy`` simulates designs drawn from the default space under three packet
-mixes at loads from 1 % to 95 % of their saturation and writes ``cases/data/accuracy.csv``.
+mixes at loads from 1 % to 95 % of their saturation and writes every run to
+``cases/data/accuracy.csv`` and the error by region of load to the map that answers show
+(``qmodels/packet_processor/error_map.csv``).
 """
 
 from __future__ import annotations
@@ -19,10 +21,12 @@ from cases.check import is_relative, model_error
 from cases.packet_processor import CHOICES, DATA, default_space
 from cases.tables import csv_text
 from optimize.fields import get_field, replace_fields
+from qmodels.packet_processor.error_map import FILE as ERROR_MAP
 from qmodels.systems.packet_processor import PacketProcessor
 from qmodels.systems.sizes import SizeLaw, bimodal, imix
 
 FILE = DATA / "accuracy.csv"
+
 MIXES: dict[str, SizeLaw] = {
     "imix": imix(),
     "small": bimodal(small=64, large=576, small_fraction=0.9),
@@ -100,7 +104,7 @@ def measure(
                     "simulated": estimate.best,
                     "low": estimate.low,
                     "high": estimate.high,
-                    "error": float(model_error(metric, value, estimate.best)),
+                    "error": 100.0 * float(model_error(metric, value, estimate.best)),
                     "stable": run.stable,
                 }
             )
@@ -120,7 +124,8 @@ def summary(table: dict[str, Any]) -> list[dict[str, Any]]:
                     {
                         "metric": name,
                         "unit": "%" if is_relative(name) else "points",
-                        "load": f"{low:.0%} to {high:.0%}",
+                        "load_above": low,
+                        "load_to": high,
                         "mean": float(chosen.mean()),
                         "largest": float(chosen.max()),
                         "designs": int(chosen.size),
@@ -141,23 +146,34 @@ def load_table(path: Path = FILE) -> dict[str, Any]:
 
 def markdown(lines: list[dict[str, Any]]) -> str:
     """Return the summary as a table with a row per metric and a column per region of load."""
-    regions = [f"{low:.0%} to {high:.0%}" for low, high in REGIONS]
     text = [
-        "| metric | unit | " + " | ".join(regions) + " |",
-        "|---|---|" + "---|" * len(regions),
+        "| metric | unit | " + " | ".join(f"{low:.0%} to {high:.0%}" for low, high in REGIONS) + " |",
+        "|---|---|" + "---|" * len(REGIONS),
     ]
     for name in METRICS:
-        mine = {line["load"]: line for line in lines if line["metric"] == name}
-        cells = [f"{mine[r]['mean']:.1f} / {mine[r]['largest']:.1f}" if r in mine else "" for r in regions]
-        unit = next(iter(mine.values()))["unit"]
+        mine = [line for line in lines if line["metric"] == name]
+        cells = [f"{line['mean']:.1f} / {line['largest']:.1f}" for line in mine]
+        unit = mine[0]["unit"]
         text.append(f"| {name.replace('_', ' ')} | {unit} | " + " | ".join(cells) + " |")
     return "\n".join(text)
 
 
+def write(path: Path, columns: dict[str, Any]) -> None:
+    """Write a table whole or not at all."""
+    part = path.with_suffix(".part")
+    part.write_text(csv_text(columns), encoding="utf-8")
+    os.replace(part, path)
+
+
+def main() -> None:
+    """Measure, write both tables and print the summary."""
+    if "--summary" not in sys.argv:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            write(FILE, measure(executor=pool))
+    lines = summary(load_table())
+    write(ERROR_MAP, {name: [line[name] for line in lines] for name in lines[0]})
+    print(markdown(lines))
+
+
 if __name__ == "__main__":
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        measured = measure(executor=pool)
-    part = FILE.with_suffix(".part")
-    part.write_text(csv_text(measured), encoding="utf-8")
-    os.replace(part, FILE)
-    print(markdown(summary(measured)))
+    main()

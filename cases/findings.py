@@ -27,7 +27,7 @@ SHORT = {
     "cost": "cost mm2",
     "write_conflict_probability": "write conflicts",
 }
-SHOWN = (*MINIMIZE, *MAXIMIZE, "packet_latency_p99", "write_conflict_probability")
+SHOWN = (*MINIMIZE, *MAXIMIZE, "packet_latency_p99")
 
 
 def describe(analysis: Analysis, row: int) -> str:

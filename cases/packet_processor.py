@@ -31,7 +31,7 @@ CHOICES: dict[str, tuple[int, ...]] = {
 }
 """The default space: 2,700 designs."""
 
-MINIMIZE = ("packet_latency", "energy_per_packet", "cost")
+MINIMIZE = ("packet_latency", "energy_per_packet", "cost", "write_conflict_probability")
 MAXIMIZE = ("saturation_throughput",)
 SUBJECT_TO = {"overflow_probability": (None, 1e-3)}
 

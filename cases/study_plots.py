@@ -89,7 +89,7 @@ def _front(axes: Axes, part: Part, x: str, y: str) -> None:
         color=BLUE,
         linewidths=0,
         rasterized=True,
-        label="Pareto front in four objectives (analytic)",
+        label="Pareto front in five objectives (analytic)",
     )
     if check is not None and len(check.rows):
         simulated = check.simulated.table

@@ -37,6 +37,9 @@ class SystemResult:
         Traffic intensity of every single resource; only for a spec without array fields.
     validated : bool or array of bool
         Whether the design lies in the range in which the model's error was measured.
+    measured_error : mapping of str to float or array
+        Mean size of the error against simulation at such loads, by metric. [% of the simulated
+        value, or percentage points of a probability]
     """
 
     model: str
@@ -47,12 +50,19 @@ class SystemResult:
     stable: Any
     resources: Mapping[str, float]
     validated: Any
+    measured_error: Mapping[str, Any]
 
     def __getattr__(self, name: str) -> Any:
         try:
             return self.__dict__["metrics"][name]
         except KeyError:
             raise AttributeError(f"{type(self).__name__} has no metric {name!r}") from None
+
+    def _error(self, name: str) -> str:
+        if name not in self.measured_error or not self.stable:
+            return ""
+        relative = METRICS[name].unit != "1" or "accesses" in name
+        return f" error {self.measured_error[name]:.1f} {'%' if relative else 'points'}"
 
     def to_pandas(self) -> Any:
         """Return the metrics as a tidy DataFrame, one row per design (needs pandas)."""
@@ -68,10 +78,14 @@ class SystemResult:
         lines = [f"{self.model}"]
         for name, value in self.metrics.items():
             unit = METRICS[name].unit
-            lines.append(f"  {name:<36} {float(value):>12.5g}{'' if unit == '1' else ' ' + unit}")
+            lines.append(
+                f"  {name:<36} {float(value):>12.5g} {'' if unit == '1' else unit:<5}{self._error(name)}"
+            )
         state = "stable" if self.stable else "saturated"
         load = self.utilization[str(self.bottleneck)]
         lines.append(f"  {state}; fills up first: {self.bottleneck} (load {load:.3f})")
+        if self.stable:
+            lines.append("  error: mean against simulation at such loads")
         if not self.validated:
             lines.append("  outside the range in which the model's error was measured")
         return "\n".join(lines)

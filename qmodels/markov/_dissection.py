@@ -83,15 +83,18 @@ def _split_components(
 
 
 @compiled
-def dissect(ptr: Int32, adj: Int32, leaf: int) -> tuple[Int32, Int32, Int32, Int32]:
+def dissect(ptr: Int32, adj: Int32, leaf: int) -> tuple[Int32, Int32, Int32, Int32, int]:
     """Nested dissection of a symmetric graph in compressed rows.
 
     Returns the order of elimination and, per node of the separator tree in preorder, the range
     ``first:last`` of its pivots in that order and its right child (-1 for a leaf; the left child
-    of node t is t + 1). Children eliminate before their parent.
+    of node t is t + 1); the last number is how many nodes there are. Children eliminate before
+    their parent.
     """
     n = ptr.size - 1
-    order = np.arange(n).astype(np.int32)
+    order = np.empty(n, np.int32)
+    for k in range(n):
+        order[k] = k
     part = np.full(n, -1, np.int32)
     level = np.full(n, -1, np.int32)
     queue = np.empty(n, np.int32)
@@ -189,7 +192,7 @@ def dissect(ptr: Int32, adj: Int32, leaf: int) -> tuple[Int32, Int32, Int32, Int
         todo[top + 1, 1] = middle
         todo[top + 1, 2] = -1
         top += 2
-    return order, first[:nodes].copy(), last[:nodes].copy(), right[:nodes].copy()
+    return order, first, last, right, nodes
 
 
 @compiled
@@ -217,7 +220,8 @@ def fronts(
             room += begin[t + 1] - begin[t + 2] + begin[right[t]] - begin[right[t] + 1]
         if used + room > boundary.size:
             larger = np.empty(2 * (used + room), np.int32)
-            larger[:used] = boundary[:used]
+            for k in range(used):
+                larger[k] = boundary[k]
             boundary = larger
         for e in range(ptr[first[t]], ptr[last[t]]):
             j = adj[e]
@@ -245,4 +249,4 @@ def fronts(
         sizes[1] = max(sizes[1], stack)
         stack -= freed
         sizes[2] += size * pivots
-    return boundary[:used].copy(), begin, sizes, work
+    return boundary, begin, sizes, work

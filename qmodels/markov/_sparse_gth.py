@@ -70,17 +70,18 @@ def _censor(front: FloatArray, pivots: int, panel: int) -> int:
                     for j in range(k + 1, stop):
                         front[i, j] += factor * front[k, j]
         if stop < size:
-            left = np.ascontiguousarray(front[stop:, start:stop])
-            above = np.ascontiguousarray(front[start:stop, stop:])
-            if stop - start < 8:  # the call to the dense product would cost more than the product
-                for i in range(size - stop):
-                    for p in range(stop - start):
-                        factor = left[i, p]
-                        if factor != 0.0:
-                            for j in range(size - stop):
-                                front[stop + i, stop + j] += factor * above[p, j]
-            else:
-                front[stop:, stop:] += np.dot(left, above)
+            rest = size - stop
+            width = stop - start
+            left = np.empty((rest, width))
+            above = np.empty((width, rest))
+            for i in range(rest):
+                for p in range(width):
+                    left[i, p] = front[stop + i, start + p]
+                    above[p, i] = front[start + p, stop + i]
+            through = np.dot(left, above)
+            for i in range(rest):
+                for j in range(rest):
+                    front[stop + i, stop + j] += through[i, j]
         start = stop
     return weak
 
@@ -119,8 +120,9 @@ def _eliminate(
         pivots = high - low
         rest = begin[t] - begin[t + 1]
         size = pivots + rest
+        for k in range(size * size):
+            work[k] = 0.0
         front = work[: size * size].reshape(size, size)
-        front[:] = 0.0
         for k in range(pivots):
             where[low + k] = k
         for k in range(rest):
@@ -211,7 +213,8 @@ class Elimination:
 
     def __init__(self, rates: Any) -> None:
         adjacency = _int32(rates + rates.T)
-        self.order, self._first, self._last, self._right = dissect(adjacency.indptr, adjacency.indices, LEAF)
+        self.order, *tree, nodes = dissect(adjacency.indptr, adjacency.indices, LEAF)
+        self._first, self._last, self._right = (part[:nodes].copy() for part in tree)
         self._rates = _int32(rates[self.order][:, self.order])
         adjacency = _int32(adjacency[self.order][:, self.order])
         self._boundary, self._begin, self._sizes, self.operations = fronts(

@@ -89,9 +89,10 @@ def tandem_blocking(
     laws; forth and back through the line until nothing changes. The throughput then is the same
     at every station, except with loss.
 
-    Approximation. Exponential lines of 2 to 4 stations with 1 to 5 places, against the CTMC of the
-    whole line: throughput within 2.1 % (mean 0.6 %), mean numbers within 2.3 % of the capacity. For
-    exponential service "before-service" and "repetitive-service" are the same system.
+    Approximation. Lines of 2 to 4 stations with 1 to 5 places and SCVs of 0.5, 1 and 3, against the
+    CTMC of the whole line: throughput within 3 % (mean 0.4 %), mean numbers within 6 % of the
+    capacity (mean 0.3 %). One station, and two of which the first is always full, are exact for
+    exponential service. "before-service" and "repetitive-service" then are the same system.
 
     References
     ----------

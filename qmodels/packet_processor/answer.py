@@ -8,6 +8,7 @@ import numpy as np
 
 from qmodels._check import FloatArray
 from qmodels.packet_processor.design import Columns, columns
+from qmodels.packet_processor.error_map import measured_error
 from qmodels.packet_processor.latency import Latency, latency
 from qmodels.packet_processor.links import networks
 from qmodels.packet_processor.load import OperatingPoint, operate
@@ -117,6 +118,7 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
         stable=stable.reshape(shape) if shape else bool(stable[0]),
         resources={} if shape else _resources(c, point),
         validated=_validated(c, full, shape),
+        measured_error={name: _shaped(value, shape) for name, value in measured_error(full).items()},
     )
 
 

@@ -99,13 +99,13 @@ def random_lines(seed, count, stations, most):
 
 @pytest.mark.parametrize("blocking", KINDS)
 def test_exponential_lines_against_the_whole_chain(blocking):
-    # Measured over these lines: throughput within 2.1 %, numbers within 2.3 % of the capacity.
+    # Measured: throughput within 2.6 %, numbers within 2.5 % of the capacity.
     for load, mu, places in random_lines(0, 12, 3, 4):
         laws = [ph_from_moments(mean=1 / m, scv=1.0) for m in mu]
         out, number = Line(load, laws, places.tolist(), blocking).solve()
         r = tandem_blocking(arrival_rate=load, service_rate=mu, capacity=places, blocking=blocking)
-        assert abs(r.system_throughput / out - 1) < 0.021
-        assert np.all(np.abs(r.mean_number_in_system - number) < 0.023 * places.max())
+        assert abs(r.system_throughput / out - 1) < 0.026
+        assert np.all(np.abs(r.mean_number_in_system - number) < 0.025 * places.max())
 
 
 @pytest.mark.parametrize("blocking", KINDS)
@@ -118,7 +118,7 @@ def test_two_moment_lines_against_the_whole_chain(blocking, scv):
             arrival_rate=load, service_rate=mu, capacity=places, blocking=blocking, service_scv=scv
         )
         assert abs(r.system_throughput / out - 1) < 0.03
-        assert np.all(np.abs(r.mean_number_in_system - number) < 0.05 * places.max())
+        assert np.all(np.abs(r.mean_number_in_system - number) < 0.03 * places.max())
 
 
 @pytest.mark.parametrize("blocking", KINDS)
