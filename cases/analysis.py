@@ -11,7 +11,7 @@ from cases.packet_processor import GREEDY_ORDER, MAXIMIZE, MINIMIZE, SUBJECT_TO,
 from optimize.exploration import Exploration
 from optimize.explore import explore
 from optimize.fields import get_field
-from optimize.greedy import Step
+from optimize.greedy import Step, simplex_weights
 from optimize.milp import Choice, choose
 from optimize.pareto import FloatArray, FrontComparison, IntArray, compare_fronts, epsilon_thin
 from optimize.space import Columns, Space
@@ -112,6 +112,8 @@ def analyse(name: str, space: Space, *, budget: float | None = None, points: int
             vectorized=True,
             method="greedy",
             order=GREEDY_ORDER,
+            # In steps of 1/k for k objectives, so that all alike is one of the weightings.
+            weights=simplex_weights(len(exploration.objectives), len(exploration.objectives)),
         )
         against = compare_fronts(
             greedy.values[greedy.front], exploration.values[exploration.front], maximize=exploration.maximized

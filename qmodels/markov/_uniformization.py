@@ -23,7 +23,7 @@ from qmodels.markov._elimination import LARGEST_EXACT
 MOST_TERMS = 1_000_000
 """Terms of the sum for chains too large to square."""
 _SQUARE_ABOVE = 500.0
-_SETTLED = 1e-14
+_SETTLED = 1e-13
 
 
 def terms_needed(mean: float) -> int:
@@ -92,11 +92,12 @@ def _by_terms(
         laws += poisson_pmf(order, means[:, None]) @ iterates
         spent += gammainc(order + 1.0, means[:, None]) @ iterates / q
         done += block
+        v = v / v.sum()  # rounding would add up over many terms
         if limit is not None and np.abs(v - limit).sum() <= _SETTLED:
             laws += np.multiply.outer(gammainc(float(done), means), limit)
             spent += np.multiply.outer(np.maximum(times - spent.sum(axis=1), 0.0), limit)
             break
-        if done >= MOST_TERMS:
+        if MOST_TERMS <= done < total:
             raise RuntimeError(
                 f"uniformization stopped after {done} of {total} terms without settling: ask for shorter "
                 f"times, lump the fastest states, or use at most {LARGEST_EXACT} states"

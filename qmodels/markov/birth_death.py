@@ -126,7 +126,7 @@ def birth_death(
 
     References
     ----------
-    .. [1] L. Kleinrock, *Queueing Systems, Volume 1: Theory*, Wiley, 1975, section 3.2.
+    .. [1] L. Kleinrock, *Queueing Systems, Volume 1: Theory*, Wiley, 1975, ch. 3.
 
     Examples
     --------

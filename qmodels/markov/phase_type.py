@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -29,7 +29,7 @@ class PhaseType:
         Probabilities :math:`\alpha` to start in each phase, sum 1.
     generator : array_like, shape (n, n)
         Rates T among the phases: off-diagonal entries >= 0, row sums <= 0; what is missing in a
-        row is the rate of absorption. [1 / time]
+        row is the rate of absorption, kept as `exit_rates`. [1 / time]
 
     Raises
     ------
@@ -61,6 +61,7 @@ class PhaseType:
 
     initial: Any
     generator: Any
+    exit_rates: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         rows = square_sparse("generator", self.generator).toarray()
@@ -91,8 +92,6 @@ class PhaseType:
         object.__setattr__(self, "initial", alpha / alpha.sum())
         object.__setattr__(self, "generator", off - np.diag(off.sum(axis=1) + leave))
         object.__setattr__(self, "exit_rates", leave)
-
-    exit_rates: FloatArray = None  # type: ignore[assignment]  # derived at construction
 
     @classmethod
     def exponential(cls, *, mean: float) -> PhaseType:

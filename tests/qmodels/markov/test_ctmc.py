@@ -254,6 +254,21 @@ def test_a_chain_too_stiff_and_too_large_to_run_says_so(monkeypatch):
         chain.transient(times=1.0, initial=0)
 
 
+def test_a_chain_too_large_to_square_settles():
+    """M/M/1/450 at load 0.8 long after the start, and the time it spent with an empty queue."""
+    n, up, down = 451, 0.8, 1.0
+    chain = CTMC.from_transitions(
+        initial_state=0, transitions=lambda k: {k + 1: up * (k + 1 < n), k - 1: down * (k > 0)}
+    )
+    law = (1 - up) * up ** np.arange(n)
+    found = chain.transient(times=[1.0, 1e7], initial=0)
+    assert_allclose(found[1], law, atol=1e-12)
+    idle = chain.occupancy(times=[1e6, 1e7], initial=0)[:, 0]
+    assert_allclose((idle[1] - idle[0]) / 9e6, 1 - up, rtol=1e-10)
+    small = expm(chain.generator.toarray()[:60, :60])[0]
+    assert_allclose(found[0, :40], small[:40], atol=1e-13)
+
+
 def test_shapes_follow_the_times():
     chain = CTMC(generator=[[-1, 1], [3, -3]])
     assert chain.transient(times=1.0, initial=0).shape == (2,)

@@ -74,7 +74,9 @@ def chain():
         states, law = shared_network(**network)
         number = np.tensordot(law, states, axes=1)
         times, rate = np.asarray(network["times"]), network["rate"]
-        speed = np.array([[rate(i, n) / n if n else 0.0 for i, n in enumerate(s)] for s in states.sum(axis=2)])
+        speed = np.array(
+            [[rate(i, n) / n if n else 0.0 for i, n in enumerate(s)] for s in states.sum(axis=2)]
+        )
         flow = np.tensordot(law, speed[:, :, None] * states / times, axes=1)
         return number, flow
 

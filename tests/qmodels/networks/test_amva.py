@@ -152,7 +152,9 @@ def test_large_populations_and_many_classes():
 
 def test_error_when_it_does_not_converge(monkeypatch):
     monkeypatch.setattr(amva, "_ITERATIONS", 3)
-    with pytest.raises(RuntimeError, match=r"approximate MVA did not converge in 3 iterations \(residual .* jobs"):
+    with pytest.raises(
+        RuntimeError, match=r"approximate MVA did not converge in 3 iterations \(residual .* jobs"
+    ):
         bard_schweitzer(population=50, mean_service_time=[1.0, 0.9])
 
 

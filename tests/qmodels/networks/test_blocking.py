@@ -184,7 +184,11 @@ def test_large_buffers_are_the_open_tandem():
 def test_loss_network_exact_cases_and_graph():
     # Losses only where jobs enter from outside: M/M/c/K, then what is left is Poisson for a delay.
     r = loss_network(
-        arrival_rate=[2.0, 0], service_rate=[1.0, 3.0], routing=[[0, 1], [0, 0]], servers=[2, 1], capacity=[3, 80]
+        arrival_rate=[2.0, 0],
+        service_rate=[1.0, 3.0],
+        routing=[[0, 1], [0, 0]],
+        servers=[2, 1],
+        capacity=[3, 80],
     )
     q = mmck(arrival_rate=2.0, service_rate=1.0, servers=2, capacity=3)
     assert_allclose(r.blocking_probability[0], q.blocking_probability, rtol=1e-9)
@@ -210,9 +214,7 @@ def test_loss_network_against_the_whole_chain(load):
             yield (min(a + 1, places[0]), b - 1), 0.3 * mu[1]
 
     law = CTMC.from_transitions(initial_state=(0, 0), transitions=moves).stationary()
-    r = loss_network(
-        arrival_rate=[load, 0], service_rate=mu, routing=[[0, 1], [0.3, 0]], capacity=places
-    )
+    r = loss_network(arrival_rate=[load, 0], service_rate=mu, routing=[[0, 1], [0.3, 0]], capacity=places)
     out = [law.expected(lambda s, i=i: mu[i] * (s[i] > 0)) for i in (0, 1)]
     assert_allclose(r.throughput, out, rtol=0.055)
 
@@ -237,7 +239,9 @@ def test_errors(arguments, message):
 
 def test_errors_of_loss_networks():
     line = {"arrival_rate": [1.0, 0], "service_rate": 1.0, "routing": [[0, 1], [0, 0]], "capacity": 2}
-    with pytest.raises(ValueError, match=r"routing must have the shape \(stations, stations\), got \(1, 1, 1\)"):
+    with pytest.raises(
+        ValueError, match=r"routing must have the shape \(stations, stations\), got \(1, 1, 1\)"
+    ):
         loss_network(**line | {"routing": [[[0.5]]]})
     with pytest.raises(ValueError, match=r"capacity must have the shape \(2,\), got \(3,\)"):
         loss_network(**line | {"capacity": [1, 2, 3]})

@@ -101,7 +101,9 @@ def test_errors(bounds):
         bounds(population=3, mean_service_time=[1.0, 2.0], servers=[1, 2])
     with pytest.raises(ValueError, match="population must be a whole number >= 1, got 0.0"):
         bounds(population=0, mean_service_time=[1.0, 2.0])
-    with pytest.raises(ValueError, match="mean_service_time must be > 0 at a station that queues, got delays only"):
+    with pytest.raises(
+        ValueError, match="mean_service_time must be > 0 at a station that queues, got delays only"
+    ):
         bounds(population=1, mean_service_time=[1.0], servers=np.inf)
     with pytest.raises(TypeError, match="mean_servce_time"):
         bounds(population=1, mean_servce_time=[1.0])

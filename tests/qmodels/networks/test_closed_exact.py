@@ -260,7 +260,9 @@ def test_many_jobs_against_30_digits(people, servers):
         wanted = float(g[-2] / g[-1])
         # The queue of a single server is the sum of the constants with it twice.
         number = float(demands[2] * with_server(g, demands[2])[-2] / g[-1])
-    r = mva(population=people, mean_service_time=[*demands, wide], servers=[1, 1, 1, servers], think_time=think)
+    r = mva(
+        population=people, mean_service_time=[*demands, wide], servers=[1, 1, 1, servers], think_time=think
+    )
     assert_allclose(r.system_throughput, wanted, rtol=1e-13)
     assert_allclose(r.mean_number_in_system[2], number, rtol=1e-12)
     assert_allclose(r.mean_number_in_network + r.system_throughput * think, people, rtol=1e-13)
@@ -373,7 +375,10 @@ def test_routing_and_visits_describe_the_same_network():
         ({"population": 1.5}, "population must be a whole number >= 0, got 1.5"),
         ({"population": [[1]]}, r"population must be a whole number or one per class, got shape \(1, 1\)"),
         ({"mean_service_time": [-1, 2]}, "mean_service_time must be finite and >= 0, got -1.0"),
-        ({"mean_service_time": [0, 0]}, "mean_service_time must be > 0 at some station a class visits, got 0 for class 0"),
+        (
+            {"mean_service_time": [0, 0]},
+            "mean_service_time must be > 0 at some station a class visits, got 0 for class 0",
+        ),
         ({"mean_service_time": []}, r"mean_service_time must have at least one station, got \[\]"),
         ({"mean_service_time": None}, "exactly one of mean_service_time and service_rate .* got neither"),
         ({"service_rate": [1, 2]}, "exactly one of mean_service_time and service_rate .* got both"),
@@ -409,9 +414,13 @@ def test_errors_of_laws_and_curves():
     network = {"population": [2, 0], "mean_service_time": {"cpu": 1.0, "disk": 2.0}}
     with pytest.raises(ValueError, match=r"population must have jobs in every class, got \[2, 0\]"):
         marginal_distribution(station="cpu", **network)
-    with pytest.raises(ValueError, match="station must be one of the network, got 'dish'; did you mean 'disk'?"):
+    with pytest.raises(
+        ValueError, match="station must be one of the network, got 'dish'; did you mean 'disk'?"
+    ):
         marginal_distribution(station="dish", **network)
-    with pytest.raises(ValueError, match=r"population must be one whole number for a curve, got classes \(0, 1\)"):
+    with pytest.raises(
+        ValueError, match=r"population must be one whole number for a curve, got classes \(0, 1\)"
+    ):
         throughput_curve(**network)
     with pytest.raises(RuntimeError, match="the population is too unlikely in the opened network"):
         representable(0.0)

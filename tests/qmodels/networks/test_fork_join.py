@@ -124,8 +124,14 @@ def test_overload_and_arrays():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: fork_join(arrival_rate=1, service_rate=2, branches=0), "branches must be a whole number >= 1, got 0"),
-        (lambda: fork_join(arrival_rate=-1, service_rate=2, branches=2), "arrival_rate must be finite and >= 0"),
+        (
+            lambda: fork_join(arrival_rate=1, service_rate=2, branches=0),
+            "branches must be a whole number >= 1, got 0",
+        ),
+        (
+            lambda: fork_join(arrival_rate=-1, service_rate=2, branches=2),
+            "arrival_rate must be finite and >= 0",
+        ),
         (
             lambda: fork_join_unequal(arrival_rate=1, service_rates=2.0),
             r"service_rates must list the rate of each branch, got shape \(\)",
@@ -134,7 +140,10 @@ def test_overload_and_arrays():
             lambda: fork_join_unequal(arrival_rate=[1, 2], service_rates=[3.0]),
             r"arrival_rate must be a single number, got \[1, 2\]",
         ),
-        (lambda: split_merge(arrival_rate=1, service_rate=0, branches=2), "service_rate must be finite and > 0"),
+        (
+            lambda: split_merge(arrival_rate=1, service_rate=0, branches=2),
+            "service_rate must be finite and > 0",
+        ),
     ],
 )
 def test_errors(call, message):

@@ -29,7 +29,13 @@ def test_is_frozen_and_keyword_only(two_classes):
 def test_shapes_and_totals(two_classes):
     r = two_classes
     assert r.stations == ("port", "bank") and r.classes == ("read", "write")
-    for name in ("throughput", "utilization", "residence_time", "mean_response_time", "mean_number_in_system"):
+    for name in (
+        "throughput",
+        "utilization",
+        "residence_time",
+        "mean_response_time",
+        "mean_number_in_system",
+    ):
         assert getattr(r, name).shape == (2, 2)
     assert r.system_throughput.shape == r.system_response_time.shape == (2,)
     assert_allclose(r.residence_time, r.visits * r.mean_response_time)
