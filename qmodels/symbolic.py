@@ -20,6 +20,9 @@ from qmodels import _check
 from qmodels._symbolic_models import MODELS, Parameters
 
 
+_HIGHEST_DEGREE = 4  # of an equation that radicals solve
+
+
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class SymbolicModel:
     """A model on symbols; every metric is an attribute and an entry of `metrics`.
@@ -83,8 +86,9 @@ class SymbolicModel:
         Returns
         -------
         list
-            Numbers or expressions, only those of the stable branch: put back at a sample of
-            stable points, they give the sample.
+            Expressions, only those of the stable branch: put back at a sample of stable points,
+            they give the sample. Where everything else is a number and the equation is of degree
+            3 or more, numbers to 30 digits.
 
         Raises
         ------
@@ -97,18 +101,25 @@ class SymbolicModel:
             raise ValueError(f"target must be exactly one metric, got {sorted(target)}")
         ((metric, value),) = target.items()
         unknown, expression = self._symbol(parameter), self._metric(metric)
-        goal = sympy.Symbol("target", positive=True)
-        try:
-            found = sympy.solve(sympy.numer(sympy.together(expression - goal)), unknown)
-        except NotImplementedError:
-            found = []
-        if not found:
+        goal, value = sympy.Symbol("target", positive=True), sympy.sympify(value)
+        equation = sympy.numer(sympy.together(expression - goal))
+        degree = sympy.degree(equation, unknown) if equation.is_polynomial(unknown) else None
+        if degree and degree > 2 and equation.subs(goal, value).free_symbols == {unknown}:
+            return self._numbers(equation.subs(goal, value), unknown)
+        if not degree or degree > _HIGHEST_DEGREE:
             raise ValueError(
                 f"target must have a closed form, got none for {metric} in {unknown}; "
                 "see qmodels.queues.largest_rate"
             )
-        kept = [root for root in found if self._on_stable_branch(root, goal, unknown, expression)]
-        return [sympy.simplify(root.subs(goal, sympy.sympify(value))) for root in kept]
+        roots = sympy.roots(equation, unknown)
+        kept = [root for root in roots if self._on_stable_branch(root, goal, unknown, expression)]
+        return [sympy.simplify(root.subs(goal, value)) for root in kept]
+
+    def _numbers(self, equation: Any, unknown: Any) -> list[Any]:
+        import sympy
+
+        roots = [root for root in sympy.Poly(equation, unknown).nroots(n=30, maxsteps=200) if root.is_real]
+        return [root for root in roots if root > 0 and self.stable.subs(unknown, root) == sympy.true]
 
     def _on_stable_branch(self, root: Any, goal: Any, unknown: Any, expression: Any) -> bool:
         import sympy

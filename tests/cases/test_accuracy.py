@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from cases.accuracy import CHOICES, LOADS, METRICS, REGIONS, cases, load_table, measure, summary
+from cases.accuracy import CHOICES, LOADS, METRICS, REGIONS, cases, load_table, markdown, measure, summary
 from qmodels.packet_processor.error_map import FILE, measured_error
 
 
@@ -23,6 +25,11 @@ def test_the_error_map_is_the_summary_of_the_kept_table() -> None:
         middle = np.array([(line["load_above"] + line["load_to"]) / 2])
         assert measured_error(middle)[line["metric"]][0] == pytest.approx(line["mean"])
     assert FILE.exists() and np.isinf(measured_error(np.array([1.0]))["packet_latency"]).all()
+
+
+def test_the_readme_shows_the_summary() -> None:
+    readme = Path(__file__).parents[2] / "README.md"
+    assert markdown(summary(load_table())) in readme.read_text(encoding="utf-8")
 
 
 def test_bars_hold_up_to_80_percent() -> None:

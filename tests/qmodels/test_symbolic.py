@@ -167,6 +167,11 @@ def test_solving_for_a_rate_that_meets_a_target():
             point = {unknown: value, other: 0.75}
             assert_allclose(float(q.evaluate("mean_waiting_time", **point)), 2.0, rtol=1e-12)
             assert q.stable.subs({q.parameters[k]: v for k, v in point.items()}) == sympy.true
+    # Of degree 9 in numbers only.
+    many = symbolic("mmc", servers=8, service_rate=1)
+    (rate,) = many.solve_for("arrival_rate", mean_waiting_time=sympy.Rational(1, 2))
+    numeric = queues.mmc(arrival_rate=float(rate), service_rate=1.0, servers=8)
+    assert_allclose(numeric.mean_waiting_time, 0.5, rtol=1e-11)
     (load,) = symbolic("mmcc", servers=1).solve_for(
         "arrival_rate", blocking_probability=sympy.Rational(1, 100)
     )
@@ -219,7 +224,7 @@ def test_printing():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: symbolic("mm2"), "model must be one of mm1, .* got 'mm2'; did you mean 'mm1'"),
+        (lambda: symbolic("mm2"), "model must be one of mm1, .* got 'mm2'; did you mean 'mmc'"),
         (lambda: symbolic("mmc"), "servers must be given as a whole number, got a symbol"),
         (lambda: symbolic("mmc", servers=0), "servers must be a whole number >= 1, got 0.0"),
         (lambda: symbolic("mmck", servers=3, capacity=2), "capacity must be a whole number >= 3, got 2.0"),

@@ -18,10 +18,13 @@ from qmodels.queues import (
     md1k,
     mdc,
     mg1,
+    mg1_nonpreemptive,
+    mg1_preemptive_resume,
     mm1,
     mm1k,
     mmc,
     mmc_finite,
+    mmc_nonpreemptive,
     mmck,
     mxg1,
 )
@@ -295,3 +298,33 @@ def test_a_million_places():
     q = md1k(arrival_rate=1.0, service_rate=1.0, capacity=10**6)
     # A heavily used M/D/1/K loses about one in 2 K; the chain of its phases is too large to solve otherwise.
     assert q.blocking_probability == pytest.approx(1 / (2 * 10**6), rel=1e-5)
+
+
+def test_priorities_next_to_saturation():
+    shares, means = [0.3, 0.37, 0.33], [0.7, 1.3, 0.11]
+    for rho in UTILIZATIONS:
+        lam = [rho * s / m for s, m in zip(shares, means, strict=True)]
+        q = mg1_nonpreemptive(arrival_rate=lam, mean_service_time=means, service_scv=0.5)
+        p = mg1_preemptive_resume(arrival_rate=lam, mean_service_time=means, service_scv=0.5)
+        left, work, all_work = mp.mpf(1), mp.mpf(0), mp.mpf(0)
+        for rate, m in zip(lam, means, strict=True):
+            all_work += mp.mpf(rate) * mp.mpf(m) ** 2 * mp.mpf(1.5) / 2
+        for k, (rate, m) in enumerate(zip(lam, means, strict=True)):
+            before, x = left, mp.mpf(m)
+            left -= mp.mpf(rate) * x
+            work += mp.mpf(rate) * x**2 * mp.mpf(1.5) / 2
+            assert error(q.mean_waiting_time[k], all_work / (before * left)) < 1e-14
+            interrupted = x * (1 - before) / before
+            assert error(p.mean_waiting_time[k], work / (before * left) + interrupted) < 1e-14
+        rates = [rho * 3 * 0.7 * s for s in shares]
+        q = mmc_nonpreemptive(arrival_rate=rates, service_rate=0.7, servers=3)
+        exact = [mp.mpf(r) for r in rates]
+        below, top = erlang_sums(sum(exact) / mp.mpf(0.7), 3)
+        capacity = 3 * mp.mpf(0.7)
+        idle = 1 - sum(exact) / capacity
+        waits = top / idle / (below + top / idle)
+        left = mp.mpf(1)
+        for k, rate in enumerate(exact):
+            before = left
+            left -= rate / capacity
+            assert error(q.mean_waiting_time[k], waits / capacity / (before * left)) < 1e-14
