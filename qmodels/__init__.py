@@ -4,6 +4,8 @@
 >>> processor = qm.PacketProcessor()
 >>> bool(qm.solve(processor).stable)
 True
+>>> round(float(qm.mmc(arrival_rate=0.9, service_rate=0.5, servers=2).mean_waiting_time), 4)
+8.5263
 """
 
 from __future__ import annotations
@@ -13,6 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from qmodels.dispatch import solve
+    from qmodels.markov import *  # noqa: F403
+    from qmodels.networks import *  # noqa: F403
+    from qmodels.queues import *  # noqa: F403
     from qmodels.system_result import SystemResult
     from qmodels.systems.arrivals import OnOff, Poisson, Recorded
     from qmodels.systems.budget import Cost, Energy
@@ -69,14 +74,21 @@ __all__ = [
 ]
 
 
+_PACKAGES = ("qmodels.queues", "qmodels.markov", "qmodels.networks")
+"""Packages of which every public function is a name of this one as well."""
+
+
 def __getattr__(name: str) -> Any:
     """Import a public name where it is first used, so that ``import qmodels`` stays light."""
-    if name not in _MODULE:
+    if name.startswith("_"):
         raise AttributeError(f"module 'qmodels' has no attribute {name!r}")
-    value = getattr(import_module(_MODULE[name]), name)
+    home = _MODULE.get(name) or next((p for p in _PACKAGES if name in import_module(p).__all__), None)
+    if home is None:
+        raise AttributeError(f"module 'qmodels' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted({*__all__, *(name for package in _PACKAGES for name in import_module(package).__all__)})

@@ -19,7 +19,6 @@ from typing import Any
 from qmodels import _check
 from qmodels._symbolic_models import MODELS, Parameters
 
-
 _HIGHEST_DEGREE = 4  # of an equation that radicals solve
 
 

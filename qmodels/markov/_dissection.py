@@ -17,6 +17,9 @@ import numpy.typing as npt
 
 from qmodels.markov._compiled import compiled
 
+WORST = 1.0001
+"""Largest separator worth taking, relative to the smaller of its two sides; beyond, one dense front."""
+
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
@@ -93,8 +96,18 @@ def dissect(ptr: Int32, adj: Int32, leaf: int) -> tuple[Int32, Int32, Int32, Int
     """
     n = ptr.size - 1
     order = np.empty(n, np.int32)
+    # States linked with very many others come last: they would shorten every path of the search.
+    most = max(64.0, 10.0 * np.sqrt(n))
+    others = 0
     for k in range(n):
-        order[k] = k
+        if ptr[k + 1] - ptr[k] <= most:
+            order[others] = k
+            others += 1
+    hub = others
+    for k in range(n):
+        if ptr[k + 1] - ptr[k] > most:
+            order[hub] = k
+            hub += 1
     part = np.full(n, -1, np.int32)
     level = np.full(n, -1, np.int32)
     queue = np.empty(n, np.int32)
@@ -121,6 +134,16 @@ def dissect(ptr: Int32, adj: Int32, leaf: int) -> tuple[Int32, Int32, Int32, Int
         size = high - low
         if size <= leaf:
             continue
+        if node == 0 and 0 < others < n:
+            first[node] = others
+            todo[0, 0] = others
+            todo[0, 1] = others
+            todo[0, 2] = node
+            todo[1, 0] = 0
+            todo[1, 1] = others
+            todo[1, 2] = -1
+            top = 2
+            continue
         for k in range(low, high):
             part[order[k]] = node
         reached = _search(ptr, adj, part, node, order[low], queue, level)
@@ -135,7 +158,7 @@ def dissect(ptr: Int32, adj: Int32, leaf: int) -> tuple[Int32, Int32, Int32, Int
                 for k in range(size):
                     level[queue[k]] = -1
                 _search(ptr, adj, part, node, far, queue, level)
-            best = np.inf
+            best = WORST
             cut = 0
             cut_end = 0
             start = 0
@@ -144,7 +167,7 @@ def dissect(ptr: Int32, adj: Int32, leaf: int) -> tuple[Int32, Int32, Int32, Int
                 while end < size and level[queue[end]] == level[queue[start]]:
                     end += 1
                 if start > 0 and end < size:
-                    cost = (end - start) / (float(start) * float(size - end))
+                    cost = float(end - start) / min(start, size - end)
                     if cost < best:
                         best = cost
                         cut = start

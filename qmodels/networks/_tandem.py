@@ -238,12 +238,17 @@ def _levels(upstream: Law, full: _Full, downstream: Law, places: int) -> list[Le
     arrive = np.outer(upstream.exits, upstream.initial)
     begin, served = downstream.initial[None, :], np.outer(downstream.exits, downstream.initial)
     nothing = np.zeros((0, 0))
+    inside = np.kron(upstream.rates, down) + np.kron(up, downstream.rates)
+    between, back_between = np.kron(arrive, down), np.kron(up, served)
     levels: list[Level] = []
     for n in range(places):
-        local = upstream.rates if n == 0 else np.kron(upstream.rates, down) + np.kron(up, downstream.rates)
-        above = np.kron(full.enter if n == places - 1 else arrive, begin if n == 0 else down)
-        below = nothing if n == 0 else np.kron(up, downstream.exits[:, None] if n == 1 else served)
-        levels.append((local, above, below))
+        above = between
+        if n in (0, places - 1):
+            above = np.kron(full.enter if n == places - 1 else arrive, begin if n == 0 else down)
+        below = nothing if n == 0 else back_between
+        if n == 1:
+            below = np.kron(up, downstream.exits[:, None])
+        levels.append((upstream.rates if n == 0 else inside, above, below))
     top = np.kron(full.rates, down) + np.kron(np.eye(len(full.rates)), downstream.rates)
     top += np.kron(full.stay, served)
     back = np.kron(full.leave, downstream.exits[:, None] if places == 1 else served)

@@ -121,3 +121,8 @@ def remaining(
         total = grown
         left.append((whole - total) - lost)
     return np.stack(left, axis=-1)
+
+
+def sum_before(parts: FloatArray) -> FloatArray:
+    """Return the running sums along the last axis without the part itself."""
+    return np.cumsum(np.concatenate([np.zeros((*parts.shape[:-1], 1)), parts[..., :-1]], axis=-1), axis=-1)

@@ -49,7 +49,8 @@ def mg1k(*, arrival_rate: npt.ArrayLike, service: Law, capacity: npt.ArrayLike) 
 
     with A the arrivals during a service; x equals :math:`\pi_0 + \rho - 1` without its
     cancellation. Exact, sums of positive terms, about K times the width of the distribution
-    of A operations per point.
+    of A operations per point; rounding grows by about 1e-16 per place of room, to 1e-10 of the
+    blocking at K = 1e6.
 
     References
     ----------

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from qmodels import _check
 from qmodels.queues._erlang import erlang_b_pair
-from qmodels.queues._numerics import product_minus, remaining
+from qmodels.queues._numerics import product_minus, remaining, sum_before
 from qmodels.queues.erlang import erlang_c_from_b
 from qmodels.queues.priority import priority_waiting_second_moment, priority_waiting_time
 from qmodels.result import QueueResult
@@ -70,7 +70,7 @@ def mmc_nonpreemptive(
     work = np.cumsum(lam, axis=-1) * 2 * unit**2
     wait = priority_waiting_time(waits * unit, before, after)
     second = priority_waiting_second_moment(
-        waits * unit, 2 * waits * unit**2, work - 2 * lam * unit**2, work, before, after
+        waits * unit, 2 * waits * unit**2, 2 * sum_before(lam) * unit**2, work, before, after
     )
     variance = np.where(stable, second - wait**2, np.inf)
     return QueueResult(
@@ -130,13 +130,14 @@ def mmc_preemptive(
     """
     lam, mu, c, left, served = _classes(arrival_rate, service_rate, servers)
     before, after, stable = _safe(left)
-    higher = np.where(stable, (np.cumsum(lam, axis=-1) - lam) / mu, 0.0)
+    higher = np.where(stable, sum_before(lam) / mu, 0.0)
     step = np.where(stable, lam / mu, 0.0)
     low, high, quotient = _blocking_difference(higher, step, c)
     # Differences of C and of C rho / (1 - rho), over the difference of the loads.
-    spread = (before + (1 - before) * low) * (after + (1 - after) * high)
+    rho = (higher + step) / c
+    spread = (before + higher / c * low) * (after + rho * high)
     rise = (c * before * quotient + low * (1 - high)) / (c * spread)
-    per_job = rise * (1 - after) / after + erlang_c_from_b(low, 1 - before, before) / (c * before * after)
+    per_job = rise * rho / after + erlang_c_from_b(low, higher / c, before) / (c * before * after)
     return QueueResult(
         model="M/M/c preemptive-resume priorities",
         arrival_rate=lam,

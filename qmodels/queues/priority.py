@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import _check
-from qmodels.queues._numerics import product_minus, remaining
+from qmodels.queues._numerics import product_minus, remaining, sum_before
 from qmodels.result import QueueResult
 
 FloatArray = npt.NDArray[np.float64]
@@ -100,9 +100,8 @@ def mg1_nonpreemptive(
     if s.m3 is not None:
         residual2 = (s.served * s.m3).sum(axis=-1, keepdims=True) / 3
         work = np.cumsum(s.rate * s.m2, axis=-1)
-        second = priority_waiting_second_moment(
-            residual, residual2, work - s.rate * s.m2, work, s.before, s.after
-        )
+        work_before = sum_before(s.rate * s.m2)
+        second = priority_waiting_second_moment(residual, residual2, work_before, work, s.before, s.after)
         variance = s.or_endless(second - wait**2)
     return QueueResult(
         model="M/G/1 non-preemptive priorities",
@@ -175,10 +174,10 @@ def mg1_preemptive_resume(
     """
     s = _classes(arrival_rate, mean_service_time, service_scv, service_third_moment)
     work = np.cumsum(s.rate * s.m2, axis=-1)
-    work_before = work - s.rate * s.m2
+    work_before = sum_before(s.rate * s.m2)
     first = priority_waiting_time(work / 2, s.before, s.after)
     # The service takes m1 / before on average, interruptions included: m1 more than m1 by this much.
-    interruptions = s.m1 * (1 - s.before) / s.before
+    interruptions = s.m1 * sum_before(s.rate * s.m1) / s.before
     variance = None
     if s.m3 is not None:
         residual2 = np.cumsum(s.rate * s.m3, axis=-1) / 3

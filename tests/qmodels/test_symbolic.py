@@ -230,7 +230,7 @@ def test_printing():
         (lambda: symbolic("mmck", servers=3, capacity=2), "capacity must be a whole number >= 3, got 2.0"),
         (
             lambda: symbolic("mm1", arival_rate=1),
-            "parameter must be one of arrival_rate, service_rate, got 'arival_rate'; did you mean 'arrival_rate'",
+            "parameter must be one of .* got 'arival_rate'; did you mean 'arrival_rate'",
         ),
         (lambda: symbolic("mm1").latex("wait"), "metric must be one of throughput, .* got 'wait'"),
         (lambda: symbolic("mm1").derivative("utilization", by="mu"), "parameter must be one of arrival_rate"),

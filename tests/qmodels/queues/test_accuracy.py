@@ -25,6 +25,7 @@ from qmodels.queues import (
     mmc,
     mmc_finite,
     mmc_nonpreemptive,
+    mmc_preemptive,
     mmck,
     mxg1,
 )
@@ -328,3 +329,18 @@ def test_priorities_next_to_saturation():
             before = left
             left -= rate / capacity
             assert error(q.mean_waiting_time[k], waits / capacity / (before * left)) < 1e-14
+
+
+def test_preemptive_priorities_of_mmc_next_to_saturation():
+    shares, servers = [0.3, 0.5, 0.2], 3
+    for rho in UTILIZATIONS:
+        rates = [rho * servers * s for s in shares]
+        q = mmc_preemptive(arrival_rate=rates, service_rate=1.0, servers=servers)
+        total, before = mp.mpf(0), mp.mpf(0)
+        for k, rate in enumerate(rates):
+            total += mp.mpf(rate)
+            below, top = erlang_sums(total, servers)
+            r = total / servers
+            queue = top / (1 - r) / (below + top / (1 - r)) * r / (1 - r)
+            assert error(q.mean_waiting_time[k], (queue - before) / mp.mpf(rate)) < 1e-14
+            before = queue
