@@ -22,6 +22,7 @@ from optimize.pareto import FloatArray, IntArray
 from optimize.space import Columns, Space
 from qmodels import _check
 from qmodels.systems.metrics import METRICS
+from validate.compare_model import signed_error
 
 if TYPE_CHECKING:
     from qmodels.systems.packet_processor import PacketProcessor
@@ -222,16 +223,8 @@ def is_relative(metric: str) -> bool:
 
 
 def model_error(metric: str, model: Any, simulated: Any) -> FloatArray:
-    """Return the signed error of the model: relative, or the difference of two probabilities.
-
-    Infinite where only one of the two values is; 0 where both are infinite or 0.
-    """
-    m, s = np.asarray(model, dtype=float), np.asarray(simulated, dtype=float)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        difference = np.where(m == s, 0.0, m - s)
-        if is_relative(metric):
-            difference = np.where(difference == 0, 0.0, difference / np.where(np.isinf(s), 1.0, s))
-    return np.asarray(difference)
+    """Return the signed error of the model in the form stated for the metric, see `is_relative`."""
+    return signed_error(model, simulated, relative=is_relative(metric))
 
 
 def half_widths(table: Columns, metric: str) -> FloatArray:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from qmodels._check import FloatArray
 from qmodels.systems.metrics import METRICS
 from qmodels.systems.packet_processor import PacketProcessor
 from validate.result import SimulationResult
@@ -17,8 +20,8 @@ from validate.statistics import Estimate
 class Row:
     """One metric: the model's value, the reference with its interval, and how far apart they are.
 
-    ``error`` is model minus reference; ``relative_error`` is that over the reference (``inf``
-    where only one of them is infinite or the reference is 0 and the model is not).
+    ``error`` is model minus reference; ``relative_error`` is that over the reference; both as
+    `signed_error` gives them.
     """
 
     metric: str
@@ -125,18 +128,45 @@ def compare(
     return Comparison(rows=rows, model=answer, reference=reference)
 
 
+def signed_error(
+    model: npt.ArrayLike, reference: npt.ArrayLike, *, relative: npt.ArrayLike = False
+) -> FloatArray:
+    """Return how far a model's values are above the reference (below: negative).
+
+    Parameters
+    ----------
+    model, reference : array_like
+        Values of one metric each, in one unit.
+    relative : array_like of bool
+        Whether to divide by the size of the reference.
+
+    Returns
+    -------
+    ndarray
+        0 where both are equal, infinite ones included. Infinite, with the sign of the difference,
+        where only one is infinite or the error is relative to a reference of 0.
+
+    Examples
+    --------
+    >>> signed_error([110.0, 90.0, np.inf], [100.0, 100.0, np.inf], relative=True)
+    array([ 0.1, -0.1,  0. ])
+    >>> float(signed_error(0.05, 0.04).round(4)), float(signed_error(100.0, np.inf, relative=True))
+    (0.01, -inf)
+    """
+    values, truth = np.asarray(model, dtype=float), np.asarray(reference, dtype=float)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        difference = np.where(values == truth, 0.0, values - truth)
+        scale = np.where(relative & np.isfinite(truth), np.abs(truth), 1.0)
+        return np.asarray(np.where(difference == 0, 0.0, difference / scale))
+
+
 def _row(name: str, model: float, reference: Estimate) -> Row:
-    agree = model == reference.best
-    error = 0.0 if agree else model - reference.best
-    relative = 0.0 if agree else math.inf
-    if not agree and reference.best != 0 and math.isfinite(reference.best):
-        relative = error / abs(reference.best)
     return Row(
         metric=name,
         unit=METRICS[name].unit,
         model=model,
         reference=reference,
-        error=error,
-        relative_error=relative,
+        error=float(signed_error(model, reference.best)),
+        relative_error=float(signed_error(model, reference.best, relative=True)),
         inside=model in reference,
     )

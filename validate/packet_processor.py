@@ -45,7 +45,8 @@ def simulate(
     spec : PacketProcessor
         One design, no array fields.
     packets : int
-        Packets of each replication, at least 1000; a recorded trace may have fewer.
+        Packets of each replication, at least 1000. A recorded trace with fewer is replayed whole,
+        and the result says how many it had.
     replications : int
         Independent replications, at least 2.
     seed : int

@@ -38,8 +38,10 @@ class SimulationResult:
         Whether the design keeps up with the offered load.
     short : bool
         Whether the runs were too short for their warm-up or for a 99th percentile: use more packets.
-    seed, packets, replications : int
-        What was run: packets of each replication.
+    seed, replications : int
+        What was run.
+    packets : int
+        Packets each replication really had: all of a recorded trace that has fewer than asked for.
     events : int
         Events of all runs.
     seconds : float

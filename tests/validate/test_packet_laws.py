@@ -71,9 +71,10 @@ def test_little_holds_in_every_phase(small, finished):
 def test_banks_serve_one_access_at_a_time_and_buses_carry_all(small, finished):
     world = finished(small, packets=400)
     served = dict(zip(station_names(small), world.stations["served"].tolist(), strict=True))
-    for channel in range(4):
-        banks = sum(served[f"channel {channel} bank {bank}"] for bank in range(8))
-        assert banks == served[f"channel {channel} bus"] == served[f"request eject {8 + channel}"]
+    for channel in range(small.dram.channels):
+        node = small.noc.initiators + channel
+        banks = sum(served[f"channel {channel} bank {bank}"] for bank in range(small.dram.banks))
+        assert 0 < banks == served[f"channel {channel} bus"] == served[f"request eject {node}"]
 
 
 @pytest.mark.parametrize("segments", [24, 60, 20_000])

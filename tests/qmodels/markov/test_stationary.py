@@ -159,9 +159,26 @@ def branches(n):
     return tree.tocsr()
 
 
-@pytest.mark.parametrize("build", [hub, complete, islands, branches])
+def expander(n):
+    """A ring with three random links per state: any separator is large."""
+    rng = np.random.default_rng(n)
+    rates = np.roll(np.eye(n), 1, axis=1)
+    rates[np.repeat(np.arange(n), 3), rng.integers(0, n, 3 * n)] = rng.exponential(size=3 * n)
+    np.fill_diagonal(rates, 0.0)
+    return sp.csr_array(rates)
+
+
+def reset(n):
+    """A tandem that can be emptied from every state."""
+    places = int(np.sqrt(n)) - 1
+    rates = tandem_rates((places, places), 4.0).toarray()
+    rates[1:, 0] += 1e-3
+    return sp.csr_array(rates)
+
+
+@pytest.mark.parametrize("build", [hub, complete, islands, branches, expander, reset])
 def test_shapes_that_are_hard_to_dissect_or_to_lump(build):
-    rates = build(300)
+    rates = build(360)
     expected, _, _, _ = solve_irreducible(rates, method="gth")
     direct, _, _, _ = solve_irreducible(rates, method="direct")
     assert_allclose(direct, expected, rtol=1e-12)
