@@ -64,8 +64,10 @@ class PacketProcessor:
         most = int(np.max(self.dram.channels))
         if self.noc.initiators + most > self.noc.topology.nodes:
             nodes, engines = self.noc.topology.nodes, self.noc.initiators
-            rule = f"leave a node for each of {engines} initiators: at most {nodes - engines} on {nodes} nodes"
-            raise ValueError(f"dram.channels must {rule}, got {most}")
+            room = f"at most {nodes - engines} on {nodes} nodes"
+            raise ValueError(
+                f"dram.channels must leave a node for each of {engines} initiators: {room}, got {most}"
+            )
         segment, payload, row = self.workload.segment_bytes, self.noc.payload_bytes, self.dram.row_bytes
         if np.any(np.asarray(segment) > payload):
             rule = f"at most noc.payload_bytes = {payload}"
