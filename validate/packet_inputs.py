@@ -138,7 +138,7 @@ def draw_world(
     packets : int
         Packets wanted (a short trace has fewer).
     window : int
-        Packets that circulate in a closed run; 0 for an open one.
+        Packets that circulate in a closed run, at most half of them; 0 for an open one.
     trace : int
         Notes kept of jobs that come and go.
     """
@@ -148,6 +148,8 @@ def draw_world(
     )
     offered = spec.workload.packets(for_packets, packets)
     count, total = offered.segments.size, int(offered.segments.sum())
+    # More than that never come round, and a short trace would not circulate at all.
+    window = min(window, max(1, count // 2))
     records = np.zeros(count, dtype=PACKET)
     records["arrival"] = offered.times_ns
     records["bytes"] = offered.bytes

@@ -57,7 +57,7 @@ def simulate(
     saturation : bool
         Whether to run the closed system as well, for the saturation throughput.
     window : int
-        Packets that circulate in the closed system.
+        Packets that circulate in the closed system, at most half of all.
     confidence : float
         Coverage of the intervals.
     precision : float, optional

@@ -153,7 +153,7 @@ def _open_stretch(spec: PacketProcessor, world: World, snapshots: list[_Snapshot
     latency = packet_parts(world).sum(axis=0)
     carried = np.flatnonzero(world.packets["blocked"] == 0)
     settled = warm_up(latency[carried])
-    half = len(snapshots) // 2
+    half = (len(snapshots) - 1) // 2
     begin_ns, end_ns = snapshots[0].time, snapshots[-1].time
     typical = float(np.median(latency[carried])) if carried.size else 0.0
     margin = SETTLED_HOLDS * (float(spec.workload.hold_ns) + typical)
@@ -173,7 +173,7 @@ def _open_stretch(spec: PacketProcessor, world: World, snapshots: list[_Snapshot
 def _closed_stretch(world: World, snapshots: list[_Snapshot]) -> tuple[int, int, bool]:
     """Return the snapshots between which a closed run is measured: after five generations of its window."""
     window = int(world.parameters["window"][0])
-    half = len(snapshots) // 2
+    half = (len(snapshots) - 1) // 2
     first = next(
         (k for k, s in enumerate(snapshots) if s.packet >= 5 * window and k >= len(snapshots) // 10), half
     )

@@ -22,7 +22,7 @@ from validate.packet_kernel import begin, run
 def pair() -> PacketProcessor:
     """One engine, one channel with closed pages, two nodes; no lookups, no hold, 64-byte packets."""
     return PacketProcessor(
-        workload=Workload(sizes=fixed(bytes=64), lookups_per_packet=0, hold_ns=0.0),
+        workload=Workload(sizes=fixed(bytes=64), lookups_per_packet=0, table_entries=100, hold_ns=0.0),
         noc=Noc(topology=Topology(kind="ring", nodes=2), initiators=1),
         dram=Dram(channels=1, page_policy="closed"),
         free_list=FreeList(segments=64, alloc_trial_count=1, mean_run_length=float("inf")),
