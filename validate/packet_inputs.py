@@ -30,6 +30,8 @@ from validate.packet_state import (
     World,
 )
 
+GOLDEN = (5.0**0.5 - 1.0) / 2.0
+
 PHASES = ("lookup", "write", "hold", "read")
 """What a packet is doing; counted in the trace after the stations."""
 
@@ -146,7 +148,9 @@ def draw_world(
         np.random.default_rng(child)
         for child in np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key).spawn(7)
     )
-    offered = spec.workload.packets(for_packets, packets)
+    # Replications take places of a recorded trace that any number of them covers evenly.
+    number = seed.spawn_key[-1] if seed.spawn_key else 0
+    offered = spec.workload.packets(for_packets, packets, place=(number * GOLDEN) % 1.0)
     count, total = offered.segments.size, int(offered.segments.sum())
     # More than that never come round, and a short trace would not circulate at all.
     window = min(window, max(1, count // 2))

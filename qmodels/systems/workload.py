@@ -138,7 +138,7 @@ class Workload:
         """Popularity of the table entries."""
         return Zipf(entries=self.table_entries, exponent=self.zipf_exponent)
 
-    def packets(self, rng: np.random.Generator, count: int) -> Packets:
+    def packets(self, rng: np.random.Generator, count: int, place: float | None = None) -> Packets:
         """Return realised packets.
 
         Parameters
@@ -146,8 +146,11 @@ class Workload:
         rng : numpy.random.Generator
             Source of randomness: two calls with equally seeded generators give the same packets.
         count : int
-            Packets wanted. A recorded trace gives that many consecutive packets from a random
-            place, and all of its packets, no more, when it has no more: it is not repeated.
+            Packets wanted. A recorded trace gives that many consecutive packets, and all of its
+            packets, no more, when it has no more: it is not repeated.
+        place : float, optional
+            Where in a recorded trace they start, from 0 (its begin) to 1 (they are the last
+            ones); at random if not given.
 
         Returns
         -------
@@ -161,12 +164,14 @@ class Workload:
             If ``count`` is not a whole number >= 1 or the rate is an array.
         """
         _check.count("count", count)
+        _check.probability("place", 0.0 if place is None else place)
         for name in ("offered_gbps", "load_factor"):
             one_number(f"workload.{name}", getattr(self, name))
         if isinstance(self.arrivals, Recorded):
             trace = self.arrivals.trace
             count = min(count, len(trace))
-            start = int(rng.integers(len(trace) - count + 1))
+            room = len(trace) - count
+            start = int(rng.integers(room + 1)) if place is None else round(place * room)
             gaps = trace.times_ns[start : start + count] - trace.times_ns[start]
             times, sizes = gaps * trace.packet_rate, trace.bytes[start : start + count].copy()
         else:

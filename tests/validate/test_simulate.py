@@ -12,7 +12,8 @@ import pytest
 import validate
 from qmodels.systems.metrics import METRICS
 from qmodels.systems.packet_processor import PacketProcessor
-from validate.packet_processor import simulate
+from validate import packet_processor
+from validate.packet_processor import MOST_REPLICATIONS, simulate
 from validate.packet_run import PARTS
 
 ROOT = Path(__file__).parents[2]
@@ -78,9 +79,15 @@ def test_small_pool_overflows():
 
 
 def test_more_replications_until_precise():
-    result = simulate(PacketProcessor(), packets=1000, replications=2, precision=0.03, saturation=False)
-    assert result.replications > 2
-    assert result.packet_latency.relative_half_width <= 0.03 or result.replications == 64
+    result = simulate(PacketProcessor(), packets=1000, replications=2, precision=0.1, saturation=False)
+    assert 2 < result.replications < MOST_REPLICATIONS
+    assert result.packet_latency.relative_half_width <= 0.1
+
+
+def test_replications_end_where_precision_is_out_of_reach(monkeypatch):
+    monkeypatch.setattr(packet_processor, "MOST_REPLICATIONS", 5)
+    result = simulate(PacketProcessor(), packets=1000, replications=2, precision=1e-6, saturation=False)
+    assert result.replications == 5
 
 
 def test_short_runs_are_flagged():

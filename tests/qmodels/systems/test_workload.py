@@ -169,3 +169,13 @@ def test_packets_need_one_rate_and_a_count() -> None:
         Workload(load_factor=np.array([1.0, 2.0])).packets(rng, 10)
     with pytest.raises(ValueError, match=r"count must be a whole number >= 1, got 0\.0"):
         Workload().packets(rng, 0)
+
+
+def test_a_place_of_the_trace_can_be_chosen():
+    trace = Trace(times_ns=np.arange(10) * 100.0, bytes=np.arange(64, 74), source="test")
+    load = Workload.from_trace(trace)
+    rng = np.random.default_rng(0)
+    assert load.packets(rng, 4, place=0.0).bytes.tolist() == [64, 65, 66, 67]
+    assert load.packets(rng, 4, place=1.0).bytes.tolist() == [70, 71, 72, 73]
+    with pytest.raises(ValueError, match=r"place must be in \[0, 1\], got 1.5"):
+        load.packets(rng, 4, place=1.5)
