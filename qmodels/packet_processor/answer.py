@@ -56,7 +56,7 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
     --------
     >>> result = solve_packet_processor(PacketProcessor())
     >>> bool(result.stable), result.bottleneck
-    (True, 'dram banks')
+    (True, 'dram buses')
     """
     c = columns(spec)
     rate = np.asarray(c.packet_rate)
