@@ -60,7 +60,7 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
     """
     c = columns(spec)
     rate = np.asarray(c.packet_rate)
-    arrivals = variability(spec.workload)
+    arrivals = variability(spec.workload, c.shape)
     point = operate(c, rate, arrivals)
     parts = latency(c, point)
     stable = np.asarray(point.stable)

@@ -12,6 +12,7 @@ from qmodels._check import FloatArray
 from qmodels.llc import lru_hit_ratios
 from qmodels.memory.row_visits import RowVisits, row_visits
 from qmodels.systems.address_map import scatter
+from qmodels.systems.arrivals import OnOff
 from qmodels.systems.packet_processor import PacketProcessor
 from qmodels.systems.popularity import Zipf
 
@@ -109,6 +110,8 @@ def columns(spec: PacketProcessor) -> Columns:
         "dequeue_packet_accesses": free.dequeue_packet_accesses,
     }
     others = [getattr(part, item.name) for part in (spec.energy, spec.cost) for item in fields(part)]
+    if isinstance(load.arrivals, OnOff):
+        others += [load.arrivals.on_packets, load.arrivals.peak_to_mean]
     shape = np.broadcast_shapes(*(np.shape(value) for value in (*named.values(), *others)))
     flat = {k: np.broadcast_to(np.asarray(v, dtype=float), shape).reshape(-1) for k, v in named.items()}
     segments, share = load.segment_law

@@ -12,6 +12,7 @@ from qmodels.queues.gm1 import gm1, gmc
 from qmodels.queues.insensitive import mgcc, mginf
 from qmodels.queues.inverse import erlang_b_servers, erlang_c_servers, largest_rate, smallest_whole
 from qmodels.queues.laws import Deterministic, Erlang, Exponential, Gamma, Law
+from qmodels.queues.lindley import lindley_waiting_times
 from qmodels.queues.mdc import md1, mdc
 from qmodels.queues.mg1 import mg1
 from qmodels.queues.mg1_laws import mek1, mg1_fcfs, mh21
@@ -60,6 +61,7 @@ __all__ = [
     "gmc",
     "kaufman_roberts",
     "largest_rate",
+    "lindley_waiting_times",
     "md1",
     "md1k",
     "mdc",

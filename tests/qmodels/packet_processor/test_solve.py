@@ -175,6 +175,19 @@ def test_bursty_arrivals_wait_longer() -> None:
     assert qm.solve(bursty).packet_latency > 1.1 * qm.solve(base).packet_latency
 
 
+def test_a_sweep_of_burst_lengths_is_its_single_answers() -> None:
+    base = processor(gbps=40.0)
+
+    def bursty(on_packets: Any) -> qm.PacketProcessor:
+        return replace(
+            base, workload=replace(base.workload, arrivals=qm.OnOff(on_packets=on_packets, peak_to_mean=3))
+        )
+
+    sweep = qm.solve(bursty(np.array([2.0, 5.0, 20.0]))).packet_latency
+    assert_allclose(sweep, [qm.solve(bursty(n)).packet_latency for n in (2.0, 5.0, 20.0)], rtol=1e-4)
+    assert np.all(np.diff(sweep) > 0)
+
+
 def test_a_trace_of_poisson_packets_is_answered_like_poisson() -> None:
     base = processor(gbps=40.0)
     packets = base.workload.packets(np.random.default_rng(1), 60_000)
