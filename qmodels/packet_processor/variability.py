@@ -43,9 +43,8 @@ def variability(workload: Workload, shape: tuple[int, ...] = ()) -> Variability:
         table = _recorded(arrivals.trace, int(workload.segment_bytes))
         return lambda intensity: np.interp(intensity, INTENSITIES, table)
     if isinstance(arrivals, OnOff):
-        laws = [
-            np.broadcast_to(part, shape).reshape(-1) for part in (arrivals.on_packets, arrivals.peak_to_mean)
-        ]
+        parameters = (arrivals.on_packets, arrivals.peak_to_mean)
+        laws = [np.broadcast_to(part, shape).reshape(-1) for part in parameters]
         kinds, kind = np.unique(np.stack(laws), axis=1, return_inverse=True)
         tables = [_on_off(float(on), float(peak)) for on, peak in kinds.T]
         return lambda intensity: _pick(intensity, kind.reshape(-1), tables)
@@ -75,7 +74,7 @@ def _on_off(on_packets: float, peak_to_mean: float) -> FloatArray:
 
 @lru_cache(maxsize=8)
 def _recorded(trace: Trace, segment_bytes: int) -> FloatArray:
-    work = segment_count(trace.bytes, segment_bytes) / 1.0
+    work = segment_count(trace.bytes, segment_bytes).astype(float)
     work = work / work.mean()
     gaps = np.diff(trace.times_ns)
     gaps = gaps / gaps.mean()

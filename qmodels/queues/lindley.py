@@ -10,7 +10,7 @@ from qmodels._check import FloatArray
 
 
 def lindley_waiting_times(*, interarrival_time: npt.ArrayLike, service_time: npt.ArrayLike) -> FloatArray:
-    r"""Waiting time of every customer of a queue that starts empty, first come first served.
+    r"""Return the waiting time of every customer of a queue that starts empty, first come first served.
 
     Parameters
     ----------
@@ -47,9 +47,7 @@ def lindley_waiting_times(*, interarrival_time: npt.ArrayLike, service_time: npt
     gaps = _check.nonnegative("interarrival_time", interarrival_time)
     services = _check.nonnegative("service_time", service_time)
     if gaps.ndim != 1 or services.ndim != 1 or len(services) != len(gaps) + 1:
-        shapes = f"{gaps.shape} and {services.shape}"
-        raise ValueError(
-            f"interarrival_time must have one entry fewer than service_time, got shapes {shapes}"
-        )
+        rule = "have one entry fewer than service_time"
+        raise ValueError(f"interarrival_time must {rule}, got shapes {gaps.shape} and {services.shape}")
     walk = np.concatenate([[0.0], np.cumsum(services[:-1] - gaps)])
     return np.asarray(walk - np.minimum.accumulate(walk))
