@@ -11,7 +11,7 @@ from qmodels.packet_processor.design import Columns, columns
 from qmodels.packet_processor.error_map import measured_error
 from qmodels.packet_processor.latency import Latency, latency
 from qmodels.packet_processor.links import networks
-from qmodels.packet_processor.load import OperatingPoint, operate
+from qmodels.packet_processor.load import Balance, OperatingPoint, balance, operate
 from qmodels.packet_processor.overflow import blocking
 from qmodels.packet_processor.tail import mixture_quantile
 from qmodels.packet_processor.variability import Variability, variability
@@ -63,21 +63,24 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
     arrivals = variability(spec.workload, c.shape)
     point = operate(c, rate, arrivals)
     parts = latency(c, point)
-    stable = np.asarray(point.stable)
+    full = point.load
+    stable = full < 1.0
     saturation = _saturation(c, point, arrivals)
     share = c.size_share
     groups = list(point.intensity)
     stacked = np.array(list(point.intensity.values()))
-    full = stacked.max(axis=0)
 
     total = np.where(stable, parts.total @ share, np.inf)
     with np.errstate(invalid="ignore"):
-        stored_time = np.where(stable, total - parts.lookup + c.hold, 0.0)
+        stored = rate * np.where(stable, total - parts.lookup + c.hold, 0.0)
+    capacity = np.broadcast_to(np.asarray(spec.free_list.segments, dtype=float), c.full_shape).reshape(-1)
+    blocked = blocking(c, capacity, _wide(c, stored).reshape(-1))
     # What an overloaded design cannot carry is refused in the end: its blocks never come back.
     excess = 1.0 - np.minimum(saturation / rate, 1.0)
-    blocked = blocking(c, rate, stored_time)
-    blocked_packets, blocked_segments = (np.where(stable, part, excess) for part in blocked)
-    carried = rate * (1.0 - blocked_packets)
+    blocked_packets, blocked_segments = (
+        np.where(_wide(c, stable), part.reshape(c.full_shape), _wide(c, excess)) for part in blocked
+    )
+    carried = _wide(c, rate) * (1.0 - blocked_packets)
     events = _events(c, point)
     values = {
         "packet_latency": total,
@@ -85,7 +88,6 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
         "lookup_latency": _where(stable, parts.lookup),
         "write_latency": _where(stable, parts.store_wait + (parts.allocation + parts.write) @ share),
         "read_latency": _where(stable, parts.drain_wait + (parts.dequeue + parts.read) @ share),
-        "throughput": carried * c.mean_bytes * 8,
         "saturation_throughput": saturation * c.mean_bytes * 8,
         "write_conflict_probability": point.write_conflict,
         "read_conflict_probability": point.read_conflict,
@@ -93,32 +95,29 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
         "pointer_accesses_per_allocation": point.trials.mean_accesses,
         "max_pointer_accesses_per_allocation": allocation_accesses(c.trials - 1.0),
         "llc_hit_ratio": c.hit_ratio,
-        "overflow_probability": blocked_segments,
-        "blocking_probability": blocked_packets,
         "max_utilization": np.minimum(full, 1.0),
     }
-    shape = c.shape
-    metrics = {name: _shaped(value, shape) for name, value in values.items()}
-    metrics["energy_per_packet"] = _plain(
-        spec.energy.per_packet(
-            spec, **{k: _shaped(v, shape) for k, v in events.items()}, packet_rate=_shaped(carried, shape)
-        ),
-        shape,
-    )
-    metrics["cost"] = _plain(spec.cost.total(spec), shape)
-    bottleneck = np.array(groups)[stacked.argmax(axis=0)].reshape(shape)
+    metrics = {name: _wide(c, value) for name, value in values.items()}
+    energy = spec.energy.per_packet(spec, **{k: _wide(c, v) for k, v in events.items()}, packet_rate=carried)
+    metrics |= {
+        "throughput": carried * c.mean_bytes * 8,
+        "overflow_probability": blocked_segments,
+        "blocking_probability": blocked_packets,
+        "energy_per_packet": energy,
+        "cost": np.broadcast_to(np.asarray(spec.cost.total(spec), dtype=float), c.full_shape),
+    }
     return SystemResult(
         model="packet processor, analytic",
-        metrics={name: metrics[name] for name in METRICS},
+        metrics={name: _plain(metrics[name]) for name in METRICS},
         latency_parts={
-            name: _shaped(_where(stable, value), shape) for name, value in _latency_parts(c, parts).items()
+            name: _plain(_wide(c, _where(stable, value))) for name, value in _latency_parts(c, parts).items()
         },
-        utilization={name: _shaped(value, shape) for name, value in point.intensity.items()},
-        bottleneck=bottleneck if shape else str(bottleneck),
-        stable=stable.reshape(shape) if shape else bool(stable[0]),
-        resources={} if shape else _resources(c, point),
-        validated=_validated(c, full, shape),
-        measured_error={name: _shaped(value, shape) for name, value in measured_error(full).items()},
+        utilization={name: _plain(_wide(c, value)) for name, value in point.intensity.items()},
+        bottleneck=_plain(_wide(c, np.array(groups)[stacked.argmax(axis=0)])),
+        stable=_plain(_wide(c, stable)),
+        resources={} if c.full_shape else _resources(c, point),
+        validated=_plain(_wide(c, _validated(c, full))),
+        measured_error={name: _plain(_wide(c, value)) for name, value in measured_error(full).items()},
     )
 
 
@@ -126,23 +125,23 @@ def _where(stable: Any, value: Any) -> Any:
     return np.where(stable, value, np.inf)
 
 
-def _shaped(value: Any, shape: tuple[int, ...]) -> Any:
-    array = np.asarray(value, dtype=float).reshape(shape)
-    return array if shape else float(array)
+def _wide(c: Columns, value: Any) -> Any:
+    """Return a column in the broadcast shape of the whole sweep, without a copy."""
+    return np.broadcast_to(np.asarray(value).reshape(c.shape), c.full_shape)
 
 
-def _plain(value: Any, shape: tuple[int, ...]) -> Any:
-    return _shaped(np.broadcast_to(value, shape), shape)
+def _plain(value: Any) -> Any:
+    """Return the number where there is only one design."""
+    return value if np.ndim(value) else np.asarray(value).item()
 
 
-def _validated(c: Columns, full: FloatArray, shape: tuple[int, ...]) -> Any:
+def _validated(c: Columns, full: FloatArray) -> Any:
     """Return which designs are like those the error was measured on.
 
     Moderate load, free lists with runs, and no closed pages where runs stay on one bank.
     """
     like = (c.run_length >= VALIDATED_RUN) & ((c.spec.dram.page_policy == "open") | (c.bank_step == 1))
-    inside = ((full <= VALIDATED_LOAD) & like).reshape(shape)
-    return inside if shape else bool(inside)
+    return (full <= VALIDATED_LOAD) & like
 
 
 def _latency_parts(c: Columns, parts: Latency) -> dict[str, FloatArray]:
@@ -192,16 +191,16 @@ def _tail(c: Columns, parts: Latency, stable: Any) -> FloatArray:
     return _where(stable, quantile)
 
 
-def _saturation(c: Columns, point: OperatingPoint, arrivals: Variability) -> FloatArray:
+def _saturation(c: Columns, point: Balance, arrivals: Variability) -> FloatArray:
     """Return the largest packet rate at which every resource keeps up.
 
     The load of the fullest resource is nearly proportional to the rate: false position on it,
-    from a point at any rate.
+    from a balance at any rate.
     """
     low, low_load = np.zeros_like(point.rate), np.zeros_like(point.rate)
     high, high_load = np.full_like(low, np.inf), np.full_like(low, np.inf)
     for step in range(SATURATION_STEPS):
-        load = np.max(list(point.intensity.values()), axis=0)
+        load = point.load
         below = load < 1.0
         low, low_load = np.where(below, point.rate, low), np.where(below, load, low_load)
         high, high_load = np.where(below, high, point.rate), np.where(below, high_load, load)
@@ -211,7 +210,7 @@ def _saturation(c: Columns, point: OperatingPoint, arrivals: Variability) -> Flo
         # Every third step halves the bracket, lest one end stays where it is.
         inside = low + span * (np.clip(part, 0.02, 0.98) if step % 3 else 0.5)
         rate = np.where(bracketed, inside, low * 1.0005 / np.where(below, load, 1.0))
-        point = operate(c, rate, arrivals, start=point)
+        point = balance(c, rate, arrivals, start=point)
     return np.where(np.isfinite(high), (low + high) / 2, low)
 
 

@@ -21,11 +21,14 @@ from qmodels.systems.popularity import Zipf
 class Columns:
     """One value per design of every number the model needs; times in ns, rates per ns.
 
-    ``shape`` is the broadcast shape of the spec's array fields; the columns are flat.
+    Fields that only size the store, charge energy or cost do not multiply the work: the columns
+    are those of the other fields, flat, and ``shape`` is the broadcast shape of these;
+    ``full_shape`` is that of all fields.
     """
 
     spec: PacketProcessor
     shape: tuple[int, ...]
+    full_shape: tuple[int, ...]
     packet_rate: FloatArray
     segments: FloatArray
     size_share: FloatArray
@@ -51,7 +54,6 @@ class Columns:
     slice_peak: FloatArray
     miss_channel_peak: FloatArray
     miss_bank_peak: FloatArray
-    capacity: FloatArray
     trials: FloatArray
     run_length: FloatArray
     pointer_time: FloatArray
@@ -100,7 +102,6 @@ def columns(spec: PacketProcessor) -> Columns:
         "slice_time": llc.access_cycles / llc.clock_ghz,
         "bus_time": llc.bus_cycles / llc.clock_ghz,
         "lines": llc.slice_lines,
-        "capacity": free.segments,
         "trials": free.alloc_trial_count,
         "run_length": free.mean_run_length,
         "pointer_time": 1.0 / np.asarray(free.clock_ghz),
@@ -109,20 +110,20 @@ def columns(spec: PacketProcessor) -> Columns:
         "enqueue_packet_accesses": free.enqueue_packet_accesses,
         "dequeue_packet_accesses": free.dequeue_packet_accesses,
     }
-    others = [getattr(part, item.name) for part in (spec.energy, spec.cost) for item in fields(part)]
-    if isinstance(load.arrivals, OnOff):
-        others += [load.arrivals.on_packets, load.arrivals.peak_to_mean]
-    shape = np.broadcast_shapes(*(np.shape(value) for value in (*named.values(), *others)))
+    bursts = (
+        [load.arrivals.on_packets, load.arrivals.peak_to_mean] if isinstance(load.arrivals, OnOff) else []
+    )
+    charges = [getattr(part, item.name) for part in (spec.energy, spec.cost) for item in fields(part)]
+    shape = np.broadcast_shapes(*(np.shape(value) for value in (*named.values(), *bursts)))
+    full_shape = np.broadcast_shapes(shape, *(np.shape(value) for value in (free.segments, *charges)))
     flat = {k: np.broadcast_to(np.asarray(v, dtype=float), shape).reshape(-1) for k, v in named.items()}
     segments, share = load.segment_law
     lines = flat.pop("lines")
     popularity = load.popularity
-    cached = np.array(
-        [
-            _lookup_shares(popularity, *map(int, key))
-            for key in zip(flat["slices"], lines, flat["channels"], flat["banks"], strict=True)
-        ]
+    keys, which = np.unique(
+        np.stack([flat["slices"], lines, flat["channels"], flat["banks"]]), axis=1, return_inverse=True
     )
+    cached = np.array([_lookup_shares(popularity, *map(int, key)) for key in keys.T])[which.reshape(-1)]
     same_row = np.minimum(flat["row_blocks"], flat["bank_step"])
     rows = row_visits(
         segments=np.asarray(segments, dtype=float),
@@ -134,6 +135,7 @@ def columns(spec: PacketProcessor) -> Columns:
     return Columns(
         spec=spec,
         shape=shape,
+        full_shape=full_shape,
         segments=np.asarray(segments, dtype=float),
         size_share=np.asarray(share, dtype=float),
         mean_bytes=load.sizes.mean_bytes,

@@ -22,8 +22,10 @@ TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class OperatingPoint:
-    """State of every design at its packet rate; one value per design, times in ns, rates per ns.
+class Balance:
+    """Where the ring of trials, pace, row changes and busy banks settles; one value per design.
+
+    Times in ns, rates per ns.
 
     Parameters
     ----------
@@ -47,15 +49,6 @@ class OperatingPoint:
         Probability that the first block tried is rejected.
     changes : ndarray
         Probability that an access opens its row, for writes and for reads, (2, designs).
-    write_conflict, read_conflict : ndarray
-        Probability that a segment meets its bank busy with another row.
-    memory : MemoryState
-        Banks and buses.
-    bank_busy : ndarray
-        Probability that a bank is not idle.
-    store_wait, drain_wait, slice_wait : ndarray
-        Work in front of the pointer memory as a packet to store and to drain finds it; work in
-        front of an LLC slice.
     """
 
     rate: FloatArray
@@ -69,6 +62,30 @@ class OperatingPoint:
     trains: FloatArray
     rejected: FloatArray
     changes: FloatArray
+
+    @property
+    def load(self) -> FloatArray:
+        """Traffic intensity of the fullest resource."""
+        return np.max(list(self.intensity.values()), axis=0)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OperatingPoint(Balance):
+    """State of every design at its packet rate; one value per design, times in ns, rates per ns.
+
+    Parameters
+    ----------
+    write_conflict, read_conflict : ndarray
+        Probability that a segment meets its bank busy with another row.
+    memory : MemoryState
+        Banks and buses.
+    bank_busy : ndarray
+        Probability that a bank is not idle.
+    store_wait, drain_wait, slice_wait : ndarray
+        Work in front of the pointer memory as a packet to store and to drain finds it; work in
+        front of an LLC slice.
+    """
+
     write_conflict: FloatArray
     read_conflict: FloatArray
     memory: MemoryState
@@ -77,20 +94,15 @@ class OperatingPoint:
     drain_wait: FloatArray
     slice_wait: FloatArray
 
-    @property
-    def stable(self) -> Any:
-        """Whether every resource keeps up."""
-        return np.max(list(self.intensity.values()), axis=0) < 1.0
 
-
-def operate(
-    c: Columns, rate: FloatArray, arrivals: Variability, start: OperatingPoint | None = None
-) -> OperatingPoint:
-    """Return the operating point of all designs at the given packet rates.
+def balance(
+    c: Columns, rate: FloatArray, arrivals: Variability, start: Balance | None = None
+) -> Balance:
+    """Return where all designs settle at the given packet rates.
 
     Busy banks cause trials, trials pace the segments, their pace keeps or breaks up row visits
     and loads links and banks, which makes banks busy: the ring is iterated with damping from
-    the empty system, or from a point at a similar rate.
+    the empty system, or from a balance at a similar rate.
     """
     mean, banks = c.mean_segments, c.channels * c.banks
     closed = c.spec.dram.page_policy == "closed"
@@ -102,6 +114,7 @@ def operate(
     paths = path_state(c, rate)
     even = even_loads(c)
     reads = read_stream(c, rate, request_gap)
+    from_reads, from_all = _others(c, rate, trains)
     rejected = np.zeros_like(rate) if start is None else start.rejected
     changes = np.stack([trains, trains]) / mean if start is None else start.changes
     for _ in range(ITERATIONS):
@@ -116,11 +129,7 @@ def operate(
         memory = memory_state(
             c, rate, even, trains=trains, changes=changes, request_gap=request_gap, arrivals=arrivals
         )
-        queued = (c.square_segments / mean - 1.0) / 2 * np.maximum(c.segment_time - allocation, 0.0)
         read_transit = engine.inject_wait + paths.request_pipeline + c.request_time + paths.request_wait
-        longer = queued + c.segment_time - c.request_time
-        from_reads = rate * (trains + c.miss_rate) / banks
-        from_all = from_reads + rate * trains / banks
         writes = write_stream(c, rate, segment_gap)
         on_books = read_transit + memory.bank_wait + memory.held
         with np.errstate(over="ignore", invalid="ignore"):
@@ -137,34 +146,14 @@ def operate(
         changes = changes + DAMPING * (wanted - changes)
         if moved < TOLERANCE:
             break
-    memory = memory_state(
-        c,
-        rate,
-        uneven_loads(c, rate),
-        trains=trains,
-        changes=changes,
-        request_gap=request_gap,
-        arrivals=arrivals,
-    )
-    held = np.where(np.isfinite(memory.held), memory.held, 1e9)
-    met = writes.meets(from_reads, held, own_too=closed)
-    late = -np.expm1(-from_reads * np.minimum(longer, held))
-    still = np.minimum(met / np.where(rejected > 0, rejected, 1.0), 1.0)
-    repaired = trials.taken_busy_probability * still + (1.0 - trials.taken_busy_probability) * late
-    pointer_intensity, store_wait, drain_wait = _pointer(c, rate, trials, arrivals)
-    slices = np.maximum(c.slices, 1.0)
-    slice_wait = mean_work(
-        train_rate=rate * c.lookups / slices,
-        area=c.slice_time**2 / 2,
-        intensity=rate * c.lookups * c.slice_time / slices,
-    )
+    slices = rate * c.lookups * c.slice_time * c.slice_peak
     opening = c.precharge + c.burst + c.recovery
     data_work = 2 * mean * c.burst + changes.sum(axis=0) * mean * (opening - c.burst)
-    return OperatingPoint(
+    return Balance(
         rate=rate,
         intensity={
-            "pointer memory": pointer_intensity,
-            "llc slices": rate * c.lookups * c.slice_time * c.slice_peak,
+            "pointer memory": rate * sum(_pointer_work(c, trials)),
+            "llc slices": slices,
             "request links": paths.request_peak,
             "response links": paths.response_peak,
             "dram buses": rate * c.burst * (2 * mean / c.channels + c.miss_rate * c.miss_channel_peak),
@@ -179,8 +168,43 @@ def operate(
         trains=trains,
         rejected=rejected,
         changes=changes,
+    )
+
+
+def operate(c: Columns, rate: FloatArray, arrivals: Variability) -> OperatingPoint:
+    """Return the operating point of all designs at the given packet rates."""
+    b = balance(c, rate, arrivals)
+    mean = c.mean_segments
+    closed = c.spec.dram.page_policy == "closed"
+    memory = memory_state(
+        c,
+        rate,
+        uneven_loads(c, rate),
+        trains=b.trains,
+        changes=b.changes,
+        request_gap=b.request_gap,
+        arrivals=arrivals,
+    )
+    queued = (c.square_segments / mean - 1.0) / 2 * np.maximum(c.segment_time - b.allocation, 0.0)
+    longer = queued + c.segment_time - c.request_time
+    from_reads, from_all = _others(c, rate, b.trains)
+    held = np.where(np.isfinite(memory.held), memory.held, 1e9)
+    met = write_stream(c, rate, b.segment_gap).meets(from_reads, held, own_too=closed)
+    late = -np.expm1(-from_reads * np.minimum(longer, held))
+    still = np.minimum(met / np.where(b.rejected > 0, b.rejected, 1.0), 1.0)
+    taken_busy = b.trials.taken_busy_probability
+    repaired = taken_busy * still + (1.0 - taken_busy) * late
+    store_wait, drain_wait = _pointer_waits(c, rate, b.trials, b.intensity["pointer memory"], arrivals)
+    slices = np.maximum(c.slices, 1.0)
+    slice_wait = mean_work(
+        train_rate=rate * c.lookups / slices,
+        area=c.slice_time**2 / 2,
+        intensity=rate * c.lookups * c.slice_time / slices,
+    )
+    return OperatingPoint(
+        **vars(b),
         write_conflict=np.where(c.trials > 1, np.minimum(repaired, met), met),
-        read_conflict=reads.meets(from_all, held, own_too=closed),
+        read_conflict=read_stream(c, rate, b.request_gap).meets(from_all, held, own_too=closed),
         memory=memory,
         bank_busy=np.minimum(memory.visit_rate * held, 1.0),
         store_wait=store_wait,
@@ -189,31 +213,43 @@ def operate(
     )
 
 
+def _others(c: Columns, rate: FloatArray, trains: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the visits to a bank per time by reads and lookups, and by these and writes."""
+    banks = c.channels * c.banks
+    from_reads = rate * (trains + c.miss_rate) / banks
+    return from_reads, from_reads + rate * trains / banks
+
+
 def _next_on_same_bank(c: Columns) -> FloatArray:
     """Return the probability that the next block of the list is on the bank of the one before it."""
     leave = np.where(c.channels > 1, np.maximum(1.0 / c.step, 1.0 / c.bank_step), 1.0 / c.bank_step)
     return (1.0 - 1.0 / c.run_length) * (1.0 - leave)
 
 
-def _pointer(
-    c: Columns, rate: FloatArray, trials: TrialResult, arrivals: Variability
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the pointer memory's traffic intensity and the work packets to store and to drain find there.
+def _pointer_work(c: Columns, trials: TrialResult) -> tuple[FloatArray, FloatArray]:
+    """Return the time the pointer memory works to store a packet, and to drain it, mean."""
+    mean = c.mean_segments
+    enqueue = c.enqueue_packet_accesses + mean * (trials.mean_accesses + c.enqueue_accesses)
+    dequeue = c.dequeue_packet_accesses + mean * c.dequeue_accesses
+    return enqueue * c.pointer_time, dequeue * c.pointer_time
+
+
+def _pointer_waits(
+    c: Columns, rate: FloatArray, trials: TrialResult, intensity: FloatArray, arrivals: Variability
+) -> tuple[FloatArray, FloatArray]:
+    """Return the work packets to store and to drain find at the pointer memory.
 
     Packets come to be stored in the bursts of their arrival and find more work than there is at
     a random moment, when they come to be drained.
     """
     mean, square = c.mean_segments, c.square_segments
-    time = c.pointer_time
+    enqueue, dequeue = _pointer_work(c, trials)
     stored = trials.mean_accesses + c.enqueue_accesses
-    enqueue = (c.enqueue_packet_accesses + mean * stored) * time
-    dequeue = (c.dequeue_packet_accesses + mean * c.dequeue_accesses) * time
     variance = (square - mean**2) * (stored**2 + c.dequeue_accesses**2) + mean * trials.accesses_variance
-    intensity = rate * (enqueue + dequeue)
-    area = (enqueue**2 + dequeue**2 + variance * time**2) / 2
+    area = (enqueue**2 + dequeue**2 + variance * c.pointer_time**2) / 2
     burst = burst_work(rate=rate, work=enqueue, arrival_scv=arrivals(intensity))
     storing, draining = (
         mean_work(train_rate=rate, area=area, intensity=intensity, burst=share * burst)
         for share in (1.0, np.minimum(intensity, 1.0))
     )
-    return intensity, storing, draining
+    return storing, draining

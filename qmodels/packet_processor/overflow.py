@@ -14,24 +14,24 @@ FAR = 12.0
 LONGEST = 16384
 
 
-def blocking(c: Columns, rate: FloatArray, stored_time: FloatArray) -> tuple[FloatArray, FloatArray]:
+def blocking(c: Columns, capacity: FloatArray, stored: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the probability that a packet, and that a segment, finds too few free blocks.
 
     A packet of n segments holds n blocks for its time in store: the loss link of Kaufman and
     Roberts, exact for Poisson packets whatever the law of that time. A list that holds twelve
     standard deviations more than the mean demand never overflows. A list of more than 16,384
     blocks that may overflow is computed in proportion as one of at most that many, which errs
-    on the side of refusing. The stored time is finite.
+    on the side of refusing. ``stored`` is the mean number of packets in store, finite; it and the
+    capacity have one value per design.
     """
-    packets = np.zeros_like(rate)
-    segments = np.zeros_like(rate)
-    stored = rate * stored_time
+    packets = np.zeros_like(stored)
+    segments = np.zeros_like(stored)
     demand = stored * c.mean_segments + FAR * (np.sqrt(stored * c.square_segments) + c.segments.max())
-    close = demand > c.capacity
+    close = demand > capacity
     if close.any():
-        cases = np.stack([c.capacity, np.round(stored, 6)])[:, close]
+        cases = np.stack([capacity, np.round(stored, 6)])[:, close]
         unique, inverse = np.unique(cases, axis=1, return_inverse=True)
-        by_size = np.array([_by_size(c, int(capacity), jobs) for capacity, jobs in unique.T])[
+        by_size = np.array([_by_size(c, int(blocks), jobs) for blocks, jobs in unique.T])[
             inverse.reshape(-1)
         ]
         packets[close] = by_size @ c.size_share
