@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -95,9 +94,7 @@ class OperatingPoint(Balance):
     slice_wait: FloatArray
 
 
-def balance(
-    c: Columns, rate: FloatArray, arrivals: Variability, start: Balance | None = None
-) -> Balance:
+def balance(c: Columns, rate: FloatArray, arrivals: Variability, start: Balance | None = None) -> Balance:
     """Return where all designs settle at the given packet rates.
 
     Busy banks cause trials, trials pace the segments, their pace keeps or breaks up row visits

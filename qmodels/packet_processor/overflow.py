@@ -12,6 +12,7 @@ from qmodels.queues.erlang import kaufman_roberts
 
 FAR = 12.0
 LONGEST = 16384
+PER_SCALE = 2
 
 
 def blocking(c: Columns, capacity: FloatArray, stored: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -28,21 +29,37 @@ def blocking(c: Columns, capacity: FloatArray, stored: FloatArray) -> tuple[Floa
     segments = np.zeros_like(stored)
     demand = stored * c.mean_segments + FAR * (np.sqrt(stored * c.square_segments) + c.segments.max())
     close = demand > capacity
-    if close.any():
-        cases = np.stack([capacity, np.round(stored, 6)])[:, close]
-        unique, inverse = np.unique(cases, axis=1, return_inverse=True)
-        by_size = np.array([_by_size(c, int(blocks), jobs) for blocks, jobs in unique.T])[
-            inverse.reshape(-1)
-        ]
-        packets[close] = by_size @ c.size_share
-        segments[close] = by_size @ (c.size_share * c.segments / c.mean_segments)
+    for blocks in np.unique(capacity[close]):
+        mine = close & (capacity == blocks)
+        by_size = _by_size_at(c, int(blocks), stored[mine])
+        packets[mine] = by_size @ c.size_share
+        segments[mine] = by_size @ (c.size_share * c.segments / c.mean_segments)
     return packets, segments
 
 
-def _by_size(c: Columns, capacity: int, jobs: float) -> FloatArray:
+def _by_size_at(c: Columns, capacity: int, jobs: FloatArray) -> FloatArray:
+    """Return the blocking of each size, (designs, sizes), for designs with one capacity.
+
+    Many designs whose demands lie close together share a table: blocking changes over a
+    relative change of the demand of 1 / sqrt(capacity), which is resolved by `PER_SCALE` points.
+    """
+    distinct, which = np.unique(np.round(jobs, 6), return_inverse=True)
+    width = 1.0 / np.sqrt(min(capacity, LONGEST)) / PER_SCALE
+    points = int(np.log(distinct[-1] / distinct[0]) / width) + 4
+    if points >= distinct.size:
+        return _by_size(c, capacity, distinct)[which.reshape(-1)]
+    from scipy.interpolate import CubicSpline
+
+    table = np.geomspace(distinct[0], distinct[-1], points)
+    known = np.log(np.maximum(_by_size(c, capacity, table), 1e-300))
+    spline = CubicSpline(np.log(table), known)
+    return np.minimum(np.exp(spline(np.log(jobs))), 1.0)
+
+
+def _by_size(c: Columns, capacity: int, jobs: FloatArray) -> FloatArray:
     unit = ceil(capacity / LONGEST)
     return kaufman_roberts(
         servers=max(capacity // unit, 1),
-        offered_load=jobs * c.size_share / unit,
+        offered_load=jobs[:, None] * c.size_share / unit,
         units=c.segments.astype(int),
     )

@@ -53,3 +53,37 @@ def test_scaled_long_lists_err_on_the_side_of_refusing(monkeypatch: pytest.Monke
     monkeypatch.setattr("qmodels.packet_processor.overflow.LONGEST", 100)
     scaled = qm.solve(processor(200, gbps=60.0)).blocking_probability
     assert exact <= scaled
+
+
+def test_a_large_sweep_is_read_off_a_table_as_exact_as_single_designs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes = qm.bimodal(small=64, large=1518, small_fraction=0.5)
+    base = processor(400, sizes=sizes)
+    holds = np.geomspace(1000.0, 20000.0, 400)
+    spec = replace(base, workload=replace(base.workload, hold_ns=holds))
+    swept = qm.solve(spec).overflow_probability
+    some = np.arange(0, 400, 23)
+    single = [
+        qm.solve(replace(base, workload=replace(base.workload, hold_ns=hold))).overflow_probability
+        for hold in holds[some].tolist()
+    ]
+    assert min(single) < 1e-6 and max(single) > 0.3
+    assert_allclose(swept[some], single, rtol=1e-5, atol=1e-15)
+
+
+def test_fields_that_only_size_or_charge_broadcast_like_all_others() -> None:
+    base = processor(100, gbps=40.0)
+    segments, price = np.array([[40], [60], [80]]), np.array([1.0, 2.0])
+    spec = replace(
+        base,
+        free_list=replace(base.free_list, segments=segments),
+        cost=replace(base.cost, channel=price),
+    )
+    result = qm.solve(spec)
+    assert result.packet_latency.shape == result.cost.shape == result.stable.shape == (3, 2)
+    single = qm.solve(
+        replace(base, free_list=replace(base.free_list, segments=60), cost=replace(base.cost, channel=2.0))
+    )
+    for name in ("overflow_probability", "cost", "packet_latency", "energy_per_packet"):
+        assert_allclose(result.metrics[name][1, 1], single.metrics[name], rtol=1e-12)
