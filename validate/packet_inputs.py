@@ -14,6 +14,7 @@ from qmodels.systems.noc import link_names, link_path
 from qmodels.systems.packet_processor import PacketProcessor
 from qmodels.systems.trace import Trace
 from validate.engine import STATION, new_calendar
+from validate.free_list_ops import BLOCK, LIST
 from validate.jit import jit
 from validate.packet_state import (
     BANK,
@@ -88,10 +89,8 @@ def parameters(spec: PacketProcessor, *, window: int) -> npt.NDArray[Any]:
         "slices": spec.llc.slices,
         "channels": spec.dram.channels,
         "banks": spec.dram.banks,
-        "step": spec.dram.interleaving_step,
-        "bank_step": spec.dram.bank_step,
-        "row_blocks": spec.row_blocks,
         "trials": spec.free_list.alloc_trial_count,
+        "small": spec.free_list.small_packet_segments,
         "open_pages": spec.dram.page_policy == "open",
         "initiators": spec.noc.initiators,
         "window": window,
@@ -167,12 +166,13 @@ def draw_world(
     segments["packet"] = np.repeat(np.arange(count), offered.segments)
     lookups = spec.workload.popularity.sample(for_lookups, count * int(spec.workload.lookups_per_packet))
     slices, lines = stationary_slices(spec, for_lru)
-    ring = initial_list(spec, for_list, examined=total * int(spec.free_list.alloc_trial_count))
+    small = int(offered.segments[offered.segments <= spec.free_list.small_packet_segments].sum())
+    examined = ((total - small) * int(spec.free_list.alloc_trial_count), small, small)
+    blocks, lists, addresses = initial_lists(spec, for_list, examined=examined)
     state = np.zeros(1, dtype=STATE)
-    state["free_length"] = ring.size
     state["operation_head"] = state["operation_tail"] = NONE
     banks = np.zeros(int(spec.dram.channels * spec.dram.banks), dtype=BANK)
-    for name in ("open_row", "issued_row", "queued_row"):
+    for name in ("open_row", "page", "queued_row"):
         banks[name] = UNOPENED
     for name in ("serving", "head", "tail"):
         banks[name] = NONE
@@ -188,7 +188,9 @@ def draw_world(
         banks=banks,
         slices=slices,
         lines=lines,
-        ring=ring,
+        blocks=blocks,
+        lists=lists,
+        addresses=addresses,
         paths=paths,
         path_starts=path_starts,
         lookups=lookups.astype(np.int64),
@@ -245,22 +247,51 @@ def stationary_slices(
     return slices, lines
 
 
-def initial_list(spec: PacketProcessor, rng: np.random.Generator, *, examined: int) -> npt.NDArray[np.int32]:
-    """Return the free list: all blocks in runs of consecutive addresses, the runs in random order.
+def initial_lists(
+    spec: PacketProcessor, rng: np.random.Generator, *, examined: tuple[int, int, int]
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], IntArray]:
+    """Return the table of blocks, the lists VMS1 to VMS3, and the addresses of the table's blocks.
 
-    Only as many runs are shuffled as ``examined`` blocks can reach; the order of the rest is
-    never seen.
+    Each list is made of runs of consecutive ones of its blocks, the runs in random order. Only as
+    many blocks of a list are in the table as ``examined`` heads can reach; lists are as long as
+    they really are.
     """
-    size, mean = int(spec.free_list.segments), float(spec.free_list.mean_run_length)
-    ring = np.empty(size, dtype=np.int32)
+    kept, mean = int(spec.free_list.vms1_segments), float(spec.free_list.mean_run_length)
+    others = np.arange(kept, int(spec.free_list.segments))
+    channel, bank, _ = spec.address_map.locate(others)
+    upper = 2 * bank >= spec.dram.banks if spec.dram.banks > 1 else np.zeros(others.size, dtype=bool)
+    lists = np.zeros(3, dtype=LIST)
+    parts: list[IntArray] = []
+    for number, members in enumerate((None, others[~upper], others[upper])):
+        size = kept if members is None else members.size
+        order = shuffled_runs(size, mean, rng, reached=examined[number] + 1)
+        start = sum(part.size for part in parts)
+        parts.append(order if members is None else members[order])
+        lists[number]["length"] = size
+        lists[number]["head"], lists[number]["tail"] = start, start + order.size - 1
+        if size == 0:
+            lists[number]["head"] = lists[number]["tail"] = NONE
+    addresses = np.concatenate(parts)
+    channel, bank, row = spec.address_map.locate(addresses)
+    blocks = np.zeros(addresses.size, dtype=BLOCK)
+    blocks["next"] = np.arange(1, addresses.size + 1)
+    blocks["next"][lists["tail"][lists["tail"] != NONE]] = NONE
+    blocks["bank"] = channel * int(spec.dram.banks) + bank
+    blocks["page"] = row
+    blocks["list"] = np.repeat(np.arange(3), [part.size for part in parts])
+    return blocks, lists, addresses
+
+
+def shuffled_runs(size: int, mean: float, rng: np.random.Generator, *, reached: int) -> IntArray:
+    """Return the first ``reached`` of the numbers below ``size``, runs of them in random order."""
     starts = run_starts(size, mean, rng)
-    reached = min(starts.size - 1, examined)
-    fill_ring(ring, starts, rng.random(reached))
-    return ring
+    order = np.empty(min(size, reached), dtype=np.int64)
+    fill_runs(order, starts, rng.random(min(starts.size - 1, order.size)))
+    return order
 
 
 def run_starts(size: int, mean: float, rng: np.random.Generator) -> IntArray:
-    """Return the first block of every run and, as a last element, the number of blocks."""
+    """Return the first number of every run and, as a last element, the size."""
     if mean == 1:
         return np.arange(size + 1)
     pieces, covered = [np.zeros(1, dtype=np.int64)], 0
@@ -275,15 +306,16 @@ def run_starts(size: int, mean: float, rng: np.random.Generator) -> IntArray:
 
 
 @jit
-def fill_ring(ring: Any, starts: Any, uniform: Any) -> None:
-    """Write the runs into the ring, the first ones in random order (Fisher-Yates)."""
+def fill_runs(order: Any, starts: Any, uniform: Any) -> None:
+    """Write runs into ``order`` until it is full, in random order (Fisher-Yates)."""
     runs = starts.size - 1
-    order = np.arange(runs)
+    number = np.arange(runs)
     filled = 0
-    for k in range(runs):
-        if k < uniform.size:
-            other = k + int(uniform[k] * (runs - k))
-            order[k], order[other] = order[other], order[k]
-        for block in range(starts[order[k]], starts[order[k] + 1]):
-            ring[filled] = block
+    for k in range(uniform.size):
+        other = k + int(uniform[k] * (runs - k))
+        number[k], number[other] = number[other], number[k]
+        for value in range(starts[number[k]], starts[number[k] + 1]):
+            if filled == order.size:
+                return
+            order[filled] = value
             filled += 1

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from qmodels.systems import free_list
 from validate.engine import next_event, pending, schedule, serve
+from validate.free_list_ops import (
+    VMS1,
+    VMS2,
+    VMS3,
+    allocate_by_trials,
+    allocate_small,
+    free_each,
+    splice_tail,
+)
 from validate.jit import jit, part
 from validate.packet_network import (
     ACCESS_DONE,
@@ -46,8 +54,6 @@ from validate.packet_state import (
     WRITE,
     World,
 )
-
-allocation_accesses = part(free_list.allocation_accesses)
 
 POINTER_MEMORY = 0
 """Station number; its queue holds packets, its services are whole operations."""
@@ -226,7 +232,7 @@ def start_operation(w: World, now: float) -> None:
     if w.packets[packet]["stage"] == WRITE:
         w.packets[packet]["write_start"] = now
         segments = w.packets[packet]["segments"]
-        blocked = w.state[0]["free_length"] < segments
+        blocked = free_blocks(w, packet) < segments
         w.packets[packet]["blocked"] = blocked
         # Counted with their fate, so that a share of a stretch of time is never above 1.
         w.counts[OFFERED_PACKETS] += 1
@@ -238,7 +244,8 @@ def start_operation(w: World, now: float) -> None:
     else:
         w.packets[packet]["read_start"] = now
         w.stations[POINTER_MEMORY]["waited"] += now - w.packets[packet]["read_join"]
-        access_pointers(w, now, packet, p["dequeue_packet"])
+        returns = w.packets[packet]["segments"] if is_small(w, packet) else 1
+        access_pointers(w, now, packet, p["dequeue_packet"] + returns - 1)
 
 
 @part
@@ -281,35 +288,38 @@ def continue_operation(w: World, now: float, packet: int) -> None:
 
 
 @part
+def is_small(w: World, packet: int) -> bool:
+    """Return whether the packet has the lists for small packets."""
+    return w.packets[packet]["segments"] <= w.parameters[0]["small"]
+
+
+@part
+def free_blocks(w: World, packet: int) -> int:
+    """Return the blocks the packet may take."""
+    if is_small(w, packet):
+        return w.lists[VMS2]["length"] + w.lists[VMS3]["length"]
+    return w.lists[VMS1]["length"]
+
+
+@part
 def allocate(w: World, segment: int) -> float:
-    """Take a block for a segment by trials; return the pointer accesses this takes."""
+    """Take a block for a segment; return the pointer accesses this takes."""
     p = w.parameters[0]
-    trials = min(p["trials"], w.state[0]["free_length"])
-    rejected = 0
-    while True:
-        block = w.ring[w.state[0]["free_head"]]
-        w.state[0]["free_head"] = (w.state[0]["free_head"] + 1) % w.ring.size
-        w.state[0]["free_length"] -= 1
-        place_block(w, segment, block)
-        bank = w.segments[segment]["bank"]
-        same_row = p["open_pages"] and w.segments[segment]["row"] == w.banks[bank]["issued_row"]
-        if w.banks[bank]["unfinished"] == 0 or same_row or rejected + 1 == trials:
-            break
-        rejected += 1
-        append_free(w, block)
+    packet = w.segments[segment]["packet"]
+    if is_small(w, packet):
+        block, accesses = allocate_small(w.blocks, w.lists, w.banks, p["open_pages"])
+    else:
+        block, accesses = allocate_by_trials(
+            w.blocks, w.lists, w.banks, p["open_pages"], VMS1, p["trials"]
+        )
+    if segment > w.packets[packet]["first"]:
+        w.blocks[w.segments[segment - 1]["block"]]["next"] = block
+    place_block(w, segment, block)
     issue(w, segment)
-    accesses = allocation_accesses(rejected)
     w.counts[ALLOCATIONS] += 1
     w.counts[ALLOCATION_ACCESSES] += accesses
     w.counts[MOST_ALLOCATION_ACCESSES] = max(w.counts[MOST_ALLOCATION_ACCESSES], accesses)
     return float(accesses)
-
-
-@part
-def append_free(w: World, block: int) -> None:
-    """Put a block at the free list's tail."""
-    w.ring[(w.state[0]["free_head"] + w.state[0]["free_length"]) % w.ring.size] = block
-    w.state[0]["free_length"] += 1
 
 
 @part
@@ -351,9 +361,13 @@ def receive(w: World, now: float, segment: int) -> None:
     if w.packets[packet]["remaining"] > 0:
         return
     note(w, now, w.parameters[0]["first_phase"] + 3, -1)
+    segments = w.packets[packet]["segments"]
     first = w.packets[packet]["first"]
-    for k in range(first, first + w.packets[packet]["segments"]):
-        append_free(w, w.segments[k]["block"])
+    head, last = w.segments[first]["block"], w.segments[first + segments - 1]["block"]
+    if is_small(w, packet):
+        free_each(w.blocks, w.lists, head, segments)
+    else:
+        splice_tail(w.blocks, w.lists, VMS1, head, last, segments)
     w.counts[LEFT_PACKETS] += 1
     w.counts[LEFT_BYTES] += w.packets[packet]["bytes"]
     leave(w, now, packet)

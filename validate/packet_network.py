@@ -23,10 +23,6 @@ ARRIVAL, SLICE_DONE, POINTER_DONE, LINK, BANK_READY, BANK_FREE, ACCESS_DONE, HOL
 KINDS = 8
 """An event is the number of its packet or segment times `KINDS` plus its kind."""
 
-channel_of = part(address_map.channel_of)
-index_in_channel = part(address_map.index_in_channel)
-bank_of = part(address_map.bank_of)
-index_in_bank = part(address_map.index_in_bank)
 scatter = part(address_map.scatter)
 
 
@@ -44,12 +40,9 @@ def note(w: World, time: float, station: int, change: int) -> None:
 @part
 def place_block(w: World, segment: int, block: int) -> None:
     """Aim a segment's access at a block."""
-    p = w.parameters[0]
-    index = index_in_channel(block, p["step"], p["channels"])
-    channel = channel_of(block, p["step"], p["channels"])
     w.segments[segment]["block"] = block
-    w.segments[segment]["bank"] = channel * p["banks"] + bank_of(index, p["bank_step"], p["banks"])
-    w.segments[segment]["row"] = index_in_bank(index, p["bank_step"], p["banks"]) // p["row_blocks"]
+    w.segments[segment]["bank"] = w.blocks[block]["bank"]
+    w.segments[segment]["row"] = w.blocks[block]["page"]
 
 
 @part
@@ -66,7 +59,7 @@ def issue(w: World, segment: int) -> None:
     """Enter an access on the scoreboard the allocator looks at."""
     bank = w.segments[segment]["bank"]
     w.banks[bank]["unfinished"] += 1
-    w.banks[bank]["issued_row"] = w.segments[segment]["row"]
+    w.banks[bank]["page"] = w.segments[segment]["row"]
 
 
 @part

@@ -10,9 +10,9 @@ PARAMETERS = np.dtype(
     [
         *(
             (name, "i8")
-            for name in ("lookups", "slices", "channels", "banks", "step", "bank_step", "row_blocks")
+            for name in ("lookups", "slices", "channels", "banks")
         ),
-        *((name, "i8") for name in ("trials", "open_pages", "initiators", "window")),
+        *((name, "i8") for name in ("trials", "small", "open_pages", "initiators", "window")),
         *((name, "i8") for name in ("first_slice", "first_bus", "first_bank", "first_phase")),
         *((name, "f8") for name in ("bus_ns", "slice_ns", "router_ns", "segment_ns", "request_ns")),
         *((name, "f8") for name in ("precharge_ns", "burst_ns", "recovery_ns", "access_ns", "pointer_ns")),
@@ -23,8 +23,6 @@ PARAMETERS = np.dtype(
 
 STATE = np.dtype(
     [
-        ("free_head", "i8"),  # position of the free list's head in its ring
-        ("free_length", "i8"),
         ("operation_head", "i8"),  # packets that wait for the pointer memory, a linked list
         ("operation_tail", "i8"),
         ("pointer_busy", "i8"),
@@ -81,7 +79,7 @@ SEGMENT = np.dtype(
 BANK = np.dtype(
     [
         ("open_row", "i8"),
-        ("issued_row", "i8"),  # of the access the allocator's scoreboard saw last
+        ("page", "i8"),  # row of the access the allocator's scoreboard saw last
         ("queued_row", "i8"),  # of the access that joined last
         ("unfinished", "i4"),  # on the scoreboard
         ("serving", "i4"),
@@ -122,7 +120,11 @@ UNOPENED = -1
 
 
 class World(NamedTuple):
-    """All arrays of one run."""
+    """All arrays of one run.
+
+    ``blocks`` and ``lists`` are those of `validate.free_list_ops`; only blocks that the run can
+    reach are in the table, ``addresses`` tells which they are.
+    """
 
     heap: Any
     parameters: Any
@@ -133,7 +135,9 @@ class World(NamedTuple):
     banks: Any
     slices: Any
     lines: Any
-    ring: Any
+    blocks: Any
+    lists: Any
+    addresses: Any
     paths: Any
     path_starts: Any
     lookups: Any

@@ -11,7 +11,7 @@ from qmodels.packet_processor.design import Columns, columns
 from qmodels.packet_processor.error_map import measured_error
 from qmodels.packet_processor.latency import Latency, latency
 from qmodels.packet_processor.links import networks
-from qmodels.packet_processor.load import Balance, OperatingPoint, balance, operate
+from qmodels.packet_processor.load import Balance, OperatingPoint, balance, operate, returns
 from qmodels.packet_processor.overflow import blocking
 from qmodels.packet_processor.tail import mixture_quantile
 from qmodels.packet_processor.variability import Variability, variability
@@ -73,8 +73,15 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
     total = np.where(stable, parts.total @ share, np.inf)
     with np.errstate(invalid="ignore"):
         stored = rate * np.where(stable, total - parts.lookup + c.hold, 0.0)
-    capacity = np.broadcast_to(np.asarray(spec.free_list.segments, dtype=float), c.full_shape).reshape(-1)
-    blocked = blocking(c, capacity, _wide(c, stored).reshape(-1))
+    own, every, small = (
+        np.broadcast_to(np.asarray(part, dtype=float), c.full_shape).reshape(-1)
+        for part in (
+            spec.free_list.vms1_segments,
+            spec.free_list.segments,
+            spec.free_list.small_packet_segments,
+        )
+    )
+    blocked = blocking(c, small=small, own=own, others=every - own, stored=_wide(c, stored).reshape(-1))
     # What an overloaded design cannot carry is refused in the end: its blocks never come back.
     excess = 1.0 - np.minimum(saturation / rate, 1.0)
     blocked_packets, blocked_segments = (
@@ -92,8 +99,10 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
         "write_conflict_probability": point.write_conflict,
         "read_conflict_probability": point.read_conflict,
         "row_hit_ratio": 1.0 - events["activations"] / events["bursts"],
-        "pointer_accesses_per_allocation": point.trials.mean_accesses,
-        "max_pointer_accesses_per_allocation": allocation_accesses(c.trials - 1.0),
+        "pointer_accesses_per_allocation": point.accesses,
+        "max_pointer_accesses_per_allocation": np.where(
+            c.small_part < 1.0, allocation_accesses(c.trials - 1.0), 1.0
+        ),
         "llc_hit_ratio": c.hit_ratio,
         "max_utilization": np.minimum(full, 1.0),
     }
@@ -172,7 +181,8 @@ def _events(c: Columns, point: OperatingPoint) -> dict[str, FloatArray]:
         + reads * flits * paths.response_links,
         "pointer_accesses": c.enqueue_packet_accesses
         + c.dequeue_packet_accesses
-        + mean * (point.trials.mean_accesses + c.enqueue_accesses + c.dequeue_accesses),
+        + returns(c) @ c.size_share
+        + mean * (point.accesses + c.enqueue_accesses + c.dequeue_accesses),
         "lookups": c.lookups,
     }
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from qmodels._check import FloatArray
 from qmodels.llc import lru_hit_ratios
@@ -55,6 +56,7 @@ class Columns:
     miss_channel_peak: FloatArray
     miss_bank_peak: FloatArray
     trials: FloatArray
+    small: FloatArray
     run_length: FloatArray
     pointer_time: FloatArray
     enqueue_accesses: FloatArray
@@ -72,6 +74,16 @@ class Columns:
     def square_segments(self) -> float:
         """Segments of a packet, second moment."""
         return float(self.size_share @ self.segments**2)
+
+    @property
+    def is_small(self) -> npt.NDArray[np.bool_]:
+        """Whether packets of each size take blocks from the lists for small packets, (designs, sizes)."""
+        return self.segments <= self.small[:, None]
+
+    @property
+    def small_part(self) -> FloatArray:
+        """Part of the segments that belong to small packets."""
+        return self.is_small @ (self.size_share * self.segments) / self.mean_segments
 
     @property
     def miss_rate(self) -> FloatArray:
@@ -103,6 +115,7 @@ def columns(spec: PacketProcessor) -> Columns:
         "bus_time": llc.bus_cycles / llc.clock_ghz,
         "lines": llc.slice_lines,
         "trials": free.alloc_trial_count,
+        "small": free.small_packet_segments,
         "run_length": free.mean_run_length,
         "pointer_time": 1.0 / np.asarray(free.clock_ghz),
         "enqueue_accesses": free.enqueue_accesses,
@@ -115,7 +128,7 @@ def columns(spec: PacketProcessor) -> Columns:
     )
     charges = [getattr(part, item.name) for part in (spec.energy, spec.cost) for item in fields(part)]
     shape = np.broadcast_shapes(*(np.shape(value) for value in (*named.values(), *bursts)))
-    full_shape = np.broadcast_shapes(shape, *(np.shape(value) for value in (free.segments, *charges)))
+    full_shape = np.broadcast_shapes(shape, *(np.shape(value) for value in (free.segments, free.vms1_share, *charges)))
     flat = {k: np.broadcast_to(np.asarray(v, dtype=float), shape).reshape(-1) for k, v in named.items()}
     segments, share = load.segment_law
     lines = flat.pop("lines")

@@ -10,7 +10,7 @@ import numpy as np
 from qmodels._check import FloatArray
 from qmodels.memory.lone_packet import LONGEST_WALK, LonePacket, last_delivered, last_of_first
 from qmodels.packet_processor.design import Columns
-from qmodels.packet_processor.load import OperatingPoint
+from qmodels.packet_processor.load import OperatingPoint, returns
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,10 +60,10 @@ def latency(c: Columns, point: OperatingPoint) -> Latency:
     """Return the latency of all designs at their operating point; not a number where it is unstable."""
     paths, engine, memory = point.paths, point.engine, point.memory
     time = c.pointer_time
-    allocation = c.enqueue_packet_accesses[:, None] * time[:, None] + c.segments * point.allocation[:, None]
+    allocation = c.enqueue_packet_accesses[:, None] * time[:, None] + c.segments * _allocation(c, point)
     dequeue = (
-        c.dequeue_packet_accesses[:, None] * time[:, None] + c.segments * (c.dequeue_accesses * time)[:, None]
-    )
+        c.dequeue_packet_accesses[:, None] + returns(c) + c.segments * c.dequeue_accesses[:, None]
+    ) * time[:, None]
     written, returned = _alone(c, point)
 
     probability = np.clip(point.bank_busy, 1e-12, 1.0)
@@ -121,6 +121,12 @@ def latency(c: Columns, point: OperatingPoint) -> Latency:
         wait=(lookup + point.store_wait + point.drain_wait)[:, None] + write_wait + read_wait,
         variance=variance,
     )
+
+
+def _allocation(c: Columns, point: OperatingPoint) -> FloatArray:
+    """Return the pointer-memory time of one stored segment by packet size."""
+    accesses = np.where(c.is_small, 1.0, point.trials.mean_accesses[:, None])
+    return np.asarray((accesses + c.enqueue_accesses[:, None]) * c.pointer_time[:, None])
 
 
 def _wait_variance(mean: FloatArray, probability: Any) -> FloatArray:
@@ -232,10 +238,11 @@ def _alone(c: Columns, point: OperatingPoint) -> tuple[FloatArray, FloatArray]:
             * _at_sizes(last_delivered(read_done, c.segment_time[first]), c.segments)[inverse]
         )
     # The first write starts after one allocation, the first read after one dequeue; both walks start there.
-    operation_write = c.segments * point.allocation[:, None]
+    first_write = _allocation(c, point)
+    operation_write = c.segments * first_write
     operation_read = c.segments * (c.dequeue_accesses * time)[:, None]
     written = (
-        written + (point.allocation + paths.request_pipeline + c.segment_time)[:, None] - operation_write
+        written + first_write + (paths.request_pipeline + c.segment_time)[:, None] - operation_write
     )
     back = paths.response_pipeline
     returned = (

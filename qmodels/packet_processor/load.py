@@ -37,9 +37,11 @@ class Balance:
     engine : EngineState
         An engine's own links.
     trials : TrialResult
-        Allocation trials of a segment.
+        Allocation trials of a segment of a large packet; one of a small packet takes one access.
+    accesses : ndarray
+        Pointer accesses of an allocation, mean over all segments.
     allocation : ndarray
-        Pointer-memory time of one stored segment.
+        Pointer-memory time of one stored segment, mean.
     segment_gap, request_gap : ndarray
         Time between the segments of a packet on the request network, and between its reads.
     trains : ndarray
@@ -55,6 +57,7 @@ class Balance:
     paths: PathState
     engine: EngineState
     trials: TrialResult
+    accesses: FloatArray
     allocation: FloatArray
     segment_gap: FloatArray
     request_gap: FloatArray
@@ -105,6 +108,7 @@ def balance(c: Columns, rate: FloatArray, arrivals: Variability, start: Balance 
     closed = c.spec.dram.page_policy == "closed"
     trains = np.full_like(rate, mean) if closed else c.rows.visits @ c.size_share
     stay_on_bank = _next_on_same_bank(c)
+    small = c.small_part
     request_gap = np.maximum(c.dequeue_accesses * c.pointer_time, c.request_time)
     spread = np.minimum(c.channels, np.maximum(mean / c.step, 1.0))
     drain_gap = np.maximum(request_gap, c.burst / spread)
@@ -120,7 +124,8 @@ def balance(c: Columns, rate: FloatArray, arrivals: Variability, start: Balance 
             busy_again=np.clip(stay_on_bank + (1.0 - stay_on_bank) * rejected, 0.0, 1.0),
             alloc_trial_count=c.trials,
         )
-        allocation = (trials.mean_accesses + c.enqueue_accesses) * c.pointer_time
+        accesses = small + (1.0 - small) * trials.mean_accesses
+        allocation = (accesses + c.enqueue_accesses) * c.pointer_time
         segment_gap = np.maximum(allocation, c.segment_time)
         engine = engine_state(c, rate, issue_gap=allocation, drain_gap=drain_gap, arrivals=arrivals)
         memory = memory_state(
@@ -149,7 +154,7 @@ def balance(c: Columns, rate: FloatArray, arrivals: Variability, start: Balance 
     return Balance(
         rate=rate,
         intensity={
-            "pointer memory": rate * sum(_pointer_work(c, trials)),
+            "pointer memory": rate * sum(_pointer_work(c, accesses)),
             "llc slices": slices,
             "request links": paths.request_peak,
             "response links": paths.response_peak,
@@ -159,6 +164,7 @@ def balance(c: Columns, rate: FloatArray, arrivals: Variability, start: Balance 
         paths=paths,
         engine=engine,
         trials=trials,
+        accesses=accesses,
         allocation=allocation,
         segment_gap=segment_gap,
         request_gap=request_gap,
@@ -189,9 +195,15 @@ def operate(c: Columns, rate: FloatArray, arrivals: Variability) -> OperatingPoi
     met = write_stream(c, rate, b.segment_gap).meets(from_reads, held, own_too=closed)
     late = -np.expm1(-from_reads * np.minimum(longer, held))
     still = np.minimum(met / np.where(b.rejected > 0, b.rejected, 1.0), 1.0)
-    taken_busy = b.trials.taken_busy_probability
-    repaired = taken_busy * still + (1.0 - taken_busy) * late
-    store_wait, drain_wait = _pointer_waits(c, rate, b.trials, b.intensity["pointer memory"], arrivals)
+
+    def repaired(taken_busy: FloatArray) -> FloatArray:
+        return taken_busy * still + (1.0 - taken_busy) * late
+
+    # VMS3's head is on a bank of the other half, which this packet has not used.
+    other_list_busy = -np.expm1(-from_reads * held)
+    large = np.where(c.trials > 1, np.minimum(repaired(b.trials.taken_busy_probability), met), met)
+    small = np.minimum(repaired(b.rejected * other_list_busy), met)
+    store_wait, drain_wait = _pointer_waits(c, rate, b, arrivals)
     slices = np.maximum(c.slices, 1.0)
     slice_wait = mean_work(
         train_rate=rate * c.lookups / slices,
@@ -200,7 +212,7 @@ def operate(c: Columns, rate: FloatArray, arrivals: Variability) -> OperatingPoi
     )
     return OperatingPoint(
         **vars(b),
-        write_conflict=np.where(c.trials > 1, np.minimum(repaired, met), met),
+        write_conflict=c.small_part * small + (1.0 - c.small_part) * large,
         read_conflict=read_stream(c, rate, b.request_gap).meets(from_all, held, own_too=closed),
         memory=memory,
         bank_busy=np.minimum(memory.visit_rate * held, 1.0),
@@ -223,27 +235,37 @@ def _next_on_same_bank(c: Columns) -> FloatArray:
     return (1.0 - 1.0 / c.run_length) * (1.0 - leave)
 
 
-def _pointer_work(c: Columns, trials: TrialResult) -> tuple[FloatArray, FloatArray]:
+def _pointer_work(c: Columns, accesses: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the time the pointer memory works to store a packet, and to drain it, mean."""
     mean = c.mean_segments
-    enqueue = c.enqueue_packet_accesses + mean * (trials.mean_accesses + c.enqueue_accesses)
-    dequeue = c.dequeue_packet_accesses + mean * c.dequeue_accesses
+    enqueue = c.enqueue_packet_accesses + mean * (accesses + c.enqueue_accesses)
+    dequeue = c.dequeue_packet_accesses + mean * c.dequeue_accesses + returns(c) @ c.size_share
     return enqueue * c.pointer_time, dequeue * c.pointer_time
 
 
+def returns(c: Columns) -> FloatArray:
+    """Return the pointer accesses that return a packet's blocks, beyond one, by size."""
+    return np.asarray(np.where(c.is_small, c.segments - 1.0, 0.0))
+
+
 def _pointer_waits(
-    c: Columns, rate: FloatArray, trials: TrialResult, intensity: FloatArray, arrivals: Variability
+    c: Columns, rate: FloatArray, b: Balance, arrivals: Variability
 ) -> tuple[FloatArray, FloatArray]:
     """Return the work packets to store and to drain find at the pointer memory.
 
     Packets come to be stored in the bursts of their arrival and find more work than there is at
     a random moment, when they come to be drained.
     """
-    mean, square = c.mean_segments, c.square_segments
-    enqueue, dequeue = _pointer_work(c, trials)
-    stored = trials.mean_accesses + c.enqueue_accesses
-    variance = (square - mean**2) * (stored**2 + c.dequeue_accesses**2) + mean * trials.accesses_variance
-    area = (enqueue**2 + dequeue**2 + variance * c.pointer_time**2) / 2
+    mean, time = c.mean_segments, c.pointer_time
+    intensity = b.intensity["pointer memory"]
+    enqueue, dequeue = _pointer_work(c, b.accesses)
+    by_segment = np.where(c.is_small, 1.0, b.trials.mean_accesses[:, None]) + c.enqueue_accesses[:, None]
+    stored, drained = (
+        (work**2 @ c.size_share) - (work @ c.size_share) ** 2
+        for work in (c.segments * by_segment, c.segments * c.dequeue_accesses[:, None] + returns(c))
+    )
+    variance = stored + drained + (1.0 - c.small_part) * mean * b.trials.accesses_variance
+    area = (enqueue**2 + dequeue**2 + variance * time**2) / 2
     burst = burst_work(rate=rate, work=enqueue, arrival_scv=arrivals(intensity))
     storing, draining = (
         mean_work(train_rate=rate, area=area, intensity=intensity, burst=share * burst)

@@ -9,15 +9,20 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from validate.packet_inputs import PHASES, initial_list, station_names
-from validate.packet_processor import simulate
+from validate import simulate
+from validate.packet_inputs import PHASES, initial_lists, shuffled_runs, station_names
 from validate.packet_run import packet_parts
 
 
-def blocks_of(world):
-    """Return the free list's blocks from head to tail."""
-    head, length = int(world.state["free_head"][0]), int(world.state["free_length"][0])
-    return np.roll(world.ring, -head)[:length]
+def blocks_of(world, which=None):
+    """Return the addresses of the free blocks in the table, list by list from head to tail."""
+    numbers = []
+    for vms in world.lists if which is None else world.lists[which : which + 1]:
+        block = vms["head"] if vms["length"] else -1
+        while block != -1:
+            numbers.append(block)
+            block = -1 if block == vms["tail"] else world.blocks[block]["next"]
+    return world.addresses[np.array(numbers, dtype=int)]
 
 
 def number_at(world, station):
@@ -79,10 +84,18 @@ def test_banks_serve_one_access_at_a_time_and_buses_carry_all(small, finished):
 
 @pytest.mark.parametrize("segments", [24, 60, 20_000])
 @pytest.mark.parametrize("trials", [1, 4])
-def test_no_block_is_lost_or_handed_out_twice(small, finished, segments, trials):
-    spec = replace(small, free_list=replace(small.free_list, segments=segments, alloc_trial_count=trials))
-    world = finished(spec, packets=400)
-    assert_array_equal(np.sort(blocks_of(world)), np.arange(segments))
+@pytest.mark.parametrize("small_segments", [0, 1, 8])
+def test_no_block_is_lost_or_handed_out_twice(small, finished, segments, trials, small_segments):
+    lists = replace(
+        small.free_list,
+        segments=segments,
+        alloc_trial_count=trials,
+        small_packet_segments=small_segments,
+    )
+    world = finished(replace(small, free_list=lists), packets=400)
+    assert_array_equal(np.sort(blocks_of(world)), np.sort(world.addresses))
+    assert np.unique(world.addresses).size == world.addresses.size
+    assert world.lists["length"].sum() == segments
     packets = world.packets[world.packets["blocked"] == 0]
     owners = [(b, p["written"], p["left"]) for p in packets for b in blocks_in(world, p)]
     owners.sort()
@@ -93,8 +106,24 @@ def test_no_block_is_lost_or_handed_out_twice(small, finished, segments, trials)
     assert world.counts[0] == world.counts[2] + world.counts[4]
 
 
+def test_small_packets_have_their_own_lists(small, finished):
+    lists = replace(small.free_list, segments=4000, small_packet_segments=2, vms1_share=0.6)
+    spec = replace(small, free_list=lists)
+    world = finished(spec, packets=400)
+    small_packets = world.packets["segments"] <= 2
+    assert 0 < small_packets.sum() < small_packets.size
+    for packet in world.packets[world.packets["blocked"] == 0]:
+        own = np.array(blocks_in(world, packet))
+        assert np.all((own < 2400) == (packet["segments"] > 2))
+    _, bank, _ = spec.address_map.locate(blocks_of(world, 1))
+    assert np.all(2 * bank < spec.dram.banks)
+    _, bank, _ = spec.address_map.locate(blocks_of(world, 2))
+    assert np.all(2 * bank >= spec.dram.banks)
+
+
 def blocks_in(world, packet):
-    return world.segments["block"][packet["first"] : packet["first"] + packet["segments"]].tolist()
+    own = slice(packet["first"], packet["first"] + packet["segments"])
+    return world.addresses[world.segments["block"][own]].tolist()
 
 
 def test_blocks_in_store_plus_free_ones_are_all_at_any_time(small):
@@ -112,15 +141,15 @@ def test_blocks_in_store_plus_free_ones_are_all_at_any_time(small):
         stored = [b for p in whole for b in blocks_in(world, p)]
         assert not np.isin(stored, free).any() and len(set(stored)) == len(stored)
         # One packet may be in the middle of its allocation.
-        missing = world.ring.size - free.size - len(stored)
+        missing = world.addresses.size - free.size - len(stored)
         assert 0 <= missing < 24
 
 
 def test_one_trial_is_the_plain_list(pair, finished):
     spec = replace(pair, free_list=replace(pair.free_list, segments=50, mean_run_length=3.0))
     world = finished(spec, packets=50, arrivals=np.arange(50) * 5.0)
-    start = initial_list(spec, np.random.default_rng(list_stream()), examined=50)
-    assert_array_equal(world.segments["block"], start)
+    _, _, start = initial_lists(spec, np.random.default_rng(list_stream()), examined=(50, 0, 0))
+    assert_array_equal(world.addresses[world.segments["block"]], start)
 
 
 def list_stream():
@@ -128,18 +157,24 @@ def list_stream():
     return np.random.SeedSequence(0, spawn_key=(0,)).spawn(7)[5]
 
 
-def test_runs_have_the_mean_length(small):
-    spec = replace(small, free_list=replace(small.free_list, segments=400_000, mean_run_length=8.0))
-    start = initial_list(spec, np.random.default_rng(1), examined=400_000)
+def test_runs_have_the_mean_length():
+    start = shuffled_runs(400_000, 8.0, np.random.default_rng(1), reached=400_000)
     assert_array_equal(np.sort(start), np.arange(400_000))
     joined = np.mean(np.diff(start) == 1)
     # 50,000 runs: the share of adjacencies kept has a standard deviation of 0.0005.
     assert abs(joined - 7 / 8) < 0.002
 
 
-def test_a_fresh_list_is_in_order(small):
-    spec = replace(small, free_list=replace(small.free_list, mean_run_length=float("inf")))
-    assert_array_equal(initial_list(spec, np.random.default_rng(1), examined=10), np.arange(20_000))
+def test_a_fresh_list_is_in_order():
+    rng = np.random.default_rng(1)
+    assert_array_equal(shuffled_runs(20_000, float("inf"), rng, reached=30_000), np.arange(20_000))
+
+
+@pytest.mark.parametrize("mean", [1.0, 3.5])
+def test_a_run_that_reaches_fewer_blocks_sees_the_same_ones(mean):
+    whole = shuffled_runs(5000, mean, np.random.default_rng(7), reached=5000)
+    part = shuffled_runs(5000, mean, np.random.default_rng(7), reached=300)
+    assert_array_equal(part, whole[:300])
 
 
 @pytest.mark.parametrize("step", [2, 32])
