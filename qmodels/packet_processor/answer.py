@@ -107,7 +107,10 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
         "max_utilization": np.minimum(full, 1.0),
     }
     metrics = {name: _wide(c, value) for name, value in values.items()}
-    energy = spec.energy.per_packet(spec, **{k: _wide(c, v) for k, v in events.items()}, packet_rate=carried)
+    with np.errstate(divide="ignore"):
+        energy = spec.energy.per_packet(
+            spec, **{k: _wide(c, v) for k, v in events.items()}, packet_rate=carried
+        )
     metrics |= {
         "throughput": carried * c.mean_bytes * 8,
         "overflow_probability": blocked_segments,

@@ -18,6 +18,7 @@ CASES = [
     ({"load": 0.4, "step": 8, "channels": 2, "width": 8}, 0.11, 0.02),
     ({"load": 0.6, "step": 4, "channels": 6, "trials": 3, "width": 32, "slices": 8}, 0.13, 0.026),
     ({"load": 0.75, "channels": 8, "slices": 0}, 0.16, 0.03),
+    ({"load": 0.5, "trials": 3, "small": 4}, 0.11, 0.02),
 ]
 
 
@@ -27,7 +28,9 @@ def processor(gbps: float, d: dict[str, Any]) -> qm.PacketProcessor:
         base,
         workload=replace(base.workload, offered_gbps=gbps),
         dram=replace(base.dram, interleaving_step=d.get("step", 1), channels=d.get("channels", 4)),
-        free_list=replace(base.free_list, alloc_trial_count=d.get("trials", 2)),
+        free_list=replace(
+            base.free_list, alloc_trial_count=d.get("trials", 2), small_packet_segments=d.get("small", 0)
+        ),
         noc=replace(base.noc, link_width=d.get("width", 16)),
         llc=replace(base.llc, slices=d.get("slices", 4)),
     )
@@ -66,5 +69,20 @@ def test_a_short_list_blocks_as_much_in_both() -> None:
         free_list=replace(base.free_list, segments=120),
     )
     model, run = qm.solve(spec), simulate(spec, packets=12_000, replications=4, seed=3, saturation=False)
+    for name in ("blocking_probability", "overflow_probability"):
+        assert model.metrics[name] == pytest.approx(run.metrics[name].best, rel=0.1)
+
+
+def test_small_packets_own_lists_block_as_much_in_both() -> None:
+    base = processor(20.0, {"small": 1})
+    spec = replace(
+        base,
+        workload=replace(
+            base.workload, hold_ns=2000.0, sizes=qm.bimodal(small=64, large=640, small_fraction=0.8)
+        ),
+        free_list=replace(base.free_list, segments=100, vms1_share=0.7),
+    )
+    model, run = qm.solve(spec), simulate(spec, packets=12_000, replications=4, seed=3, saturation=False)
+    assert run.blocking_probability.best > 0.02
     for name in ("blocking_probability", "overflow_probability"):
         assert model.metrics[name] == pytest.approx(run.metrics[name].best, rel=0.1)

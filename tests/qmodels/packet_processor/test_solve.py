@@ -199,3 +199,27 @@ def test_a_trace_of_poisson_packets_is_answered_like_poisson() -> None:
 def test_an_unknown_spec_is_refused() -> None:
     with pytest.raises(TypeError, match="needs a system spec such as PacketProcessor, got int"):
         qm.solve(3)
+
+
+def test_lists_for_small_packets_change_nothing_without_small_packets() -> None:
+    base = processor(sizes=qm.fixed(bytes=640))
+    own = replace(base, free_list=replace(base.free_list, small_packet_segments=4, vms1_share=1.0))
+    for name, value in qm.solve(base).metrics.items():
+        assert_allclose(qm.solve(own).metrics[name], value, rtol=1e-12)
+
+
+def test_small_packets_take_one_access_and_return_block_by_block() -> None:
+    base = processor(sizes=qm.fixed(bytes=256), trials=4)
+    own = replace(base, free_list=replace(base.free_list, small_packet_segments=4, vms1_share=0.0))
+    one, two = qm.solve(base), qm.solve(own)
+    assert two.pointer_accesses_per_allocation == two.max_pointer_accesses_per_allocation == 1.0
+    assert one.max_pointer_accesses_per_allocation == 5.0
+    dequeue = "read: dequeue"
+    # Three more writes at 1 GHz.
+    assert_allclose(two.latency_parts[dequeue] - one.latency_parts[dequeue], 3.0)
+
+
+def test_a_list_without_blocks_refuses_all() -> None:
+    base = processor(sizes=qm.fixed(bytes=640))
+    spec = replace(base, free_list=replace(base.free_list, small_packet_segments=4, vms1_share=0.0))
+    assert qm.solve(spec).blocking_probability == 1.0

@@ -39,6 +39,11 @@ def test_accesses_grow_with_each_rejection():
             {"alloc_trial_count": 2.5},
             "free_list.alloc_trial_count must be a whole number from 1 to 1024, got 2.5",
         ),
+        (
+            {"small_packet_segments": -1},
+            "free_list.small_packet_segments must be a whole number >= 0, got -1",
+        ),
+        ({"vms1_share": 1.5}, "free_list.vms1_share must be in"),
         ({"mean_run_length": 0.5}, "free_list.mean_run_length must be >= 1, got 0.5"),
         ({"mean_run_length": float("nan")}, "free_list.mean_run_length must be >= 1, got nan"),
         ({"enqueue_accesses": -1}, "free_list.enqueue_accesses must be finite and >= 0, got -1"),
@@ -61,3 +66,10 @@ def test_messages(arguments, message):
 
 def test_a_fresh_list_is_one_run():
     assert FreeList(mean_run_length=float("inf")).mean_run_length == float("inf")
+
+
+def test_vms1_keeps_its_share_only_beside_lists_for_small_packets():
+    share = np.array([0.0, 0.25, 1.0])
+    assert FreeList(segments=10, vms1_share=share).vms1_segments.tolist() == [10, 10, 10]
+    split = FreeList(segments=10, vms1_share=share, small_packet_segments=2)
+    assert split.vms1_segments.tolist() == [0, 2, 10]
