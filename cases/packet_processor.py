@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,14 @@ CHOICES: dict[str, tuple[int, ...]] = {
 }
 """The default space: 2,700 designs."""
 
+FULL_CHOICES: dict[str, tuple[int, ...]] = {
+    **CHOICES,
+    "banks": (2, 4, 8, 16),
+    "small_packet_segments": (0, 1, 2, 3, 4),
+    "segments": tuple(int(2 ** (12 + half / 2)) for half in range(20)),
+}
+"""Every decision of the joint system: 1,080,000 designs."""
+
 MINIMIZE = ("packet_latency", "energy_per_packet", "cost", "write_conflict_probability")
 MAXIMIZE = ("saturation_throughput",)
 SUBJECT_TO = {"overflow_probability": (None, 1e-3)}
@@ -57,7 +66,12 @@ def default_processor(workload: str = WORKLOADS[0]) -> PacketProcessor:
     return from_toml(DATA / f"{workload}.toml", PacketProcessor)
 
 
-def default_space(base: PacketProcessor, given: Iterable[str] = ()) -> Space:
+def default_space(
+    base: PacketProcessor,
+    given: Iterable[str] = (),
+    *,
+    choices: Mapping[str, Iterable[Any]] = MappingProxyType(CHOICES),
+) -> Space:
     """Return the designs around a base spec.
 
     Parameters
@@ -67,6 +81,8 @@ def default_space(base: PacketProcessor, given: Iterable[str] = ()) -> Space:
     given : iterable of str
         Varied fields for which the value in `base` is the only choice. Where a varied field holds
         an array in `base`, its elements are the choices anyway.
+    choices : mapping
+        The varied fields and their choices, for example `FULL_CHOICES`.
 
     Examples
     --------
@@ -74,17 +90,20 @@ def default_space(base: PacketProcessor, given: Iterable[str] = ()) -> Space:
     2700
     >>> default_space(PacketProcessor(), given=["channels", "link_width"]).size
     150
+    >>> default_space(PacketProcessor(), choices=FULL_CHOICES).size
+    1080000
     """
     free = base.noc.topology.nodes - base.noc.initiators
-    choices: dict[str, Iterable[Any]] = dict(CHOICES)
-    choices["channels"] = [channels for channels in CHOICES["channels"] if channels <= free]
-    values = {name: get_field(base, name) for name in CHOICES}
+    wanted = dict(choices)
+    if "channels" in wanted:
+        wanted["channels"] = [channels for channels in wanted["channels"] if channels <= free]
+    values = {name: get_field(base, name) for name in wanted}
     own = {name for name, value in values.items() if isinstance(value, np.ndarray)} | set(given)
-    choices |= {name: np.atleast_1d(values[name]).tolist() for name in own}
-    base = replace_fields(base, {name: next(iter(choices[name])) for name in own})
+    wanted |= {name: np.atleast_1d(values[name]).tolist() for name in own}
+    base = replace_fields(base, {name: next(iter(wanted[name])) for name in own})
     for path, value in swept_fields(base).items():
         raise ValueError(f"{path} must be one number in an exploration, got an array of {value.size}")
-    return Space(base, choices)
+    return Space(base, wanted)
 
 
 def swept_fields(spec: PacketProcessor) -> dict[str, Any]:

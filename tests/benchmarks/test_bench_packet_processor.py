@@ -1,13 +1,16 @@
-"""Time of the analytic packet processor: one design, and the default space in one call."""
+"""Time of the analytic packet processor: one design, the default space in one call, the full space explored."""
 
 from __future__ import annotations
 
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import numpy as np
+import pytest
 
 import qmodels as qm
-from cases.packet_processor import default_space
+from cases.packet_processor import FULL_CHOICES, SUBJECT_TO, default_processor, default_space
+from optimize import explore
 
 
 def test_one_design(benchmark: Any) -> None:
@@ -20,3 +23,31 @@ def test_the_default_space(benchmark: Any) -> None:
     spec = space.batch(np.arange(space.size))
     result = benchmark.pedantic(qm.solve, args=(spec,), rounds=3, warmup_rounds=1)
     assert result.packet_latency.size == space.size == 2700
+
+
+OBJECTIVES = ("packet_latency", "cost", "saturation_throughput")
+
+
+def objectives(spec: qm.PacketProcessor) -> dict[str, Any]:
+    metrics = qm.solve(spec).metrics
+    return {name: metrics[name] for name in (*OBJECTIVES, *SUBJECT_TO)}
+
+
+@pytest.mark.slow
+def test_the_full_space_on_two_cores(benchmark: Any) -> None:
+    space = default_space(default_processor(), choices=FULL_CHOICES)
+
+    def run() -> Any:
+        with ProcessPoolExecutor(2) as pool:
+            return explore(
+                space,
+                objectives,
+                minimize=OBJECTIVES[:2],
+                maximize=OBJECTIVES[2:],
+                subject_to=SUBJECT_TO,
+                vectorized="grid",
+                executor=pool,
+            )
+
+    result = benchmark.pedantic(run, rounds=1)
+    assert result.evaluations == space.size == 1_080_000
