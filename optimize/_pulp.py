@@ -7,12 +7,15 @@ time limit optimal. The calls used here emit no warning in either generation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 TOLERANCE = 1e-9
 """Feasibility and integrality tolerance asked of HiGHS, for models scaled to about 1."""
+
+Terms = Mapping[int, float]
+"""A linear form: the coefficient of every variable, by its number."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,32 +38,57 @@ class Outcome:
 
 
 class Model:
-    """A minimisation over binary variables; wraps the PuLP problem."""
+    """A minimisation over binary and continuous variables; wraps the PuLP problem.
 
-    def __init__(self, objective: Sequence[float]) -> None:
+    Variables are numbered from 0 in the order in which they are made. The bound of the outcome
+    is that of a model with at least one binary variable.
+    """
+
+    def __init__(self) -> None:
         import pulp  # before highspy: PuLP 4 must be the one that loads it
 
         self._pulp = pulp
         self._problem = pulp.LpProblem("model", pulp.LpMinimize)
-        self._variables = [
-            self._problem.add_variable(f"x{k}", 0, 1, pulp.LpBinary) for k in range(len(objective))
-        ]
-        self._problem += self._sum(objective)
+        self._variables: list[Any] = []
+        self._costs: dict[int, float] | None = {}
 
-    def _sum(self, coefficients: Sequence[float]) -> Any:
-        terms = zip(coefficients, self._variables, strict=True)
-        return self._pulp.lpSum(float(coefficient) * x for coefficient, x in terms if coefficient)
+    def binary(self, cost: float = 0.0) -> int:
+        """Add a variable that is 0 or 1 and return its number."""
+        return self._add(0.0, 1.0, self._pulp.LpBinary, cost)
 
-    def at_most(self, coefficients: Sequence[float], bound: float) -> None:
-        """Require sum(coefficients * x) <= bound."""
-        self._problem += self._sum(coefficients) <= float(bound)
+    def continuous(self, low: float | None = 0.0, high: float | None = None, cost: float = 0.0) -> int:
+        """Add a variable between two bounds and return its number."""
+        return self._add(low, high, self._pulp.LpContinuous, cost)
 
-    def equal(self, coefficients: Sequence[float], value: float) -> None:
-        """Require sum(coefficients * x) == value."""
-        self._problem += self._sum(coefficients) == float(value)
+    def _add(self, low: float | None, high: float | None, category: str, cost: float) -> int:
+        if self._costs is None:
+            raise RuntimeError("variables must be added before the first solve")
+        number = len(self._variables)
+        self._variables.append(self._problem.add_variable(f"x{number}", low, high, category))
+        if cost:
+            self._costs[number] = cost
+        return number
+
+    def _sum(self, terms: Terms) -> Any:
+        total = self._pulp.lpSum([])
+        for k, value in terms.items():
+            if value:
+                total.addterm(self._variables[k], float(value))  # 4 x faster than adding products
+        return total
+
+    def at_most(self, terms: Terms, bound: float) -> None:
+        """Require sum(coefficient * variable) <= bound."""
+        self._problem += self._sum(terms) <= float(bound)
+
+    def equal(self, terms: Terms, value: float) -> None:
+        """Require sum(coefficient * variable) == value."""
+        self._problem += self._sum(terms) == float(value)
 
     def solve(self, time_limit: float | None = None) -> Outcome:
         """Run HiGHS to proven optimality, or until the time limit in seconds."""
+        if self._costs is not None:
+            self._problem += self._sum(self._costs)
+            self._costs = None
         solver = self._pulp.HiGHS(
             msg=False,
             timeLimit=time_limit,

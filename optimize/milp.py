@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
-from math import fsum, inf, nextafter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from optimize import _check
-from optimize._pulp import Model, solver_name
-from optimize.pareto import FloatArray
+from optimize._program import Program
+from optimize._pulp import solver_name
+from optimize.components import Groups
 
-Table = Mapping[str, npt.ArrayLike]
+Evaluate = Callable[[dict[str, int]], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +27,8 @@ class Choice:
     status : {"optimal", "feasible", "infeasible", "time limit"}
         "feasible" is a solution that was not proven optimal in time; "time limit" is none.
     chosen : dict of str to int
-        The row of the chosen option of every group; empty without a solution.
+        The row of the chosen option of every group, for components that of every field;
+        empty without a solution.
     objective : float or None
         Sum of the objective over the chosen options.
     bound : float or None
@@ -41,6 +43,8 @@ class Choice:
         What solved it.
     message : str
         Why nothing was chosen, or empty.
+    evaluated : dict of str to float
+        What the real model says of the choice about the metrics in `totals`; empty without one.
     """
 
     status: str
@@ -52,34 +56,47 @@ class Choice:
     seconds: float
     solver: str
     message: str = ""
+    evaluated: dict[str, float] = field(default_factory=dict)
 
     @property
     def proven(self) -> bool:
         """Whether the status is proven: the choice is optimal, or there is none."""
         return self.status in ("optimal", "infeasible")
 
+    @property
+    def table_error(self) -> float | None:
+        """Largest relative difference between the totals and the real model; None without one."""
+        if not self.evaluated:
+            return None
+        return max(relative_error(self.totals[name], value) for name, value in self.evaluated.items())
+
 
 def choose(
-    groups: Mapping[str, Table],
+    groups: Groups,
     *,
     minimize: str | None = None,
     maximize: str | None = None,
     subject_to: Mapping[str, _check.Range] | None = None,
+    evaluate: Evaluate | None = None,
     time_limit: float | None = None,
 ) -> Choice:
     r"""Choose one option of every group so that a sum of their values is best within budgets.
 
     Parameters
     ----------
-    groups : mapping of str to table
+    groups : mapping of str to table or Component
         ``{group: {metric: values}}`` with one value per option: components with their
         variants, or one group whose options are whole designs, such as
-        ``{"design": exploration.table}``. Columns that are not needed are ignored.
+        ``{"design": exploration.table}``. A `Component` instead of a table depends on several
+        fields, which other components may share: one row of every field is chosen. Columns
+        that are not needed are ignored.
     minimize, maximize : str
         The objective, one of the two: its sum over the chosen options.
     subject_to : mapping, optional
         Budgets ``{metric: (low, high)}`` on sums over the chosen options, inclusive; None
         leaves a side open.
+    evaluate : callable, optional
+        The real model: takes the chosen rows and returns metrics, for `Choice.evaluated`.
     time_limit : float, optional
         Seconds for the solver.
 
@@ -93,19 +110,23 @@ def choose(
     ------
     ValueError
         If there is no option, a column is missing, NaN, infinitely good or of another
-        length, or the objective is not one of the two.
+        length, a field has another number of choices in another component, or the objective
+        is not one of the two.
 
     Notes
     -----
-    The multiple-choice knapsack problem with any number of budgets: binary :math:`x_{go}`,
+    With binary :math:`y_{fv}` for the choices of the fields and one :math:`x_{kc}` per cell of
+    the tables,
 
-    .. math:: \min \sum c_{go} x_{go}, \quad \sum_o x_{go} = 1, \quad
-       \sum a_{kgo} x_{go} \le b_k,
+    .. math:: \min \sum a_{0kc} x_{kc}, \quad \sum_{c : c_f = v} x_{kc} = y_{fv}, \quad
+       \sum_v y_{fv} = 1, \quad \sum a_{ikc} x_{kc} \le b_i;
 
-    solved by HiGHS without a gap tolerance, all coefficients scaled to about 1. Budgets hold
-    for the correctly rounded sums exactly: a choice that exceeds one within the tolerance of
-    the solver (1e-9) is cut off and the model solved again. The objective is optimal up to
-    1e-9 of its largest range within a group.
+    groups of their own are the multiple-choice knapsack problem. Options that another of the
+    same group (or with the same shared fields) beats or equals in objective and budgets are
+    left out first. Solved by HiGHS without a gap tolerance, all coefficients scaled to about 1.
+    Budgets hold for the correctly rounded sums exactly: a choice that exceeds one within the
+    tolerance of the solver (1e-9) is cut off and the model solved again. The objective is
+    optimal up to 1e-9 of its largest range within a group.
 
     Examples
     --------
@@ -115,137 +136,80 @@ def choose(
     ...                 subject_to={"cost": (None, 14)})
     >>> choice.status, choice.chosen, choice.totals
     ('optimal', {'link': 1, 'memory': 1}, {'latency': 74.0, 'cost': 14.0})
+
+    Two components that share the number of channels:
+
+    >>> from optimize.components import Component
+    >>> noc = Component(fields=("channels", "width"),
+    ...                 table={"latency": [[60, 40], [30, 20]], "cost": [[1, 2], [2, 4]]})
+    >>> dram = Component(fields=("channels", "step"),
+    ...                  table={"latency": [[80, 70], [50, 55]], "cost": [[4, 4], [8, 8]]})
+    >>> choose({"noc": noc, "dram": dram}, minimize="latency", subject_to={"cost": (None, 10)}).chosen
+    {'channels': 1, 'width': 0, 'step': 0}
     """
     start = time.perf_counter()
     if (minimize is None) == (maximize is None):
         raise ValueError(f"give one of minimize and maximize, got {minimize!r} and {maximize!r}")
-    if time_limit is not None and not time_limit > 0:
-        raise ValueError(f"time_limit must be > 0 seconds, got {time_limit!r}")
-    if not groups:
-        raise ValueError("groups must have at least one group, got none")
-    objective = minimize or maximize or ""
-    sign = 1.0 if minimize else -1.0
-    ranges = _check.ranges("subject_to", subject_to)
-    costs = _Row(groups, objective, sign, np.inf)
-    budgets = [
-        _Row(groups, metric, side, side * bound)
-        for metric, sides in ranges.items()
-        for side, bound in zip((-1.0, 1.0), sides, strict=True)
-        if bound is not None and side * bound < np.inf
-    ]
-    status, chosen, bound, message = _solve(list(groups), costs, budgets, start, time_limit)
-    totals = {}
-    if chosen:
-        for row in (costs, *budgets):
-            totals[row.metric] = row.sign * row.total(chosen) + 0.0
+    deadline = start + seconds_of(time_limit)
+    objective, sign = (minimize, 1.0) if minimize is not None else (str(maximize), -1.0)
+    program = Program(groups, [(objective, sign)], budgets_of(subject_to))
+    solution = program.solve({0: 1.0}, deadline=deadline)
+    totals = program.totals(solution.choice) if solution.choice else {}
     value = totals.get(objective)
-    gap = None
+    bound = gap = None
+    if solution.bound is not None:
+        bound = program.floors[0] + program.scales[0] * solution.bound
     if value is not None and bound is not None:
-        bound = min(bound, sign * value) if status != "optimal" else sign * value
+        bound = min(bound, sign * value) if solution.status != "optimal" else sign * value
         gap = abs(sign * value - bound) / abs(value) if value else float(bound != value)
     return Choice(
-        status=status,
-        chosen=dict(zip(groups, chosen, strict=True)) if chosen else {},
+        status=solution.status,
+        chosen=solution.choice,
         objective=value,
         bound=None if bound is None else sign * bound + 0.0,
         gap=gap,
         totals=totals,
         seconds=time.perf_counter() - start,
         solver=solver_name(),
-        message=message,
+        message=solution.message,
+        evaluated=evaluated_metrics(evaluate, solution.choice, totals) if solution.choice else {},
     )
 
 
-class _Row:
-    """One metric of all groups, signed so that less is better, with its upper bound."""
-
-    def __init__(self, groups: Mapping[str, Table], metric: str, sign: float, bound: float) -> None:
-        self.metric, self.sign, self.bound = metric, sign, bound
-        self.values = [sign * _column(name, table, metric) for name, table in groups.items()]
-        for name, values in zip(groups, self.values, strict=True):
-            if np.isneginf(values).any():
-                raise ValueError(
-                    f"{metric!r} of group {name!r} must not be infinitely good, got {-sign * np.inf}"
-                )
-
-    def total(self, chosen: list[int]) -> float:
-        return fsum(values[option] for values, option in zip(self.values, chosen, strict=True))
+def seconds_of(time_limit: float | None) -> float:
+    """Return a time limit in seconds, infinite if there is none."""
+    if time_limit is not None and not time_limit > 0:
+        raise ValueError(f"time_limit must be > 0 seconds, got {time_limit!r}")
+    return inf if time_limit is None else float(time_limit)
 
 
-def _column(group: str, table: Table, metric: str) -> FloatArray:
-    if metric not in table:
-        raise ValueError(f"group {group!r} has no metric {metric!r}{_check.nearest(metric, table)}")
-    options = {np.shape(column)[:1] for column in table.values()}
-    values = np.asarray(table[metric])
-    if values.ndim != 1 or not values.size or values.dtype.kind not in "biuf" or len(options) > 1:
-        raise ValueError(
-            f"{metric!r} of group {group!r} must be one number per option, got {table[metric]!r}"
-        )
-    if np.isnan(values).any():
-        raise ValueError(
-            f"{metric!r} of group {group!r} must not be NaN, got NaN in option {np.isnan(values).argmax()}"
-        )
-    return values.astype(float)
-
-
-def _solve(
-    names: list[str], costs: _Row, budgets: list[_Row], start: float, time_limit: float | None
-) -> tuple[str, list[int], float | None, str]:
-    """Return status, chosen options, bound of the signed objective, and why there is no choice."""
-    keep = [np.isfinite(values) for values in costs.values]
-    reasons = [
-        f"no option of group {name!r} has a finite {costs.metric!r}"
-        for name, good in zip(names, keep, strict=True)
-        if not good.any()
+def budgets_of(subject_to: Mapping[str, _check.Range] | None) -> list[tuple[str, float, float]]:
+    """Return the sides of budgets that bind, as (metric, sign, bound of the signed total)."""
+    return [
+        (metric, side, side * bound)
+        for metric, sides in _check.ranges("subject_to", subject_to).items()
+        for side, bound in zip((-1.0, 1.0), sides, strict=True)
+        if bound is not None and side * bound < inf
     ]
-    for row in budgets:
-        least = [float(values.min()) for values in row.values]
-        if not fsum(least) <= row.bound:
-            reasons.append(_unreachable(row, fsum(least)))
-        for g, values in enumerate(row.values):
-            others = least[:g] + least[g + 1 :]
-            keep[g] &= np.array([fsum([value, *others]) <= row.bound for value in values.tolist()])
-    options = [(g, int(o)) for g, good in enumerate(keep) for o in np.flatnonzero(good)]
-    if reasons or len({g for g, _ in options}) < len(keep):
-        return "infeasible", [], None, "; ".join(reasons) or "the budgets cannot be met together"
-
-    coefficients, scale, offset = _scaled(costs, options, len(keep))
-    model = Model(coefficients)
-    for g in range(len(keep)):
-        model.equal([float(group == g) for group, _ in options], 1.0)
-    for row in budgets:
-        weights, size, floor = _scaled(row, options, len(keep))
-        # Rounded outwards: no choice within the budget is lost, the check below does the rest.
-        model.at_most(weights, (nextafter(row.bound, inf) - nextafter(floor, -inf)) / size)
-    while True:
-        left = None if time_limit is None else max(time_limit - (time.perf_counter() - start), 0.0)
-        outcome = model.solve(left)
-        bound = outcome.bound * scale + offset if np.isfinite(outcome.bound) else None
-        if outcome.status == "infeasible":
-            return "infeasible", [], None, "the budgets cannot be met together"
-        if not outcome.values:
-            return outcome.status, [], bound, "the time limit came before the first solution"
-        taken = [value > 0.5 for value in outcome.values]
-        chosen = [option for (_, option), yes in zip(options, taken, strict=True) if yes]
-        if all(row.total(chosen) <= row.bound for row in budgets):
-            return outcome.status, chosen, bound, ""
-        model.at_most([float(yes) for yes in taken], len(keep) - 1)
 
 
-def _scaled(row: _Row, options: list[tuple[int, int]], groups: int) -> tuple[list[float], float, float]:
-    """Return coefficients from 0 to 1, their scale, and the sum of the smallest of every group."""
-    values = [float(row.values[g][o]) for g, o in options]
-    least = [
-        min(value for value, (g, _) in zip(values, options, strict=True) if g == k) for k in range(groups)
-    ]
-    above = [value - least[g] for value, (g, _) in zip(values, options, strict=True)]
-    scale = max(above) or 1.0
-    return [value / scale for value in above], scale, fsum(least)
+def evaluated_metrics(
+    evaluate: Evaluate | None, choice: dict[str, int], totals: Mapping[str, float]
+) -> dict[str, float]:
+    """Return what the real model says about the metrics in the totals."""
+    if evaluate is None:
+        return {}
+    metrics = evaluate(dict(choice))
+    for name in totals:
+        if name not in metrics:
+            raise ValueError(f"evaluate returned no metric {name!r}{_check.nearest(name, metrics)}")
+        if np.isnan(metrics[name]):
+            raise ValueError(f"evaluate returned NaN for {name!r} at {choice}")
+    return {name: float(metrics[name]) for name in totals}
 
 
-def _unreachable(row: _Row, least: float) -> str:
-    side = "<=" if row.sign > 0 else ">="
-    return (
-        f"{row.metric} {side} {row.sign * row.bound:g} cannot be met: "
-        f"the best sum is {row.sign * least:.6g}, off by {least - row.bound:.4g}"
-    )
+def relative_error(value: float, reference: float) -> float:
+    """Return ``|value - reference| / |reference|``; 0 for equal numbers, infinite for 0 alone."""
+    if value == reference:
+        return 0.0
+    return abs(value - reference) / abs(reference) if reference else inf

@@ -11,6 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optimize import Space, choose, explore
+from optimize.components import Component, chosen_spec, tabulate
+from optimize.epsilon_constraint import exact_front
+from optimize.pareto import nondominated
 
 SENSES = ("minimize", "maximize")
 
@@ -265,5 +268,184 @@ A = {"a": {"x": [1.0, 2.0]}}
     ],
 )
 def test_bad_arguments_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@dataclass(frozen=True)
+class Processor:
+    step: int = 1
+    channels: int = 1
+    trials: int = 1
+    width: int = 8
+    slices: int = 1
+    buffers: int = 1
+
+
+def network(chip):
+    rate = chip.width / (chip.channels + 2)
+    return {
+        "latency": 200 / rate + 30 / chip.buffers,
+        "wire": chip.width * (chip.channels + 2) / 8,
+        "area": 0.05 * chip.width * chip.buffers,
+        "power": 0.02 * chip.width * chip.channels,
+    }
+
+
+def memory(chip):
+    spread = 1 + 0.3 * np.abs(np.log2(chip.step) - 2)
+    return {
+        "latency": 300 * spread / chip.channels + 5 * chip.step / chip.channels,
+        "wire": 2.0 * chip.channels,
+        "area": 1.5 * chip.channels,
+        "power": 0.9 * chip.channels + 1 / chip.step,
+    }
+
+
+def allocator(chip):
+    return {
+        "latency": 60 / (chip.trials * chip.channels) + 4 * chip.trials,
+        "wire": 0.1 * chip.trials,
+        "area": 0.2 * chip.trials,
+        "power": 0.05 * chip.trials,
+    }
+
+
+def cache(chip):
+    return {
+        "latency": 80 / chip.slices + 3 * chip.slices / chip.width * 8,
+        "wire": 0.5 * chip.slices,
+        "area": 0.8 * chip.slices,
+        "power": 0.3 * chip.slices,
+    }
+
+
+PARTS = {
+    "network": (network, ("width", "channels", "buffers")),
+    "memory": (memory, ("channels", "step")),
+    "allocator": (allocator, ("trials", "channels")),
+    "cache": (cache, ("slices", "width")),
+}
+JOINT = Space(
+    Processor(),
+    step=[1, 2, 4, 8, 16, 32],
+    channels=[1, 2, 4, 8],
+    trials=range(1, 6),
+    width=[8, 16, 32],
+    slices=[1, 2, 4, 8],
+    buffers=[1, 2, 4],
+)
+
+
+def whole(chip):
+    parts = [model(chip) for model, _ in PARTS.values()]
+    return {name: sum(part[name] for part in parts) for name in parts[0]}
+
+
+def real_model(choice):
+    return whole(chosen_spec(JOINT, choice))
+
+
+@pytest.fixture(scope="module")
+def components():
+    return {
+        name: tabulate(JOINT, model, *fields, vectorized=name != "cache")
+        for name, (model, fields) in PARTS.items()
+    }
+
+
+def test_the_joint_parameters_under_four_budgets_equal_exhaustive(components):
+    exhaustive_table = explore(JOINT, whole, minimize="latency", vectorized=True).table
+    for slack in (0.02, 0.1, 0.4):
+        ends = {name: np.quantile(exhaustive_table[name], slack) for name in ("area", "power", "wire")}
+        budgets = {name: (None, float(end)) for name, end in ends.items()}
+        choice = choose(components, minimize="latency", subject_to=budgets, evaluate=real_model)
+        feasible = np.all([exhaustive_table[name] <= end for name, end in ends.items()], axis=0)
+        best = exhaustive_table["latency"][feasible].min()
+        assert choice.status == "optimal"
+        assert choice.objective == pytest.approx(best, rel=1e-12)
+        assert choice.evaluated["latency"] == pytest.approx(best, rel=1e-12)
+        assert choice.table_error < 1e-14
+        late = choose(
+            components, minimize="area", subject_to={**budgets, "latency": (None, best * (1 - 1e-9))}
+        )
+        assert late.status == "infeasible" and late.message == "the budgets cannot be met together"
+
+
+def test_the_joint_front_equals_exhaustive(components):
+    goals = ["latency", "area", "power"]
+    table = explore(JOINT, whole, minimize=goals, subject_to={"wire": (None, 11)}, vectorized=True)
+    exact = np.unique(table.values[table.front].round(9), axis=0)
+    # Totals are sums in another order here, which differ in the last bit and are points of their own.
+    exact = exact[nondominated(exact)]
+    front = exact_front(components, minimize=goals, subject_to={"wire": (None, 11)}, evaluate=real_model)
+    assert len(front.values) > 20 and front.proven and front.table_error < 1e-14
+    np.testing.assert_allclose(front.values, exact, rtol=0, atol=2e-9)
+
+
+@st.composite
+def coupled(draw, number):
+    """Components over fields u, v, w in a chain, a triangle or with a field of their own."""
+    sizes = {name: draw(st.integers(1, 3)) for name in "uvwx"}
+    groups = {}
+    for pair in draw(st.sampled_from([("uv", "vw"), ("uv", "vw", "uw"), ("uvw", "vx"), ("u", "uv")])):
+        shape = tuple(sizes[name] for name in pair)
+        column = st.lists(number, min_size=int(np.prod(shape)), max_size=int(np.prod(shape)))
+        table = {metric: np.reshape(draw(column), shape) for metric in "ab"}
+        groups[f"part {pair}"] = Component(fields=tuple(pair), table=table)
+    return groups, draw(st.floats(0, 1))
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(coupled(st.integers(-8, 8).map(lambda n: n / 4)))
+def test_components_with_shared_fields_equal_exhaustive_exactly(instance):
+    groups, quantile = instance
+    sizes = {}
+    for group in groups.values():
+        sizes.update(zip(group.fields, group.table["a"].shape, strict=True))
+    totals = {}
+    for rows in itertools.product(*(range(size) for size in sizes.values())):
+        at = dict(zip(sizes, rows, strict=True))
+        cells = [(group, tuple(at[name] for name in group.fields)) for group in groups.values()]
+        totals[rows] = [float(sum(group.table[metric][cell] for group, cell in cells)) for metric in "ab"]
+    budget = sorted(b for _, b in totals.values())[int(quantile * (len(totals) - 1))]
+    choice = choose(groups, minimize="a", subject_to={"b": (None, budget)})
+    assert choice.status == "optimal"
+    assert choice.objective == min(a for a, b in totals.values() if b <= budget)
+    assert totals[tuple(choice.chosen[name] for name in sizes)] == [choice.totals["a"], choice.totals["b"]]
+
+
+def test_a_plain_group_may_share_its_field_with_a_component():
+    part = Component(fields=("width", "depth"), table={"x": [[1.0, 5.0], [4.0, 0.5]]})
+    choice = choose({"width": {"x": [0.0, 0.25]}, "part": part}, minimize="x")
+    assert choice.chosen == {"width": 1, "depth": 1} and choice.objective == 0.75
+
+
+P = Component(fields=("u", "v"), table={"x": [[1.0, 2.0], [3.0, 4.0]]})
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Component(fields=(), table={"x": [1.0]}), "fields must name at least one field, got none"),
+        (lambda: Component(fields=("u", "u"), table={"x": [1.0]}), "fields must name a metric once, got 'u'"),
+        (lambda: Component(fields=("u",), table={}), "table must have at least one metric, got none"),
+        (
+            lambda: choose({"p": P, "u": {"x": [1.0, 2.0, 3.0]}}, minimize="x"),
+            "field 'u' must have the same choices everywhere, got 2 and 3 in component 'u'",
+        ),
+        (
+            lambda: choose({"p": Component(fields=("u", "v"), table={"x": [1.0, 2.0]})}, minimize="x"),
+            r"'x' of component 'p' must be numbers with one axis per field \(u, v\), got float64 of shape",
+        ),
+        (lambda: choose({"p": P}, minimize="y"), "group 'p' has no metric 'y'; known are x"),
+        (lambda: tabulate(JOINT, network, "widht"), "no field 'widht' in the space; did you mean 'width'"),
+        (
+            lambda: choose({"p": P}, minimize="x", evaluate=lambda choice: {"y": 1.0}),
+            "evaluate returned no metric 'x'; known are y",
+        ),
+    ],
+)
+def test_bad_components_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()

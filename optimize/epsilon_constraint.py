@@ -1,0 +1,343 @@
+"""The exact Pareto front of designs made of tabulated components, by integer programming."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from optimize import _check
+from optimize._program import Program
+from optimize._pulp import solver_name
+from optimize.components import Groups
+from optimize.milp import Evaluate, budgets_of, evaluated_metrics, relative_error, seconds_of
+from optimize.pareto import FloatArray, nondominated
+
+AUGMENTATION = 1e-3
+"""Largest weight of the other objectives beside the one that is minimised."""
+
+RESOLUTION = 1e-6
+"""Differences that count, in the largest range of an objective within a component."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ExactFront:
+    """The outcome of `exact_front`.
+
+    Parameters
+    ----------
+    status : {"optimal", "feasible", "infeasible", "time limit"}
+        "optimal": the front is proven complete. "feasible": the time limit came first; all
+        points are feasible, and those found so far do not dominate each other. "time limit":
+        no point was found in time.
+    objectives : tuple of str
+        The minimised ones first.
+    chosen : tuple of dict
+        One choice per point, as `Choice.chosen`; designs with equal objectives are one point.
+    values : ndarray of shape (points, objectives)
+        Sums over the chosen options, sorted by the first objective.
+    bound : tuple of float
+        No design has an objective better than this, per objective: the ideal point if proven;
+        empty if there is no design.
+    gap : float or None
+        0 if proven. Otherwise every point that may be missing has a point found that is worse by
+        at most this in any objective, in units of the range of that objective over all choices
+        (an additive epsilon). None without a point.
+    solves, bypassed : int
+        Integer programs solved, and those whose answer was known from an earlier one.
+    seconds : float
+        Wall time.
+    solver : str
+        What solved it.
+    message : str
+        Why there is no point, or empty.
+    evaluated : ndarray of shape (points, objectives) or None
+        What the real model says of every point; None without one.
+    """
+
+    status: str
+    objectives: tuple[str, ...]
+    chosen: tuple[dict[str, int], ...]
+    values: FloatArray
+    bound: tuple[float, ...]
+    gap: float | None
+    solves: int
+    bypassed: int
+    seconds: float
+    solver: str
+    message: str = ""
+    evaluated: FloatArray | None = None
+
+    @property
+    def proven(self) -> bool:
+        """Whether the front is complete, or there is none."""
+        return self.status in ("optimal", "infeasible")
+
+    @property
+    def table_error(self) -> float | None:
+        """Largest relative difference between the sums and the real model; None without one."""
+        if self.evaluated is None or not self.evaluated.size:
+            return None
+        pairs = zip(self.values.ravel().tolist(), self.evaluated.ravel().tolist(), strict=True)
+        return max(relative_error(value, real) for value, real in pairs)
+
+
+def exact_front(
+    groups: Groups,
+    *,
+    minimize: str | Iterable[str] = (),
+    maximize: str | Iterable[str] = (),
+    subject_to: Mapping[str, _check.Range] | None = None,
+    evaluate: Evaluate | None = None,
+    time_limit: float | None = None,
+) -> ExactFront:
+    r"""Find every nondominated sum of objectives over components, proven by integer programming.
+
+    Parameters
+    ----------
+    groups : mapping of str to table or Component
+        As for `optimize.choose`.
+    minimize, maximize : str or sequence of str
+        Objectives, at least two in all: sums over the chosen options.
+    subject_to : mapping, optional
+        Budgets ``{metric: (low, high)}`` on sums over the chosen options, inclusive.
+    evaluate : callable, optional
+        The real model: takes the chosen rows and returns metrics; run for every point found.
+    time_limit : float, optional
+        Seconds for all programs together.
+
+    Returns
+    -------
+    ExactFront
+        One design per nondominated vector of objectives.
+
+    Raises
+    ------
+    ValueError
+        For fewer than two objectives, and as `optimize.choose`.
+
+    Notes
+    -----
+    The region that may hold further points is kept as a set of local upper bounds :math:`u`
+    [1]_: a point is missing only if it is below one of them in every objective. For one of
+    them the first objective is minimised with the others bounded,
+
+    .. math:: \min f_1 + \rho \sum_{i \ge 2} f_i, \quad f_i \le u_i - \delta_i, \; i \ge 2,
+
+    the augmented epsilon-constraint method [2]_, with :math:`\rho` so small that :math:`f_1` is
+    at its minimum. Its point splits every bound that it is below in all objectives; if it is not
+    below :math:`u_1`, the region of :math:`u` is empty. A program is bypassed if one solved
+    before had weaker bounds and its answer satisfies the new ones, or was infeasible.
+
+    Exact where the values of every objective lie on a grid of at most 1e5 steps per component
+    (:math:`\delta` is half a step; sums that differ by rounding only count as equal). Else
+    points closer to each other than 1e-6 of the largest range within a component may be
+    represented by one of them. The number of programs grows with the points: about one per
+    point for two objectives, two for three. Components that share no field have their front
+    faster by dynamic programming.
+
+    References
+    ----------
+    .. [1] K. Klamroth, R. Lacour, D. Vanderpooten, "On the representation of the search region
+       in multi-objective optimization", European Journal of Operational Research 245(3), 2015.
+    .. [2] G. Mavrotas, K. Florios, "An improved version of the augmented epsilon-constraint
+       method (AUGMECON2)", Applied Mathematics and Computation 219(18), 2013.
+
+    Examples
+    --------
+    >>> links = {"latency": [40, 24, 16], "cost": [2, 4, 8]}
+    >>> memory = {"latency": [90, 50, 30], "cost": [5, 10, 20]}
+    >>> front = exact_front({"link": links, "memory": memory}, minimize=["latency", "cost"])
+    >>> front.values
+    array([[ 46.,  28.],
+           [ 54.,  24.],
+           [ 66.,  18.],
+           [ 74.,  14.],
+           [ 90.,  12.],
+           [114.,   9.],
+           [130.,   7.]])
+    >>> front.status, front.chosen[0]
+    ('optimal', {'link': 2, 'memory': 2})
+    """
+    start = time.perf_counter()
+    minimize, maximize = _check.names("minimize", minimize), _check.names("maximize", maximize)
+    objectives = minimize + maximize
+    for name in set(minimize) & set(maximize):
+        raise ValueError(f"objective {name!r} must be minimised or maximised, not both")
+    if len(objectives) < 2:
+        raise ValueError(f"exact_front needs at least two objectives, got {list(objectives)}; see choose")
+    signs = [1.0] * len(minimize) + [-1.0] * len(maximize)
+    program = Program(groups, list(zip(objectives, signs, strict=True)), budgets_of(subject_to))
+    search = _Search(program, start + seconds_of(time_limit))
+    search.run()
+    chosen, values = search.points(signs)
+    evaluated = None
+    if evaluate is not None:
+        metrics = [evaluated_metrics(evaluate, choice, dict.fromkeys(objectives, 0.0)) for choice in chosen]
+        evaluated = np.array([[one[name] for name in objectives] for one in metrics]).reshape(values.shape)
+    if search.finished:
+        status = "optimal" if chosen else "infeasible"
+    else:
+        status = "feasible" if chosen else "time limit"
+    return ExactFront(
+        status=status,
+        objectives=objectives,
+        chosen=chosen,
+        values=values,
+        bound=tuple(sign * best + 0.0 for sign, best in zip(signs, search.ideal().tolist(), strict=False)),
+        gap=search.gap() if chosen else None,
+        solves=program.solves,
+        bypassed=search.bypassed,
+        seconds=time.perf_counter() - start,
+        solver=solver_name(),
+        message=search.message,
+        evaluated=evaluated,
+    )
+
+
+class _Search:
+    """Splits the region of possible points until nothing is left; all in normalised objectives."""
+
+    def __init__(self, program: Program, deadline: float) -> None:
+        self._program, self._deadline = program, deadline
+        self._count = len(program.objectives)
+        self.found: list[tuple[dict[str, int], FloatArray]] = []
+        self.bypassed = 0
+        self.message = program.message
+        self._zones = np.zeros((0, self._count))
+        if program.message:
+            return
+        self._spans = np.array([program.range(k) for k in range(self._count)])
+        steps = [_step(program.levels(k)) for k in range(self._count)]
+        self._delta = np.array([RESOLUTION if step is None else step / 2 for step in steps])
+        # All others together weigh less than what counts in the first objective, which so is at
+        # its minimum. A point that is not the best in the others by a difference too small for
+        # the solver only costs another program: what beats it is below the zones it leaves.
+        others = float(self._spans[1:].sum()) or 1.0
+        room = 0.25 * RESOLUTION if steps[0] is None else 0.9 * steps[0]
+        self._rho = min(AUGMENTATION, room / others)
+        self._zones = (self._spans + 1.0)[None]
+        self._known: list[tuple[FloatArray, FloatArray | None]] = []
+
+    @property
+    def finished(self) -> bool:
+        """Whether no point can be missing."""
+        return not len(self._zones)
+
+    def run(self) -> None:
+        """Search until no zone is left or the time is over."""
+        while len(self._zones):
+            k = int(np.prod(self._zones, axis=1).argmax())
+            point, in_time = self._minimum(self._zones[k])
+            if not in_time:
+                if not self.found:
+                    self.message = "the time limit came before the first solution"
+                return
+            if point is None:
+                self._zones = np.delete(self._zones, k, axis=0)
+            else:
+                self._split(point)
+        if not self.found and not self.message:
+            self.message = "the budgets cannot be met together"
+
+    def _minimum(self, zone: FloatArray) -> tuple[FloatArray | None, bool]:
+        """Return a new point below the zone, or None if there is none, and whether time sufficed."""
+        limits = zone - self._delta
+        known, point = self._bypass(limits[1:])
+        self.bypassed += known
+        if not known:
+            point, in_time = self._solve(dict(enumerate(limits.tolist()[1:], start=1)))
+            if not in_time:
+                return None, False
+            self._known.append((limits[1:], point))
+        if point is not None and not point[0] < zone[0] - self._delta[0] / 2:
+            point = None  # the least first objective is no better than that of the zone
+        return point, True
+
+    def _bypass(self, limits: FloatArray) -> tuple[bool, FloatArray | None]:
+        for bounds, point in self._known:
+            if (bounds >= limits).all() and (
+                point is None or (point[1:] <= limits + self._delta[1:] / 4).all()
+            ):
+                return True, point
+        return False, None
+
+    def _solve(self, limits: dict[int, float]) -> tuple[FloatArray | None, bool]:
+        weights = {k: self._rho if k else 1.0 for k in range(self._count)}
+        solution = self._program.solve(weights, limits, self._deadline)
+        point = None
+        if solution.choice:
+            point = np.array([self._program.normalised(k, solution.choice) for k in range(self._count)])
+            if not any((point >= other - self._delta / 2).all() for _, other in self.found):
+                self.found.append((solution.choice, point))
+        return point, solution.status in ("optimal", "infeasible")
+
+    def _split(self, point: FloatArray) -> None:
+        inside = (point < self._zones - self._delta / 2).all(axis=1)
+        old, parts = self._zones[~inside], []
+        for k in np.flatnonzero(point > self._delta / 2):  # nothing is below the least possible value
+            part = self._zones[inside].copy()
+            part[:, k] = point[k]
+            parts.append(part)
+        new = np.unique(np.concatenate([old[:0], *parts]), axis=0)
+        everything = np.concatenate([old, new])
+        # A zone within another one is redundant; itself it contains exactly once.
+        within = (new[:, None] <= everything[None]).all(axis=2).sum(axis=1)
+        self._zones = np.concatenate([old, new[within == 1]])
+
+    def points(self, signs: list[float]) -> tuple[tuple[dict[str, int], ...], FloatArray]:
+        """Return the choices and their objectives, sorted, those of an unfinished search filtered."""
+        rows = [
+            [row.total(self._program.cells_of(choice)) for row in self._program.objectives]
+            for choice, _ in self.found
+        ]
+        costs = np.array(rows).reshape(len(self.found), self._count)
+        kept = np.flatnonzero(nondominated(costs)) if len(costs) else np.zeros(0, dtype=np.int64)
+        kept = kept[np.lexsort(costs[kept].T[::-1])]
+        return tuple(self.found[k][0] for k in kept), costs[kept] * signs + 0.0
+
+    def ideal(self) -> FloatArray:
+        """Return the proven lower bound of every signed objective; nothing without a design."""
+        if self.finished and not self.found:
+            return np.zeros(0)
+        best = np.zeros(self._count)
+        if self.finished:
+            best = np.min([point for _, point in self.found], axis=0)
+        return np.array(
+            [self._program.floors[k] + self._program.scales[k] * best[k] for k in range(self._count)]
+        )
+
+    def gap(self) -> float:
+        """Return by how much of its range a point found is worse than a missing one at most."""
+        points = np.array([point for _, point in self.found])
+        worst = 0.0
+        for zone in self._zones:
+            least = np.zeros(self._count)
+            limits = np.minimum(zone, self._spans)[1:]
+            for bounds, point in self._known:
+                if point is not None and (bounds >= zone[1:] - self._delta[1:]).all():
+                    bound = point[0] + self._rho * float((point[1:] - limits).sum())
+                    least[0] = max(least[0], bound)
+            excess = (points - least) / np.where(self._spans > 0, self._spans, 1.0)
+            worst = max(worst, float(excess.max(axis=1).min()))
+        return min(worst, 1.0)  # up to rounding it is
+
+
+def _step(levels: FloatArray) -> float | None:
+    """Return the step of the grid that values from 0 to 1 lie on; None if finer than 1e-5.
+
+    By Euclid's algorithm; as 1 is one of the values, the step is one over a whole number.
+    """
+    step = 1.0
+    for level in levels.tolist():
+        a, b = step, level
+        while b > RESOLUTION:
+            a, b = b, a % b
+            b = 0.0 if a - b < RESOLUTION else b
+        step = a
+        if step < 10 * RESOLUTION:
+            return None
+    count = np.round(1 / step)
+    return float(1 / count) if (np.abs(levels - np.round(levels * count) / count) < 1e-9).all() else None

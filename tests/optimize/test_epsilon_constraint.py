@@ -1,0 +1,248 @@
+from __future__ import annotations
+
+import itertools
+from math import fsum
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from optimize._program import Program, Solution
+from optimize.components import Component
+from optimize.epsilon_constraint import _Search, exact_front
+from optimize.pareto import nondominated
+
+OBJECTIVES = ("a", "b", "c", "d")
+
+
+def every_choice(groups):
+    """All choices with the totals of every metric, by enumeration."""
+    fields = {}
+    for name, group in groups.items():
+        names = group.fields if isinstance(group, Component) else (name,)
+        table = group.table if isinstance(group, Component) else group
+        fields.update(zip(names, np.shape(next(iter(table.values()))), strict=True))
+    for rows in itertools.product(*(range(size) for size in fields.values())):
+        choice = dict(zip(fields, rows, strict=True))
+        totals = {}
+        for metric in OBJECTIVES:
+            parts = []
+            for name, group in groups.items():
+                component = isinstance(group, Component)
+                table, names = (group.table, group.fields) if component else (group, (name,))
+                parts.append(float(np.asarray(table[metric])[tuple(choice[one] for one in names)]))
+            totals[metric] = fsum(parts)
+        yield choice, totals
+
+
+def exhaustive_front(groups, minimize, maximize, budgets):
+    points = [
+        [totals[name] for name in (*minimize, *maximize)]
+        for _, totals in every_choice(groups)
+        if all(
+            (low is None or totals[name] >= low) and (high is None or totals[name] <= high)
+            for name, (low, high) in budgets.items()
+        )
+    ]
+    mask = [False] * len(minimize) + [True] * len(maximize)
+    values = np.array(points).reshape(len(points), len(mask))
+    return np.unique(values[nondominated(values, maximize=mask)], axis=0)
+
+
+def table(draw, shape, number):
+    size = int(np.prod(shape))
+    return {
+        name: np.reshape(draw(st.lists(number, min_size=size, max_size=size)), shape) for name in OBJECTIVES
+    }
+
+
+@st.composite
+def instances(draw, number):
+    """Plain groups, or components that share fields in a chain and in a triangle; perhaps a budget."""
+    if draw(st.booleans()):
+        groups = {f"g{g}": table(draw, (draw(st.integers(1, 4)),), number) for g in range(3)}
+    else:
+        sizes = {name: draw(st.integers(1, 3)) for name in "uvw"}
+        pairs = draw(st.sampled_from([("uv", "vw"), ("uv", "vw", "uw"), ("uvw", "v")]))
+        groups = {}
+        for pair in pairs:
+            shape = tuple(sizes[name] for name in pair)
+            groups[f"part {pair}"] = Component(fields=tuple(pair), table=table(draw, shape, number))
+    number_of = draw(st.integers(2, 3))
+    names = draw(st.permutations(OBJECTIVES))
+    maximized = draw(st.integers(0, number_of))
+    minimize, maximize = names[maximized:number_of], names[:maximized]
+    budgets = {}
+    if draw(st.booleans()):
+        values = sorted(totals[names[3]] for _, totals in every_choice(groups))
+        middle = values[len(values) // 2]
+        budgets[names[3]] = draw(st.sampled_from([(None, middle), (middle, None), (values[-1] + 1, None)]))
+    return groups, tuple(minimize), tuple(maximize), budgets
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(instances(st.integers(-8, 8).map(lambda n: n / 4)))
+def test_front_equals_exhaustive_exactly_on_exact_numbers(instance):
+    groups, minimize, maximize, budgets = instance
+    front = exact_front(groups, minimize=minimize, maximize=maximize, subject_to=budgets)
+    expected = exhaustive_front(*instance)
+    assert front.proven
+    np.testing.assert_array_equal(np.unique(front.values, axis=0), expected)
+    assert len(front.values) == len(expected)
+    if not len(expected):
+        assert (front.status, front.chosen, front.bound, front.gap) == ("infeasible", (), (), None)
+        assert front.message
+        return
+    assert front.status == "optimal" and front.gap == 0
+    ideal = np.where([name in maximize for name in front.objectives], expected.max(0), expected.min(0))
+    np.testing.assert_allclose(front.bound, ideal, atol=1e-12)
+    totals = {tuple(choice.items()): totals for choice, totals in every_choice(groups)}
+    for choice, values in zip(front.chosen, front.values, strict=True):
+        assert [totals[tuple(choice.items())][name] for name in front.objectives] == values.tolist()
+
+
+near_ties = st.builds(
+    lambda level, hair: level + hair,
+    st.sampled_from([0, 0.25, 0.5, 1.0]),
+    st.sampled_from([0, 1e-10, 1e-8, 3e-7, 1e-6, 1e-4]),
+)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(instances(st.floats(0, 1)) | instances(near_ties))
+def test_front_equals_exhaustive_on_any_numbers_up_to_the_resolution(instance):
+    groups, minimize, maximize, budgets = instance
+    front = exact_front(groups, minimize=minimize, maximize=maximize, subject_to=budgets)
+    signs = np.array([1.0] * len(minimize) + [-1.0] * len(maximize))
+    expected, found = exhaustive_front(*instance) * signs, front.values * signs
+    assert front.proven and bool(len(expected)) == bool(len(found))
+    for point in expected:  # represented within the resolution, in units of a range of at most 1
+        assert (found - point <= 2.1e-6).all(axis=1).any()
+    for point in found:  # and nothing beats a point by more than that
+        assert not ((expected - point <= 0).all(axis=1) & (expected - point < -2.1e-6).any(axis=1)).any()
+
+
+def test_decimal_steps_count_as_a_grid():
+    rng = np.random.default_rng(5)
+    groups = {f"g{g}": {name: rng.integers(0, 30, 5) / 10 for name in OBJECTIVES} for g in range(4)}
+    front = exact_front(groups, minimize="a", maximize=["b", "c"])
+    exact = exhaustive_front(
+        {g: {n: np.round(10 * np.array(v)) for n, v in t.items()} for g, t in groups.items()},
+        ("a",),
+        ("b", "c"),
+        {},
+    )
+    np.testing.assert_allclose(np.unique(front.values.round(1), axis=0), exact / 10, atol=1e-12)
+    assert len(front.values) == len(exact)
+
+
+def test_four_objectives_and_the_number_of_programs():
+    rng = np.random.default_rng(2)
+    groups = {f"g{g}": {name: rng.integers(0, 20, 4).astype(float) for name in OBJECTIVES} for g in range(3)}
+    front = exact_front(groups, minimize=OBJECTIVES)
+    expected = exhaustive_front(groups, OBJECTIVES, (), {})
+    np.testing.assert_array_equal(np.unique(front.values, axis=0), expected)
+    two = exact_front(groups, minimize=OBJECTIVES[:2])
+    assert two.solves <= len(two.values) + 1 and two.bypassed > 0
+
+
+def test_every_point_is_evaluated_again_with_the_real_model():
+    groups = {
+        "link": {"a": [40.0, 24.0, 16.0], "b": [2.0, 4.0, 8.0]},
+        "memory": {"a": [90.0, 30.0], "b": [5.0, 10.0]},
+    }
+
+    def model(choice):  # links and memory disturb each other a little
+        parts = [(groups[name], row) for name, row in choice.items()]
+        return {
+            "a": 1.02 * sum(part["a"][row] for part, row in parts),
+            "b": sum(part["b"][row] for part, row in parts),
+        }
+
+    front = exact_front(groups, minimize=["a", "b"], evaluate=model)
+    np.testing.assert_allclose(front.evaluated, front.values * [1.02, 1.0])
+    assert front.table_error == pytest.approx(1 - 1 / 1.02)
+    assert exact_front(groups, minimize=["a", "b"]).table_error is None
+
+
+def test_a_time_limit_leaves_points_and_a_gap():
+    rng = np.random.default_rng(7)
+    groups = {f"g{g}": {name: rng.random(12) for name in OBJECTIVES} for g in range(12)}
+    front = exact_front(groups, minimize=OBJECTIVES[:3], time_limit=1.5)
+    assert front.status == "feasible" and not front.proven and len(front.values) > 1
+    assert nondominated(front.values).all()
+    assert 0 < front.gap <= 1
+    assert (np.array(front.bound) <= front.values.min(axis=0)).all()
+    none = exact_front(groups, minimize=OBJECTIVES[:3], time_limit=1e-9)
+    assert (none.status, none.chosen, none.gap) == ("time limit", (), None)
+    assert none.message == "the time limit came before the first solution"
+
+
+@pytest.mark.parametrize("programs", [1, 3, 10])
+def test_the_gap_covers_every_point_that_is_missing(programs):
+    rng = np.random.default_rng(programs)
+    groups = {f"g{g}": {name: rng.integers(0, 20, 5).astype(float) for name in "abc"} for g in range(3)}
+    complete = exhaustive_front(
+        {g: {**t, "d": np.zeros(5)} for g, t in groups.items()}, ("a", "b", "c"), (), {}
+    )
+    program = Program(groups, [(name, 1.0) for name in "abc"], [])
+    solve = program.solve
+
+    def interrupted(*arguments):
+        if program.solves < programs:
+            return solve(*arguments)
+        return Solution(status="time limit", choice={}, bound=None)
+
+    program.solve = interrupted
+    search = _Search(program, np.inf)
+    search.run()
+    _, found = search.points([1.0] * 3)
+    assert not search.finished and len(found) <= programs
+    spans = np.array([program.range(k) * program.scales[k] for k in range(3)])
+    needed = max(((found - point) / spans).max(axis=1).min() for point in complete)
+    assert needed <= search.gap() + 1e-12 and search.gap() <= 1
+
+
+def test_an_infeasible_front_says_why():
+    groups = {"a": {"a": [1.0, 2.0], "b": [2.0, 1.0]}}
+    front = exact_front(groups, minimize=["a", "b"], subject_to={"a": (None, 0.5)})
+    assert (front.status, front.solves) == ("infeasible", 0)
+    assert front.message == "a <= 0.5 cannot be met: the best sum is 1, off by 0.5"
+    groups["b"] = groups["a"]
+    together = exact_front(groups, minimize=["a", "b"], subject_to={"a": (2.1, 2.9)})
+    assert (together.status, together.message) == ("infeasible", "the budgets cannot be met together")
+
+
+TWO = {"g": {"a": [1.0, 2.0], "b": [2.0, 1.0]}}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: exact_front(TWO, minimize="a"), r"at least two objectives, got \['a'\]; see choose"),
+        (
+            lambda: exact_front(TWO, minimize="a", maximize="a"),
+            "objective 'a' must be minimised or maximised, not both",
+        ),
+        (
+            lambda: exact_front(TWO, minimize=["a", "bb"]),
+            "group 'g' has no metric 'bb'; did you mean 'b'",
+        ),
+        (
+            lambda: exact_front(TWO, minimize=["a", "b"], time_limit=-1),
+            "time_limit must be > 0 seconds, got -1",
+        ),
+        (
+            lambda: exact_front(TWO, minimize=["a", "b"], evaluate=lambda choice: {"a": 1.0}),
+            "evaluate returned no metric 'b'; known are a",
+        ),
+        (
+            lambda: exact_front(TWO, minimize=["a", "b"], evaluate=lambda choice: {"a": 1.0, "b": np.nan}),
+            r"evaluate returned NaN for 'b' at \{'g': 0\}",
+        ),
+    ],
+)
+def test_bad_arguments_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from optimize.placement import METHODS, place
+
+
+def mesh(rows, columns):
+    """Hop counts of a mesh, its XY routes, and the number of links."""
+    nodes = list(itertools.product(range(rows), range(columns)))
+    links = {}
+    routes = []
+    for a in nodes:
+        routes.append([])
+        for b in nodes:
+            at, route = list(a), []
+            for axis in (1, 0):
+                while at[axis] != b[axis]:
+                    before = tuple(at)
+                    at[axis] += 1 if b[axis] > at[axis] else -1
+                    route.append(links.setdefault((before, tuple(at)), len(links)))
+            routes[-1].append(route)
+    return np.array([[len(route) for route in row] for row in routes], dtype=float), routes, len(links)
+
+
+def ring(nodes):
+    return np.array([[min((a - b) % nodes, (b - a) % nodes) for b in range(nodes)] for a in range(nodes)])
+
+
+def by_permutations(flows, distances, node_costs=None, routes=None, capacity=None):
+    """The least cost over all placements, in plain Python; None if none fits."""
+    parts, best = range(len(flows)), None
+    for nodes in itertools.permutations(range(len(distances)), len(flows)):
+        cost = sum(flows[i][j] * distances[nodes[i]][nodes[j]] for i in parts for j in parts)
+        if node_costs is not None:
+            cost += sum(node_costs[i][nodes[i]] for i in parts)
+        if routes is not None:
+            load = [0.0] * len(capacity)
+            for i, j in itertools.product(parts, parts):
+                for link in routes[nodes[i]][nodes[j]]:
+                    load[link] += flows[i][j]
+            if any(a > b for a, b in zip(load, capacity, strict=True)):
+                continue
+        if cost < np.inf and (best is None or cost < best):
+            best = cost
+    return best
+
+
+flow = st.sampled_from([0, 0, 0, 1, 2, 5])
+
+
+@st.composite
+def instances(draw):
+    parts = draw(st.integers(1, 4))
+    distances, routes, links = draw(st.sampled_from([mesh(2, 3), mesh(1, 5), mesh(2, 2)]))
+    parts = min(parts, len(distances))
+    flows = np.reshape(draw(st.lists(flow, min_size=parts**2, max_size=parts**2)), (parts, parts))
+    extra = {}
+    if draw(st.booleans()):
+        size = parts * len(distances)
+        costs = draw(st.lists(st.sampled_from([0.0, 0.0, 1.0, 3.5, np.inf]), min_size=size, max_size=size))
+        extra["node_costs"] = np.reshape(costs, (parts, len(distances)))
+        extra["node_costs"][:, 0] = np.minimum(extra["node_costs"][:, 0], 9.0)
+    if draw(st.booleans()):
+        extra |= {"routes": routes, "capacity": [draw(st.sampled_from([2.0, 4.0, 7.0]))] * links}
+    return flows, distances, extra
+
+
+@pytest.mark.parametrize("method", METHODS)
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(instance=instances())
+def test_methods_against_all_permutations(method, instance):
+    flows, distances, extra = instance
+    best = by_permutations(flows, distances, **extra)
+    placement = place(flows, distances, method=method, **extra)
+    if method == "greedy":
+        assert placement.status in ("feasible", "time limit") and placement.bound is None
+        assert placement.cost is None or placement.cost >= best
+    else:
+        assert placement.proven
+        assert placement.cost == (None if best is None else pytest.approx(best, abs=1e-12))
+        assert placement.status == ("infeasible" if best is None else "optimal")
+    if placement.cost is not None:
+        assert len(set(placement.nodes)) == len(flows)
+        pinned = {"node_costs": np.full((len(flows), len(distances)), np.inf)}
+        own = extra.get("node_costs", np.zeros((len(flows), len(distances))))
+        for part, node in enumerate(placement.nodes):
+            pinned["node_costs"][part, node] = own[part, node]
+        assert by_permutations(flows, distances, **{**extra, **pinned}) == pytest.approx(placement.cost)
+
+
+@pytest.mark.parametrize("method", ["milp", "branch_and_bound"])
+@pytest.mark.parametrize("uniform", [True, False])
+def test_symmetric_nodes_and_equal_parts(method, uniform):
+    # A ring has 12 symmetries; with uniform flows all senders and all receivers are equal.
+    flows = np.zeros((5, 5))
+    flows[:3, 3:] = 1 if uniform else [[1, 2], [3, 1], [2, 2]]
+    placement = place(flows, ring(6), method=method)
+    assert placement.status == "optimal" and placement.gap == 0
+    assert placement.cost == by_permutations(flows, ring(6))
+
+
+def test_capacity_moves_parts_apart():
+    distances, routes, links = mesh(2, 3)
+    flows = np.zeros((4, 4))
+    flows[:3, 3] = 2.0  # three senders to one memory: some link carries two of them at the least cost
+    free = place(flows, distances, routes=routes, capacity=[np.inf] * links)
+    assert free.cost == by_permutations(flows, distances) and max(free.link_loads) == 2
+    flows[0, 1] = 2.0
+    costs = {}
+    for room in (1.0, 2.0, 4.0):
+        capacity = [room] * links
+        expected = by_permutations(flows, distances, routes=routes, capacity=capacity)
+        for method in ("milp", "branch_and_bound"):
+            found = place(flows, distances, routes=routes, capacity=capacity, method=method)
+            assert found.cost == expected and found.proven
+            assert expected is None or max(found.link_loads) <= room
+        costs[room] = expected
+    assert costs[1.0] is None and costs[2.0] >= costs[4.0]
+
+
+def test_a_start_at_a_forbidden_node_is_left():
+    # The last free node of the construction is forbidden to the last part, whatever the start.
+    forbidden = np.zeros((4, 4))
+    forbidden[3, 3] = np.inf
+    for method in METHODS:
+        placement = place(np.zeros((4, 4)), mesh(2, 2)[0], node_costs=forbidden, method=method)
+        assert sorted(placement.nodes) == [0, 1, 2, 3] and placement.cost == 0
+
+
+def test_eight_parts_on_sixteen_nodes_are_proven():
+    flows = np.zeros((8, 8))
+    flows[:4, 4:] = np.random.default_rng(3).integers(1, 10, (4, 4))  # initiators to memory channels
+    distances, _, _ = mesh(4, 4)
+    proof = place(flows, distances, method="branch_and_bound")
+    assert proof.status == "optimal" and proof.gap == 0
+    greedy = place(flows, distances, method="greedy")
+    assert proof.cost <= greedy.cost <= 1.1 * proof.cost
+
+
+@pytest.mark.parametrize("method", ["milp", "branch_and_bound"])
+def test_a_time_limit_leaves_a_placement_and_a_bound(method):
+    flows = np.random.default_rng(4).integers(1, 10, (12, 12)).astype(float)
+    distances, _, _ = mesh(4, 4)
+    placement = place(flows, distances, method=method, time_limit=2.0)
+    assert placement.status == "feasible" and not placement.proven
+    assert 0 < placement.bound < placement.cost
+    assert placement.gap == pytest.approx((placement.cost - placement.bound) / placement.cost)
+    assert placement.seconds < 20
+
+
+def test_what_solved_it_is_named():
+    assert place([[0]], [[0]], method="milp").solver.startswith("HiGHS 1.")
+    one = place([[3]], [[2.0]])
+    assert (one.nodes, one.cost, one.solver) == ((0,), 6.0, "optimize, branch_and_bound")
+
+
+LINE = [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: place([[0, 1]], LINE), r"flows must be a square table, got an array of shape \(1, 2\)"),
+        (lambda: place([[0]], [[]]), r"distances must be a square table, got an array of shape \(1, 0\)"),
+        (lambda: place([[0, -1], [0, 0]], LINE), "flows must be finite and >= 0, got -1.0 to 0.0"),
+        (lambda: place([[0]], [[np.inf]]), "distances must be finite and >= 0, got inf to inf"),
+        (lambda: place(LINE, [[0]]), "there must be a node for every part, got 2 parts and 1 nodes"),
+        (lambda: place(LINE, LINE, method="magic"), "method must be one of branch_and_bound, milp, greedy"),
+        (
+            lambda: place(LINE, LINE, node_costs=[[1, 2]]),
+            r"node_costs must be numbers of shape \(2, 2\), not NaN or -inf, got shape \(1, 2\)",
+        ),
+        (
+            lambda: place(LINE, LINE, node_costs=[[1, 2], [np.inf, np.inf]]),
+            "node_costs must allow a node for every part, got none for part 1",
+        ),
+        (lambda: place(LINE, LINE, capacity=[1.0]), "give both of routes and capacity, or neither"),
+        (
+            lambda: place(LINE, LINE, routes=[[[], [0]], [[0], []]], capacity=[-1.0]),
+            r"capacity must be one number >= 0 per link, got \[-1.0\]",
+        ),
+        (lambda: place(LINE, LINE, routes=[[[]]], capacity=[1.0]), "routes must have 2 rows of 2 routes"),
+        (
+            lambda: place(LINE, LINE, routes=[[[], [0]], [[1], []]], capacity=[1.0]),
+            r"routes\[1\]\[0\] must name links 0 to 0, got 1",
+        ),
+        (lambda: place(LINE, LINE, time_limit=0), "time_limit must be > 0 seconds, got 0"),
+    ],
+)
+def test_bad_arguments_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from optimize.sensitivity import sensitivity
+
+
+@dataclass(frozen=True)
+class Memory:
+    banks: int = 8
+    rate: float = 0.5
+
+    def __post_init__(self):
+        if np.any(np.asarray(self.banks) < 1):
+            raise ValueError(f"banks must be >= 1, got {self.banks!r}")
+
+
+@dataclass(frozen=True)
+class Chip:
+    memory: Memory = Memory()
+    load: float = 0.3
+    name: str = "chip"
+
+
+def model(chip):
+    return {
+        "wait": chip.load / (1 - chip.load) / chip.memory.rate,
+        "cost": 2.0 * chip.memory.banks,
+        "kind": "fast",
+        "spread": chip.memory.banks**2.0,
+    }
+
+
+def only(entries):
+    (entry,) = entries
+    return entry
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(x=st.floats(0.05, 0.95), power=st.floats(-3, 3))
+def test_derivatives_equal_the_formula_and_errors_cover_the_difference(x, power):
+    def f(chip):
+        load = chip.load
+        return {"power": load**power, "queue": load / (1 - load), "wave": np.sin(3 * load)}
+
+    exact = {"power": power * x ** (power - 1), "queue": (1 - x) ** -2, "wave": 3 * np.cos(3 * x)}
+    for entry in sensitivity(Chip(load=x), f, ["load"], metrics=["power", "queue", "wave"]):
+        scale = abs(entry.derivative) + abs(entry.value)
+        assert abs(entry.derivative - exact[entry.metric]) <= 10 * entry.error + 1e-12 * scale
+        assert entry.error <= 1e-6 * scale
+        assert entry.how == "central differences"
+
+
+def test_elasticity_is_the_exponent_of_a_power():
+    def f(chip):
+        return {"power": 7 * chip.memory.rate**-1.5}
+
+    for rate in (1e-6, 0.5, 3e8):
+        entry = only(sensitivity(Chip(Memory(rate=rate)), f, ["rate"], metrics="power"))
+        assert entry.elasticity == pytest.approx(-1.5, abs=1e-8)
+
+
+def test_steps_that_leave_the_domain_are_left_out():
+    entry = only(sensitivity(Chip(load=0.999), saturating, ["load"], metrics="wait"))
+    assert entry.derivative == pytest.approx(1e6, rel=1e-6)
+
+
+def saturating(chip):
+    return {"wait": chip.load / (1 - chip.load) if chip.load < 1 else np.inf}
+
+
+def test_whole_numbers_are_compared_with_their_neighbours():
+    entries = sensitivity(Chip(), model, ["memory.banks"], metrics=["cost", "spread"])
+    cost, spread = entries
+    assert (cost.derivative, cost.error, cost.elasticity, cost.how) == (2.0, 0.0, 1.0, "neighbours")
+    assert (spread.derivative, spread.error) == (16.0, 1.0)  # 49, 64, 81
+    one = only(sensitivity(Chip(Memory(banks=1)), model, ["banks"], metrics="cost"))
+    assert (one.derivative, one.error, one.how) == (2.0, np.inf, "one neighbour")
+    other = only(sensitivity(Chip(), model, ["banks"], metrics="spread", neighbours={"banks": (4, 16)}))
+    # A parabola through 4, 8 and 16: exact, as weights follow the distances.
+    assert other.derivative == 16.0
+
+
+def test_symbols_are_differentiated_exactly():
+    import sympy
+
+    load, rate = sympy.symbols("load rate")
+    expression = load / (1 - load) / rate
+    symbolic = sensitivity(
+        Chip(), model, ["load", "rate", "banks"], metrics=["wait", "cost"], symbolic={"wait": expression}
+    )
+    by_hand = sensitivity(Chip(), model, ["load", "rate", "banks"], metrics=["wait", "cost"])
+    for exact, numeric in zip(symbolic, by_hand, strict=True):
+        assert (exact.field, exact.metric) == (numeric.field, numeric.metric)
+        assert exact.value == pytest.approx(numeric.value, rel=1e-15)
+        assert exact.derivative == pytest.approx(numeric.derivative, rel=1e-9, abs=1e-12)
+        assert exact.how == ("symbolic" if exact.metric == "wait" else numeric.how)
+    alone = only(sensitivity(Chip(), None, ["load"], metrics="wait", symbolic={"wait": expression}))
+    assert alone.derivative == pytest.approx(2 / 0.7**2, rel=1e-14) and alone.error == 0
+
+
+def test_at_zero_the_elasticity_of_zero_is_undefined():
+    entry = only(sensitivity(Chip(load=0.0), lambda chip: {"x": 3 * chip.load}, ["load"], metrics="x"))
+    assert entry.derivative == pytest.approx(3) and np.isnan(entry.elasticity)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: sensitivity(Chip(), model, ["lode"], metrics="wait"),
+            "no field 'lode'; did you mean 'load'",
+        ),
+        (
+            lambda: sensitivity(Chip(), model, ["load"], metrics="wiat"),
+            "no metric 'wiat'; did you mean 'wait'",
+        ),
+        (
+            lambda: sensitivity(Chip(), model, ["load"], metrics="kind"),
+            "metric 'kind' must be a number, got fast",
+        ),
+        (
+            lambda: sensitivity(Chip(load=1.5), saturating, ["load"], metrics="wait"),
+            "metric 'wait' must be finite, got inf at the spec",
+        ),
+        (lambda: sensitivity(Chip(), model, ["name"], metrics="wait"), "field 'name' must be a number, got"),
+        (
+            lambda: sensitivity(Chip(), model, ["load"], metrics="wait", neighbours={"banks": (4, 16)}),
+            "neighbours must name fields asked for, got 'banks'",
+        ),
+        (
+            lambda: sensitivity(Chip(), model, ["banks"], metrics="wait", neighbours={"banks": (9, 16)}),
+            r"neighbours\['banks'\] must be below and above 8, got \(9, 16\)",
+        ),
+        (
+            lambda: sensitivity(
+                Chip(), lambda chip: {"x": {8: 1.0}.get(chip.memory.banks, np.inf)}, ["banks"], metrics="x"
+            ),
+            "field 'banks' has no neighbour: neither 7 nor 9 can be evaluated",
+        ),
+        (
+            lambda: sensitivity(
+                Chip(), lambda chip: {"x": {0.3: 1.0}.get(chip.load, np.inf)}, ["load"], metrics="x"
+            ),
+            "field 'load' cannot be varied around 0.3: no two steps can be evaluated",
+        ),
+    ],
+)
+def test_bad_arguments_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
