@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import closing
@@ -12,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from optimize._check import nearest
-from optimize.space import Column, Columns, Designs, Space
+from optimize.batches import boxes
+from optimize.choices import Column
+from optimize.space import Columns, Designs, Space
 
 if TYPE_CHECKING:
-    from optimize.store import Store
+    from optimize.chunk_store import ChunkStore
 
 ARRAY_CHUNK = 65536
 """Designs per call of a model that broadcasts: bounds memory, costs nothing in speed."""
@@ -27,7 +30,7 @@ Results = Generator[tuple[Designs, list[Columns]], None, None]
 Task = tuple[Designs, Callable[..., list[Columns]], tuple[Any, ...]]
 
 
-def metric_columns(result: object, count: int | None = None) -> Columns:
+def metric_columns(result: object, shape: int | tuple[int, ...] | None = None) -> Columns:
     """Turn what a model returned for one design or for arrays of designs into columns.
 
     Parameters
@@ -37,8 +40,9 @@ def metric_columns(result: object, count: int | None = None) -> Columns:
         mapping ``metrics`` included and first. Values are numbers, truth values, words,
         arrays of them with one entry per design, or estimates with ``best`` (and ``low`` and
         ``high``, which become columns of their own). Other attributes are passed over.
-    count : int, optional
-        Length of the arrays in the spec; None for a spec of one design, without arrays.
+    shape : int or tuple of int, optional
+        Length of the arrays in the spec, or the shape of the grid that they span: then arrays
+        have as many axes, of that length or 1. None for a spec of one design, without arrays.
 
     Raises
     ------
@@ -50,6 +54,7 @@ def metric_columns(result: object, count: int | None = None) -> Columns:
     attributes: list[str] = []
     if not isinstance(result, Mapping) and (hasattr(result, "__dict__") or dataclasses.is_dataclass(result)):
         attributes = [name for name in dir(result) if not name.startswith("_") and name not in explicit]
+    count = math.prod(shape) if isinstance(shape, tuple) else shape
     several = "" if count is None else f", or {count} of them"
     columns: Columns = {}
     for name, value in [*explicit.items(), *((name, getattr(result, name)) for name in attributes)]:
@@ -57,7 +62,7 @@ def metric_columns(result: object, count: int | None = None) -> Columns:
         if hasattr(value, "best"):
             bounds = ("low", "high") if hasattr(value, "low") and hasattr(value, "high") else ()
             parts = {name: value.best} | {f"{name}_{end}": getattr(value, end) for end in bounds}
-        arrays = {part: _as_column(values, count) for part, values in parts.items()}
+        arrays = {part: _as_column(values, shape) for part, values in parts.items()}
         good = {part: array for part, array in arrays.items() if array is not None}
         if len(good) == len(arrays):
             columns.update(good)
@@ -68,7 +73,7 @@ def metric_columns(result: object, count: int | None = None) -> Columns:
     return columns
 
 
-def _as_column(value: object, count: int | None) -> Column | None:
+def _as_column(value: object, shape: int | tuple[int, ...] | None) -> Column | None:
     if value is None or callable(value):
         return None
     try:
@@ -77,9 +82,29 @@ def _as_column(value: object, count: int | None) -> Column | None:
         return None
     if array.dtype.kind in "iuf":
         array = array.astype(float)
-    if array.dtype.kind not in "bfU" or array.shape not in ((), (count,)):
+    if array.dtype.kind not in "bfU":
         return None
-    return np.full(count or 1, array) if array.ndim == 0 else array
+    full = shape if isinstance(shape, tuple) else (1,) if shape is None else (shape,)
+    if array.ndim == 0:
+        return np.full(math.prod(full), array)
+    if isinstance(shape, tuple):
+        fits = array.ndim == len(full) and all(n in (1, m) for n, m in zip(array.shape, full, strict=True))
+        return np.broadcast_to(array, full).reshape(-1) if fits else None
+    return array if array.shape == full and shape is not None else None
+
+
+def significant(values: Column, digits: int) -> Column:
+    """Return numbers rounded to so many significant digits.
+
+    Examples
+    --------
+    >>> significant(np.array([0.12345, -98765.0, 0.0, np.inf]), 3)
+    array([ 1.23e-01, -9.88e+04,  0.00e+00,       inf])
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        scale = 10.0 ** (digits - 1 - np.floor(np.log10(np.abs(values))))
+        rounded = np.rint(values * scale) / scale
+    return np.where(np.isfinite(rounded), rounded, values)
 
 
 def stack(blocks: Sequence[Columns], designs: Designs, space: Space) -> Columns:
@@ -112,10 +137,13 @@ def _evaluate_each(evaluate: Callable[[Any], object], specs: list[Any], labels: 
     return blocks
 
 
-def _evaluate_batch(evaluate: Callable[[Any], object], spec: Any, count: int, label: str) -> list[Columns]:
+def _evaluate_batch(
+    evaluate: Callable[[Any], object], spec: Any, shape: int | tuple[int, ...], label: str
+) -> list[Columns]:
     try:
-        return [metric_columns(evaluate(spec), count)]
+        return [metric_columns(evaluate(spec), shape)]
     except Exception as error:
+        count = math.prod(shape) if isinstance(shape, tuple) else shape
         error.add_note(f"while evaluating {count} designs as arrays, the first is {label}")
         raise
 
@@ -127,11 +155,12 @@ class Runner:
     space: Space
     evaluate: Callable[[Any], object]
     required: Sequence[str] = ()
-    vectorized: bool | Sequence[str] = False
+    vectorized: bool | str | Sequence[str] = False
     chunk: int | None = None
     executor: Executor | None = None
-    store: Store | None = None
+    store: ChunkStore | None = None
     progress: Callable[[int, int], None] | None = None
+    digits: int | None = None
 
     def run(self, designs: Designs) -> tuple[Columns, int]:
         """Return the metrics of designs, in their order, and how many were evaluated now.
@@ -146,27 +175,42 @@ class Runner:
         blocks: list[Columns] = []
         done = designs[:0]
         if self.store is not None:
-            done, rows = self.store.restore(designs)
+            done, restored = self.store.restore(designs)
             numbers.append(done)
-            blocks.extend({name: np.array([value]) for name, value in row.items()} for row in rows)
+            blocks.extend(self._rounded(restored))
             self._check(done, blocks)
         todo = designs[~np.isin(designs, done)]
         finished = done.size
         self._report(finished, designs.size)
         with closing(self._results(todo)) as results:
-            for part, columns in results:
+            for part, found in results:
+                columns = self._rounded(found)
                 self._check(part, columns)
                 if self.store is not None:
-                    self.store.put(part, stack(columns, part, self.space))
+                    self.store.put(part, stack(found, part, self.space))
                 numbers.append(part)
                 blocks.extend(columns)
                 finished += part.size
                 self._report(finished, designs.size)
-        found = np.concatenate([designs[:0], *numbers])
-        table = stack(blocks, found, self.space)
-        order = np.argsort(found)
-        place = order[np.searchsorted(found[order], designs)]
+        rows = np.concatenate([designs[:0], *numbers])
+        table = stack(blocks, rows, self.space)
+        order = np.argsort(rows)
+        place = order[np.searchsorted(rows[order], designs)]
         return {name: column[place] for name, column in table.items()}, todo.size
+
+    def _rounded(self, blocks: list[Columns]) -> list[Columns]:
+        if self.digits is None:
+            return blocks
+        names = set(self.required)
+        return [
+            {
+                name: significant(column, self.digits)
+                if name in names and column.dtype.kind == "f"
+                else column
+                for name, column in columns.items()
+            }
+            for columns in blocks
+        ]
 
     def _report(self, finished: int, total: int) -> None:
         if self.progress is not None:
@@ -195,11 +239,20 @@ class Runner:
                 specs, labels = map(self.space.spec, part), map(self.space.label, part)
                 yield part, _evaluate_each, (self.evaluate, list(specs), list(labels))
             return
+        size = self.chunk or ARRAY_CHUNK
+        if self.chunk is None and self.executor is not None:  # some tasks for every worker
+            size = min(ARRAY_CHUNK, max(designs.size // 64, 4096))
+        if self.vectorized == "grid":
+            arrays = self.space.numeric
+            for part, shape in boxes(self.space, designs, arrays, size):
+                spec = (self.space.batch if shape is None else self.space.grid)(part, arrays)
+                label = self.space.label(part[0])
+                yield part, _evaluate_batch, (self.evaluate, spec, shape or part.size, label)
+            return
         arrays = self.space.numeric if self.vectorized is True else tuple(self.vectorized)
         for name in arrays:
             if name not in self.space.numeric:
                 raise ValueError(f"vectorized must name numeric fields of the space, got {name!r}")
-        size = self.chunk or ARRAY_CHUNK
         for group in self.space.groups(designs, arrays):
             for start in range(0, group.size, size):
                 part = group[start : start + size]

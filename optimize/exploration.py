@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from optimize._check import Range
+from optimize.choices import Column
 from optimize.greedy import Step
-from optimize.pareto import FloatArray, IntArray, as_costs, knee_index, nondominated
-from optimize.space import Column, Columns, Space
+from optimize.pareto import (
+    FloatArray,
+    FrontComparison,
+    IntArray,
+    as_costs,
+    compare_fronts,
+    knee_index,
+    nondominated,
+)
+from optimize.proof import Proof
+from optimize.space import Columns, Space
+from optimize.tables import save_table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,10 +87,14 @@ class Exploration:
         The row of the knee of the front (see `optimize.knee_index`); None without a front.
     excluded : tuple of Exclusion
         One entry per side of ``subject_to`` and per constraint of the space.
+    closest : int or None
+        If no row is feasible, the one that violates ``subject_to`` least (see `violation`).
     evaluations, restored : int
         Designs evaluated by this call, and taken from its store.
     history : tuple of Step
-        The path of a greedy or coordinate search; empty for the exhaustive method.
+        The path of a greedy or coordinate search; empty otherwise.
+    proof : Proof or None
+        What a branch and bound rests on; None for other methods.
     """
 
     space: Space
@@ -92,7 +109,9 @@ class Exploration:
     excluded: tuple[Exclusion, ...]
     evaluations: int
     restored: int
+    closest: int | None = None
     history: tuple[Step, ...] = ()
+    proof: Proof | None = None
 
     @property
     def objectives(self) -> tuple[str, ...]:
@@ -113,6 +132,35 @@ class Exploration:
         """Return the spec of a row."""
         return self.space.spec(int(self.table["design"][row]))
 
+    @property
+    def unseen(self) -> int:
+        """Number of designs, of those that the constraints of the space admit, that are not in the table."""
+        return self.space.count() - len(self.feasible)
+
+    def compare(self, exact: Exploration) -> FrontComparison:
+        """Compare the front with that of an exhaustive exploration for the same objectives.
+
+        Returns
+        -------
+        FrontComparison
+            What is missed, with rows of the exact front (see `optimize.compare_fronts`).
+        """
+        if (exact.minimize, exact.maximize) != (self.minimize, self.maximize):
+            raise ValueError(
+                f"explorations must have the same objectives, got {self.objectives} and {exact.objectives}"
+            )
+        own, theirs = self.values[self.front], exact.values[exact.front]
+        return compare_fronts(own, theirs, maximize=self.maximized)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the table, with columns ``feasible`` and ``front``, to a file and return its path.
+
+        The ending decides: ``.csv``, or ``.parquet``, which needs pyarrow.
+        """
+        front = np.zeros(len(self.feasible), dtype=bool)
+        front[self.front] = True
+        return save_table({**self.table, "feasible": self.feasible, "front": front}, path)
+
     def to_pandas(self) -> Any:
         """Return the table as a pandas DataFrame; needs pandas."""
         import pandas as pd
@@ -128,6 +176,16 @@ class Exploration:
         if self.knee is not None:
             values = ", ".join(f"{name}={self.table[name][self.knee]:.6g}" for name in self.objectives)
             lines.append(f"knee: {self.space.label(self.table['design'][self.knee])}: {values}")
+        if self.closest is not None:
+            label = self.space.label(self.table["design"][self.closest])
+            alone = [one.constraint for one in self.excluded if one.designs == len(self.feasible)]
+            reason = (
+                " and ".join(f"{name} alone excludes all" for name in alone)
+                or "no constraint alone excludes all"
+            )
+            lines.append(f"nothing is feasible: {reason}; the least violation is at {label}")
+        if self.proof is not None:
+            lines.append(str(self.proof))
         return "\n".join(lines + [str(exclusion) for exclusion in self.excluded if exclusion.designs])
 
     __repr__ = __str__
@@ -137,7 +195,7 @@ def objective_values(table: Columns, objectives: tuple[str, ...]) -> FloatArray:
     """Return columns of a table side by side; text is no objective."""
     for name in objectives:
         if table[name].dtype.kind not in "biuf":
-            raise ValueError(f"objective {name!r} must be a number, got {table[name][0]!r}")
+            raise ValueError(f"objective {name!r} must be a number, got {table[name][:1].tolist()[0]!r}")
     return np.stack([table[name].astype(float) for name in objectives], axis=1)
 
 
@@ -152,6 +210,15 @@ def misses(table: Columns, subject_to: dict[str, Range]) -> dict[tuple[str, str,
                 with np.errstate(invalid="ignore"):
                     distance = np.abs(column - bound)
                 result[name, sign, bound] = np.where(outside, distance, 0.0)
+    return result
+
+
+def violation(table: Columns, subject_to: dict[str, Range]) -> FloatArray:
+    """Return how far each row is outside the ranges: relative to the ends (absolute for 0), summed."""
+    rows = len(next(iter(table.values()), ()))
+    result = np.zeros(rows)
+    for (_, _, bound), miss in misses(table, subject_to).items():
+        result += miss / (abs(bound) or 1.0)
     return result
 
 
@@ -180,6 +247,7 @@ def conclude(
     evaluations: int,
     restored: int,
     history: tuple[Step, ...] = (),
+    proof: Proof | None = None,
 ) -> Exploration:
     """Find the front, the knee and the exclusions of a finished table."""
     designs = table["design"]
@@ -187,7 +255,7 @@ def conclude(
     mask = [False] * len(minimize) + [True] * len(maximize)
     feasible = np.ones(len(designs), dtype=bool)
     front = np.zeros(0, dtype=np.int64)
-    duplicates, knee = 0, None
+    duplicates, knee, closest = 0, None, None
     if len(designs):
         for (name, sign, bound), miss in misses(table, subject_to).items():
             feasible &= miss == 0
@@ -201,6 +269,7 @@ def conclude(
         duplicates = len(front) - len(np.unique(costs[front], axis=0))
         nearest = knee_index(costs[front])
         knee = None if nearest is None else int(front[nearest])
+        closest = None if feasible.any() else int(violation(table, subject_to).argmin())
     return Exploration(
         space=space,
         method=method,
@@ -212,7 +281,9 @@ def conclude(
         duplicates=duplicates,
         knee=knee,
         excluded=excluded,
+        closest=closest,
         evaluations=evaluations,
         restored=restored,
         history=history,
+        proof=proof,
     )

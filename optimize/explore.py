@@ -12,16 +12,19 @@ import numpy as np
 import numpy.typing as npt
 
 from optimize import _check
-from optimize.evaluation import Runner, stack
-from optimize.exploration import Exclusion, Exploration, conclude, misses, objective_values
-from optimize.greedy import Step, search, simplex_weights
-from optimize.pareto import FloatArray, as_costs
-from optimize.space import Columns, Designs, Space
+from optimize.bounds import Bounds
+from optimize.evaluation import Runner
+from optimize.exploration import Exclusion, Exploration, conclude
+from optimize.greedy import Step
+from optimize.methods import Evaluator, run_branch_and_bound, run_search
+from optimize.proof import Proof
+from optimize.space import Designs, Space
 
 if TYPE_CHECKING:
-    from optimize.store import Store
+    from optimize.chunk_store import ChunkStore
 
-METHODS = ("exhaustive", "greedy", "coordinate")
+SEARCHES = ("greedy", "coordinate")
+METHODS = ("exhaustive", "greedy", "coordinate", "branch_and_bound")
 
 
 def explore(
@@ -35,7 +38,11 @@ def explore(
     designs: npt.ArrayLike | None = None,
     order: Sequence[str] | None = None,
     weights: Sequence[Sequence[float]] | None = None,
-    vectorized: bool | Sequence[str] = False,
+    restarts: int = 0,
+    bounds: Bounds | None = None,
+    seed: int = 0,
+    digits: int | None = None,
+    vectorized: bool | str | Sequence[str] = False,
     chunk: int | None = None,
     executor: Executor | None = None,
     store: str | os.PathLike[str] | None = None,
@@ -57,9 +64,10 @@ def explore(
         The objectives: numeric metrics or varied fields, at least one in all.
     subject_to : mapping, optional
         ``{metric: (low, high)}``, inclusive; None leaves a side open.
-    method : {"exhaustive", "greedy", "coordinate"}
-        Every design (the oracle), or a search along the fields (see `optimize.greedy.search`), whose
-        front is that of the designs it looked at.
+    method : {"exhaustive", "greedy", "coordinate", "branch_and_bound"}
+        Every design (the oracle); a search along the fields (see `optimize.greedy.search`), whose
+        front is that of the designs it looked at; or branch and bound, which finds the front of
+        all designs and evaluates only those that the bounds do not exclude.
     designs : sequence of int, optional
         Only these designs, for example the front of an earlier exploration; exhaustive only.
     order : sequence of str, optional
@@ -68,9 +76,27 @@ def explore(
     weights : sequence of sequence of float, optional
         Weights of the objectives (minimised ones first), one search path each; by default all
         in steps of 1/4 that sum to 1.
-    vectorized : bool or sequence of str
+    restarts : int
+        Random designs from which a search starts again, besides the base design.
+    bounds : mapping, optional
+        Required for branch and bound: for every metric among the objectives and constraints
+        ``{field: "increasing" | "decreasing" | "constant"}``, which says how the metric moves when
+        the field grows, with everything else held (it may also stay); a field that is not named may
+        do anything and is enumerated. Metrics and fields that play no part are passed over. Instead
+        of a mapping, "learn" takes the directions from samples (the front is then not proven), and
+        a function bounds the metric over boxes: it takes the smallest and the largest values of all
+        fields, ``{field: array}``, one entry per box, and returns arrays of lower and upper bounds.
+    seed : int
+        Of random designs: those of `restarts`, and those where branch and bound looks first.
+    digits : int, optional
+        Round objectives and limited metrics to so many significant digits, so that differences
+        within the tolerance of a model's solver are ties. By default nothing is rounded.
+    vectorized : bool, "grid" or sequence of str
         Whether `evaluate` broadcasts over specs with arrays in their fields: over all numeric
-        fields, or over the named ones only. Other fields stay scalars.
+        fields, or over the named ones only. Other fields stay scalars. With "grid" every numeric
+        field lies along an axis of its own where the designs are a full grid (`Space.grid`), so
+        that what depends on few fields is computed once for all others; metrics then have as
+        many axes.
     chunk : int, optional
         Designs per call (vectorized) or per task of the executor.
     executor : concurrent.futures.Executor, optional
@@ -89,7 +115,8 @@ def explore(
     -------
     Exploration
         Table, front, knee and what the constraints excluded. With nothing feasible the front
-        is empty and ``excluded`` says by how much each constraint is missed.
+        is empty, ``excluded`` says by how much each constraint is missed, and ``closest`` which
+        row violates them least. ``proof`` says what a branch and bound rests on.
 
     Raises
     ------
@@ -113,6 +140,14 @@ def explore(
     array([ 0,  1,  4,  5,  8, 11])
     >>> result.spec(result.knee)
     Memory(channels=2, width=16)
+
+    The same front without looking at every design, as latency never grows with either field:
+
+    >>> falls, grows = ({"channels": word, "width": word} for word in ("decreasing", "increasing"))
+    >>> proven = explore(space, model, minimize=["latency", "cost"], method="branch_and_bound",
+    ...                  bounds={"latency": falls, "cost": grows}, vectorized=True)
+    >>> proven.proof.proven, proven.compare(result).missed.size
+    (True, 0)
     """
     if not isinstance(space, Space):
         raise ValueError(f"space must be a Space, got {space!r}")
@@ -126,38 +161,51 @@ def explore(
         raise ValueError(f"objective {name!r} must be minimised or maximised, not both")
     ranges = _check.ranges("subject_to", subject_to)
     _check.choice("method", method, METHODS)
-    if method == "exhaustive" and (order is not None or weights is not None):
-        raise ValueError("order and weights belong to the methods greedy and coordinate")
+    if method not in SEARCHES and (order is not None or weights is not None or restarts):
+        raise ValueError("order, weights and restarts belong to the methods greedy and coordinate")
     if method != "exhaustive" and designs is not None:
         raise ValueError(f"designs belongs to the method exhaustive, got method {method!r}")
-    if chunk is not None and not (isinstance(chunk, int) and chunk >= 1):
-        raise ValueError(f"chunk must be a whole number >= 1, got {chunk!r}")
+    if (bounds is not None) != (method == "branch_and_bound"):
+        raise ValueError(
+            f"bounds belongs to the method branch_and_bound and is required there, got {bounds!r}"
+        )
+    counts = {"chunk": (chunk, 1), "restarts": (restarts, 0), "seed": (seed, 0), "digits": (digits, 1)}
+    for name, (number, least) in counts.items():
+        if number is not None and not (isinstance(number, int) and number >= least):
+            raise ValueError(f"{name} must be a whole number >= {least}, got {number!r}")
+    history: tuple[Step, ...] = ()
+    excluded: tuple[Exclusion, ...] = ()
+    proof: Proof | None = None
     with _open(store, space, identity) as opened:
         runner = Runner(
             space=space,
             evaluate=evaluate,
-            required=(*objectives, *ranges),
+            required=(*objectives, *ranges, *(bounds or ())),
             vectorized=vectorized,
             chunk=chunk,
             executor=executor,
             store=opened,
             progress=progress if method == "exhaustive" else None,
+            digits=digits,
         )
         if method == "exhaustive":
             numbers, excluded = _admitted(space, designs)
             metrics, evaluations = runner.run(numbers)
-            history: tuple[Step, ...] = ()
         else:
-            excluded = ()
-            searcher = _Searcher(runner, minimize, maximize, ranges, progress)
-            history = search(
-                space,
-                searcher.look,
-                weights=_weights(weights, len(objectives)),
-                order=_order(order, space),
-                exhaustive_scans=method == "coordinate",
-            )
-            numbers, metrics, evaluations = searcher.found()
+            evaluator = Evaluator(runner, minimize, maximize, ranges, progress)
+            if bounds is not None:
+                proof = run_branch_and_bound(evaluator, bounds, seed)
+            else:
+                history = run_search(
+                    evaluator,
+                    coordinate=method == "coordinate",
+                    objectives=len(objectives),
+                    order=order,
+                    weights=weights,
+                    restarts=restarts,
+                    seed=seed,
+                )
+            numbers, metrics, evaluations = evaluator.found()
     table = {"design": numbers, **space.columns(numbers), **metrics}
     for name in (*objectives, *ranges):
         table.setdefault(name, np.zeros(0))
@@ -172,92 +220,25 @@ def explore(
         evaluations=evaluations,
         restored=len(numbers) - evaluations,
         history=history,
+        proof=proof,
     )
-
-
-class _Searcher:
-    """Evaluates what a search asks for and ranks it; keeps all rows for the table."""
-
-    def __init__(
-        self,
-        runner: Runner,
-        minimize: tuple[str, ...],
-        maximize: tuple[str, ...],
-        ranges: dict[str, _check.Range],
-        progress: Callable[[int, int], None] | None,
-    ) -> None:
-        self._runner, self._ranges, self._progress = runner, ranges, progress
-        self._objectives = minimize + maximize
-        self._mask = [False] * len(minimize) + [True] * len(maximize)
-        self._designs: list[Designs] = []
-        self._blocks: list[Columns] = []
-        self._evaluations = 0
-
-    def look(self, designs: list[int]) -> tuple[FloatArray, FloatArray]:
-        numbers = np.array(designs, dtype=np.int64)
-        metrics, evaluations = self._runner.run(numbers)
-        self._evaluations += evaluations
-        self._designs.append(numbers)
-        self._blocks.append(metrics)
-        table = {**self._runner.space.columns(numbers), **metrics}
-        costs = as_costs(objective_values(table, self._objectives), self._mask)
-        violation = np.zeros(len(designs))
-        for (_, _, bound), miss in misses(table, self._ranges).items():
-            violation += miss / (abs(bound) or 1.0)
-        if self._progress:
-            looked = sum(map(len, self._designs))
-            self._progress(looked, looked)
-        return costs, violation
-
-    def found(self) -> tuple[Designs, Columns, int]:
-        """Return all designs looked at in ascending order, their metrics, and the evaluations spent."""
-        if not self._designs:
-            return np.zeros(0, dtype=np.int64), {}, 0
-        numbers = np.concatenate(self._designs)
-        metrics = stack(self._blocks, numbers, self._runner.space)
-        rows = np.argsort(numbers)
-        return numbers[rows], {name: column[rows] for name, column in metrics.items()}, self._evaluations
 
 
 def _open(
     store: str | os.PathLike[str] | None, space: Space, identity: str
-) -> AbstractContextManager[Store | None]:
+) -> AbstractContextManager[ChunkStore | None]:
     if store is None:
         return nullcontext()
-    from optimize.store import Store
+    from optimize.chunk_store import ChunkStore
 
-    return Store(store, space, identity)
+    return ChunkStore(store, space, identity)
 
 
 def _admitted(space: Space, designs: npt.ArrayLike | None) -> tuple[Designs, tuple[Exclusion, ...]]:
-    numbers = np.unique(space.numbers(designs))
+    numbers = space.numbers(None) if designs is None else np.unique(space.numbers(designs))
     allowed = np.ones(numbers.size, dtype=bool)
     excluded = []
     for name, bad in space.violations(numbers).items():
         allowed &= ~bad
         excluded.append(Exclusion(constraint=name, designs=int(bad.sum())))
     return numbers[allowed], tuple(excluded)
-
-
-def _weights(weights: Sequence[Sequence[float]] | None, objectives: int) -> list[tuple[float, ...]]:
-    if weights is None:
-        return simplex_weights(objectives)
-    result = [tuple(map(float, one)) for one in weights]
-    for one in result:
-        if len(one) != objectives or not all(0 <= weight < np.inf for weight in one) or not sum(one):
-            raise ValueError(
-                f"weights must be {objectives} numbers >= 0, not all 0, for every path, got {one!r}"
-            )
-    if not result:
-        raise ValueError("weights must have at least one path, got none")
-    return result
-
-
-def _order(order: Sequence[str] | None, space: Space) -> tuple[str, ...]:
-    result = tuple(space.choices if order is None else order)
-    for name in result:
-        if name not in space.choices or result.count(name) > 1:
-            raise ValueError(
-                f"order must name fields of the space once, got {name!r}{_check.nearest(name, space.choices)}"
-            )
-    return result

@@ -29,6 +29,8 @@ class Step:
         Which weighting.
     weights : tuple of float
         Its weights, one per objective.
+    start : int
+        Which start: 0 is the base design, the others are random.
     sweep : int
         Which pass over the fields, from 1.
     field : str or None
@@ -49,6 +51,7 @@ class Step:
 
     path: int
     weights: tuple[float, ...]
+    start: int
     sweep: int
     field: str | None
     value: Any
@@ -96,8 +99,9 @@ def search(
     weights: Sequence[Sequence[float]],
     order: Sequence[str],
     exhaustive_scans: bool,
+    starts: Sequence[int] = (),
 ) -> tuple[Step, ...]:
-    """Search from the base design for every weighting and return all steps.
+    """Search from the base design (and other starts) for every weighting and return all steps.
 
     The start has the values of the base spec where they are among the choices (and the
     constraints of the space allow them), otherwise first choices. The fields are scanned one
@@ -128,6 +132,8 @@ def search(
         Fields in the order of scanning.
     exhaustive_scans : bool
         Coordinate search instead of greedy.
+    starts : sequence of int
+        Designs to start from besides the base design.
 
     Notes
     -----
@@ -143,8 +149,10 @@ def search(
     start = _start(space)
     if start is None:
         return ()
-    walks = [_Walk(space, k, one, order, exhaustive_scans) for k, one in enumerate(weights)]
-    running = [walk.run(start) for walk in walks]
+    begins = [start, *(space.digits(design) for design in starts)]
+    pairs = [(k, one, begin) for k, one in enumerate(weights) for begin in range(len(begins))]
+    walks = [_Walk(space, k, one, begin, order, exhaustive_scans) for k, one, begin in pairs]
+    running = [walk.run(begins[begin]) for walk, (_, _, begin) in zip(walks, pairs, strict=True)]
     asked = {k: next(walk) for k, walk in enumerate(running)}
     known: dict[int, tuple[FloatArray, float]] = {}
     while asked:
@@ -168,9 +176,15 @@ class _Walk:
     """One path: a generator that asks for designs, is sent what they are worth, and notes its steps."""
 
     def __init__(
-        self, space: Space, path: int, weights: Sequence[float], order: Sequence[str], full: bool
+        self,
+        space: Space,
+        path: int,
+        weights: Sequence[float],
+        start: int,
+        order: Sequence[str],
+        full: bool,
     ) -> None:
-        self._space, self._order, self._full = space, order, full
+        self._space, self._order, self._full, self._start = space, order, full, start
         self._path, self._weights = path, tuple(float(weight) for weight in weights)
         self._rank = Scalarization(self._weights)
         self.steps: list[Step] = []
@@ -197,7 +211,7 @@ class _Walk:
         tried: list[tuple[int, int, _Seen, bool]] = []
         for digit in range(self._space.shape[axis]):
             design = _allowed(self._space, [*self._digits[:axis], digit, *self._digits[axis + 1 :]])
-            if design is None:
+            if design is None or self._space.digits(design)[axis] != digit:  # the field does not matter here
                 continue
             seen = yield design
             rank = self._rank(seen[0], seen[1])
@@ -221,6 +235,7 @@ class _Walk:
             Step(
                 path=self._path,
                 weights=self._weights,
+                start=self._start,
                 sweep=sweep,
                 field=field,
                 value=value,
@@ -235,15 +250,14 @@ class _Walk:
 
 def _allowed(space: Space, digits: Sequence[int]) -> int | None:
     """Return the number of a design given as one choice number per field, if the constraints allow it."""
-    design = int(np.ravel_multi_index(tuple(digits), space.shape))
-    point = space.point(design)
-    return design if all(constraint(point) for constraint in space.constraints) else None
+    admitted = space.admitted(space.numbers([int(space.number_of(digits))]))
+    return int(admitted[0]) if admitted.size else None
 
 
 def _start(space: Space) -> tuple[int, ...] | None:
     values = [(get_field(space.base, space.paths[name]), choices) for name, choices in space.choices.items()]
     based = tuple(choices.index(value) if value in choices else 0 for value, choices in values)
-    every = itertools.product(*map(range, space.shape))
-    return next(
-        (digits for digits in itertools.chain([based], every) if _allowed(space, digits) is not None), None
-    )
+    if _allowed(space, based) is not None:
+        return based
+    first = space.first()
+    return None if first is None else space.digits(first)

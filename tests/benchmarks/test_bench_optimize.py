@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from optimize import Space, choose, epsilon_thin, explore, hypervolume, nondominated
+from optimize import (
+    Space,
+    choose,
+    choose_by_gain,
+    epsilon_thin,
+    explore,
+    hypervolume,
+    nondominated,
+    sum_front,
+)
 
 
 @dataclass(frozen=True)
@@ -100,3 +109,90 @@ def test_choose_from_20_groups_of_50(benchmark):
         choose, (groups,), {"maximize": "gain", "subject_to": {"cost": (None, 5)}}, rounds=1
     )
     assert choice.proven
+
+
+def large_space(**options: Any) -> Space:
+    return Space(
+        Chip(),
+        step=[1, 2, 4, 8, 16, 32],
+        channels=range(1, 13),
+        trials=range(1, 31),
+        width=range(4, 104, 4),
+        slices=range(1, 21),
+        **options,
+    )
+
+
+LARGE_BOUNDS: dict[str, Any] = {
+    "latency": {
+        **dict.fromkeys(["step", "trials"], "increasing"),
+        **dict.fromkeys(["channels", "width"], "decreasing"),
+        "slices": "constant",
+    },
+    "energy": {
+        **dict.fromkeys(["step", "width", "slices"], "increasing"),
+        **dict.fromkeys(["channels", "trials"], "constant"),
+    },
+    "cost": {
+        **dict.fromkeys(["channels", "width", "slices"], "increasing"),
+        **dict.fromkeys(["step", "trials"], "constant"),
+    },
+    "throughput": {
+        **dict.fromkeys(["channels", "width", "trials"], "increasing"),
+        "step": "decreasing",
+        "slices": "constant",
+    },
+}
+
+
+@pytest.mark.parametrize("vectorized", [True, "grid"])
+def test_exhaustive_a_million_designs(benchmark, vectorized):
+    result = benchmark.pedantic(
+        explore, (large_space(), model), {"vectorized": vectorized, **GOALS}, rounds=1
+    )
+    assert result.evaluations == 1_080_000
+
+
+def test_branch_and_bound_over_a_million_designs(benchmark):
+    options = {"method": "branch_and_bound", "bounds": LARGE_BOUNDS, "vectorized": True, **GOALS}
+    result = benchmark.pedantic(explore, (large_space(), model), options, rounds=1)
+    assert result.proof.proven and result.evaluations < 54_000
+
+
+def test_constraints_and_conditions_on_a_million_designs(benchmark):
+    space = large_space(
+        constraints=[lambda p: p["channels"] * p["width"] <= 512],
+        conditions={"trials": {"step": [2, 4, 8]}},
+    )
+    assert benchmark(space.designs).size == space.count()
+
+
+def test_a_million_designs_in_a_store(benchmark, tmp_path):
+    store = {"store": tmp_path / "study.db", "identity": "m", "vectorized": "grid"}
+    result = benchmark.pedantic(explore, (large_space(), model), {**store, **GOALS}, rounds=1)
+    assert result.evaluations == 1_080_000
+
+
+def test_resume_a_million_designs(benchmark, tmp_path):
+    store = {"store": tmp_path / "study.db", "identity": "m", "vectorized": "grid"}
+    explore(large_space(), model, **store, **GOALS)
+    result = benchmark.pedantic(explore, (large_space(), model), {**store, **GOALS}, rounds=1)
+    assert result.restored == 1_080_000
+
+
+def convex_groups():
+    random = np.random.default_rng(3)
+    groups = {}
+    for g in range(20):
+        cost = np.cumsum(random.integers(1, 10, 50))
+        groups[f"g{g}"] = {"cost": cost, "loss": np.rint(4000 * np.exp(-cost / random.uniform(30, 120)))}
+    return groups
+
+
+def test_the_front_of_sums_of_20_groups_of_50(benchmark):
+    assert len(benchmark(sum_front, convex_groups(), minimize=["cost", "loss"])) > 1000
+
+
+def test_choose_by_gain_from_20_groups_of_50(benchmark):
+    choice = benchmark(choose_by_gain, convex_groups(), minimize="loss", subject_to={"cost": (None, 1500)})
+    assert choice.gap < 0.04

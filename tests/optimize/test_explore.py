@@ -195,6 +195,16 @@ def test_an_infeasible_exploration_says_what_excludes_and_by_how_much():
         in str(result)
     )
     assert "throughput <= 30" not in str(result)
+    miss = (result.table["latency"] - 2) / 2 + (25 - result.table["throughput"]) / 25
+    assert result.closest == int(miss.argmin())
+    label = result.space.label(result.closest)
+    assert (
+        "nothing is feasible: latency <= 2 alone excludes all and throughput >= 25 alone excludes all;"
+        f" the least violation is at {label}"
+    ) in str(result)
+    together = explore(grid(), solve, minimize="cost", subject_to={"latency": (None, 8), "cost": (None, 4)})
+    assert "nothing is feasible: no constraint alone excludes all; the least violation is at" in str(together)
+    assert explore(grid(), solve, **GOALS).closest is None
 
 
 def test_limits_are_inclusive_and_open():
@@ -318,16 +328,22 @@ def test_names_of_metrics_are_checked_on_the_first_result():
         ({"maximize": [3]}, "maximize must be names of metrics, got 3"),
         (
             {"minimize": "a", "method": "gredy"},
-            "method must be one of exhaustive, greedy, coordinate, got 'gredy'",
+            "method must be one of exhaustive, greedy, coordinate, branch_and_bound, got 'gredy'",
         ),
         ({"minimize": "a", "chunk": 0}, "chunk must be a whole number >= 1, got 0"),
+        ({"minimize": "a", "digits": 0}, "digits must be a whole number >= 1, got 0"),
+        (
+            {"minimize": "a", "restarts": -1, "method": "greedy"},
+            "restarts must be a whole number >= 0, got -1",
+        ),
+        ({"minimize": "a", "restarts": 1}, "order, weights and restarts belong to the methods greedy and"),
         (
             {"minimize": "a", "order": ["width"]},
-            "order and weights belong to the methods greedy and coordinate",
+            "order, weights and restarts belong to the methods greedy and coordinate",
         ),
         (
             {"minimize": "a", "weights": [[1]]},
-            "order and weights belong to the methods greedy and coordinate",
+            "order, weights and restarts belong to the methods greedy and coordinate",
         ),
         (
             {"minimize": "a", "method": "greedy", "designs": [1]},
@@ -393,3 +409,46 @@ def test_no_design_beats_the_front(values, limit):
         if a <= limit:
             assert any(x <= a and y >= b for x, y in front)
     assert all(not (x <= a and y >= b and (x, y) != (a, b)) for x, y in front for a, b in front)
+
+
+def test_explorations_are_compared_and_say_what_they_did_not_see():
+    exact = explore(grid(), solve, **GOALS)
+    found = explore(grid(), solve, method="greedy", weights=[(1, 1, 1)], **GOALS)
+    assert found.unseen == 72 - len(found.feasible) > 0 and exact.unseen == 0
+    comparison = found.compare(exact)
+    have = {tuple(row) for row in found.values[found.front]}
+    assert [tuple(row) not in have for row in exact.values[exact.front]] == [
+        k in comparison.missed for k in range(len(exact.front))
+    ]
+    with pytest.raises(ValueError, match=r"explorations must have the same objectives, got \('latency',"):
+        found.compare(explore(grid(), solve, minimize="cost"))
+
+
+def test_restarts_look_further():
+    options: dict[str, Any] = {"method": "coordinate", "weights": [(1, 1, 1)], **GOALS}
+    once = explore(grid(), solve, **options)
+    more = explore(grid(), solve, restarts=3, seed=5, **options)
+    assert {step.start for step in once.history} == {0} and {step.start for step in more.history} == {
+        0,
+        1,
+        2,
+        3,
+    }
+    assert [step for step in more.history if step.start == 0] != []
+    assert set(once.table["design"]) <= set(more.table["design"])
+    again = explore(grid(), solve, restarts=3, seed=5, **options)
+    assert again.table["design"].tolist() == more.table["design"].tolist()
+    other = explore(grid(), solve, restarts=3, seed=6, **options)
+    firsts = [[s.design for s in r.history if s.field is None] for r in (more, other)]
+    assert firsts[0] != firsts[1]
+
+
+def test_rounding_makes_ties_of_what_a_solver_cannot_tell_apart():
+    def noisy(chip):
+        return {"x": 1.0 + 1e-9 * chip.width, "y": 1234.5 * chip.trials, "free": 1.23456}
+
+    space = Space(Chip(), width=[4, 8, 16], trials=[1, 2])
+    assert len(explore(space, noisy, minimize=["x", "y"]).front) == 1
+    rounded = explore(space, noisy, minimize=["x", "y"], digits=4)
+    assert rounded.front.tolist() == [0, 2, 4] and rounded.duplicates == 2
+    assert set(rounded.table["y"]) == {1234.0, 2469.0} and set(rounded.table["free"]) == {1.23456}

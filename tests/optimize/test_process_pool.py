@@ -23,9 +23,13 @@ def test_a_process_pool_gives_the_same_answer(tmp_path, monkeypatch):
     space = Space(toy.Chip(), width=[4, 8, 16], lanes=[1, 2])
     goals = {"minimize": ["latency", "cost"]}
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor:
-        result = explore(space, toy.solve, executor=executor, **goals)
+        results = [
+            explore(space, toy.solve, executor=executor, vectorized=vectorized, **goals)
+            for vectorized in (False, True, "grid")
+        ]
     serial = explore(space, toy.solve, **goals)
-    for name, column in serial.table.items():
-        assert_array_equal(result.table[name], column)
-    assert_array_equal(result.front, serial.front)
+    for result in results:
+        for name, column in serial.table.items():
+            assert_array_equal(result.table[name], column)
+        assert_array_equal(result.front, serial.front)
     sys.modules.pop("toy_chip_model")
