@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
@@ -88,12 +88,13 @@ def measure(
     from qmodels import solve
     from validate import simulate
 
+    drawn = list(cases(count, seed))
+    runs = simulate(
+        [spec for _, spec in drawn], packets=packets, replications=replications, seed=seed, executor=executor
+    )
     rows: list[dict[str, Any]] = []
-    for number, (what, spec) in enumerate(cases(count, seed)):
-        if sys.stderr.isatty():
-            print(f"\r{number + 1} of {count} designs", end="", file=sys.stderr, flush=True)
+    for (what, spec), run in zip(drawn, runs, strict=True):
         model = solve(spec)
-        run = simulate(spec, packets=packets, replications=replications, seed=seed, executor=executor)
         for metric in METRICS:
             estimate, value = run.metrics[metric], model.metrics[metric]
             rows.append(
@@ -168,8 +169,7 @@ def write(path: Path, columns: dict[str, Any]) -> None:
 def main() -> None:
     """Measure, write both tables and print the summary."""
     if "--summary" not in sys.argv:
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            write(FILE, measure(executor=pool))
+        write(FILE, measure())
     lines = summary(load_table())
     write(ERROR_MAP, {name: [line[name] for line in lines] for name in lines[0]})
     print(markdown(lines))

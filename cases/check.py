@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +17,13 @@ from cases.packet_processor import MAXIMIZE, MINIMIZE, PART
 from optimize.exploration import Exploration
 from optimize.explore import explore
 from optimize.pareto import FloatArray, IntArray
-from optimize.space import Columns, Space
+from optimize.space import Columns
 from qmodels import _check
 from qmodels.systems.metrics import METRICS
+from qmodels.systems.spec_io import stable_hash
 from validate.compare_model import signed_error
 
 if TYPE_CHECKING:
-    from qmodels.systems.packet_processor import PacketProcessor
     from validate.result import SimulationResult
 
 LOAD_OF_THE_CLAIM = 0.8
@@ -63,31 +61,24 @@ class Runs:
         if self.workers is not None:
             _check.count("workers", self.workers)
 
-    @property
-    def identity(self) -> str:
-        """What a stored result depends on besides the spec: these numbers and the simulator's source."""
-        import qmodels.systems
-        import validate
-
-        digest = hashlib.sha256()
-        for package in (validate, qmodels.systems):
-            for path in sorted(Path(str(package.__file__)).parent.rglob("*.py")):
-                digest.update(path.read_bytes())
-        return f"simulate {self.packets} {self.replications} {self.seed} {digest.hexdigest()}"
-
-    def simulate(self, spec: PacketProcessor) -> SimulationResult:
-        """Simulate one design."""
-        from validate.packet_processor import simulate
+    def simulate(self, specs: Any, *, store: Path | None = None, progress: Progress | None = None) -> Any:
+        """Simulate one design or several, as `validate.simulate` does."""
+        from validate import simulate
 
         with ThreadPoolExecutor(self.workers or os.cpu_count()) as pool:
             return simulate(
-                spec, packets=self.packets, replications=self.replications, seed=self.seed, executor=pool
+                specs,
+                packets=self.packets,
+                replications=self.replications,
+                seed=self.seed,
+                executor=pool,
+                store=store,
+                progress=progress,
             )
 
 
-def simulated_columns(spec: PacketProcessor, *, runs: Runs) -> dict[str, Any]:
-    """Simulate a design and return what the table of a check holds for it."""
-    result = runs.simulate(spec)
+def simulated_columns(result: SimulationResult) -> dict[str, Any]:
+    """Return what the table of a check holds for a simulated design."""
     return {
         **result.metrics,
         "stable": result.stable,
@@ -175,25 +166,26 @@ def check(
     runs : Runs
         How.
     store : Path
-        File where each finished design is kept at once; those found there are not repeated.
+        File where each finished run is kept at once; those found there are not repeated.
     progress : callable, optional
-        Called with (designs finished, designs in all). Ctrl-C ends the check with what is done.
+        Called with (runs finished, runs in all). Ctrl-C ends the check with what is done.
     """
+    from validate import CampaignInterrupted
+
     designs = analytic.table["design"][rows]
-    run = partial(
-        explore,
-        analytic.space,
-        partial(simulated_columns, runs=runs),
-        minimize=MINIMIZE,
-        maximize=MAXIMIZE,
-        store=store,
-        identity=runs.identity,
-    )
     started = time.perf_counter()
     try:
-        simulated = run(designs=designs, progress=progress)
-    except KeyboardInterrupt:
-        simulated = run(designs=_finished(analytic.space, store, runs, designs))
+        campaign = runs.simulate([analytic.space.spec(k) for k in designs], store=store, progress=progress)
+    except CampaignInterrupted as stop:
+        campaign = stop.campaign
+    found = {stable_hash(spec): result for spec, result in zip(campaign.specs, campaign, strict=True)}
+    simulated = explore(
+        analytic.space,
+        lambda spec: simulated_columns(found[stable_hash(spec)]),
+        designs=designs[list(campaign.points)],
+        minimize=MINIMIZE,
+        maximize=MAXIMIZE,
+    )
     seconds = time.perf_counter() - started
     places = np.searchsorted(analytic.table["design"], simulated.table["design"])
     stable = analytic.table["stable"][places]
@@ -208,13 +200,6 @@ def check(
         asked=len(rows),
         seconds=seconds,
     )
-
-
-def _finished(space: Space, store: Path, runs: Runs, designs: IntArray) -> IntArray:
-    from optimize.store import Store
-
-    with Store(store, space, runs.identity) as opened:
-        return opened.restore(designs)[0]
 
 
 def is_relative(metric: str) -> bool:

@@ -139,7 +139,7 @@ def explore_case(
             rows = analysis.chosen if not parts else _knees(analysis, analyses[0])
             if len(rows):
                 store.parent.mkdir(parents=True, exist_ok=True)
-                report = _named(progress, f"{analysis.name}: designs simulated")
+                report = _named(progress, f"{analysis.name}: simulation runs")
                 done = check(analysis.exploration, rows, runs=runs, store=store, progress=report)
         parts.append(Part(analysis=analysis, check=done))
     return Study(parts=tuple(parts), runs=runs)

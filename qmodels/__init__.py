@@ -19,13 +19,17 @@ if TYPE_CHECKING:
     from qmodels.networks import *  # noqa: F403
     from qmodels.queues import *  # noqa: F403
     from qmodels.system_result import SystemResult
+    from qmodels.systems import laws
     from qmodels.systems.arrivals import OnOff, Poisson, Recorded
     from qmodels.systems.budget import Cost, Energy
+    from qmodels.systems.data_queueing import DataQueueing
     from qmodels.systems.dram import Dram
     from qmodels.systems.free_list import FreeList
     from qmodels.systems.llc import Llc
+    from qmodels.systems.network_parts import JobClass, Station
     from qmodels.systems.noc import Noc
     from qmodels.systems.packet_processor import PacketProcessor
+    from qmodels.systems.queueing_network import QueueingNetwork, single_station, tandem
     from qmodels.systems.sizes import SizeLaw, bimodal, empirical, fixed, heavy_tailed, imix
     from qmodels.systems.topology import Topology
     from qmodels.systems.trace import Trace, read_trace
@@ -36,11 +40,14 @@ _HOME = {
     "qmodels.system_result": ("SystemResult",),
     "qmodels.systems.arrivals": ("OnOff", "Poisson", "Recorded"),
     "qmodels.systems.budget": ("Cost", "Energy"),
+    "qmodels.systems.data_queueing": ("DataQueueing",),
     "qmodels.systems.dram": ("Dram",),
     "qmodels.systems.free_list": ("FreeList",),
     "qmodels.systems.llc": ("Llc",),
+    "qmodels.systems.network_parts": ("JobClass", "Station"),
     "qmodels.systems.noc": ("Noc",),
     "qmodels.systems.packet_processor": ("PacketProcessor",),
+    "qmodels.systems.queueing_network": ("QueueingNetwork", "single_station", "tandem"),
     "qmodels.systems.sizes": ("SizeLaw", "bimodal", "empirical", "fixed", "heavy_tailed", "imix"),
     "qmodels.systems.topology": ("Topology",),
     "qmodels.systems.trace": ("Trace", "read_trace"),
@@ -50,16 +57,20 @@ _MODULE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "Cost",
+    "DataQueueing",
     "Dram",
     "Energy",
     "FreeList",
+    "JobClass",
     "Llc",
     "Noc",
     "OnOff",
     "PacketProcessor",
     "Poisson",
+    "QueueingNetwork",
     "Recorded",
     "SizeLaw",
+    "Station",
     "SystemResult",
     "Topology",
     "Trace",
@@ -69,8 +80,11 @@ __all__ = [
     "fixed",
     "heavy_tailed",
     "imix",
+    "laws",
     "read_trace",
+    "single_station",
     "solve",
+    "tandem",
 ]
 
 
@@ -82,6 +96,8 @@ def __getattr__(name: str) -> Any:
     """Import a public name where it is first used, so that ``import qmodels`` stays light."""
     if name.startswith("_"):
         raise AttributeError(f"module 'qmodels' has no attribute {name!r}")
+    if name == "laws":
+        return import_module("qmodels.systems.laws")
     home = _MODULE.get(name) or next((p for p in _PACKAGES if name in import_module(p).__all__), None)
     if home is None:
         raise AttributeError(f"module 'qmodels' has no attribute {name!r}")

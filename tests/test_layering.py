@@ -20,7 +20,7 @@ def allowed(module: str) -> tuple[str, ...]:
         return ("optimize",)
     if module.startswith("validate"):
         extra = ("qmodels.solve",) if module.startswith("validate.compare") else ()
-        return ("validate", "qmodels.systems", "qmodels._check", *extra)
+        return ("validate", "qmodels.systems", "qmodels._check", "optimize.result_store", *extra)
     if module.startswith("qmodels.systems"):
         return ("qmodels.systems", "qmodels._check")
     return ("qmodels",)
@@ -68,6 +68,8 @@ def test_imports_follow_the_table(path):
         ("validate.compare", "def f():\n    from qmodels import solve", []),
         ("validate.compare_runs", "import optimize.space", ["optimize.space"]),
         ("validate.engine", "from qmodels.systems.noc import Noc", []),
+        ("validate.campaign", "from optimize.result_store import ResultStore", []),
+        ("validate.campaign", "from optimize.store import Store", ["optimize.store.Store"]),
         ("qmodels.systems.noc", "from qmodels.queues.mg1 import mg1", ["qmodels.queues.mg1.mg1"]),
         ("qmodels.systems.noc", "from qmodels import _check", []),
         ("qmodels.solve", "import cases", ["cases"]),

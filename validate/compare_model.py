@@ -1,172 +1,266 @@
-"""A model's answer beside the simulated one, metric by metric."""
+"""A model's answer beside the simulated or imported one, metric by metric: ``compare``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, overload
 
 import numpy as np
-import numpy.typing as npt
 
+from qmodels import _check
 from qmodels._check import FloatArray
-from qmodels.systems.metrics import METRICS
-from qmodels.systems.packet_processor import PacketProcessor
+from validate.campaign_result import Campaign, varied_fields
+from validate.compare_metrics import answered, load_of, measured, signed_error
+from validate.compare_regions import REGIONS
+from validate.compare_result import Comparison, Curve, Row, SweepComparison, row
+from validate.compare_specs import is_spec, points_of, swept_fields, takes_array, with_fields
+from validate.readers.run_set import Run, RunSet
 from validate.result import SimulationResult
-from validate.statistics import Estimate
+
+__all__ = ["Comparison", "Row", "SweepComparison", "compare", "signed_error"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """One metric: the model's value, the reference with its interval, and how far apart they are.
-
-    ``error`` is model minus reference; ``relative_error`` is that over the reference; both as
-    `signed_error` gives them.
-    """
-
-    metric: str
-    unit: str
-    model: float
-    reference: Estimate
-    error: float
-    relative_error: float
-    inside: bool
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Comparison:
-    """A model beside a reference.
-
-    Parameters
-    ----------
-    rows : mapping of str to Row
-        By metric name.
-    model : object
-        The model's whole answer.
-    reference : SimulationResult
-        The whole reference.
-    """
-
-    rows: Mapping[str, Row]
-    model: Any
-    reference: SimulationResult
-
-    def __getitem__(self, metric: str) -> Row:
-        return self.rows[metric]
-
-    def table(self) -> str:
-        """Return the comparison as text, one metric a line, with units and intervals."""
-        lines = [f"{'metric':<36} {'model':>12} {'simulated':>12} {'interval':>25} {'error':>9}"]
-        for row in self.rows.values():
-            interval = f"[{row.reference.low:.5g}, {row.reference.high:.5g}]"
-            marks = f"{' ' if row.inside else '*'} {'' if row.unit == '1' else row.unit}"
-            values = (
-                f"{row.model:>12.5g} {row.reference.best:>12.5g} {interval:>25} {row.relative_error:>9.2%}"
-            )
-            lines.append(f"{row.metric:<36} {values} {marks}".rstrip())
-        if not all(row.inside for row in self.rows.values()):
-            lines.append("* the model lies outside the interval")
-        return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, dict[str, Any]]:
-        """Return the rows as plain dictionaries."""
-        return {name: asdict(row) for name, row in self.rows.items()}
-
-    def __repr__(self) -> str:
-        return self.table()
-
-
+@overload
+def compare(spec: Sequence[Any] | RunSet | Campaign, **options: Any) -> SweepComparison: ...
+@overload
 def compare(
-    spec: PacketProcessor,
+    spec: Any, *, reference: RunSet | Campaign | Sequence[Any], **options: Any
+) -> SweepComparison: ...
+@overload
+def compare(spec: Any, *, reference: SimulationResult, **options: Any) -> Comparison: ...
+@overload
+def compare(spec: Any, **options: Any) -> Any: ...
+def compare(
+    spec: Any,
     *,
-    solve: Callable[[PacketProcessor], Any] | None = None,
-    reference: SimulationResult | None = None,
+    model: Any = None,
+    reference: Any = None,
+    metrics: Iterable[str] | None = None,
+    load: str | Sequence[float] | None = None,
+    regions: Sequence[tuple[float, float]] = REGIONS,
     **simulate_options: Any,
-) -> Comparison:
-    """Lay a model's answer beside the simulation of the same spec.
+) -> Any:
+    """Lay a model's answers beside simulations of the same systems, or beside runs made elsewhere.
 
     Parameters
     ----------
-    spec : PacketProcessor
-        One design.
-    solve : callable, optional
-        What to compare: takes the spec and returns a result with ``metrics``; otherwise
-        ``qmodels.solve``.
-    reference : SimulationResult, optional
-        A simulation of the spec made before; otherwise one is made.
+    spec : spec, sequence of specs, or results
+        One design; a sweep: a spec with arrays in its numeric fields, or several specs; or results
+        instead: a `Campaign`, a `RunSet` or one result, which ``model`` is laid beside.
+    model : callable or answer, optional
+        What to compare: takes the spec (without a spec: the settings of each run of a `RunSet` by
+        name) and returns a result with ``metrics`` or ``to_dict``, or a mapping; or such an answer.
+        Otherwise ``qmodels.solve``.
+    reference : result, RunSet, Campaign or sequence of results, optional
+        What was simulated or measured before; otherwise the specs are simulated. With a `RunSet`
+        and one spec, the settings that differ between runs replace the fields of their name.
+    metrics : iterable of str, optional
+        Which metrics; otherwise all that both have.
+    load : str or sequence of float, optional
+        Load of each point: the name of a setting or of a metric of the model, or numbers.
+        Otherwise that of the busiest resource in the model's answer.
+    regions : sequence of pairs
+        Regions of load of the error map.
     **simulate_options
         For `validate.simulate`.
 
     Returns
     -------
-    Comparison
-        A row for every metric both have. Two infinite values agree: their errors are 0.
+    Comparison or SweepComparison
+        For one design a row for every metric; for several the points, their error by region of
+        load, and ``plot``. Two infinite values agree: their errors are 0.
 
     Raises
     ------
     ValueError
-        If options for a simulation come with one made before.
+        If options for a simulation come with a reference, the settings of a run are no fields of
+        the spec, the units differ, or there is no metric in common.
+
+    Examples
+    --------
+    Packets through a channel modelled as M/D/1, beside three runs made elsewhere:
+
+    >>> runs = RunSet.from_columns(
+    ...     settings={"rate": [0.2, 0.5, 0.8]}, metrics={"latency": [11.3, 15.0, 29.7]})
+    >>> def channel(rate):
+    ...     return {"latency": 10 + 5 * rate / (1 - rate), "utilization": rate}
+    >>> sweep = compare(runs, model=channel)
+    >>> [round(one.relative_error, 3) for one in sweep["latency"]]
+    [-0.004, 0.0, 0.01]
+    >>> print(sweep)
+    model beside reference at 3 points, 3 of them stable; size of the error, mean / largest, by load
+    metric                               unit            0%-30%         30%-50%         65%-80%    inside
+    latency                              %          0.44 / 0.44           0 / 0         1 / 1
     """
+    if _is_reference(spec):
+        if reference is not None:
+            raise ValueError("reference must be left out when results are compared, got both")
+        spec, reference = (list(spec.specs) if isinstance(spec, Campaign) else None), spec
     if reference is not None and simulate_options:
         raise ValueError(
             f"simulate options must be left out when a reference is given, got {sorted(simulate_options)}"
         )
-    if solve is None:
-        from qmodels import solve as default
-
-        solve = default
+    vectorised = model is None
+    if model is None and spec is None:
+        raise ValueError("model must be given when results without specs are compared, got none")
+    model = default_model() if model is None else model
+    settings, specs, sweep = _points(spec, reference)
     if reference is None:
-        from validate.packet_processor import simulate
+        from validate import simulate
 
-        reference = simulate(spec, **simulate_options)
-    answer = solve(spec)
-    rows = {
-        name: _row(name, float(answer.metrics[name]), estimate)
-        for name, estimate in reference.metrics.items()
-        if name in answer.metrics
-    }
-    return Comparison(rows=rows, model=answer, reference=reference)
-
-
-def signed_error(
-    model: npt.ArrayLike, reference: npt.ArrayLike, *, relative: npt.ArrayLike = False
-) -> FloatArray:
-    """Return how far a model's values are above the reference (below: negative).
-
-    Parameters
-    ----------
-    model, reference : array_like
-        Values of one metric each, in one unit.
-    relative : array_like of bool
-        Whether to divide by the size of the reference.
-
-    Returns
-    -------
-    ndarray
-        0 where both are equal, infinite ones included. Infinite, with the sign of the difference,
-        where only one is infinite or the error is relative to a reference of 0.
-
-    Examples
-    --------
-    >>> signed_error([110.0, 90.0, np.inf], [100.0, 100.0, np.inf], relative=True)
-    array([ 0.1, -0.1,  0. ])
-    >>> float(signed_error(0.05, 0.04).round(4)), float(signed_error(100.0, np.inf, relative=True))
-    (0.01, -inf)
-    """
-    values, truth = np.asarray(model, dtype=float), np.asarray(reference, dtype=float)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        difference = np.where(values == truth, 0.0, values - truth)
-        scale = np.where(relative & np.isfinite(truth), np.abs(truth), 1.0)
-        return np.asarray(np.where(difference == 0, 0.0, difference / scale))
-
-
-def _row(name: str, model: float, reference: Estimate) -> Row:
-    return Row(
-        metric=name,
-        unit=METRICS[name].unit,
-        model=model,
-        reference=reference,
-        error=float(signed_error(model, reference.best)),
-        relative_error=float(signed_error(model, reference.best, relative=True)),
-        inside=model in reference,
+        reference = simulate(specs if sweep else specs[0], **simulate_options)
+    results = _results(reference)
+    if len(results) != len(specs):
+        raise ValueError(f"reference must have a result for each of {len(specs)} specs, got {len(results)}")
+    answers = _answers(model, spec, specs, settings)
+    wanted = None if metrics is None else [metrics] if isinstance(metrics, str) else list(metrics)
+    units = reference.units if isinstance(reference, RunSet) else {}
+    pairs = zip(answers, results, strict=True)
+    points = tuple(_compare(answer, result, wanted, units) for answer, result in pairs)
+    if not sweep:
+        return points[0]
+    return SweepComparison(
+        points=points,
+        settings=tuple(settings),
+        loads=_loads(load, settings, answers),
+        stable=np.array([bool(getattr(result, "stable", True)) for result in results]),
+        regions=regions,
+        curve=_curve(model, spec, specs, settings, vectorised),
     )
+
+
+def default_model() -> Any:
+    """Return the library's own answer to a spec."""
+    from qmodels import solve
+
+    return solve
+
+
+def _is_reference(value: Any) -> bool:
+    return isinstance(value, RunSet | Campaign | Run) or (hasattr(value, "rows") and hasattr(value, "stable"))
+
+
+def _points(spec: Any, reference: Any) -> tuple[list[dict[str, Any]], list[Any], bool]:
+    """Return the settings and the spec of each point, and whether it is a sweep."""
+    if isinstance(reference, RunSet) and (spec is None or is_spec(spec)):
+        if spec is None:
+            rows = [dict(run.settings) for run in reference]
+            return rows, rows, True
+        varied = reference.varied
+        if swept := swept_fields(spec):
+            raise ValueError(f"spec must have no array fields with runs, got one in {next(iter(swept))}")
+        rows = [{name: run.settings[name] for name in varied if name in run.settings} for run in reference]
+        return rows, [with_fields(spec, values) for values in rows], True
+    if spec is None:
+        return [{}], [None], False
+    if is_spec(spec):
+        if swept_fields(spec):
+            return *points_of(spec), True
+        return [{}], [spec], False
+    if not isinstance(spec, Sequence) or isinstance(spec, str) or not spec:
+        raise TypeError(f"compare needs a spec, specs or results, got {spec!r}")
+    specs = list(spec)
+    columns = varied_fields(specs)
+    return [{name: values[k] for name, values in columns.items()} for k in range(len(specs))], specs, True
+
+
+def _results(reference: Any) -> list[Any]:
+    if isinstance(reference, RunSet | Campaign | Sequence):
+        return list(reference)
+    return [reference]
+
+
+def _answers(model: Any, spec: Any, specs: list[Any], settings: list[dict[str, Any]]) -> list[Any]:
+    if callable(model):
+        return [model(**values) for values in settings] if spec is None else [model(one) for one in specs]
+    answers = list(model) if isinstance(model, Sequence) else [model]
+    if len(answers) != len(specs):
+        raise ValueError(f"model must have an answer for each of {len(specs)} points, got {len(answers)}")
+    return answers
+
+
+def _compare(answer: Any, result: Any, metrics: list[str] | None, units: Mapping[str, str]) -> Comparison:
+    values, references = answered(answer), measured(result)
+    common = [name for name in references if name in values]
+    for name in metrics or ():
+        if name not in common:
+            raise ValueError(
+                f"metrics must be in model and reference, got {name!r}{_check.nearest(name, common)}"
+            )
+    if not common:
+        raise ValueError(
+            f"model and reference must have a metric in common, got {', '.join(list(values)[:6])} and "
+            f"{', '.join(list(references)[:6])}: rename those of the reference"
+        )
+    rows = {}
+    for name in common if metrics is None else metrics:
+        estimate, unit = references[name]
+        known, unit = _model_unit(answer, name), unit or units.get(name, "")
+        if unit and known and unit != known:
+            raise ValueError(
+                f"{name} must have one unit, got {known} in the model and {unit} in the reference: convert it"
+            )
+        rows[name] = row(name, unit or known, values[name], estimate)
+    return Comparison(rows=rows, model=answer, reference=result)
+
+
+def _model_unit(answer: Any, name: str) -> str:
+    """Return the unit of a metric where the answer has ``units``, or is one of a packet processor."""
+    units = getattr(answer, "units", None)
+    if isinstance(units, Mapping):
+        return str(units.get(name, ""))
+    if isinstance(getattr(answer, "metrics", None), Mapping):
+        from qmodels.systems.metrics import METRICS
+
+        return METRICS[name].unit if name in METRICS else ""
+    return ""
+
+
+def _loads(load: str | Sequence[float] | None, settings: list[dict[str, Any]], answers: list[Any]) -> Any:
+    if load is None:
+        found = [load_of(answer) for answer in answers]
+        return None if None in found else np.array(found, dtype=float)
+    if not isinstance(load, str):
+        numbers = _check.nonnegative("load", load)
+        if np.shape(numbers) != (len(settings),):
+            rule = f"one number for each of {len(settings)} points"
+            raise ValueError(f"load must be {rule}, got {np.size(numbers)}")
+        return numbers
+    if all(load in values for values in settings):
+        return np.array([values[load] for values in settings], dtype=float)
+    metrics = [answered(answer) for answer in answers]
+    for values in metrics:
+        if load not in values:
+            raise ValueError(
+                f"load must be a setting or a metric, got {load!r}{_check.nearest(load, values)}"
+            )
+    return np.array([values[load] for values in metrics])
+
+
+def _curve(
+    model: Any, spec: Any, specs: list[Any], settings: list[dict[str, Any]], vectorised: bool
+) -> Curve | None:
+    """Return the model along one setting, where the settings say all in which the points differ."""
+    if not callable(model):
+        return None
+    if spec is None:
+        return lambda base, axis, xs: _columns([answered(model(**{**base, axis: float(x)})) for x in xs])
+    first = specs[0]
+    try:
+        if any(with_fields(first, values) != one for one, values in zip(specs, settings, strict=True)):
+            return None
+    except ValueError:
+        # Specs that hold arrays have no truth value of their equality.
+        return None
+
+    def along(base: Mapping[str, Any], axis: str, xs: FloatArray) -> Mapping[str, FloatArray]:
+        if vectorised and takes_array(first, axis):
+            answer = model(with_fields(first, {**base, axis: xs}))
+            return {name: np.broadcast_to(values, xs.shape) for name, values in answer.metrics.items()}
+        return _columns([answered(model(with_fields(first, {**base, axis: float(x)}))) for x in xs])
+
+    return along
+
+
+def _columns(rows: list[dict[str, float]]) -> dict[str, FloatArray]:
+    return {name: np.array([values.get(name, np.nan) for values in rows]) for name in rows[0]}

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.systems import free_list
+from validate.inline import inlined
 from validate.jit import part
 
 BLOCK = np.dtype(
@@ -40,7 +41,7 @@ NONE = -1
 allocation_accesses = part(free_list.allocation_accesses)
 
 
-@part
+@inlined
 def is_busy(blocks: Any, banks: Any, page_control: bool, block: int) -> bool:
     """Return whether an access to the block would be a conflict."""
     bank = blocks[block]["bank"]
@@ -49,7 +50,7 @@ def is_busy(blocks: Any, banks: Any, page_control: bool, block: int) -> bool:
     )
 
 
-@part
+@inlined
 def take_head(blocks: Any, lists: Any, which: int) -> int:
     """Take the head block off a list that is not empty."""
     block = lists[which]["head"]
@@ -61,7 +62,7 @@ def take_head(blocks: Any, lists: Any, which: int) -> int:
     return block
 
 
-@part
+@inlined
 def splice_tail(blocks: Any, lists: Any, which: int, first: int, last: int, count: int) -> None:
     """Put a chain of blocks at a list's tail."""
     blocks[last]["next"] = NONE
@@ -84,7 +85,7 @@ def splice_head(blocks: Any, lists: Any, which: int, first: int, last: int, coun
     lists[which]["length"] += count
 
 
-@part
+@inlined
 def allocate_by_trials(
     blocks: Any, lists: Any, banks: Any, page_control: bool, which: int, trials: int
 ) -> tuple[int, int]:
@@ -130,9 +131,7 @@ def allocate_from_stack(
 
 
 @part
-def allocate_by_bank(
-    blocks: Any, lists: Any, banks: Any, page_control: bool, state: Any
-) -> tuple[int, int]:
+def allocate_by_bank(blocks: Any, lists: Any, banks: Any, page_control: bool, state: Any) -> tuple[int, int]:
     """Take the head of the list of the next bank in turn that is not busy, else of the next with blocks."""
     chosen = NONE
     for k in range(lists.size):
@@ -206,7 +205,7 @@ def free_in_bitmap(blocks: Any, lists: Any, first: int, count: int, words: Any, 
     return accesses
 
 
-@part
+@inlined
 def access_bank(blocks: Any, banks: Any, recent: Any, state: Any, block: int) -> int:
     """Access a block: 0 if its bank is free, 1 if it is busy with this page, 2 with another one.
 

@@ -1,11 +1,10 @@
-"""Simulate a packet processor: replications, their intervals, and whether the design keeps up."""
+"""The simulation of a packet processor: its replications, their intervals, and whether it keeps up."""
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,55 +19,32 @@ from validate.result import SimulationResult
 from validate.statistics import INF, Estimate, exactly, mean_interval, probability_interval, ratio_interval
 
 LATENCIES = ("packet_latency", "packet_latency_p99", "lookup_latency", "write_latency", "read_latency")
-MOST_REPLICATIONS = 64
 OVERLOAD_GROWTH = 0.005
 """Packets piled up for each that arrived above which a design is taken to be overloaded."""
 OVERLOAD_UTILIZATION = 0.995
 
 
-def simulate(
-    spec: PacketProcessor,
-    *,
-    packets: int = 20_000,
-    replications: int = 8,
-    seed: int = 0,
-    executor: Executor | None = None,
-    saturation: bool = True,
-    window: int = 512,
-    confidence: float = 0.95,
-    precision: float | None = None,
-) -> SimulationResult:
-    """Simulate a packet processor event by event.
+@dataclass(frozen=True, kw_only=True)
+class PacketExperiment:
+    """The simulation of one packet processor; made by `validate.simulate`.
 
     Parameters
     ----------
     spec : PacketProcessor
         One design, no array fields.
+    seed : int
+        Everything random follows from it. Designs simulated with the same seed meet the same
+        packets, lookups, holds and free list.
+    confidence : float
+        Coverage of the intervals.
     packets : int
         Packets of each replication, at least 1000. A recorded trace with fewer is replayed whole,
         and the result says how many it had.
-    replications : int
-        Independent replications, at least 2.
-    seed : int
-        Everything random follows from it, whatever the number of workers. Designs simulated with
-        the same seed meet the same packets, lookups, holds and free list.
-    executor : concurrent.futures.Executor, optional
-        Where replications run; otherwise as many threads as there are cores.
     saturation : bool
-        Whether to run the closed system as well, for the saturation throughput.
+        Whether to run the closed system as well, for the saturation throughput: once for each
+        replication of the first round.
     window : int
         Packets that circulate in the closed system, at most half of all.
-    confidence : float
-        Coverage of the intervals.
-    precision : float, optional
-        Add replications until the half-width of the packet latency's interval is at most this
-        fraction of it, or there are 64.
-
-    Returns
-    -------
-    SimulationResult
-        Where the design does not keep up, ``stable`` is False and latencies are ``inf``;
-        the other metrics are those of the overloaded system while it fills up.
 
     Raises
     ------
@@ -81,55 +57,43 @@ def simulate(
     mean holds to fill; as much is dropped at the end. Intervals are Student's over the
     replications. The saturation throughput is that of the same packets sent through a closed
     system, where each packet that leaves is replaced at once and none is held.
+
+    Where the design does not keep up, ``stable`` of the result is False and latencies are ``inf``;
+    the other metrics are those of the overloaded system while it fills up.
     """
-    check_single(spec)
-    _check.count("packets", packets, minimum=1000)
-    _check.count("replications", replications, minimum=2)
-    _check.count("window", window)
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}")
-    if precision is not None:
-        _check.positive("precision", precision)
-    started = time.perf_counter()
-    if executor is not None:
-        opened, closed = _replicate(
-            executor, spec, packets, replications, seed, window * saturation, confidence, precision
-        )
-    else:
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            opened, closed = _replicate(
-                pool, spec, packets, replications, seed, window * saturation, confidence, precision
-            )
-    return _summarise(spec, opened, closed, seed, confidence, time.perf_counter() - started)
 
+    spec: PacketProcessor
+    seed: int = 0
+    confidence: float = 0.95
+    packets: int = 20_000
+    saturation: bool = True
+    window: int = 512
 
-def _replicate(
-    executor: Executor,
-    spec: PacketProcessor,
-    packets: int,
-    replications: int,
-    seed: int,
-    window: int,
-    confidence: float,
-    precision: float | None,
-) -> tuple[list[Run], list[Run]]:
-    """Run open and closed replications, more of the open ones until they are precise enough."""
-    jobs = [Job(spec=spec, seed=seed, replication=k, packets=packets) for k in range(replications)]
-    closed_jobs = [
-        Job(spec=spec, seed=seed, replication=k, packets=packets, window=window) for k in range(replications)
-    ]
-    runs = list(executor.map(run_replication, jobs + (closed_jobs if window else [])))
-    opened, closed = runs[:replications], runs[replications:]
-    while precision is not None and len(opened) < MOST_REPLICATIONS and _keeps_up(opened):
-        if (
-            mean_interval([r.parts.sum() for r in opened], confidence=confidence).relative_half_width
-            <= precision
-        ):
-            break
-        further = range(len(opened), min(2 * len(opened), MOST_REPLICATIONS))
-        jobs = [Job(spec=spec, seed=seed, replication=k, packets=packets) for k in further]
-        opened += list(executor.map(run_replication, jobs))
-    return opened, closed
+    run_type: ClassVar[type[Run]] = Run
+    precise: ClassVar[tuple[str, ...]] = ("packet_latency",)
+    run_replication: ClassVar[Callable[[Job], Run]] = staticmethod(run_replication)
+
+    def __post_init__(self) -> None:
+        check_single(self.spec)
+        _check.count("packets", self.packets, minimum=1000)
+        _check.count("window", self.window)
+
+    def jobs(self, start: int, stop: int) -> list[Job]:
+        """Return open replications, in the first round followed by as many closed ones."""
+        windows = (0, self.window) if self.saturation and start == 0 else (0,)
+        return [
+            Job(spec=self.spec, seed=self.seed, replication=k, packets=self.packets, window=window)
+            for window in windows
+            for k in range(start, stop)
+        ]
+
+    def summarize(
+        self, runs: Sequence[tuple[Job, Run]], *, replications: int, seconds: float
+    ) -> SimulationResult:
+        """Return what open and closed replications say."""
+        opened = [run for job, run in runs if not job.window]
+        closed = [run for job, run in runs if job.window]
+        return _summarise(self.spec, opened, closed, self.seed, self.confidence, seconds)
 
 
 def _keeps_up(runs: list[Run]) -> bool:

@@ -45,7 +45,8 @@ class SimulationResult:
     events : int
         Events of all runs.
     seconds : float
-        Wall-clock time.
+        Wall-clock time from the start of the first run to the end of the last, other points' runs
+        between them; 0 if all were found in a store.
     """
 
     system: str
@@ -76,15 +77,18 @@ class SimulationResult:
         """Return everything as plain dictionaries, numbers and words."""
         return asdict(self)
 
-    def to_pandas(self) -> Any:
-        """Return the metrics as a tidy DataFrame, one row per metric (needs pandas)."""
-        import pandas as pd
-
-        rows = [
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row per metric: its name, unit and interval."""
+        return [
             {"metric": name, "unit": METRICS[name].unit, "low": e.low, "best": e.best, "high": e.high}
             for name, e in self.metrics.items()
         ]
-        return pd.DataFrame(rows)
+
+    def to_pandas(self) -> Any:
+        """Return the rows as a tidy DataFrame (needs pandas)."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows())
 
     def __repr__(self) -> str:
         confidence = self.metrics["packet_latency"].confidence

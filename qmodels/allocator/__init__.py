@@ -1,5 +1,17 @@
-"""Free-list models."""
+"""Free lists and the data-queueing module around them."""
 
+from qmodels.allocator.answer import DataQueueingAnswer
+from qmodels.allocator.data_queueing import solve_data_queueing
+from qmodels.allocator.exact_list import exact_free_list
+from qmodels.allocator.list_memory import FreeListResult, free_list
 from qmodels.allocator.trials import TrialResult, allocation_trials
 
-__all__ = ["TrialResult", "allocation_trials"]
+__all__ = [
+    "DataQueueingAnswer",
+    "FreeListResult",
+    "TrialResult",
+    "allocation_trials",
+    "exact_free_list",
+    "free_list",
+    "solve_data_queueing",
+]

@@ -11,10 +11,11 @@ from qmodels.packet_processor.design import Columns, columns
 from qmodels.packet_processor.error_map import measured_error
 from qmodels.packet_processor.latency import Latency, latency
 from qmodels.packet_processor.links import networks
-from qmodels.packet_processor.load import Balance, OperatingPoint, balance, operate, returns
+from qmodels.packet_processor.load import OperatingPoint, operate, returns
 from qmodels.packet_processor.overflow import blocking
+from qmodels.packet_processor.saturation import saturation_rate
 from qmodels.packet_processor.tail import mixture_quantile
-from qmodels.packet_processor.variability import Variability, variability
+from qmodels.packet_processor.variability import variability
 from qmodels.system_result import SystemResult
 from qmodels.systems.free_list import allocation_accesses
 from qmodels.systems.metrics import METRICS
@@ -22,7 +23,6 @@ from qmodels.systems.packet_processor import PacketProcessor
 
 VALIDATED_LOAD = 0.8
 VALIDATED_RUN = 32.0
-SATURATION_STEPS = 9
 
 
 def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
@@ -65,7 +65,7 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
     parts = latency(c, point)
     full = point.load
     stable = full < 1.0
-    saturation = _saturation(c, point, arrivals)
+    saturation = saturation_rate(c, point, arrivals)
     share = c.size_share
     groups = list(point.intensity)
     stacked = np.array(list(point.intensity.values()))
@@ -202,29 +202,6 @@ def _tail(c: Columns, parts: Latency, stable: Any) -> FloatArray:
         level=0.99,
     )
     return _where(stable, quantile)
-
-
-def _saturation(c: Columns, point: Balance, arrivals: Variability) -> FloatArray:
-    """Return the largest packet rate at which every resource keeps up.
-
-    The load of the fullest resource is nearly proportional to the rate: false position on it,
-    from a balance at any rate.
-    """
-    low, low_load = np.zeros_like(point.rate), np.zeros_like(point.rate)
-    high, high_load = np.full_like(low, np.inf), np.full_like(low, np.inf)
-    for step in range(SATURATION_STEPS):
-        load = point.load
-        below = load < 1.0
-        low, low_load = np.where(below, point.rate, low), np.where(below, load, low_load)
-        high, high_load = np.where(below, high, point.rate), np.where(below, high_load, load)
-        bracketed = np.isfinite(high)
-        span = np.where(bracketed, high - low, 0.0)
-        part = (1.0 - low_load) / np.where(bracketed, high_load - low_load, 1.0)
-        # Every third step halves the bracket, lest one end stays where it is.
-        inside = low + span * (np.clip(part, 0.02, 0.98) if step % 3 else 0.5)
-        rate = np.where(bracketed, inside, low * 1.0005 / np.where(below, load, 1.0))
-        point = balance(c, rate, arrivals, start=point)
-    return np.where(np.isfinite(high), (low + high) / 2, low)
 
 
 def _resources(c: Columns, point: OperatingPoint) -> dict[str, float]:

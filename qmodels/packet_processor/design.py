@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from qmodels._check import FloatArray
+from qmodels._check import FloatArray, IntArray
 from qmodels.llc import lru_hit_ratios
 from qmodels.memory.row_visits import RowVisits, row_visits
 from qmodels.systems.address_map import scatter
@@ -84,6 +84,17 @@ class Columns:
     def small_part(self) -> FloatArray:
         """Part of the segments that belong to small packets."""
         return self.is_small @ (self.size_share * self.segments) / self.mean_segments
+
+    def take(self, designs: IntArray) -> Columns:
+        """Return some of the designs, as one flat sweep."""
+        rows = RowVisits(**{name: value[designs] for name, value in vars(self.rows).items()})
+        shared = ("segments", "size_share")
+        columns = {
+            name: value[designs]
+            for name, value in vars(self).items()
+            if isinstance(value, np.ndarray) and name not in shared
+        }
+        return replace(self, **columns, rows=rows, shape=designs.shape, full_shape=designs.shape)
 
     @property
     def miss_rate(self) -> FloatArray:

@@ -102,7 +102,7 @@ def balance(c: Columns, rate: FloatArray, arrivals: Variability, start: Balance 
 
     Busy banks cause trials, trials pace the segments, their pace keeps or breaks up row visits
     and loads links and banks, which makes banks busy: the ring is iterated with damping from
-    the empty system, or from a balance at a similar rate.
+    the empty system, or from the rejections and row changes at a similar rate.
     """
     mean, banks = c.mean_segments, c.channels * c.banks
     closed = c.spec.dram.page_policy == "closed"
@@ -116,8 +116,8 @@ def balance(c: Columns, rate: FloatArray, arrivals: Variability, start: Balance 
     even = even_loads(c)
     reads = read_stream(c, rate, request_gap)
     from_reads, from_all = _others(c, rate, trains)
-    rejected = np.zeros_like(rate) if start is None else start.rejected
-    changes = np.stack([trains, trains]) / mean if start is None else start.changes
+    rejected, changes = start or (np.zeros_like(rate), np.stack([trains, trains]) / mean)
+    settled = np.zeros(rate.shape, dtype=bool)
     for _ in range(ITERATIONS):
         trials = allocation_trials(
             busy=rejected,
@@ -143,10 +143,13 @@ def balance(c: Columns, rate: FloatArray, arrivals: Variability, start: Balance 
             wanted = np.stack([writes.changes(from_reads), reads.changes(from_all)])
         if closed:
             wanted = np.ones_like(wanted)
-        moved = max(np.abs(found - rejected).max(), np.abs(wanted - changes).max())
-        rejected = rejected + DAMPING * (found - rejected)
-        changes = changes + DAMPING * (wanted - changes)
-        if moved < TOLERANCE:
+        moved = np.maximum(np.abs(found - rejected), np.abs(wanted - changes).max(axis=0))
+        # A settled design stays where it is: its answer does not depend on the others of a sweep.
+        pace = np.where(settled, 0.0, DAMPING)
+        rejected = rejected + pace * (found - rejected)
+        changes = changes + pace * (wanted - changes)
+        settled |= moved < TOLERANCE
+        if settled.all():
             break
     slices = rate * c.lookups * c.slice_time * c.slice_peak
     opening = c.precharge + c.burst + c.recovery

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -15,10 +14,37 @@ from qmodels.systems.sizes import segment_count
 from qmodels.systems.trace import Trace
 from qmodels.systems.workload import Workload
 
-Variability = Callable[[FloatArray], Any]
-"""From traffic intensity to the squared coefficient of variation a renewal stream would need."""
-
 INTENSITIES = np.concatenate([np.linspace(0.02, 0.9, 23), [0.94, 0.97, 0.99]])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Variability:
+    """From traffic intensity to the squared coefficient of variation a renewal stream would need.
+
+    Parameters
+    ----------
+    tables : tuple of ndarray
+        That SCV at the `INTENSITIES`, for each law of arrivals in the sweep.
+    law : ndarray of int
+        The law of each design; empty if there is only one.
+    """
+
+    tables: tuple[FloatArray, ...]
+    law: IntArray
+
+    def __call__(self, intensity: FloatArray) -> FloatArray:
+        """Return the SCV of each design, whose traffic intensity is given."""
+        if self.law.size == 0:
+            return np.asarray(np.interp(intensity, INTENSITIES, self.tables[0]))
+        values = np.empty_like(intensity)
+        for number, table in enumerate(self.tables):
+            mine = self.law == number
+            values[mine] = np.interp(intensity[mine], INTENSITIES, table)
+        return values
+
+    def take(self, designs: IntArray) -> Variability:
+        """Return the same for some of the designs."""
+        return Variability(tables=self.tables, law=self.law[designs] if self.law.size else self.law)
 
 
 def variability(workload: Workload, shape: tuple[int, ...] = ()) -> Variability:
@@ -39,24 +65,16 @@ def variability(workload: Workload, shape: tuple[int, ...] = ()) -> Variability:
     unseen.
     """
     arrivals = workload.arrivals
+    one = np.array([], dtype=np.int64)
     if isinstance(arrivals, Recorded):
-        table = _recorded(arrivals.trace, int(workload.segment_bytes))
-        return lambda intensity: np.interp(intensity, INTENSITIES, table)
+        return Variability(tables=(_recorded(arrivals.trace, int(workload.segment_bytes)),), law=one)
     if isinstance(arrivals, OnOff):
         parameters = (arrivals.on_packets, arrivals.peak_to_mean)
         laws = [np.broadcast_to(part, shape).reshape(-1) for part in parameters]
-        kinds, kind = np.unique(np.stack(laws), axis=1, return_inverse=True)
-        tables = [_on_off(float(on), float(peak)) for on, peak in kinds.T]
-        return lambda intensity: _pick(intensity, kind.reshape(-1), tables)
-    return lambda intensity: 1.0
-
-
-def _pick(intensity: FloatArray, kind: IntArray, tables: list[FloatArray]) -> FloatArray:
-    values = np.empty_like(intensity)
-    for number, table in enumerate(tables):
-        mine = kind == number
-        values[mine] = np.interp(intensity[mine], INTENSITIES, table)
-    return values
+        kinds, law = np.unique(np.stack(laws), axis=1, return_inverse=True)
+        tables = tuple(_on_off(float(on), float(peak)) for on, peak in kinds.T)
+        return Variability(tables=tables, law=law.reshape(-1))
+    return Variability(tables=(np.ones_like(INTENSITIES),), law=one)
 
 
 def _effective_scv(wait: FloatArray, service_scv: float) -> FloatArray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from qmodels import _check
 from qmodels._check import FloatArray, IntArray
-from qmodels.systems.captures import PCAP_MAGIC, PCAPNG_MAGIC, read_pcap, read_pcapng
+from qmodels.systems.captures import PCAP_MAGIC, PCAPNG_MAGIC, Flows, number_flows, read_pcap, read_pcapng
 from qmodels.systems.sizes import LARGEST_PACKET
 
 TCP_IP_HEADER_BYTES = 40
@@ -22,7 +22,7 @@ TCP_IP_HEADER_BYTES = 40
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trace:
-    """Packets as recorded. Two traces are equal when their times and sizes are, whatever their source.
+    """Packets as recorded. Two traces are equal when times, sizes and flows are, whatever their source.
 
     Parameters
     ----------
@@ -32,12 +32,14 @@ class Trace:
         Packet sizes, 1 to 65535. [bytes]
     source : str
         Path of the file, or what else the packets came from.
+    flows : array of int, optional
+        Number of each packet's flow, at least 0; None where it is not known.
 
     Raises
     ------
     ValueError
         If there are fewer than two packets or all have the same time, if a time is before the
-        one that precedes it, or if a size is out of range.
+        one that precedes it, or if a size or a flow is out of range.
 
     Examples
     --------
@@ -49,6 +51,7 @@ class Trace:
     times_ns: FloatArray
     bytes: IntArray
     source: str
+    flows: IntArray | None = None
 
     def __post_init__(self) -> None:
         times = np.asarray(self.times_ns)
@@ -82,6 +85,14 @@ class Trace:
         times.flags.writeable = whole.flags.writeable = False
         object.__setattr__(self, "times_ns", times)
         object.__setattr__(self, "bytes", whole)
+        if self.flows is not None:
+            flows = _check.count("trace.flows", self.flows, minimum=0)
+            if flows.shape != whole.shape:
+                raise ValueError(
+                    f"trace.flows must have one number for each of {whole.size} packets, got {flows.size}"
+                )
+            flows.flags.writeable = False
+            object.__setattr__(self, "flows", flows)
 
     def __len__(self) -> int:
         return int(self.times_ns.size)
@@ -97,8 +108,11 @@ class Trace:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of times and sizes, the same on every machine."""
-        return sha256(self.times_ns.astype("<f8").tobytes() + self.bytes.astype("<i8").tobytes()).hexdigest()
+        """SHA-256 of times, sizes and flows, the same on every machine."""
+        content = self.times_ns.astype("<f8").tobytes() + self.bytes.astype("<i8").tobytes()
+        if self.flows is not None:
+            content += self.flows.astype("<i8").tobytes()
+        return sha256(content).hexdigest()
 
     @property
     def packet_rate(self) -> float:
@@ -130,6 +144,7 @@ class Trace:
             times_ns=self.times_ns[start:stop],
             bytes=self.bytes[start:stop],
             source=f"packets {start} to {stop - 1} of {self.source}",
+            flows=None if self.flows is None else self.flows[start:stop],
         )
 
 
@@ -164,7 +179,11 @@ def read_trace(path: str | os.PathLike[str], format: str | None = None) -> Trace
       acknowledgement is a packet of 40 bytes. The first time may be absolute with all others
       counted from its whole second. The summaries of UDP and of SYN/FIN/RST packets hold no
       sizes and are refused.
-    - *csv*: a header line ``time,bytes``; seconds and bytes.
+    - *csv*: a header line ``time,bytes``, or ``time,flow,bytes`` with any word for a flow; seconds
+      and bytes.
+
+    Captures of Ethernet or IP and TCP summaries have flows: packets of one protocol, with the same
+    addresses and ports.
 
     Blank lines and lines that start with ``#`` are skipped.
 
@@ -189,9 +208,14 @@ def read_trace(path: str | os.PathLike[str], format: str | None = None) -> Trace
         found = _detect(path)
         if format not in (None, found):
             raise ValueError(f"0 packets read: not {format}, it holds {found}")
-        times, sizes = _READERS[found](path)
+        times, sizes, flows = _READERS[found](path)
         try:
-            return Trace(times_ns=np.asarray(times), bytes=np.asarray(sizes), source=os.fspath(path))
+            return Trace(
+                times_ns=np.asarray(times),
+                bytes=np.asarray(sizes),
+                source=os.fspath(path),
+                flows=None if flows is None else np.asarray(flows),
+            )
         except ValueError as error:
             raise ValueError(f"{len(sizes)} packets read: {error}") from None
     except OSError as error:
@@ -213,7 +237,7 @@ def _detect(path: str | os.PathLike[str]) -> str:
     if head[:2] == b"\x1f\x8b":
         raise ValueError("0 packets read: compressed with gzip, decompress it first")
     _, first = next(_rows(head.decode("latin-1").splitlines()), (0, ""))
-    if [word.strip().lower() for word in first.split(",")] == ["time", "bytes"]:
+    if [word.strip().lower() for word in first.split(",")] in _HEADERS:
         return "csv"
     words = first.split()
     if not words or _decimal(words[0]) is None:
@@ -227,29 +251,35 @@ def _detect(path: str | os.PathLike[str]) -> str:
     return "time-bytes" if len(words) == 2 else "tcpdump-summary"
 
 
-def _read_time_bytes(path: str | os.PathLike[str]) -> tuple[list[float], list[int]]:
-    times, sizes = _columns(path, count=2, separator=None, skip=0)
-    return _since_first_ns(times), sizes
+def _read_time_bytes(path: str | os.PathLike[str]) -> tuple[list[float], list[int], Flows]:
+    times, sizes, _ = _columns(path, count=2, separator=None, skip=0)
+    return _since_first_ns(times), sizes, None
 
 
-def _read_tcpdump_summary(path: str | os.PathLike[str]) -> tuple[list[float], list[int]]:
-    times, sizes = _columns(path, count=6, separator=None, skip=0)
+def _read_tcpdump_summary(path: str | os.PathLike[str]) -> tuple[list[float], list[int], Flows]:
+    times, sizes, flows = _columns(path, count=6, separator=None, skip=0)
     if len(times) > 1 and times[0] > times[1]:
         times[0] %= 1
-    return _since_first_ns(times), [size + TCP_IP_HEADER_BYTES for size in sizes]
+    return _since_first_ns(times), [size + TCP_IP_HEADER_BYTES for size in sizes], number_flows(flows)
 
 
-def _read_csv(path: str | os.PathLike[str]) -> tuple[list[float], list[int]]:
-    times, sizes = _columns(path, count=2, separator=",", skip=1)
-    return _since_first_ns(times), sizes
+def _read_csv(path: str | os.PathLike[str]) -> tuple[list[float], list[int], Flows]:
+    with open(path, encoding="latin-1") as file:
+        count = len(next(_rows(file))[1].split(","))
+    times, sizes, flows = _columns(path, count=count, separator=",", skip=1)
+    return _since_first_ns(times), sizes, number_flows(flows) if count == 3 else None
 
 
 def _columns(
     path: str | os.PathLike[str], *, count: int, separator: str | None, skip: int
-) -> tuple[list[Decimal], list[int]]:
-    """Return the first column (seconds) and the last (bytes) of a text file, after ``skip`` lines."""
+) -> tuple[list[Decimal], list[int], list[tuple[str, ...]]]:
+    """Return the first column (seconds), the last (bytes) and those between of a text file.
+
+    ``skip`` lines come before.
+    """
     times: list[Decimal] = []
     sizes: list[int] = []
+    between: list[tuple[str, ...]] = []
     with open(path, encoding="latin-1") as file:
         rows = _rows(file)
         for _ in range(skip):
@@ -262,13 +292,16 @@ def _columns(
                 problem = f"{len(words)} columns instead of {count}"
             elif time is None:
                 problem = f"the time must be a finite number, got {words[0]!r}"
+            elif time < 0:
+                problem = f"the time must be >= 0, got {words[0].strip()}"
             elif not words[-1].strip().isdecimal():
                 problem = f"the bytes must be a whole number >= 0, got {words[-1].strip()!r}"
             if problem or time is None:
                 raise ValueError(f"{len(sizes)} packets read: line {number}: {problem}")
             times.append(time)
             sizes.append(int(words[-1]))
-    return times, sizes
+            between.append(tuple(words[1:-1]))
+    return times, sizes, between
 
 
 def _rows(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -291,7 +324,9 @@ def _since_first_ns(seconds: list[Decimal]) -> list[float]:
     return [float((time - seconds[0]) * 1_000_000_000) for time in seconds]
 
 
-_READERS: dict[str, Callable[..., tuple[list[int] | list[float], list[int]]]] = {
+_HEADERS = (["time", "bytes"], ["time", "flow", "bytes"])
+
+_READERS: dict[str, Callable[..., tuple[list[int] | list[float], list[int], Flows]]] = {
     "pcap": read_pcap,
     "pcapng": read_pcapng,
     "time-bytes": _read_time_bytes,

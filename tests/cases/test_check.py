@@ -73,31 +73,39 @@ def test_cost_is_the_same_on_both_sides(whole):
     assert errors["cost"].largest == pytest.approx(0, abs=1e-12)
 
 
-class Interrupt:
-    """Progress that stops the run after some designs."""
+RUNS_OF_A_DESIGN = 2 * RUNS.replications
+"""Open and closed ones."""
 
-    def __init__(self, after):
+
+class Interrupt:
+    """Progress that stops after some runs, and notes how many were found at the start."""
+
+    def __init__(self, after=None):
         self.after = after
+        self.found = None
 
     def __call__(self, done, total):
+        assert done <= total == 3 * RUNS_OF_A_DESIGN
+        if self.found is None:
+            self.found = done
         if done == self.after:
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("after", [0, 1, 2])
-def test_interrupted_check_keeps_what_is_done_and_resumes(analysis, whole, tmp_path, monkeypatch, after):
-    store = tmp_path / "store"
-    partial = check(analysis.exploration, analysis.chosen, runs=RUNS, store=store, progress=Interrupt(after))
+@pytest.mark.parametrize("designs", [0, 1, 2])
+def test_interrupted_check_keeps_what_is_done_and_resumes(analysis, whole, tmp_path, monkeypatch, designs):
+    monkeypatch.setattr("validate.campaign_run.IN_FLIGHT", 1)
+    after = designs * RUNS_OF_A_DESIGN + 1
+    options = {"runs": RUNS, "store": tmp_path / "store"}
+    partial = check(analysis.exploration, analysis.chosen, progress=Interrupt(after), **options)
     assert partial.interrupted
-    assert len(partial.rows) == after
+    assert len(partial.rows) == designs
     assert partial.asked == 3
-    assert len(partial.errors) == (len(METRICS) if after else 0)
+    assert len(partial.errors) == (len(METRICS) if designs else 0)
 
-    simulated = []
-    original = Runs.simulate
-    monkeypatch.setattr(Runs, "simulate", lambda self, spec: simulated.append(spec) or original(self, spec))
-    resumed = check(analysis.exploration, analysis.chosen, runs=RUNS, store=store)
-    assert len(simulated) == 3 - after
+    seen = Interrupt()
+    resumed = check(analysis.exploration, analysis.chosen, progress=seen, **options)
+    assert seen.found == after
     assert not resumed.interrupted
     for name, column in whole.simulated.table.items():
         assert np.array_equal(resumed.simulated.table[name], column), name
@@ -114,12 +122,20 @@ def test_workers_change_nothing(analysis, whole, tmp_path):
         assert np.array_equal(alone.simulated.table[name], column), name
 
 
-def test_other_runs_are_not_taken_from_the_store():
+def test_other_runs_are_not_taken_from_the_store(small_specs, tmp_path):
+    spec = default_space(small_specs["large-packets"]).spec(0)
     first = Runs(packets=1000, replications=2, seed=5)
-    assert first.identity == Runs(packets=1000, replications=2, seed=5, workers=7).identity
-    others = [Runs(packets=1001, replications=2, seed=5), Runs(packets=1000, replications=3, seed=5)]
-    others.append(Runs(packets=1000, replications=2, seed=6))
-    assert len({first.identity, *(runs.identity for runs in others)}) == 4
+
+    def found(runs):
+        seen = []
+        runs.simulate(spec, store=tmp_path / "store", progress=lambda done, total: seen.append(done))
+        return seen[0]
+
+    assert found(first) == 0
+    assert found(Runs(packets=1000, replications=2, seed=5, workers=7)) == RUNS_OF_A_DESIGN
+    assert found(Runs(packets=1001, replications=2, seed=5)) == 0
+    assert found(Runs(packets=1000, replications=2, seed=6)) == 0
+    assert found(Runs(packets=1000, replications=3, seed=5)) == RUNS_OF_A_DESIGN
 
 
 @pytest.mark.parametrize(
@@ -140,9 +156,9 @@ def test_messages(arguments, message):
 def test_a_dispute_about_stability_is_reported(analysis, tmp_path, monkeypatch):
     original = check_module.simulated_columns
 
-    def saturated(spec, *, runs):
+    def saturated(result):
         return {
-            **original(spec, runs=runs),
+            **original(result),
             "stable": False,
             "packet_latency": exactly(np.inf, confidence=0.95),
         }

@@ -8,9 +8,11 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import pytest
 from typer.testing import CliRunner
@@ -390,18 +392,22 @@ def test_on_a_terminal_there_is_a_progress_bar(tmp_path):
     assert "designs simulated" in ended.stdout
 
 
+def runs_in(store):
+    """Return how many finished runs a store has; 0 while it is being made."""
+    try:
+        with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as connection:
+            return connection.execute("SELECT COUNT(*) FROM records").fetchone()[0]
+    except sqlite3.Error:
+        return 0
+
+
 def test_interrupted_exploration_ends_cleanly_with_what_is_done(tmp_path):
     out = tmp_path / "out"
     running = process("explore", *FEW, "--simulate-points", "40", "--replications", "4", "--out", out)
     store = out / "simulated.sqlite"
     deadline = time.monotonic() + 60
-    # The write-ahead log grows with the first finished design.
-    log = out / "simulated.sqlite-wal"
-    while (
-        not (log.exists() and log.stat().st_size > 0)
-        and running.poll() is None
-        and time.monotonic() < deadline
-    ):
+    # A design has 4 open and 4 closed runs; runs are started in the order of the designs.
+    while runs_in(store) < 12 and running.poll() is None and time.monotonic() < deadline:
         time.sleep(0.02)
     running.send_signal(signal.SIGINT)
     text, errors = running.communicate(timeout=60)

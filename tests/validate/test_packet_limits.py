@@ -9,7 +9,7 @@ import pytest
 
 from qmodels.systems.llc import Llc
 from qmodels.systems.sizes import fixed
-from validate.packet_processor import simulate
+from validate import simulate
 
 FAST = 1e4
 """Clock of parts that must not matter. [GHz]"""

@@ -12,8 +12,7 @@ import pytest
 import validate
 from qmodels.systems.metrics import METRICS
 from qmodels.systems.packet_processor import PacketProcessor
-from validate import packet_processor
-from validate.packet_processor import MOST_REPLICATIONS, simulate
+from validate import simulate
 from validate.packet_run import PARTS
 
 ROOT = Path(__file__).parents[2]
@@ -80,13 +79,13 @@ def test_small_pool_overflows():
 
 def test_more_replications_until_precise():
     result = simulate(PacketProcessor(), packets=1000, replications=2, precision=0.1, saturation=False)
-    assert 2 < result.replications < MOST_REPLICATIONS
+    assert 10 <= result.replications < 64
     assert result.packet_latency.relative_half_width <= 0.1
 
 
-def test_replications_end_where_precision_is_out_of_reach(monkeypatch):
-    monkeypatch.setattr(packet_processor, "MOST_REPLICATIONS", 5)
-    result = simulate(PacketProcessor(), packets=1000, replications=2, precision=1e-6, saturation=False)
+def test_replications_end_where_precision_is_out_of_reach():
+    options = {"packets": 1000, "replications": 2, "saturation": False}
+    result = simulate(PacketProcessor(), precision=1e-6, max_replications=5, **options)
     assert result.replications == 5
 
 
@@ -133,7 +132,7 @@ for window in (0, 16):
     world = draw_world(spec, seed=np.random.SeedSequence(7), packets=150, window=window)
     begin(world)
     run(world, 151)
-    for part in (world.packets, world.stations, world.counts, world.ring, world.lines):
+    for part in (world.packets, world.stations, world.counts, world.blocks, world.lines):
         print(hashlib.sha256(part.tobytes()).hexdigest())
 print(type(run).__name__, file=sys.stderr)
 """
@@ -150,10 +149,16 @@ def test_plain_python_twin_gives_the_same_numbers():
     assert outputs["0"].stderr.split() == ["CPUDispatcher"] and outputs["1"].stderr.split() == ["function"]
 
 
+@pytest.mark.parametrize("name", validate.__all__)
+def test_every_public_name_is_there(name):
+    assert getattr(validate, name).__name__ == name
+    assert list(validate.__all__) == list(validate._HOMES)
+
+
 def test_names_are_imported_when_used():
     code = (
-        "import sys, validate; assert 'numba' not in sys.modules; "
-        "validate.simulate; assert 'numba' in sys.modules"
+        "import sys, validate; validate.simulate; assert 'numba' not in sys.modules; "
+        "import validate.packet_processor; assert 'numba' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
     with pytest.raises(AttributeError, match="has no attribute 'simulator'"):

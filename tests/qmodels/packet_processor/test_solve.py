@@ -197,7 +197,7 @@ def test_a_trace_of_poisson_packets_is_answered_like_poisson() -> None:
 
 
 def test_an_unknown_spec_is_refused() -> None:
-    with pytest.raises(TypeError, match="needs a system spec such as PacketProcessor, got int"):
+    with pytest.raises(TypeError, match="needs a system spec such as .*PacketProcessor.*, got int"):
         qm.solve(3)
 
 

@@ -1,0 +1,294 @@
+"""The chain of a reader of the free list beside the writer who left it behind."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+
+from qmodels._check import FloatArray, IntArray
+from qmodels.allocator._trial_states import TrialRules, TrialStates
+from qmodels.allocator._windows import Window, canonical, distinct, draw_any, draw_others, draw_window
+
+ALWAYS = -1
+"""In place of a parameter's number: the transition has no further factor."""
+
+View = tuple[Window, Window]
+"""A window, and the busy bank of another access if it was met."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PacketRules:
+    """How packets are stored.
+
+    Parameters
+    ----------
+    endings : tuple of float
+        Probability that a packet ends with its k-th block if it has that many; the last one, of
+        at least two, holds for all further blocks.
+    mean_size : float
+        Mean blocks of a packet.
+    other_packet : float
+        Probability that a block of another packet is allocated between two of a packet.
+    read_last : float
+        Probability that the last block of a packet was read, and the packet returned, right
+        before the next allocation.
+    """
+
+    endings: tuple[float, ...]
+    mean_size: float
+    other_packet: float
+    read_last: float
+
+
+@dataclass(kw_only=True, eq=False)
+class Entries:
+    """Groups of entries, all of a group with the same constant and parameter."""
+
+    source: list[IntArray] = field(default_factory=list)
+    target: list[IntArray] = field(default_factory=list)
+    weight: array[float] = field(default_factory=lambda: array("d"))
+    parameter: array[int] = field(default_factory=lambda: array("q"))
+
+    def add(self, source: IntArray, target: IntArray, weight: float, parameter: int) -> None:
+        """Add a group."""
+        self.source.append(source)
+        self.target.append(target)
+        self.weight.append(weight)
+        self.parameter.append(parameter)
+
+    def columns(self) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
+        """Return all groups one after another."""
+        sizes = [len(part) for part in self.source]
+        return (
+            np.concatenate(self.source),
+            np.concatenate(self.target),
+            np.repeat(np.asarray(self.weight), sizes),
+            np.repeat(np.asarray(self.parameter, dtype=np.int64), sizes),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trial:
+    """What a bank at the head leads to, for all trial states that are possible.
+
+    Parameters
+    ----------
+    entry : ndarray
+        The table's entries that tell this bank's probability.
+    busy : ndarray
+        Probability that the bank is found busy.
+    outcomes : list
+        Chance, view afterwards, the states (by position) for which it holds, the states they lead to.
+    """
+
+    entry: IntArray
+    busy: FloatArray
+    outcomes: list[tuple[float, View, IntArray, IntArray]]
+
+
+class ListChain:
+    """Transitions of the joint chain of a reader and an earlier writer of the list.
+
+    The reader allocates; the banks his trials find at the head were left there by the writer: in
+    turn, those of the blocks rejected while a packet was stored and those of a whole packet
+    returned, stored at some other time. Both follow one law of the next bank, a table of
+    parameters by view, trial state and place; the reader's trials show that law anew.
+
+    A state has the banks of both views up to a renaming, the reader's trial state, and what the
+    writer is at: storing a packet of which only rejected blocks are read, or about to return one
+    (both with his own trial state), returning it (with the age of the block before), passing over
+    another packet's block in it, or starting on a history of his own.
+    """
+
+    def __init__(self, trials: TrialRules, packets: PacketRules) -> None:
+        self.trials, self.packets = trials, packets
+        self.states = TrialStates(trials)
+        self.views: dict[View, int] = {}
+        self._joint: dict[tuple[View, View], int] = {}
+        self._todo: list[tuple[View, View]] = []
+        count, ages = len(self.states), len(packets.endings)
+        self._returning, self._age = count, 2 * count
+        self._passing, self._afresh = 2 * count + ages, 2 * count + 2 * ages
+        self._go_on = self._passing if packets.other_packet > 0 else self._age
+        self._writers = self._afresh + 2
+        self._block = count * self._writers
+        self._trial = lru_cache(maxsize=None)(self._find_trial)
+        self._name = lru_cache(maxsize=None)(self._find_name)
+        self._steps, self._seen = Entries(), Entries()
+        self._seen_busy: list[FloatArray] = []
+        first = canonical(k % trials.banks for k in range(trials.busy))
+        self._name((first, ()), (first, ()))
+        while self._todo:
+            self._leave(*self._todo.pop())
+        self.source, self.target, self.weight, self.parameter = self._steps.columns()
+        self.seen_from, self.seen_entry, self.seen_weight, self.seen_parameter = self._seen.columns()
+        self.seen_busy = np.concatenate(self._seen_busy)
+
+    def view(self, window: Window, other: Window) -> int:
+        """Return the number of a view up to a renaming of banks."""
+        renamed = canonical(window + other)
+        size = self.trials.busy
+        return self.views.setdefault((renamed[:size], renamed[size:]), len(self.views))
+
+    def _entry(self, view: int, state: int | IntArray, place: int) -> int | IntArray:
+        return (view * len(self.states) + state) * self.trials.places + place
+
+    def _find_name(self, reader: View, writer: View) -> int:
+        size = self.trials.busy
+        cuts = (size, len(reader[1]), size, len(writer[1]))
+        names = canonical(reader[0] + reader[1] + writer[0] + writer[1])
+        parts, start = [], 0
+        for cut in cuts:
+            parts.append(names[start : start + cut])
+            start += cut
+        key = ((parts[0], parts[1]), (parts[2], parts[3]))
+        if key not in self._joint:
+            self._joint[key] = len(self._joint)
+            self._todo.append(key)
+        return self._joint[key]
+
+    def _leave(self, reader: View, writer: View) -> None:
+        """Enter all transitions that leave the states with these views."""
+        trials, endings = self.trials, self.packets.endings
+        self._reader, self._writer = reader, writer
+        self._known = max(*reader[0], *reader[1], *writer[0], *writer[1]) + 1
+        self._readers = np.array(self._reading(reader)) * self._writers
+        self._from = self._joint[reader, writer] * self._block + self._readers
+        for state in self.states.possible(*writer):
+            self._try(state)
+            if self.states.states[state][0] == 0 and state != self.states.told:
+                self._return_first(state)
+        if writer[0] == reader[0] and (not writer[1] or self.states.told is not None):
+            start, told = (self._afresh + 1, self.states.told) if writer[1] else (self._afresh, 0)
+            for drawn, chance in draw_window(self._known, trials.busy, trials.banks):
+                self._silent(start, (drawn, writer[1]), told or 0, chance, ALWAYS)
+        if writer[1]:
+            return
+        for age in range(1, len(endings)):
+            self._return_next(age)
+            if self.packets.other_packet > 0:
+                self._pass_over(age)
+
+    def _banks(self, own: Window, place_parameter: list[int]) -> list[tuple[int, float, int]]:
+        """Return the banks by place: bank, its probability given its parameter, parameter."""
+        others = draw_others(self._known, own, self.trials.banks)
+        return [(bank, 1.0, place_parameter[place]) for place, bank in enumerate(own)] + [
+            (bank, chance, place_parameter[-1]) for bank, chance in others
+        ]
+
+    def _taken_banks(self) -> list[tuple[int, float, int]]:
+        # Counted down from ALWAYS, as the number of views is not known until the chain is built.
+        view, places = self.view(*self._writer), self.trials.places
+        own = distinct(self._writer[0])
+        return self._banks(own, [ALWAYS - 1 - (view * places + place) for place in range(places)])
+
+    def _try(self, state: int) -> None:
+        """Let the writer, of whom only rejected blocks are read, examine a block."""
+        window, other = self._writer
+        ends = 1.0 / self.packets.mean_size
+        # Whatever was read last, the list's first block is what it is.
+        met = () if state == self.states.told else other
+        view, row = self.view(window, met), 0 if state == self.states.told else state
+        table = [int(self._entry(view, row, place)) for place in range(self.trials.places)]
+        for bank, chance, parameter in self._banks(distinct(window + met), table):
+            for part, after, now in self.states.outcomes(window, other, state, bank):
+                if after >= 0:
+                    self._read(state, bank, (window, now), after, chance * part, parameter)
+                    continue
+                taking = self.states.taking(window, other, state, bank)
+                taken = ((bank, *window[:-1]), ())
+                self._silent(state, taken, self._returning + taking, chance * part * ends, parameter)
+                if ends < 1:
+                    self._silent(state, taken, taking, chance * part * (1 - ends), parameter)
+
+    def _return_first(self, state: int) -> None:
+        """Let the first block of a returned packet be read; after a single one the writer goes on."""
+        ends, at, size = self.packets.endings[0], self._returning + state, self.trials.busy
+        for (bank,), chance in draw_any(self._known, 1, self.trials.banks):
+            if ends > 0:
+                for told, part in self._after_return():
+                    writer, to = (
+                        ((self._writer[0], (bank,)), self.states.told or 0) if told else (self._writer, state)
+                    )
+                    self._read(at, bank, writer, to, chance * ends * part, ALWAYS)
+            if ends < 1:
+                known = max(self._known, bank + 1)
+                for window, part in draw_window(known, size, self.trials.banks, (bank,)):
+                    weight = chance * (1 - ends) * part
+                    self._read(at, bank, (window, ()), self._go_on + 1, weight, ALWAYS)
+
+    def _return_next(self, age: int) -> None:
+        """Let a further block of a returned packet be read."""
+        ends = self.packets.endings[age]
+        older = min(age + 1, len(self.packets.endings) - 1)
+        for bank, chance, parameter in self._taken_banks():
+            if ends > 0:
+                for told, part in self._after_return():
+                    to = self._afresh + told
+                    self._read(self._age + age, bank, self._writer, to, chance * ends * part, parameter)
+            if ends < 1:
+                window = ((bank, *self._writer[0][:-1]), ())
+                weight = chance * (1 - ends)
+                self._read(self._age + age, bank, window, self._go_on + older, weight, parameter)
+
+    def _after_return(self) -> list[tuple[bool, float]]:
+        """Return whether the first allocation after a return follows its last read, and the chances."""
+        told = self.packets.read_last if self.states.told is not None else 0.0
+        return [(now, part) for now, part in ((True, told), (False, 1.0 - told)) if part > 0]
+
+    def _pass_over(self, age: int) -> None:
+        """Let another packet's block be taken before this packet's next one, or none."""
+        other, at, to = self.packets.other_packet, self._passing + age, self._age + age
+        if other < 1:
+            self._silent(at, self._writer, to, 1 - other, ALWAYS)
+        for bank, chance, parameter in self._taken_banks():
+            self._silent(at, ((bank, *self._writer[0][:-1]), ()), to, chance * other, parameter)
+
+    def _silent(self, at: int, writer: View, to: int, chance: float, parameter: int) -> None:
+        """Enter a step of the writer that leaves nothing to read."""
+        target = self._name(self._reader, writer) * self._block + self._readers + to
+        self._steps.add(self._from + at, target, chance, parameter)
+
+    def _read(self, at: int, bank: int, writer: View, to: int, chance: float, parameter: int) -> None:
+        """Enter the step of the reader that finds this bank at the head."""
+        trial = self._trial(self._reader, bank)
+        here = self._from + at
+        self._seen.add(here, trial.entry, chance, parameter)
+        self._seen_busy.append(trial.busy)
+        for part, view, members, targets in trial.outcomes:
+            if to >= self._afresh:  # his window is of no account
+                writer = (view[0], (bank,) if to > self._afresh else ())
+            target = self._name(view, writer) * self._block + targets + to
+            self._steps.add(here[members], target, chance * part, parameter)
+
+    def _reading(self, reader: View) -> list[int]:
+        """Return the reader's states; other accesses are random to him until he meets them."""
+        return [state for state in self.states.possible(*reader) if state != self.states.told]
+
+    def _find_trial(self, reader: View, bank: int) -> Trial:
+        """Return what a bank at the head leads to in all trial states the reader can be in."""
+        window, other = reader
+        known = distinct(window + other)
+        place = known.index(bank) if bank in known else self.trials.places - 1
+        possible = self._reading(reader)
+        groups: dict[tuple[float, View], tuple[list[int], list[int]]] = {}
+        for k, state in enumerate(possible):
+            for part, after, met in self.states.outcomes(window, other, state, bank):
+                view: View = (window, met)
+                if after < 0:
+                    after = self.states.taking(window, other, state, bank)
+                    view = ((bank, *window[:-1]), ())
+                members, targets = groups.setdefault((part, view), ([], []))
+                members.append(k)
+                targets.append(after)
+        return Trial(
+            entry=np.asarray(self._entry(self.view(window, other), np.array(possible), place)),
+            busy=np.array([self.states.busy_chance(window, other, state, bank) for state in possible]),
+            outcomes=[
+                (part, view, np.array(members), np.array(targets) * self._writers)
+                for (part, view), (members, targets) in groups.items()
+            ],
+        )

@@ -1,0 +1,145 @@
+"""One allocation: which heads are rejected, and what of it is remembered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+
+from qmodels.allocator._windows import Window, distinct
+
+OWN, HIDDEN, MET = range(3)
+"""The busy banks: those of allocations alone, one of another access not met yet, or one that was met."""
+
+FORGOTTEN = -1
+REMEMBERED = 2
+"""Rejected blocks of the allocation under way whose banks are told apart, the last ones."""
+
+State = tuple[int, int, Window]
+"""Rejections so far, the busy banks' kind, and the places of the last banks rejected.
+
+Between allocations (no rejections so far) the places are empty if the allocation before rejected
+nothing, else they hold the place of its last rejected bank in the window, or `FORGOTTEN`. One
+begins with a known bank of another access right after the read that returned a packet.
+"""
+
+Outcome = tuple[float, int, Window]
+"""Chance, number of the state after a rejection or -1 if the block is taken, and the other bank met."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialRules:
+    """How an allocation goes.
+
+    Parameters
+    ----------
+    banks, trials : int
+        Banks; most blocks examined.
+    busy : int
+        Accesses for which a bank stays busy.
+    other_access : float
+        Probability that an access to a random bank came between the allocation before and this one.
+    """
+
+    banks: int
+    trials: int
+    busy: int
+    other_access: float
+
+    @property
+    def places(self) -> int:
+        """Banks that can be told apart: those of the window, the other access's, and any other."""
+        return self.busy + 2
+
+
+class TrialStates:
+    """The states of an allocation and the outcome of each trial.
+
+    The window holds the banks of the last allocations, the latest first; behind it stands, once it
+    was met, the busy bank of another access.
+    """
+
+    def __init__(self, rules: TrialRules) -> None:
+        self.rules = rules
+        self.states: list[State] = [(0, OWN, ())]
+        if rules.other_access > 0:
+            self.states.append((0, MET, ()))
+        if rules.trials > 1:
+            self.states += [(0, OWN, (place,)) for place in (*range(rules.busy), FORGOTTEN)]
+        kinds = (OWN, HIDDEN, MET) if rules.other_access > 0 else (OWN,)
+        for rejected in range(1, rules.trials):
+            for kind in kinds:
+                places = product(range(rules.busy + 1), repeat=min(rejected, REMEMBERED))
+                self.states += [(rejected, kind, last) for last in places]
+        self.number = {state: k for k, state in enumerate(self.states)}
+        self.told = self.number.get((0, MET, ()))
+        self.outcomes = lru_cache(maxsize=None)(self._outcomes)
+        self.possible = lru_cache(maxsize=None)(self._possible)
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def _busy(self, window: Window, kind: int) -> Window:
+        """Return the banks kept busy by allocations, each once."""
+        return distinct(window[: self.rules.busy - (kind != OWN)])
+
+    def _possible(self, window: Window, other: Window) -> list[int]:
+        """Return the states that can occur with this window and other bank met."""
+        known = distinct(window + other)
+        possible = []
+        for number, (rejected, kind, places) in enumerate(self.states):
+            busy = {known.index(bank) for bank in (*self._busy(window, kind), *other)}
+            if rejected == 0:
+                fits = bool(other) == (kind == MET) and all(place < len(known) for place in places)
+            else:
+                fits = bool(other) == (kind == MET) and busy.issuperset(places)
+            if fits:
+                possible.append(number)
+        return possible
+
+    def _outcomes(self, window: Window, other: Window, state: int, bank: int) -> list[Outcome]:
+        """Return what can happen to a block on this bank."""
+        rejected, kind, _ = self.states[state]
+        if rejected == self.rules.trials - 1:
+            return [(1.0, -1, ())]
+        outcomes: list[Outcome] = []
+        for chance, now in self.kinds(rejected, kind):
+            busy, hidden = bank in (*self._busy(window, now), *other), 1.0 / self.rules.banks
+            if busy:
+                outcomes.append((chance, self._rejecting(window, other, state, now, bank), other))
+            elif now == HIDDEN:
+                after = self._rejecting(window, (bank,), state, MET, bank)
+                outcomes += [(chance * hidden, after, (bank,)), (chance * (1 - hidden), -1, ())]
+            else:
+                outcomes.append((chance, -1, ()))
+        return outcomes
+
+    def busy_chance(self, window: Window, other: Window, state: int, bank: int) -> float:
+        """Return the probability that a block on this bank finds it busy."""
+        rejected, kind, _ = self.states[state]
+        return sum(
+            chance
+            * (1.0 if bank in (*self._busy(window, now), *other) else (now == HIDDEN) / self.rules.banks)
+            for chance, now in self.kinds(rejected, kind)
+        )
+
+    def kinds(self, rejected: int, kind: int) -> list[tuple[float, int]]:
+        """Return what the busy banks can be at this trial, and the chances."""
+        if rejected > 0 or kind == MET:
+            return [(1.0, kind)]
+        # Of several other accesses among the last ones all but one count as allocations.
+        own = (1 - self.rules.other_access) ** self.rules.busy
+        return [(chance, now) for chance, now in ((own, OWN), (1 - own, HIDDEN)) if chance > 0]
+
+    def _rejecting(self, window: Window, other: Window, state: int, kind: int, bank: int) -> int:
+        rejected, _, last = self.states[state]
+        place = distinct(window + other).index(bank)
+        return self.number[rejected + 1, kind, (place, *(last if rejected else ()))[:REMEMBERED]]
+
+    def taking(self, window: Window, other: Window, state: int, bank: int) -> int:
+        """Return the state after a block on this bank was taken."""
+        rejected, _, last = self.states[state]
+        if rejected == 0:
+            return 0
+        refused, after = distinct(window + other)[last[0]], distinct((bank, *window[:-1]))
+        return self.number[0, OWN, (after.index(refused) if refused in after else FORGOTTEN,)]

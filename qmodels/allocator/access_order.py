@@ -1,0 +1,101 @@
+"""Which accesses come before a write and before a read of the data memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+NODES = 32
+"""Points of the integral over the gap between two allocations."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccessOrder:
+    """Neighbours of an access in the order of time.
+
+    Parameters
+    ----------
+    other_access : float
+        Probability that an access that is no allocation from the list comes between an allocation
+        from it and the one before.
+    other_packet : float
+        Probability that a block of the list for another packet is allocated between two of a packet.
+    read_last : float
+        Probability that the first allocation from the list after a packet's return follows the
+        read that returned it, if no other packet returns before that allocation.
+    own_read : float
+        Probability that nothing comes between two reads of a packet.
+    """
+
+    other_access: float
+    other_packet: float
+    read_last: float
+    own_read: float
+
+
+def access_order(
+    *,
+    load: float,
+    input_ports: int,
+    output_ports: int,
+    input_speed: float,
+    list_share: float,
+    mean_size: float,
+) -> AccessOrder:
+    r"""Neighbours of an access where ports write and read segment by segment, each at its own pace.
+
+    Parameters
+    ----------
+    load : float
+        Segments stored per segment that can be drained, as an arriving packet meets it.
+    input_ports, output_ports : int
+        Ports. All output ports together read a segment a slot.
+    input_speed : float
+        Segments an input port writes in a slot. [segments / slot]
+    list_share : float
+        Share of the stored segments whose blocks come from the list in question.
+    mean_size : float
+        Mean segments of a packet.
+
+    Notes
+    -----
+    Of the other :math:`I - 1` input ports each is busy with probability
+    :math:`a = \min(1, \rho / (I v))`, each output port with probability :math:`\rho`, all at
+    random phases of their periods :math:`1/v` and :math:`O`. With :math:`k` other inputs busy,
+    the gap :math:`G` between two allocations is :math:`1/v` times a Beta(1, k) variable, and an
+    output port reads in it with probability :math:`\rho \min(G/O, 1)`. As there are as many reads as
+    allocations, a read is followed by an allocation as often as an allocation follows a read; a
+    read returns a packet with the probability of one in its mean size. Approximate: the ports are
+    taken as independent of each other and of the state of the queues.
+
+    Examples
+    --------
+    >>> ports = {"input_ports": 2, "output_ports": 2, "input_speed": 1.0}
+    >>> order = access_order(load=0.95, **ports, list_share=1.0, mean_size=6.0)
+    >>> round(order.other_access, 3), round(order.other_packet, 3), round(order.own_read, 3)
+    (0.57, 0.475, 0.014)
+    """
+    active = min(1.0, load / (input_ports * input_speed))
+    reading = min(load, 1.0)
+    levels = (np.arange(NODES) + 0.5) / NODES
+    from_list = 0.0
+    chance = (1.0 - active) ** (input_ports - 1)
+    for others in range(input_ports):
+        gap = (1.0 - (1.0 - levels) ** (1.0 / others) if others else np.ones(1)) / input_speed
+        quiet = float(np.mean((1.0 - reading * np.minimum(gap / output_ports, 1.0)) ** output_ports))
+        from_list += chance * quiet * (1.0 + others * list_share) / (1.0 + others)
+        if active >= 1.0:
+            chance = float(others + 1 == input_ports - 1)
+        else:
+            chance *= (input_ports - 1 - others) / (others + 1) * active / (1.0 - active)
+    writes = active * min(1.0, output_ports * input_speed)
+    other = min(max(1.0 - from_list, 0.0), 1.0)
+    ends = 1.0 / mean_size
+    returned_first = (1.0 - other) * ends / max(1.0 - (1.0 - ends) * (1.0 - other), 1e-300)
+    return AccessOrder(
+        other_access=other,
+        other_packet=1.0 - (1.0 - active * list_share) ** (input_ports - 1),
+        read_last=other / (1.0 - returned_first) if other > 0 else 0.0,
+        own_read=(1.0 - reading) ** (output_ports - 1) * (1.0 - writes) ** input_ports,
+    )

@@ -1,0 +1,131 @@
+"""A reference simulation of a free list, which shares nothing with the models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+Simulate = Callable[..., tuple[float, Any, float]]
+
+
+def _simulate(
+    banks: int,
+    busy: int,
+    trials: int,
+    blocks: int,
+    stored: int,
+    sizes: Any,
+    cumulative: Any,
+    allocations: int,
+    other_access: float,
+    other_packet: float,
+    read_last: bool,
+    rng: Any,
+) -> tuple[float, Any, float]:
+    """Store packets and return random ones, one for each beyond ``stored``; count after a tenth.
+
+    Gives the share of blocks taken on busy banks, that of 0, 1, ... rejections, and that of
+    blocks on the bank of their packet's block before. With ``other_packet`` two packets are stored in
+    turn; with ``read_last`` the last access before an allocation that follows a return is to
+    the returned packet's last block.
+    """
+    ring = rng.permutation(blocks)
+    head, free = 0, blocks
+    following = np.empty(blocks, np.int64)
+    first, length = np.zeros(stored + 1, np.int64), np.zeros(stored + 1, np.int64)
+    kept = 0
+    recent = np.full(busy, -1)
+    left, begin = np.zeros(2, np.int64), np.zeros(2, np.int64)
+    count, before = np.zeros(2, np.int64), np.zeros(2, np.int64)
+    port = 0
+    conflicts, counted, near, pairs = 0, 0, 0, 0
+    rejections = np.zeros(trials)
+    for step in range(allocations):
+        if rng.random() < other_packet:
+            port = 1 - port
+        if left[port] == 0:
+            size = sizes[np.searchsorted(cumulative, rng.random(), side="right")]
+            left[port], count[port], before[port] = size, size, -1
+        rejected = 0
+        while True:
+            block = ring[head]
+            head = (head + 1) % blocks
+            free -= 1
+            found = np.any(recent == block % banks)
+            if not found or rejected == trials - 1:
+                break
+            ring[(head + free) % blocks] = block
+            free += 1
+            rejected += 1
+        if step >= allocations // 10:
+            counted += 1
+            conflicts += found
+            rejections[rejected] += 1
+            if before[port] >= 0:
+                pairs += 1
+                near += before[port] % banks == block % banks
+        recent[1:] = recent[:-1].copy()
+        recent[0] = block % banks
+        if before[port] < 0:
+            begin[port] = block
+        else:
+            following[before[port]] = block
+        before[port] = block
+        left[port] -= 1
+        if rng.random() < other_access:
+            recent[1:] = recent[:-1].copy()
+            recent[0] = rng.integers(0, banks)
+        if left[port] > 0:
+            continue
+        first[kept], length[kept] = begin[port], count[port]
+        if kept < stored:
+            kept += 1
+            continue
+        place = rng.integers(0, stored + 1)
+        block = first[place]
+        for k in range(length[place]):
+            ring[(head + free) % blocks] = block
+            free += 1
+            if k + 1 < length[place]:
+                block = following[block]
+        first[place], length[place] = first[stored], length[stored]
+        if read_last:
+            recent[1:] = recent[:-1].copy()
+            recent[0] = block % banks
+    return conflicts / counted, rejections / counted, near / max(pairs, 1)
+
+
+@pytest.fixture(scope="session")
+def simulate_list() -> Simulate:
+    """Return the simulation, compiled."""
+    compiled = numba.njit(_simulate)
+
+    def simulate(
+        *,
+        banks: int,
+        busy: int = 1,
+        trials: int,
+        blocks: int | None = None,
+        stored: int = 3000,
+        segments: tuple[int, ...] = (1,),
+        probability: tuple[float, ...] = (1.0,),
+        allocations: int = 4_000_000,
+        other_access: float = 0.0,
+        other_packet: float = 0.0,
+        read_last: bool = False,
+        seed: int = 1,
+    ) -> tuple[float, Any, float]:
+        sizes, cumulative = np.array(segments), np.cumsum(probability)
+        cumulative[-1] = 1.0
+        mean = float(sizes @ np.array(probability))
+        room = blocks or round(2 * stored * mean / banks) * banks
+        return compiled(
+            banks, busy, trials, room, stored, sizes, cumulative, allocations,
+            other_access, other_packet, read_last, np.random.default_rng(seed),
+        )  # fmt: skip
+
+    return simulate

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmodels.systems.arrivals import Poisson, Recorded
+from qmodels.systems.data_queueing import (
+    DATA_QUEUEING_METRICS,
+    Allocation,
+    DataMemory,
+    DataQueueing,
+    PointerMemory,
+    padded_pitch,
+)
+from qmodels.systems.data_queueing_traffic import QueueTraffic, SelfSimilar
+from qmodels.systems.sizes import fixed, imix
+from qmodels.systems.trace import Trace
+
+TRACE = Trace(times_ns=[0, 100, 300, 900], bytes=[64, 1500, 64, 640], source="by hand")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: DataMemory(banks=0), "data.banks must be a whole number from 1 to 1024, got 0.0"),
+        (lambda: DataMemory(segments=0), "data.segments must be a whole number from 1 to 134217728, got 0.0"),
+        (
+            lambda: DataMemory(segment_bytes=[64]),
+            "data.segment_bytes must be one number, not an array of them",
+        ),
+        (lambda: DataMemory(access_cycles=0), "data.access_cycles must be finite and > 0, got 0.0"),
+        (
+            lambda: DataMemory(busy_delay_cycles=-1),
+            "data.busy_delay_cycles must be finite and >= 0, got -1.0",
+        ),
+        (lambda: DataMemory(busy_accesses=-1), "data.busy_accesses must be a whole number from 0 to 1024"),
+        (lambda: DataMemory(page_control="on"), "data.page_control must be true or false, got 'on'"),
+        (lambda: DataMemory(page_segments=0.5), "data.page_segments must be a whole number >= 1, got 0.5"),
+        (lambda: DataMemory(bank_step=0), "data.bank_step must be a whole number >= 1, got 0.0"),
+        (lambda: DataMemory(block_pitch=0), "data.block_pitch must be a whole number from 1 to 64, got 0.0"),
+        (lambda: DataMemory(mapping="randm"), "data.mapping must be one of .* did you mean 'random'?"),
+        (lambda: Allocation(policy="list"), "allocation.policy must be one of .* did you mean 'lists'?"),
+        (
+            lambda: Allocation(alloc_trial_count=0),
+            "allocation.alloc_trial_count must be a whole number from 1",
+        ),
+        (
+            lambda: Allocation(small_packet_segments=-1),
+            "allocation.small_packet_segments must be a whole number",
+        ),
+        (lambda: Allocation(vms1_size=1.5), "allocation.vms1_size must be a whole number >= 0, got 1.5"),
+        (
+            lambda: Allocation(admission="all"),
+            "allocation.admission must be one of packet, segment, got 'all'",
+        ),
+        (lambda: Allocation(mean_run_length=0.5), "allocation.mean_run_length must be >= 1, got 0.5"),
+        (
+            lambda: PointerMemory(free_accesses=0),
+            "pointer.free_accesses must be a whole number >= 1, got 0.0",
+        ),
+        (lambda: PointerMemory(conflict_accesses=0), "pointer.conflict_accesses must be a whole number >= 1"),
+        (
+            lambda: PointerMemory(conflict_overhead_cycles=-1),
+            "pointer.conflict_overhead_cycles must be finite",
+        ),
+        (lambda: PointerMemory(energy_per_cycle=-1), "pointer.energy_per_cycle must be finite and >= 0"),
+        (lambda: QueueTraffic(arrivals="poisson"), "traffic.arrivals must be Poisson, OnOff, SelfSimilar or"),
+        (lambda: QueueTraffic(sizes=64), "traffic.sizes must be a SizeLaw, got 64"),
+        (
+            lambda: QueueTraffic(arrivals=Recorded(trace=TRACE), sizes=fixed(bytes=64)),
+            "traffic.sizes must be left out or be the trace's own .* got 1 sizes with a mean of 64 bytes",
+        ),
+        (lambda: QueueTraffic(load_factor=0), "traffic.load_factor must be finite and > 0, got 0.0"),
+        (lambda: QueueTraffic(queues=0), "traffic.queues must be a whole number from 1 to 524288, got 0.0"),
+        (lambda: QueueTraffic(queue_exponent=-1), "traffic.queue_exponent must be finite and >= 0, got -1.0"),
+        (lambda: QueueTraffic(input_ports=0), "traffic.input_ports must be a whole number from 1 to 64"),
+        (lambda: QueueTraffic(output_ports=65), "traffic.output_ports must be a whole number from 1 to 64"),
+        (lambda: QueueTraffic(input_speed=0), "traffic.input_speed must be finite and > 0, got 0.0"),
+        (
+            lambda: QueueTraffic(service="priorty"),
+            "traffic.service must be one of .* did you mean 'priority'?",
+        ),
+        (lambda: QueueTraffic(moved_fraction=2), "traffic.moved_fraction must be in \\[0, 1\\], got 2.0"),
+        (lambda: QueueTraffic(queues=[1, 2]), "traffic.queues must be one number, not an array of them"),
+        (lambda: SelfSimilar(shape=2.0), "arrivals.shape must be above 1 and below 2, got 2.0"),
+        (lambda: SelfSimilar(shape=1.5, sessions=0), "arrivals.sessions must be finite and > 0, got 0.0"),
+        (lambda: DataQueueing(data=1), "data must be a DataMemory, got 1"),
+        (
+            lambda: DataQueueing(data=DataMemory(segments=1000)),
+            "allocation.vms1_size must be at most data.segments = 1000, got 4194304",
+        ),
+        (
+            lambda: DataQueueing(
+                data=DataMemory(segments=[64, 128]), allocation=Allocation(vms1_size=[64, 200])
+            ),
+            "allocation.vms1_size must be at most data.segments = 128, got 200",
+        ),
+        (
+            lambda: DataQueueing(data=DataMemory(banks=1), allocation=Allocation(small_packet_segments=1)),
+            "data.banks must be at least 2 for small packets to have lists of their own, got 1",
+        ),
+        (lambda: padded_pitch(0, 8), "pitch must be a whole number >= 1, got 0.0"),
+        (
+            lambda: QueueTraffic(load_factor=[1, 2]).packets(np.random.default_rng(0), 10, 64),
+            "traffic.load_factor must be one number, not an array of them",
+        ),
+        (
+            lambda: QueueTraffic().packets(np.random.default_rng(0), 1, 64),
+            "count must be a whole number >= 2, got 1.0",
+        ),
+    ],
+)
+def test_messages(make, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        make()
+
+
+def test_other_policies_do_not_look_at_vms1():
+    DataQueueing(data=DataMemory(segments=100), allocation=Allocation(policy="lifo"))
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(
+    banks=st.sampled_from([2, 3, 4, 8, 16]),
+    step=st.integers(1, 5),
+    page=st.integers(1, 9),
+    pitch=st.integers(1, 6),
+)
+def test_places_of_blocks(banks, step, page, pitch):
+    memory = DataMemory(banks=banks, bank_step=step, page_segments=page, block_pitch=pitch)
+    blocks = np.arange(banks * step * page * 3)
+    where = list(zip(memory.bank_of(blocks).tolist(), memory.page_of(blocks).tolist(), strict=True))
+    assert all(0 <= bank < banks for bank, _ in where)
+    # Without gaps between blocks every page is full.
+    if pitch == 1:
+        assert {where.count(one) for one in set(where)} == {page}
+    padded = replace(memory, bank_step=1, block_pitch=padded_pitch(pitch, banks))
+    assert sorted(padded.bank_of(np.arange(banks)).tolist()) == list(range(banks))
+
+
+def test_random_mapping_is_even():
+    counts = np.bincount(DataMemory(mapping="random").bank_of(np.arange(80_000)), minlength=8)
+    # 8 standard deviations of a binomial count.
+    assert np.abs(counts - 10_000).max() < 8 * np.sqrt(80_000 * 7 / 64)
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(load=st.floats(0.1, 3), count=st.integers(2, 300), seed=st.integers(0, 9))
+def test_load_is_that_asked_for(load, count, seed):
+    for arrivals in (Poisson(), SelfSimilar(shape=1.3), Recorded(trace=TRACE)):
+        traffic = QueueTraffic(arrivals=arrivals, load_factor=load, queues=5)
+        packets = traffic.packets(np.random.default_rng(seed), count, 64)
+        assert packets.times[0] == 0 and (np.diff(packets.times) >= 0).all()
+        # Segments of all packets but the last, in the time between the first and the last.
+        assert packets.segments[:-1].sum() / packets.times[-1] == pytest.approx(load)
+        assert packets.queues.min() >= 0 and packets.queues.max() < 5
+        assert (packets.moved_to == -1).all()
+
+
+def test_trace_brings_its_sizes():
+    traffic = QueueTraffic(arrivals=Recorded(trace=TRACE))
+    assert traffic.sizes.bytes == (64, 640, 1500)
+    packets = traffic.packets(np.random.default_rng(0), 100, 64)
+    assert packets.segments.tolist() == [1, 24, 1, 10]
+
+
+def test_moved_fraction_and_popular_queues():
+    traffic = QueueTraffic(moved_fraction=0.25, queues=1000, queue_exponent=1.0, sizes=imix())
+    packets = traffic.packets(np.random.default_rng(0), 20_000, 64)
+    assert (packets.moved_to >= 0).mean() == pytest.approx(0.25, abs=0.02)
+    shares = np.bincount(packets.queues, minlength=1000) / 20_000
+    assert shares[0] == pytest.approx(1 / (1 / np.arange(1, 1001)).sum(), abs=0.015)
+
+
+def test_self_similar_counts_are_rougher_than_poisson():
+    """Variance of counts over long windows grows faster than the mean, as H = 0.8 asks."""
+
+    def index_of_dispersion(gaps, window):
+        counts = np.bincount((np.cumsum(gaps) / window).astype(int))[1:-1]
+        return counts.var() / counts.mean()
+
+    rng = np.random.default_rng(2)
+    rough = SelfSimilar(shape=1.4, sessions=16).gaps(rng, 200_000)
+    smooth = Poisson().gaps(rng, 200_000)
+    assert index_of_dispersion(smooth, 1000) < 2
+    assert index_of_dispersion(rough, 1000) > 2 * index_of_dispersion(rough, 50) > 4
+
+
+def test_metrics_have_units():
+    assert all(metric.unit and metric.meaning for metric in DATA_QUEUEING_METRICS.values())

@@ -1,0 +1,140 @@
+"""Laws of times: moments against other libraries, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.stats as st
+from hypothesis import given, settings
+from hypothesis import strategies as hs
+
+from qmodels.markov.arrival_process import MAP as MarkovMAP
+from qmodels.markov.phase_type import PhaseType as MarkovPhaseType
+from qmodels.systems import laws
+from qmodels.systems.spec_io import stable_hash
+
+means = hs.floats(1e-3, 1e3)
+
+
+@pytest.mark.parametrize(
+    ("law", "same"),
+    [
+        (laws.Exponential(mean=3.0), st.expon(scale=3.0)),
+        (laws.Erlang(mean=3.0, phases=5), st.gamma(5, scale=0.6)),
+        (laws.Gamma(mean=3.0, scv=2.5), st.gamma(0.4, scale=7.5)),
+        (laws.LogNormal(mean=3.0, scv=2.0), st.lognorm(np.sqrt(np.log(3)), scale=3 / np.sqrt(3))),
+        (laws.Weibull(mean=3.0, shape=0.7), st.weibull_min(0.7, scale=3 / st.weibull_min(0.7).mean())),
+        (laws.Pareto(mean=3.0, shape=2.5), st.pareto(2.5, scale=3 * 1.5 / 2.5)),
+        (laws.Uniform(low=1.0, high=5.0), st.uniform(1.0, 4.0)),
+        (laws.Geometric(mean=3.0), st.geom(1 / 3)),
+        (laws.Deterministic(mean=3.0), st.uniform(3.0, 1e-9)),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_moments_agree_with_scipy(law, same):
+    assert law.mean == pytest.approx(same.mean(), rel=1e-9)
+    assert law.scv == pytest.approx(same.var() / same.mean() ** 2, rel=1e-9, abs=1e-12)
+
+
+@given(p=hs.floats(0.01, 0.99), first=means, second=means)
+@settings(deadline=None, derandomize=True, max_examples=50)
+def test_a_mixture_is_the_phase_type_with_parallel_phases(p, first, second):
+    mixture = laws.HyperExponential(probabilities=[p, 1 - p], means=[first, second])
+    phases = laws.PhaseType(initial=[p, 1 - p], generator=[[-1 / first, 0], [0, -1 / second]])
+    assert mixture.mean == pytest.approx(phases.mean, rel=1e-9)
+    # The second moment cancels in the scv of laws close to exponential.
+    assert mixture.scv == pytest.approx(phases.scv, rel=1e-9, abs=1e-9)
+
+
+def test_markovian_laws_agree_with_the_solvers_own():
+    initial, generator = [0.3, 0.7], [[-3.0, 1.0], [0.5, -2.0]]
+    ours, theirs = (kind(initial=initial, generator=generator) for kind in (laws.PhaseType, MarkovPhaseType))
+    assert ours.mean == pytest.approx(theirs.mean, rel=1e-12)
+    assert ours.scv == pytest.approx(theirs.scv, rel=1e-12)
+    d0, d1 = [[-5.0, 1.0], [0.2, -1.0]], [[4.0, 0.0], [0.3, 0.5]]
+    map_, other = laws.MAP(d0=d0, d1=d1), MarkovMAP(d0=d0, d1=d1)
+    assert 1 / map_.mean == pytest.approx(other.rate, rel=1e-12)
+    assert map_.scv == pytest.approx(other.scv, rel=1e-11)
+
+
+@given(values=hs.lists(hs.floats(0.01, 100), min_size=1, max_size=20))
+@settings(deadline=None, derandomize=True, max_examples=50)
+def test_recorded_laws_have_the_moments_of_their_lists(values):
+    for law in (laws.Empirical(values=values), laws.Replay(values=values)):
+        assert law.mean == pytest.approx(np.mean(values))
+        assert law.scv == pytest.approx(np.var(values) / np.mean(values) ** 2, abs=1e-9)
+
+
+def test_weights_count():
+    assert laws.Empirical(values=[1, 5], weights=[3, 1]) != laws.Empirical(values=[1, 5])
+    assert laws.Empirical(values=[1, 5], weights=[3, 1]).mean == 2.0
+    assert laws.Empirical(values=[0.0]).scv == 0.0
+
+
+def test_laws_are_values():
+    law = laws.PhaseType(initial=np.array([1.0, 0.0]), generator=np.array([[-1.0, 1.0], [0.0, -2.0]]))
+    same = laws.PhaseType(initial=(1, 0), generator=((-1, 1), (0, -2)))
+    assert law == same and hash(law) == hash(same) and stable_hash(law) == stable_hash(same)
+    assert pickle.loads(pickle.dumps(law)) == law
+    assert replace(laws.Erlang(mean=1.0, phases=2), phases=3).scv == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: laws.Deterministic(mean=-1), "mean must be finite and >= 0, got -1.0"),
+        (lambda: laws.Exponential(mean=0), "mean must be finite and > 0, got 0.0"),
+        (lambda: laws.Exponential(mean=[1, 2]), "mean must be one number, got [1, 2]"),
+        (lambda: laws.Erlang(mean=1, phases=1.5), "phases must be a whole number >= 1, got 1.5"),
+        (lambda: laws.Erlang(mean=1, phases=[1]), "phases must be one number, got [1]"),
+        (lambda: laws.Gamma(mean=1, scv=0), "scv must be finite and > 0, got 0.0"),
+        (lambda: laws.Pareto(mean=1, shape=1), "shape must be > 1 for a finite mean, got 1.0"),
+        (lambda: laws.Uniform(low=2, high=2), "high must be > low (2.0), got 2.0"),
+        (lambda: laws.Geometric(mean=0.5), "mean must be >= 1 tick, got 0.5"),
+        (
+            lambda: laws.HyperExponential(probabilities=[0.5, 0.4], means=[1, 2]),
+            "probabilities must sum to 1, got 0.9",
+        ),
+        (
+            lambda: laws.HyperExponential(probabilities=[0.5, 0.5], means=[1]),
+            "means must be a list of 2 numbers, got shape (1,)",
+        ),
+        (
+            lambda: laws.PhaseType(initial=[1, 0], generator=[[-1, 2], [0, -1]]),
+            "generator must have rows that sum to <= 0, row 0 sums to 1",
+        ),
+        (
+            lambda: laws.PhaseType(initial=[1, 0], generator=[[-1, 0.5], [1, -1]][::-1]),
+            "generator must be >= 0 off the diagonal, got -1 in row 0, column 1",
+        ),
+        (
+            lambda: laws.PhaseType(initial=[1, 0], generator=[[-1, 1], [1, -1]]),
+            "generator must lead to absorption, phase 0 never does",
+        ),
+        (
+            lambda: laws.PhaseType(initial=[1], generator=[[-1, 1], [1, -1]]),
+            "generator must be of shape (1, 1), got shape (2, 2)",
+        ),
+        (lambda: laws.MAP(d0=[-1], d1=[[1]]), "d0 must be square, got shape (1,)"),
+        (lambda: laws.MAP(d0=[[-1]], d1=[[-1]]), "d1 must be >= 0, got -1.0"),
+        (lambda: laws.MAP(d0=[[-1]], d1=[[2]]), "d0 + d1 must have rows that sum to 0, row 0 sums to 1"),
+        (
+            lambda: laws.MAP(d0=[[-1, 1], [1, -1]], d1=[[0, 0], [0, 0]]),
+            "d1 must bring an arrival from every phase sooner or later, got phases without",
+        ),
+        (
+            lambda: laws.MAP(d0=[[-1, 0], [0, -2]], d1=[[1, 0], [0, 2]]),
+            "d0 + d1 must have phases that all reach one another, got separate groups",
+        ),
+        (lambda: laws.Empirical(values=[]), "values must be a list of numbers, got shape (0,)"),
+        (lambda: laws.Empirical(values=[1], weights=[0]), "weights must have a positive sum, got 0.0"),
+        (lambda: laws.Replay(values=[0, 0]), "values must not all be 0"),
+    ],
+)
+def test_errors_name_argument_rule_and_value(make, message):
+    with pytest.raises(ValueError) as error:
+        make()
+    assert str(error.value) == message

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from validate.readers import Run, RunSet
+from validate.readers._files import find_files, settings_of
+from validate.readers.run_set import point
+
+
+def a_set() -> RunSet:
+    return RunSet.from_columns(
+        settings={"rate": [0.3, 0.1, 0.2], "kind": ["a", "a", "b"]},
+        metrics={"latency": [30.0, 10.0, math.nan], "hops": [3.0, 3.0, 4.0]},
+        units={"latency": "cycle"},
+    )
+
+
+def test_columns_and_what_varies() -> None:
+    runs = a_set()
+    assert len(runs) == 3 and runs.metrics == ("latency", "hops") and runs.varied == ("rate", "kind")
+    np.testing.assert_array_equal(runs["hops"], [3, 3, 4])
+    np.testing.assert_array_equal(runs.setting("rate"), [0.3, 0.1, 0.2])
+    assert "latency" not in runs.runs[2].metrics
+    assert runs.runs[0].metrics["latency"].confidence == 0
+    assert [run.settings["rate"] for run in runs.sorted_by("rate")] == [0.1, 0.2, 0.3]
+    assert len(runs.where(kind="a")) == 2
+
+
+def test_convert_and_rename_leave_the_rest() -> None:
+    runs = (
+        a_set().where(kind="a").convert("latency", factor=0.5, unit="ns").rename({"rate": "injection_rate"})
+    )
+    np.testing.assert_array_equal(runs["latency"], [15, 5])
+    assert runs.units == {"latency": "ns"} and runs.varied == ("injection_rate",)
+    assert a_set().rename({"latency": "delay"}).units == {"delay": "cycle"}
+
+
+def test_averaged_runs_have_the_interval_of_their_mean() -> None:
+    runs = RunSet.from_columns(
+        settings={"rate": [0.1, 0.1, 0.1, 0.2, 0.2], "seed": [1, 2, 3, 1, 2]},
+        metrics={"latency": [9.0, 10.0, 11.0, 20.0, 22.0]},
+    ).averaged()
+    assert [run.settings for run in runs] == [{"rate": 0.1}, {"rate": 0.2}]
+    estimate = runs.runs[0].metrics["latency"]
+    # Student's t with 2 degrees of freedom at 97.5 %, 4.302653, times 1 / sqrt(3).
+    assert (estimate.best, estimate.high) == (10.0, pytest.approx(10 + 4.302653 / 3**0.5, rel=1e-6))
+    with pytest.raises(ValueError, match=r"average over seed must be at least 2, got 1 with \{'rate': 0.1\}"):
+        RunSet.from_columns(settings={"rate": [0.1], "seed": [1]}, metrics={"x": [1.0]}).averaged()
+
+
+def test_prints_and_tabulates() -> None:
+    text = repr(a_set())
+    assert text.splitlines()[0] == "observations: 3 runs, 2 metrics" and "0.3" in text
+    frame = a_set().to_pandas()
+    assert len(frame) == 5 and set(frame["metric"]) == {"latency", "hops"}
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda: a_set()["latency"], "row 3 has no metric 'latency'"),
+        (lambda: a_set()["hop"], "row 1 has no metric 'hop'; did you mean 'hops'?"),
+        (lambda: a_set().setting("rat"), "row 1 has no setting 'rat'; did you mean 'rate'?"),
+        (lambda: a_set().where(rat=1), "no run has 'rat'; did you mean 'rate'?"),
+        (lambda: a_set().where(rate=9), "no run of 3 has the settings {'rate': 9}"),
+        (lambda: a_set().rename({"lat": "x"}), "no setting or metric is called 'lat'"),
+        (lambda: a_set().rename({"latency": "hops"}), "names must stay different"),
+        (lambda: a_set().convert("hop", factor=1, unit="1"), "no metric is called 'hop'"),
+        (lambda: a_set().convert("hops", factor=0, unit="1"), "factor must be finite and > 0, got 0.0"),
+        (lambda: RunSet(tool="x", runs=()), "runs must hold at least one run, got none"),
+        (
+            lambda: RunSet.from_columns(settings={"a": [1]}, metrics={"b": [1, 2]}),
+            "columns must have one length, got {'a': 1, 'b': 2}",
+        ),
+    ],
+)
+def test_says_what_is_wrong(act, message) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        act()
+
+
+def test_a_run_holds_no_nan_but_may_be_infinite() -> None:
+    assert Run(settings={}, metrics={"x": point(math.inf)}).metrics["x"].best == math.inf
+    with pytest.raises(ValueError, match="left out where they are unknown, got NaN|low <= best <= high"):
+        Run(settings={}, metrics={"x": point(math.nan)})
+
+
+def test_files_by_pattern_in_the_order_of_their_numbers(tmp_path) -> None:
+    for name in ("rate_0.1.log", "rate_0.05.log", "rate_0.2.log", "other.txt"):
+        (tmp_path / name).write_text("x")
+    found = find_files(f"{tmp_path}/*.log")
+    assert [path.name for path in found] == ["rate_0.05.log", "rate_0.1.log", "rate_0.2.log"]
+    assert find_files([tmp_path / "other.txt", f"{tmp_path}/o*"]) == [tmp_path / "other.txt"]
+    with pytest.raises(ValueError, match="no file matches '.*none"):
+        find_files(f"{tmp_path}/none*")
+    with pytest.raises(ValueError, match="paths must name at least one file, got none"):
+        find_files([])
+    assert settings_of(found[0], r"rate_(?P<rate>\d\.\d+)\.") == {"rate": 0.05}
+    with pytest.raises(ValueError, match="settings must be a pattern with named groups found in"):
+        settings_of(found[0], r"load(?P<load>\d)")

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from qmodels.systems.laws import Exponential
+from qmodels.systems.network_parts import JobClass, Station
+from qmodels.systems.packet_processor import PacketProcessor
+from qmodels.systems.queueing_network import QueueingNetwork
+from validate.campaign_result import varied_fields
+from validate.compare_specs import find_path, points_of, swept_fields, takes_array, with_fields
+
+NETWORK = QueueingNetwork(
+    stations=[
+        Station(name="cpu", service=Exponential(mean=1.0)),
+        Station(name="disk", service={"job": Exponential(mean=2.0)}, servers=2),
+    ],
+    classes=JobClass(population=3),
+    routing={"cpu": "disk", "disk": "cpu"},
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Left:
+    width: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Right:
+    width: float = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Both:
+    left: Left = field(default_factory=Left)
+    right: Any = field(default_factory=Right)
+
+    def __post_init__(self):
+        if self.left.width + self.right.width > 10:
+            raise ValueError("too wide")
+
+
+def test_paths_and_unique_ends():
+    assert find_path(PacketProcessor(), "load_factor") == "workload.load_factor"
+    assert find_path(Both(), "left.width") == "left.width"
+    assert find_path(NETWORK, "disk.servers") == "stations.disk.servers"
+    with pytest.raises(ValueError, match="'width' is ambiguous in Both: it may be left.width or right.width"):
+        find_path(Both(), "width")
+    with pytest.raises(ValueError, match="Both has no field 'with'; did you mean 'width'"):
+        find_path(Both(), "with")
+
+
+def test_replaced_fields_reach_their_part_once():
+    assert with_fields(Both(), {"left.width": 9.0, "right.width": 1.0}).right.width == 1.0
+    with pytest.raises(ValueError, match="too wide"):
+        with_fields(Both(), {"left.width": 9.0})
+
+
+def test_parts_of_tuples_by_name_or_number():
+    changed = with_fields(NETWORK, {"stations.cpu.servers": 3, "stations.disk.service.0.1.mean": 5.0})
+    assert changed.stations[0].servers == 3 and changed.stations[1].servers == 2
+    assert changed.service_law(1, 0) == Exponential(mean=5.0)
+
+
+def test_the_names_are_those_of_the_fields_in_which_specs_differ():
+    specs = [with_fields(NETWORK, {"cpu.service.mean": m, "population": n}) for m, n in ((1.0, 3), (2.0, 4))]
+    columns = varied_fields(specs)
+    assert len(columns) == 2
+    rows = [{name: values[k] for name, values in columns.items()} for k in range(2)]
+    assert [with_fields(NETWORK, row) for row in rows] == specs
+
+
+def test_array_fields_make_points():
+    spec = with_fields(PacketProcessor(), {"load_factor": np.array([[0.5], [1.0]]), "link_width": [8, 16]})
+    assert set(swept_fields(spec)) == {"workload.load_factor", "noc.link_width"}
+    rows, specs = points_of(spec)
+    assert [(one.workload.load_factor, one.noc.link_width) for one in specs] == [
+        (0.5, 8),
+        (0.5, 16),
+        (1.0, 8),
+        (1.0, 16),
+    ]
+    assert rows[1] == {"workload.load_factor": 0.5, "noc.link_width": 16}
+    assert takes_array(spec, "load_factor") and not takes_array(spec, "segment_bytes")

@@ -1,0 +1,258 @@
+"""The simulator of the data-queueing module against laws that hold whatever the traffic."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from qmodels.systems.arrivals import Recorded
+from qmodels.systems.data_queueing import DATA_QUEUEING_METRICS, Allocation, DataMemory, DataQueueing
+from qmodels.systems.data_queueing_traffic import QueueTraffic, SelfSimilar
+from qmodels.systems.sizes import bimodal, fixed
+from qmodels.systems.trace import Trace
+from validate import data_queueing_state as c
+from validate.data_queueing import point_metrics, simulate_data_queueing
+from validate.data_queueing_inputs import build_memory, build_world, draw_packets, initial_order
+from validate.data_queueing_kernel import run
+from validate.data_queueing_replay import Player
+from validate.data_queueing_run import Job, run_replication
+
+SMALL = DataQueueing(
+    data=DataMemory(segments=8192, page_control=False), allocation=Allocation(vms1_size=8192)
+)
+
+
+def changed(spec=SMALL, **changes):
+    """Return a spec with fields of its parts changed."""
+    parts = {}
+    for part in ("data", "allocation", "pointer", "traffic"):
+        old = getattr(spec, part)
+        mine = {name: value for name, value in changes.items() if hasattr(old, name)}
+        parts[part] = replace(old, **mine)
+    return replace(spec, **parts)
+
+
+def simulated(spec, **options):
+    return simulate_data_queueing(
+        spec, **{"packets": 20_000, "replications": 4, "confidence": 0.999, **options}
+    )
+
+
+def test_one_trial_meets_a_random_bank():
+    """A shuffled list gives each bank with probability 1/8, whatever was accessed before.
+
+    So is a read's bank where packets wait: one read just after it was written meets its own bank.
+    """
+    for traffic in (QueueTraffic(), QueueTraffic(input_ports=1, output_ports=1, service="arrival-order")):
+        busy = replace(traffic, load_factor=1.3, input_speed=4.0)
+        result = simulated(replace(changed(alloc_trial_count=1), traffic=busy), replications=20)
+        for metric in (result.write_conflict_probability, result.read_conflict_probability):
+            assert 1 / 8 in metric and metric.half_width < 0.003
+
+
+def test_more_trials_never_hurt():
+    results = [simulated(changed(alloc_trial_count=trials)) for trials in (1, 2, 3, 4, 5)]
+    conflicts = [result.write_conflict_probability.best for result in results]
+    assert all(later < earlier for earlier, later in zip(conflicts, conflicts[1:], strict=False))
+    for trials, result in enumerate(results, 1):
+        most = trials + 1 if trials > 1 else 1
+        assert result.max_pointer_accesses_per_allocation.best == most
+        assert len(result.allocation_accesses) == most + 1
+        assert result.allocation_accesses.sum() == pytest.approx(1)
+        mean = result.allocation_accesses @ np.arange(most + 1)
+        assert mean == pytest.approx(result.pointer_accesses_per_allocation.best)
+
+
+def test_small_packets_never_conflict_while_both_lists_have_blocks():
+    """With a bank busy for one access, the heads of VMS2 and VMS3 cannot both be on it."""
+    spec = changed(small_packet_segments=4, vms1_size=4096, sizes=fixed(bytes=200))
+    result = simulated(spec)
+    assert result.write_conflict_probability.best == 0
+    assert result.vms3_overflow_probability.best == 0
+    # 2 s - 1 accesses free a packet of s = 4 segments (Ykman-Couvreur et al., sec. 5.2.2).
+    assert result.pointer_accesses_per_deletion.best == result.deletion_overhead.best + 1 == 7
+
+
+def test_bank_lists_find_a_bank_that_is_not_busy():
+    spec = changed(policy="bank-lists", busy_accesses=7)
+    assert simulated(spec).write_conflict_probability.best == 0
+
+
+def test_bits_of_a_word_find_one_too():
+    spec = changed(policy="bitmap", busy_accesses=3, load_factor=0.5)
+    result = simulated(spec)
+    assert result.write_conflict_probability.best == 0
+    assert result.pointer_accesses_per_allocation.best >= 2
+
+
+def test_half_of_the_banks_without_padding():
+    """Blocks at a pitch of 2 lie on 4 of 8 banks: one trial meets a busy one in 1/4 of cases."""
+    spec = changed(alloc_trial_count=1, block_pitch=2)
+    assert 1 / 4 in simulated(spec).write_conflict_probability
+    assert 1 / 8 in simulated(changed(spec, block_pitch=3)).write_conflict_probability
+
+
+def test_no_access_keeps_a_bank_busy():
+    result = simulated(changed(busy_accesses=0, load_factor=1.5, alloc_trial_count=3))
+    assert result.write_busy_probability.best == result.read_busy_probability.best == 0
+    assert result.pointer_accesses_per_allocation.best == 1
+
+
+def test_page_control_only_forgives():
+    one_page = changed(page_control=True, page_segments=8192 // 8)
+    result = simulated(one_page)
+    # All blocks of a bank are in one page: no access is a conflict.
+    assert result.write_conflict_probability.best == result.read_conflict_probability.best == 0
+    assert result.read_busy_probability.best > 0.1
+
+
+@pytest.mark.parametrize("admission", ["packet", "segment"])
+def test_overload_is_refused(admission):
+    """What cannot be drained is refused: 1 - 1/load of the segments."""
+    spec = changed(load_factor=2.0, admission=admission, segments=2048, vms1_size=2048, input_speed=4.0)
+    result = simulated(spec, warm_up=0.5)
+    assert result.overflow_probability.best == pytest.approx(0.5, abs=0.02)
+    assert result.blocking_probability.best <= result.overflow_probability.best + 1e-9
+    assert all(np.isfinite(estimate.best) for estimate in result.metrics.values())
+    light = simulated(changed(load_factor=0.5))
+    assert light.overflow_probability.best == 0
+
+
+def test_lists_overflow_on_their_own():
+    traffic = QueueTraffic(sizes=bimodal(small=64, large=1500, small_fraction=0.9), load_factor=3.0)
+    spec = replace(
+        changed(small_packet_segments=1, vms1_size=8192 - 64), traffic=replace(traffic, input_speed=4.0)
+    )
+    few = simulated(spec)
+    assert few.vms1_overflow_probability.best > 0 and few.vms2_overflow_probability.best > 0
+    assert few.vms3_overflow_probability.best > 0
+    many = simulated(changed(spec, vms1_size=4096))
+    assert many.vms2_overflow_probability.best < few.vms2_overflow_probability.best
+    none = simulated(changed(spec, vms1_size=8192))
+    # Small packets have no list at all: each fails once.
+    assert none.vms2_overflow_probability.best == none.vms3_overflow_probability.best == 1
+
+
+def test_overhead_of_the_conventional_technique_is_that_of_conflicts_alone():
+    result = simulated(changed(alloc_trial_count=1))
+    assert result.enqueue_overhead.best == 8
+    assert result.worst_enqueue_probability.best == result.write_conflict_probability.best
+    assert result.enqueue_energy.best == pytest.approx(337)
+
+
+def test_cycles_of_a_segment_access_lie_between_the_two_bounds():
+    result = simulated(changed(alloc_trial_count=5))
+    conflicts = (result.write_conflict_probability.best + result.read_conflict_probability.best) / 2
+    assert result.cycles_per_segment_access.best >= 5 * (1 - conflicts) + 15 * conflicts - 0.01
+    assert 0 < result.pointer_overrun_probability.best < 1
+
+
+@pytest.mark.parametrize("service", ["round-robin", "priority", "arrival-order"])
+def test_everything_leaves_and_comes_back(service):
+    traffic = QueueTraffic(
+        moved_fraction=0.3, service=service, queues=20, queue_exponent=1.0, load_factor=1.2
+    )
+    spec = replace(changed(small_packet_segments=2), traffic=traffic)
+    seed = np.random.SeedSequence(3)
+    offered = draw_packets(spec, seed=seed, packets=5000)
+    world = build_world(spec, offered, seed=seed)
+    run(world, 5001)
+    accepted = 5000 - world.counts[c.REFUSED_PACKETS]
+    assert world.operations[c.DELETE, 0] == accepted
+    assert world.operations[c.ALLOCATE, 0] == world.operations[c.DEQUEUE, 0] == world.counts[c.WRITES]
+    asked = int((offered.moved_to >= 0).sum())
+    assert 0 < world.operations[c.MOVE, 0] <= asked
+    assert world.lists["length"].sum() == 8192 and not world.lists["reserved"].any()
+    assert (world.queues["head"] == -1).all() and not world.queues["expected"].any()
+    assert world.operations[c.CREATE, 0] == world.operations[c.DESTROY, 0] > 0
+
+
+def test_seed_decides_and_workers_do_not():
+    with ThreadPoolExecutor(1) as pool:
+        alone = simulate_data_queueing(SMALL, packets=2000, replications=3, seed=4, executor=pool)
+    together = simulate_data_queueing(SMALL, packets=2000, replications=3, seed=4)
+    other = simulate_data_queueing(SMALL, packets=2000, replications=3, seed=5)
+    assert alone.metrics == together.metrics and alone.operations == together.operations
+    assert alone.metrics != other.metrics
+
+
+def test_a_short_trace_is_played_whole():
+    trace = Trace(times_ns=np.arange(300) * 10.0, bytes=[64, 1500, 576] * 100, source="by hand")
+    spec = replace(SMALL, traffic=QueueTraffic(arrivals=Recorded(trace=trace)))
+    result = simulate_data_queueing(spec, packets=1000, replications=2)
+    assert result.packets == 300
+
+
+def test_the_result_shows_its_metrics():
+    result = simulate_data_queueing(
+        replace(SMALL, traffic=QueueTraffic(arrivals=SelfSimilar(shape=1.5))), packets=2000, replications=2
+    )
+    assert list(result.metrics) == list(DATA_QUEUEING_METRICS)
+    assert "write_conflict_probability" in repr(result) and "enqueue segment" in repr(result)
+    assert result.to_dict()["metrics"]["enqueue_overhead"]["best"] == result.enqueue_overhead.best
+    assert len(result.to_pandas()) == len(DATA_QUEUEING_METRICS)
+    with pytest.raises(AttributeError, match="has no metric 'latency'"):
+        _ = result.latency
+    job = Job(spec=SMALL, seed=0, replication=0, packets=2000, warm_up=0.2)
+    assert point_metrics(SMALL, run_replication(job)).keys() == DATA_QUEUEING_METRICS.keys()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: simulate_data_queueing(1), "spec must be a DataQueueing, got 1"),
+        (lambda: simulate_data_queueing(SMALL, packets=99), "packets must be a whole number >= 100"),
+        (lambda: simulate_data_queueing(SMALL, replications=1), "replications must be a whole number >= 2"),
+        (lambda: simulate_data_queueing(SMALL, warm_up=1.0), "warm_up must be at least 0 and below 1"),
+        (lambda: simulate_data_queueing(SMALL, confidence=1), "confidence must be between 0 and 1, got 1"),
+        (
+            lambda: simulate_data_queueing(changed(alloc_trial_count=np.array([1, 2]))),
+            "allocation.alloc_trial_count must be one number to be simulated, not an array of 2",
+        ),
+    ],
+)  # fmt: skip
+def test_messages(call, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("operations", "message"),
+    [
+        ([("push", 1)], "operation 1 must be one of create, destroy, .* got \\('push', 1\\)"),
+        ([("begin", 1)], "operation 1: begin needs 2 whole numbers, got \\(1,\\)"),
+        ([("create", -1)], "operation 1: the queue must be from 0 to 1023, got -1"),
+        ([("create", 1), ("begin", 1, 0)], "operation 2: a packet must have at least 1 segment, got 0"),
+        ([("create", 1)] * 2, "operation 2: create on queue 1 is not possible: it has been created"),
+        ([("destroy", 1)], "operation 1: destroy on queue 1 is not possible: it was not created or"),
+        ([("begin", 1, 2)], "operation 1: begin on queue 1 is not possible: it was not created or"),
+        ([("enqueue", 1)], "operation 1: enqueue on queue 1 is not possible: none of its packets"),
+        ([("dequeue", 1)], "operation 1: dequeue on queue 1 is not possible: it has no whole packet"),
+        ([("move", 1, 2)], "operation 1: move on queue 1 is not possible: it has no whole packet"),
+        ([("delete", 1)], "operation 1: delete on queue 1 is not possible: it has no whole packet"),
+    ],
+)
+def test_impossible_operations(operations, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        Player(SMALL).play(operations)
+
+
+def test_initial_order_has_runs_of_the_mean_length():
+    rng = np.random.default_rng(1)
+    assert initial_order(100, np.inf, rng).tolist() == list(range(100))
+    order = initial_order(100_000, 16.0, rng)
+    assert sorted(order.tolist()) == list(range(100_000))
+    runs = 1 + np.count_nonzero(np.diff(order) != 1)
+    # Runs are geometric: their number is within 5 standard deviations.
+    assert abs(runs - 100_000 / 16) < 5 * np.sqrt(100_000 / 16)
+
+
+def test_lists_hold_the_blocks_of_their_banks():
+    spec = changed(small_packet_segments=1, vms1_size=4096)
+    blocks, lists, _, _ = build_memory(spec, np.random.default_rng(0))
+    assert lists["length"].tolist() == [4096, 2048, 2048]
+    assert (blocks["list"][:4096] == 0).all()
+    assert ((blocks["list"][4096:] == 1) == (blocks["bank"][4096:] < 4)).all()

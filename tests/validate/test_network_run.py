@@ -1,0 +1,355 @@
+"""Laws every run obeys, determinism, memory, overload, and what is refused."""
+
+from __future__ import annotations
+
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
+from math import inf
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as hs
+
+from qmodels.systems.laws import Deterministic, Erlang, Exponential, HyperExponential, Replay
+from qmodels.systems.network_parts import DISCIPLINES, ForkJoin, JobClass, Station
+from qmodels.systems.queueing_network import QueueingNetwork, single_station, tandem
+from validate.campaign_store import decode, encode
+from validate.network_records import EVENTS, event_trace, state_series, visit_records
+from validate.network_replication import VISITS, Job, Run, run_replication
+from validate.network_run import NetworkExperiment, simulate_network
+from validate.network_world import FIRST_POOL
+
+ONE = Exponential(mean=1.0)
+MM1 = single_station(arrivals=Exponential(mean=1.25), service=ONE)
+
+
+@hs.composite
+def specs(draw):
+    """Networks of up to three stations and two classes with any feature that goes together."""
+    names = [f"s{k}" for k in range(draw(hs.integers(1, 3)))]
+    laws = hs.sampled_from(
+        [ONE, Erlang(mean=0.7, phases=2), HyperExponential(probabilities=[0.5, 0.5], means=[0.2, 1.5])]
+    )
+    stations = []
+    for name in names:
+        discipline = draw(hs.sampled_from(DISCIPLINES))
+        servers = 1 if discipline == "lifo-preemptive" else draw(hs.integers(1, 3))
+        capacity = draw(hs.sampled_from([inf, 5, 8]))
+        stations.append(
+            Station(name=name, service=draw(laws), servers=servers, discipline=discipline, capacity=capacity)
+        )
+    impatient = all(s.discipline != "sharing" for s in stations) and draw(hs.booleans())
+    classes = [
+        JobClass(
+            name=name,
+            arrivals=Exponential(mean=draw(hs.floats(0.5, 4.0))),
+            priority=k,
+            patience=Exponential(mean=2.0) if impatient else None,
+            entry=draw(hs.sampled_from(names)),
+        )
+        for k, name in enumerate(("x", "y"))
+    ]
+    routing = {name: {draw(hs.sampled_from(names)): draw(hs.floats(0.0, 0.7))} for name in names}
+    return QueueingNetwork(stations=stations, classes=classes, routing=routing)
+
+
+@given(spec=specs(), seed=hs.integers(0, 100))
+@settings(deadline=None, derandomize=True, max_examples=25)
+def test_nothing_is_lost_and_little_holds_exactly(spec, seed):
+    rows = np.concatenate(list(visit_records(spec, passages=2000, seed=seed)))
+    run = run_replication(Job(spec=spec, seed=seed, replication=0, passages=1600))
+    end = rows["left"].max()
+    visits = state_series(spec, times=[end], seed=seed)[0]
+    whole = dict(zip(VISITS, np.moveaxis(run.visits, -1, 0), strict=True))
+    # The measured part: what came in and did not leave is still there, or was there before.
+    assert np.all(whole["departures"] == whole["completions"] + whole["reneges"])
+    assert np.all(np.abs(whole["arrivals"] - whole["losses"] - whole["departures"]) <= run.most_jobs)
+    for node in range(len(spec.stations)):
+        for k in range(len(spec.classes)):
+            here = rows[(rows["node"] == node) & (rows["job_class"] == k) & (rows["outcome"] != 1)]
+            assert np.all(here["left"] >= here["arrived"])
+            served = here[~np.isnan(here["started"])]
+            assert np.all(served["started"] >= served["arrived"])
+            assert np.all(served["left"] >= served["started"])
+            assert visits[node, k] >= 0
+    station = [s.servers for s in spec.stations]
+    assert np.all(whole["serving"].sum(axis=1) <= np.array(station) * run.duration * (1 + 1e-9))
+    areas = [whole[name] for name in ("number", "queued", "serving")]
+    assert all(np.all(area >= -1e-6) for area in areas)
+    alone = [s.discipline != "sharing" for s in spec.stations]
+    # A job that waits or is served is at the station; sharing splits the server.
+    assert np.allclose(areas[0][alone], (areas[1] + areas[2])[alone], rtol=1e-9, atol=1e-6)
+
+
+@given(
+    places=hs.lists(hs.integers(1, 4), min_size=3, max_size=3),
+    kinds=hs.lists(hs.sampled_from(["after-service", "before-service"]), min_size=3, max_size=3),
+    servers=hs.lists(hs.integers(1, 3), min_size=3, max_size=3),
+    disciplines=hs.lists(hs.sampled_from(["fifo", "lifo", "priority"]), min_size=3, max_size=3),
+    seed=hs.integers(0, 100),
+)
+@settings(deadline=None, derandomize=True, max_examples=25)
+def test_no_station_holds_more_than_its_capacity(places, kinds, servers, disciplines, seed):
+    stations = [
+        Station(
+            name=str(k), service=ONE, servers=min(c, n), capacity=n, when_full=kind, discipline=discipline
+        )
+        for k, (n, kind, c, discipline) in enumerate(zip(places, kinds, servers, disciplines, strict=True))
+    ]
+    # Only forwards: jobs cannot block each other in a circle.
+    spec = QueueingNetwork(
+        stations=stations,
+        classes=[JobClass(name=n, arrivals=ONE, priority=p) for p, n in enumerate("xy")],
+        routing={"0": {"1": 0.5, "2": 0.4}, "1": {"2": 0.8}},
+    )
+    times = np.linspace(0, 300, 3001)
+    numbers = state_series(spec, times=times, seed=seed).sum(axis=2)
+    assert np.all(numbers <= np.array(places))
+    assert np.all(numbers.max(axis=0) == np.array(places))
+    rows = np.concatenate(list(visit_records(spec, passages=300, seed=seed)))
+    # Nothing is lost inside: only at the entry.
+    assert set(rows["node"][rows["outcome"] == 1].tolist()) <= {0}
+
+
+def test_closed_jobs_stay():
+    spec = QueueingNetwork(
+        stations=[
+            Station(name="a", service=ONE),
+            Station(name="b", service=ONE, capacity=2, when_full="after-service"),
+            Station(name="c", service=ONE, capacity=2, when_full="before-service"),
+        ],
+        classes=[JobClass(name=n, population=p) for n, p in (("x", 3), ("y", 2))],
+        routing={"a": {"b": 0.5, "c": 0.5}, "b": "a", "c": "a"},
+    )
+    numbers = state_series(spec, times=np.linspace(0, 500, 2001))
+    assert np.all(numbers.sum(axis=1) == [3, 2])
+    assert numbers.sum(axis=2).max(axis=0).tolist()[1:] == [2, 2]
+
+
+def test_the_area_under_the_number_is_the_sum_of_the_times_spent():
+    rows = np.concatenate(list(visit_records(MM1, passages=5000, seed=2)))
+    arrived, left = np.sort(rows["arrived"]), np.sort(rows["left"])
+    times = np.linspace(0, left[-100], 2000)
+    expected = np.searchsorted(arrived, times, "right") - np.searchsorted(left, times, "right")
+    # Jobs that were still there at the end are not in the rows: look only as long as none is missing.
+    seen = state_series(MM1, times=times, seed=2)[:, 0, 0]
+    missing = np.searchsorted(np.sort(seen - expected), 0)
+    assert missing == 0 and np.mean(seen == expected) > 0.9
+
+
+def test_first_come_first_served_keeps_the_order_and_the_server_busy():
+    rows = np.concatenate(list(visit_records(MM1, passages=3000, seed=3)))
+    assert np.all(np.diff(rows["arrived"]) >= 0)
+    # Lindley: a job starts when it comes or when the one before leaves.
+    assert np.array_equal(rows["started"][1:], np.maximum(rows["arrived"][1:], rows["left"][:-1]))
+
+
+@pytest.mark.parametrize(
+    "discipline", ["lifo", "priority", "priority-preemptive", "lifo-preemptive", "sharing"]
+)
+def test_no_discipline_changes_the_work(discipline):
+    # Service times are drawn at the start of services: constant ones do not depend on the order.
+    spec = single_station(arrivals=Exponential(mean=1.2), service=Deterministic(mean=1.0))
+    times = np.linspace(1, 2000, 500)
+    busy = [
+        state_series(s, times=times, seed=4)[:, 0, 0] > 0
+        for s in (spec, replace(spec, stations=[replace(spec.stations[0], discipline=discipline)]))
+    ]
+    assert np.array_equal(busy[0], busy[1])
+
+
+def test_the_unit_of_time_scales_the_times_and_nothing_else():
+    spec = single_station(arrivals=Exponential(mean=1.25), service=Erlang(mean=1.0, phases=2))
+    scaled = single_station(arrivals=Exponential(mean=5.0), service=Erlang(mean=4.0, phases=2))
+    one, two = (simulate_network(s, passages=2000, replications=2) for s in (spec, scaled))
+    for name in one.metrics:
+        factor = {"time": 4.0, "jobs/time": 0.25}.get(
+            next(r["unit"] for r in one.rows() if r["metric"] == name), 1
+        )
+        # A power of two: not even rounding differs.
+        assert two[name].best == factor * one[name].best
+    assert two.quantile("response", 0.9).best == 4 * one.quantile("response", 0.9).best
+
+
+def numbers(result):
+    return [(name, e.low, e.best, e.high) for name, e in result.metrics.items()]
+
+
+def test_the_same_numbers_with_any_workers():
+    spec = tandem(
+        arrivals=Exponential(mean=1.25), services=[ONE, ONE], capacity=[9, 4], when_full="after-service"
+    )
+    expected = numbers(simulate_network(spec, passages=2000, replications=7))
+    for workers in (1, 2, 7):
+        with ThreadPoolExecutor(workers) as executor:
+            assert (
+                numbers(simulate_network(spec, passages=2000, replications=7, executor=executor)) == expected
+            )
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor:
+        assert numbers(simulate_network(spec, passages=2000, replications=7, executor=executor)) == expected
+
+
+def test_designs_share_their_random_numbers():
+    slow, fast = (
+        simulate_network(
+            single_station(arrivals=Exponential(mean=1.25), service=Exponential(mean=m)), passages=5000
+        )
+        for m in (1.0, 0.99)
+    )
+    assert fast["mean_waiting_time"].best < slow["mean_waiting_time"].best
+    gap = slow["mean_waiting_time"].best - fast["mean_waiting_time"].best
+    assert gap < slow["mean_waiting_time"].half_width
+
+
+def test_mirrored_runs_are_opposed():
+    spec = single_station(arrivals=Exponential(mean=2.0), service=ONE)
+    columns = [VISITS.index("response_sum"), VISITS.index("departures")]
+    means = []
+    for mirrored in (False, True):
+        runs = [
+            run_replication(Job(spec=spec, seed=0, replication=k, passages=1000, antithetic=mirrored))
+            for k in range(80)
+        ]
+        sums, counts = np.array([r.visits[0, 0, columns] for r in runs]).T
+        means.append(sums / counts)
+    # Measured -0.34; the standard error of 80 pairs is 0.11.
+    assert np.corrcoef(means)[0, 1] < -0.1
+    paired = simulate_network(spec, passages=5000, replications=20, antithetic=True, confidence=0.999)
+    assert 2.0 in paired["mean_response_time"]
+
+
+def test_memory_depends_on_the_jobs_inside_and_not_on_those_that_passed():
+    short, long = (run_replication(Job(spec=MM1, seed=0, replication=0, passages=n)) for n in (1000, 400_000))
+    assert short.most_jobs == long.most_jobs == FIRST_POOL
+
+
+def test_a_pool_that_grows_changes_nothing():
+    # 2,000 jobs at once at a delay, whose number is Poisson.
+    spec = single_station(arrivals=Exponential(mean=0.01), service=Deterministic(mean=20.0), servers=inf)
+    result = simulate_network(spec, passages=20_000, replications=4)
+    assert result.most_jobs > 2000
+    assert result["mean_number_in_system"].best == pytest.approx(2000, rel=0.02)
+
+
+def test_overload_is_inf_and_said():
+    result = simulate_network(
+        tandem(arrivals=Exponential(mean=0.8), services=[Exponential(mean=0.5), ONE]), passages=5000
+    )
+    assert not result.stable and result.overloaded == ("2",)
+    assert result["mean_waiting_time[2]"].best == result["system_response_time"].best == inf
+    assert result["mean_number_in_system[2]"].best == inf
+    assert result["utilization[2]"].best == pytest.approx(1.0, abs=1e-6)
+    assert result["mean_response_time[1]"].best == pytest.approx(0.5 / (1 - 0.5 / 0.8), rel=0.1)
+    assert result.quantile("response[2]", 0.5).best == inf
+    assert np.isfinite(result.quantile("response[1]", 0.5).best)
+    assert "overloaded: 2" in repr(result)
+
+
+def test_a_run_too_short_for_its_load_says_so():
+    spec = single_station(arrivals=Exponential(mean=1 / 0.99), service=ONE)
+    assert simulate_network(spec, passages=1000).short
+    assert not simulate_network(MM1, passages=50_000).short
+
+
+def test_all_jobs_stuck_is_an_error():
+    # Two full stations that send to each other, and nothing in between.
+    full = {"capacity": 2, "when_full": "after-service"}
+    spec = QueueingNetwork(
+        stations=[Station(name=n, service=ONE, **full) for n in "ab"],
+        classes=[JobClass(name=n, population=2, reference=n) for n in "ab"],
+        routing={"a": "b", "b": "a"},
+    )
+    with pytest.raises(RuntimeError, match=r"^no event is left at time .*: every job waits for another"):
+        simulate_network(spec, passages=1000, replications=2)
+
+
+def test_recorded_gaps_are_replayed():
+    spec = single_station(arrivals=Replay(values=[1.0, 0.5, 2.0]), service=Deterministic(mean=0.75))
+    rows = np.concatenate(list(visit_records(spec, passages=6)))
+    assert rows["arrived"].tolist() == [1.0, 1.5, 3.5, 4.5, 5.0, 7.0]
+    assert (rows["started"] - rows["arrived"]).tolist() == [0, 0.25, 0, 0, 0.25, 0]
+
+
+def test_simultaneous_events_completions_first():
+    # A job that leaves at 2 makes room for the one that comes at 2.
+    spec = single_station(arrivals=Deterministic(mean=1.0), service=Deterministic(mean=1.0), capacity=1)
+    assert simulate_network(spec, passages=1000, replications=2)["blocking_probability"].best == 0
+
+
+def test_event_trace_tells_what_happens():
+    spec = QueueingNetwork(
+        stations=Station(name="s", service=Deterministic(mean=3.0), discipline="priority-preemptive"),
+        classes=[
+            JobClass(name="high", arrivals=Deterministic(mean=4.0)),
+            JobClass(name="low", arrivals=Deterministic(mean=3.0), priority=1),
+        ],
+    )
+    lines = [
+        (float(t["time"]), EVENTS[int(t["event"])], int(t["job_class"]))
+        for t in event_trace(spec, rows=100)[:6]
+    ]
+    assert lines == [
+        (3.0, "arrived", 1),
+        (3.0, "started", 1),
+        (4.0, "arrived", 0),
+        (4.0, "interrupted", 1),
+        (4.0, "started", 0),
+        (6.0, "arrived", 1),
+    ]
+
+
+def test_tasks_of_a_fork_are_recorded_under_their_job():
+    spec = QueueingNetwork(
+        stations=[Station(name=n, service=ONE) for n in "ab"],
+        forks=[ForkJoin(name="f", branches=["a", "b"])],
+        classes=JobClass(arrivals=Exponential(mean=3.0), entry="f"),
+    )
+    rows = np.concatenate(list(visit_records(spec, passages=500)))
+    joins = rows[rows["task"] == -1]
+    for join in joins[:50]:
+        tasks = rows[(rows["job"] == join["job"]) & (rows["task"] >= 0)]
+        assert sorted(tasks["task"].tolist()) == [0, 1]
+        assert tasks["left"].max() == join["left"]
+
+
+def test_runs_survive_storing():
+    run = run_replication(Job(spec=MM1, seed=0, replication=0, passages=1000))
+    again = decode(encode(run), Run)
+    assert all(np.array_equal(getattr(run, name), getattr(again, name)) for name in Run.__dataclass_fields__)
+
+
+def test_results_are_tables():
+    result = simulate_network(MM1, passages=1000, replications=2)
+    table = result.to_pandas()
+    assert list(table.columns) == ["metric", "unit", "low", "best", "high"]
+    assert result.to_dict()["metrics"]["utilization"]["best"] == result.utilization.best
+    with pytest.raises(AttributeError, match="NetworkSimulation has no metric 'mean_wait'"):
+        _ = result.mean_wait
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: simulate_network(MM1, passages=10), "passages must be a whole number >= 1000, got 10.0"),
+        (lambda: simulate_network(MM1, replications=1), "replications must be a whole number >= 2, got 1.0"),
+        (lambda: simulate_network(MM1, seed=-1), "seed must be a whole number >= 0, got -1.0"),
+        (lambda: simulate_network(MM1, confidence=1.0), "confidence must be between 0 and 1, got 1.0"),
+        (lambda: NetworkExperiment(spec=3), "spec must be a QueueingNetwork, got 3"),
+        (
+            lambda: simulate_network(MM1, passages=1000, replications=3, antithetic=True),
+            "replications must be even where they are antithetic, got 3",
+        ),
+        (
+            lambda: simulate_network(MM1, passages=1000, replications=2).quantile("respons", 0.5),
+            "what must be a time of the network, got 'respons'; did you mean 'response'?",
+        ),
+        (lambda: state_series(MM1, times=[2, 1]), "times must be ascending, got [2, 1]"),
+        (lambda: event_trace(MM1, rows=5), "rows must be a whole number >= 100, got 5.0"),
+    ],
+)
+def test_errors_name_argument_rule_and_value(call, message):
+    with pytest.raises(ValueError) as error:
+        call()
+    assert str(error.value) == message

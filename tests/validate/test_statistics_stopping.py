@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from validate.statistics import (
+    Estimate,
+    batch_means,
+    early_and_late,
+    exactly,
+    is_short,
+    is_unstable,
+    mean_interval,
+    more_replications,
+)
+
+
+def about(best, half, confidence=0.95):
+    return Estimate(low=best - half, best=best, high=best + half, confidence=confidence)
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(replications=st.integers(0, 500), half=st.floats(0.0, 5.0), precision=st.floats(1e-3, 1.0))
+def test_laws_of_the_rule(replications, half, precision):
+    more = more_replications([about(1.0, half)], replications=replications, precision=precision)
+    if replications < 10:
+        assert more == 10 - replications
+    else:
+        assert (more == 0) == (about(1.0, half).relative_half_width <= precision)
+        assert more <= replications
+        worse = more_replications([about(1.0, 2 * half)], replications=replications, precision=precision)
+        assert worse >= more
+    limited = more_replications(
+        [about(1.0, half)], replications=replications, precision=precision, maximum=20
+    )
+    assert limited == max(0, min(more, 20 - replications))
+
+
+def test_the_least_precise_metric_decides_and_infinite_ones_cannot():
+    narrow, wide = about(1.0, 0.01), about(1.0, 0.11)
+    endless = exactly(np.inf, confidence=0.95)
+    assert more_replications([narrow, wide, endless], replications=50, precision=0.1) == 10
+    assert more_replications([narrow, endless], replications=50, precision=0.1) == 0
+    assert more_replications([], replications=50, precision=0.1) == 0
+    # A mean of 0 has no relative precision; the maximum ends such a simulation.
+    assert more_replications([about(0.0, 1.0)], replications=50, precision=0.1, maximum=80) == 30
+
+
+def test_the_rule_reaches_the_precision_and_keeps_the_coverage():
+    rng = np.random.default_rng(1)
+    covered, spent = 0, []
+    for _ in range(1000):
+        values = np.zeros(0)
+        estimate = exactly(0.0, confidence=0.95)
+        while more := more_replications([estimate], replications=values.size, precision=0.05):
+            values = np.append(values, rng.gamma(11.0, 1 / 11, size=more))
+            estimate = mean_interval(values, confidence=0.95)
+        assert estimate.relative_half_width <= 0.05
+        covered += 1.0 in estimate
+        spent.append(values.size)
+    # Standard deviation 6.9; stopping at a chance low costs about one point.
+    assert covered > 950 - 10 - 21
+    # (1.96 * 0.3015 / 0.05)**2 = 140.
+    assert np.mean(spent) == pytest.approx(145, rel=0.05)
+
+
+def test_short_runs():
+    assert is_short(observations=499, dropped=0)
+    assert is_short(observations=2000, dropped=1000) and not is_short(observations=2000, dropped=900)
+    trend = batch_means(np.arange(40.0), np.ones(40), confidence=0.9)
+    assert not trend.independent and is_short(observations=10**6, dropped=0, batches=trend)
+    noise = batch_means(np.random.default_rng(1).normal(size=40), np.ones(40), confidence=0.9)
+    assert not is_short(observations=10**6, dropped=0, batches=noise)
+
+
+def queue(rng, load, arrivals):
+    """Return the waiting times of an M/M/1 queue by Lindley's recursion, sampled every 50."""
+    steps = rng.exponential(size=arrivals) - rng.exponential(1 / load, size=arrivals)
+    path = np.cumsum(steps)
+    return (path - np.minimum.accumulate(np.minimum(path, 0.0)))[::50]
+
+
+@pytest.mark.parametrize(
+    ("load", "unstable"), [(0.5, False), (0.9, False), (0.95, False), (1.1, True), (1.5, True)]
+)
+def test_instability_of_a_queue_is_seen_and_not_imagined(load, unstable):
+    rng = np.random.default_rng(7)
+    verdicts = []
+    for _ in range(50):
+        early, late = zip(*(early_and_late(queue(rng, load, 50_000)) for _ in range(8)), strict=True)
+        verdicts.append(is_unstable(early, late))
+    assert all(v == unstable for v in verdicts)
+
+
+def test_errors():
+    with pytest.raises(ValueError, match=r"replications must be a whole number >= 0, got -1"):
+        more_replications([], replications=-1, precision=0.1)
+    with pytest.raises(ValueError, match=r"precision must be finite and > 0, got 0.0"):
+        more_replications([], replications=1, precision=0.0)
+    with pytest.raises(ValueError, match=r"minimum must be a whole number >= 2, got 1"):
+        more_replications([], replications=1, precision=0.1, minimum=1)
+    with pytest.raises(ValueError, match=r"maximum must be a whole number >= 1, got 0"):
+        more_replications([], replications=1, precision=0.1, maximum=0)
+    with pytest.raises(ValueError, match=r"length of the series must be a whole number >= 5, got 4"):
+        early_and_late([1.0] * 4)

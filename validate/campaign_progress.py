@@ -1,0 +1,85 @@
+"""How far a campaign has come: a bar on a terminal, nothing in a pipe."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from time import monotonic
+from types import TracebackType
+from typing import Any, Self
+
+Progress = Callable[[int, int], None]
+"""Called with (runs finished, runs in all as far as is known)."""
+
+QUIET_SECONDS = 1.0
+"""What takes less shows nothing."""
+
+
+class TerminalProgress:
+    """A bar on standard error with the rate and the remaining time, gone at the end.
+
+    The rate counts what was simulated, not what was found in a store.
+    """
+
+    def __init__(self) -> None:
+        self._started = monotonic()
+        self._found: int | None = None
+        self._bars: Any = None
+        self._task: Any = None
+
+    def __call__(self, done: int, total: int) -> None:
+        """Draw."""
+        if self._found is None:
+            self._found = done
+        elapsed = monotonic() - self._started
+        if not sys.stderr.isatty() or elapsed < QUIET_SECONDS:
+            return
+        if self._bars is None:
+            self._open(done, total)
+        rate = (done - self._found) / elapsed
+        left = f"{duration((total - done) / rate)} left" if rate else ""
+        self._bars.update(self._task, completed=done, total=total, rate=f"{rate:.3g}/s", left=left)
+
+    def _open(self, done: int, total: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+        from rich.progress import Progress as Bars
+
+        columns = (
+            TextColumn("runs"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TextColumn("{task.fields[left]}"),
+        )
+        self._bars = Bars(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._bars.add_task("", completed=done, total=total, rate="", left="")
+        self._bars.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+
+
+def duration(seconds: float) -> str:
+    """Return a time as a reader of a clock says it.
+
+    Examples
+    --------
+    >>> duration(7.2), duration(125), duration(7265)
+    ('8 s', '2:05', '2:01:05')
+    """
+    whole = int(-(-seconds // 1))
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

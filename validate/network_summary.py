@@ -1,0 +1,217 @@
+"""What the replications of a queueing network say together: estimates, stability, length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from qmodels._check import FloatArray
+from qmodels.systems.network_parts import INF
+from qmodels.systems.queueing_network import QueueingNetwork
+from validate.network_replication import BATCHES, PASSAGES, VISITS, WARM_UP_BATCHES, Run
+from validate.network_result import Counted, NetworkSimulation
+from validate.network_world import time_unit
+from validate.statistics import (
+    Estimate,
+    batch_means,
+    early_and_late,
+    exactly,
+    is_unstable,
+    probability_interval,
+    ratio_interval,
+    warm_up,
+)
+
+ENDLESS = (
+    "mean_waiting_time",
+    "mean_response_time",
+    "mean_number_in_queue",
+    "mean_number_in_system",
+    "system_response_time",
+    "mean_number_in_network",
+)
+"""Metrics that have no steady state where jobs pile up."""
+
+
+class _Replications:
+    """The runs as arrays with one leading axis, pairs of mirrored ones added up."""
+
+    def __init__(self, runs: Sequence[Run], *, antithetic: bool, confidence: float) -> None:
+        self.confidence = confidence
+        pair = 2 if antithetic else 1
+        if len(runs) % pair:
+            raise ValueError(f"replications must be even where they are antithetic, got {len(runs)}")
+
+        def stacked(values: list[Any]) -> FloatArray:
+            array = np.array(values, dtype=float)
+            joined: FloatArray = array.reshape(-1, pair, *array.shape[1:]).sum(axis=1)
+            return joined
+
+        self.time = stacked([r.duration for r in runs])
+        self.visits = stacked([r.visits for r in runs])
+        self.blocked = stacked([r.blocked for r in runs])
+        self.passages = stacked([r.passages for r in runs])
+
+    def ratio(self, above: FloatArray, below: FloatArray) -> Estimate:
+        """Return the ratio of two sums; 0 where there is nothing to divide by."""
+        return ratio_interval(above, below, confidence=self.confidence)
+
+    def share(self, above: FloatArray, below: FloatArray, *, possible: bool = True) -> Estimate:
+        """Return a probability; exactly 0 of what cannot happen."""
+        if not possible:
+            return exactly(0.0, confidence=self.confidence)
+        return probability_interval(above, below, confidence=self.confidence)
+
+    def busy(self, above: FloatArray, below: FloatArray) -> Estimate:
+        """Return a busy fraction, which neither the areas' rounding nor the interval takes above 1."""
+        e = self.ratio(above, below)
+        return replace(e, low=min(e.low, 1.0), best=min(e.best, 1.0), high=min(e.high, 1.0))
+
+
+def summarize(
+    spec: QueueingNetwork,
+    runs: Sequence[Run],
+    *,
+    seed: int,
+    passages: int,
+    confidence: float,
+    antithetic: bool,
+    seconds: float,
+) -> NetworkSimulation:
+    """Return what the runs of a network say together; see `validate.network_run`."""
+    data = _Replications(runs, antithetic=antithetic, confidence=confidence)
+    overloaded = _overloaded(spec, runs)
+    metrics: dict[str, Estimate] = {}
+    for place, estimates, full in _all(spec, data, overloaded):
+        for name, estimate in estimates.items():
+            endless = full and name in ENDLESS
+            metrics[name + place] = exactly(INF, confidence=confidence) if endless else estimate
+    stations = len(spec.stations)
+    return NetworkSimulation(
+        system=f"queueing network of {stations} station{'s' * (stations > 1)}, simulated",
+        metrics=metrics,
+        stable=not overloaded,
+        overloaded=overloaded,
+        short=_short(runs),
+        counted=_counted(spec, runs),
+        seed=seed,
+        passages=passages,
+        replications=len(runs),
+        events=sum(r.events for r in runs),
+        most_jobs=max(r.most_jobs for r in runs),
+        seconds=seconds,
+        confidence=confidence,
+    )
+
+
+def _all(spec: QueueingNetwork, data: _Replications, overloaded: tuple[str, ...]) -> Any:
+    """Yield place, metrics, and whether it is overloaded, of everything in the network."""
+    classes = len(spec.classes)
+    several = [(k, name) for k, name in enumerate(spec.class_names) if classes > 1]
+    for node, name in enumerate(spec.nodes):
+        full = name in overloaded
+        yield _place(spec, name), _visit_metrics(spec, data, node, None), full
+        for k, job_class in several:
+            if (node, k) in spec.visited:
+                yield _place(spec, name, job_class), _visit_metrics(spec, data, node, k), full
+    yield "", _passage_metrics(spec, data, list(range(classes))), bool(overloaded)
+    for k, job_class in several:
+        if k in spec.entries:
+            yield f"[{job_class}]", _passage_metrics(spec, data, [k]), bool(overloaded)
+
+
+def _place(spec: QueueingNetwork, node: str, job_class: str = "") -> str:
+    words = [word for word in (node if len(spec.nodes) > 1 else "", job_class) if word]
+    return f"[{', '.join(words)}]" if words else ""
+
+
+def _visit_metrics(
+    spec: QueueingNetwork, data: _Replications, node: int, job_class: int | None
+) -> dict[str, Estimate]:
+    table = data.visits[:, node] if job_class is None else data.visits[:, node, job_class, None]
+    v = dict(zip(VISITS, np.moveaxis(table.sum(axis=1), -1, 0), strict=True))
+    time = data.time
+    station = spec.stations[node] if node < len(spec.stations) else None
+    servers, places = (station.servers, station.capacity) if station else (INF, INF)
+    patience = any(c.patience is not None for c in spec.classes)
+    estimates = {
+        "throughput": data.ratio(v["completions"], time),
+        "utilization": exactly(0.0, confidence=data.confidence)
+        if servers == INF
+        else data.busy(v["serving"], time * servers),
+        "mean_waiting_time": data.ratio(v["wait_sum"], v["departures"]),
+        "mean_response_time": data.ratio(v["response_sum"], v["departures"]),
+        "mean_number_in_queue": data.ratio(v["queued"], time),
+        "mean_number_in_system": data.ratio(v["number"], time),
+        "waiting_probability": data.share(v["delayed"], v["departures"]),
+        "blocking_probability": data.share(v["losses"], v["arrivals"], possible=places < INF),
+        "abandonment_probability": data.share(v["reneges"], v["departures"], possible=patience),
+    }
+    if job_class is None and any(s.when_full == "after-service" for s in spec.stations):
+        estimates["blocked_servers"] = data.ratio(data.blocked[:, node], time)
+    return estimates
+
+
+def _passage_metrics(spec: QueueingNetwork, data: _Replications, classes: list[int]) -> dict[str, Estimate]:
+    lossy = any(s.capacity < INF for s in spec.stations) or any(c.patience for c in spec.classes)
+    p = dict(zip(PASSAGES, np.moveaxis(data.passages[:, classes].sum(axis=1), -1, 0), strict=True))
+    return {
+        "system_throughput": data.ratio(p["completions"], data.time),
+        "system_response_time": data.ratio(p["response_sum"], p["completions"]),
+        "mean_number_in_network": data.ratio(p["number"], data.time),
+        "system_loss_probability": data.share(
+            p["losses"] + p["reneges"],
+            p["losses"] + p["reneges"] + p["completions"],
+            possible=lossy,
+        ),
+    }
+
+
+def _overloaded(spec: QueueingNetwork, runs: Sequence[Run]) -> tuple[str, ...]:
+    """Return the nodes where the number of jobs kept growing; closed jobs alone cannot pile up."""
+    if not spec.arrival_rates.any():
+        return ()
+    measured = np.array([r.numbers[WARM_UP_BATCHES:] for r in runs])
+    full = []
+    for node, name in enumerate(spec.nodes):
+        pairs = [early_and_late(series) for series in measured[:, :, node]]
+        if is_unstable([early for early, _ in pairs], [late for _, late in pairs]):
+            full.append(name)
+    return tuple(full)
+
+
+def _short(runs: Sequence[Run]) -> bool:
+    """Return whether in most runs the response times had not settled or do not average out."""
+    wrong = 0
+    for run in runs:
+        seen = run.departures > 0
+        if not seen[WARM_UP_BATCHES:].all():
+            return True
+        series = run.responses[seen] / run.departures[seen]
+        batches = batch_means(
+            run.responses[WARM_UP_BATCHES:], run.departures[WARM_UP_BATCHES:], confidence=0.95
+        )
+        late = warm_up(series, batch=1) > BATCHES // 2 - 1 or not batches.independent
+        wrong += late
+    return 2 * wrong > len(runs)
+
+
+def _counted(spec: QueueingNetwork, runs: Sequence[Run]) -> Counted:
+    pairs = sorted(spec.visited)
+    several = len(spec.classes) > 1
+    rows: dict[str, tuple[int, ...]] = {}
+    for what, first in (("waiting", 0), ("response", len(pairs))):
+        for node, name in enumerate(spec.nodes):
+            rows[what + _place(spec, name)] = tuple(
+                first + r for r, (at, _) in enumerate(pairs) if at == node
+            )
+        for row, (node, k) in enumerate(pairs if several else []):
+            rows[what + _place(spec, spec.nodes[node], spec.class_names[k])] = (first + row,)
+    passages = range(2 * len(pairs), 2 * len(pairs) + len(spec.classes))
+    rows["system response"] = tuple(passages)
+    for row, name in zip(passages, spec.class_names, strict=True) if several else ():
+        rows[f"system response[{name}]"] = (row,)
+    return Counted(unit=time_unit(spec), rows=rows, runs=tuple((r.bins, r.counts) for r in runs))

@@ -1,0 +1,175 @@
+"""Runs in the columns of a CSV or Parquet file."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from qmodels import _check
+from validate.readers._files import Paths, find_files, number, wrong
+from validate.readers.run_set import Run, RunSet, point
+from validate.statistics import Estimate
+
+EXPECTED = "a table with a row per run, CSV with a header line or Parquet"
+
+_YES, _NO = ("true", "yes", "1"), ("false", "no", "0")
+
+Row = dict[str, Any]
+
+
+def read_table(
+    paths: Paths,
+    *,
+    metrics: Mapping[str, str],
+    settings: Mapping[str, str] | Iterable[str] | None = None,
+    units: Mapping[str, str] | None = None,
+    intervals: Mapping[str, tuple[str, str]] | None = None,
+    confidence: float = 0.95,
+    stable: str | None = None,
+) -> RunSet:
+    r"""Read runs from CSV (``.csv``, ``.tsv``) or Parquet files (``.parquet``, needs pyarrow).
+
+    Parameters
+    ----------
+    paths : path, pattern or sequence of them
+        Files with a row per run.
+    metrics : mapping of str to str
+        ``{name of the metric: column}``. An empty cell or NaN is what was not measured.
+    settings : mapping or iterable of str, optional
+        ``{name of the setting: column}`` or the columns; otherwise all columns not used elsewhere.
+    units : mapping of str to str, optional
+        Units by metric.
+    intervals : mapping, optional
+        ``{metric: (column of the lower end, column of the upper end)}``.
+    confidence : float
+        Coverage of those intervals.
+    stable : str, optional
+        Column that says whether a run has a steady state (true/false, yes/no, 1/0).
+
+    Returns
+    -------
+    RunSet
+        A run per row.
+
+    Raises
+    ------
+    ValueError
+        If a file is no such table or was cut off, a column is missing or a cell is no number.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "a.csv").write_text("inj,lat [ns],lo,hi\n0.1,12,11,13\n0.2,17,15,19\n")
+    ...     runs = read_table(f"{folder}/a.csv", metrics={"packet_latency": "lat [ns]"},
+    ...         settings={"injection_rate": "inj"}, intervals={"packet_latency": ("lo", "hi")},
+    ...         units={"packet_latency": "ns"})
+    >>> runs.runs[1].settings, runs.runs[1].metrics["packet_latency"].high
+    ({'injection_rate': 0.2}, 19.0)
+    """
+    if not metrics:
+        raise ValueError("metrics must name at least one column, got none")
+    ends = dict(intervals or {})
+    for name in [*ends, *(units or {})]:
+        if name not in metrics:
+            raise ValueError(f"intervals and units must be of a metric, got {name!r}")
+    runs: list[Run] = []
+    for path in find_files(paths):
+        columns, rows = _parquet(path) if path.suffix.lower() == ".parquet" else _csv(path)
+        used = [
+            *metrics.values(),
+            *(one for pair in ends.values() for one in pair),
+            *([stable] if stable else []),
+        ]
+        rest = [name for name in columns if name not in used]
+        wanted = _wanted(rest if settings is None else settings)
+        for name in [*used, *wanted.values()]:
+            if name not in columns:
+                raise ValueError(f"{path} has no column {name!r}{_check.nearest(name, columns)}")
+        for k, row in enumerate(rows, 1):
+            where = f"{path}, row {k}"
+            runs.append(
+                Run(
+                    settings={
+                        ours: row[theirs] for ours, theirs in wanted.items() if row[theirs] is not None
+                    },
+                    metrics=_metrics(row, metrics, ends, confidence, where),
+                    stable=True if stable is None else _truth(row[stable], stable, where),
+                    source=where,
+                )
+            )
+    return RunSet(tool="table", runs=tuple(runs), units=dict(units or {}))
+
+
+def _wanted(settings: Mapping[str, str] | Iterable[str]) -> dict[str, str]:
+    return dict(settings) if isinstance(settings, Mapping) else {name: name for name in settings}
+
+
+def _csv(path: Path) -> tuple[Sequence[str], list[Row]]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            lines = list(csv.reader(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ","))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise wrong(path, EXPECTED, str(error)) from None
+    lines = [line for line in lines if line]
+    if len(lines) < 2:
+        raise wrong(path, EXPECTED, f"it has {len(lines)} lines")
+    columns = [name.strip() for name in lines[0]]
+    rows = []
+    for k, line in enumerate(lines[1:], 1):
+        if len(line) != len(columns):
+            raise wrong(path, EXPECTED, f"row {k} has {len(line)} cells for {len(columns)} columns")
+        cells = zip(columns, line, strict=True)
+        rows.append({name: number(cell.strip()) if cell.strip() else None for name, cell in cells})
+    return columns, rows
+
+
+def _parquet(path: Path) -> tuple[Sequence[str], list[Row]]:
+    try:
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise ImportError(f"reading {path} needs pyarrow: install it or write CSV") from None
+    try:
+        table = parquet.read_table(path)
+    except (OSError, ValueError) as error:
+        raise wrong(path, EXPECTED, str(error).partition("\n")[0]) from None
+    if not table.num_rows:
+        raise wrong(path, EXPECTED, "it has no rows")
+    return table.column_names, table.to_pylist()
+
+
+def _metrics(
+    row: Row, metrics: Mapping[str, str], ends: Mapping[str, tuple[str, str]], confidence: float, where: str
+) -> dict[str, Estimate]:
+    found = {}
+    for name, column in metrics.items():
+        best = _value(row[column], column, where)
+        if math.isnan(best):
+            continue
+        if name not in ends:
+            found[name] = point(best)
+            continue
+        low, high = (_value(row[end], end, where) for end in ends[name])
+        if not low <= best <= high:
+            rule = f"{ends[name][0]} <= {column} <= {ends[name][1]}"
+            raise ValueError(f"{where} must have {rule}, got {low:g}, {best:g}, {high:g}")
+        found[name] = Estimate(low=low, best=best, high=high, confidence=confidence)
+    return found
+
+
+def _value(cell: Any, column: str, where: str) -> float:
+    if cell is None:
+        return math.nan
+    if isinstance(cell, str):
+        raise ValueError(f"{where} must have a number in column {column!r}, got {cell!r}")
+    return float(cell)
+
+
+def _truth(cell: Any, column: str, where: str) -> bool:
+    word = str(cell).lower()
+    if word not in _YES + _NO:
+        raise ValueError(f"{where} must have true or false in column {column!r}, got {cell!r}")
+    return word in _YES
