@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,6 +11,14 @@ from qmodels.systems.queueing_network import QueueingNetwork
 from validate.network_replication import Job, Run, run_replication
 from validate.network_result import NetworkSimulation
 from validate.network_summary import summarize
+
+
+def replicate(job: Job) -> Run:
+    """Run one replication: by recursion where that gives all that events give, else event by event."""
+    # Imported here because the recursion makes the event-driven simulator's runs.
+    from validate import recursions
+
+    return recursions.run_replication(job) if recursions.applies(job.spec) else run_replication(job)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +47,25 @@ class NetworkExperiment:
     -----
     A replication begins empty (closed classes at their reference). Memory does not depend on
     ``passages``. Whether the warm-up was enough is found afterwards, by MSER and the correlation of
-    batches: the result's ``short``.
+    batches: the result's ``short``. Where jobs pile up, the result's ``stable`` is False and the
+    times of the station are ``inf``. A single FIFO station without losses goes by recursion.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    RuntimeError
+        If every job is blocked by another, or too many pile up to be kept.
+
+    Examples
+    --------
+    >>> from qmodels.systems.laws import Exponential
+    >>> from qmodels.systems.queueing_network import single_station
+    >>> from validate import simulate
+    >>> mm1 = single_station(arrivals=Exponential(mean=2.0), service=Exponential(mean=1.0))
+    >>> result = simulate(mm1, passages=50_000, confidence=0.999)
+    >>> 2.0 in result["mean_response_time"], 0.5 in result["utilization"]
+    (True, True)
     """
 
     spec: QueueingNetwork
@@ -52,7 +76,7 @@ class NetworkExperiment:
 
     run_type: ClassVar[type[Run]] = Run
     precise: ClassVar[tuple[str, ...]] = ("system_response_time",)
-    run_replication: ClassVar[Callable[[Job], Run]] = staticmethod(run_replication)
+    run_replication: ClassVar[Callable[[Job], Run]] = staticmethod(replicate)
 
     def __post_init__(self) -> None:
         if not isinstance(self.spec, QueueingNetwork):
@@ -88,61 +112,3 @@ class NetworkExperiment:
             antithetic=self.antithetic,
             seconds=seconds,
         )
-
-
-def simulate_network(
-    spec: QueueingNetwork,
-    *,
-    passages: int = 100_000,
-    replications: int = 10,
-    seed: int = 0,
-    confidence: float = 0.95,
-    antithetic: bool = False,
-    executor: Executor | None = None,
-) -> NetworkSimulation:
-    """Simulate a queueing network, event by event.
-
-    Parameters
-    ----------
-    spec : QueueingNetwork
-        What to simulate.
-    passages, seed, confidence, antithetic
-        See `NetworkExperiment`.
-    replications : int
-        Independent replications, at least 2.
-    executor : concurrent.futures.Executor, optional
-        Where they run; one after the other if left out. The numbers do not depend on it.
-
-    Returns
-    -------
-    NetworkSimulation
-        Where jobs pile up, ``stable`` is False and the times of the station are ``inf``.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-    RuntimeError
-        If every job is blocked by another, or too many pile up to be kept.
-
-    Examples
-    --------
-    >>> from qmodels.systems.laws import Exponential
-    >>> from qmodels.systems.queueing_network import single_station
-    >>> mm1 = single_station(arrivals=Exponential(mean=2.0), service=Exponential(mean=1.0))
-    >>> result = simulate_network(mm1, passages=50_000, confidence=0.999)
-    >>> 2.0 in result["mean_response_time"], 0.5 in result["utilization"]
-    (True, True)
-    """
-    _check.count("replications", replications, minimum=2)
-    experiment = NetworkExperiment(
-        spec=spec, seed=seed, confidence=confidence, passages=passages, antithetic=antithetic
-    )
-    todo = experiment.jobs(0, replications)
-    begun = time.perf_counter()
-    runs = list((executor.map if executor else map)(run_replication, todo))
-    return experiment.summarize(
-        list(zip(todo, runs, strict=True)),
-        replications=replications,
-        seconds=time.perf_counter() - begun,
-    )

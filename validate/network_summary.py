@@ -24,6 +24,7 @@ from validate.statistics import (
     ratio_interval,
     warm_up,
 )
+from validate.stopping import GROWTH_OF_INSTABILITY
 
 ENDLESS = (
     "mean_waiting_time",
@@ -34,6 +35,9 @@ ENDLESS = (
     "mean_number_in_network",
 )
 """Metrics that have no steady state where jobs pile up."""
+
+PILE = 6.0
+"""Growth of a pile, in square roots of the jobs that left meanwhile, that is no fluctuation."""
 
 
 class _Replications:
@@ -175,10 +179,14 @@ def _overloaded(spec: QueueingNetwork, runs: Sequence[Run]) -> tuple[str, ...]:
     if not spec.arrival_rates.any():
         return ()
     measured = np.array([r.numbers[WARM_UP_BATCHES:] for r in runs])
+    ended = np.array([r.departures[WARM_UP_BATCHES:].sum() for r in runs])
     full = []
     for node, name in enumerate(spec.nodes):
         pairs = [early_and_late(series) for series in measured[:, :, node]]
-        if is_unstable([early for early, _ in pairs], [late for _, late in pairs]):
+        early, late = np.array(pairs).T
+        # Two replications tell nothing for certain, unless jobs pile up that a steady queue never holds.
+        heap = (late - early > PILE * np.sqrt(ended)) & (late > GROWTH_OF_INSTABILITY * early)
+        if heap.all() or is_unstable(early, late):
             full.append(name)
     return tuple(full)
 

@@ -15,10 +15,11 @@ from hypothesis import strategies as hs
 from qmodels.systems.laws import Deterministic, Erlang, Exponential, HyperExponential, Replay
 from qmodels.systems.network_parts import DISCIPLINES, ForkJoin, JobClass, Station
 from qmodels.systems.queueing_network import QueueingNetwork, single_station, tandem
+from validate import simulate
 from validate.campaign_store import decode, encode
 from validate.network_records import EVENTS, event_trace, state_series, visit_records
 from validate.network_replication import VISITS, Job, Run, run_replication
-from validate.network_run import NetworkExperiment, simulate_network
+from validate.network_run import NetworkExperiment
 from validate.network_world import FIRST_POOL
 
 ONE = Exponential(mean=1.0)
@@ -163,7 +164,7 @@ def test_no_discipline_changes_the_work(discipline):
 def test_the_unit_of_time_scales_the_times_and_nothing_else():
     spec = single_station(arrivals=Exponential(mean=1.25), service=Erlang(mean=1.0, phases=2))
     scaled = single_station(arrivals=Exponential(mean=5.0), service=Erlang(mean=4.0, phases=2))
-    one, two = (simulate_network(s, passages=2000, replications=2) for s in (spec, scaled))
+    one, two = (simulate(s, passages=2000, replications=2) for s in (spec, scaled))
     for name in one.metrics:
         factor = {"time": 4.0, "jobs/time": 0.25}.get(
             next(r["unit"] for r in one.rows() if r["metric"] == name), 1
@@ -181,19 +182,19 @@ def test_the_same_numbers_with_any_workers():
     spec = tandem(
         arrivals=Exponential(mean=1.25), services=[ONE, ONE], capacity=[9, 4], when_full="after-service"
     )
-    expected = numbers(simulate_network(spec, passages=2000, replications=7))
+    expected = numbers(simulate(spec, passages=2000, replications=7))
     for workers in (1, 2, 7):
         with ThreadPoolExecutor(workers) as executor:
             assert (
-                numbers(simulate_network(spec, passages=2000, replications=7, executor=executor)) == expected
+                numbers(simulate(spec, passages=2000, replications=7, executor=executor)) == expected
             )
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor:
-        assert numbers(simulate_network(spec, passages=2000, replications=7, executor=executor)) == expected
+        assert numbers(simulate(spec, passages=2000, replications=7, executor=executor)) == expected
 
 
 def test_designs_share_their_random_numbers():
     slow, fast = (
-        simulate_network(
+        simulate(
             single_station(arrivals=Exponential(mean=1.25), service=Exponential(mean=m)), passages=5000
         )
         for m in (1.0, 0.99)
@@ -216,7 +217,7 @@ def test_mirrored_runs_are_opposed():
         means.append(sums / counts)
     # Measured -0.34; the standard error of 80 pairs is 0.11.
     assert np.corrcoef(means)[0, 1] < -0.1
-    paired = simulate_network(spec, passages=5000, replications=20, antithetic=True, confidence=0.999)
+    paired = simulate(spec, passages=5000, replications=20, antithetic=True, confidence=0.999)
     assert 2.0 in paired["mean_response_time"]
 
 
@@ -228,13 +229,13 @@ def test_memory_depends_on_the_jobs_inside_and_not_on_those_that_passed():
 def test_a_pool_that_grows_changes_nothing():
     # 2,000 jobs at once at a delay, whose number is Poisson.
     spec = single_station(arrivals=Exponential(mean=0.01), service=Deterministic(mean=20.0), servers=inf)
-    result = simulate_network(spec, passages=20_000, replications=4)
+    result = simulate(spec, passages=20_000, replications=4)
     assert result.most_jobs > 2000
     assert result["mean_number_in_system"].best == pytest.approx(2000, rel=0.02)
 
 
 def test_overload_is_inf_and_said():
-    result = simulate_network(
+    result = simulate(
         tandem(arrivals=Exponential(mean=0.8), services=[Exponential(mean=0.5), ONE]), passages=5000
     )
     assert not result.stable and result.overloaded == ("2",)
@@ -249,8 +250,8 @@ def test_overload_is_inf_and_said():
 
 def test_a_run_too_short_for_its_load_says_so():
     spec = single_station(arrivals=Exponential(mean=1 / 0.99), service=ONE)
-    assert simulate_network(spec, passages=1000).short
-    assert not simulate_network(MM1, passages=50_000).short
+    assert simulate(spec, passages=1000).short
+    assert not simulate(MM1, passages=50_000).short
 
 
 def test_all_jobs_stuck_is_an_error():
@@ -262,7 +263,7 @@ def test_all_jobs_stuck_is_an_error():
         routing={"a": "b", "b": "a"},
     )
     with pytest.raises(RuntimeError, match=r"^no event is left at time .*: every job waits for another"):
-        simulate_network(spec, passages=1000, replications=2)
+        simulate(spec, passages=1000, replications=2)
 
 
 def test_recorded_gaps_are_replayed():
@@ -275,7 +276,7 @@ def test_recorded_gaps_are_replayed():
 def test_simultaneous_events_completions_first():
     # A job that leaves at 2 makes room for the one that comes at 2.
     spec = single_station(arrivals=Deterministic(mean=1.0), service=Deterministic(mean=1.0), capacity=1)
-    assert simulate_network(spec, passages=1000, replications=2)["blocking_probability"].best == 0
+    assert simulate(spec, passages=1000, replications=2)["blocking_probability"].best == 0
 
 
 def test_event_trace_tells_what_happens():
@@ -321,7 +322,7 @@ def test_runs_survive_storing():
 
 
 def test_results_are_tables():
-    result = simulate_network(MM1, passages=1000, replications=2)
+    result = simulate(MM1, passages=1000, replications=2)
     table = result.to_pandas()
     assert list(table.columns) == ["metric", "unit", "low", "best", "high"]
     assert result.to_dict()["metrics"]["utilization"]["best"] == result.utilization.best
@@ -332,17 +333,17 @@ def test_results_are_tables():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: simulate_network(MM1, passages=10), "passages must be a whole number >= 1000, got 10.0"),
-        (lambda: simulate_network(MM1, replications=1), "replications must be a whole number >= 2, got 1.0"),
-        (lambda: simulate_network(MM1, seed=-1), "seed must be a whole number >= 0, got -1.0"),
-        (lambda: simulate_network(MM1, confidence=1.0), "confidence must be between 0 and 1, got 1.0"),
+        (lambda: simulate(MM1, passages=10), "passages must be a whole number >= 1000, got 10.0"),
+        (lambda: simulate(MM1, replications=1), "replications must be a whole number >= 2, got 1.0"),
+        (lambda: simulate(MM1, seed=-1), "seed must be a whole number >= 0, got -1.0"),
+        (lambda: simulate(MM1, confidence=1.0), "confidence must be between 0 and 1, got 1.0"),
         (lambda: NetworkExperiment(spec=3), "spec must be a QueueingNetwork, got 3"),
         (
-            lambda: simulate_network(MM1, passages=1000, replications=3, antithetic=True),
+            lambda: simulate(MM1, passages=1000, replications=3, antithetic=True),
             "replications must be even where they are antithetic, got 3",
         ),
         (
-            lambda: simulate_network(MM1, passages=1000, replications=2).quantile("respons", 0.5),
+            lambda: simulate(MM1, passages=1000, replications=2).quantile("respons", 0.5),
             "what must be a time of the network, got 'respons'; did you mean 'response'?",
         ),
         (lambda: state_series(MM1, times=[2, 1]), "times must be ascending, got [2, 1]"),
@@ -353,3 +354,14 @@ def test_errors_name_argument_rule_and_value(call, message):
     with pytest.raises(ValueError) as error:
         call()
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize("discipline", ["fifo", "lifo"])
+def test_two_replications_show_a_plain_overload(discipline):
+    def queue(load):
+        return single_station(
+            arrivals=Exponential(mean=1.0 / load), service=Exponential(mean=1.0), discipline=discipline
+        )
+
+    for load, stable in ((0.5, True), (0.95, True), (1.2, False), (2.0, False)):
+        assert simulate(queue(load), replications=2, passages=20_000).stable == stable

@@ -25,7 +25,7 @@ from qmodels.systems.laws import (
 from qmodels.systems.network_parts import ForkJoin, JobClass, Station
 from qmodels.systems.network_routing import Cyclic, ShortestQueue, StateDependent
 from qmodels.systems.queueing_network import QueueingNetwork, single_station, tandem
-from validate.network_run import simulate_network
+from validate import simulate
 
 ONE = Exponential(mean=1.0)
 WIDE = HyperExponential(probabilities=[0.9, 0.1], means=[0.5, 5.5])
@@ -36,7 +36,7 @@ def poisson(rate):
 
 
 def verify(spec, exact, *, within, passages=40_000, seed=1):
-    result = simulate_network(spec, passages=passages, replications=20, seed=seed, confidence=0.999)
+    result = simulate(spec, passages=passages, replications=20, seed=seed, confidence=0.999)
     assert result.stable
     for name, value in exact.items():
         estimate = result[name]
@@ -63,7 +63,7 @@ def test_several_servers(servers):
 
 
 def test_quantiles_of_the_response_time():
-    result = simulate_network(
+    result = simulate(
         single_station(arrivals=poisson(0.7), service=ONE),
         passages=50_000,
         replications=20,
@@ -201,7 +201,7 @@ def test_insensitivity(discipline, service):
 def test_sharing_never_slows_a_job_that_is_alone():
     # A loss system with one place: whoever gets in is alone.
     spec = single_station(arrivals=poisson(0.7), service=ONE, discipline="sharing", capacity=1)
-    result = simulate_network(spec, passages=40_000, replications=4)
+    result = simulate(spec, passages=40_000, replications=4)
     assert result["waiting_probability"].best == result["mean_waiting_time"].best == 0
 
 

@@ -15,9 +15,9 @@ import pytest
 from qmodels.systems.laws import Deterministic, Empirical, Erlang, Exponential, Geometric
 from qmodels.systems.network_parts import ForkJoin, JobClass, Station
 from qmodels.systems.queueing_network import QueueingNetwork, single_station, tandem
+from validate import simulate
 from validate.network_records import OUTCOMES, visit_records
 from validate.network_replication import Job, run_replication
-from validate.network_run import simulate_network
 
 ROOT = Path(__file__).parents[2]
 _SPEC = importlib.util.spec_from_file_location("network_twin", Path(__file__).parent / "network_twin.py")
@@ -138,7 +138,7 @@ def test_records_come_in_blocks_of_the_same_rows():
 
 def test_records_and_estimates_tell_of_the_same_run():
     spec = single_station(arrivals=exponential(1.25), service=exponential(1.0))
-    result = simulate_network(spec, passages=20_000, replications=2, seed=9)
+    result = simulate(spec, passages=20_000, replications=2, seed=9)
     waits = []
     for replication in (0, 1):
         rows = np.concatenate(list(visit_records(spec, passages=25_000, seed=9, replication=replication)))
