@@ -1,6 +1,6 @@
 """The measured error of the packet processor model over its whole range, made by a command and kept as data.
 
-``python -m cases.accuracy`` simulates designs drawn from the default space under three packet
+``python -m cases.accuracy`` simulates designs drawn from the default space and small-packet lists under three packet
 mixes at loads from 1 % to 95 % of their saturation and writes every run to
 ``cases/data/accuracy.csv`` and the error by region of load to the map that answers show
 (``qmodels/packet_processor/error_map.csv``).
@@ -24,6 +24,7 @@ from optimize.fields import get_field, replace_fields
 from qmodels.packet_processor.error_map import FILE as ERROR_MAP
 from qmodels.systems.packet_processor import PacketProcessor
 from qmodels.systems.sizes import SizeLaw, bimodal, imix
+from validate.compare_regions import REGIONS, errors_by_region
 
 FILE = DATA / "accuracy.csv"
 
@@ -33,7 +34,6 @@ MIXES: dict[str, SizeLaw] = {
     "large": bimodal(small=64, large=1518, small_fraction=0.3),
 }
 LOADS = (0.01, 0.1, 0.3, 0.5, 0.65, 0.8, 0.9, 0.95)
-REGIONS = ((0.0, 0.3), (0.3, 0.5), (0.5, 0.65), (0.65, 0.8), (0.8, 1.0))
 METRICS = (
     "packet_latency",
     "packet_latency_p99",
@@ -48,11 +48,14 @@ METRICS = (
     "llc_hit_ratio",
     "energy_per_packet",
 )
+DRAWN: dict[str, tuple[int, ...]] = {**CHOICES, "small_packet_segments": (0, 1, 2, 4)}
+"""Fields and choices of the designs drawn."""
+
 DESIGNS, SEED = 48, 1
 
 
 def cases(count: int = DESIGNS, seed: int = SEED) -> Iterator[tuple[dict[str, Any], PacketProcessor]]:
-    """Yield designs drawn evenly from the default space, loads and mixes in turn.
+    """Yield designs drawn evenly from the choices in `DRAWN`, loads and mixes in turn.
 
     Examples
     --------
@@ -67,11 +70,11 @@ def cases(count: int = DESIGNS, seed: int = SEED) -> Iterator[tuple[dict[str, An
         mix = list(MIXES)[number % len(MIXES)]
         load = LOADS[number % len(LOADS)]
         base = replace_fields(PacketProcessor(), {"workload.sizes": MIXES[mix]})
-        space = default_space(base)
+        space = default_space(base, choices=DRAWN)
         spec = space.spec(int(rng.integers(space.size)))
         full = float(solve(spec).saturation_throughput)
         yield (
-            {"mix": mix, "load": load, **{name: get_field(spec, name) for name in CHOICES}},
+            {"mix": mix, "load": load, **{name: get_field(spec, name) for name in DRAWN}},
             replace_fields(spec, {"workload.offered_gbps": load * full}),
         )
 
@@ -118,20 +121,19 @@ def summary(table: dict[str, Any]) -> list[dict[str, Any]]:
     good = np.asarray([str(value) == "True" for value in table["stable"]])
     lines = []
     for name in METRICS:
-        for low, high in REGIONS:
-            chosen = np.abs(error[(metric == name) & good & (load > low) & (load <= high)].astype(float))
-            if chosen.size:
-                lines.append(
-                    {
-                        "metric": name,
-                        "unit": "%" if is_relative(name) else "points",
-                        "load_above": low,
-                        "load_to": high,
-                        "mean": float(chosen.mean()),
-                        "largest": float(chosen.max()),
-                        "designs": int(chosen.size),
-                    }
-                )
+        mine = (metric == name) & good
+        for region in errors_by_region(error[mine], load[mine]):
+            lines.append(
+                {
+                    "metric": name,
+                    "unit": "%" if is_relative(name) else "points",
+                    "load_above": region.load_above,
+                    "load_to": region.load_to,
+                    "mean": region.mean,
+                    "largest": region.largest,
+                    "designs": region.points,
+                }
+            )
     return lines
 
 

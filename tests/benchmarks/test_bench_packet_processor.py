@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import qmodels as qm
-from cases.packet_processor import FULL_CHOICES, SUBJECT_TO, default_processor, default_space
+from cases.packet_processor import BOUNDS, FULL_CHOICES, SUBJECT_TO, default_processor, default_space
 from optimize import explore
 
 
@@ -51,3 +51,26 @@ def test_the_full_space_on_two_cores(benchmark: Any) -> None:
 
     result = benchmark.pedantic(run, rounds=1)
     assert result.evaluations == space.size == 1_080_000
+
+
+@pytest.mark.slow
+def test_the_full_space_by_branch_and_bound(benchmark: Any) -> None:
+    space = default_space(default_processor(), choices=FULL_CHOICES)
+
+    def run(**options: Any) -> Any:
+        return explore(
+            space,
+            objectives,
+            minimize=OBJECTIVES[:2],
+            maximize=OBJECTIVES[2:],
+            subject_to=SUBJECT_TO,
+            vectorized="grid",
+            digits=3,
+            **options,
+        )
+
+    result = benchmark.pedantic(run, kwargs={"method": "branch_and_bound", "bounds": BOUNDS}, rounds=1)
+    assert result.evaluations < 0.05 * space.size
+    exact = run()
+    fronts = [np.sort(each.table["design"][each.front]) for each in (exact, result)]
+    np.testing.assert_array_equal(*fronts)

@@ -7,9 +7,19 @@ import csv
 import numpy as np
 import pytest
 
-from cases.dqm import reproduce, save_tables, technique_rows
-from cases.dqm_causes import find_causes, variants
+from cases.check import Runs
+from cases.dqm import kept, reproduce
+from cases.dqm_causes import cause_specs, find_causes, variants
 from cases.dqm_explore import OBJECTIVES, explore_techniques
+from cases.dqm_files import (
+    TECHNIQUES,
+    read_causes,
+    read_cells,
+    read_run,
+    read_techniques,
+    technique_rows,
+    write_numbers,
+)
 from cases.dqm_specs import (
     DATA,
     PUBLISHED_SEGMENTS,
@@ -26,6 +36,7 @@ from cases.dqm_specs import (
 from cases.dqm_tables import COLUMNS, TITLES, rows_of
 from qmodels.systems.arrivals import Recorded
 from qmodels.systems.trace import Trace
+from validate import simulate
 
 RNG = np.random.default_rng(1)
 BY_HAND = Trace(
@@ -38,14 +49,13 @@ BY_HAND = Trace(
 @pytest.fixture(scope="module")
 def small():
     """Return a reproduction of a few packets, with everything in it."""
-    return reproduce(BY_HAND, packets=2000, replications=2)
+    return reproduce(BY_HAND, runs=Runs(packets=2000, replications=2))
 
 
 @pytest.fixture(scope="module")
 def committed():
     """Return the committed numbers of the tables."""
-    with open(DATA / "dqm-cells.csv", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    return read_cells(DATA)
 
 
 def test_published_numbers_agree_with_each_other():
@@ -87,7 +97,7 @@ def test_techniques():
 
 def test_everything_is_there(small):
     assert len(small.cells) == 5 * 6 + 5 * 6 + 8 * 5 + 6 * 5
-    assert all(cell.model is not None for cell in small.cells)
+    assert all(cell.low <= cell.simulated <= cell.high and np.isfinite(cell.model) for cell in small.cells)
     text = small.table()
     for title in TITLES.values():
         assert title in text
@@ -105,6 +115,7 @@ def test_files(small, tmp_path):
         "dqm-causes.csv",
         "dqm-causes.png",
         "dqm-cells.csv",
+        "dqm-run.toml",
         "dqm-techniques.csv",
         "dqm-techniques.png",
         "dqm-trials.png",
@@ -113,11 +124,32 @@ def test_files(small, tmp_path):
     assert all(path.stat().st_size > 0 for path in paths)
 
 
-def test_parts_may_be_left_out(tmp_path):
-    result = reproduce(BY_HAND, packets=1000, replications=1, exploration=False, causes=False)
+def test_numbers_come_back_from_their_files(small, tmp_path):
+    """To the last digit, so that the fronts and the greedy path are those of the simulation."""
+    write_numbers(small, tmp_path)
+    assert read_run(tmp_path) == {"source": "by hand", "packets": 2000, "replications": 2, "seed": 0}
+    assert read_cells(tmp_path) == small.cells
+    assert read_causes(tmp_path) == small.causes
+    again = read_techniques(tmp_path)
+    assert technique_rows(again) == technique_rows(small.techniques)
+    assert [step.design for step in again.steps] == [step.design for step in small.techniques.steps]
+
+
+def test_parts_may_be_left_out_and_a_reproduction_resumes(tmp_path, monkeypatch):
+    options = {"exploration": False, "causes": False, "store": tmp_path / "new" / "runs.sqlite"}
+    runs = Runs(packets=1000, replications=2)
+    result = reproduce(BY_HAND, runs=runs, **options)
     assert result.techniques is None and result.causes == ()
-    assert [path.name for path in save_tables(result, tmp_path)] == ["dqm-cells.csv"]
+    assert [path.name for path in write_numbers(result, tmp_path)] == ["dqm-run.toml", "dqm-cells.csv"]
     assert result.to_dict()["techniques"] == []
+
+    def broken(job):
+        raise AssertionError("a finished replication was run again")
+
+    monkeypatch.setattr("validate.data_queueing.DataQueueingExperiment.run_replication", staticmethod(broken))
+    monkeypatch.setattr(broken, "__module__", "validate.data_queueing_run")
+    monkeypatch.setattr(broken, "__qualname__", "run_replication")
+    assert reproduce(BY_HAND, runs=runs, **options).cells == result.cells
 
 
 def test_front_and_survivors_by_their_definitions():
@@ -134,7 +166,7 @@ def test_front_and_survivors_by_their_definitions():
             "write_conflict_probability": abs(a.alloc_trial_count - 3) + 0.1,
         }
 
-    found = explore_techniques(base, evaluate=made_up)
+    found = explore_techniques(base, made_up)
     # One trial and a single list: four grid points.
     assert {tuple(found.point(int(d)).values()) for d in found.overall} == {(1, 0, PUBLISHED_SEGMENTS)}
     assert len(found.exhaustive.front) == 4
@@ -146,14 +178,15 @@ def test_front_and_survivors_by_their_definitions():
     assert sum(row["pareto"] for row in technique_rows(found)) == 4
 
 
-def test_causes_change_one_thing(small):
-    named = variants(small.base)
+def test_causes_change_one_thing():
+    base = base_spec(BY_HAND)
+    named = variants(base)
     for name, spec in named.items():
         changed = [
             (part, field)
             for part in ("data", "allocation", "pointer", "traffic")
             for field in getattr(spec, part).__dataclass_fields__
-            if getattr(getattr(spec, part), field) != getattr(getattr(small.base, part), field)
+            if getattr(getattr(spec, part), field) != getattr(getattr(base, part), field)
         ]
         limit = 3 if "load" in name and "bursts" in name else 2
         assert len(changed) <= limit and (changed or name == "the case"), name
@@ -162,7 +195,10 @@ def test_causes_change_one_thing(small):
 def test_congestion_stops_the_gain_of_further_trials():
     """Lists that run dry leave nothing to try: past 3 trials conflicts stay; with room they go on falling."""
     base = base_spec(BY_HAND, segments=2048)
-    found = {cause.name: cause for cause in find_causes(base, packets=4000, seed=0, executor=None)}
+    changes = cause_specs(base)
+    simulated = simulate(list(changes.values()), packets=4000, replications=2)
+    causes = find_causes(changes, dict(zip(changes.values(), simulated, strict=True)))
+    found = {cause.name: cause for cause in causes}
     full, light = found["load 3"], found["load 0.9"]
     assert full.write_wo[5] > 0.5 * full.write_wo[3] > 0
     assert light.write_wo[5] < 0.5 * light.write_wo[2]
@@ -184,33 +220,44 @@ def test_without_a_trace_a_generator_stands_in(monkeypatch, tmp_path):
 
 def test_committed_numbers_cover_the_tables(committed):
     assert len(committed) == 130
-    known = {(r["table"], r["column"], r["trials"], r["small"], r["vms1_size"]): r for r in committed}
-    conventional = known["table1", "write_with", "1", "0", "4194304"]
-    assert float(conventional["published"]) == 11.9
-    assert float(conventional["simulated"]) == pytest.approx(12.3, abs=0.3)
+    known = {(c.table, c.column, c.trials, c.small, c.vms1_size): c for c in committed}
+    conventional = known["table1", "write_with", 1, 0, PUBLISHED_SEGMENTS]
+    assert conventional.published == 11.9
+    assert conventional.simulated == pytest.approx(12.3, abs=0.3)
+    for cell in committed:
+        assert cell.published in published()[cell.table][cell.column]
+        assert cell.low <= cell.simulated <= cell.high
+
+
+def test_what_is_kept_is_whole():
+    result = kept()
+    assert (result.source, result.packets) == (TRACE, 100_000)
+    with open(DATA / TECHNIQUES, encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for flag in ("pareto", "survivor", "optimal_overall"):
+        assert [str(row[flag]) for row in technique_rows(result.techniques)] == [row[flag] for row in rows]
+    assert len({cause.name for cause in result.causes}) == len(result.causes) == len(variants(base_spec()))
 
 
 @pytest.mark.skipif(find_trace() is None, reason="the trace is not here")
 def test_committed_numbers_are_those_of_the_trace(committed):
-    """The first replication of two techniques again; the committed mean is within 5 of its spreads."""
-    from cases.dqm_specs import Evaluate
-
+    """Two techniques again, with another seed: the intervals overlap."""
     for trials in (1, 3):
-        row = next(
-            r for r in committed
-            if (r["table"], r["column"], r["trials"]) == ("table1", "read_with", str(trials))
-        )  # fmt: skip
-        again = Evaluate()(technique(base_spec(), trials=trials, small=0, vms1_size=PUBLISHED_SEGMENTS))
-        spread = max(float(row["spread"]), 0.05)
-        assert abs(100 * again["read_conflict_probability"] - float(row["simulated"])) < 5 * spread
+        cell = next(c for c in committed if (c.table, c.column, c.trials) == ("table1", "read_with", trials))
+        spec = technique(base_spec(), trials=trials, small=0, vms1_size=PUBLISHED_SEGMENTS)
+        again = simulate(spec, replications=3, seed=1).read_conflict_probability
+        assert 100 * again.low <= cell.high and cell.low <= 100 * again.high
+        assert cell.high - cell.low < 1.0
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"packets": 999}, "packets must be a whole number >= 1000, got 999.0"),
-        ({"replications": 0}, "replications must be a whole number >= 1, got 0.0"),
         ({"trace": "missing.pcap"}, "missing.pcap: cannot be read: No such file or directory"),
+        (
+            {"trace": BY_HAND, "store": DATA / "dqm-cells.csv"},
+            "store '.*' is not a store of finished results.*",
+        ),
     ],
 )
 def test_messages(options, message):
