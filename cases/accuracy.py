@@ -1,8 +1,8 @@
 """The measured error of the packet processor model over its whole range, made by a command and kept as data.
 
-``python -m cases.accuracy`` simulates designs drawn from the default space and small-packet lists under three packet
-mixes at loads from 1 % to 95 % of their saturation and writes every run to
-``cases/data/accuracy.csv`` and the error by region of load to the map that answers show
+``python -m cases.accuracy`` simulates designs drawn from the default space, with and without lists for
+small packets, under three packet mixes at loads from 1 % to 95 % of their saturation and writes every
+run to ``cases/data/accuracy.csv`` and the error by region of load to the map that answers show
 (``qmodels/packet_processor/error_map.csv``).
 """
 

@@ -17,6 +17,9 @@ from optimize.pareto import FloatArray, FrontComparison, IntArray, compare_front
 from optimize.space import Columns, Space
 from qmodels.systems.packet_processor import PacketProcessor
 
+DIGITS = 5
+"""Significant digits in which designs are compared: the model's iterations are good to six."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Budget:
@@ -98,7 +101,13 @@ def analyse(name: str, space: Space, *, budget: float | None = None, points: int
     """
     started = time.perf_counter()
     exploration = explore(
-        space, solved_columns, minimize=MINIMIZE, maximize=MAXIMIZE, subject_to=SUBJECT_TO, vectorized=True
+        space,
+        solved_columns,
+        minimize=MINIMIZE,
+        maximize=MAXIMIZE,
+        subject_to=SUBJECT_TO,
+        vectorized=True,
+        digits=DIGITS,
     )
     seconds = time.perf_counter() - started
     greedy = against = chosen_within = None

@@ -89,7 +89,7 @@ class Columns:
         """Return some of the designs, as one flat sweep."""
         rows = RowVisits(**{name: value[designs] for name, value in vars(self.rows).items()})
         shared = ("segments", "size_share")
-        columns = {
+        columns: dict[str, Any] = {
             name: value[designs]
             for name, value in vars(self).items()
             if isinstance(value, np.ndarray) and name not in shared
@@ -139,7 +139,9 @@ def columns(spec: PacketProcessor) -> Columns:
     )
     charges = [getattr(part, item.name) for part in (spec.energy, spec.cost) for item in fields(part)]
     shape = np.broadcast_shapes(*(np.shape(value) for value in (*named.values(), *bursts)))
-    full_shape = np.broadcast_shapes(shape, *(np.shape(value) for value in (free.segments, free.vms1_share, *charges)))
+    full_shape = np.broadcast_shapes(
+        shape, *(np.shape(value) for value in (free.segments, free.vms1_share, *charges))
+    )
     flat = {k: np.broadcast_to(np.asarray(v, dtype=float), shape).reshape(-1) for k, v in named.items()}
     segments, share = load.segment_law
     lines = flat.pop("lines")

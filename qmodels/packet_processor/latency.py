@@ -241,9 +241,7 @@ def _alone(c: Columns, point: OperatingPoint) -> tuple[FloatArray, FloatArray]:
     first_write = _allocation(c, point)
     operation_write = c.segments * first_write
     operation_read = c.segments * (c.dequeue_accesses * time)[:, None]
-    written = (
-        written + first_write + (paths.request_pipeline + c.segment_time)[:, None] - operation_write
-    )
+    written = written + first_write + (paths.request_pipeline + c.segment_time)[:, None] - operation_write
     back = paths.response_pipeline
     returned = (
         returned

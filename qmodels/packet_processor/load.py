@@ -97,7 +97,12 @@ class OperatingPoint(Balance):
     slice_wait: FloatArray
 
 
-def balance(c: Columns, rate: FloatArray, arrivals: Variability, start: Balance | None = None) -> Balance:
+def balance(
+    c: Columns,
+    rate: FloatArray,
+    arrivals: Variability,
+    start: tuple[FloatArray, FloatArray] | None = None,
+) -> Balance:
     """Return where all designs settle at the given packet rates.
 
     Busy banks cause trials, trials pace the segments, their pace keeps or breaks up row visits

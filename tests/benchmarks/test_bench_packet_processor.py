@@ -1,4 +1,4 @@
-"""Time of the analytic packet processor: one design, the default space in one call, the full space explored."""
+"""Time of the analytic packet processor: one design, the default space, the full space explored."""
 
 from __future__ import annotations
 
