@@ -1,4 +1,4 @@
-"""The command ``qmodels``: explore, solve, simulate, compare, show.
+"""The command ``qmodels``: explore, solve, simulate, compare, show, reproduce.
 
 Heavy modules are imported inside the commands, so that ``qmodels --help`` answers at once.
 """
@@ -14,6 +14,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from cases.console import answer, fail, progress_bars, put
+from cases.reproductions import CASES, published_case
 
 app = typer.Typer(
     name="qmodels",
@@ -239,6 +240,45 @@ def show(
     )
 
 
+@app.command()
+def reproduce(
+    case: Annotated[str, typer.Argument(metavar="CASE", help=f"Published case: {', '.join(CASES)}.")],
+    trace: TraceFile = None,
+    simulate_anew: Annotated[
+        bool, typer.Option("--simulate", help="Simulate anew, not only with a trace: takes minutes.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Write text, CSV and plots there; a killed run resumes."),
+    ] = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
+) -> int:
+    """Print a published case's tables: published | simulated | model, from the data that are kept."""
+    from cases.study import STORE
+    from cases.tables import csv_text
+    from validate import CampaignInterrupted
+
+    _one_format(as_json, as_csv)
+    chosen = published_case(case)
+    if out is not None:
+        _require_directory(out)
+    try:
+        if trace is None and not simulate_anew:
+            result = chosen.kept()
+        else:
+            result = chosen.reproduce(trace, store=None if out is None else out / STORE)
+    except CampaignInterrupted as interrupt:
+        fail(f"interrupted: {interrupt}", 130)
+    paths = [] if out is None else result.save(out)
+    if as_csv:
+        put(csv_text(result.columns()))
+    else:
+        files = "\n\nFiles\n" + "\n".join(f"  {path}" for path in paths) if paths else ""
+        answer(as_json, result.to_dict, lambda: result.table() + files)
+    return 0
+
+
 def _compare(
     design: Any, runs: Any, as_json: bool, as_csv: bool, plot: Path | None, head: dict[str, Any]
 ) -> int:
@@ -300,12 +340,16 @@ def _require_study_directory(out: Path) -> None:
     from cases.study import STORE
     from cases.study_files import SUMMARY
 
-    if out.exists() and not out.is_dir():
-        raise ValueError(f"--out must be a directory, got the file {str(out)!r}")
+    _require_directory(out)
     if out.is_dir() and any(out.iterdir()) and not any((out / name).exists() for name in (SUMMARY, STORE)):
         raise ValueError(
             f"--out must be a new or empty directory or a study, got {str(out)!r} with other files"
         )
+
+
+def _require_directory(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"--out must be a directory, got the file {str(out)!r}")
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -1,39 +1,38 @@
 """The data-queueing case: the tables of Ykman-Couvreur et al. (DAC 2002) published, simulated and solved.
 
-``python -m cases.dqm`` simulates everything on the trace it finds and writes ``data/dqm-cells.csv``,
-``data/dqm-techniques.csv`` and ``data/dqm-causes.csv``, which are kept so that the results can be read
-without the trace.
+``python -m cases.dqm`` simulates everything on the trace it finds and writes ``data/dqm-run.toml``,
+``data/dqm-cells.csv``, ``data/dqm-techniques.csv`` and ``data/dqm-causes.csv``, which are kept so that
+the results can be read without the trace. While it runs, finished replications stand in ``dqm.sqlite``
+in the working directory, from which the same command resumes if it was killed.
 """
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cases.dqm_causes import Cause, causes_text, find_causes
+from cases.dqm_causes import Cause, cause_specs, causes_text, find_causes
 from cases.dqm_claims import Claim, check_claims, claims_text
-from cases.dqm_explore import (
-    OBJECTIVES,
-    Techniques,
-    explore_techniques,
-    front_text,
-    greedy_text,
-    published_point,
+from cases.dqm_explore import Techniques, explore_techniques, front_text, greedy_text, published_point
+from cases.dqm_files import (
+    columns_of,
+    read_causes,
+    read_cells,
+    read_run,
+    read_techniques,
+    technique_rows,
+    write_numbers,
 )
-from cases.dqm_specs import DATA, Evaluate, base_spec
-from cases.dqm_tables import TITLES, Cell, table_cells, table_text
-from cases.tables import csv_text
-from qmodels import _check
+from cases.dqm_specs import DATA, base_spec, normalised, technique_space
+from cases.dqm_tables import TITLES, Cell, table_cells, table_specs, table_text
 from qmodels.systems.arrivals import Recorded
 from qmodels.systems.data_queueing import DataQueueing
 from qmodels.systems.trace import Trace
 
-Progress = Callable[[str, int, int], None]
+if TYPE_CHECKING:
+    from cases.check import Runs
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,8 +41,6 @@ class Reproduction:
 
     Parameters
     ----------
-    base : DataQueueing
-        The conventional technique under the traffic that was used.
     source : str
         Where the packets came from.
     packets, replications, seed : int
@@ -56,11 +53,8 @@ class Reproduction:
         The paper's claims beside what was found.
     causes : tuple of Cause
         What changes when one property of the traffic does.
-    seconds : float
-        Wall-clock time.
     """
 
-    base: DataQueueing
     source: str
     packets: int
     replications: int
@@ -69,7 +63,6 @@ class Reproduction:
     techniques: Techniques | None
     claims: tuple[Claim, ...]
     causes: tuple[Cause, ...]
-    seconds: float
 
     def table(self) -> str:
         """Return everything as text; in each cell of a table published | simulated | model."""
@@ -85,6 +78,10 @@ class Reproduction:
         if self.causes:
             parts.append(causes_text(self.causes))
         return "\n\n".join(parts)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the numbers of the tables, one row each."""
+        return columns_of([asdict(cell) for cell in self.cells])
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dictionaries, numbers and words."""
@@ -104,14 +101,13 @@ class Reproduction:
                 {**published_point(techniques.greedy.space, step.design), "kept": step.kept}
                 for step in techniques.steps
             ],
-            "seconds": self.seconds,
         }
 
     def to_pandas(self) -> Any:
         """Return the numbers of the tables as a tidy DataFrame (needs pandas)."""
         import pandas as pd
 
-        return pd.DataFrame([asdict(cell) for cell in self.cells])
+        return pd.DataFrame(self.columns())
 
     def save(self, out: Path) -> list[Path]:
         """Write text, tables and plots into a directory and return their paths."""
@@ -120,41 +116,51 @@ class Reproduction:
         out.mkdir(parents=True, exist_ok=True)
         text = out / "dqm.txt"
         text.write_text(self.table() + "\n", encoding="utf-8")
-        return [text, *save_tables(self, out), *save_plots(self, out)]
+        return [text, *write_numbers(self, out), *save_plots(self, out)]
+
+
+def kept() -> Reproduction:
+    """Return the reproduction that ``data`` holds, made by ``python -m cases.dqm``.
+
+    Examples
+    --------
+    >>> print(kept().table().splitlines()[3])
+    Table 1: AllocTrialCount (SmallPktSize 0, Vms1Size 4194304)
+    """
+    cells, techniques = read_cells(DATA), read_techniques(DATA)
+    return Reproduction(
+        **read_run(DATA),
+        cells=cells,
+        techniques=techniques,
+        claims=tuple(check_claims(cells, techniques)),
+        causes=read_causes(DATA),
+    )
 
 
 def reproduce(
     trace: Trace | str | os.PathLike[str] | None = None,
     *,
-    packets: int = 100_000,
-    replications: int = 3,
-    seed: int = 0,
+    runs: Runs | None = None,
     exploration: bool = True,
     causes: bool = True,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
+    store: Path | None = None,
 ) -> Reproduction:
-    """Return the paper's Tables 1 to 4 beside a simulation on real packets and the model.
+    """Simulate and solve the paper's Tables 1 to 4 on real packets.
 
     Parameters
     ----------
     trace : Trace or path, optional
         Recorded packets; by default the Bellcore trace where it is found (see
         `cases.dqm_specs.find_trace`), otherwise self-similar sessions with sizes of `imix`.
-    packets : int
-        Packets of each run, at least 1000.
-    replications : int
-        Runs of each number of the tables; the exploration and the causes use the first alone.
-    seed : int
-        Everything random follows from it.
+    runs : Runs, optional
+        How each technique is simulated; otherwise 3 replications of 100 000 packets.
     exploration : bool
         Whether to explore the 180 techniques.
     causes : bool
         Whether to change one property of the traffic at a time.
-    executor : concurrent.futures.Executor, optional
-        Where runs are done; otherwise as many threads as there are cores.
-    progress : callable, optional
-        Called with (what, finished, in all).
+    store : path, optional
+        An SQLite file that keeps finished replications, so that a reproduction that was killed
+        resumes with the same call.
 
     Returns
     -------
@@ -163,110 +169,43 @@ def reproduce(
     Raises
     ------
     ValueError
-        If an argument is out of range or the trace cannot be read.
+        If the trace cannot be read, or the store is damaged or foreign.
     """
-    _check.count("packets", packets, minimum=1000)
-    _check.count("replications", replications)
-    if executor is None:
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            return reproduce(
-                trace,
-                packets=packets,
-                replications=replications,
-                seed=seed,
-                exploration=exploration,
-                causes=causes,
-                executor=pool,
-                progress=progress,
-            )
-    from qmodels.allocator.data_queueing import solve_data_queueing
+    from cases.check import Runs
 
-    started = time.perf_counter()
+    runs = runs or Runs(packets=100_000, replications=3)
     base = base_spec(trace)
-    steps = 1 + exploration + causes
-
-    def report(done: int) -> None:
-        if progress:
-            progress("parts of the case", done, steps)
-
-    report(0)
-    cells = table_cells(
-        base,
-        packets=packets,
-        replications=replications,
-        seed=seed,
-        executor=executor,
-        model=lambda spec: dict(solve_data_queueing(spec).metrics),
-    )
-    report(1)
-    techniques = None
+    if store is not None:
+        store.parent.mkdir(parents=True, exist_ok=True)
+    wanted = table_specs(base)
+    space = technique_space(base)
     if exploration:
-        evaluate = Evaluate(packets=packets, seed=seed)
-        techniques = explore_techniques(base, evaluate=evaluate, executor=executor)
-        report(2)
-    found = find_causes(base, packets=packets, seed=seed, executor=executor) if causes else []
-    report(steps)
+        wanted += [normalised(space.spec(design)) for design in range(space.size)]
+    changes = cause_specs(base) if causes else {}
+    wanted = list(dict.fromkeys([*wanted, *changes.values()]))
+    simulated = dict(zip(wanted, runs.simulate(wanted, store=store), strict=True))
+
+    def look_up(spec: DataQueueing) -> dict[str, float]:
+        return {name: estimate.best for name, estimate in simulated[normalised(spec)].metrics.items()}
+
+    cells = table_cells(base, simulated)
+    techniques = explore_techniques(base, look_up) if exploration else None
     arrivals = base.traffic.arrivals
     return Reproduction(
-        base=base,
         source=Path(arrivals.trace.source).name if isinstance(arrivals, Recorded) else "a generator",
-        packets=packets,
-        replications=replications,
-        seed=seed,
+        packets=runs.packets,
+        replications=runs.replications,
+        seed=runs.seed,
         cells=tuple(cells),
         techniques=techniques,
         claims=tuple(check_claims(cells, techniques)),
-        causes=tuple(found),
-        seconds=time.perf_counter() - started,
+        causes=tuple(find_causes(changes, simulated)),
     )
-
-
-def technique_rows(techniques: Techniques) -> list[dict[str, Any]]:
-    """Return the 180 techniques with their metrics and whether they are on the fronts."""
-    table = techniques.exhaustive.table
-    front = set(table["design"][techniques.exhaustive.front].tolist())
-    survivors, overall = set(techniques.survivors.tolist()), set(techniques.overall.tolist())
-    names = (
-        *OBJECTIVES,
-        "allocation_failure_probability",
-        "write_conflict_probability",
-        "read_conflict_probability",
-    )
-    return [
-        {
-            **techniques.point(int(design)),
-            **{name: float(table[name][row]) for name in names},
-            "pareto": design in front,
-            "survivor": design in survivors,
-            "optimal_overall": design in overall,
-        }
-        for row, design in enumerate(table["design"].tolist())
-    ]
-
-
-def save_tables(result: Reproduction, out: Path) -> list[Path]:
-    """Write the numbers as CSV files and return their paths."""
-    rows: dict[str, list[dict[str, Any]]] = {"dqm-cells.csv": [asdict(cell) for cell in result.cells]}
-    if result.techniques is not None:
-        rows["dqm-techniques.csv"] = technique_rows(result.techniques)
-    if result.causes:
-        rows["dqm-causes.csv"] = [row for cause in result.causes for row in cause.rows()]
-    paths = []
-    for name, lines in rows.items():
-        columns = {key: [_plain(line[key]) for line in lines] for key in lines[0]}
-        path = out / name
-        path.write_text(csv_text(columns), encoding="utf-8")
-        paths.append(path)
-    return paths
-
-
-def _plain(value: Any) -> Any:
-    if value is None:
-        return ""
-    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 if __name__ == "__main__":
-    everything = reproduce()
+    unfinished = Path("dqm.sqlite")
+    everything = reproduce(store=unfinished)
     print(everything.table())
-    save_tables(everything, DATA)
+    write_numbers(everything, DATA)
+    unfinished.unlink()

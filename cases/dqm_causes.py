@@ -17,16 +17,18 @@ technique's numbers in the last row of that table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from concurrent.futures import Executor
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cases.dqm_specs import Evaluate, technique
+from cases.dqm_specs import PUBLISHED_SEGMENTS, technique
 from cases.tables import text_table
 from qmodels.systems.arrivals import OnOff, Poisson
 from qmodels.systems.data_queueing import DataQueueing
 from qmodels.systems.sizes import fixed, imix
+
+if TYPE_CHECKING:
+    from validate import DataQueueingResult
 
 TRIALS = (1, 2, 3, 4, 5)
 
@@ -103,19 +105,29 @@ def variants(base: DataQueueing) -> dict[str, DataQueueing]:
     }
 
 
-def find_causes(base: DataQueueing, *, packets: int, seed: int, executor: Executor | None) -> list[Cause]:
-    """Simulate every variant with 1 to 5 trials, with and without page control."""
-    named = variants(base)
-    keys = [(name, trials, control) for name in named for trials in TRIALS for control in (True, False)]
-    specs = [
-        technique(named[name], trials=trials, small=0, vms1_size=4_194_304, page_control=control)
-        for name, trials, control in keys
-    ]
-    evaluate = Evaluate(packets=packets, seed=seed)
-    answers = dict(zip(keys, (executor.map if executor else map)(evaluate, specs), strict=True))
+def cause_specs(base: DataQueueing) -> dict[tuple[str, int, bool], DataQueueing]:
+    """Return every variant with 1 to 5 trials, with and without page control."""
+    return {
+        (name, trials, control): technique(
+            spec, trials=trials, small=0, vms1_size=PUBLISHED_SEGMENTS, page_control=control
+        )
+        for name, spec in variants(base).items()
+        for trials in TRIALS
+        for control in (True, False)
+    }
+
+
+def find_causes(
+    specs: Mapping[tuple[str, int, bool], DataQueueing], simulated: Mapping[DataQueueing, DataQueueingResult]
+) -> list[Cause]:
+    """Return what the simulations of `cause_specs` say about every variant."""
+    named = dict.fromkeys(name for name, _, _ in specs)
+
+    def value(name: str, trials: int, control: bool, metric: str) -> float:
+        return simulated[specs[name, trials, control]].metrics[metric].best
 
     def percent(name: str, control: bool, metric: str) -> dict[int, float]:
-        return {trials: 100 * answers[name, trials, control][metric] for trials in TRIALS}
+        return {trials: 100 * value(name, trials, control, metric) for trials in TRIALS}
 
     return [
         Cause(
@@ -123,8 +135,8 @@ def find_causes(base: DataQueueing, *, packets: int, seed: int, executor: Execut
             write_wo=percent(name, False, "write_conflict_probability"),
             write_with=percent(name, True, "write_conflict_probability"),
             read_with=percent(name, True, "read_conflict_probability"),
-            failures=100 * answers[name, 1, True]["allocation_failure_probability"],
-            overhead=answers[name, 4, True]["enqueue_overhead"],
+            failures=100 * value(name, 1, True, "allocation_failure_probability"),
+            overhead=value(name, 4, True, "enqueue_overhead"),
         )
         for name in named
     ]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +12,6 @@ from cases.dqm_specs import (
     ORDER,
     PUBLISHED_SEGMENTS,
     VMS1,
-    Evaluate,
     greedy_space,
     scaled,
     technique_space,
@@ -85,35 +82,31 @@ def published_point(space: Space, design: int) -> dict[str, int]:
 
 
 def explore_techniques(
-    base: DataQueueing,
-    *,
-    evaluate: Callable[[DataQueueing], Mapping[str, Any]] | None = None,
-    executor: Executor | None = None,
+    base: DataQueueing, evaluate: Callable[[DataQueueing], Mapping[str, float]]
 ) -> Techniques:
-    """Evaluate the 180 techniques, by simulation unless another model is given."""
-    model = evaluate or Evaluate()
-    space = technique_space(base)
-    exhaustive = explore(space, model, minimize=OBJECTIVES, executor=executor)
+    """Return what an evaluation finds of the 180 techniques, exhaustively and by the paper's greedy way."""
+    exhaustive = explore(technique_space(base), evaluate, minimize=OBJECTIVES)
     known = exhaustive.table
 
     def as_printed(spec: DataQueueing) -> dict[str, float]:
-        answer = model(spec)
-        return {name: round(float(answer[name]), 3) for name in GREEDY}
+        answer = evaluate(spec)
+        return {name: round(answer[name], 3) for name in GREEDY}
 
     greedy = explore(
         greedy_space(base), as_printed, minimize=GREEDY, method="greedy", order=ORDER, weights=[(0.5, 0.5)]
     )
     costs = np.stack([known[name] for name in OBJECTIVES], axis=1)
-    beaten = (costs[None, :, :] < costs[:, None, :]).all(axis=2).any(axis=1)
+    beaten = np.any(np.all(costs[None] < costs[:, None], axis=2), axis=1)
     three = np.stack(
         [known["allocation_failure_probability"], known["enqueue_overhead"], known["deletion_overhead"]],
         axis=1,
     )
-    no_worse = (three[None] <= three[:, None]).all(axis=2) & (three[None] < three[:, None]).any(axis=2)
+    no_worse = np.all(three[None] <= three[:, None], axis=2)
+    dominated = np.any(no_worse & np.any(three[None] < three[:, None], axis=2), axis=1)
     return Techniques(
         exhaustive=exhaustive,
         survivors=known["design"][~beaten],
-        overall=known["design"][~no_worse.any(axis=1)],
+        overall=known["design"][~dominated],
         greedy=greedy,
     )
 

@@ -42,13 +42,12 @@ def trials_figure(result: Reproduction) -> Figure:
         one.errorbar(
             trials,
             [cell.simulated for cell in cells],
-            yerr=[2 * cell.spread for cell in cells],
+            yerr=np.abs([[c.simulated - c.low, c.high - c.simulated] for c in cells]).T,
             fmt="o-",
             color=BLUE,
-            label="simulated (2 standard deviations)",
+            label="simulated (95 % interval)",
         )
-        if all(cell.model is not None for cell in cells):
-            one.plot(trials, [cell.model for cell in cells], "^:", color=GREEN, label="model")
+        one.plot(trials, [cell.model for cell in cells], "^:", color=GREEN, label="model")
         one.set_title(title, fontsize=10, loc="left", fontweight="bold")
         one.set_xlabel("AllocTrialCount")
         one.set_xticks(trials)
@@ -65,7 +64,7 @@ def techniques_figure(result: Reproduction) -> Figure:
     figure, axes = new_figure(8, 5)
     one = axes[0, 0]
     failures = 100 * table["allocation_failure_probability"]
-    single = table["vms1_size"] == int(result.base.data.segments)
+    single = table["vms1_size"] == int(found.exhaustive.space.base.data.segments)
     one.scatter(
         failures[single],
         table["enqueue_overhead"][single],
@@ -110,5 +109,7 @@ def causes_figure(result: Reproduction) -> Figure:
     reads.set_title("reads, 3 trials", fontsize=10, loc="left", fontweight="bold")
     writes.set_yticks(places, [c.name for c in rows], fontsize=9)
     reads.set_yticks(places, [""] * len(rows))
+    for one in (writes, reads):
+        one.set_ylim(-0.7, len(rows) - 0.3)
     figure.legend(*writes.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     return figure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ a memory of the full size and 4 million packets give 15.2 and 4.0 %."""
 PAGE_SEGMENTS = 128
 
 TRACE = "BC-pAug89-100k.TL"
+GENERATOR = SelfSimilar(shape=1.4)
+"""Sessions that stand in for the trace."""
 LOAD_FACTOR, INPUT_SPEED = 1.5, 5.0
 """The two numbers that are fitted: at this load the conventional technique fails as often as in Table 4
 (2.45 % of its allocations), and with an input of this speed the read conflicts fall as in Table 1."""
@@ -62,6 +64,17 @@ def base_spec(
         the sizes of `imix` stand in.
     segments : int
         Segments of the memory.
+    """
+    if trace is None:
+        trace = find_trace()
+    if trace is None:
+        return case_spec(segments=segments)
+    recorded = Recorded(trace=trace if isinstance(trace, Trace) else read_trace(trace))
+    return case_spec(recorded, segments=segments)
+
+
+def case_spec(arrivals: Recorded | SelfSimilar = GENERATOR, *, segments: int = SEGMENTS) -> DataQueueing:
+    """Return the conventional technique under these packets.
 
     Notes
     -----
@@ -69,11 +82,6 @@ def base_spec(
     but for the other port's; packets are admitted by the segment: with these the published tables
     are met best, see `cases.dqm_causes`. Load and input speed are fitted to two published numbers.
     """
-    if trace is None:
-        trace = find_trace()
-    arrivals: Recorded | SelfSimilar = SelfSimilar(shape=1.4)
-    if trace is not None:
-        arrivals = Recorded(trace=trace if isinstance(trace, Trace) else read_trace(trace))
     return DataQueueing(
         data=DataMemory(segments=segments, page_segments=max(1, scaled(PAGE_SEGMENTS, segments))),
         allocation=Allocation(alloc_trial_count=1, vms1_size=segments, admission="segment"),
@@ -136,27 +144,3 @@ def normalised(spec: DataQueueing) -> DataQueueing:
     if a.small_packet_segments > 0 and a.vms1_size < segments:
         return spec
     return replace(spec, allocation=replace(a, small_packet_segments=0, vms1_size=segments))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Evaluate:
-    """Simulates one replication of a spec; picklable, so that any executor can run it.
-
-    Parameters
-    ----------
-    packets, seed, replication : int
-        What is played.
-    """
-
-    packets: int = 100_000
-    seed: int = 0
-    replication: int = 0
-
-    def __call__(self, spec: DataQueueing) -> dict[str, float]:
-        """Return the metrics of the run; of a single list where small packets have none of their own."""
-        from validate.data_queueing import point_metrics
-        from validate.data_queueing_run import Job, run_replication
-
-        spec = normalised(spec)
-        job = Job(spec=spec, seed=self.seed, replication=self.replication, packets=self.packets, warm_up=0.2)
-        return point_metrics(spec, run_replication(job))

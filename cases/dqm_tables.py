@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from cases.dqm_specs import Evaluate, published, technique
+from cases.dqm_specs import published, technique
 from cases.tables import text_table
 from qmodels.systems.data_queueing import DataQueueing
+
+if TYPE_CHECKING:
+    from validate import DataQueueingResult
 
 FIXED = {
     "table1": {"small": 0, "vms1_size": 4_194_304},
@@ -67,12 +67,12 @@ class Cell:
         Where it stands in the paper.
     trials, small, vms1_size : int
         The technique, as published.
-    published, simulated : float
-        The paper's number, and the mean of our replications.
-    spread : float
-        Standard deviation of the replications (0 of a single one).
-    model : float or None
-        The analytic answer, None where there is none.
+    published : float
+        The paper's number.
+    simulated, low, high : float
+        Our estimate and its interval of 95 %.
+    model : float
+        The analytic answer.
     """
 
     table: str
@@ -82,8 +82,9 @@ class Cell:
     vms1_size: int
     published: float
     simulated: float
-    spread: float
-    model: float | None
+    low: float
+    high: float
+    model: float
 
 
 def rows_of(table: str) -> list[dict[str, int]]:
@@ -101,53 +102,40 @@ def rows_of(table: str) -> list[dict[str, int]]:
     return [{name: row[name] for name in PARAMETERS.values()} for row in rows]
 
 
-def table_cells(
-    base: DataQueueing,
-    *,
-    packets: int,
-    replications: int,
-    seed: int,
-    executor: Executor | None,
-    model: Callable[[DataQueueing], dict[str, Any]] | None,
-) -> list[Cell]:
-    """Return all numbers of the four tables."""
-    specs = {
-        (tuple(row.values()), control): technique(base, **row, page_control=control)
+def table_specs(base: DataQueueing) -> list[DataQueueing]:
+    """Return the techniques of the four tables, with and without page control."""
+    return [
+        technique(base, **row, page_control=control)
         for table in TITLES
         for row in rows_of(table)
         for control in (True, False)
-    }
-    wanted = [
-        (Evaluate(packets=packets, seed=seed, replication=k), spec)
-        for spec in specs.values()
-        for k in range(replications)
     ]
-    answers = list((executor.map if executor else map)(_call, *zip(*wanted, strict=True)))
-    simulated = {key: answers[k * replications : (k + 1) * replications] for k, key in enumerate(specs)}
-    solved = {key: model(spec) for key, spec in specs.items()} if model else {}
+
+
+def table_cells(base: DataQueueing, simulated: Mapping[DataQueueing, DataQueueingResult]) -> list[Cell]:
+    """Return all numbers of the four tables; the model solves each technique once."""
+    from qmodels import solve
+
+    solved = {spec: solve(spec) for spec in dict.fromkeys(table_specs(base))}
     cells = []
     for table in TITLES:
         for number, row in enumerate(rows_of(table)):
             for column, (control, metric, factor) in COLUMNS[table].items():
-                key = (tuple(row.values()), control)
-                values = factor * np.array([one[metric] for one in simulated[key]])
-                answer = solved.get(key, {}).get(metric)
+                spec = technique(base, **row, page_control=control)
+                estimate = simulated[spec].metrics[metric]
                 cells.append(
                     Cell(
                         table=table,
                         column=column,
                         **row,
                         published=float(published()[table][column][number]),
-                        simulated=float(values.mean()),
-                        spread=float(values.std(ddof=1)) if values.size > 1 else 0.0,
-                        model=None if answer is None else factor * float(answer),
+                        simulated=factor * estimate.best,
+                        low=factor * estimate.low,
+                        high=factor * estimate.high,
+                        model=factor * float(solved[spec].metrics[metric]),
                     )
                 )
     return cells
-
-
-def _call(evaluate: Evaluate, spec: DataQueueing) -> dict[str, float]:
-    return evaluate(spec)
 
 
 def table_text(cells: Iterable[Cell], table: str) -> str:
@@ -163,5 +151,4 @@ def table_text(cells: Iterable[Cell], table: str) -> str:
 
 
 def _shown(cell: Cell) -> str:
-    model = "-" if cell.model is None else f"{cell.model:.3g}"
-    return f"{cell.published:g} | {cell.simulated:.3g} | {model}"
+    return f"{cell.published:g} | {cell.simulated:.3g} | {cell.model:.3g}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable, Mapping
 
 Range = tuple[float | None, float | None]
@@ -37,6 +38,17 @@ def names(name: str, value: str | Iterable[str]) -> tuple[str, ...]:
     return result
 
 
+def objectives(
+    minimize: str | Iterable[str], maximize: str | Iterable[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the minimised and the maximised metrics as tuples; none may be both."""
+    down, up = names("minimize", minimize), names("maximize", maximize)
+    for word in down:
+        if word in up:
+            raise ValueError(f"objective {word!r} must be minimised or maximised, not both")
+    return down, up
+
+
 def ranges(name: str, value: Mapping[str, Range] | None) -> dict[str, Range]:
     """Return ``{metric: (low, high)}`` with low <= high."""
     result: dict[str, Range] = {}
@@ -49,3 +61,8 @@ def ranges(name: str, value: Mapping[str, Range] | None) -> dict[str, Range]:
             raise ValueError(f"{name}[{metric!r}] must have low <= high, got {bounds!r}")
         result[metric] = (low, high)
     return result
+
+
+def size_of(bound: float) -> float:
+    """Return what the miss of a bound is divided by: its size, or 1 where that is 0 or infinite."""
+    return abs(bound) if 0 < abs(bound) < math.inf else 1.0

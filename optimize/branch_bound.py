@@ -25,6 +25,8 @@ LEARNING_LINES = 24
 TOGETHER = 64
 """Boxes up to which all their bounds are evaluated in one call, rather than one demand after the other."""
 
+MOST_BOXES = 1 << 23
+"""Boxes to begin with, above which a search is refused before it runs out of memory."""
 
 _Ranks = npt.NDArray[np.int32]
 
@@ -159,7 +161,14 @@ class BranchAndBound:
         """Return one box per admitted combination of the pinned fields."""
         space = self._space
         free = [axis for axis in range(len(space.shape)) if axis not in pinned]
-        low = np.zeros((math.prod(space.shape[axis] for axis in pinned), len(space.shape)), dtype=np.int32)
+        count = math.prod(space.shape[axis] for axis in pinned)
+        if count > MOST_BOXES:
+            names = ", ".join(self._directions.fields[axis] for axis in pinned)
+            raise ValueError(
+                "bounds must leave fewer combinations of the fields that have no direction or are read by"
+                f" constraints, got {count} of {names}"
+            )
+        low = np.zeros((count, len(space.shape)), dtype=np.int32)
         rest = np.arange(len(low))
         for axis in pinned:
             rest, low[:, axis] = np.divmod(rest, space.shape[axis])

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import os
-import sqlite3
-import zlib
-from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
@@ -24,25 +20,6 @@ Marks = npt.NDArray[np.uint64]
 
 SMALLEST = 8
 """Designs from which a chunk is one record."""
-
-
-class _Records(ResultStore):
-    """A result store whose records are also found by the beginning of their keys."""
-
-    def scan(self, prefix: str) -> Iterator[Any]:
-        query = "SELECT key, record, crc FROM records WHERE key >= ? AND key < ? ORDER BY key"
-        try:
-            for key, text, crc in self._connection.execute(query, (prefix, prefix + "~")):
-                if zlib.crc32(f"{key}{text}".encode()) != crc:
-                    raise self._refusal("is damaged")
-                yield json.loads(text)
-        except (sqlite3.Error, UnicodeError) as error:
-            raise self._refusal(f"is damaged ({error})") from error
-
-    def has_others(self) -> bool:
-        """Return whether there are records that are no chunks."""
-        query = "SELECT 1 FROM records WHERE key < 'chunk:' OR key >= 'chunk:~' LIMIT 1"
-        return self._connection.execute(query).fetchone() is not None
 
 
 class _Chunks:
@@ -80,7 +57,7 @@ class ChunkStore:
     def __init__(self, path: str | os.PathLike[str], space: Space, identity: str) -> None:
         self._single = Store(path, space, identity)
         try:
-            self._records = _Records(path)
+            self._records = ResultStore(path)
         except BaseException:
             self._single.__exit__(None, None, None)
             raise
@@ -104,7 +81,7 @@ class ChunkStore:
         blocks: list[Columns] = []
         missing = np.ones(designs.size, dtype=bool)
         if designs.size and self._chunks is None:
-            self._chunks = _Chunks(list(self._records.scan(self._prefix)))
+            self._chunks = _Chunks([record for _, record in self._records.scan(self._prefix)])
         if self._chunks is not None:
             rows, chunks, places = self._chunks.find(self._of(designs))
             missing[rows] = False
@@ -113,7 +90,7 @@ class ChunkStore:
                 done.append(designs[rows[here]])
                 columns = self._chunks.columns[chunk]
                 blocks.append({name: column[places[here]] for name, column in columns.items()})
-        if missing.any() and self._records.has_others():
+        if missing.any() and self._records.has_others("chunk:"):
             found, singles = self._single.restore(designs[missing])
             done.append(found)
             blocks.extend({name: np.array([value]) for name, value in row.items()} for row in singles)

@@ -162,10 +162,8 @@ def exact_front(
     ('optimal', {'link': 2, 'memory': 2})
     """
     start = time.perf_counter()
-    minimize, maximize = _check.names("minimize", minimize), _check.names("maximize", maximize)
+    minimize, maximize = _check.objectives(minimize, maximize)
     objectives = minimize + maximize
-    for name in set(minimize) & set(maximize):
-        raise ValueError(f"objective {name!r} must be minimised or maximised, not both")
     if len(objectives) < 2:
         raise ValueError(f"exact_front needs at least two objectives, got {list(objectives)}; see choose")
     signs = [1.0] * len(minimize) + [-1.0] * len(maximize)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from optimize._check import Range
+from optimize._check import Range, size_of
 from optimize.choices import Column
 from optimize.greedy import Step
 from optimize.pareto import (
@@ -214,11 +214,11 @@ def misses(table: Columns, subject_to: dict[str, Range]) -> dict[tuple[str, str,
 
 
 def violation(table: Columns, subject_to: dict[str, Range]) -> FloatArray:
-    """Return how far each row is outside the ranges: relative to the ends (absolute for 0), summed."""
+    """Return how far each row is outside the ranges, summed: relative to the ends, but for 0 and infinity."""
     rows = len(next(iter(table.values()), ()))
     result = np.zeros(rows)
     for (_, _, bound), miss in misses(table, subject_to).items():
-        result += miss / (abs(bound) or 1.0)
+        result += miss / size_of(bound)
     return result
 
 

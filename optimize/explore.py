@@ -153,12 +153,10 @@ def explore(
         raise ValueError(f"space must be a Space, got {space!r}")
     if not callable(evaluate):
         raise ValueError(f"evaluate must be a callable on a spec, got {evaluate!r}")
-    minimize, maximize = _check.names("minimize", minimize), _check.names("maximize", maximize)
+    minimize, maximize = _check.objectives(minimize, maximize)
     objectives = minimize + maximize
     if not objectives:
         raise ValueError("explore needs at least one objective in minimize or maximize")
-    for name in set(minimize) & set(maximize):
-        raise ValueError(f"objective {name!r} must be minimised or maximised, not both")
     ranges = _check.ranges("subject_to", subject_to)
     _check.choice("method", method, METHODS)
     if method not in SEARCHES and (order is not None or weights is not None or restarts):
@@ -169,6 +167,8 @@ def explore(
         raise ValueError(
             f"bounds belongs to the method branch_and_bound and is required there, got {bounds!r}"
         )
+    if bounds is not None and not isinstance(bounds, Mapping):
+        raise ValueError(f"bounds must map metrics to what is known of them, got {bounds!r}")
     counts = {"chunk": (chunk, 1), "restarts": (restarts, 0), "seed": (seed, 0), "digits": (digits, 1)}
     for name, (number, least) in counts.items():
         if number is not None and not (isinstance(number, int) and number >= least):

@@ -9,7 +9,7 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Any, Self
@@ -21,6 +21,7 @@ APPLICATION_ID = 0x716D6F70
 
 VERSION = 2
 _IN_A_QUERY = 500
+_LAST = "\U0010ffff"  # no character sorts after it
 
 
 class ResultStore:
@@ -108,15 +109,31 @@ class ResultStore:
         found: dict[str, Any] = {}
         for start in range(0, len(wanted), _IN_A_QUERY):
             part = wanted[start : start + _IN_A_QUERY]
-            query = f"SELECT key, record, crc FROM records WHERE key IN ({','.join('?' * len(part))})"
-            try:
-                for key, text, crc in self._connection.execute(query, part):
-                    if _checksum(key, text) != crc:
-                        raise self._refusal("is damaged")
-                    found[key] = json.loads(text)
-            except (sqlite3.Error, UnicodeError) as error:
-                raise self._refusal(f"is damaged ({error})") from error
+            found.update(self._read(f"key IN ({','.join('?' * len(part))})", part))
         return found
+
+    def scan(self, prefix: str) -> Iterator[tuple[str, Any]]:
+        """Yield the keys that begin with a text, in their order, with their records."""
+        yield from self._read("key >= ? AND key < ? ORDER BY key", [prefix, prefix + _LAST])
+
+    def has_others(self, prefix: str) -> bool:
+        """Return whether there are keys that do not begin with a text."""
+        query = "SELECT 1 FROM records WHERE key < ? OR key >= ? LIMIT 1"
+        try:
+            return self._connection.execute(query, (prefix, prefix + _LAST)).fetchone() is not None
+        except sqlite3.Error as error:
+            raise self._refusal(f"is damaged ({error})") from error
+
+    def _read(self, where: str, values: list[Any]) -> Iterator[tuple[str, Any]]:
+        try:
+            for key, text, crc in self._connection.execute(
+                f"SELECT key, record, crc FROM records WHERE {where}", values
+            ):
+                if _checksum(key, text) != crc:
+                    raise self._refusal("is damaged")
+                yield key, json.loads(text)
+        except (sqlite3.Error, UnicodeError) as error:
+            raise self._refusal(f"is damaged ({error})") from error
 
     def put(self, records: Mapping[str, Any]) -> None:
         """Commit records, all or none; a record replaces the one its key had.

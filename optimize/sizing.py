@@ -216,7 +216,7 @@ class _Search:
             (high, high is not None and metric > high),
         ):
             if outside and side is not None:
-                return abs(metric - side) / (abs(side) or 1.0)
+                return abs(metric - side) / _check.size_of(side)
         return 0.0
 
     def _ends(self) -> tuple[Any, Any]:

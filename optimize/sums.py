@@ -104,12 +104,10 @@ def sum_front(
     >>> front.chosen["link"]
     array([2, 1, 2, 1, 0, 1, 0])
     """
-    minimize, maximize = _check.names("minimize", minimize), _check.names("maximize", maximize)
+    minimize, maximize = _check.objectives(minimize, maximize)
     objectives = minimize + maximize
     if not objectives:
         raise ValueError("sum_front needs at least one objective in minimize or maximize")
-    for name in set(minimize) & set(maximize):
-        raise ValueError(f"objective {name!r} must be minimised or maximised, not both")
     limits: list[tuple[str, int, float]] = []
     for name, (low, high) in _check.ranges("subject_to", subject_to).items():
         limits += [] if low is None else [(name, -1, -low)]
@@ -119,13 +117,16 @@ def sum_front(
     tables = cost_tables(groups, wanted)
     bound = np.array([math.inf] * len(signs) + [limit for _, _, limit in limits])
     # What the groups still to come add at least: partial sums that cannot meet a limit are dropped.
-    least = [costs.min(axis=0, initial=math.inf) for costs, _ in tables.values()]
+    least = [costs.min(axis=0) if len(costs) else np.zeros(len(wanted)) for costs, _ in tables.values()]
     rest = np.cumsum([np.zeros(len(wanted)), *least[::-1]], axis=0)[-2::-1]
     sums, combinations = np.zeros((1, len(wanted))), np.ones(1)
     links: list[tuple[IntArray, IntArray]] = []
     states = 1
-    for (costs, options), ahead in zip(tables.values(), rest, strict=True):
-        parents, rows, sums, combinations = _grow(sums, combinations, costs, bound - ahead)
+    for k, ((costs, options), ahead) in enumerate(zip(tables.values(), rest, strict=True), start=1):
+        room = bound - ahead
+        if k < len(tables):  # rounding of what is still to come drops nothing; the last group decides
+            room = room + 4 * len(tables) * np.finfo(float).eps * (np.abs(bound) + np.abs(ahead))
+        parents, rows, sums, combinations = _grow(sums, combinations, costs, room)
         links.append((parents, options[rows]))
         states = max(states, len(sums))
     if limits:
@@ -159,7 +160,7 @@ def _grow(sums: FloatArray, combinations: FloatArray, costs: FloatArray, bound: 
     span = np.ptp(sums[:, 0]) + np.ptp(costs[:, 0])
     whole = all((np.rint(column) == column).all() for column in (sums[:, 0], costs[:, 0]))
     if sums.shape[1] == 2 and whole and span < GRID:
-        return _grow_on_grid(sums, combinations, costs)
+        return _grow_on_grid(sums, combinations, costs, bound)
     grown = (sums[:, None, :] + costs[None, :, :]).reshape(-1, sums.shape[1])
     rows = np.flatnonzero((grown <= bound).all(axis=1))
     kept, counts = _front(grown[rows], combinations[rows // len(costs)])
@@ -167,7 +168,7 @@ def _grow(sums: FloatArray, combinations: FloatArray, costs: FloatArray, bound: 
     return parents, options, grown[rows[kept]], counts
 
 
-def _grow_on_grid(sums: FloatArray, combinations: FloatArray, costs: FloatArray) -> _Grown:
+def _grow_on_grid(sums: FloatArray, combinations: FloatArray, costs: FloatArray, bound: FloatArray) -> _Grown:
     """Do the same for two costs of which the first is whole: the best second one for each first."""
     base = sums[:, 0].min() + costs[:, 0].min()
     size = int(np.ptp(sums[:, 0]) + np.ptp(costs[:, 0])) + 1
@@ -182,7 +183,7 @@ def _grow_on_grid(sums: FloatArray, combinations: FloatArray, costs: FloatArray)
         best[won], counts[won] = value[better], combinations[better]
         parents[won], options[won] = np.flatnonzero(better), option
     before = np.concatenate([[math.inf], np.minimum.accumulate(best)[:-1]])
-    kept = np.flatnonzero(best < before)
+    kept = np.flatnonzero((best < before) & (best <= bound[1]) & (base + np.arange(size) <= bound[0]))
     return parents[kept], options[kept], np.stack([base + kept, best[kept]], axis=1), counts[kept]
 
 

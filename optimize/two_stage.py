@@ -240,7 +240,7 @@ def _bands(
             if not (low <= high).all():
                 raise ValueError(f"errors[{name!r}] must return low <= high for every design")
         else:
-            if not 0 <= error < 1:
+            if not isinstance(error, int | float) or not 0 <= error < 1:
                 raise ValueError(f"errors[{name!r}] must be >= 0 and < 1, or a function, got {error!r}")
             ends = column * (1 - error), column * (1 + error)
             low, high = np.minimum(*ends), np.maximum(*ends)

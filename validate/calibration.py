@@ -193,18 +193,21 @@ def _evaluator(
             from validate.compare_model import default_model
 
             solve = default_model()
-        for name in names:
-            find_path(model, name)
         varied = observations.varied
+        _keep_apart({find_path(model, name): name for name in names}, {find_path(model, n) for n in varied})
         settings = [{n: run.settings[n] for n in varied if n in run.settings} for run in observations]
         return lambda values, run: solve(with_fields(model, {**settings[run], **values}))
     if not callable(model):
         raise TypeError(f"model must be a spec or a function, got {type(model).__name__}")
     runs = [dict(run.settings) for run in observations]
-    for name in names:
-        if any(name in settings for settings in runs):
-            raise ValueError(f"parameters must not be settings of the observations, got {name!r}")
+    _keep_apart({name: name for name in names}, {name for settings in runs for name in settings})
     return lambda values, run: model(**runs[run], **values)
+
+
+def _keep_apart(parameters: Mapping[str, str], settings: set[str]) -> None:
+    for path, name in parameters.items():
+        if path in settings:
+            raise ValueError(f"parameters must not be settings of the observations, got {name!r}")
 
 
 def _metric(answer: Any, metric: str) -> float:
@@ -226,6 +229,11 @@ def _data(observations: RunSet, metrics: Any, errors: str, answer: Any) -> _Data
         known = answered(answer)
         if metrics is None:
             chosen = [name for name in chosen if name in known]
+            if not chosen:
+                raise ValueError(
+                    f"metrics must be some that model and observations share, got {', '.join(known)} and "
+                    f"{', '.join(observations.metrics)}"
+                )
         for name in chosen:
             if name not in known:
                 raise ValueError(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 EXPERIMENTS = {
     "qmodels.systems.packet_processor.PacketProcessor": "validate.packet_processor.PacketExperiment",
     "qmodels.systems.queueing_network.QueueingNetwork": "validate.network_run.NetworkExperiment",
-    "qmodels.systems.data_queueing.DataQueueing": "validate.campaign_data_queueing.DataQueueingExperiment",
+    "qmodels.systems.data_queueing.DataQueueing": "validate.data_queueing.DataQueueingExperiment",
 }
 """The simulator of each kind of spec, both by their full names: only what is used is imported."""
 
@@ -72,7 +72,7 @@ def simulate(
         most this fraction of it. One number stands for the simulator's main metric, such as the
         packet latency. A system that does not keep up gets none.
     max_replications : int
-        Replications at which to stop in any case.
+        Replications beyond which a precision that is not reached adds no more.
     seed : int
         Everything random follows from it. Designs simulated with the same seed meet the same random
         numbers, so that their difference is known better than either.
@@ -93,7 +93,7 @@ def simulate(
     **options
         Of the simulator, see its experiment: `validate.packet_processor.PacketExperiment`,
         `validate.network_run.NetworkExperiment`,
-        `validate.campaign_data_queueing.DataQueueingExperiment`.
+        `validate.data_queueing.DataQueueingExperiment`.
 
     Returns
     -------

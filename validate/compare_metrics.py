@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -24,7 +25,7 @@ def answered(answer: Any) -> dict[str, float]:
         A mapping of names to numbers; or an object with such ``metrics``, or with ``to_dict``.
         Arrays over the ``stations`` (and ``classes``) of a network give a metric for each:
         ``utilization[disk]``, ``throughput[disk, read]``. What is neither number nor such an array
-        is left out.
+        is left out, and so is NaN, what the model does not know.
 
     Examples
     --------
@@ -44,7 +45,10 @@ def answered(answer: Any) -> dict[str, float]:
     stations = tuple(getattr(answer, "stations", ()))
     classes = tuple(getattr(answer, "classes", ()))
     return {
-        name: value for key, value in values.items() for name, value in _named(key, value, stations, classes)
+        name: value
+        for key, given in values.items()
+        for name, value in _named(key, given, stations, classes)
+        if not math.isnan(value)
     }
 
 

@@ -1,11 +1,10 @@
-"""Simulate a data-queueing module operation by operation: replications and their intervals."""
+"""The simulation of a data-queueing module, operation by operation: its replications and their intervals."""
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,88 +18,103 @@ from validate.packet_inputs import check_single
 from validate.statistics import Estimate, exactly, probability_interval, ratio_interval
 
 
-def simulate_data_queueing(
-    spec: DataQueueing,
-    *,
-    packets: int = 100_000,
-    replications: int = 4,
-    seed: int = 0,
-    warm_up: float = 0.2,
-    executor: Executor | None = None,
-    confidence: float = 0.95,
-) -> DataQueueingResult:
-    """Simulate a data-queueing module operation by operation.
+@dataclass(frozen=True, kw_only=True)
+class DataQueueingExperiment:
+    """The simulation of one data-queueing module; made by `validate.simulate`.
 
     Parameters
     ----------
     spec : DataQueueing
         One design, no array fields.
+    seed : int
+        Everything random follows from it. Designs with one seed and the same traffic meet the same
+        packets. Replications of a recorded trace differ in the order of the free lists and, where
+        the trace has no flows, in the queues of its packets.
+    confidence : float
+        Coverage of the intervals (Student's, over the replications).
     packets : int
         Packets of each replication, at least 100. A recorded trace with fewer is played whole.
-    replications : int
-        Replications, at least 2. Of a recorded trace they differ in the order of the free lists
-        and, where it has no flows, in the queues of the packets.
-    seed : int
-        Everything random follows from it, whatever the number of workers; designs with one seed
-        and the same traffic meet the same packets.
     warm_up : float
         Share of the packets before the counting begins, at least 0 and below 1. A free list is
         in its steady state when it has been used up several times; a memory that is overloaded
         fills up before it overflows.
-    executor : concurrent.futures.Executor, optional
-        Where replications run; otherwise as many threads as there are cores.
-    confidence : float
-        Coverage of the intervals (Student's, over the replications).
-
-    Returns
-    -------
-    DataQueueingResult
-        Counted from the end of the warm-up to the last arrival. The most accesses of an
-        operation are those of the whole run. With too much load packets are refused: the
-        overflow and blocking probabilities say how many, and all metrics stay finite.
 
     Raises
     ------
     ValueError
         If the spec has array fields or an argument is out of range.
 
+    Notes
+    -----
+    Metrics are counted from the end of the warm-up to the last arrival; the most accesses of an
+    operation are those of all runs, the warm-up included. With too much load packets are refused:
+    the overflow and blocking probabilities say how many, and all metrics stay finite.
+
     Examples
     --------
     >>> from qmodels.systems.data_queueing import Allocation, DataMemory
+    >>> from validate import simulate
     >>> spec = DataQueueing(
     ...     data=DataMemory(segments=4096), allocation=Allocation(vms1_size=4096, alloc_trial_count=3)
     ... )
-    >>> result = simulate_data_queueing(spec, packets=2000, replications=2)
+    >>> result = simulate(spec, packets=2000, replications=2)
     >>> result.operations["allocate"].max_accesses <= 4
     True
     """
-    if not isinstance(spec, DataQueueing):
-        raise ValueError(f"spec must be a DataQueueing, got {spec!r}")
-    check_single(spec)
-    _check.count("packets", packets, minimum=100)
-    _check.count("replications", replications, minimum=2)
-    if not 0 <= warm_up < 1:
-        raise ValueError(f"warm_up must be at least 0 and below 1, got {warm_up!r}")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}")
-    started = time.perf_counter()
-    jobs = [
-        Job(spec=spec, seed=seed, replication=k, packets=packets, warm_up=warm_up)
-        for k in range(replications)
-    ]
-    if executor is not None:
-        runs = list(executor.map(run_replication, jobs))
-    else:
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            runs = list(pool.map(run_replication, jobs))
-    return summarize(spec, runs, seed=seed, confidence=confidence, seconds=time.perf_counter() - started)
+
+    spec: DataQueueing
+    seed: int = 0
+    confidence: float = 0.95
+    packets: int = 100_000
+    warm_up: float = 0.2
+
+    run_type: ClassVar[type[Run]] = Run
+    precise: ClassVar[tuple[str, ...]] = ("pointer_accesses_per_allocation",)
+    run_replication: ClassVar[Callable[[Job], Run]] = staticmethod(run_replication)
+
+    def __post_init__(self) -> None:
+        check_single(self.spec)
+        _check.count("packets", self.packets, minimum=100)
+        if not 0 <= self.warm_up < 1:
+            raise ValueError(f"warm_up must be at least 0 and below 1, got {self.warm_up!r}")
+
+    def jobs(self, start: int, stop: int) -> list[Job]:
+        """Return a job for each replication."""
+        return [
+            Job(spec=self.spec, seed=self.seed, replication=k, packets=self.packets, warm_up=self.warm_up)
+            for k in range(start, stop)
+        ]
+
+    def summarize(
+        self, runs: Sequence[tuple[Job, Run]], *, replications: int, seconds: float
+    ) -> DataQueueingResult:
+        """Return the estimates of finished replications."""
+        each = [run for _, run in runs]
+        together = np.sum([run.operations for run in each], axis=0)
+        most = np.max([run.operations[:, 2] for run in each], axis=0)
+        histograms = np.sum([run.histograms for run in each], axis=0)
+        return DataQueueingResult(
+            metrics=_metrics(self.spec, each, self.confidence),
+            operations={
+                name: OperationCost(
+                    count=int(together[k, 0]),
+                    mean_accesses=float(together[k, 1]) / max(1, int(together[k, 0])),
+                    max_accesses=int(most[k]),
+                )
+                for k, name in enumerate(c.OPERATIONS)
+            },
+            allocation_accesses=_shares(histograms[0]),
+            deletion_accesses=_shares(histograms[1]),
+            packets=each[0].packets,
+            replications=replications,
+            seed=self.seed,
+            queue_operations=int(sum(run.all_operations for run in each)),
+            seconds=seconds,
+        )
 
 
-def summarize(
-    spec: DataQueueing, runs: Sequence[Run], *, seed: int, confidence: float, seconds: float
-) -> DataQueueingResult:
-    """Return the estimates of finished replications."""
-    every = [ratios(spec, run) for run in runs]
+def _metrics(spec: DataQueueing, runs: Sequence[Run], confidence: float) -> dict[str, Estimate]:
+    every = [_ratios(spec, run) for run in runs]
     metrics: dict[str, Estimate] = {}
     for name in DATA_QUEUEING_METRICS:
         above, below = np.transpose([one[name] for one in every])
@@ -110,35 +124,10 @@ def summarize(
             metrics[name] = probability_interval(above, below, confidence=confidence)
         else:
             metrics[name] = ratio_interval(above, below, confidence=confidence)
-    together = np.sum([run.operations for run in runs], axis=0)
-    most = np.max([run.operations[:, 2] for run in runs], axis=0)
-    histograms = np.sum([run.histograms for run in runs], axis=0)
-    return DataQueueingResult(
-        metrics=metrics,
-        operations={
-            name: OperationCost(
-                count=int(together[k, 0]),
-                mean_accesses=float(together[k, 1]) / max(1, int(together[k, 0])),
-                max_accesses=int(most[k]),
-            )
-            for k, name in enumerate(c.OPERATIONS)
-        },
-        allocation_accesses=_shares(histograms[0]),
-        deletion_accesses=_shares(histograms[1]),
-        packets=runs[0].packets,
-        replications=len(runs),
-        seed=seed,
-        queue_operations=int(sum(run.all_operations for run in runs)),
-        seconds=seconds,
-    )
+    return metrics
 
 
-def point_metrics(spec: DataQueueing, run: Run) -> dict[str, float]:
-    """Return the metrics of one replication, without intervals: what an exploration ranks."""
-    return {name: above / below if below else 0.0 for name, (above, below) in ratios(spec, run).items()}
-
-
-def ratios(spec: DataQueueing, run: Run) -> dict[str, tuple[float, float]]:
+def _ratios(spec: DataQueueing, run: Run) -> dict[str, tuple[float, float]]:
     """Return every metric of a replication as numerator and denominator."""
     n, operations = run.counts, run.operations
     allocations, deletions = operations[c.ALLOCATE], operations[c.FREE]

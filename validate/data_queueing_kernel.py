@@ -53,8 +53,8 @@ from validate.data_queueing_state import (
 )
 from validate.engine import next_event, pending, schedule
 from validate.free_list_ops import NONE
-from validate.inline import inlined
-from validate.jit import jit, part
+from validate.jit import inlined, jit, part
+from validate.prefetch import prefetch
 
 NEVER = np.inf
 
@@ -198,7 +198,9 @@ def read_segment(w: World, now: float, port: int) -> None:
     w.counts[READS] += 1
     w.counts[READS_BUSY] += met > 0
     w.counts[READS_OTHER_PAGE] += met > 1
-    w.outputs[port]["segment"] = w.blocks[segment]["next"]
+    following = w.blocks[segment]["next"]
+    prefetch(w.blocks, following)
+    w.outputs[port]["segment"] = following
     w.outputs[port]["remaining"] -= 1
     if w.outputs[port]["remaining"] == 0:
         accesses += finish_packet(w, queue, port)

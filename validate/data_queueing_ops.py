@@ -28,8 +28,8 @@ from validate.data_queueing_state import (
     World,
 )
 from validate.free_list_ops import NONE, VMS1, VMS2, VMS3
-from validate.inline import inlined
-from validate.jit import part
+from validate.jit import inlined, part
+from validate.prefetch import prefetch
 
 access_bank = fl.access_bank
 
@@ -190,7 +190,9 @@ def unlink_packet(w: World, queue: int) -> tuple[int, int, int]:
         q["head"] = NONE
         q["tail"] = NONE
         return first, last, 3
-    q["head"] = w.blocks[last]["next"]
+    following = w.blocks[last]["next"]
+    prefetch(w.blocks, following)
+    q["head"] = following
     w.blocks[last]["next"] = NONE
     return first, last, 4
 

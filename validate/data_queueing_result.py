@@ -62,11 +62,9 @@ class DataQueueingResult:
         """Return everything as plain dictionaries, numbers and words."""
         return asdict(self)
 
-    def to_pandas(self) -> Any:
-        """Return the metrics as a tidy DataFrame, one row per metric (needs pandas)."""
-        import pandas as pd
-
-        rows = [
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row per metric: its name, unit and interval."""
+        return [
             {
                 "metric": name,
                 "unit": DATA_QUEUEING_METRICS[name].unit,
@@ -76,7 +74,12 @@ class DataQueueingResult:
             }
             for name, e in self.metrics.items()
         ]
-        return pd.DataFrame(rows)
+
+    def to_pandas(self) -> Any:
+        """Return the rows as a tidy DataFrame (needs pandas)."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows())
 
     def __repr__(self) -> str:
         confidence = next(iter(self.metrics.values())).confidence

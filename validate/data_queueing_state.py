@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from validate.borrow import borrow
-from validate.inline import inlined
+from validate.jit import inlined
 
 PARAMETERS = np.dtype(
     [

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from qmodels.systems import free_list
-from validate.inline import inlined
-from validate.jit import part
+from validate.jit import inlined, part
+from validate.prefetch import prefetch
 
 BLOCK = np.dtype(
     [
@@ -54,7 +54,9 @@ def is_busy(blocks: Any, banks: Any, page_control: bool, block: int) -> bool:
 def take_head(blocks: Any, lists: Any, which: int) -> int:
     """Take the head block off a list that is not empty."""
     block = lists[which]["head"]
-    lists[which]["head"] = blocks[block]["next"]
+    following = blocks[block]["next"]
+    prefetch(blocks, following)
+    lists[which]["head"] = following
     lists[which]["length"] -= 1
     if lists[which]["length"] == 0:
         lists[which]["tail"] = NONE

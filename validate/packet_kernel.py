@@ -309,9 +309,7 @@ def allocate(w: World, segment: int) -> float:
     if is_small(w, packet):
         block, accesses = allocate_small(w.blocks, w.lists, w.banks, p["open_pages"])
     else:
-        block, accesses = allocate_by_trials(
-            w.blocks, w.lists, w.banks, p["open_pages"], VMS1, p["trials"]
-        )
+        block, accesses = allocate_by_trials(w.blocks, w.lists, w.banks, p["open_pages"], VMS1, p["trials"])
     if segment > w.packets[packet]["first"]:
         w.blocks[w.segments[segment - 1]["block"]]["next"] = block
     place_block(w, segment, block)

@@ -8,10 +8,7 @@ import numpy as np
 
 PARAMETERS = np.dtype(
     [
-        *(
-            (name, "i8")
-            for name in ("lookups", "slices", "channels", "banks")
-        ),
+        *((name, "i8") for name in ("lookups", "slices", "channels", "banks")),
         *((name, "i8") for name in ("trials", "small", "open_pages", "initiators", "window")),
         *((name, "i8") for name in ("first_slice", "first_bus", "first_bank", "first_phase")),
         *((name, "f8") for name in ("bus_ns", "slice_ns", "router_ns", "segment_ns", "request_ns")),

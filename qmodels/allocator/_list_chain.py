@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from qmodels._check import FloatArray, IntArray
-from qmodels.allocator._trial_states import TrialRules, TrialStates
+from qmodels.allocator._trial_states import TrialRules, trial_states
 from qmodels.allocator._windows import Window, canonical, distinct, draw_any, draw_others, draw_window
 
 ALWAYS = -1
@@ -105,7 +105,7 @@ class ListChain:
 
     def __init__(self, trials: TrialRules, packets: PacketRules) -> None:
         self.trials, self.packets = trials, packets
-        self.states = TrialStates(trials)
+        self.states = trial_states(trials)
         self.views: dict[View, int] = {}
         self._joint: dict[tuple[View, View], int] = {}
         self._todo: list[tuple[View, View]] = []

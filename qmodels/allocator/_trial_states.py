@@ -143,3 +143,9 @@ class TrialStates:
             return 0
         refused, after = distinct(window + other)[last[0]], distinct((bank, *window[:-1]))
         return self.number[0, OWN, (after.index(refused) if refused in after else FORGOTTEN,)]
+
+
+@lru_cache(maxsize=64)
+def trial_states(rules: TrialRules) -> TrialStates:
+    """Return the states under these rules, the same for all laws of packets."""
+    return TrialStates(rules)

@@ -11,6 +11,7 @@ from qmodels._check import FloatArray, IntArray
 from qmodels.allocator.access_order import AccessOrder, access_order
 from qmodels.allocator.alternatives import accesses_law, bank_lists_busy, bitmap_busy, stack_busy
 from qmodels.allocator.answer import DataQueueingAnswer, stacked
+from qmodels.allocator.dry_list import drained_conflicts
 from qmodels.allocator.list_memory import free_list
 from qmodels.allocator.offered import seen_load
 from qmodels.allocator.pointer_cycles import pointer_cycles
@@ -54,7 +55,12 @@ def solve_data_queueing(spec: DataQueueing) -> DataQueueingAnswer:
     VMS2 and VMS3: their heads are on different halves of the banks, both busy only if two
     accesses keep a bank busy on either half; heads and accesses are taken as independent. A block on
     a busy bank lies in its open page with the probability of two random blocks of the bank. Overflow:
-    `list_overflow`. The alternatives are accounted for in `qmodels.allocator.alternatives`.
+    `list_overflow`. While VMS1 runs dry fewer blocks are left than trials: `dry_list` tells how often,
+    `drained_conflicts` what the last blocks meet; a lone block given up and taken at once is a
+    conflict, those of packets just read are not followed, nor is a dry VMS2 or VMS3 beyond its
+    emptiness. Overload is taken as lasting: a trace that fills the memory for a part of the time
+    overflows, and runs its list dry, less. The alternatives are accounted for in
+    `qmodels.allocator.alternatives`.
 
     Examples
     --------
@@ -106,8 +112,9 @@ class _Blocks:
 def _solve_one(spec: DataQueueing) -> DataQueueingAnswer:
     data, traffic, pointer = spec.data, spec.traffic, spec.pointer
     packets, load = stored_packets(spec)
+    seen = seen_load(traffic, segment_bytes=data.segment_bytes, load=load)
     order = access_order(
-        load=seen_load(traffic, segment_bytes=data.segment_bytes, load=load),
+        load=seen,
         input_ports=traffic.input_ports,
         output_ports=traffic.output_ports,
         input_speed=float(traffic.input_speed),
@@ -166,7 +173,7 @@ def _solve_one(spec: DataQueueing) -> DataQueueingAnswer:
         "max_pointer_accesses_per_allocation": blocks.most_accesses if large > 0 else 1.0,
         "pointer_accesses_per_deletion": float(deletion @ np.arange(len(deletion))),
         "max_pointer_accesses_per_deletion": float(freeing.max()),
-        **overflow_metrics(spec, packets.overflow, head_busy=head_busy),
+        **overflow_metrics(packets, head_busy=head_busy),
         "worst_enqueue_probability": min(worst, 1.0),
         "enqueue_overhead": overhead,
         "enqueue_energy": float(pointer.energy_per_cycle) * overhead,
@@ -186,8 +193,8 @@ def _solve_one(spec: DataQueueing) -> DataQueueingAnswer:
 def _validated(spec: DataQueueing) -> bool:
     """Return whether the design is like those for which conflicts are within 15 % or 5e-4.
 
-    Third and later trials, sizes with a heavy tail, a port alone at its end and long bursts have
-    shown larger errors.
+    Third and later trials, overload, sizes with a heavy tail, a port alone at its end and long bursts
+    have shown larger errors.
     """
     segments, share = spec.traffic.segment_law(int(spec.data.segment_bytes))
     mean = float(share @ segments)
@@ -244,9 +251,18 @@ def _large_blocks(
         )
         heads = law.busy_heads * unlike ** np.arange(trials + 1)
         adjacent = float(law.adjacent_probability)
-    return _Blocks(
-        conflict=float(heads[-1]), adjacent=adjacent, accesses=accesses_law(heads), most_accesses=most
-    )
+    conflict, accesses = float(heads[-1]), accesses_law(heads)
+    if policy == "lists" and packets.dry is not None:
+        dry = packets.dry
+        drained = drained_conflicts(banks=banks, trials=trials, busy=busy)[: trials + 1]
+        for left, (writes, meets) in enumerate(zip(dry.writes, drained, strict=False), start=1):
+            usual, last = float(heads[-1]), meets * unlike ** min(trials, left)
+            conflict += writes / dry.writes_per_refusal * (last - usual)
+        if busy > 0 and not spec.data.page_control:  # the same block again is in the open page
+            begins = float(spec.traffic.load_factor) / float(packets.offered @ packets.segments)
+            at_once = 1.0 + np.expm1(-begins) / begins
+            conflict += dry.one_taken / dry.writes_per_refusal * at_once * (1.0 - drained[0])
+    return _Blocks(conflict=conflict, adjacent=adjacent, accesses=accesses, most_accesses=most)
 
 
 def _freeing(spec: DataQueueing, packets: StoredPackets, banks: int) -> IntArray:

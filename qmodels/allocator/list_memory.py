@@ -209,10 +209,10 @@ def _steady(
     read_last: float,
 ) -> tuple[FloatArray, float]:
     """Return the probability of k = 0, 1, ... busy heads in turn, and of a block on the bank before."""
-    if window == 0 or banks == 1 or window > MOST_WINDOW:
+    if window == 0 or banks == 1 or window > MOST_WINDOW or trials == 1:
         busy = 1.0 - (1.0 - 1.0 / banks) ** window
-        taken = busy**trials
-        return busy ** np.arange(trials + 1.0), taken / window if window > 1 else 1.0 / banks
+        adjacent = busy**trials / window if window > 1 and trials > 1 else 1.0 / banks
+        return busy ** np.arange(trials + 1.0), adjacent
     followed = min(trials, MOST_TRIALS)
     sizes, chances = np.array(law[0]), np.array(law[1])
     heads, adjacent = steady_heads(

@@ -8,19 +8,26 @@ from typing import Any
 import numpy as np
 
 from qmodels._check import FloatArray, IntArray
+from qmodels.allocator.dry_list import MOST_LENGTH, DryList, dry_list
 from qmodels.allocator.offered import offered_variability
 from qmodels.allocator.overflow import ListOverflow, list_overflow
 from qmodels.systems.data_queueing import DataQueueing
 
+RARELY = 1e-6
+"""Share of segments refused below which a list is not looked at when it runs dry."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StoredPackets:
-    """Packets that are stored: their sizes and shares, and which are small."""
+    """Packets that are stored: their sizes and shares, which are small, and what was offered and refused."""
 
     segments: IntArray
     share: FloatArray
     small: Any
     overflow: ListOverflow
+    offered: FloatArray
+    refused: FloatArray
+    dry: DryList | None
 
     @property
     def mean(self) -> float:
@@ -33,13 +40,16 @@ class StoredPackets:
         return float((self.segments * self.share)[~self.small].sum()) / self.mean
 
 
-def overflow_metrics(spec: DataQueueing, overflow: ListOverflow, *, head_busy: float) -> dict[str, float]:
+def overflow_metrics(packets: StoredPackets, *, head_busy: float) -> dict[str, float]:
     """Return the metrics about refused packets; VMS2's head is on a busy bank with this probability."""
-    segments, share, small = _classes(spec)
-    blocked = float(share @ _refused(segments, share, small, overflow))
+    overflow = packets.overflow
+    segments, share, small, refused = packets.segments, packets.offered, packets.small, packets.refused
+    blocked = float(share @ refused)
     written = float(segments @ share) * (1.0 - overflow.overflow_probability)
+    if packets.dry is not None:
+        written += packets.dry.given_up * float((share * refused)[~small].sum())
     # A refused packet asks each of its lists once, and finds both empty.
-    kept = share * (1.0 - _refused(segments, share, small, overflow))
+    kept = share * (1.0 - refused)
     stored, turned_away = float((segments * kept)[small].sum()), float((share - kept)[small].sum())
     without = stored * overflow.small_empty_probability
     asked = turned_away + without + (stored - without) * head_busy
@@ -76,19 +86,43 @@ def stored_packets(spec: DataQueueing) -> tuple[StoredPackets, float]:
             spec.traffic, segment_bytes=spec.data.segment_bytes, load=load, packets=scale
         ),
     )
-    kept = share * (1.0 - _refused(segments, share, small, overflow))
+    dry = None
+    if RARELY < overflow.large_probability < 1.0 and segments[~small].min() <= MOST_LENGTH:
+        offered = share[~small] / share[~small].sum()
+        dry = dry_list(
+            segments=tuple(segments[~small].tolist()),
+            offered=tuple(offered.tolist()),
+            refused=overflow.large_probability,
+            whole=spec.allocation.admission == "packet",
+        )
+    refused = _refused(segments, share, small, overflow, dry)
+    kept = share * (1.0 - refused)
     stored = load * float(segments @ kept) / mean
-    kept = kept / kept.sum() if kept.sum() > 0 else share
-    return StoredPackets(segments=segments, share=kept, small=small, overflow=overflow), min(stored, 1.0)
+    packets = StoredPackets(
+        segments=segments,
+        share=kept / kept.sum() if kept.sum() > 0 else share,
+        small=small,
+        overflow=overflow,
+        offered=share,
+        refused=refused,
+        dry=dry,
+    )
+    return packets, min(stored, 1.0)
 
 
-def _refused(segments: IntArray, share: FloatArray, small: Any, overflow: ListOverflow) -> FloatArray:
-    """Return the probability that a packet of each size is refused: in proportion to its size.
+def _refused(
+    segments: IntArray, share: FloatArray, small: Any, overflow: ListOverflow, dry: DryList | None
+) -> FloatArray:
+    """Return the probability that a packet of each size is refused.
 
-    The blocks left in a full list vary over all that packets ask for.
+    Of large ones in a list that runs dry; otherwise in proportion to its size, as if the blocks left
+    in a full list varied over all that packets ask for.
     """
     refused = np.zeros(len(segments))
     for members, fraction in ((~small, overflow.large_probability), (small, overflow.small_probability)):
+        if dry is not None and members[~small].any():
+            refused[members] = dry.refused
+            continue
         asked = (segments * share)[members]
         if fraction <= 0 or asked.sum() <= 0:
             continue

@@ -70,6 +70,24 @@ def entering_flows(network: QueueingNetwork) -> FloatArray:
     return np.asarray(flows[: len(network.stations)])
 
 
+def entering_scvs(network: QueueingNetwork) -> FloatArray:
+    """Return the SCVs of the arrivals from outside at each station, in a network of one class.
+
+    A random share p of a renewal stream of SCV c2 is a renewal stream of SCV p c2 + 1 - p.
+    """
+    share = network.entry_matrix[0, : len(network.stations), 0]
+    return np.asarray(1 - share + share * network.classes[0].arrivals.scv)
+
+
+def service_rates_of(network: QueueingNetwork) -> FloatArray:
+    """Return the service rates of a network of one class, which must be finite."""
+    times = times_of(network)[:, 0]
+    for name, time in zip(network.station_names, times, strict=True):
+        if time == 0:
+            raise no_model(f"services that take no time at station {name!r}")
+    return np.asarray(1 / times)
+
+
 def visits_of(network: QueueingNetwork) -> FloatArray:
     """Return the visits of each class per passage, or per return to its reference."""
     matrix, entering = network.routing_matrix, entering_flows(network)
@@ -111,7 +129,7 @@ def answer_of(network: QueueingNetwork, result: NetworkResult) -> NetworkAnswer:
         queued = np.where(throughput > 0, throughput * wait, 0.0 * wait)
     visits = {
         "throughput": throughput,
-        # An iteration may end a rounding error of its tolerance above 1.
+        # Rounding may leave the busiest station a little above 1.
         "utilization": busy / np.maximum(np.nansum(busy, axis=1, keepdims=True), 1.0),
         "mean_waiting_time": wait,
         "mean_response_time": response,
@@ -134,18 +152,20 @@ def answer_of(network: QueueingNetwork, result: NetworkResult) -> NetworkAnswer:
 
 def _passages(network: QueueingNetwork, result: NetworkResult, number: FloatArray) -> dict[str, FloatArray]:
     """Return the metrics of the whole network; without the stay at a reference that is a delay."""
+    arriving = network.arrival_rates
+    # Arrivals that leave at once have passed, too.
+    passed_by = arriving * np.maximum(1 - network.entry_matrix.sum(axis=(1, 2)), 0.0)
     left = np.atleast_1d(np.asarray(result.system_throughput, dtype=float))
-    entering = network.arrival_rates
     if switches_class(network.routing_matrix):
         number = np.array([np.nansum(number)])
-        left, entering = np.array([left.sum()]), np.array([entering.sum()])
+        left, arriving = np.array([left.sum() + passed_by.sum()]), np.array([arriving.sum()])
     else:
         inside = np.where(np.isnan(number), 0.0, number)
         for k, c in enumerate(network.classes):
             home = network.station_names.index(c.reference) if c.reference else 0
             if c.closed and network.stations[home].delay:
                 inside[home, k] = 0.0
-        number = inside.sum(axis=0)
+        number, left = inside.sum(axis=0), left + passed_by
     passages = {"system_throughput": left}
     if result.blocking_probability is None:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -154,5 +174,5 @@ def _passages(network: QueueingNetwork, result: NetworkResult, number: FloatArra
         # Losses at the first station only: whoever enters also passes.
         passages["system_response_time"] = number / left
     if result.blocking_probability is not None:
-        passages["system_loss_probability"] = 1 - left / entering
+        passages["system_loss_probability"] = 1 - left / arriving
     return passages | {"mean_number_in_network": number}

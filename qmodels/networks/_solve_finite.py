@@ -10,8 +10,10 @@ from qmodels.networks._network_facts import (
     all_exponential,
     answer_of,
     entering_flows,
+    entering_scvs,
     no_model,
     servers_of,
+    service_rates_of,
     times_of,
 )
 from qmodels.networks.blocking import loss_network, tandem_blocking
@@ -35,11 +37,8 @@ def solve_finite(network: QueueingNetwork) -> NetworkAnswer:
         raise no_model("finite capacities but with fifo service of constant rate")
     law = network.classes[0].arrivals
     capacity = np.array([int(s.capacity) for s in stations])
-    routing, entering, times = (
-        network.routing_matrix[:, 0, :, 0],
-        entering_flows(network)[:, 0],
-        times_of(network)[:, 0],
-    )
+    routing, entering = network.routing_matrix[:, 0, :, 0], entering_flows(network)[:, 0]
+    rates = service_rates_of(network)
     scv = times_of(network, "scv")[:, 0]
     if not np.isfinite(np.append(scv, law.scv)).all():
         raise no_model("times of infinite variance")
@@ -49,10 +48,10 @@ def solve_finite(network: QueueingNetwork) -> NetworkAnswer:
         if len(kinds) == 1:
             result = tandem_blocking(
                 arrival_rate=float(entering[0]),
-                service_rate=1 / times,
+                service_rate=rates,
                 capacity=capacity,
                 blocking=kinds.pop(),
-                arrival_scv=law.scv,
+                arrival_scv=float(entering_scvs(network)[0]),
                 service_scv=scv,
             )
             if "loss" not in (s.when_full for s in stations[1:]):
@@ -70,7 +69,7 @@ def solve_finite(network: QueueingNetwork) -> NetworkAnswer:
         network,
         loss_network(
             arrival_rate=entering,
-            service_rate=1 / times,
+            service_rate=rates,
             routing=routing,
             capacity=capacity,
             servers=servers_of(network).astype(np.int64),
@@ -94,7 +93,7 @@ def solve_fork(network: QueueingNetwork) -> NetworkAnswer:
     )
     if not plain or not all_exponential(network):
         raise no_model("forks but of Poisson jobs on arrival to exponential single servers, one each")
-    rate, mu = float(network.arrival_rates[0]), 1 / times_of(network)[:, 0]
+    rate, mu = float(network.arrival_rates[0]), service_rates_of(network)
     if np.ptp(mu) == 0:
         result = fork_join(arrival_rate=rate, service_rate=mu[0], branches=mu.size)
     else:

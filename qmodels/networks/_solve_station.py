@@ -9,6 +9,7 @@ import numpy as np
 
 from qmodels import queues
 from qmodels._check import FloatArray
+from qmodels.networks._network_facts import no_model
 from qmodels.networks._spec_laws import (
     arrival_process,
     is_exponential,
@@ -62,6 +63,8 @@ def solve_station(network: QueueingNetwork) -> NetworkAnswer | None:
         return None
     rates = network.arrival_rates
     queue = _merge(station, classes, laws, rates, network.clocked)
+    if queue.mean == 0:
+        raise no_model(f"services that take no time at station {station.name!r}")
     found: Found | None
     if station.discipline.startswith("priority") and len({c.priority for c in classes}) > 1:
         found = _priorities(queue, classes, laws, rates)

@@ -88,4 +88,7 @@ def mixture(weights: Any, means: Any, scvs: Any) -> tuple[float, float]:
     """Return mean and SCV of a time that is of one of several kinds."""
     shares = np.asarray(weights) / np.sum(weights)
     mean = float(shares @ means)
-    return mean, float(shares @ (np.square(means) * (1 + np.asarray(scvs))) / mean**2 - 1)
+    if mean == 0:
+        return 0.0, 0.0
+    # Of constants, rounding may leave a little less than 0.
+    return mean, max(float(shares @ (np.square(means) * (1 + np.asarray(scvs))) / mean**2 - 1), 0.0)

@@ -173,5 +173,6 @@ def _flow_scvs(
     fixed = (share * (1 - routing + routing * (load**2 * noise)[:, None])).sum(axis=0)
     constant = np.where(met, 1 + weight * (entering * outside - 1 + fixed), 1.0)
     carried = np.where(met, weight * share * routing * (1 - load**2)[:, None], 0.0)
-    arrivals = np.linalg.solve(np.eye(len(gamma)) - carried.T, constant)
-    return np.asarray(arrivals), np.asarray((1 - load**2) * arrivals + load**2 * noise)
+    # Where all is deterministic, rounding may leave a little less than 0.
+    arrivals = np.maximum(np.linalg.solve(np.eye(len(gamma)) - carried.T, constant), 0.0)
+    return arrivals, np.asarray((1 - load**2) * arrivals + load**2 * noise)

@@ -8,10 +8,12 @@ from qmodels.networks._network_facts import (
     all_exponential,
     answer_of,
     entering_flows,
+    entering_scvs,
     multipliers_of,
     no_model,
     product_form_breaker,
     servers_of,
+    service_rates_of,
     switches_class,
     times_of,
     visits_of,
@@ -154,12 +156,12 @@ def _open(network: QueueingNetwork) -> NetworkAnswer:
             arrival_rate=entering, mean_service_time=times, routing=kept, servers=servers, discipline=words
         )
         return answer_of(network, result)
-    routing = matrix[:, 0, :, 0]
+    routing, rates = matrix[:, 0, :, 0], service_rates_of(network)
     if not breaker:
         varying = multipliers_of(network)
         result = jackson(
             arrival_rate=entering[:, 0],
-            service_rate=1 / times[:, 0],
+            service_rate=rates,
             routing=routing,
             servers=servers,
             rate_multiplier=varying,
@@ -174,10 +176,10 @@ def _open(network: QueueingNetwork) -> NetworkAnswer:
         raise no_model(f"{breaker}, beside discipline {odd[0].discipline!r} of station {odd[0].name!r}")
     result = qna(
         arrival_rate=entering[:, 0],
-        service_rate=1 / times[:, 0],
+        service_rate=rates,
         routing=routing,
         servers=servers,
-        arrival_scv=law.scv,
+        arrival_scv=entering_scvs(network),
         service_scv=scv,
     )
     return answer_of(network, result)

@@ -182,10 +182,11 @@ class Weibull:
 
     @property
     def scv(self) -> float:
-        """Squared coefficient of variation."""
-        from math import exp, lgamma
+        """Squared coefficient of variation, ``inf`` where no floating-point number holds it."""
+        from math import expm1, lgamma
 
-        return exp(lgamma(1 + 2 / self.shape) - 2 * lgamma(1 + 1 / self.shape)) - 1
+        logarithm = lgamma(1 + 2 / self.shape) - 2 * lgamma(1 + 1 / self.shape)
+        return expm1(logarithm) if logarithm < 700 else INF
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -327,7 +328,7 @@ class Empirical:
     def scv(self) -> float:
         """Squared coefficient of variation."""
         second = np.average(np.square(self.values), weights=self.weights)
-        return float(second / self.mean**2 - 1) if self.mean else 0.0
+        return max(float(second / self.mean**2 - 1), 0.0) if self.mean else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def check_network(net: QueueingNetwork) -> None:
-    """Require that names are known, every visit has a law, and no closed job can get lost."""
+    """Require that names are known, every visit has a law, open jobs can leave and closed ones cannot."""
     for node, job_class, rule in net.routing:
         _known(net, "routing", node, job_class)
         _known_rule(net, f"routing out of {node!r}", rule)
@@ -21,6 +21,7 @@ def check_network(net: QueueingNetwork) -> None:
     _forks(net)
     _stations(net)
     _closed(net)
+    _open(net)
     _starts(net)
     if net.clocked:
         _clocked(net)
@@ -120,6 +121,43 @@ def _closed(net: QueueingNetwork) -> None:
                 _keeps(net, node, c.name)
 
 
+def _open(net: QueueingNetwork) -> None:
+    for k, c in enumerate(net.classes):
+        if c.arrivals is None:
+            continue
+        caught = _reached_from(net, k)
+        while True:
+            still = [place for place in caught if not _gets_out(net, place, caught)]
+            if still == caught:
+                break
+            caught = still
+        if caught:
+            raise ValueError(
+                f"routing must let every job of open class {c.name!r} leave the network, "
+                f"got no way out of {net.nodes[caught[0][0]]!r}"
+            )
+
+
+def _gets_out(net: QueueingNetwork, place: tuple[int, int], caught: list[tuple[int, int]]) -> bool:
+    """Return whether a job can leave, be lost, give up, or come to where it can."""
+    node, k = place
+    rule = net.rules[place]
+    following = _inside(net, rule, k)
+    return (
+        any(there == LEAVE for there, _ in rule.destinations)
+        or net.classes[k].patience is not None
+        or any(there != node and _loses(net, there) for there, _ in following)
+        or any(there not in caught for there in following)
+    )
+
+
+def _loses(net: QueueingNetwork, node: int) -> bool:
+    if node >= len(net.stations):
+        return False
+    station = net.stations[node]
+    return bool(station.capacity != INF and station.when_full == "loss")
+
+
 def _starts(net: QueueingNetwork) -> None:
     for station in net.stations:
         there = sum(
@@ -134,7 +172,7 @@ def _starts(net: QueueingNetwork) -> None:
 
 def _keeps(net: QueueingNetwork, node: int, closed: str) -> None:
     station = net.stations[node]
-    if station.when_full != "loss" or station.capacity == INF:
+    if not _loses(net, node):
         return
     if station.capacity < net.populations.sum() or _has_open_jobs(net, node):
         raise ValueError(
@@ -149,21 +187,22 @@ def _has_open_jobs(net: QueueingNetwork, node: int) -> bool:
 
 def _reached_from(net: QueueingNetwork, k: int) -> list[tuple[int, int]]:
     found: set[tuple[int, int]] = set()
-    waiting = [
-        (net.nodes.index(node), net.class_names.index(new) if new else k)
-        for node, new in net.entries[k].destinations
-    ]
+    waiting = _inside(net, net.entries[k], k)
     while waiting:
-        node, m = waiting.pop()
-        if (node, m) in found:
-            continue
-        found.add((node, m))
-        waiting += [
-            (net.nodes.index(place), net.class_names.index(new) if new else m)
-            for place, new in net.rules[node, m].destinations
-            if place != LEAVE
-        ]
+        place = waiting.pop()
+        if place not in found:
+            found.add(place)
+            waiting += _inside(net, net.rules[place], place[1])
     return sorted(found)
+
+
+def _inside(net: QueueingNetwork, rule: Rule, k: int) -> list[tuple[int, int]]:
+    """Return the (node, class), by number, to which a rule sends a job of class k."""
+    return [
+        (net.nodes.index(place), net.class_names.index(new) if new else k)
+        for place, new in rule.destinations
+        if place != LEAVE
+    ]
 
 
 def _clocked(net: QueueingNetwork) -> None:

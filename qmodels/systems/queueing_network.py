@@ -306,9 +306,12 @@ def _unique(what: str, names: Sequence[str]) -> None:
 
 
 def _read_routing(given: Any) -> tuple[tuple[str, str, Rule], ...]:
-    if not isinstance(given, Mapping):
-        return tuple(given)
-    return tuple(
-        (*(key if isinstance(key, tuple) else (key, "")), read_rule(f"routing[{key!r}]", rule))
-        for key, rule in given.items()
-    )
+    rows = list(given) if isinstance(given, tuple) else None
+    if isinstance(given, Mapping):
+        rows = [
+            (*(key if isinstance(key, tuple) else (key, "")), read_rule(f"routing[{key!r}]", rule))
+            for key, rule in given.items()
+        ]
+    if rows is None or not all(len(row) == 3 and isinstance(row[2], Rule) for row in rows):
+        raise ValueError(f"routing must map nodes, or (node, class), to where jobs go, got {given!r}")
+    return tuple(rows)

@@ -310,6 +310,7 @@ def test_evaluations_are_not_repeated_and_come_in_batches():
     ("arguments", "message"),
     [
         ({"bounds": None}, "bounds belongs to the method branch_and_bound and is required there, got None"),
+        ({"bounds": "learn"}, "bounds must map metrics to what is known of them, got 'learn'"),
         (
             {"method": "greedy"},
             "bounds belongs to the method branch_and_bound and is required there, got {'lat",
@@ -338,6 +339,15 @@ def test_evaluations_are_not_repeated_and_come_in_batches():
 def test_bad_arguments_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         explore(space(), model, **{"method": "branch_and_bound", "bounds": BOUNDS, **GOALS, **arguments})
+
+
+def test_too_many_fields_without_a_direction_are_refused():
+    free = Space(Chip(), channels=range(1, 300), width=range(1, 300), slices=range(1, 300))
+    bounds: dict[str, Any] = {metric: {} for metric in BOUNDS}
+    with pytest.raises(
+        ValueError, match="no direction or are read by constraints, got 26730899 of channels, width, slices"
+    ):
+        explore(free, model, method="branch_and_bound", bounds=bounds, **GOALS)
 
 
 @pytest.mark.parametrize(

@@ -207,6 +207,13 @@ def test_an_infeasible_exploration_says_what_excludes_and_by_how_much():
     assert explore(grid(), solve, **GOALS).closest is None
 
 
+def test_a_limit_that_nothing_finite_meets_excludes_all():
+    for method in ("exhaustive", "greedy"):
+        limits = {"cost": (None, -np.inf)}
+        result = explore(grid(), solve, minimize=["latency", "cost"], subject_to=limits, method=method)
+        assert not result.feasible.any() and result.excluded[-1].designs == len(result.feasible)
+
+
 def test_limits_are_inclusive_and_open():
     space = Space(Chip(), width=[1, 2, 3])
     for limits, expected in {

@@ -53,6 +53,15 @@ def test_what_json_cannot_write_is_not_stored(tmp_path):
         assert store.get(["good"]) == {}
 
 
+def test_records_are_found_by_the_beginning_of_their_keys(tmp_path):
+    with ResultStore(tmp_path / "a.db") as store:
+        assert list(store.scan("")) == [] and not store.has_others("a")
+        store.put({"b": 1, "a:2": 2, "a": 3, "a:\u00e5": 4, "A:": 5})
+        assert list(store.scan("a:")) == [("a:2", 2), ("a:\u00e5", 4)]
+        assert [key for key, _ in store.scan("")] == ["A:", "a", "a:2", "a:\u00e5", "b"]
+        assert store.has_others("a") and not store.has_others("")
+
+
 def test_two_connections_see_each_other(tmp_path):
     with ResultStore(tmp_path / "a.db") as one, ResultStore(tmp_path / "a.db") as two:
         one.put({"a": 1})
@@ -93,14 +102,17 @@ def test_processes_make_and_write_one_store_at_once(tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 @pytest.mark.parametrize("seed", range(4))
 def test_a_killed_writer_loses_nothing_it_reported(tmp_path, seed):
-    process = writer(tmp_path / "a.db", "one", 10**6)
-    assert process.stdout.readline() == "open\n"
-    time.sleep(np.random.default_rng(seed).uniform(0.0, 0.3))
-    process.send_signal(signal.SIGKILL)
-    reported = [int(line) for line in process.communicate()[0].split("\n")[:-1]]
+    with writer(tmp_path / "a.db", "one", 10**6) as process:
+        assert process.stdout.readline() == "open\n"
+        time.sleep(np.random.default_rng(seed).uniform(0.0, 0.3))
+        process.send_signal(signal.SIGKILL)
+        # Not communicate(): it passes over what readline() has taken from the pipe already.
+        reported = [int(line) for line in process.stdout.read().split("\n")[:-1]]
+    assert reported == list(range(len(reported)))
     with ResultStore(tmp_path / "a.db") as store:
         found = store.get(f"one {k}" for k in range(len(reported) + 5))
     assert found == {f"one {k}": [k] * 50 for k in range(len(found))}
+    # The last commit may have had no time to be reported.
     assert len(reported) <= len(found) <= len(reported) + 1
 
 

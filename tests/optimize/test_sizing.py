@@ -108,6 +108,12 @@ def test_unreachable_says_the_best_value_and_by_how_much():
     assert answer.metrics == {"wait": pytest.approx(1 / 7)} and answer.misses is None
 
 
+def test_a_target_that_nothing_finite_meets():
+    answer = size(Memory(), model, "channels", subject_to={"cost": (None, -np.inf)}, within=(1, 64))
+    assert answer.status == "unreachable"
+    assert answer.message == "cost <= -inf is not met from 1 to 64: the best is 3 at channels=1, off by inf"
+
+
 def test_a_metric_that_turns_is_reported():
     def bumpy(memory):
         return {"wait": (memory.channels - 30.0) ** 2}

@@ -70,6 +70,26 @@ def test_limits_on_sums(drawn, low, width):
         assert low <= total <= low + width
 
 
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(tables, st.integers(-6, 12), st.sampled_from([1.0, 0.5, 0.1]), st.booleans())
+def test_one_limit_on_one_objective(drawn, high, scale, up):
+    """Two sums at a time: those of whole numbers go by an array, and tenths do not add up exactly."""
+    groups = {f"g{k}": {"a": t["a"], "c": [v * scale for v in t["c"]]} for k, t in enumerate(drawn)}
+    limit = high * scale
+    direction = {"maximize" if up else "minimize": "a"}
+    result = sum_front(groups, **direction, subject_to={"c": (None, limit)})
+    inside = [point[0] for _, point in every_sum(groups, "ac") if point[1] <= limit]
+    assert result.values.tolist() == ([[max(inside) if up else min(inside)]] if inside else [])
+    if inside:
+        assert sum(groups[group]["c"][rows[0]] for group, rows in result.chosen.items()) <= limit
+
+
+def test_rounding_of_what_is_to_come_drops_nothing():
+    groups = {"a": {"x": [1.5], "c": [0.1]}, "b": {"x": [1.0], "c": [0.5]}}
+    assert 0.1 + 0.5 <= 0.6 and 0.1 > 0.6 - 0.5
+    assert sum_front(groups, minimize="x", subject_to={"c": (None, 0.6)}).values.tolist() == [[2.5]]
+
+
 def test_saturated_options_are_never_chosen():
     groups = {"a": {"x": [np.inf, 3.0], "y": [0, 2]}, "b": {"x": [1.0, 2.0], "y": [5, 4]}}
     result = sum_front(groups, minimize=["x", "y"])
@@ -191,6 +211,13 @@ def test_bad_choices_are_refused(arguments, message):
     call: dict[str, Any] = {"minimize": "a", "subject_to": {"b": (None, 3)}, **arguments}
     with pytest.raises(ValueError, match=message):
         choose_by_gain({"g": {"a": [1], "b": [2]}}, **call)
+
+
+def test_a_group_without_usable_options_leaves_no_sum():
+    groups = {"a": {"x": [1, 2], "y": [1, 1]}, "b": {"x": [np.inf], "y": [1]}}
+    for order in (groups, dict(reversed(groups.items()))):
+        assert len(sum_front(order, minimize=["x", "y"])) == 0
+        assert len(sum_front(order, minimize="x", subject_to={"y": (None, 5)})) == 0
 
 
 def test_a_group_without_usable_options_is_infeasible():

@@ -277,6 +277,11 @@ def test_models_that_cannot_be_fitted():
         calibrate(3, observed(), BOUNDS)
     with pytest.raises(ValueError, match="Chip has no field 'ports'; did you mean 'port'"):
         calibrate(Chip(), observed(), {"ports": (0, 1)})
+    hops = RunSet.from_columns(settings={"hops": [1.0, 2.0, 3.0]}, metrics={"latency": [1.0, 2.0, 3.0]})
+    with pytest.raises(ValueError, match="parameters must not be settings of the observations, got 'hops'"):
+        calibrate(Chip(), hops, {"hops": (0, 1)}, solve=lambda chip: {"latency": chip.hops})
+    with pytest.raises(ValueError, match="some that model and observations share, got cost and latency"):
+        calibrate(lambda hops, a: {"cost": a}, hops, {"a": (0, 1)})
     with pytest.raises(ValueError, match="finite at every observation, got none of 16 for a"):
         calibrate(lambda rate, a: {"latency": np.inf}, observed(), {"a": (0, 1)})
     with pytest.raises(ValueError, match="metrics must be one for a model that returns a number"):

@@ -176,6 +176,7 @@ def test_metrics_of_all_kinds_of_answers():
         classes=("a", "b"),
         to_dict=lambda: {"throughput": np.array([[1.0, 2.0]]), "system_throughput": np.array([3.0, 4.0])},
     )
+    assert answered({"latency": np.nan, "cost": 2.0}) == {"cost": 2.0}
     assert answered(classes) == {
         "throughput[cpu, a]": 1.0,
         "throughput[cpu, b]": 2.0,

@@ -14,11 +14,10 @@ from qmodels.systems.data_queueing_traffic import QueueTraffic, SelfSimilar
 from qmodels.systems.sizes import bimodal, fixed
 from qmodels.systems.trace import Trace
 from validate import data_queueing_state as c
-from validate.data_queueing import point_metrics, simulate_data_queueing
+from validate import simulate
 from validate.data_queueing_inputs import build_memory, build_world, draw_packets, initial_order
 from validate.data_queueing_kernel import run
 from validate.data_queueing_replay import Player
-from validate.data_queueing_run import Job, run_replication
 
 SMALL = DataQueueing(
     data=DataMemory(segments=8192, page_control=False), allocation=Allocation(vms1_size=8192)
@@ -36,9 +35,7 @@ def changed(spec=SMALL, **changes):
 
 
 def simulated(spec, **options):
-    return simulate_data_queueing(
-        spec, **{"packets": 20_000, "replications": 4, "confidence": 0.999, **options}
-    )
+    return simulate(spec, **{"packets": 20_000, "replications": 4, "confidence": 0.999, **options})
 
 
 def test_one_trial_meets_a_random_bank():
@@ -172,9 +169,9 @@ def test_everything_leaves_and_comes_back(service):
 
 def test_seed_decides_and_workers_do_not():
     with ThreadPoolExecutor(1) as pool:
-        alone = simulate_data_queueing(SMALL, packets=2000, replications=3, seed=4, executor=pool)
-    together = simulate_data_queueing(SMALL, packets=2000, replications=3, seed=4)
-    other = simulate_data_queueing(SMALL, packets=2000, replications=3, seed=5)
+        alone = simulate(SMALL, packets=2000, replications=3, seed=4, executor=pool)
+    together = simulate(SMALL, packets=2000, replications=3, seed=4)
+    other = simulate(SMALL, packets=2000, replications=3, seed=5)
     assert alone.metrics == together.metrics and alone.operations == together.operations
     assert alone.metrics != other.metrics
 
@@ -182,12 +179,12 @@ def test_seed_decides_and_workers_do_not():
 def test_a_short_trace_is_played_whole():
     trace = Trace(times_ns=np.arange(300) * 10.0, bytes=[64, 1500, 576] * 100, source="by hand")
     spec = replace(SMALL, traffic=QueueTraffic(arrivals=Recorded(trace=trace)))
-    result = simulate_data_queueing(spec, packets=1000, replications=2)
+    result = simulate(spec, packets=1000, replications=2)
     assert result.packets == 300
 
 
 def test_the_result_shows_its_metrics():
-    result = simulate_data_queueing(
+    result = simulate(
         replace(SMALL, traffic=QueueTraffic(arrivals=SelfSimilar(shape=1.5))), packets=2000, replications=2
     )
     assert list(result.metrics) == list(DATA_QUEUEING_METRICS)
@@ -196,20 +193,34 @@ def test_the_result_shows_its_metrics():
     assert len(result.to_pandas()) == len(DATA_QUEUEING_METRICS)
     with pytest.raises(AttributeError, match="has no metric 'latency'"):
         _ = result.latency
-    job = Job(spec=SMALL, seed=0, replication=0, packets=2000, warm_up=0.2)
-    assert point_metrics(SMALL, run_replication(job)).keys() == DATA_QUEUEING_METRICS.keys()
+
+
+def test_a_campaign_has_a_table_of_all_its_points(tmp_path):
+    """One row per point and metric, with the field in which the designs differ; a store gives them back."""
+    specs = [changed(alloc_trial_count=trials) for trials in (1, 2, 3)]
+    options = {"packets": 1000, "replications": 2, "store": tmp_path / "runs.sqlite"}
+    campaign = simulate(specs, **options)
+    table = campaign.table()
+    own = ["metric", "unit", "low", "best", "high", "stable"]
+    assert list(table) == ["point", "allocation.alloc_trial_count", *own]
+    count = len(DATA_QUEUEING_METRICS)
+    assert table["allocation.alloc_trial_count"] == [1] * count + [2] * count + [3] * count
+    assert table["metric"] == 3 * list(DATA_QUEUEING_METRICS)
+    assert table["unit"] == 3 * [metric.unit for metric in DATA_QUEUEING_METRICS.values()]
+    assert table["best"] == [e.best for result in campaign for e in result.metrics.values()]
+    again = simulate(specs, **options)
+    assert (again.simulated, again.restored) == (0, 6) and again.table() == table
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: simulate_data_queueing(1), "spec must be a DataQueueing, got 1"),
-        (lambda: simulate_data_queueing(SMALL, packets=99), "packets must be a whole number >= 100"),
-        (lambda: simulate_data_queueing(SMALL, replications=1), "replications must be a whole number >= 2"),
-        (lambda: simulate_data_queueing(SMALL, warm_up=1.0), "warm_up must be at least 0 and below 1"),
-        (lambda: simulate_data_queueing(SMALL, confidence=1), "confidence must be between 0 and 1, got 1"),
+        (lambda: simulate(SMALL, packets=99), "packets must be a whole number >= 100"),
+        (lambda: simulate(SMALL, replications=1), "replications must be a whole number >= 2"),
+        (lambda: simulate(SMALL, warm_up=1.0), "warm_up must be at least 0 and below 1"),
+        (lambda: simulate(SMALL, confidence=1), "confidence must be between 0 and 1, got 1"),
         (
-            lambda: simulate_data_queueing(changed(alloc_trial_count=np.array([1, 2]))),
+            lambda: simulate(changed(alloc_trial_count=np.array([1, 2]))),
             "allocation.alloc_trial_count must be one number to be simulated, not an array of 2",
         ),
     ],

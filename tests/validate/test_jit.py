@@ -7,19 +7,37 @@ import os
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
 
-from validate import engine, jit, packet_inputs, packet_kernel, packet_network
+from validate import (
+    data_queueing_inputs,
+    data_queueing_kernel,
+    data_queueing_replay,
+    engine,
+    jit,
+    packet_inputs,
+    packet_kernel,
+    packet_network,
+)
+from validate.prefetch import prefetch
+
+KERNELS = (
+    data_queueing_inputs,
+    data_queueing_kernel,
+    data_queueing_replay,
+    engine,
+    packet_inputs,
+    packet_kernel,
+    packet_network,
+)
 
 
 def test_every_compiled_function_stands_in_a_hashed_file():
     compiled = [
-        function
-        for module in (engine, packet_inputs, packet_kernel, packet_network)
-        for function in vars(module).values()
-        if hasattr(function, "py_func")
+        function for module in KERNELS for function in vars(module).values() if hasattr(function, "py_func")
     ]
-    assert len(compiled) > 30
+    assert len(compiled) > 60
     for function in compiled:
         assert Path(inspect.getfile(function.py_func)) in jit.SOURCES
         assert jit.CACHE in Path(function.stats.cache_path).parents
@@ -59,8 +77,28 @@ def test_private_directory_where_no_place_can_be_written(tmp_path, monkeypatch):
         assert directory.parent == tmp_path and directory.stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize("compile_function", [jit.jit, jit.part])
+@pytest.mark.parametrize("compile_function", [jit.jit, jit.part, jit.inlined])
 def test_the_directory_of_other_functions_is_left_alone(compile_function):
     before = numba.config.CACHE_DIR
     compile_function(engine.pending.py_func)
     assert before == numba.config.CACHE_DIR
+
+
+def test_prefetch_changes_nothing_and_takes_any_place():
+    blocks = np.zeros(4, dtype=[("next", "i4"), ("bank", "i2")])
+    blocks["next"] = [1, 2, 3, -1]
+
+    @numba.njit
+    def follow(blocks, block):
+        met = 0
+        while block != -1:
+            met += 1
+            block = blocks[block]["next"]
+            prefetch(blocks, block)
+        return met
+
+    before = blocks.copy()
+    assert follow(blocks, 0) == follow.py_func(blocks, 0) == 4
+    assert (blocks == before).all()
+    (code,) = follow.inspect_llvm().values()
+    assert "llvm.prefetch" in code

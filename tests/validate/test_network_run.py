@@ -185,18 +185,14 @@ def test_the_same_numbers_with_any_workers():
     expected = numbers(simulate(spec, passages=2000, replications=7))
     for workers in (1, 2, 7):
         with ThreadPoolExecutor(workers) as executor:
-            assert (
-                numbers(simulate(spec, passages=2000, replications=7, executor=executor)) == expected
-            )
+            assert numbers(simulate(spec, passages=2000, replications=7, executor=executor)) == expected
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor:
         assert numbers(simulate(spec, passages=2000, replications=7, executor=executor)) == expected
 
 
 def test_designs_share_their_random_numbers():
     slow, fast = (
-        simulate(
-            single_station(arrivals=Exponential(mean=1.25), service=Exponential(mean=m)), passages=5000
-        )
+        simulate(single_station(arrivals=Exponential(mean=1.25), service=Exponential(mean=m)), passages=5000)
         for m in (1.0, 0.99)
     )
     assert fast["mean_waiting_time"].best < slow["mean_waiting_time"].best

@@ -21,7 +21,7 @@ from qmodels.systems.data_queueing import (
 )
 from qmodels.systems.data_queueing_traffic import QueueTraffic
 from qmodels.systems.sizes import bimodal, heavy_tailed
-from validate.data_queueing import simulate_data_queueing
+from validate import simulate
 
 checks = settings(derandomize=True, deadline=None, max_examples=25)
 BLOCKS = 4096
@@ -41,7 +41,7 @@ def system(*, trials=2, small=0, vms1=BLOCKS, policy="lists", page_control=False
 def both():
     def answer(**changes):
         spec = system(**changes)
-        return solve_data_queueing(spec), simulate_data_queueing(spec, packets=60_000, replications=2).metrics
+        return solve_data_queueing(spec), simulate(spec, packets=60_000, replications=2).metrics
 
     return answer
 

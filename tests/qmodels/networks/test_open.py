@@ -223,6 +223,19 @@ def test_qna_flows_by_hand():
     assert_allclose(r.arrival_scv[1], weight * (0.75 * first + 0.25 * 0.5) + 1 - weight)
 
 
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_qna_of_deterministic_arrivals_with_feedback(size):
+    # The SCV of the arrivals is 0 but for rounding, on either side.
+    rng = np.random.default_rng(size)
+    for _ in range(200):
+        back = rng.choice([0.0, 0.1, 0.3, 0.5, 0.7], size)
+        routing = np.diag(back) + np.diag(1 - back[:-1], 1)
+        gamma = np.eye(size)[0] * rng.uniform(0.01, 0.25)
+        r = qna(arrival_rate=gamma, service_rate=[1] * size, routing=routing, arrival_scv=0, service_scv=0)
+        assert np.all(r.arrival_scv >= 0) and r.arrival_scv[0] < 1e-12
+        assert np.isfinite(r.mean_response_time).all()
+
+
 def test_qna_immediate_returns_are_one_service():
     # M/G/1 with feedback to the tail of the queue or to its head: the same number of jobs for M/M/1.
     again = qna(arrival_rate=[0.5], service_rate=[2.0], routing=[[0.5]])

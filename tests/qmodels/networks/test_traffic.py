@@ -18,7 +18,9 @@ def routings(draw, least_loss=0.05):
     weights = np.array(
         draw(
             st.lists(
-                st.lists(st.floats(0.0, 1.0), min_size=size, max_size=size), min_size=size, max_size=size
+                st.lists(st.just(0.0) | st.floats(1e-6, 1.0), min_size=size, max_size=size),
+                min_size=size,
+                max_size=size,
             )
         )
     )

@@ -74,6 +74,13 @@ def test_weights_count():
     assert laws.Empirical(values=[0.0]).scv == 0.0
 
 
+def test_rounding_and_overflow_leave_a_variation_in_its_range():
+    assert all(laws.Empirical(values=[x] * 3).scv >= 0 for x in np.linspace(0.01, 1, 100))
+    assert laws.Weibull(mean=1.0, shape=1e-3).scv == np.inf
+    # Variance over squared mean tends to pi^2 / 6 / shape^2 (the Gumbel law's).
+    assert laws.Weibull(mean=1.0, shape=1e4).scv == pytest.approx(np.pi**2 / 6 * 1e-8, rel=1e-3)
+
+
 def test_laws_are_values():
     law = laws.PhaseType(initial=np.array([1.0, 0.0]), generator=np.array([[-1.0, 1.0], [0.0, -2.0]]))
     same = laws.PhaseType(initial=(1, 0), generator=((-1, 1), (0, -2)))

@@ -79,6 +79,27 @@ def test_conveniences():
     assert queue.stations[0].delay and queue.nodes == ("pool",)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: network(routing={"a": {"b": 1.0}, "b": {"a": 0.999}}),
+        lambda: network(routing={"a": Cyclic(to=["a", "b"])}),
+        lambda: network(routing={"a": ShortestQueue(to=["a", "b"])}),
+        lambda: network(routing={"a": StateDependent(station="b", rules=["a", "a", LEAVE])}),
+        lambda: network(classes=replace(OPEN, patience=ONE), routing={"a": "b", "b": "a"}),
+        lambda: network(stations=[A, replace(B, capacity=3)], routing={"a": "b", "b": "a"}),
+        lambda: network(classes=replace(OPEN, entry={"a": 0.5})),
+        lambda: network(classes=replace(OPEN, entry={"b": 0.5}), routing={"a": "a"}),
+        lambda: network(
+            classes=[OPEN, JobClass(name="x")],
+            routing={"a": "b", ("b", "job"): ("a", "x"), ("a", "x"): LEAVE},
+        ),
+    ],
+)
+def test_open_jobs_that_can_leave_give_up_or_be_lost(make):
+    make()
+
+
 def station(**fields):
     return lambda: Station(**{"name": "a", "service": ONE, **fields})
 
@@ -221,6 +242,29 @@ def job_class(**fields):
         (
             lambda: network(classes=[CLOSED, replace(OPEN, name="x")], routing={"a": ("a", "x")}),
             "routing of closed class 'job' must not turn jobs into open ones, got 'x'",
+        ),
+        (
+            lambda: network(routing=[("a", "b")]),
+            "routing must map nodes, or (node, class), to where jobs go, got [('a', 'b')]",
+        ),
+        (
+            lambda: network(routing={("a", "job", "b"): LEAVE}),
+            "routing must map nodes, or (node, class), to where jobs go, got {('a', 'job', 'b'): 'leave'}",
+        ),
+        (
+            lambda: network(routing={"a": "b", "b": "a"}),
+            "routing must let every job of open class 'job' leave the network, got no way out of 'a'",
+        ),
+        (
+            lambda: network(routing={"a": {"b": 0.1}, "b": Cyclic(to=["b"])}),
+            "routing must let every job of open class 'job' leave the network, got no way out of 'b'",
+        ),
+        (
+            lambda: network(
+                classes=[OPEN, replace(CLOSED, name="x", reference="b")],
+                routing={"a": {("b", "x"): 0.5}, ("b", "x"): "b"},
+            ),
+            "routing must let every job of open class 'job' leave the network, got no way out of 'b'",
         ),
         (
             lambda: network(
