@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from validate.histogram import BINS, FIRST, SHIFT
-from validate.lean import lean_part
+from validate.jit import lean_part
 
 _LAST = BINS - 1
 _BELOW = FIRST - 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from validate.lean import lean, lean_part
+from validate.jit import lean, lean_part
 from validate.sampling import EXPONENTIAL, draw
 from validate.streams import uniform
 

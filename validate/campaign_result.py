@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
+
+from validate.csv_file import write_csv
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -75,12 +76,8 @@ class Campaign:
         return pd.DataFrame(self.table())
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the table as CSV."""
-        table = self.table()
-        with open(path, "w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(table)
-            writer.writerows(zip(*table.values(), strict=True))
+        """Write the table as CSV; the file appears whole or not at all."""
+        write_csv(path, self.table())
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write the table as Parquet (needs pyarrow)."""

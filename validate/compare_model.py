@@ -137,7 +137,9 @@ def default_model() -> Any:
 
 
 def _is_reference(value: Any) -> bool:
-    return isinstance(value, RunSet | Campaign | Run) or (hasattr(value, "rows") and hasattr(value, "stable"))
+    return isinstance(value, RunSet | Campaign | Run) or (
+        hasattr(value, "rows") and hasattr(value, "replications")
+    )
 
 
 def _points(spec: Any, reference: Any) -> tuple[list[dict[str, Any]], list[Any], bool]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +14,7 @@ from qmodels import _check
 from qmodels._check import FloatArray
 from validate.compare_metrics import is_share, signed_error
 from validate.compare_regions import REGIONS, RegionError, errors_by_region
+from validate.csv_file import write_csv
 from validate.statistics import Estimate
 
 if TYPE_CHECKING:
@@ -232,13 +231,7 @@ class SweepComparison:
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the columns of `to_dict`; the file appears whole or not at all."""
-        columns = self.to_dict()
-        part = Path(path).with_name(f".{Path(path).name}.part")
-        with part.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(columns)
-            writer.writerows(zip(*columns.values(), strict=True))
-        part.replace(path)
+        write_csv(path, self.to_dict())
 
     def plot(self, *metrics: str, x: str | None = None) -> Figure:
         """Return a figure: the model's curve over the points of the reference with their intervals.

@@ -86,3 +86,18 @@ def inlined(function: Function) -> Function:
     as what our small functions do.
     """
     return _compile(function, inline="always")
+
+
+def lean(function: Function) -> Function:
+    """Compile a function that makes no arrays and is called from Python or from other kernels.
+
+    Compiled code counts the references to each array a function is handed, in atomic operations:
+    some 10 ns per array and call, more than most small functions work. A function that makes no
+    arrays does not need the counts. Measured: an exponential draw takes 6 ns instead of 24.
+    """
+    return _compile(function, _nrt=False)
+
+
+def lean_part(function: Function) -> Function:
+    """Compile a function that makes no arrays and that only kernels call."""
+    return _compile(function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from validate.lean import lean, lean_part
+from validate.jit import lean, lean_part
 
 EARLY: Any = np.int64(0)
 LATE: Any = np.int64(2**62)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from validate.lean import lean_part
+from validate.jit import lean_part
 from validate.network_calendar import drop
 from validate.network_routes import count_time, free_job, new_job
 from validate.network_service import (

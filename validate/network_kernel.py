@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from validate.lean import lean, lean_part
+from validate.jit import lean, lean_part
 from validate.network_calendar import LATE, put
 from validate.network_flow import end_shared, finish, go, renege
 from validate.network_memory import compiled, world_at

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from validate.bins import bin_of
-from validate.lean import lean_part
+from validate.jit import lean_part
 from validate.network_state import (
     BY_STATE,
     FREE,

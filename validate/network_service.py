@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from validate.lean import lean_part
+from validate.jit import lean_part
 from validate.network_calendar import EARLY, drop, put
 from validate.network_routes import (
     choose,

@@ -8,8 +8,7 @@ import numpy as np
 
 from validate.bins import bin_of
 from validate.blocks import draw_block
-from validate.jit import jit
-from validate.lean import lean_part
+from validate.jit import jit, lean_part
 
 BLOCK = 1024
 """Customers drawn at once: two blocks fit into the first-level cache."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from qmodels.systems import laws as law_types
 from qmodels.systems.laws import Law
-from validate.lean import lean
+from validate.jit import lean
 from validate.streams import uniform
 
 CONSTANT, EXPONENTIAL, ERLANG, GAMMA, LOGNORMAL, POWER, LOG_POWER, UNIFORM = range(8)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from validate.lean import lean
+from validate.jit import lean
 
 _SHIFT = np.uint64(12)
 _HALF_STEP = 2.0**-53

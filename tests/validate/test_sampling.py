@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from qmodels.markov.arrival_process import MAP as MarkovMAP
 from qmodels.markov.phase_type import PhaseType as MarkovPhaseType
 from qmodels.systems import laws
-from validate.lean import lean
+from validate.jit import lean
 from validate.sampling import draw, law_table, normal_quantile
 from validate.streams import new_streams
 

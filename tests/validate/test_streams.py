@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats as st
 
-from validate.lean import lean
+from validate.jit import lean
 from validate.streams import new_streams, uniform
 
 
