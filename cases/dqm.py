@@ -69,7 +69,8 @@ class Reproduction:
         parts = [
             f"Data queueing, {self.packets} packets of {self.source}, {self.replications} replications, "
             f"seed {self.seed}\nEvery cell: published | simulated | model; conflicts in percent without (wo) "
-            "and with page control",
+            "and with page control,\noverflow in percent of the allocations, overhead in SRAM cycles, "
+            "energy in the paper's unit, accesses to the pointer memory",
             *(table_text(self.cells, name) for name in TITLES),
         ]
         if self.techniques is not None:

@@ -157,6 +157,6 @@ def causes_text(causes: Iterable[Cause]) -> str:
         for one in causes
     ]
     return (
-        "One change at a time: conflicts and failed allocations in percent, overhead with 4 trials\n"
-        + text_table(headings, rows)
+        "One change at a time (simulated): conflicts and failed allocations in percent, overhead with 4 "
+        "trials in SRAM cycles\n" + text_table(headings, rows)
     )

@@ -71,6 +71,7 @@ def techniques_figure(result: Reproduction) -> Figure:
         marker="*",
         s=60,
         color="black",
+        zorder=3,
         label="single list",
     )
     overall = np.isin(table["design"], found.overall)
@@ -82,7 +83,7 @@ def techniques_figure(result: Reproduction) -> Figure:
         )  # fmt: skip
     one.scatter(
         failures[overall], table["enqueue_overhead"][overall], s=110, facecolors="none", edgecolors="black",
-        label="optimal",
+        label="optimal in failures\nand both worst cases",
     )  # fmt: skip
     one.set_xlabel("failed allocations [%]")
     one.set_ylabel("overhead of a worst-case segment write [SRAM cycles]")
@@ -104,7 +105,7 @@ def causes_figure(result: Reproduction) -> Figure:
     writes.axvline(said["write_wo"], color=GREY, linestyle="--", label="published, without")
     for one, column in ((writes, "write_with"), (reads, "read_with")):
         one.axvline(said[column], color=ORANGE, linestyle="--", label="published, with")
-        one.set_xlabel("bank conflicts [%]")
+        one.set_xlabel("bank conflicts, simulated [%]")
     writes.set_title("writes, 3 trials", fontsize=10, loc="left", fontweight="bold")
     reads.set_title("reads, 3 trials", fontsize=10, loc="left", fontweight="bold")
     writes.set_yticks(places, [c.name for c in rows], fontsize=9)

@@ -91,9 +91,10 @@ class Comparison:
             known = one.reference.confidence > 0
             interval = f"[{one.reference.low:.5g}, {one.reference.high:.5g}]" if known else ""
             marks = f"{'*' if one.inside is False else ' '} {'' if one.unit == '1' else one.unit}"
-            values = (
-                f"{one.model:>12.5g} {one.reference.best:>12.5g} {interval:>25} {one.relative_error:>9.2%}"
-            )
+            # Nothing is relative to 0: there the difference itself is shown.
+            relative = one.reference.best or not one.error
+            error = f"{one.relative_error:.2%}" if relative else f"{one.error:+.2g}"
+            values = f"{one.model:>12.5g} {one.reference.best:>12.5g} {interval:>25} {error:>9}"
             lines.append(f"{one.metric:<36} {values} {marks}".rstrip())
         if any(one.inside is False for one in self.rows.values()):
             lines.append("* the model lies outside the interval")

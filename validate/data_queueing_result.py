@@ -8,6 +8,7 @@ from typing import Any
 
 from qmodels._check import FloatArray
 from qmodels.systems.data_queueing import DATA_QUEUEING_METRICS
+from validate.metric_result import MetricResult
 from validate.statistics import Estimate
 
 
@@ -21,7 +22,7 @@ class OperationCost:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DataQueueingResult:
+class DataQueueingResult(MetricResult):
     """Estimates of a data-queueing module's metrics.
 
     Parameters
@@ -51,35 +52,14 @@ class DataQueueingResult:
     queue_operations: int
     seconds: float
 
-    def __getattr__(self, name: str) -> Estimate:
-        try:
-            metrics: Mapping[str, Estimate] = self.__dict__["metrics"]
-            return metrics[name]
-        except KeyError:
-            raise AttributeError(f"{type(self).__name__} has no metric {name!r}") from None
-
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dictionaries, numbers and words."""
         return asdict(self)
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one row per metric: its name, unit and interval."""
-        return [
-            {
-                "metric": name,
-                "unit": DATA_QUEUEING_METRICS[name].unit,
-                "low": e.low,
-                "best": e.best,
-                "high": e.high,
-            }
-            for name, e in self.metrics.items()
-        ]
-
-    def to_pandas(self) -> Any:
-        """Return the rows as a tidy DataFrame (needs pandas)."""
-        import pandas as pd
-
-        return pd.DataFrame(self.rows())
+    @staticmethod
+    def unit_of(metric: str) -> str:
+        """Return the unit of a metric."""
+        return DATA_QUEUEING_METRICS[metric].unit
 
     def __repr__(self) -> str:
         confidence = next(iter(self.metrics.values())).confidence
@@ -87,10 +67,7 @@ class DataQueueingResult:
             f"data queueing, simulated: {self.replications} replications of {self.packets} packets, "
             f"seed {self.seed}; {confidence:.0%} intervals"
         ]
-        for name, e in self.metrics.items():
-            unit = DATA_QUEUEING_METRICS[name].unit
-            value = f"{e.best:>12.5g} [{e.low:.5g}, {e.high:.5g}]"
-            lines.append(f"  {name:<36} {value}{'' if unit == '1' else ' ' + unit}")
+        lines += self.metric_lines()
         lines.append("  pointer accesses: mean, most")
         for name, cost in self.operations.items():
             lines.append(f"  {name:<36} {cost.mean_accesses:>12.5g} {cost.max_accesses}")

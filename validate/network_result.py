@@ -11,6 +11,7 @@ import numpy as np
 from qmodels import _check
 from qmodels._check import IntArray
 from validate.histogram import BINS
+from validate.metric_result import MetricResult
 from validate.statistics import Estimate, Histogram, exactly, quantile_interval
 
 INF = float("inf")
@@ -64,7 +65,7 @@ class Counted:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NetworkSimulation:
+class NetworkSimulation(MetricResult):
     """Estimates of the steady state of a queueing network.
 
     Parameters
@@ -135,13 +136,6 @@ class NetworkSimulation:
     def __getitem__(self, name: str) -> Estimate:
         return self.metrics[name]
 
-    def __getattr__(self, name: str) -> Estimate:
-        try:
-            metrics: Mapping[str, Estimate] = self.__dict__["metrics"]
-            return metrics[name]
-        except KeyError:
-            raise AttributeError(f"{type(self).__name__} has no metric {name!r}") from None
-
     def quantile(self, what: str, probability: float) -> Estimate:
         """Return a quantile of a time, its interval the error of the histogram's bins included.
 
@@ -171,18 +165,10 @@ class NetworkSimulation:
             return exactly(INF, confidence=self.confidence)
         return quantile_interval(self.counted.histograms(what), probability, confidence=self.confidence)
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the metrics as plain rows: metric, unit, low, best, high."""
-        return [
-            {
-                "metric": name,
-                "unit": UNITS[name.partition("[")[0]],
-                "low": e.low,
-                "best": e.best,
-                "high": e.high,
-            }
-            for name, e in self.metrics.items()
-        ]
+    @staticmethod
+    def unit_of(metric: str) -> str:
+        """Return the unit of a metric, whose name may end with a place in brackets."""
+        return UNITS[metric.partition("[")[0]]
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was found as plain dictionaries, numbers and words; no histograms."""
@@ -201,22 +187,12 @@ class NetworkSimulation:
             "confidence": self.confidence,
         }
 
-    def to_pandas(self) -> Any:
-        """Return the metrics as a tidy DataFrame, one row per metric (needs pandas)."""
-        import pandas as pd
-
-        return pd.DataFrame(self.rows())
-
     def __repr__(self) -> str:
         lines = [
             f"{self.system}: {self.replications} replications of {self.passages} passages, "
             f"seed {self.seed}; {self.confidence:.4g} intervals"
         ]
-        width = max(len(name) for name in self.metrics)
-        for row in self.rows():
-            value = f"{row['best']:>12.5g} [{row['low']:.5g}, {row['high']:.5g}]"
-            unit = "" if row["unit"] == "1" else f" {row['unit']}"
-            lines.append(f"  {row['metric']:<{width}} {value}{unit}")
+        lines += self.metric_lines()
         if not self.stable:
             lines.append(f"  overloaded: {', '.join(self.overloaded)}")
         if self.short:

@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from qmodels.systems.metrics import METRICS
+from validate.metric_result import MetricResult
 from validate.statistics import Estimate
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SimulationResult:
+class SimulationResult(MetricResult):
     """Estimates of a system's metrics, and where its time goes.
 
     Parameters
@@ -66,29 +67,14 @@ class SimulationResult:
     events: int
     seconds: float
 
-    def __getattr__(self, name: str) -> Estimate:
-        try:
-            metrics: Mapping[str, Estimate] = self.__dict__["metrics"]
-            return metrics[name]
-        except KeyError:
-            raise AttributeError(f"{type(self).__name__} has no metric {name!r}") from None
-
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dictionaries, numbers and words."""
         return asdict(self)
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one row per metric: its name, unit and interval."""
-        return [
-            {"metric": name, "unit": METRICS[name].unit, "low": e.low, "best": e.best, "high": e.high}
-            for name, e in self.metrics.items()
-        ]
-
-    def to_pandas(self) -> Any:
-        """Return the rows as a tidy DataFrame (needs pandas)."""
-        import pandas as pd
-
-        return pd.DataFrame(self.rows())
+    @staticmethod
+    def unit_of(metric: str) -> str:
+        """Return the unit of a metric."""
+        return METRICS[metric].unit
 
     def __repr__(self) -> str:
         confidence = self.metrics["packet_latency"].confidence
@@ -96,10 +82,7 @@ class SimulationResult:
             f"{self.system}: {self.replications} replications of {self.packets} packets, seed {self.seed}; "
             f"{confidence:.0%} intervals"
         ]
-        for name, estimate in self.metrics.items():
-            unit = METRICS[name].unit
-            value = f"{estimate.best:>12.5g} [{estimate.low:.5g}, {estimate.high:.5g}]"
-            lines.append(f"  {name:<36} {value}{'' if unit == '1' else ' ' + unit}")
+        lines += self.metric_lines()
         state = "stable" if self.stable else "saturated"
         busiest = self.utilization[self.bottleneck].best
         lines.append(f"  {state}; fills up first: {self.bottleneck} (busy {busiest:.3f})")

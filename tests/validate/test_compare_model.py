@@ -284,3 +284,9 @@ def test_units_must_agree():
         PacketProcessor(), reference=runs.convert("packet_latency", factor=0.5, unit="ns"), model=model
     )
     assert good["packet_latency"][0].error == 0
+
+
+def test_against_zero_the_difference_itself_is_shown():
+    runs = RunSet.from_columns(settings={"rate": [0.5]}, metrics={"latency": [0.0]})
+    text = compare(runs, model=lambda rate: {"latency": 1e-15}).points[0].table()
+    assert "+1e-15" in text and "inf" not in text
