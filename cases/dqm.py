@@ -125,7 +125,7 @@ def kept() -> Reproduction:
 
     Examples
     --------
-    >>> print(kept().table().splitlines()[3])
+    >>> print(kept().table().splitlines()[4])
     Table 1: AllocTrialCount (SmallPktSize 0, Vms1Size 4194304)
     """
     cells, techniques = read_cells(DATA), read_techniques(DATA)
