@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from qmodels.systems.free_list import FreeList
     from qmodels.systems.llc import Llc
     from qmodels.systems.network_parts import JobClass, Station
-    from qmodels.systems.noc import Noc
     from qmodels.systems.packet_processor import PacketProcessor
+    from qmodels.systems.processor_noc import ProcessorNoc
     from qmodels.systems.queueing_network import QueueingNetwork, single_station, tandem
     from qmodels.systems.sizes import SizeLaw, bimodal, empirical, fixed, heavy_tailed, imix
     from qmodels.systems.topology import Topology
@@ -45,8 +45,8 @@ _HOME = {
     "qmodels.systems.free_list": ("FreeList",),
     "qmodels.systems.llc": ("Llc",),
     "qmodels.systems.network_parts": ("JobClass", "Station"),
-    "qmodels.systems.noc": ("Noc",),
     "qmodels.systems.packet_processor": ("PacketProcessor",),
+    "qmodels.systems.processor_noc": ("ProcessorNoc",),
     "qmodels.systems.queueing_network": ("QueueingNetwork", "single_station", "tandem"),
     "qmodels.systems.sizes": ("SizeLaw", "bimodal", "empirical", "fixed", "heavy_tailed", "imix"),
     "qmodels.systems.topology": ("Topology",),
@@ -63,10 +63,10 @@ __all__ = [
     "FreeList",
     "JobClass",
     "Llc",
-    "Noc",
     "OnOff",
     "PacketProcessor",
     "Poisson",
+    "ProcessorNoc",
     "QueueingNetwork",
     "Recorded",
     "SizeLaw",

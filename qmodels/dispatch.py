@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, overload
 
 from qmodels.system_result import SystemResult
@@ -12,6 +13,20 @@ if TYPE_CHECKING:
     from qmodels.systems.data_queueing import DataQueueing
     from qmodels.systems.packet_processor import PacketProcessor
     from qmodels.systems.queueing_network import QueueingNetwork
+
+MODELS = {
+    "qmodels.systems.packet_processor.PacketProcessor": "qmodels.packet_processor.solve_packet_processor",
+    "qmodels.systems.queueing_network.QueueingNetwork": "qmodels.networks.solve_network.solve_network",
+    "qmodels.systems.data_queueing.DataQueueing": "qmodels.allocator.solve_data_queueing",
+    "qmodels.systems.noc.Noc": "qmodels.noc.solve_noc.solve_noc",
+    "qmodels.systems.messaging.MessageProgram": "qmodels.noc.solve_program.solve_program",
+    "qmodels.systems.dram_system.DramSystem": "qmodels.memory.solve_dram.solve_dram",
+    "qmodels.systems.cache.CacheSystem": "qmodels.llc.solve_cache.solve_cache",
+    "qmodels.systems.llc_processor.LlcProcessor": "qmodels.llc.solve_processor.solve_llc_processor",
+    "qmodels.systems.numa.NumaMachine": "qmodels.memory.solve_numa.solve_numa",
+    "qmodels.systems.work_queues.WorkQueues": "qmodels.work_queues.solve.solve_work_queues",
+}
+"""The model of each kind of spec, both by their full names: only what is used is imported."""
 
 
 @overload
@@ -49,23 +64,10 @@ def solve(spec: Any) -> Any:
     >>> bool(solve(PacketProcessor()).stable)
     True
     """
-    from qmodels.systems.packet_processor import PacketProcessor
-
-    if isinstance(spec, PacketProcessor):
-        from qmodels.packet_processor import solve_packet_processor
-
-        return solve_packet_processor(spec)
-    from qmodels.systems.queueing_network import QueueingNetwork
-
-    if isinstance(spec, QueueingNetwork):
-        from qmodels.networks.solve_network import solve_network
-
-        return solve_network(spec)
-    from qmodels.systems.data_queueing import DataQueueing
-
-    if isinstance(spec, DataQueueing):
-        from qmodels.allocator import solve_data_queueing
-
-        return solve_data_queueing(spec)
-    known = "PacketProcessor, QueueingNetwork or DataQueueing"
-    raise TypeError(f"solve needs a system spec such as {known}, got {type(spec).__name__}")
+    for base in type(spec).__mro__:
+        model = MODELS.get(f"{base.__module__}.{base.__qualname__}")
+        if model is not None:
+            module, _, name = model.rpartition(".")
+            return getattr(import_module(module), name)(spec)
+    known = ", ".join(name.rpartition(".")[2] for name in MODELS)
+    raise TypeError(f"solve needs a system spec ({known}), got {type(spec).__name__}")

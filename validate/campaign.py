@@ -29,6 +29,13 @@ EXPERIMENTS = {
     "qmodels.systems.packet_processor.PacketProcessor": "validate.packet_processor.PacketExperiment",
     "qmodels.systems.queueing_network.QueueingNetwork": "validate.network_run.NetworkExperiment",
     "qmodels.systems.data_queueing.DataQueueing": "validate.data_queueing.DataQueueingExperiment",
+    "qmodels.systems.noc.Noc": "validate.noc.experiment.NocExperiment",
+    "qmodels.systems.messaging.MessageProgram": "validate.messaging.experiment.ProgramExperiment",
+    "qmodels.systems.dram_system.DramSystem": "validate.dram.experiment.DramExperiment",
+    "qmodels.systems.cache.CacheSystem": "validate.cache.experiment.CacheExperiment",
+    "qmodels.systems.llc_processor.LlcProcessor": "validate.llc_processor.experiment.LlcProcessorExperiment",
+    "qmodels.systems.numa.NumaMachine": "validate.numa.experiment.NumaExperiment",
+    "qmodels.systems.work_queues.WorkQueues": "validate.work_queues.experiment.WorkQueuesExperiment",
 }
 """The simulator of each kind of spec, both by their full names: only what is used is imported."""
 

@@ -1,8 +1,9 @@
 """The one place that compiles kernels: Numba with its disk cache where a disk can be written.
 
 Numba checks a cached kernel against the file it stands in, not against the functions it calls,
-which may stand in others. So each state of the sources has a cache directory of its own, named by
-their hash: an edit of any of them compiles everything anew.
+which may stand in others. So the kernels of a file have a cache directory of their own for each
+state of that file and of all of ours that it imports, named by their hash: an edit of any of them
+compiles anew what it may change, and nothing else.
 """
 
 from __future__ import annotations
@@ -10,32 +11,69 @@ from __future__ import annotations
 import atexit
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 
-from qmodels.systems import address_map, free_list
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).parent
-SOURCES = (*sorted(PACKAGE.glob("*.py")), Path(address_map.__file__), Path(free_list.__file__))
-"""All files with functions or constants that are compiled into kernels."""
+ROOT = PACKAGE.parent
+OURS = r"((?:validate|qmodels\.systems)[\w.]*)"
+IMPORT = re.compile(rf"^ *(?:from {OURS} import (\([^)]*\)|.*)|import {OURS})", re.MULTILINE)
 
 
-def _cache_directory(sources: Iterable[Path], places: Iterable[Path]) -> Path:
-    """Return the directory for this state of the sources, in the first place that can be written."""
+def sources(path: Path) -> tuple[Path, ...]:
+    """Return the files a kernel's numbers depend on: its own, and what that imports of ours.
+
+    Examples
+    --------
+    >>> [source.name for source in sources(Path(__file__).with_name("engine.py"))]
+    ['engine.py', 'jit.py']
+    """
+    found: set[Path] = set()
+    waiting = [path]
+    while waiting:
+        source = waiting.pop()
+        if source not in found:
+            found.add(source)
+            waiting += _imported(source)
+    return tuple(sorted(found))
+
+
+@cache
+def _imported(source: Path) -> tuple[Path, ...]:
+    modules = set()
+    for module, names, plain in IMPORT.findall(source.read_text(encoding="utf-8")):
+        modules |= {plain or module, *(f"{module}.{name}" for name in re.findall(r"\w+", names))}
+    paths = (ROOT.joinpath(*module.split(".")).with_suffix(".py") for module in modules)
+    return tuple(path for path in paths if path.is_file())
+
+
+def cache_name(path: Path) -> str:
+    """Return the name of the cache directory for the kernels of a file: its module and a hash."""
     digest = hashlib.sha256()
-    for source in sources:
+    for source in sources(path):
         digest.update(source.read_bytes())
+    try:
+        module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+    except ValueError:
+        module = path.stem
+    return f"qmodels-numba-{module}-{digest.hexdigest()[:16]}"
+
+
+def _writable(places: Iterable[Path]) -> Path:
+    """Return the first of the places that can be written, otherwise a directory of this process."""
     for place in places:
         nearest = next((folder for folder in (place, *place.parents) if folder.exists()), None)
         if nearest is not None and os.access(nearest, os.W_OK):
-            return place / f"qmodels-numba-{digest.hexdigest()[:16]}"
+            return place
     # Not a fixed name: cached code is executed, so nobody else may be able to leave some there.
     directory = tempfile.mkdtemp(prefix="qmodels-numba-")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
@@ -43,26 +81,35 @@ def _cache_directory(sources: Iterable[Path], places: Iterable[Path]) -> Path:
 
 
 def _remove_outdated(current: Path) -> None:
-    """Remove the directories of earlier states of the sources; one still in use is made again."""
-    for directory in current.parent.glob("qmodels-numba-*"):
+    """Remove the directories of earlier states of the same sources; one still in use is made again."""
+    module = current.name.rpartition("-")[0]
+    for directory in current.parent.glob(f"{module}-*"):
         if directory != current:
             shutil.rmtree(directory, ignore_errors=True)
 
 
-CACHE = _cache_directory(
-    SOURCES,
+PLACE = _writable(
     [Path(numba.config.CACHE_DIR)]
     if numba.config.CACHE_DIR
-    else [PACKAGE / "__pycache__", Path.home() / ".cache"],
+    else [PACKAGE / "__pycache__", Path.home() / ".cache"]
 )
-if CACHE.parent == PACKAGE / "__pycache__":
-    # Elsewhere another installation may keep its own.
-    _remove_outdated(CACHE)
+
+
+@cache
+def _cache_directory(path: Path) -> Path:
+    directory = PLACE / cache_name(path)
+    if PLACE == PACKAGE / "__pycache__":
+        # Elsewhere another installation may keep its own.
+        _remove_outdated(directory)
+    return directory
 
 
 def _compile(function: Function, **options: Any) -> Function:
     # Numba looks up its directory when it is given the function; other users' functions keep theirs.
-    others, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(CACHE)
+    others, numba.config.CACHE_DIR = (
+        numba.config.CACHE_DIR,
+        str(_cache_directory(Path(function.__code__.co_filename))),
+    )
     try:
         return cast(Function, numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function))
     finally:

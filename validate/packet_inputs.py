@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from qmodels._check import IntArray
 from qmodels.systems.address_map import scatter
-from qmodels.systems.noc import link_names, link_path
 from qmodels.systems.packet_processor import PacketProcessor
+from qmodels.systems.processor_noc import link_names, link_path
 from qmodels.systems.trace import Trace
 from validate.engine import STATION, new_calendar
 from validate.free_list_ops import BLOCK, LIST

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from qmodels._check import FloatArray
-from qmodels.systems.noc import link_names, link_path
+from qmodels.systems.processor_noc import link_names, link_path
 from qmodels.systems.topology import Topology
 
 
@@ -19,7 +19,7 @@ class LinkLoad:
     Parameters
     ----------
     names : tuple of str
-        The links, see `qmodels.systems.noc.link_names`.
+        The links, see `qmodels.systems.processor_noc.link_names`.
     share : ndarray
         Probability that a NoC packet crosses the link.
     contention : ndarray

@@ -12,7 +12,7 @@ from qmodels.noc import LinkLoad, link_load
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.variability import Variability
 from qmodels.queues.paced import burst_work, mean_work, train_area
-from qmodels.systems.noc import Noc
+from qmodels.systems.processor_noc import ProcessorNoc
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,7 +59,7 @@ class EngineState:
     eject_intensity: FloatArray
 
 
-def networks(noc: Noc, channels: int) -> tuple[LinkLoad, LinkLoad]:
+def networks(noc: ProcessorNoc, channels: int) -> tuple[LinkLoad, LinkLoad]:
     """Return the link loads of the request and of the response network."""
     engines = tuple(range(noc.initiators))
     targets = tuple(range(noc.initiators, noc.initiators + channels))

@@ -11,7 +11,7 @@ from qmodels.systems.budget import Cost, Energy
 from qmodels.systems.dram import Dram
 from qmodels.systems.free_list import FreeList
 from qmodels.systems.llc import Llc
-from qmodels.systems.noc import Noc
+from qmodels.systems.processor_noc import ProcessorNoc
 from qmodels.systems.workload import Workload
 
 
@@ -53,7 +53,7 @@ class PacketProcessor:
     """
 
     workload: Workload = field(default_factory=Workload)
-    noc: Noc = field(default_factory=Noc)
+    noc: ProcessorNoc = field(default_factory=ProcessorNoc)
     dram: Dram = field(default_factory=Dram)
     llc: Llc = field(default_factory=Llc)
     free_list: FreeList = field(default_factory=FreeList)

@@ -9,8 +9,8 @@ import pytest
 
 from qmodels.systems.dram import Dram
 from qmodels.systems.free_list import FreeList
-from qmodels.systems.noc import Noc
 from qmodels.systems.packet_processor import PacketProcessor
+from qmodels.systems.processor_noc import ProcessorNoc
 from qmodels.systems.sizes import fixed
 from qmodels.systems.topology import Topology
 from qmodels.systems.workload import Workload
@@ -23,7 +23,7 @@ def pair() -> PacketProcessor:
     """One engine, one channel with closed pages, two nodes; no lookups, no hold, 64-byte packets."""
     return PacketProcessor(
         workload=Workload(sizes=fixed(bytes=64), lookups_per_packet=0, table_entries=100, hold_ns=0.0),
-        noc=Noc(topology=Topology(kind="ring", nodes=2), initiators=1),
+        noc=ProcessorNoc(topology=Topology(kind="ring", nodes=2), initiators=1),
         dram=Dram(channels=1, page_policy="closed"),
         free_list=FreeList(segments=64, alloc_trial_count=1, mean_run_length=float("inf")),
     )

@@ -33,31 +33,54 @@ KERNELS = (
 )
 
 
-def test_every_compiled_function_stands_in_a_hashed_file():
+def test_every_compiled_function_is_kept_under_the_hash_of_its_sources():
     compiled = [
         function for module in KERNELS for function in vars(module).values() if hasattr(function, "py_func")
     ]
     assert len(compiled) > 60
     for function in compiled:
-        assert Path(inspect.getfile(function.py_func)) in jit.SOURCES
-        assert jit.CACHE in Path(function.stats.cache_path).parents
+        directory = jit.PLACE / jit.cache_name(Path(inspect.getfile(function.py_func)))
+        assert directory in Path(function.stats.cache_path).parents
 
 
-def test_an_edit_of_any_source_moves_the_cache(tmp_path):
-    sources = [tmp_path / "kernel.py", tmp_path / "imported.py"]
-    for source in sources:
-        source.write_text("x = 1\n")
-    before = jit._cache_directory(sources, [tmp_path])
-    assert before.parent == tmp_path
-    assert jit._cache_directory(sources, [tmp_path]) == before
-    sources[1].write_text("x = 2\n")
-    after = jit._cache_directory(sources, [tmp_path])
+def test_sources_are_all_modules_that_kernels_are_imported_from():
+    names = {str(path.relative_to(jit.ROOT)) for path in jit.sources(Path(packet_kernel.__file__))}
+    assert {
+        "validate/packet_kernel.py",
+        "validate/packet_network.py",
+        "validate/packet_state.py",
+        "validate/engine.py",
+        "validate/free_list_ops.py",
+        "qmodels/systems/address_map.py",
+        "qmodels/systems/free_list.py",
+    } <= names
+    for module in KERNELS:
+        known = jit.sources(Path(module.__file__))
+        for function in vars(module).values():
+            if hasattr(function, "py_func"):
+                assert Path(inspect.getfile(function.py_func)) in known
+
+
+def test_an_edit_of_any_source_moves_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(jit, "ROOT", tmp_path)
+    (tmp_path / "validate").mkdir()
+    kernel, imported, other = (tmp_path / "validate" / f"{name}.py" for name in ("kernel", "parts", "other"))
+    kernel.write_text("from validate.parts import (\n    a,\n)\n")
+    imported.write_text("from validate import other\na = 1\n")
+    other.write_text("b = 1\n")
+    assert jit.sources(kernel) == (kernel, other, imported)
+    before = jit.cache_name(kernel)
+    assert jit.cache_name(kernel) == before
+    other.write_text("b = 2\n")
+    after = jit.cache_name(kernel)
     assert after != before
 
-    for directory in (before, after):
-        directory.mkdir()
-    jit._remove_outdated(after)
-    assert after.exists() and not before.exists()
+    unrelated = "qmodels-numba-kernel_of_another-0123456789abcdef"
+    for name in (before, after, unrelated):
+        (tmp_path / name).mkdir()
+    jit._remove_outdated(tmp_path / after)
+    assert (tmp_path / after).exists() and (tmp_path / unrelated).exists()
+    assert not (tmp_path / before).exists()
 
 
 def test_first_place_that_can_be_written(tmp_path, monkeypatch):
@@ -65,13 +88,13 @@ def test_first_place_that_can_be_written(tmp_path, monkeypatch):
     first.mkdir()
     second.mkdir()
     monkeypatch.setattr(os, "access", lambda folder, mode: folder != first)
-    assert jit._cache_directory([], [first, second / "made when needed"]).parents[1] == second
+    assert jit._writable([first, second / "made when needed"]) == second / "made when needed"
 
 
 def test_private_directory_where_no_place_can_be_written(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda folder, mode: False)
     monkeypatch.setattr(jit.tempfile, "tempdir", str(tmp_path))
-    private = [jit._cache_directory([], [tmp_path / "no"]) for _ in range(2)]
+    private = [jit._writable([tmp_path / "no"]) for _ in range(2)]
     assert private[0] != private[1]
     for directory in private:
         assert directory.parent == tmp_path and directory.stat().st_mode & 0o077 == 0

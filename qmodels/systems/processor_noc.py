@@ -11,7 +11,7 @@ from qmodels.systems.topology import Topology
 
 
 @dataclass(frozen=True, kw_only=True)
-class Noc:
+class ProcessorNoc:
     """Two networks of one topology: requests to the channels, responses to the initiators.
 
     Every directed link, injection and ejection included, is one first-come, first-served

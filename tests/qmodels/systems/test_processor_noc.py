@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.systems.noc import Noc, link_names, link_path
+from qmodels.systems.processor_noc import ProcessorNoc, link_names, link_path
 from qmodels.systems.topology import Topology
 
 quick = settings(max_examples=40, deadline=None, derandomize=True)
@@ -19,18 +19,18 @@ quick = settings(max_examples=40, deadline=None, derandomize=True)
     [(8, 128, 17), (16, 128, 9), (32, 128, 5), (8, 64, 9), (16, 64, 5), (32, 64, 3), (8, 0, 1), (32, 0, 1)],
 )
 def test_flits_by_hand(width, payload, flits):
-    assert Noc(link_width=width).flits(payload) == flits
+    assert ProcessorNoc(link_width=width).flits(payload) == flits
 
 
 @quick
 @given(width=st.integers(1, 64), header=st.integers(1, 64), payload=st.integers(0, 256))
 def test_flits_hold_the_packet_and_no_more(width, header, payload):
-    flits = Noc(link_width=width, header_bytes=header).flits(payload)
+    flits = ProcessorNoc(link_width=width, header_bytes=header).flits(payload)
     assert (flits - 1) * width < header + payload <= flits * width
 
 
 def test_widths_may_be_an_array():
-    assert Noc(link_width=np.array([8, 16, 32])).flits(64).tolist() == [9, 5, 3]
+    assert ProcessorNoc(link_width=np.array([8, 16, 32])).flits(64).tolist() == [9, 5, 3]
 
 
 @quick
@@ -52,7 +52,7 @@ def test_link_paths_follow_the_route(nodes, kind, data):
 
 
 def test_channels_sit_behind_the_initiators():
-    noc = Noc(topology=Topology(kind="ring", nodes=8), initiators=4)
+    noc = ProcessorNoc(topology=Topology(kind="ring", nodes=8), initiators=4)
     assert noc.path(0, 0) == (0, 1, 2, 3, 4)
     assert noc.path(1, 3)[-1] == 7
 
@@ -76,4 +76,4 @@ def test_channels_sit_behind_the_initiators():
 )
 def test_messages(arguments, message):
     with pytest.raises(ValueError, match=message):
-        Noc(**arguments)
+        ProcessorNoc(**arguments)
