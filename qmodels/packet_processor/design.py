@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels._check import FloatArray, IntArray
-from qmodels.llc import lru_hit_ratios
+from qmodels.llc import hit_ratios
 from qmodels.memory.row_visits import RowVisits, row_visits
 from qmodels.systems.address_map import scatter
 from qmodels.systems.arrivals import OnOff
@@ -193,4 +193,4 @@ def _lookup_shares(popularity: Zipf, slices: int, lines: int, channels: int, ban
 
 @lru_cache(maxsize=64)
 def _hit_ratios(popularity: Zipf, capacity: int) -> FloatArray:
-    return lru_hit_ratios(popularity=popularity.probabilities(), capacity=capacity)
+    return hit_ratios(popularity=popularity.probabilities(), capacity=capacity)

@@ -62,8 +62,8 @@ def test_probabilities_are_shared_and_read_only() -> None:
 @pytest.mark.parametrize(
     ("entries", "exponent", "message"),
     [
-        (0, 1.0, "popularity.entries must be a whole number from 1 to 10000000, got 0.0"),
-        (2.5, 1.0, "popularity.entries must be a whole number from 1 to 10000000, got 2.5"),
+        (0, 1.0, "popularity.entries must be a whole number from 1 to 1099511627776, got 0.0"),
+        (2.5, 1.0, "popularity.entries must be a whole number from 1 to 1099511627776, got 2.5"),
         (10, -0.1, "popularity.exponent must be finite and >= 0, got -0.1"),
         (10, float("nan"), "popularity.exponent must be finite and >= 0, got nan"),
         (

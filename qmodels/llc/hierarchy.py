@@ -1,0 +1,287 @@
+"""Levels of LRU caches: copies everywhere, inclusive, and exclusive ones with a shared victim cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from qmodels._check import FloatArray, IntArray
+from qmodels.llc.characteristic_time import hit_ratios, solve_time, solve_times
+from qmodels.llc.renewal import miss_gap
+
+NODES = 12
+ROUNDS = 4
+SMALL = 1e-5
+
+
+def copy_levels(
+    *, popularity: FloatArray, count: FloatArray, cores: int, private: Sequence[int], shared: int
+) -> FloatArray:
+    r"""Where requests hit when every level a request passes keeps a copy.
+
+    Parameters
+    ----------
+    popularity, count : ndarray
+        Probability that a request is for one line, and how many lines there are of each.
+    cores : int
+        Cores, each with private levels of its own and an equal share of independent requests.
+    private : sequence of int
+        Lines of each private level.
+    shared : int
+        Lines of the level shared by all, 0 for none.
+
+    Returns
+    -------
+    ndarray, shape (levels, lines)
+        Probability that a request that reaches the level hits there, the shared level last.
+
+    Notes
+    -----
+    The misses of a line at an LRU level form a renewal process with a dead time
+    (`qmodels.llc.renewal`). A request reaches the next level after a gap with survival function
+    :math:`F`, and hits if the gap is within that level's characteristic time :math:`T_2`:
+    :math:`1 - F(T_2)`; with other cores, whose last miss is longer ago with probability
+    :math:`1 - b \int_0^{T_2} F`, :math:`1 - F(T_2) (1 - b \int_0^{T_2} F)^{C-1}`. The lines held
+    at a random moment fill the level. Misses of a later level are those of a dead time that gives
+    the same rate.
+
+    Approximation (constant characteristic times). Measured against simulation, two levels: see
+    `tests/qmodels/llc/test_hierarchy.py`.
+    """
+    rate = popularity / cores
+    result, dead = [], np.zeros_like(rate)
+    levels = [(lines, 1) for lines in private] + ([(shared, cores)] if shared else [])
+    for lines, sharers in levels:
+        if lines >= count[popularity > 0].sum():
+            result.append(np.where(popularity > 0, 1.0, 0.0))
+            # Nothing is ever missed again.
+            dead = np.where(popularity > 0, np.inf, dead)
+            break
+        missed = rate * np.exp(-rate * dead)
+
+        def held(
+            time: float, missed: FloatArray = missed, dead: FloatArray = dead, n: int = sharers
+        ) -> tuple[FloatArray, FloatArray]:
+            survival, integral = miss_gap(rate=rate, dead_time=dead, time=time)
+            absent = np.maximum(1.0 - missed * integral, 0.0)
+            return 1.0 - absent**n, n * absent ** (n - 1) * missed * survival * time
+
+        time = solve_time(held, count, lines, longest=_longest(missed))
+        survival, integral = miss_gap(rate=rate, dead_time=dead, time=time)
+        absent = np.maximum(1.0 - missed * integral, 0.0)
+        result.append(1.0 - survival * absent ** (sharers - 1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            dead = np.where(rate > 0, dead - np.log(survival) / rate, dead)
+    while len(result) < len(levels):
+        result.append(np.zeros_like(rate))
+    return np.array(result)
+
+
+def inclusive_levels(*, popularity: FloatArray, count: FloatArray, first: int, second: int) -> FloatArray:
+    r"""Where requests hit with two levels of which the second holds all that the first one does.
+
+    Parameters
+    ----------
+    popularity, count : ndarray
+        Probability that a request is for one line, and how many lines there are of each.
+    first, second : int
+        Lines of the two levels; what the second evicts leaves the first as well.
+
+    Returns
+    -------
+    ndarray, shape (2, lines)
+        Probability that a request that reaches the level hits there.
+
+    Notes
+    -----
+    A line that is missed at the first level stays in the second for :math:`T_2`, unless it is
+    missed again, and in the first for a busy period of gaps below :math:`T_1`, at most until
+    :math:`T_2`. With the survival function :math:`F` of the gap between misses of an LRU cache,
+    the mean time between misses is :math:`\int_0^{T_2} F + F(T_2) / a`.
+    Approximation (constant characteristic times), derived here.
+    """
+    if second >= count[popularity > 0].sum():
+        both = np.zeros((2, len(popularity)))
+        both[0] = hit_ratios(popularity=popularity, capacity=first, count=count)
+        both[1] = popularity > 0
+        return both
+    a = np.where(popularity > 0, popularity, 1.0)
+    wanted = (popularity > 0).astype(float)
+
+    def cycle(one: float, two: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        survival, integral = miss_gap(rate=a, dead_time=one, time=two)
+        return survival, integral, integral + survival / a
+
+    def first_held(one: float, two: float) -> FloatArray:
+        survival, integral, length = cycle(one, two)
+        return np.asarray(wanted * (integral - (1.0 - survival) / a) / length)
+
+    def second_held(one: float, two: float) -> FloatArray:
+        _, integral, length = cycle(one, two)
+        return np.asarray(wanted * integral / length)
+
+    def sloped(held: Callable[[float], FloatArray]) -> Callable[[float], tuple[FloatArray, FloatArray]]:
+        def both(time: float) -> tuple[FloatArray, FloatArray]:
+            here = held(time)
+            return here, (held(time * (1.0 + SMALL)) - here) / SMALL
+
+        return both
+
+    longest = _longest(popularity)
+    one = two = 0.0
+    for _ in range(100):
+        before = one, two
+        two = solve_time(sloped(partial(second_held, one)), count, second, longest=longest)
+        one = solve_time(sloped(partial(first_held, two=two)), count, first, longest=two)
+        if np.allclose(before, (one, two), rtol=1e-9):
+            break
+    survival, _, length = cycle(one, two)
+    return np.array([wanted * (1.0 - 1.0 / (a * length)), wanted * (1.0 - survival)])
+
+
+def exclusive_levels(
+    *,
+    popularity: FloatArray,
+    count: FloatArray,
+    cores: int,
+    private: Sequence[int],
+    shared: npt.ArrayLike,
+    slice_of_line: IntArray | None = None,
+) -> FloatArray:
+    r"""Where requests hit when a line stands in one level only and moves down as a victim.
+
+    A hit moves the line to the core's first level; each level's victim goes to the next one, the
+    last private level's to the shared one.
+
+    Parameters
+    ----------
+    popularity, count : ndarray
+        Probability that a request is for one line, and how many lines there are of each.
+    cores : int
+        Cores, each with private levels of its own and an equal share of independent requests.
+    private : sequence of int
+        Lines of each private level.
+    shared : int or array_like of int
+        Lines of the shared level, or of each of its slices; 0 for none.
+    slice_of_line : ndarray of int, optional
+        Slice of each line, where there are several.
+
+    Returns
+    -------
+    ndarray, shape (levels, lines)
+        Probability that a request that reaches the level hits there, the shared level last.
+
+    Notes
+    -----
+    A core's private levels together are one LRU cache of the sum of their sizes: exact. With
+    characteristic time :math:`T_1` of that cache, :math:`a` requests of a core for a line, and
+    :math:`h = 1 - e^{-a T_1}`, a core at a random moment holds the line with probability
+    :math:`h`, since a time with survival function :math:`A` (the age of a busy period of
+    M/D/infinity), or has pushed it out a time :math:`\text{Exp}(a)` ago. The shared level holds
+    the line if the latest of these events of all cores pushed it out, within its characteristic
+    time :math:`T_2`. With :math:`v = 1 - e^{-a u}` and :math:`S = h A(u) + (1 - h)(1 - v)` a core that
+    misses finds it there with probability
+
+    .. math:: \int_0^{1-e^{-aT_2}} S^{C-1} + (C-1)(1-h)(1-v) S^{C-2}\, dv,
+
+    and it is there at a random moment with probability :math:`\int C (1-h) S^{C-1} dv`, which sums
+    to the lines of the level. With one core this is LRU with the sum of all sizes.
+    Approximation (constant characteristic times), derived here; measured errors in
+    `tests/qmodels/llc/test_hierarchy.py`.
+    """
+    rate = popularity / cores
+    result, total, before = [], 0, np.zeros_like(rate)
+    for lines in private:
+        total += lines
+        upto = hit_ratios(popularity=popularity, capacity=total, count=count)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            local = np.where(before < 1.0, (upto - before) / (1.0 - before), 0.0)
+        result.append(np.clip(local, 0.0, 1.0))
+        before = upto
+    sizes = np.atleast_1d(np.asarray(shared, dtype=float))
+    if sizes.sum() == 0:
+        return np.array(result)
+    out = 1.0 - before
+    group = np.zeros(len(rate), dtype=np.int64) if slice_of_line is None else slice_of_line
+    with np.errstate(divide="ignore", invalid="ignore"):
+        dead = float(np.median((-np.log(out) / rate)[(rate > 0) & (out > 0)])) if private else 0.0
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    nodes, weights = (nodes + 1.0) / 2.0, weights / 2.0
+    others = cores - 1
+
+    def integrals(time: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the hit probability, the presence, and the slope of the presence times the time."""
+        top = -np.expm1(-rate * time)
+        v = top[:, None] * nodes
+        end = _other_core(rate, out, dead, time)
+        if others:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                u = np.where(rate[:, None] > 0, -np.log1p(-v) / rate[:, None], 0.0)
+            s = _other_core(rate[:, None], out[:, None], dead, u)
+            hit = top * ((s**others + others * out[:, None] * (1.0 - v) * s ** (others - 1)) @ weights)
+            present = top * cores * out * (s**others @ weights)
+        else:
+            hit, present = top, top * out
+        return hit, present, cores * out * rate * time * (1.0 - top) * end**others
+
+    def held(time: FloatArray) -> tuple[FloatArray, FloatArray]:
+        _, present, slope = integrals(time)
+        return present, slope
+
+    longest = _longest(rate * out)
+    full, time = sizes, None
+    for _ in range(ROUNDS if len(sizes) > 1 else 1):
+        time = solve_times(held, count=count, group=group, capacity=full, longest=longest, start=time)
+        hit, present, _ = integrals(time[group])
+        full = _occupied(
+            sizes,
+            taken=np.bincount(group, weights=count * popularity * out * hit, minlength=len(sizes)),
+            pushed=np.bincount(
+                group,
+                weights=count * popularity * out * (1.0 - present * others / cores),
+                minlength=len(sizes),
+            ),
+        )
+    result.append(np.where(popularity > 0, hit, 0.0))
+    return np.array(result)
+
+
+def _occupied(sizes: FloatArray, *, taken: FloatArray, pushed: FloatArray) -> FloatArray:
+    """Return the mean lines in each slice: one that lost a line to a hit waits for the next victim.
+
+    A birth-death chain: victims come at rate ``pushed``, hits take lines in proportion to those held,
+    ``taken`` of a full slice. The victim of a hit goes to the same slice with probability one
+    over the slices, which changes nothing.
+    """
+    births = pushed - taken / len(sizes)
+    deaths = taken * (1.0 - 1.0 / len(sizes))
+    most = int(sizes.max())
+    held = np.arange(most + 1)
+    # Weight of n lines relative to a full slice: deaths of n + 1, n + 2, ... over births.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.log(deaths / births)[:, None] + np.log(held[1:] / sizes[:, None])
+    steps = np.where(held[1:] <= sizes[:, None], ratio, 0.0)
+    log_weight = np.concatenate(
+        (np.cumsum(steps[:, ::-1], axis=1)[:, ::-1], np.zeros((len(sizes), 1))), axis=1
+    )
+    weight = np.where(held <= sizes[:, None], np.exp(log_weight), 0.0)
+    return np.asarray((weight * held).sum(axis=1) / weight.sum(axis=1))
+
+
+def _other_core(rate: FloatArray, out: FloatArray, dead: float, time: FloatArray) -> FloatArray:
+    """Return the probability that a core's last push or reload of a line is longer ago than a time.
+
+    The age of a busy period of M/D/infinity is uniform on the dead time where requests are rare and
+    exponential where they are frequent.
+    """
+    load = rate * dead
+    aged = rate * time / np.where(load > 0, np.expm1(np.minimum(load, 700.0)), 1.0)
+    age = np.where(load < 1.0, np.maximum(1.0 - aged, 0.0), np.exp(-aged))
+    return (1.0 - out) * age + out * np.exp(-rate * time)
+
+
+def _longest(rate: FloatArray) -> float:
+    return float(100.0 / rate[rate > 0].min())

@@ -1,0 +1,51 @@
+"""How evenly an address hash spreads requests over slices."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from qmodels import _check
+from qmodels._check import FloatArray
+from qmodels.systems.cache_lines import HASHES, slice_of
+
+
+def slice_shares(*, popularity: npt.ArrayLike, slices: int, hashing: str = "modulo") -> FloatArray:
+    """Share of the requests that go to each slice.
+
+    Parameters
+    ----------
+    popularity : array_like
+        Probability of a request for each line, in the order of line numbers.
+    slices : int
+        Slices; a power of two for XOR folding.
+    hashing : {"modulo", "xor", "mixed"}
+        See `qmodels.systems.cache_lines.slice_of`.
+
+    Returns
+    -------
+    ndarray
+        One share per slice. The largest times the slices is the imbalance: slices of one server
+        each carry at most one over it of what balanced ones would.
+
+    Raises
+    ------
+    ValueError
+        If a probability is negative or the number of slices is not allowed.
+
+    Notes
+    -----
+    Exact.
+
+    Examples
+    --------
+    >>> slice_shares(popularity=[0.4, 0.3, 0.2, 0.1], slices=2)
+    array([0.6, 0.4])
+    """
+    p = _check.nonnegative("popularity", popularity)
+    number = int(_check.count("slices", slices))
+    _check.choice("hashing", hashing, HASHES)
+    if hashing == "xor" and number & (number - 1):
+        raise ValueError(f"slices must be a power of two for XOR hashing, got {slices!r}")
+    where = slice_of(np.arange(len(p)), slices=number, hashing=hashing)
+    return np.bincount(where, weights=p, minlength=number)

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from qmodels.systems import cache_lines
+from qmodels.systems.cache import CacheLevel, CacheSystem
+from qmodels.systems.cache_lines import line_count, line_of, line_popularity, shuffled, slice_of
+from qmodels.systems.popularity import Empirical, Geometric, Zipf
+
+checks = settings(derandomize=True, deadline=None, max_examples=40)
+
+
+@checks
+@given(st.integers(1, 3000), st.integers(0, 2**31))
+def test_a_random_order_is_a_permutation(entries, seed):
+    places = shuffled(np.arange(entries), entries=entries, seed=seed)
+    assert np.array_equal(np.sort(places), np.arange(entries))
+    assert shuffled(entries - 1, entries=entries, seed=seed) == places[-1]
+
+
+def test_a_random_order_looks_random():
+    """Correlation of place and rank, and of neighbours' places: four standard errors of 1e5."""
+    places = shuffled(np.arange(100_000), entries=100_000, seed=7)
+    assert abs(np.corrcoef(places, np.arange(100_000))[0, 1]) < 0.013
+    assert abs(np.corrcoef(places[1:], places[:-1])[0, 1]) < 0.013
+
+
+@checks
+@given(st.integers(1, 2000), st.integers(1, 40), st.sampled_from(["consecutive", "random"]))
+def test_lines_hold_all_entries_and_all_requests(entries, per_line, assignment):
+    where = line_of(np.arange(entries), entries=entries, entries_per_line=per_line, assignment=assignment)
+    held = np.bincount(where, minlength=line_count(entries, per_line))
+    assert held.max() <= per_line and held.sum() == entries and np.all(held[:-1] == per_line)
+    p, count = line_popularity(Zipf(entries=entries, exponent=0.8), per_line, assignment, 0)
+    assert_allclose((p * count).sum(), 1.0)
+
+
+@checks
+@given(st.integers(0, 10**9), st.integers(0, 6), st.sampled_from(["modulo", "xor", "mixed"]))
+def test_slices_are_in_range(line, bits, hashing):
+    assert 0 <= slice_of(line, slices=2**bits, hashing=hashing) < 2**bits
+
+
+def test_xor_folding_splits_a_power_of_two_stride():
+    """A stride of the slices meets one slice by modulo and all of them by XOR."""
+    lines = np.arange(64) * 8
+    assert len(np.unique(slice_of(lines, slices=8, hashing="modulo"))) == 1
+    assert len(np.unique(slice_of(lines, slices=8, hashing="xor"))) == 8
+
+
+@pytest.mark.parametrize("assignment", ["consecutive", "random"])
+@pytest.mark.parametrize("per_line", [1, 8])
+def test_groups_of_huge_catalogues(assignment, per_line, monkeypatch):
+    """The share of lines asked for within a time, grouped and line by line: 1e-3 of each other."""
+    law = Zipf(entries=3_000_000, exponent=0.83)
+    each, _ = line_popularity(law, per_line, assignment, 0)
+    monkeypatch.setattr(cache_lines, "MOST_ENTRIES", 1000)
+    p, count = line_popularity.__wrapped__(law, per_line, assignment, 0)
+    assert len(p) < 20_000
+    assert_allclose([count.sum(), (p * count).sum()], [len(each), 1.0])
+    for time in (1e4, 1e5, 1e6, 1e7):
+        asked, weight = -np.expm1(-p * time), -np.expm1(-each * time)
+        assert_allclose(count @ asked, weight.sum(), rtol=2e-3)
+        assert_allclose((count * p) @ asked, each @ weight, atol=1e-3)
+
+
+def test_other_popularity_laws():
+    shifted = Zipf(entries=4, exponent=1.0, shift=1.0).probabilities()
+    assert_allclose(shifted, np.array([30, 20, 15, 12]) / 77)
+    assert_allclose(Geometric(entries=100_000, ratio=0.5).probabilities()[:3], [0.5, 0.25, 0.125])
+    assert_allclose(Empirical.from_keys([7, 7, 3]).probabilities(), [2 / 3, 1 / 3])
+    for law in (
+        Zipf(entries=9000, exponent=1.0),
+        Geometric(entries=50, ratio=0.9),
+        Empirical(counts=(3, 1, 1)),
+    ):
+        p, count = law.groups()
+        assert_allclose([count.sum(), (p * count).sum()], [law.entries, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: CacheLevel(lines=0), "level.lines must be a whole number from 1 to 268435456, got 0"),
+        (lambda: CacheLevel(lines=0.5), "level.lines must be a whole number from 1 to 268435456, got 0.5"),
+        (
+            lambda: CacheLevel(lines=4, slices=8),
+            "level.lines must be at least the 8 slices, one line each, got 4",
+        ),
+        (
+            lambda: CacheLevel(lines=4, replacement="mru"),
+            "level.replacement must be one of lru, fifo, random",
+        ),
+        (
+            lambda: CacheLevel(lines=9, slices=3, hashing="xor"),
+            "level.slices must be a power of two for XOR hashing, got 3",
+        ),
+        (
+            lambda: CacheLevel(lines=4, insertion_probability=0),
+            "level.insertion_probability must be above 0, got 0",
+        ),
+        (lambda: CacheSystem(), "private or shared must have a level, got neither"),
+        (
+            lambda: CacheSystem(private=(CacheLevel(lines=8, slices=2),)),
+            "level.slices of a private level must be 1, got 2",
+        ),
+        (
+            lambda: CacheSystem(private=(CacheLevel(lines=8),), inclusion="victim"),
+            "inclusion must be one of copy, inclusive, exclusive, got 'victim'",
+        ),
+        (
+            lambda: CacheSystem(popularity=0.8, shared=CacheLevel(lines=8)),
+            "popularity must be Zipf, Geometric",
+        ),
+        (lambda: Geometric(entries=3, ratio=0), "popularity.ratio must be above 0 and at most 1, got 0"),
+        (lambda: Empirical(counts=(0, 0)), r"popularity.counts must have a positive count, got \(0, 0\)"),
+        (
+            lambda: Zipf(entries=10**9, exponent=1).probabilities(),
+            "popularity.entries must be at most 10000000 where each entry has a number of its own",
+        ),
+    ],
+)
+def test_nonsense(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_names():
+    system = CacheSystem(private=(CacheLevel(lines=4), CacheLevel(lines=8)))
+    assert system.level_names == ("l1", "l2")
+    assert replace(system, shared=CacheLevel(lines=64)).level_names == ("l1", "l2", "llc")
+    assert system.line_count == 20_000

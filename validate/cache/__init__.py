@@ -1,0 +1,1 @@
+"""Caches and cache hierarchies, request by request."""

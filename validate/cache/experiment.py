@@ -1,0 +1,210 @@
+"""The simulation of a cache system: its replications and their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from qmodels import _check
+from qmodels._check import FloatArray, IntArray
+from qmodels.systems.cache import CacheSystem
+from qmodels.systems.cache_lines import feistel, line_popularity
+from qmodels.systems.popularity import MOST_ENTRIES, Zipf
+from validate.metric_result import MetricResult
+from validate.statistics import Estimate, ratio_interval
+
+LAPS = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One replication."""
+
+    spec: CacheSystem | None
+    seed: int
+    replication: int
+    requests: int
+    warm_up: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Run:
+    """Requests served by each level and memory, those to each slice, and line moves of the warm-up."""
+
+    served: IntArray
+    slice_requests: IntArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CacheResult(MetricResult):
+    """Estimates of a cache system's hit ratios.
+
+    Parameters
+    ----------
+    metrics : mapping of str to Estimate
+        As in `qmodels.llc.solve_cache.CacheAnswer`; also attributes.
+    slice_shares : ndarray
+        Share of the requests to a sliced level that went to each slice; empty without slices.
+    requests, replications, seed : int
+        What was run, per replication and in all.
+    seconds : float
+        Wall-clock time.
+    """
+
+    metrics: Mapping[str, Estimate]
+    slice_shares: FloatArray
+    requests: int
+    replications: int
+    seed: int
+    seconds: float
+
+    @staticmethod
+    def unit_of(metric: str) -> str:
+        """Return the unit of a metric: all are shares."""
+        return "1"
+
+    def __repr__(self) -> str:
+        confidence = next(iter(self.metrics.values())).confidence
+        head = (
+            f"caches, simulated: {self.replications} replications of {self.requests} requests, "
+            f"seed {self.seed}; {confidence:.0%} intervals"
+        )
+        return "\n".join([head, *self.metric_lines()])
+
+
+def run_replication(job: Job) -> Run:
+    """Simulate one replication."""
+    from validate.cache.draw_kernel import LAW, alias, zipf_law
+    from validate.cache.hierarchy_kernel import HASHES, INCLUSIONS, PLAN, run
+    from validate.cache.lru_kernel import REPLACEMENTS, new_caches
+    from validate.streams import new_streams
+
+    spec = job.spec
+    assert spec is not None
+    levels, cores, shared = spec.levels, int(spec.cores), spec.shared
+    sizes = [level.lines for level in spec.private] * cores + (shared.slice_lines.tolist() if shared else [])
+    kinds = [*spec.private * cores, *([shared] * shared.slices if shared else [])]
+    plan = np.zeros(1, dtype=PLAN)
+    plan["cores"], plan["private"] = cores, len(spec.private)
+    plan["slices"] = shared.slices if shared else 0
+    plan["hashing"] = HASHES.index(shared.hashing) if shared else 0
+    plan["inclusion"] = INCLUSIONS.index(spec.inclusion)
+    caches, slots, table = new_caches(
+        sizes,
+        [REPLACEMENTS.index(level.replacement) for level in kinds],
+        [level.insertion_probability for level in kinds],
+        lines=spec.line_count,
+    )
+    streams = new_streams(
+        seed=job.seed, replication=job.replication, sources=["replacement", "cores", "lines"]
+    )
+    law, keys = np.zeros(1, dtype=LAW), np.zeros(4, dtype=np.int64)
+    if spec.popularity.entries <= MOST_ENTRIES:
+        p, _ = line_popularity(
+            spec.popularity, int(spec.entries_per_line), spec.assignment, int(spec.assignment_seed)
+        )
+        cut, other = np.empty(len(p)), np.empty(len(p), dtype=np.int32)
+        alias(p, cut, other)
+    else:
+        cut, other = np.empty(0), np.empty(0, dtype=np.int32)
+        half, rounds = feistel(spec.popularity.entries, int(spec.assignment_seed))
+        keys = np.array(rounds, dtype=np.int64)
+        zipf = spec.popularity
+        assert isinstance(zipf, Zipf)
+        law = zipf_law(
+            entries=zipf.entries,
+            exponent=zipf.exponent,
+            shift=zipf.shift,
+            entries_per_line=int(spec.entries_per_line),
+            half=half,
+            scattered=spec.assignment == "random",
+        )
+    served = np.zeros((cores, len(levels) + 1), dtype=np.int64)
+    to_slices = np.zeros(max(1, int(plan["slices"][0])), dtype=np.int64)
+    for requests in (job.warm_up, job.requests):
+        served[:], to_slices[:] = 0, 0
+        run(plan, caches, slots, table, streams, cut, other, law, keys, served, to_slices, requests)
+    return Run(served=served.sum(axis=0), slice_requests=to_slices)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheExperiment:
+    """The simulation of one cache system; made by `validate.simulate`.
+
+    Parameters
+    ----------
+    spec : CacheSystem
+        What is cached, and where.
+    seed : int
+        Everything random follows from it.
+    confidence : float
+        Coverage of the intervals (Student's, over the replications).
+    requests : int
+        Counted requests of each replication, at least 1,000.
+    warm_up : int, optional
+        Requests before the counting begins. Otherwise they are as many as are counted, and at least
+        20 for each line of all caches: caches start empty.
+
+    Examples
+    --------
+    >>> from qmodels.systems.cache import CacheLevel
+    >>> from validate import simulate
+    >>> result = simulate(CacheSystem(private=(CacheLevel(lines=200),)), requests=100_000, replications=4)
+    >>> abs(result.hit_ratio.best - 0.205) < 0.01
+    True
+    """
+
+    spec: CacheSystem
+    seed: int = 0
+    confidence: float = 0.95
+    requests: int = 1_000_000
+    warm_up: int | None = None
+
+    run_type: ClassVar[type[Run]] = Run
+    precise: ClassVar[tuple[str, ...]] = ("hit_ratio",)
+    run_replication: ClassVar[Callable[[Job], Run]] = staticmethod(run_replication)
+
+    def __post_init__(self) -> None:
+        _check.count("requests", self.requests, minimum=1000)
+        if self.warm_up is not None:
+            _check.count("warm_up", self.warm_up, minimum=0)
+
+    def jobs(self, start: int, stop: int) -> list[Job]:
+        """Return a job for each replication."""
+        spec = self.spec
+        lines = spec.cores * sum(level.lines for level in spec.private)
+        lines += spec.shared.lines if spec.shared else 0
+        warm_up = max(self.requests, 20 * lines) if self.warm_up is None else self.warm_up
+        return [
+            Job(spec=spec, seed=self.seed, replication=k, requests=self.requests, warm_up=warm_up)
+            for k in range(start, stop)
+        ]
+
+    def summarize(self, runs: Sequence[tuple[Job, Run]], *, replications: int, seconds: float) -> CacheResult:
+        """Return the estimates of finished replications."""
+        served = np.array([run.served for _, run in runs], dtype=float)
+        total = served.sum(axis=1)
+
+        def ratio(above: Any, below: Any) -> Estimate:
+            return ratio_interval(above, below, confidence=self.confidence)
+
+        metrics = {
+            "hit_ratio": ratio(total - served[:, -1], total),
+            "miss_ratio": ratio(served[:, -1], total),
+        }
+        reach = total.copy()
+        for k, name in enumerate(self.spec.level_names):
+            metrics[f"hit_ratio_{name}"] = ratio(served[:, k], reach)
+            reach = reach - served[:, k]
+        to_slices = np.sum([run.slice_requests for _, run in runs], axis=0)
+        return CacheResult(
+            metrics=metrics,
+            slice_shares=to_slices / to_slices.sum() if to_slices.sum() else np.empty(0),
+            requests=self.requests,
+            replications=replications,
+            seed=self.seed,
+            seconds=seconds,
+        )

@@ -1,0 +1,211 @@
+"""One cache: finding, using, inserting and taking lines in constant time, for kernels.
+
+A cache is a row of `CACHE`, a stretch of ``slots`` (its lines, linked from the newest to the
+oldest) and a stretch of ``table`` (an open-addressed index from line numbers to slots), so that
+its memory grows with its capacity and not with the catalogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from validate.jit import inlined
+from validate.streams import uniform
+
+NONE = -1
+DIRECT = 0
+"""The mask of an index that has a place for every line."""
+MOST_DIRECT = 4_000_000
+LRU, FIFO, RANDOM = range(3)
+REPLACEMENTS = ("lru", "fifo", "random")
+CACHE = np.dtype(
+    [
+        ("first", "i8"),
+        ("capacity", "i8"),
+        ("used", "i8"),
+        ("newest", "i4"),
+        ("oldest", "i4"),
+        ("free", "i4"),
+        ("replacement", "i4"),
+        ("table", "i8"),
+        ("mask", "i8"),
+        ("shift", "i8"),
+        ("insertion", "f8"),
+    ]
+)
+SLOT = np.dtype([("line", "i8"), ("newer", "i4"), ("older", "i4")])
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+
+
+def new_caches(
+    capacities: Sequence[int], replacements: Sequence[int], insertions: Sequence[float], *, lines: int
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.int32]]:
+    """Return the records, slots and index of empty caches.
+
+    Parameters
+    ----------
+    capacities : sequence of int
+        Lines of each cache, at least 1.
+    replacements : sequence of int
+        `LRU`, `FIFO` or `RANDOM`.
+    insertions : sequence of float
+        Probability that a missing line is inserted.
+    lines : int
+        Line numbers are below this. Where it takes little more memory, the index has a place for each.
+
+    Returns
+    -------
+    caches, slots, table : ndarray
+
+    Examples
+    --------
+    >>> caches, slots, table = new_caches([2], [LRU], [1.0], lines=10)
+    >>> streams = np.ones((1, 5), dtype=np.uint64)
+    >>> [insert(caches, slots, table, streams, 0, line) for line in (7, 8)]
+    [-1, -1]
+    >>> use(caches, slots, 0, find(caches, slots, table, 0, 7))
+    >>> insert(caches, slots, table, streams, 0, 9), find(caches, slots, table, 0, 8)
+    (8, -1)
+    """
+    caches = np.zeros(len(capacities), dtype=CACHE)
+    bits = [max(1, (2 * int(capacity) - 1).bit_length()) for capacity in capacities]
+    caches["capacity"] = capacities
+    caches["replacement"] = replacements
+    caches["insertion"] = insertions
+    caches["first"] = np.cumsum([0, *capacities[:-1]])
+    caches["table"] = np.cumsum([0, *(1 << b for b in bits[:-1])])
+    caches["mask"] = [(1 << b) - 1 for b in bits]
+    if lines * len(capacities) <= MOST_DIRECT:
+        caches["mask"] = DIRECT
+        caches["table"] = np.arange(len(capacities)) * lines
+    caches["shift"] = [64 - b for b in bits]
+    for name in ("newest", "oldest", "free"):
+        caches[name] = NONE
+    slots = np.zeros(int(np.sum(capacities)), dtype=SLOT)
+    places = sum(1 << b for b in bits) if caches["mask"].all() else lines * len(capacities)
+    return caches, slots, np.full(places, NONE, dtype=np.int32)
+
+
+@inlined
+def _home(caches: Any, cache: int, line: int) -> int:
+    return np.int64((np.uint64(line) * _SPREAD) >> np.uint64(caches[cache]["shift"]))
+
+
+@inlined
+def find(caches: Any, slots: Any, table: Any, cache: int, line: int) -> int:
+    """Return the slot of a line, or -1."""
+    first, mask = caches[cache]["table"], caches[cache]["mask"]
+    if mask == DIRECT:
+        return table[first + line]
+    at = _home(caches, cache, line)
+    slot = table[first + at]
+    while slot != NONE and slots[slot]["line"] != line:
+        at = (at + 1) & mask
+        slot = table[first + at]
+    return slot
+
+
+@inlined
+def use(caches: Any, slots: Any, cache: int, slot: int) -> None:
+    """Note that a line was requested: the newest one of an LRU cache, nothing in the others."""
+    if caches[cache]["replacement"] == LRU and caches[cache]["newest"] != slot:
+        _unlink(caches, slots, cache, slot)
+        _link(caches, slots, cache, slot)
+
+
+@inlined
+def _unlink(caches: Any, slots: Any, cache: int, slot: int) -> None:
+    newer, older = slots[slot]["newer"], slots[slot]["older"]
+    if newer == NONE:
+        caches[cache]["newest"] = older
+    else:
+        slots[newer]["older"] = older
+    if older == NONE:
+        caches[cache]["oldest"] = newer
+    else:
+        slots[older]["newer"] = newer
+
+
+@inlined
+def _link(caches: Any, slots: Any, cache: int, slot: int) -> None:
+    newest = caches[cache]["newest"]
+    slots[slot]["newer"] = NONE
+    slots[slot]["older"] = newest
+    if newest == NONE:
+        caches[cache]["oldest"] = slot
+    else:
+        slots[newest]["newer"] = slot
+    caches[cache]["newest"] = slot
+
+
+@inlined
+def insert(caches: Any, slots: Any, table: Any, streams: Any, cache: int, line: int) -> int:
+    """Put a line that is not there into a cache as its newest; return the line evicted for it, or -1.
+
+    With an insertion probability below 1 the line itself may be the one that stays out.
+    """
+    if caches[cache]["insertion"] < 1.0 and uniform(streams, 0) > caches[cache]["insertion"]:
+        return line
+    evicted = NONE
+    used = caches[cache]["used"]
+    slot = caches[cache]["free"]
+    if slot != NONE:
+        caches[cache]["free"] = slots[slot]["older"]
+        caches[cache]["used"] = used + 1
+    elif used < caches[cache]["capacity"]:
+        slot = np.int32(caches[cache]["first"] + used)
+        caches[cache]["used"] = used + 1
+    else:
+        slot = caches[cache]["oldest"]
+        if caches[cache]["replacement"] == RANDOM:
+            slot = np.int32(caches[cache]["first"] + np.int64(uniform(streams, 0) * used))
+        evicted = slots[slot]["line"]
+        _forget(caches, slots, table, cache, evicted)
+        _unlink(caches, slots, cache, slot)
+    slots[slot]["line"] = line
+    _link(caches, slots, cache, slot)
+    first, mask = caches[cache]["table"], caches[cache]["mask"]
+    if mask == DIRECT:
+        table[first + line] = slot
+        return evicted
+    at = _home(caches, cache, line)
+    while table[first + at] != NONE:
+        at = (at + 1) & mask
+    table[first + at] = slot
+    return evicted
+
+
+@inlined
+def take(caches: Any, slots: Any, table: Any, cache: int, slot: int) -> None:
+    """Remove a line from a cache."""
+    _forget(caches, slots, table, cache, slots[slot]["line"])
+    _unlink(caches, slots, cache, slot)
+    slots[slot]["older"] = caches[cache]["free"]
+    caches[cache]["free"] = slot
+    caches[cache]["used"] -= 1
+
+
+@inlined
+def _forget(caches: Any, slots: Any, table: Any, cache: int, line: int) -> None:
+    """Take a line out of the index; entries behind it move up so that none is cut off from its home."""
+    first, mask = caches[cache]["table"], caches[cache]["mask"]
+    if mask == DIRECT:
+        table[first + line] = NONE
+        return
+    hole = _home(caches, cache, line)
+    while slots[table[first + hole]]["line"] != line:
+        hole = (hole + 1) & mask
+    at = hole
+    while True:
+        at = (at + 1) & mask
+        slot = table[first + at]
+        if slot == NONE:
+            break
+        if ((at - _home(caches, cache, slots[slot]["line"])) & mask) >= ((at - hole) & mask):
+            table[first + hole] = slot
+            hole = at
+    table[first + hole] = NONE
