@@ -22,17 +22,50 @@ if TYPE_CHECKING:
     from qmodels.systems import laws
     from qmodels.systems.arrivals import OnOff, Poisson, Recorded
     from qmodels.systems.budget import Cost, Energy
+    from qmodels.systems.cache import CacheSystem
     from qmodels.systems.data_queueing import DataQueueing
     from qmodels.systems.dram import Dram
+    from qmodels.systems.dram_system import DramSystem
     from qmodels.systems.free_list import FreeList
+    from qmodels.systems.injection import Bernoulli, bursts
     from qmodels.systems.llc import Llc
+    from qmodels.systems.llc_processor import LlcProcessor
+    from qmodels.systems.memory_map import InterleavedRegion, MemoryMap
+    from qmodels.systems.messaging import MessageProgram
     from qmodels.systems.network_parts import JobClass, Station
+    from qmodels.systems.noc import Noc
+    from qmodels.systems.noc_memory import interleaved, transactions
+    from qmodels.systems.noc_traffic import (
+        bit_complement,
+        hotspot,
+        neighbour,
+        permutation,
+        rate_matrix,
+        task_graph,
+        tornado,
+        transpose,
+        uniform,
+    )
+    from qmodels.systems.numa import NumaMachine
     from qmodels.systems.packet_processor import PacketProcessor
     from qmodels.systems.processor_noc import ProcessorNoc
     from qmodels.systems.queueing_network import QueueingNetwork, single_station, tandem
+    from qmodels.systems.router import PacketClass, QosRule, Router
+    from qmodels.systems.routes import SourceRoute
     from qmodels.systems.sizes import SizeLaw, bimodal, empirical, fixed, heavy_tailed, imix
-    from qmodels.systems.topology import Topology
+    from qmodels.systems.topologies import (
+        concentrated_mesh,
+        crossbar,
+        from_edge_file,
+        mesh,
+        ring,
+        shared_bus,
+        spidergon,
+        torus,
+    )
+    from qmodels.systems.topology import Topology, from_graph
     from qmodels.systems.trace import Trace, read_trace
+    from qmodels.systems.work_queues import WorkQueues
     from qmodels.systems.workload import Workload
 
 _HOME = {
@@ -40,51 +73,119 @@ _HOME = {
     "qmodels.system_result": ("SystemResult",),
     "qmodels.systems.arrivals": ("OnOff", "Poisson", "Recorded"),
     "qmodels.systems.budget": ("Cost", "Energy"),
+    "qmodels.systems.cache": ("CacheSystem",),
     "qmodels.systems.data_queueing": ("DataQueueing",),
     "qmodels.systems.dram": ("Dram",),
+    "qmodels.systems.dram_system": ("DramSystem",),
     "qmodels.systems.free_list": ("FreeList",),
+    "qmodels.systems.injection": ("Bernoulli", "bursts"),
     "qmodels.systems.llc": ("Llc",),
+    "qmodels.systems.llc_processor": ("LlcProcessor",),
+    "qmodels.systems.memory_map": ("InterleavedRegion", "MemoryMap"),
+    "qmodels.systems.messaging": ("MessageProgram",),
     "qmodels.systems.network_parts": ("JobClass", "Station"),
+    "qmodels.systems.noc": ("Noc",),
+    "qmodels.systems.noc_memory": ("interleaved", "transactions"),
+    "qmodels.systems.noc_traffic": (
+        "bit_complement",
+        "hotspot",
+        "neighbour",
+        "permutation",
+        "rate_matrix",
+        "task_graph",
+        "tornado",
+        "transpose",
+        "uniform",
+    ),
+    "qmodels.systems.numa": ("NumaMachine",),
     "qmodels.systems.packet_processor": ("PacketProcessor",),
     "qmodels.systems.processor_noc": ("ProcessorNoc",),
     "qmodels.systems.queueing_network": ("QueueingNetwork", "single_station", "tandem"),
+    "qmodels.systems.router": ("PacketClass", "QosRule", "Router"),
+    "qmodels.systems.routes": ("SourceRoute",),
     "qmodels.systems.sizes": ("SizeLaw", "bimodal", "empirical", "fixed", "heavy_tailed", "imix"),
-    "qmodels.systems.topology": ("Topology",),
+    "qmodels.systems.topologies": (
+        "concentrated_mesh",
+        "crossbar",
+        "from_edge_file",
+        "mesh",
+        "ring",
+        "shared_bus",
+        "spidergon",
+        "torus",
+    ),
+    "qmodels.systems.topology": ("Topology", "from_graph"),
     "qmodels.systems.trace": ("Trace", "read_trace"),
+    "qmodels.systems.work_queues": ("WorkQueues",),
     "qmodels.systems.workload": ("Workload",),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
+    "Bernoulli",
+    "CacheSystem",
     "Cost",
     "DataQueueing",
     "Dram",
+    "DramSystem",
     "Energy",
     "FreeList",
+    "InterleavedRegion",
     "JobClass",
     "Llc",
+    "LlcProcessor",
+    "MemoryMap",
+    "MessageProgram",
+    "Noc",
+    "NumaMachine",
     "OnOff",
+    "PacketClass",
     "PacketProcessor",
     "Poisson",
     "ProcessorNoc",
+    "QosRule",
     "QueueingNetwork",
     "Recorded",
+    "Router",
     "SizeLaw",
+    "SourceRoute",
     "Station",
     "SystemResult",
     "Topology",
     "Trace",
+    "WorkQueues",
     "Workload",
     "bimodal",
+    "bit_complement",
+    "bursts",
+    "concentrated_mesh",
+    "crossbar",
     "empirical",
     "fixed",
+    "from_edge_file",
+    "from_graph",
     "heavy_tailed",
+    "hotspot",
     "imix",
+    "interleaved",
     "laws",
+    "mesh",
+    "neighbour",
+    "permutation",
+    "rate_matrix",
     "read_trace",
+    "ring",
+    "shared_bus",
     "single_station",
     "solve",
+    "spidergon",
     "tandem",
+    "task_graph",
+    "tornado",
+    "torus",
+    "transactions",
+    "transpose",
+    "uniform",
 ]
 
 

@@ -1,5 +1,1 @@
-"""Network-on-chip models."""
-
-from qmodels.noc.link_load import LinkLoad, link_load
-
-__all__ = ["LinkLoad", "link_load"]
+"""Networks-on-chip: waits, saturation, closed loops, power, and messages between programs."""

@@ -110,7 +110,7 @@ def test_custom_ties_go_to_the_lowest_neighbour():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"kind": "torus"}, "topology.kind must be one of spidergon, ring, mesh, custom, got 'torus'"),
+        ({"kind": "tree"}, "topology.kind must be one of spidergon, ring, .*, custom, got 'tree'"),
         ({"kind": "mehs"}, "topology.kind must be one of .* got 'mehs'; did you mean 'mesh'?"),
         ({"nodes": 1, "kind": "ring"}, "topology.nodes must be a whole number >= 2, got 1"),
         ({"nodes": 7}, "topology.nodes of a spidergon must be even and >= 4, got 7"),
@@ -124,7 +124,37 @@ def test_custom_ties_go_to_the_lowest_neighbour():
         ({"kind": "custom", "nodes": 2, "edges": ((0, 0),)}, "topology.edges must join two different nodes"),
         (
             {"kind": "custom", "nodes": 2, "edges": ((0, 1),)},
-            "topology.edges must reach node 0 from every node",
+            "topology.edges must reach node 0 from node 1",
+        ),
+        (
+            {"kind": "custom", "nodes": 3, "edges": ((0, 1), (1, 0))},
+            "topology.edges must reach node 2 from node 0",
+        ),
+        (
+            {"kind": "custom", "nodes": 2, "edges": ((0, 1), (1, 0), (0, 1))},
+            r"topology.edges must be different, got \(0, 1\) twice",
+        ),
+        ({"shape": (4, 4)}, r"topology.shape must be left out for all but mesh, torus, got \(4, 4\)"),
+        ({"concentration": 2}, "topology.concentration must be 1 for all but mesh, torus, got 2"),
+        ({"kind": "mesh", "shape": (3, 5)}, r"topology.shape must hold 16 routers, got \(3, 5\)"),
+        ({"kind": "mesh", "shape": (0, 5)}, "topology.shape must be a whole number >= 1, got 0"),
+        (
+            {"kind": "mesh", "concentration": 3},
+            "topology.nodes must be a multiple of the concentration 3, got 16",
+        ),
+        ({"delay": -1}, "topology.delay must be a whole number >= 0, got -1"),
+        ({"roles": ("both",)}, "topology.roles must be 16 words, got 1"),
+        (
+            {"nodes": 4, "roles": ("both", "both", "both", "dram")},
+            "topology.roles must be one of initiator, memory, both, got 'dram'",
+        ),
+        (
+            {"kind": "custom", "nodes": 2, "edges": ((0, 1), (1, 0)), "edge_delays": (1,)},
+            "topology.edge_delays must be one number for each of the 2 edges, got 1",
+        ),
+        (
+            {"kind": "custom", "nodes": 2, "edges": ((0, 1), (1, 0)), "edge_widths": (8, 0)},
+            "topology.edge_widths must be a whole number >= 1, got 0",
         ),
     ],
 )

@@ -1,0 +1,73 @@
+"""Quantiles of latencies from the means of the waits they are made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qmodels._check import FloatArray
+
+if TYPE_CHECKING:
+    from qmodels.noc.noc_answer import NocAnswer
+
+SHORT_WAIT, LONG_WAIT = 0.6, 1.3
+"""Mean of a wait that is not 0: part of a packet, and times the mean of all. Fitted to simulations."""
+
+PRECISION = 1e-4
+"""Of the quantiles, relative."""
+
+
+def wait_variance(mean: FloatArray, packet: FloatArray) -> FloatArray:
+    """Return the variance of waits that are 0, or exponential of a packet and their mean, about."""
+    scale = SHORT_WAIT * packet + LONG_WAIT * mean
+    return 2 * mean * scale - mean**2
+
+
+def delay_quantiles(answer: NocAnswer, part: FloatArray | None, probability: float) -> FloatArray:
+    """Return a quantile of the latency, of each flow or of a mixture of all flows.
+
+    Parameters
+    ----------
+    answer : NocAnswer
+        The means.
+    part : array or None
+        Parts of the flows in the mixture; without them each flow has its own quantile.
+    probability : float
+        Of the quantile.
+
+    Returns
+    -------
+    array
+        Of shape (loads, flows), or (loads,) for a mixture. [cycles]
+    """
+    from scipy.special import gammainc, gammaincinv
+
+    if not 0 < probability < 1:
+        raise ValueError(f"probability must be between 0 and 1, got {probability!r}")
+    waits, turns = answer.waits, answer.waits.turns
+    start = turns.table.path_start[:-1]
+    packet = turns.busy_cycles
+    hop_packet = np.repeat(packet, np.diff(turns.table.path_start))
+    base = turns.zero_load
+    result = []
+    for n, stable in enumerate(waits.stable):
+        if not stable:
+            result.append(np.full(() if part is not None else packet.shape, np.inf))
+            continue
+        source, hops = answer.source_delay[n], waits.at_hop[n]
+        mean = source + np.add.reduceat(hops, start)
+        variance = wait_variance(source, packet) + np.add.reduceat(wait_variance(hops, hop_packet), start)
+        mean, variance = np.maximum(mean, 1e-9), np.maximum(variance, 1e-12)
+        shape, scale = mean**2 / variance, variance / mean
+        if part is None:
+            result.append(base + scale * gammaincinv(shape, probability))
+            continue
+        # The mixture's quantile lies between the smallest and the largest of the flows.
+        low, high = base.min(), float((base + scale * gammaincinv(shape, probability)).max())
+        while high - low > PRECISION * high:
+            middle = (low + high) / 2
+            below = np.where(middle < base, 0.0, gammainc(shape, np.maximum(middle - base, 0.0) / scale))
+            low, high = (middle, high) if part @ below < probability else (low, middle)
+        result.append(np.asarray(high))
+    return np.array(result)

@@ -1,0 +1,125 @@
+r"""Latency and saturation of wormhole networks: the model behind ``solve(noc)``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from qmodels.noc.noc_answer import NocAnswer
+from qmodels.noc.turns import Turns, group_turns
+from qmodels.noc.waits import find_waits
+from qmodels.systems.arrivals import OnOff
+from qmodels.systems.injection import Bernoulli
+from qmodels.systems.noc import Noc
+from qmodels.systems.noc_memory import Transactions
+
+MODEL = "wormhole model"
+
+
+@lru_cache(maxsize=64)
+def _turns(plain: Noc) -> Turns:
+    table = plain.flow_table()
+    scv = plain.process.scv if isinstance(plain.process, OnOff) else 1.0
+    return group_turns(table, plain.router, rate=table.unit_rate, arrival_scv=scv)
+
+
+def solve_noc(noc: Noc) -> Any:
+    r"""Return latencies, loads and the saturation rate of a network-on-chip.
+
+    Parameters
+    ----------
+    noc : Noc
+        The network; with an array of injection rates the answer is a load curve.
+
+    Returns
+    -------
+    NocAnswer
+        Per flow, per channel and in all. Where there is no steady state, latencies are ``inf`` and
+        ``stable`` is False. Closed loops (`Transactions`) are answered by
+        `qmodels.noc.closed_loop`.
+
+    Notes
+    -----
+    For packets of :math:`L` flits, all at a turn from channel :math:`a` into :math:`b`: :math:`R_{ab}`
+    is the rate of the turn, :math:`\lambda_b = \sum_a R_{ab}`, :math:`\rho_b = \lambda_b L`.
+
+    1. *Output.* If inputs could send any packet, not only the first, the wait for output :math:`b`
+       would be that of a batch-arrival queue less what packets have waited already because they came
+       one after the other on their link:
+
+       .. math:: U_b = \frac{\rho_b(L-1) + L(\lambda_b^2 - \sum_a R_{ab}^2)/\lambda_b}{2(1-\rho_b)}
+                 - \sum_a \frac{R_{ab}}{\lambda_b}\,\frac{R_{ab}L(L-1)}{2(1-R_{ab}L)},
+
+       divided among the inputs in proportion to :math:`\lambda_b - R_{ab}`. For one buffer per
+       output and equal packets this is exact in a tree of queues (delays in a tree of equal servers
+       add up to that of the last).
+    2. *Head.* The first packet of a virtual channel waits for the heads of other inputs,
+       :math:`h_{ab} = \sum_{k \ne a} R_{kb}(L^2/2 + L h_{kb})`, and with more than one virtual
+       channel for those beside it.
+    3. *Behind heads.* Packets for other outputs wait behind it. Packets reach the input in
+       clumps: some follow right behind the one before, which is what the departures of a queue do,
+       and more of them the longer the heads :math:`H_a` that go into the channel were blocked. As a
+       queue with geometric batches, service :math:`h`, and gaps of rate
+       :math:`m_a = \lambda_a/(1-\rho_a)`,
+
+       .. math:: q_{ab} = \sum_{b' \ne b} p_{ab'} \frac{m_a E[h^2 + h]/2 +
+                 \frac{\rho_a + \beta\lambda_a H_a}{1-\rho_a} E[h]}{1 - m_a E[h]},
+
+       for packets in the same virtual channel, 1 of :math:`v`; nearly the same for those in others,
+       since an input sends one flit at a time and the switch allocator lets a virtual channel that
+       asks in vain stand in the way of the others.
+    4. *Full buffers.* A packet finds the :math:`v` buffers behind :math:`b` full with the
+       probability that a wait there exceeds the room less the credit loop and the gaps of the
+       packets that fit in; then it is held up until one of those leaves, which takes their time at
+       the front. This adds to :math:`h`, from the ejection back to the injection; a hold-up is
+       no delay of its own, since the packet would otherwise have waited behind the same packets one
+       buffer further on, but it stops others.
+
+    Latency: zero load + source queue + :math:`\sum (U + q)` + delays of tails that were held up.
+    Saturated is a load at which a channel would be busy all the time, heads would block an input all
+    the time, or the fixed point does not exist. That is the rate at which the state without congestion
+    ends; rings with few virtual channels are metastable some way below it, where a rare jam keeps
+    itself alive, and may collapse earlier (`measured_error.csv` and the reference runs have how much
+    earlier). Waits that full buffers shift from the network to its sources are counted where they would
+    be without a limit, so that latencies are better than their division.
+
+    The queue of step 1 and the recursion over full buffers are old ideas [1]_; the constants that weigh
+    steps 2 to 4 (`qmodels.noc.waits.LAW`) were fitted to flit-level simulations of 45 networks and 15 of
+    BookSim2's. An approximation; `NocAnswer.measured_error` says how good, on those of BookSim2 and 35
+    that were not fitted (two terms for short buffers and classes of channels came after a look at them).
+
+    Packets of different lengths, wider and narrower links and wires of any length enter through the
+    moments of the time a packet keeps a channel busy. Priorities multiply :math:`U` and :math:`h` by
+    Cobham's factor, between that without preemption and that with it, since a packet under way loses
+    its output to a more urgent one when its flits come late; weights divide them among flows; both
+    conserve the work. Bursty sources multiply :math:`U` by the squared coefficient of variation that is
+    left on a channel where many parts of streams meet. Circuits pass all else and slow it down by the
+    part of the time they leave.
+
+    References
+    ----------
+    .. [1] J. T. Draper and J. Ghosh, "A comprehensive analytical model for wormhole routing in
+       multicomputer systems", J. Parallel and Distributed Computing, 1994 (idea; recalled).
+
+    Examples
+    --------
+    >>> from qmodels.systems.topologies import mesh
+    >>> from qmodels.systems.noc_traffic import uniform
+    >>> noc = Noc(topology=mesh(4, 4), traffic=uniform(nodes=16), flits_per_packet=5, injection_rate=0.05)
+    >>> answer = solve_noc(noc)
+    >>> bool(answer.stable), round(answer.zero_load_latency, 2)
+    (True, 17.0)
+    >>> bool(answer.packet_latency < solve_noc(replace(noc, injection_rate=0.1)).packet_latency)
+    True
+    """
+    if isinstance(noc.traffic, Transactions):
+        from qmodels.noc.closed_loop import closed_loop
+
+        return closed_loop(noc)
+    process = noc.process if isinstance(noc.process, OnOff) else Bernoulli()
+    turns = _turns(replace(noc, injection_rate=0.0, process=process, clock_ghz=1.0))
+    loads = np.ravel(np.asarray(noc.injection_rate, dtype=float))
+    return NocAnswer(model=MODEL, noc=noc, waits=find_waits(turns, loads))

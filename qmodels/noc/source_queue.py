@@ -1,0 +1,109 @@
+"""Waits in the queues of the network interfaces."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qmodels._check import FloatArray
+from qmodels.noc.waits import Waits
+from qmodels.systems.arrivals import OnOff
+from qmodels.systems.injection import Bernoulli
+from qmodels.systems.noc import Noc
+
+BISECTIONS = 50
+
+FULL = 1 - 1e-12
+"""Loads are kept below 1 here; the waits of overloaded networks are set to infinity in the end."""
+
+
+def source_waits(noc: Noc, waits: Waits) -> FloatArray:
+    r"""Return the mean wait of the packets of each flow in their source queue; shape (loads, flows).
+
+    Notes
+    -----
+    A queue sends packets of :math:`S` cycles one after the other. With rate :math:`\lambda` and
+    :math:`\rho = \lambda E[S]`,
+
+    .. math:: W = \frac{\lambda E[S^2] - \rho}{2(1-\rho)}, \qquad
+              W = \frac{\lambda E[S^2]}{2(1-\rho)}
+
+    for Bernoulli and Poisson injection. The gaps of on/off injection are a mixture of two
+    exponential laws of rates :math:`\gamma_i`; with the peak rate :math:`P` and
+    :math:`d(s) = (\gamma_1 - s)(\gamma_2 - s) - (\gamma_1\gamma_2 - sP)E[e^{-sS}]`, which has one
+    positive root :math:`z`, the transform of the wait is proportional to :math:`s(s - z)/d(s)`, so
+
+    .. math:: W = \frac{1}{z} + \frac{1 - \gamma_1\gamma_2 E[S^2]/2 - P E[S]}
+                              {P + \gamma_1\gamma_2 E[S] - \gamma_1 - \gamma_2}.
+
+    All exact for one kind of packets; :math:`S` is given a gamma law otherwise. With priorities each
+    class has a queue of its own; its wait is Cobham's,
+    :math:`W (1-\rho)/((1-\sigma_{k-1})(1-\sigma_k))`. A circuit has a queue of its own too.
+    """
+    turns = waits.turns
+    table = turns.table
+    rate, busy = turns.flow_rate, turns.busy_cycles
+    level = np.zeros(table.source.size, dtype=np.int64)
+    if noc.router.arbitration == "priority":
+        level = np.unique(table.priority, return_inverse=True)[1].astype(np.int64)
+    levels = int(level.max(initial=0)) + 1
+    ordinary = np.where(table.circuit, 0.0, rate)
+    group = table.source * levels + level
+
+    def by_node(values: FloatArray) -> FloatArray:
+        sums = np.bincount(group, values, minlength=table.nodes * levels)
+        return np.asarray(sums, dtype=float).reshape(table.nodes, levels)
+
+    work, count = by_node(ordinary * busy), by_node(ordinary).sum(axis=1)
+    square = by_node(ordinary * busy**2).sum(axis=1)
+    loads = waits.loads[:, None]
+    upto = np.minimum(loads[:, :, None] * np.cumsum(work, axis=1), FULL)
+    before = np.maximum(upto - loads[:, :, None] * work, 0.0)
+    rho = upto[:, :, -1]
+    mean = np.divide(work.sum(axis=1), count, out=np.zeros(table.nodes), where=count > 0)
+    second = np.divide(square, count, out=np.zeros(table.nodes), where=count > 0)
+    wait = _queue(noc, loads * count, rho, mean, second)
+    wait = wait[:, :, None] * (1 - rho)[:, :, None] / ((1 - before) * (1 - upto))
+    result = wait[:, table.source, level]
+    own = np.minimum(loads * rate * busy, FULL)
+    alone = _queue(noc, loads * rate, own, busy, busy**2)
+    result = np.where(table.circuit, alone, result)
+    return np.where(waits.stable[:, None], result, np.inf)
+
+
+def _queue(noc: Noc, rate: FloatArray, rho: FloatArray, mean: FloatArray, second: FloatArray) -> FloatArray:
+    """Return the mean wait of a queue whose packets take a time of these moments."""
+    if isinstance(noc.process, OnOff):
+        return _bursty_queue(noc.process, rate, rho, mean, second)
+    less = rho if isinstance(noc.process, Bernoulli) else 0.0
+    wait: FloatArray = np.maximum(rate * second - less, 0.0) / (2 * (1 - rho))
+    return wait
+
+
+def _bursty_queue(
+    process: OnOff, rate: FloatArray, rho: FloatArray, mean: FloatArray, second: FloatArray
+) -> FloatArray:
+    """Return the mean wait with on/off arrivals, see `source_waits`."""
+    rate, mean, second = np.broadcast_arrays(np.where(rho < FULL, rate, 0.0), mean, second)
+    wait = np.zeros(rate.shape)
+    used = rate > 0
+    peak = process.peak_to_mean * rate[used]
+    off = peak / process.on_packets
+    on = off / (process.peak_to_mean - 1)
+    b1, b2 = mean[used], second[used]
+    product, total = peak * on, peak + off + on
+    fast = (total + np.sqrt(total**2 - 4 * product)) / 2
+    slow = product / fast
+    variance = np.maximum(b2 - b1**2, 0.0)
+
+    def transform(s: FloatArray) -> FloatArray:
+        spread = np.where(variance > 1e-9 * b2, variance / b1, 1.0)
+        gamma = np.exp(-(b1 / spread) * np.log1p(s * spread))
+        return np.where(variance > 1e-9 * b2, gamma, np.exp(-s * b1))
+
+    low, high = on, fast
+    for _ in range(BISECTIONS):
+        z = (low + high) / 2
+        positive = (fast - z) * (slow - z) > (product - z * peak) * transform(z)
+        low, high = np.where(positive, low, z), np.where(positive, z, high)
+    wait[used] = 1 / high + (1 - product * b2 / 2 - peak * b1) / (peak + product * b1 - total)
+    return np.where(rho < FULL, wait, np.inf)

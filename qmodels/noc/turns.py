@@ -1,0 +1,237 @@
+"""The turns of a network: what goes from one channel into another, the unit of the wormhole model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from qmodels._check import FloatArray
+from qmodels.systems.noc_flows import EJECTION, INJECTION, FlowTable
+from qmodels.systems.router import Router
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Turns:
+    """Rates at which packets go from each channel into the next, all flows together.
+
+    Circuits make no turns: they have virtual channels of their own and pass all else.
+
+    Parameters
+    ----------
+    table : FlowTable
+        The flows.
+    router : Router
+        The routers.
+    flow_rate : array
+        Packets per cycle of each flow.
+    source, sink : array of int
+        The two channels of each turn.
+    pair : array of int
+        Number of the two channels: turns that differ in priority or weight alone share it.
+    level : array of int
+        Priority, counted from 0 without gaps.
+    weight : array
+        For weighted arbitration.
+    packets, work, square : array
+        Packets per cycle, the cycles they keep the second channel busy per cycle, and the squares.
+    channels : array
+        See `qmodels.noc.fixed_point.solve_turns`.
+    of_hop : array of int
+        The turn behind each entry of ``table.path_channel``; -1 behind the last of a path and for
+        circuits.
+    busy_cycles : array
+        Cycles that a packet of each flow keeps its slowest channel busy when alone. [cycles]
+    """
+
+    table: FlowTable
+    router: Router
+    flow_rate: FloatArray
+    source: Integers
+    sink: Integers
+    pair: Integers
+    level: Integers
+    weight: FloatArray
+    packets: FloatArray
+    work: FloatArray
+    square: FloatArray
+    channels: FloatArray
+    of_hop: Integers
+    busy_cycles: FloatArray
+
+    @cached_property
+    def zero_load(self) -> FloatArray:
+        """Latency of a packet of each flow alone in the network [cycles]."""
+        table = self.table
+        start = table.path_start[:-1]
+        routers = np.diff(table.path_start) - 1
+        wire = np.add.reduceat(table.channel_delay[table.path_channel], start)
+        slowest = np.maximum.reduceat(table.channel_cycles_per_flit[table.path_channel], start)
+        return self.router.pipeline_cycles * routers + 2.0 + wire + self.busy_cycles - slowest
+
+    @property
+    def offered(self) -> float:
+        """Packets per cycle of all flows together."""
+        return float(self.flow_rate.sum())
+
+
+def group_turns(table: FlowTable, router: Router, *, rate: FloatArray, arrival_scv: float = 1.0) -> Turns:
+    """Return the turns of flows.
+
+    Parameters
+    ----------
+    table : FlowTable
+        Channels, flows and paths.
+    router : Router
+        The routers.
+    rate : array
+        Packets per cycle of each flow. [packets/cycle]
+    arrival_scv : float
+        Squared coefficient of variation of the gaps between packets of a source, 1 for Bernoulli and
+        Poisson.
+    """
+    hops = np.diff(table.path_start)
+    flow = np.repeat(np.arange(hops.size), hops)
+    channel = table.path_channel.astype(np.int64)
+    per_flit = table.channel_cycles_per_flit.astype(float)
+    loop = np.where(table.channel_kind == INJECTION, -1, 2 * table.channel_delay) + router.credit_cycles
+    vcs = _usable(table, flow, rate)
+    # A packet longer than a buffer waits for credits once per buffer even when it is alone.
+    slow = np.maximum(loop - router.buffer_flits, 0) * (table.channel_kind != INJECTION)
+    refills = (table.flits - 1) // router.buffer_flits
+    slowest = np.maximum.reduceat(per_flit[channel], table.path_start[:-1])
+    flits = table.flits.astype(float)
+    gaps = np.maximum.reduceat(slow[channel], table.path_start[:-1]) * refills
+    alone = flits * slowest + gaps.astype(float)
+
+    circuit = table.circuit[flow]
+    flits = flits[flow]
+    busy = flits * per_flit[channel]
+    busy += np.where(vcs[channel] < 1.5, slow[channel] * refills[flow], 0)
+    # Even many packets can not keep a link busy whose credits come back too late.
+    starved = np.where(table.channel_kind != INJECTION, loop / (vcs * router.buffer_flits), 0.0)
+    busy = np.maximum(busy, flits * starved[channel])
+
+    hop_rate = np.where(circuit, 0.0, rate[flow])
+    last = np.zeros(channel.size, dtype=bool)
+    last[table.path_start[1:] - 1] = True
+    used = ~last & ~circuit & (rate[flow] > 0)
+    here = np.flatnonzero(used)
+    following = here + 1
+    number, of_used, pair, level, weight = _number(table, router, flow, here)
+    source = np.empty(number, dtype=np.int64)
+    sink = np.empty(number, dtype=np.int64)
+    source[of_used], sink[of_used] = channel[here], channel[following]
+    of_hop = np.full(channel.size, -1, dtype=np.int64)
+    of_hop[here] = of_used
+
+    count = len(table.channel_names)
+    channels = np.zeros((count, 10))
+    channels[:, 0] = np.bincount(channel, hop_rate, minlength=count)
+    channels[:, 1] = np.bincount(channel, hop_rate * busy, minlength=count)
+    channels[:, 2], channels[:, 3], channels[:, 4] = vcs, router.buffer_flits, loop
+    long = np.bincount(channel, hop_rate * flits**2, minlength=count)
+    carried = np.bincount(channel, hop_rate * flits, minlength=count)
+    channels[:, 5] = np.divide(long, carried, out=np.ones(count), where=carried > 0)
+    channels[:, 6] = np.bincount(channel, (rate * table.circuit)[flow] * busy, minlength=count)
+    channels[:, 7] = table.channel_kind != EJECTION
+    # Late credits leave gaps in a packet's flits, which those of others fill: the packets share the
+    # link, so that both are late where otherwise one would have waited for the other.
+    shared = (loop > router.buffer_flits) & (channels[:, 5] > router.buffer_flits) & (vcs > 1.5)
+    channels[:, 8] = np.where(shared, 2 - router.buffer_flits / channels[:, 5], 1.0)
+    if arrival_scv != 1:
+        channels[:, 8] *= 1 + (arrival_scv - 1) * _one_source(table, flow, hop_rate)
+    channels[:, 9] = _separate(table, flow, hop_rate)
+    return Turns(
+        table=table,
+        router=router,
+        flow_rate=rate,
+        source=source,
+        sink=sink,
+        pair=pair,
+        level=level,
+        weight=weight,
+        packets=_sums(of_used, hop_rate[here], number),
+        work=_sums(of_used, hop_rate[here] * busy[following], number),
+        square=_sums(of_used, hop_rate[here] * busy[following] ** 2, number),
+        channels=channels,
+        of_hop=of_hop,
+        busy_cycles=alone,
+    )
+
+
+def _separate(table: FlowTable, flow: Integers, hop_rate: FloatArray) -> FloatArray:
+    """Return one over the probability that two packets on a channel use the same virtual channel."""
+    count, vcs = len(table.channel_names), table.virtual_channels
+    low, high = table.path_vc_low, table.path_vc_high
+    each = hop_rate / (high - low)
+    through = np.empty((count, vcs))
+    for vc in range(vcs):
+        inside = (low <= vc) & (vc < high)
+        through[:, vc] = np.bincount(table.path_channel, each * inside, minlength=count)
+    total = through.sum(axis=1)
+    result = np.full(count, float(vcs))
+    np.divide(total**2, (through**2).sum(axis=1), out=result, where=total > 0)
+    return result
+
+
+def _one_source(table: FlowTable, flow: Integers, hop_rate: FloatArray) -> FloatArray:
+    """Return how much of the burstiness of the sources is left on each channel.
+
+    A part of a bursty stream, taken at random, is as much less bursty as it is smaller; streams that
+    join are as bursty as their mean.
+    """
+    count = len(table.channel_names)
+    key = table.source[flow].astype(np.int64) * count + table.path_channel
+    by_source = np.bincount(key, hop_rate, minlength=table.nodes * count).reshape(table.nodes, count)
+    sent = by_source[:, table.channel_kind == INJECTION].sum(axis=1)
+    square = np.divide(by_source**2, sent[:, None], out=np.zeros_like(by_source), where=sent[:, None] > 0)
+    through = by_source.sum(axis=0)
+    left = np.zeros(count)
+    np.divide(square.sum(axis=0), through, out=left, where=through > 0)
+    return left
+
+
+def _sums(group: Integers, values: FloatArray, groups: int) -> FloatArray:
+    return np.asarray(np.bincount(group, values, minlength=groups), dtype=float)
+
+
+def _usable(table: FlowTable, flow: Integers, rate: FloatArray) -> FloatArray:
+    """Return the virtual channels that a packet can choose from, mean over the packets of a channel."""
+    count = len(table.channel_names)
+    through = np.bincount(table.path_channel, rate[flow], minlength=count)
+    wide = np.bincount(
+        table.path_channel, rate[flow] * (table.path_vc_high - table.path_vc_low), minlength=count
+    )
+    mean = np.full(count, float(table.virtual_channels))
+    np.divide(wide, through, out=mean, where=through > 0)
+    return mean
+
+
+def _number(
+    table: FlowTable, router: Router, flow: Integers, here: Integers
+) -> tuple[int, Integers, Integers, Integers, FloatArray]:
+    """Return how many turns there are at these hops, the turn of each hop, and pair, level and weight."""
+    count = len(table.channel_names)
+    channel = table.path_channel.astype(np.int64)
+    kind = np.zeros(flow.size, dtype=np.int64)
+    levels, weights = np.zeros(1, dtype=np.int64), np.ones(1)
+    if router.arbitration == "priority":
+        levels, of_flow = np.unique(table.priority, return_inverse=True)
+        kind, weights = of_flow[flow], np.ones(levels.size)
+    elif router.arbitration == "weighted":
+        weights, of_flow = np.unique(table.weight, return_inverse=True)
+        kind, levels = of_flow[flow], np.zeros(weights.size, dtype=np.int64)
+    key = (channel[here] * count + channel[here + 1]) * weights.size + kind[here]
+    # Counting is faster than sorting: networks have far more hops than pairs of channels.
+    present = np.flatnonzero(np.bincount(key, minlength=1))
+    place = np.zeros(int(present[-1]) + 1 if present.size else 1, dtype=np.int64)
+    place[present] = np.arange(present.size)
+    _, pair = np.unique(present // weights.size, return_inverse=True)
+    of_turn = present % weights.size
+    rank = np.arange(levels.size) if router.arbitration == "priority" else levels
+    return present.size, place[key], pair.astype(np.int64), rank[of_turn], weights[of_turn]

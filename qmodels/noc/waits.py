@@ -1,0 +1,157 @@
+"""Waits in a wormhole network at given rates: the model on arrays, without a spec."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from qmodels._check import FloatArray
+from qmodels.noc.turns import Integers, Turns
+
+LAW = np.array([0.643, 1.097, 1.071, 0.273, 0.9, 0.391, 0.446, 0.482, 0.231, 1.042, 0.806])
+"""Fitted to simulations, see `qmodels.noc.solve_noc`: how far other virtual channels of an input are in
+the way; weight of packets that follow right behind another; of hold-ups by full buffers; how much rarer
+these are with more virtual channels; hold-ups of others that want the same output; tails of packets
+longer than a buffer; room in a buffer beyond the credit loop [flits]; length of a short wait [packets];
+conflicts at an input that pass on to the virtual channel behind; packets that follow another because
+heads were blocked; heads for the same output beside one another."""
+
+SEARCH_TOLERANCE = 2e-3
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Waits:
+    """What the fixed point gives for each load; the loads multiply the rates of the turns.
+
+    Parameters
+    ----------
+    turns : Turns
+        The network.
+    loads : array
+        Loads.
+    stable : array of bool
+        Whether all queues have a steady state.
+    limit : array of int
+        Where there is none, the channel that fills up; otherwise -1.
+    at_turn : array
+        Mean wait in a buffer before each turn; shape (loads, turns). [cycles]
+    stall : array
+        Mean delay of tails behind each channel, by bodies that did not fit into a buffer. [cycles]
+    """
+
+    turns: Turns
+    loads: FloatArray
+    stable: np.ndarray
+    limit: Integers
+    at_turn: FloatArray
+    stall: FloatArray
+
+    @cached_property
+    def at_hop(self) -> FloatArray:
+        """Mean delay at each entry of ``table.path_channel``, shape (loads, hops) [cycles]."""
+        turns = self.turns
+        total = self.at_turn + self.stall[:, turns.source]
+        padded = np.concatenate([total, np.zeros((self.loads.size, 1))], axis=1)
+        delay = padded[:, turns.of_hop]
+        circuit = np.repeat(turns.table.circuit, np.diff(turns.table.path_start))
+        if circuit.any():
+            delay = np.where(circuit, self._between_circuits()[:, turns.table.path_channel], delay)
+        return delay
+
+    def _between_circuits(self) -> FloatArray:
+        """Mean wait of a circuit's packet for a channel that other circuits use as well [cycles]."""
+        turns = self.turns
+        table = turns.table
+        flow = np.repeat(np.arange(table.source.size), np.diff(table.path_start))
+        busy = table.flits[flow] * table.channel_cycles_per_flit[table.path_channel].astype(float)
+        rate = (turns.flow_rate * table.circuit)[flow]
+        count = len(table.channel_names)
+        square = np.bincount(table.path_channel, rate * busy**2, minlength=count)
+        own = np.bincount(table.path_channel, (rate * busy) ** 2, minlength=count)
+        load = turns.channels[:, 6]
+        other = 1 - np.divide(own, load**2, out=np.ones(count), where=load > 0)
+        use = np.minimum(np.multiply.outer(self.loads, load), 1 - 1e-12)
+        wait: FloatArray = np.multiply.outer(self.loads, square * other) / (2 * (1 - use))
+        return wait
+
+    @cached_property
+    def by_channel(self) -> FloatArray:
+        """Mean delay of a packet in the buffers at the end of each channel [cycles]."""
+        turns = self.turns
+        total = self.at_turn + self.stall[:, turns.source]
+        return _mean_by(turns.source, turns.packets, total, turns.channels[:, 0].size)
+
+    @cached_property
+    def for_channel(self) -> FloatArray:
+        """Mean wait of a packet for each channel [cycles]."""
+        turns = self.turns
+        return _mean_by(turns.sink, turns.packets, self.at_turn, turns.channels[:, 0].size)
+
+
+def _mean_by(group: Integers, weight: FloatArray, values: FloatArray, groups: int) -> FloatArray:
+    total = np.bincount(group, weight, minlength=groups)
+    sums = np.array([np.bincount(group, weight * row, minlength=groups) for row in values])
+    mean = np.zeros_like(sums)
+    np.divide(sums, total, out=mean, where=total > 0)
+    return mean
+
+
+def find_waits(turns: Turns, loads: FloatArray) -> Waits:
+    """Return the waits at loads, see `qmodels.noc.solve_noc` for the model.
+
+    Parameters
+    ----------
+    turns : Turns
+        From `qmodels.noc.turns.group_turns`.
+    loads : array
+        Factors of all rates; 1-dimensional.
+    """
+    from qmodels.noc.fixed_point import STABLE, solve_turns
+
+    loads = np.asarray(loads, dtype=float)
+    count = turns.channels.shape[0]
+    at_turn = np.zeros((loads.size, turns.source.size))
+    stall = np.zeros((loads.size, count))
+    state = np.zeros((loads.size, 2), dtype=np.int64)
+    solve_turns(
+        loads, turns.source, turns.sink, turns.pair, turns.level, turns.weight, turns.packets, turns.work,
+        turns.square, turns.channels, LAW, at_turn, stall, state,
+    )  # fmt: skip
+    stable = state[:, 0] == STABLE
+    for values in (at_turn, stall):
+        values[~stable] = np.inf
+    return Waits(
+        turns=turns,
+        loads=loads,
+        stable=stable,
+        limit=np.where(stable, -1, state[:, 1]),
+        at_turn=at_turn,
+        stall=stall,
+    )
+
+
+def largest_load(turns: Turns) -> float:
+    """Return the load at which the first channel is busy all the time: the ideal capacity."""
+    most = float((turns.channels[:, 1] + turns.channels[:, 6]).max(initial=0.0))
+    return 1 / most if most > 0 else float("inf")
+
+
+def saturation_load(turns: Turns) -> tuple[float, int]:
+    """Return the load from which there is no steady state, and the channel that fills up there.
+
+    Found by bisection to 0.2 %.
+    """
+    high = largest_load(turns)
+    if not np.isfinite(high):
+        return high, -1
+    low, limit = 0.0, int(np.argmax(turns.channels[:, 1] + turns.channels[:, 6]))
+    while high - low > SEARCH_TOLERANCE * high:
+        middle = (low + high) / 2
+        waits = find_waits(turns, np.array([middle]))
+        if waits.stable[0]:
+            low = middle
+        else:
+            high, limit = middle, int(waits.limit[0])
+    return (low + high) / 2, limit

@@ -1,0 +1,189 @@
+"""A network-on-chip and its traffic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from qmodels import _check
+from qmodels._check import Numeric
+from qmodels.systems.arrivals import OnOff, Poisson
+from qmodels.systems.deadlock import find_deadlock
+from qmodels.systems.injection import Bernoulli, injection_process
+from qmodels.systems.metrics import Metric
+from qmodels.systems.noc_flows import FlowTable, structure
+from qmodels.systems.noc_memory import Interleaved, Transactions
+from qmodels.systems.noc_traffic import Pattern, Permutation, RateMatrix, uniform
+from qmodels.systems.router import PacketClass, QosRule, Router
+from qmodels.systems.routes import SourceRoute
+from qmodels.systems.routing import ROUTINGS, TIES
+from qmodels.systems.topology import Topology
+
+NOC_METRICS: dict[str, Metric] = {
+    "packet_latency": Metric("cycles", "from the injection into the source queue until the tail is out"),
+    "packet_latency_p95": Metric("cycles", "95th percentile of the packet latency"),
+    "packet_latency_p99": Metric("cycles", "99th percentile of the packet latency"),
+    "source_queue_delay": Metric("cycles", "mean wait of a packet in the queue of its network interface"),
+    "traversal_delay": Metric("cycles", "from the head leaving the source queue until the tail is out"),
+    "zero_load_latency": Metric("cycles", "packet latency of a packet alone in the network, mean over flows"),
+    "throughput": Metric("packets/cycle", "packets delivered by the whole network"),
+    "saturation_rate": Metric("packets/cycle", "injection rate from which queues grow without end"),
+    "max_utilization": Metric("1", "busy fraction of the busiest channel"),
+    "transaction_rate": Metric("transactions/cycle", "transactions completed by all initiators together"),
+    "transaction_latency": Metric("cycles", "from the request's injection until its response is in"),
+    "data_throughput": Metric("GB/s", "payload bytes delivered per time"),
+}
+"""Names, units and meaning of what the model and the simulator say about a `Noc`."""
+
+Traffic = Pattern | Permutation | RateMatrix | Interleaved | Transactions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noc:
+    """Routers, links and the packets they carry.
+
+    Parameters
+    ----------
+    topology : Topology
+        See `qmodels.systems.topologies`.
+    routing : str
+        See `qmodels.systems.routing.find_routes`.
+    routes : tuple of SourceRoute
+        The tables of the sources, for the routing "table".
+    ties : {"first", "split"}
+        Which way round a ring if both are equally long.
+    vc_classes : {"dateline", "none"}
+        Whether the virtual channels are divided into two classes on hops for which the routing names
+        one (rings, tori, o1turn): the lower and the upper half.
+    router : Router
+        All routers.
+    traffic : Pattern, Permutation, RateMatrix, Interleaved or Transactions
+        Who sends to whom.
+    injection_rate : float or array
+        Packets per cycle of a node that sends, on average over these nodes; not used by transactions.
+        An array is a load curve. [packets/cycle]
+    process : Bernoulli, Poisson or OnOff
+        When packets are injected; also ``"bernoulli"`` or ``"poisson"``.
+    link_width : int
+        Width of the links: a flit. [bytes]
+    header_bytes : int
+        Header of every packet. [bytes]
+    packet_bytes : int
+        Data of a packet. [bytes]
+    flits_per_packet : int
+        Flits of a packet; 0 derives them: ceil((header + data) / link width). [flits]
+    mix : tuple of PacketClass
+        Several kinds of packets, instead of ``packet_bytes`` and ``flits_per_packet``.
+    qos : tuple of QosRule
+        Priorities, weights and circuits of flows; the first rule for a flow counts.
+    clock_ghz : float
+        Clock of the network. [GHz]
+
+    Raises
+    ------
+    ValueError
+        If a part does not fit another; what concerns routes, when `flow_table` is called.
+
+    References
+    ----------
+    .. [1] M. D. Grammatikakis et al., "Address Interleaving for Low-Cost NoCs" (flits of a packet).
+
+    Examples
+    --------
+    >>> from qmodels.systems.topologies import spidergon
+    >>> noc = Noc(topology=spidergon(16), link_width=16, traffic=uniform(nodes=16), injection_rate=0.04)
+    >>> noc.flits(128), noc.flow_table().path(5)
+    (9, ('inject 0', '0->8', '8->7', '7->6', 'eject 6'))
+    """
+
+    topology: Topology = field(default_factory=Topology)
+    routing: str = "default"
+    routes: tuple[SourceRoute, ...] = ()
+    ties: str = "first"
+    vc_classes: str = "dateline"
+    router: Router = field(default_factory=Router)
+    traffic: Pattern | Permutation | RateMatrix | Interleaved | Transactions = field(
+        default_factory=lambda: uniform(nodes=16)
+    )
+    injection_rate: Numeric = 0.01
+    process: Bernoulli | Poisson | OnOff = field(default_factory=Bernoulli)
+    link_width: int = 16
+    header_bytes: int = 8
+    packet_bytes: int = 128
+    flits_per_packet: int = 0
+    mix: tuple[PacketClass, ...] = ()
+    qos: tuple[QosRule, ...] = ()
+    clock_ghz: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, kind in {"topology": Topology, "router": Router}.items():
+            if not isinstance(getattr(self, name), kind):
+                raise ValueError(f"{name} must be a {kind.__name__}, got {getattr(self, name)!r}")
+        if not isinstance(self.traffic, Traffic):
+            raise ValueError(
+                "traffic must be a Pattern, Permutation, RateMatrix, Interleaved or Transactions, "
+                f"got {self.traffic!r}"
+            )
+        for name, kind in {"routes": SourceRoute, "mix": PacketClass, "qos": QosRule}.items():
+            for one in getattr(self, name):
+                if not isinstance(one, kind):
+                    raise ValueError(f"{name} must be a tuple of {kind.__name__}, got {one!r}")
+        object.__setattr__(self, "process", injection_process(self.process))
+        _check.choice("routing", self.routing, ROUTINGS)
+        _check.choice("ties", self.ties, TIES)
+        _check.choice("vc_classes", self.vc_classes, ("dateline", "none"))
+        _check.nonnegative("injection_rate", self.injection_rate)
+        if isinstance(self.process, Bernoulli):
+            _check.probability("injection_rate of a Bernoulli process", self.injection_rate)
+        _check.count("link_width", self.link_width)
+        _check.count("header_bytes", self.header_bytes, minimum=0)
+        _check.count("packet_bytes", self.packet_bytes, minimum=0)
+        _check.count("flits_per_packet", self.flits_per_packet, minimum=0)
+        _check.positive("clock_ghz", self.clock_ghz)
+        if self.mix and isinstance(self.traffic, Transactions):
+            raise ValueError("mix must be left out with transactions, which have sizes of their own")
+        for rule in self.qos:
+            for name in ("source", "target"):
+                _check.count(f"qos.{name}", getattr(rule, name), minimum=-1, maximum=self.topology.nodes - 1)
+        self._check_traffic()
+
+    def _check_traffic(self) -> None:
+        self.traffic.matrix(self.topology.nodes)
+        if not isinstance(self.traffic, Interleaved | Transactions):
+            return
+        wrong = sorted(set(self.traffic.initiators) - set(self.topology.initiators))
+        if wrong:
+            raise ValueError(f"traffic.initiators must be nodes with that role, got {wrong[0]}")
+        wrong = sorted(set(self.traffic.targets) - set(self.topology.memories))
+        if wrong:
+            raise ValueError(f"traffic.channels must be nodes with the role memory, got {wrong[0]}")
+
+    @property
+    def packet_classes(self) -> tuple[PacketClass, ...]:
+        """The kinds of packets: the mix, or the one kind."""
+        return self.mix or (PacketClass(payload_bytes=self.packet_bytes, flits=self.flits_per_packet),)
+
+    def flits(self, payload_bytes: int) -> int:
+        """Return the flits of a packet with that payload, at least 1."""
+        return max(1, -(-(self.header_bytes + payload_bytes) // self.link_width))
+
+    def class_flits(self, packet: PacketClass) -> int:
+        """Return the flits of a packet of a class."""
+        return packet.flits or self.flits(packet.payload_bytes)
+
+    def flow_table(self) -> FlowTable:
+        """Return channels, flows and paths in arrays, which are shared: do not change them.
+
+        Networks that differ in the injection rate alone share everything else.
+        """
+        # Rate, process and clock do not enter; fixed values let them share what is in the cache.
+        plain = replace(self, injection_rate=0.0, process=Bernoulli(), clock_ghz=1.0)
+        parts: dict[str, Any] = structure(plain)
+        load = np.asarray(self.injection_rate, dtype=float)
+        return FlowTable(**parts, rate=load[..., None] * parts["unit_rate"])
+
+    def find_deadlock(self) -> tuple[str, ...] | None:
+        """Return a circle of channels in which packets may wait for each other, see `find_deadlock`."""
+        return find_deadlock(self.flow_table())

@@ -1,0 +1,113 @@
+"""Closed loops: exact alone, inside bounds, and as flit-level simulation has them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmodels.noc.closed_loop import closed_loop
+from qmodels.systems.noc import Noc
+from qmodels.systems.noc_memory import transactions
+from qmodels.systems.noc_traffic import uniform
+from qmodels.systems.router import Router
+from qmodels.systems.topologies import mesh, spidergon
+from validate import simulate
+
+quick = settings(max_examples=15, deadline=None, derandomize=True)
+
+
+def loop(engines=4, channels=(12, 13), **options):
+    width = options.pop("link_width", 16)
+    traffic = transactions(initiators=range(engines), channels=channels, **options)
+    return Noc(topology=spidergon(16), traffic=traffic, link_width=width, router=Router(buffer_flits=17))
+
+
+@quick
+@given(
+    think=st.integers(0, 200), service=st.integers(1, 30), width=st.sampled_from([8, 16, 32]),
+    reads=st.sampled_from([0.0, 1.0]), target=st.integers(1, 15),
+)  # fmt: skip
+def test_one_transaction_takes_what_its_parts_do(think, service, width, reads, target):
+    noc = loop(
+        1, (target,), think_cycles=think, service_cycles=service, read_fraction=reads, link_width=width
+    )
+    routers = len(noc.topology.route(0, target))
+    flits = -(-136 // width)
+    latency = 2 * (3 * routers + 2) + flits - 1 + service
+    answer = closed_loop(noc)
+    assert answer.transaction_latency == pytest.approx(latency)
+    assert (
+        answer.transaction_rate == pytest.approx(1 / (think + latency)) == pytest.approx(answer.upper_bound)
+    )
+
+
+def test_one_transaction_is_simulated_alike():
+    noc = loop(1, (12,), think_cycles=20, service_cycles=7, latency_cycles=30)
+    result = simulate(noc, packets=500, replications=2)
+    assert result.transaction_latency.best == pytest.approx(closed_loop(noc).transaction_latency)
+
+
+@settings(quick, max_examples=6)
+@given(
+    engines=st.integers(1, 10),
+    outstanding=st.integers(1, 3),
+    think=st.integers(0, 150),
+    service=st.integers(1, 20),
+)
+def test_throughput_is_inside_the_bound_and_grows_with_the_engines(engines, outstanding, think, service):
+    options = {"outstanding": outstanding, "think_cycles": think, "service_cycles": service}
+    one, more = (closed_loop(loop(n, **options)) for n in (engines, engines + 1))
+    for answer in (one, more):
+        assert 0 < answer.transaction_rate <= answer.upper_bound * (1 + 1e-9)
+        assert max(answer.utilization.values()) <= 1 + 1e-9
+        parts = sum(answer.latency_parts.values())
+        assert parts == pytest.approx(answer.transaction_latency)
+    assert more.transaction_rate >= one.transaction_rate * (1 - 2e-3)
+
+
+@pytest.mark.parametrize(
+    ("noc", "largest"),
+    [  # largest measured: 3.1 %, the third
+        (loop(4, think_cycles=100), 0.02),
+        (loop(10, think_cycles=100, link_width=8, read_fraction=0.5), 0.03),
+        (loop(10, (12,), think_cycles=50, service_cycles=9, service_law="exponential"), 0.04),
+        (
+            loop(
+                8, (10, 12, 14), think_cycles=60, outstanding=2, service_cycles=12, service_law="exponential"
+            ),
+            0.04,
+        ),
+    ],
+)
+def test_against_simulation(noc, largest):
+    result = simulate(noc, packets=30_000, replications=3)
+    answer = closed_loop(noc)
+    estimate = result.transaction_rate
+    assert (estimate.high - estimate.low) / 2 < 0.02 * estimate.best
+    assert answer.transaction_rate == pytest.approx(estimate.best, rel=largest)
+    assert answer.data_throughput == pytest.approx(result.data_throughput.best, rel=largest)
+
+
+def test_more_channels_help_a_full_memory():
+    rates = [
+        closed_loop(loop(10, range(10, 10 + n), service_cycles=20, think_cycles=50)).transaction_rate
+        for n in (1, 2, 4)
+    ]
+    assert rates[0] == pytest.approx(1 / 20, rel=0.02)
+    assert rates == sorted(rates)
+
+
+def test_how_it_looks():
+    answer = closed_loop(loop(10, (12,), think_cycles=50, service_cycles=20))
+    assert answer.bottleneck == "memory 12"
+    assert "busiest: memory 12" in repr(answer) and "GB/s" in repr(answer)
+    assert [row["metric"] for row in answer.rows()][0] == "transaction_rate"
+    assert len(answer.to_pandas()) == 3
+
+
+def test_open_traffic_is_an_error():
+    with pytest.raises(ValueError, match="traffic must be Transactions, got Pattern"):
+        closed_loop(replace(loop(), topology=mesh(4, 4), traffic=uniform(nodes=16)))

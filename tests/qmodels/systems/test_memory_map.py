@@ -1,0 +1,128 @@
+"""The memory map: a bijection, whatever is programmed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmodels.systems.memory_map import InterleavedRegion, MemoryMap
+
+quick = settings(max_examples=50, deadline=None, derandomize=True)
+
+
+@st.composite
+def maps(draw):
+    regions, start = [], 0
+    for _ in range(draw(st.integers(1, 4))):
+        channels = draw(st.lists(st.integers(0, 40), min_size=1, max_size=16, unique=True))
+        step = draw(st.integers(1, 40))
+        start += draw(st.integers(0, 100))
+        size = step * len(channels) * draw(st.integers(1, 5))
+        regions.append(
+            InterleavedRegion(
+                start_bytes=start,
+                size_bytes=size,
+                channels=tuple(channels),
+                step_bytes=step,
+                offset=draw(st.integers(0, len(channels) - 1)),
+                enabled=draw(st.booleans()),
+            )
+        )
+        start += size
+    return MemoryMap(regions=tuple(draw(st.permutations(regions))))
+
+
+@quick
+@given(chip=maps())
+def test_every_address_has_its_own_place_and_back(chip):
+    addresses = np.concatenate([np.arange(r.start_bytes, r.start_bytes + r.size_bytes) for r in chip.regions])
+    where, node, local = chip.locate(addresses)
+    places = set(zip(where.tolist(), node.tolist(), local.tolist(), strict=True))
+    assert len(places) == addresses.size
+    assert np.array_equal(chip.address_of(where, node, local), addresses)
+    for k, region in enumerate(chip.regions):
+        for channel in region.channels:
+            mine = np.sort(local[(where == k) & (node == channel)])
+            assert np.array_equal(mine, np.arange(region.size_bytes // len(region.channels)))
+
+
+@quick
+@given(chip=maps())
+def test_against_a_walk_through_the_addresses(chip):
+    # Byte after byte: change the channel when the step is full, or when the channel is.
+    for k, region in enumerate(chip.regions):
+        part = region.size_bytes // len(region.channels)
+        position, used = region.offset, dict.fromkeys(region.channels, 0)
+        for address in range(region.start_bytes, region.start_bytes + region.size_bytes):
+            done = address - region.start_bytes
+            if done and done % (region.step_bytes if region.enabled else part) == 0:
+                position = (position + 1) % len(region.channels)
+            channel = region.channels[position]
+            assert chip.locate(address) == (k, channel, used[channel])
+            used[channel] += 1
+
+
+def region(**changes):
+    return InterleavedRegion(**{"start_bytes": 0, "size_bytes": 1024, "channels": (4, 5), **changes})
+
+
+def test_one_channel_has_everything_in_order():
+    chip = MemoryMap(regions=(region(channels=(3,), step_bytes=64),))
+    addresses = np.arange(1024)
+    assert np.array_equal(chip.locate(addresses)[2], addresses)
+
+
+def test_reprogramming_makes_another_map():
+    chip = MemoryMap(regions=(region(),))
+    other = chip.reprogrammed(0, step_bytes=256, offset=1, channels=(4, 5))
+    assert chip.regions[0].step_bytes == 128
+    assert other.locate(0) == (0, 5, 0)
+    assert other.locate(256) == (0, 4, 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"start_bytes": -1}, "region.start_bytes must be a whole number >= 0, got -1"),
+        ({"size_bytes": 0}, "region.size_bytes must be a whole number >= 1, got 0"),
+        ({"step_bytes": 0}, "region.step_bytes must be a whole number >= 1, got 0"),
+        ({"step_bytes": 96}, "region.size_bytes must be a multiple of step_bytes x channels = 192, got 1024"),
+        ({"channels": ()}, "region.channels must be 1 to 16 nodes, got 0"),
+        ({"channels": tuple(range(17))}, "region.channels must be 1 to 16 nodes, got 17"),
+        ({"channels": (4, 4)}, r"region.channels must be different nodes, got \(4, 4\)"),
+        ({"channels": (-1, 4)}, "region.channels must be a whole number >= 0, got -1"),
+        ({"offset": 2}, "region.offset must be a whole number from 0 to 1, got 2"),
+        ({"enabled": 1}, "region.enabled must be true or false, got 1"),
+    ],
+)
+def test_messages_of_regions(changes, message):
+    with pytest.raises(ValueError, match=message):
+        region(**changes)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda chip: MemoryMap(regions=()), "memory map must have 1 to 16 regions, got 0"),
+        (lambda chip: MemoryMap(regions=(7,)), "regions must be InterleavedRegion, got 7"),
+        (
+            lambda chip: MemoryMap(regions=(region(), region(start_bytes=1000))),
+            "regions must not overlap, got one to 1024 and one from 1000",
+        ),
+        (lambda chip: chip.locate(1024), "address must be in a region, got 1024"),
+        (lambda chip: chip.locate([0, 2000]), "address must be in a region, got 2000"),
+        (lambda chip: chip.address_of(0, 6, 0), r"channel must be one of the region's \(4, 5\), got 6"),
+        (lambda chip: chip.address_of(0, 4, 512), "local must be below 512, got 512"),
+        (lambda chip: chip.address_of(1, 4, 0), "region must be a whole number from 0 to 0, got 1"),
+        (lambda chip: chip.reprogrammed(1), "region must be a whole number from 0 to 0, got 1"),
+        (
+            lambda chip: chip.reprogrammed(0, step=2),
+            "register must be one of start_bytes, .*, got 'step'; did you mean 'step_bytes'",
+        ),
+    ],
+)
+def test_messages_of_maps(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(MemoryMap(regions=(region(),)))

@@ -1,0 +1,243 @@
+"""Who sends to whom: patterns against their definitions, matrices from files, memory traffic."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmodels.systems.injection import Bernoulli, bursts, injection_process
+from qmodels.systems.noc_memory import Transactions, interleaved, transactions
+from qmodels.systems.noc_traffic import (
+    Pattern,
+    Permutation,
+    bit_complement,
+    hotspot,
+    neighbour,
+    permutation,
+    rate_matrix,
+    task_graph,
+    tornado,
+    transpose,
+    uniform,
+)
+
+quick = settings(max_examples=30, deadline=None, derandomize=True)
+
+
+@quick
+@given(nodes=st.integers(2, 9), self_traffic=st.booleans(), fraction=st.floats(0, 1), data=st.data())
+def test_rows_add_up_to_one(nodes, self_traffic, fraction, data):
+    spots = data.draw(st.lists(st.integers(0, nodes - 1), min_size=1, max_size=nodes, unique=True))
+    for traffic in (
+        uniform(nodes=nodes, self_traffic=self_traffic),
+        hotspot(nodes=nodes, spots=spots, fraction=fraction, self_traffic=self_traffic),
+    ):
+        matrix = traffic.matrix(nodes)
+        sums = matrix.sum(axis=1)
+        assert np.all((np.abs(sums - 1) < 1e-12) | (sums == 0))
+        assert self_traffic or not np.diag(matrix).any()
+    assert np.all(matrix >= 0)
+
+
+def targets(traffic, nodes):
+    return [int(row.argmax()) if row.any() else None for row in traffic.matrix(nodes)]
+
+
+def test_permutations_by_their_definitions():
+    assert targets(transpose(nodes=9), 9) == [None, 3, 6, 1, None, 7, 2, 5, None]
+    assert targets(transpose(nodes=4, self_traffic=True), 4) == [0, 2, 1, 3]
+    assert targets(bit_complement(nodes=8), 8) == [0b111 ^ n for n in range(8)]
+    assert targets(tornado(8), 8) == [(n + 3) % 8 for n in range(8)]
+    assert targets(tornado(5), 5) == [(n + 2) % 5 for n in range(5)]
+    assert targets(tornado(4, 4), 16)[0] == 5
+    assert targets(neighbour(2, 3), 6)[0] == 4
+    assert targets(permutation([1, 0, 2]), 3) == [1, 0, None]
+
+
+def test_hot_nodes_get_their_fraction_and_their_part_of_the_rest():
+    matrix = hotspot(nodes=5, spots=[1, 3], fraction=0.4).matrix(5)
+    assert matrix[0].tolist() == pytest.approx([0, 0.35, 0.15, 0.35, 0.15])
+    assert matrix[1].tolist() == pytest.approx([0.15, 0, 0.15, 0.55, 0.15])
+    alone = hotspot(nodes=3, spots=[0], fraction=1.0).matrix(3)
+    assert alone.tolist() == [[0, 0, 0], [1, 0, 0], [1, 0, 0]]
+
+
+def test_rate_matrices(tmp_path):
+    rates = [[0, 0.1, 0.3], [0, 0, 0], [0.2, 0, 0]]
+    traffic = rate_matrix(rates)
+    assert traffic.mean_rate == pytest.approx(0.3)
+    assert (traffic.mean_rate * traffic.matrix(3)).tolist() == pytest.approx(np.array(rates))
+    file = tmp_path / "rates.csv"
+    file.write_text("0, 0.1, 0.3\n0,0,0\n\n0.2,0,0\n", encoding="utf-8")
+    assert rate_matrix(file) == traffic
+
+
+def test_task_graphs():
+    graph = nx.DiGraph()
+    graph.add_edge("a", "b", packets=2)
+    graph.add_edge("b", "c")
+    graph.add_edge("a", "c", packets=5)
+    traffic = task_graph(graph, mapping={"a": 0, "b": 1, "c": 1}, nodes=2)
+    assert traffic.rates == ((0.0, 7.0), (0.0, 0.0))
+
+
+@quick
+@given(
+    initiators=st.integers(1, 5),
+    channels=st.integers(1, 16),
+    step=st.integers(1, 9),
+    offset=st.integers(0, 15),
+)
+def test_interleaved_order_is_that_of_the_memory_map(initiators, channels, step, offset):
+    nodes = range(initiators, initiators + channels)
+    traffic = interleaved(initiators=range(initiators), channels=nodes, step=step, offset=offset % channels)
+    addresses = np.arange(3 * step * channels) * 128
+    sequence = traffic.memory.locate(addresses)[1]
+    turns = np.arange(addresses.size) // max(traffic.step_packets, 1) % channels
+    assert np.array_equal(np.array(traffic.targets)[turns], sequence) or channels == 1
+    assert traffic.matrix(initiators + channels)[0].sum() == pytest.approx(1)
+
+
+def test_interleaving_over_one_channel_changes_nothing():
+    one = [interleaved(initiators=[0, 1], channels=[2], step=step) for step in (1, 32)]
+    assert one[0].step_packets == one[1].step_packets == 0
+    assert np.array_equal(one[0].matrix(3), one[1].matrix(3))
+
+
+def test_disabled_regions_are_used_part_by_part():
+    traffic = interleaved(initiators=[0], channels=[1, 2], enabled=False)
+    assert traffic.step_packets == 2**16
+    assert traffic.reprogrammed(enabled=True).step_packets == 1
+    assert interleaved(initiators=[0], channels=[1, 2], addresses="random").step_packets == 0
+
+
+def test_where_cycles_start():
+    def first(starts):
+        return interleaved(initiators=range(5), channels=range(5, 8), step=2, starts=starts).first_packets()
+
+    assert first("same").tolist() == [0] * 5
+    assert first("spread").tolist() == [0, 2, 4, 0, 2]
+    assert first("random").tolist() == [-1] * 5
+
+
+def test_bursts_have_the_scv():
+    for scv in (3.0, 20.0):
+        assert bursts(scv=scv).scv == pytest.approx(scv)
+    assert injection_process("bernoulli") == Bernoulli()
+    assert injection_process("poisson").scv == 1.0
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: Pattern(pattern="uniforn", nodes=4),
+            "traffic.pattern must be one of .* did you mean 'uniform'",
+        ),
+        (lambda: uniform(nodes=1), "traffic.nodes must be a whole number >= 2, got 1"),
+        (lambda: uniform(nodes=4, self_traffic=1), "traffic.self_traffic must be true or false, got 1"),
+        (lambda: uniform(nodes=4).matrix(5), "traffic must be for the topology's 5 nodes, got one for 4"),
+        (lambda: transpose(nodes=8), "traffic.nodes of a transpose must be a square, got 8"),
+        (lambda: Pattern(pattern="tornado", nodes=8), r"traffic.shape must hold 8 nodes, got \(\)"),
+        (
+            lambda: hotspot(nodes=4, spots=[], fraction=0.1),
+            r"traffic.spots must be given for hotspot .* got \(\)",
+        ),
+        (
+            lambda: hotspot(nodes=4, spots=[4], fraction=0.1),
+            "traffic.spots must be a whole number from 0 to 3, got 4",
+        ),
+        (lambda: hotspot(nodes=4, spots=[1, 1], fraction=0.1), r"traffic.spots must be different .*\(1, 1\)"),
+        (lambda: hotspot(nodes=4, spots=[1], fraction=1.1), r"traffic.fraction must be in \[0, 1\], got 1.1"),
+        (lambda: Permutation(targets=(0, 3)), "traffic.targets must be a whole number from 0 to 1, got 3"),
+        (lambda: permutation([0, 0]), r"traffic.targets must be a permutation, got \(0, 0\)"),
+        (lambda: rate_matrix([[0, 1]]), "traffic.rates must be a square matrix, got a row of 2 in 1 rows"),
+        (lambda: rate_matrix([[0, -1], [0, 0]]), "traffic.rates must be finite and >= 0, got -1.0"),
+        (lambda: rate_matrix([[0, 0], [0, 0]]), "traffic.rates must have a positive one, got none"),
+        (lambda: rate_matrix("nowhere.csv"), "nowhere.csv: cannot be read: No such file"),
+        (lambda: task_graph([("a", "b", 1)], mapping={"a": 0}, nodes=2), "mapping must name .* none for 'b'"),
+        (
+            lambda: task_graph([("a", "b", 1)], mapping={"a": 0, "b": 2}, nodes=2),
+            "mapping.* from 0 to 1, got 2",
+        ),
+        (
+            lambda: interleaved(initiators=[], channels=[1]),
+            "traffic.initiators must be at least one node, got none",
+        ),
+        (
+            lambda: interleaved(initiators=[0, 0], channels=[1]),
+            r"traffic.initiators must be different .*\(0, 0\)",
+        ),
+        (
+            lambda: interleaved(initiators=[0], channels=[1], step=0),
+            "step must be a whole number >= 1, got 0",
+        ),
+        (lambda: interleaved(initiators=[0], channels=[1], packet_bytes=0), "packet_bytes must be .* got 0"),
+        (
+            lambda: interleaved(initiators=[0], channels=[1], starts="late"),
+            "traffic.starts must be .* got 'late'",
+        ),
+        (
+            lambda: interleaved(initiators=[0], channels=[1], addresses="all"),
+            "traffic.addresses must be .*'all'",
+        ),
+        (
+            lambda: interleaved(initiators=[0], channels=[9]).matrix(4),
+            "traffic.channels must be nodes in 0..3, got 9",
+        ),
+        (
+            lambda: interleaved(initiators=[0], channels=[1, 2]).reprogrammed(step_bytes=64),
+            "traffic.stride_bytes must divide the 64 bytes between changes of channel, got 128",
+        ),
+        (lambda: transactions(initiators=[0], channels=[0]), "traffic.channels must be other nodes .* got 0"),
+        (
+            lambda: transactions(initiators=[0], channels=[1], outstanding=0),
+            "traffic.outstanding must be .* got 0",
+        ),
+        (
+            lambda: transactions(initiators=[0], channels=[1], think_cycles=-1.0),
+            "traffic.think_cycles must be .*-1",
+        ),
+        (
+            lambda: transactions(initiators=[0], channels=[1], read_fraction=2.0),
+            "traffic.read_fraction must be .* 2",
+        ),
+        (
+            lambda: transactions(initiators=[0], channels=[1], service_law="gamma"),
+            "traffic.service_law .*'gamma'",
+        ),
+        (
+            lambda: Transactions(initiators=(0,), channels=()),
+            "traffic.channels must be at least one node, got none",
+        ),
+        (lambda: bursts(scv=1.0), "scv of bursts must be > 1, got 1.0"),
+        (lambda: bursts(scv=1.5), "scv must be >= 2.125 with peak_to_mean 4, got 1.5"),
+        (lambda: bursts(scv=5.0, peak_to_mean=1.0), "peak_to_mean must be > 1, got 1.0"),
+        (
+            lambda: injection_process("poison"),
+            "process must be one of bernoulli, poisson, got 'poison'; did you",
+        ),
+        (lambda: injection_process(3), "process must be Bernoulli, Poisson or OnOff, got 3"),
+    ],
+)
+def test_messages(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"0,1\n1,x\n", r"rates.csv:2: must be numbers, got '1,x'"),
+        (b"\xff\xfe", "not a text file"),
+        (b"0,1", "square"),
+    ],
+)
+def test_messages_of_rate_files(tmp_path, content, message):
+    file = tmp_path / "rates.csv"
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        rate_matrix(file)

@@ -1,0 +1,139 @@
+"""Topologies by name: sizes, links and roles; and from files."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmodels.systems.spec_io import from_toml, stable_hash, to_toml
+from qmodels.systems.topologies import (
+    concentrated_mesh,
+    crossbar,
+    from_edge_file,
+    mesh,
+    ring,
+    shared_bus,
+    spidergon,
+    torus,
+)
+from qmodels.systems.topology import Topology, from_graph
+
+quick = settings(max_examples=40, deadline=None, derandomize=True)
+shapes = st.lists(st.integers(1, 5), min_size=1, max_size=3).filter(lambda s: np.prod(s) > 1).map(tuple)
+
+
+@quick
+@given(shape=shapes)
+def test_grids_are_those_of_networkx(shape):
+    for make, periodic in ((mesh, False), (torus, True)):
+        if periodic and 1 in shape:
+            continue  # NetworkX joins a router of a dimension of 1 to itself
+        grid = nx.grid_graph(dim=tuple(reversed(shape)), periodic=periodic)
+        number = {
+            place: int(np.ravel_multi_index(tuple(np.atleast_1d(place)), shape)) for place in grid.nodes
+        }
+        want = {(number[u], number[v]) for u, v in grid.to_directed().edges}
+        assert set(make(*shape).links) == want
+
+
+@quick
+@given(shape=shapes)
+def test_grid_routes_are_minimal(shape):
+    for make in (mesh, torus):
+        topology = make(*shape)
+        shortest = dict(nx.all_pairs_shortest_path_length(topology.graph()))
+        links = set(topology.links)
+        for source in range(topology.nodes):
+            for target in range(topology.nodes):
+                route = topology.route(source, target)
+                assert len(route) - 1 == shortest[source][target]
+                assert set(zip(route, route[1:], strict=False)) <= links
+
+
+def test_nodes_of_a_concentrated_mesh_share_routers():
+    chip = concentrated_mesh(2, 3, concentration=4)
+    assert (chip.nodes, chip.routers) == (24, 6)
+    assert chip.injects_into(np.array([0, 3, 4, 23])).tolist() == [0, 0, 1, 5]
+    assert chip.route(0, 3) == (0,)
+    assert Topology(kind="mesh", nodes=24, concentration=4).dimensions == (2, 3)
+
+
+def test_crossbar_and_bus():
+    assert (crossbar(5).routers, crossbar(5).links) == (1, ())
+    assert (shared_bus(5).routers, shared_bus(5).links) == (2, ((0, 1),))
+    assert {shared_bus(5).route(s, t) for s in range(5) for t in range(5)} == {(0, 1)}
+
+
+def test_delays_of_links():
+    assert set(torus(3, 3, delay=1).link_delays) == {1}
+    assert set(ring(4).link_delays) == {0}
+    graph = nx.DiGraph()
+    graph.add_edge(1, 0, delay=4, width=8)
+    graph.add_edge(0, 1, width=16)
+    chip = from_graph(graph)
+    assert (chip.links, chip.link_delays, chip.link_widths) == (((0, 1), (1, 0)), (0, 4), (16, 8))
+
+
+def test_a_width_for_some_edges_only_is_an_error():
+    graph = nx.DiGraph([(0, 1), (1, 0)])
+    graph.edges[0, 1]["width"] = 8
+    with pytest.raises(ValueError, match=r"must give a width to all edges or none, got none for \(1, 0\)"):
+        from_graph(graph)
+
+
+def test_roles():
+    chip = Topology(kind="ring", nodes=3, roles=("initiator", "memory", "both"))
+    assert (chip.initiators, chip.memories) == ((0, 2), (1, 2))
+    assert spidergon(4).initiators == spidergon(4).memories == (0, 1, 2, 3)
+
+
+@pytest.mark.parametrize("make", [lambda: torus(4, 4, delay=1), lambda: from_graph(nx.star_graph(3))])
+def test_toml_round_trip(make):
+    chip = make()
+    again = from_toml(to_toml(chip), Topology)
+    assert again == chip
+    assert stable_hash(again) == stable_hash(chip)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "must have at least one link, got none"),
+        ("0 - 1\n1 2", "topology.edges must reach node 0 from node 2"),
+        ("0 - 1 x", ":1: must be 'from to .*', got '0 - 1 x'"),
+        ("0", ":1: must be 'from to"),
+        ("0 - 1 1 2 3", ":1: must be 'from to"),
+        ("0 - 1\nnode 1", ":2: must be 'from to .* 'node number role', got 'node 1'"),
+        ("0 - 1\nnode 2 memory", "node 2 must be on a link to have a role, got none"),
+        ("0 - 1\nnode 1 dram", "topology.roles must be one of initiator, memory, both, got 'dram'"),
+        ("0 - 1 -1", "topology.edge_delays must be a whole number >= 0, got -1"),
+        ("0 - 2", r"topology graph must have the nodes 0..n-1, got \['0', '2'\]"),
+    ],
+)
+def test_messages_of_edge_files(tmp_path, text, message):
+    file = tmp_path / "chip.edges"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=message) as error:
+        from_edge_file(file)
+    assert str(file) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_edge_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(ValueError, match="cannot be read: No such file"):
+        from_edge_file(tmp_path / "none")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ValueError, match="not a text file"):
+        from_edge_file(tmp_path / "binary")
+
+
+def test_edge_files_one_way_and_remarks(tmp_path):
+    file = tmp_path / "chip.edges"
+    file.write_text("# a ring one way\n0 -> 1\n1, 2\n\n2 0 5\nnode 0 initiator\n", encoding="utf-8")
+    chip = from_edge_file(file)
+    assert chip.links == ((0, 1), (1, 2), (2, 0))
+    assert chip.link_delays == (0, 0, 5)
+    assert chip.roles == ("initiator", "both", "both")

@@ -1,0 +1,54 @@
+"""Against BookSim2: kept latencies of twelve networks, and a fresh run where there is a BookSim2."""
+
+import csv
+import importlib.util
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import stdtrit
+
+from validate import simulate
+
+_SPEC = importlib.util.spec_from_file_location(
+    "booksim_reference", Path(__file__).with_name("booksim_reference.py")
+)
+reference = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(reference)
+with reference.FILE.open(encoding="utf-8", newline="") as file:
+    ROWS = list(csv.DictReader(file))
+
+
+def scores(rows):
+    """Return for each row the difference of the latencies in joint standard errors, and relative."""
+    found = []
+    for seed, row in enumerate(rows):
+        # Rows with the same seed would err to the same side.
+        r = simulate(reference.noc(row), packets=100, cycles=12_000, replications=8, seed=seed)
+        ours = r.packet_latency
+        error = ours.half_width / stdtrit(7, 0.975)
+        kept, kept_error = float(row["latency"]), float(row["standard_error"])
+        found.append(((ours.best - kept) / np.hypot(error, kept_error), ours.best / kept - 1))
+    return np.array(found)
+
+
+def test_latencies_are_those_of_booksim_within_the_joint_interval():
+    z, relative = scores(ROWS).T
+    # With 5 and 7 degrees of freedom, 99.9 % for each of the rows together.
+    assert np.all(np.abs(z) < stdtrit(10, 1 - 0.0005 / len(ROWS)))
+    # And not all on one side.
+    assert abs(z.mean()) < 3.3 / np.sqrt(len(z)) * np.sqrt(10 / 8)
+    low = np.array([float(row["load"]) <= 0.5 for row in ROWS])
+    assert np.all(np.abs(relative[low]) < 0.01)
+
+
+def test_the_kept_table_is_complete():
+    assert len(ROWS) == len(reference.SETTINGS) * len(reference.LOADS)
+
+
+@pytest.mark.skipif("BOOKSIM" not in os.environ, reason="needs BookSim2: its path in BOOKSIM")
+def test_booksim_still_gives_the_kept_latency():
+    row = ROWS[5]
+    latency, _ = reference.booksim(row, seed=1)
+    assert abs(latency - float(row["latency"])) < 8 * float(row["standard_error"])

@@ -1,0 +1,193 @@
+"""The simulation of a network-on-chip, flit by flit: its replications and what they say together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from qmodels import _check
+from qmodels._check import FloatArray
+from qmodels.systems.noc import Noc
+from qmodels.systems.noc_flows import FlowTable
+from qmodels.systems.noc_memory import Transactions
+from validate.histogram import BINS, Histogram
+from validate.noc.replication import Job, Run, run_replication
+from validate.noc.result import INF, NocSimulation
+from validate.noc.verdict import verdict
+from validate.statistics import Estimate, exactly, quantile_interval, ratio_interval
+from validate.stopping import FEWEST_OBSERVATIONS
+
+TIMES = (
+    "packet_latency",
+    "source_queue_delay",
+    "traversal_delay",
+    "packet_latency_p95",
+    "packet_latency_p99",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NocExperiment:
+    """The simulation of one network; made by `validate.simulate`.
+
+    Parameters
+    ----------
+    spec : Noc
+        One network, no array of injection rates.
+    seed : int
+        Everything random follows from it. Networks whose nodes have the same numbers meet the same
+        random numbers at each.
+    confidence : float
+        Coverage of the intervals (Student's, over the replications).
+    packets : int
+        Packets of each replication to be measured, about. Before that, as a warm-up, run a quarter.
+    cycles : int
+        Cycles of each replication to be measured, at least, however many packets that is. [cycles]
+    flow_quantiles : bool
+        Whether the latencies of each flow are counted for its 95 % and 99 % quantile. It costs
+        memory (2 KB per flow) and a quarter of the speed.
+
+    Notes
+    -----
+    Every cycle is simulated, but only what is active in it; stretches without a flit are skipped. A
+    replication begins with an empty network. At its end it is found out whether all flits can get
+    out: a deadlock is reported, also one of a part of the network.
+
+    Zero-load latency is exactly that of BookSim2's one-stage router [1]_: per router its pipeline,
+    2 cycles at the ends, and a cycle per further flit.
+
+    References
+    ----------
+    .. [1] N. Jiang et al., "A detailed and flexible cycle-accurate network-on-chip simulator",
+       ISPASS 2013.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> from qmodels.systems.noc_traffic import uniform
+    >>> from qmodels.systems.topologies import spidergon
+    >>> from validate import simulate
+    >>> noc = Noc(topology=spidergon(16), link_width=16, traffic=uniform(nodes=16), injection_rate=0.02)
+    >>> result = simulate(noc, packets=2000, replications=4)
+    >>> result.verdict, 20 < result.packet_latency.best < 25
+    ('stable', True)
+    """
+
+    spec: Noc
+    seed: int = 0
+    confidence: float = 0.95
+    packets: int = 20_000
+    cycles: int = 10_000
+    flow_quantiles: bool = False
+
+    run_type: ClassVar[type[Run]] = Run
+    precise: ClassVar[tuple[str, ...]] = ("packet_latency",)
+    run_replication: ClassVar[Callable[[Job], Run]] = staticmethod(run_replication)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.spec, Noc):
+            raise ValueError(f"spec must be a Noc, got {self.spec!r}")
+        if np.ndim(self.spec.injection_rate):
+            size = np.size(self.spec.injection_rate)
+            raise ValueError(f"injection_rate must be one number to be simulated, not an array of {size}")
+        _check.count("packets", self.packets, minimum=100)
+        _check.count("cycles", self.cycles, minimum=1000)
+
+    def jobs(self, start: int, stop: int) -> list[Job]:
+        """Return a job for each replication."""
+        return [
+            Job(
+                spec=self.spec,
+                seed=self.seed,
+                replication=k,
+                packets=self.packets,
+                cycles=self.cycles,
+                flow_quantiles=self.flow_quantiles,
+            )
+            for k in range(start, stop)
+        ]
+
+    def summarize(
+        self, runs: Sequence[tuple[Job, Run]], *, replications: int, seconds: float
+    ) -> NocSimulation:
+        """Return the estimates of finished replications."""
+        each = tuple(run for _, run in runs)
+        table = self.spec.flow_table()
+        found = verdict(
+            [run.series for run in each],
+            deadlocked=any(run.deadlocked for run in each),
+            full=any(run.full for run in each),
+        )
+        busy = np.sum([run.channels[0] for run in each], axis=0) * table.channel_cycles_per_flit
+        packets = [int(run.sums[0].sum()) for run in each]
+        return NocSimulation(
+            spec=self.spec,
+            metrics=self._metrics(each, table, int(np.argmax(busy)), stable=found == "stable"),
+            verdict=found,
+            bottleneck=table.channel_names[int(np.argmax(busy))],
+            short=min(packets) < FEWEST_OBSERVATIONS,
+            runs=each,
+            seed=self.seed,
+            replications=replications,
+            packets=sum(packets),
+            cycles=sum(run.simulated for run in each),
+            seconds=seconds,
+            confidence=self.confidence,
+        )
+
+    def _metrics(
+        self, runs: Sequence[Run], table: FlowTable, busiest: int, *, stable: bool
+    ) -> dict[str, Estimate]:
+        sums = np.array([run.sums.sum(axis=1) for run in runs], dtype=float)
+        cycles = np.array([run.cycles for run in runs], dtype=float)
+        packets, latency, queueing = sums.T
+
+        def ratio(above: FloatArray, below: FloatArray) -> Estimate:
+            return ratio_interval(above, below, confidence=self.confidence)
+
+        metrics = {name: exactly(INF, confidence=self.confidence) for name in TIMES}
+        if stable and packets.any():
+            metrics = {
+                "packet_latency": ratio(latency, packets),
+                "source_queue_delay": ratio(queueing, packets),
+                "traversal_delay": ratio(latency - queueing, packets),
+            }
+            histograms = [_histogram(run) for run in runs]
+            for percent in (95, 99):
+                metrics[f"packet_latency_p{percent}"] = quantile_interval(
+                    histograms, percent / 100, confidence=self.confidence
+                )
+        metrics["throughput"] = ratio(packets, cycles)
+        flits = np.array([run.channels[0, busiest] for run in runs], dtype=float)
+        metrics["max_utilization"] = ratio(flits * table.channel_cycles_per_flit[busiest], cycles)
+        bytes_ = np.array([run.sums[0] @ _payload(self.spec, table) for run in runs])
+        metrics["data_throughput"] = ratio(bytes_ * self.spec.clock_ghz, cycles)
+        if isinstance(self.spec.traffic, Transactions):
+            done, times = np.array([run.transactions for run in runs], dtype=float).T
+            metrics["transaction_rate"] = ratio(done, cycles)
+            metrics["transaction_latency"] = (
+                ratio(times, done) if stable else exactly(INF, confidence=self.confidence)
+            )
+        return metrics
+
+
+def _histogram(run: Run) -> Histogram:
+    counts = np.zeros(BINS, dtype=np.int64)
+    counts[run.latencies[0]] = run.latencies[1]
+    return Histogram(counts=counts)
+
+
+def _payload(noc: Noc, table: FlowTable) -> FloatArray:
+    """Return the bytes of payload of a packet of each flow."""
+    if isinstance(noc.traffic, Transactions):
+        sizes = np.array([noc.traffic.request_bytes, noc.traffic.response_bytes], dtype=float)
+        # Of a read the request is short and the response long.
+        return np.asarray(sizes[np.where(table.reply >= 0, table.packet_class, 1 - table.packet_class)])
+    return np.array([one.payload_bytes for one in noc.packet_classes], dtype=float)[table.packet_class]

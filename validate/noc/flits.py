@@ -1,0 +1,87 @@
+"""What every part of a network does: let a flit arrive, return a credit, let a head ask for its output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from validate.jit import inlined
+from validate.noc.state import (
+    ACTIVE,
+    ARBITRATION,
+    CIRCUITS,
+    FCFS,
+    MASK_BITS,
+    PRIORITY,
+    ROUND_ROBIN,
+    SCALE,
+    WHEEL,
+    World,
+)
+
+ONE = np.uint64(1)
+NONE = np.uint64(0)
+CIRCUIT_RANK = -(1 << 20)
+"""Of the packets of circuits; all others have ranks of 0 and more."""
+
+
+@inlined
+def launch(world: World, i: int, flit: int, time: int) -> None:
+    """Let a flit arrive at a virtual channel at a time to come."""
+    row = time & world.clock[WHEEL]
+    place = world.arrivals[row, 0] + 1
+    world.arrivals[row, 0] = place
+    world.arrivals[row, place] = (i << 32) | flit
+
+
+@inlined
+def return_credit(world: World, i: int, time: int) -> None:
+    """Let a slot of a virtual channel be free at a time to come."""
+    row = time & world.clock[WHEEL]
+    place = world.credits[row, 0] + 1
+    world.credits[row, 0] = place
+    world.credits[row, place] = i
+
+
+@inlined
+def list_input(world: World, c: int) -> None:
+    """Put an input among those with something to send."""
+    if world.channel[c]["listed"] == 0:
+        world.channel[c]["listed"] = 1
+        world.lists[0, world.clock[ACTIVE]] = c
+        world.clock[ACTIVE] += 1
+
+
+@inlined
+def ask(world: World, i: int, c: int, bit: Any, p: int, now: int) -> None:
+    """Let the head of a packet that came to the front of a virtual channel ask for its output."""
+    vc, service = world.vc, world.service
+    hop = world.packet[p]["hop"] + 1
+    word = world.hop[hop]
+    vc[i]["out"] = word >> MASK_BITS
+    vc[i]["allowed"] = word & ((1 << MASK_BITS) - 1)
+    world.channel[c]["head"] |= bit
+    arbitration = world.clock[ARBITRATION]
+    if arbitration != ROUND_ROBIN or world.clock[CIRCUITS] > 0:
+        f = world.packet[p]["flow"]
+        rank = 0
+        if service[f]["circuit"] >= 0:
+            rank = CIRCUIT_RANK
+        elif arbitration == FCFS:
+            rank = now
+        elif arbitration == PRIORITY:
+            rank = service[f]["priority"]
+        elif arbitration != ROUND_ROBIN:
+            rank = _fair_finish(world, hop, f, p)
+        vc[i]["rank"] = rank
+
+
+@inlined
+def _fair_finish(world: World, hop: int, f: int, p: int) -> int:
+    """Return the virtual time at which a packet would end if its flow got its share of the channel."""
+    c = world.hop[hop] >> MASK_BITS
+    start = max(world.finish[hop], world.channel[c]["fair_time"])
+    finish = start + int(world.packet[p]["flits"] * SCALE / world.service[f]["weight"])
+    world.finish[hop] = finish
+    return finish

@@ -1,0 +1,103 @@
+"""What is counted while a network runs: packets and their times by flow, latencies, the backlog over time."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from qmodels._check import FloatArray, IntArray
+from validate.bins import bin_of
+from validate.histogram import BINS
+from validate.jit import inlined
+from validate.noc.state import DELIVERED, WAITING, World
+
+SUMS = np.dtype([("packets", "i8"), ("latency", "i8"), ("queueing", "i8")])
+"""Of a flow: packets delivered, sums of their latency and of its part at the source."""
+
+SERIES = 60
+"""Intervals of a run in which backlog and deliveries are looked at."""
+FLOW_BINS, _EXACT = 512, 64
+"""Bins of a flow's latencies: each cycle below 64, then 32 for each power of two."""
+
+
+class Meter(NamedTuple):
+    """What is counted from `restart` on, and the series of the whole run.
+
+    ``sums`` by flow; ``counts`` of latencies on the scale of `validate.histogram`; ``flow_counts`` of
+    each flow in its bins, if asked for. A row of ``series`` is an interval of ``interval[0]`` cycles:
+    packets that wait at its end, packets delivered in it; the last row takes all that is later.
+    """
+
+    sums: Any
+    counts: Any
+    flow_counts: Any
+    series: Any
+    interval: Any
+
+
+def new_meter(flows: int, *, cycles: int, by_flow: bool = False) -> Meter:
+    """Return a meter at zero for a run of so many cycles; ``by_flow`` asks for each flow's latencies."""
+    return Meter(
+        sums=np.zeros(flows, dtype=SUMS),
+        counts=np.zeros(BINS, dtype=np.int64),
+        flow_counts=np.zeros((flows if by_flow else 0, FLOW_BINS), dtype=np.int32),
+        series=np.zeros((SERIES, 2), dtype=np.int64),
+        interval=np.full(1, max(1, -(-cycles // SERIES))),
+    )
+
+
+def restart(meter: Meter, world: World, *, now: int) -> None:
+    """Count from ``now`` on."""
+    for array in (meter.sums, meter.counts, meter.flow_counts):
+        array[...] = np.zeros((), dtype=array.dtype)
+    world.channel["flits"] = 0
+    world.channel["occupancy"] = -now * world.channel["stored"].astype(np.int64)
+
+
+def occupancy(world: World, *, now: int) -> IntArray:
+    """Return for each channel the sum of the cycles flits have spent in the buffers it leads to."""
+    return np.asarray(world.channel["occupancy"] + now * world.channel["stored"].astype(np.int64))
+
+
+def flow_quantiles(counts: IntArray, probability: float) -> FloatArray:
+    """Return the quantile of each flow from its bins, off by at most 1/64; ``inf`` without packets."""
+    bins = np.arange(FLOW_BINS)
+    power = np.maximum(0, bins // 32 - 1)
+    low = np.where(bins < _EXACT, bins, (bins - 32 * power) << power)
+    values = low + ((1 << power) - 1) / 2
+    below = np.cumsum(counts, axis=1)
+    wanted = np.maximum(1, np.ceil(probability * below[:, -1]))[:, None]
+    found = values[np.minimum((below < wanted).sum(axis=1), FLOW_BINS - 1)]
+    return np.where(below[:, -1] > 0, found, np.inf)
+
+
+@inlined
+def flow_bin(latency: int) -> int:
+    """Return the bin of a flow's latency."""
+    if latency < _EXACT:
+        return latency
+    power = 0
+    while latency >> power >= _EXACT:
+        power += 1
+    return min(32 * power + (latency >> power), FLOW_BINS - 1)
+
+
+@inlined
+def record(world: World, meter: Meter, now: int) -> None:
+    """Count what was delivered in a cycle, and look at the backlog."""
+    clock, packet, sums = world.clock, world.packet, meter.sums
+    by_flow = meter.flow_counts.shape[0] > 0
+    interval = min(now // meter.interval[0], SERIES - 1)
+    for k in range(clock[DELIVERED]):
+        p = world.delivered[k]
+        f = packet[p]["flow"]
+        latency = now - packet[p]["created"]
+        sums[f]["packets"] += 1
+        sums[f]["latency"] += latency
+        sums[f]["queueing"] += packet[p]["injected"] - packet[p]["created"]
+        meter.counts[bin_of(float(latency))] += 1
+        if by_flow:
+            meter.flow_counts[f, flow_bin(latency)] += 1
+    meter.series[interval, 1] += clock[DELIVERED]
+    meter.series[interval, 0] = clock[WAITING]

@@ -1,0 +1,194 @@
+"""One replication of a network: warm up, measure, and see whether what is in it can get out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from qmodels._check import IntArray
+from qmodels.systems.noc import Noc
+from qmodels.systems.noc_flows import FlowTable
+from qmodels.systems.noc_memory import Transactions
+from validate.noc.kernel import quiet, step
+from validate.noc.meter import Meter, new_meter, occupancy, restart
+from validate.noc.open_traffic import FULL, STUCK, run_open
+from validate.noc.state import CLOSED, IN_NETWORK, NOW, World, grown, new_world
+from validate.noc.traffic import closed_traffic, open_traffic
+from validate.noc.transactions import run_closed
+
+MOST_PACKETS = 4_000_000
+"""Packets waiting at the sources above which a run ends: far more than a network that keeps up has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One replication to run; picklable.
+
+    Parameters
+    ----------
+    spec : Noc
+        One network.
+    seed, replication : int
+        Everything random follows from them.
+    packets : int
+        Packets to measure, about.
+    cycles : int
+        Cycles to measure, at least. [cycles]
+    flow_quantiles : bool
+        Whether the latencies of each flow are counted.
+    """
+
+    spec: Noc
+    seed: int
+    replication: int
+    packets: int
+    cycles: int
+    flow_quantiles: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Run:
+    """What is left of a replication.
+
+    Parameters
+    ----------
+    cycles : int
+        Cycles measured.
+    sums : array of int, shape (3, flows)
+        Packets delivered, sums of their latency and of the wait at the source.
+    latencies : array of int, shape (2, bins)
+        Bins of the latencies on the scale of `validate.histogram`, and how many are in each.
+    flow_latencies : array of int, shape (2, bins)
+        The same for all flows' bins, counted through, see `validate.noc.meter`; empty if not asked for.
+    channels : array of int, shape (2, channels)
+        Flits carried; flit-cycles in the buffers behind.
+    series : array of int, shape (intervals, 2)
+        Packets waiting at the end of each interval of the whole run, packets delivered in it.
+    lags : array of int, shape (2, flows)
+        How long the first packet of each flow's source queue had waited in the middle and at the end
+        of the measurement. [cycles]
+    transactions : array of int, shape (2,)
+        Transactions done, sum of their times.
+    deadlocked : bool
+        Whether packets waited for each other in a circle at the end.
+    full : bool
+        Whether the run ended because too many packets waited.
+    simulated : int
+        Cycles of the whole run.
+    """
+
+    cycles: int
+    sums: IntArray
+    latencies: IntArray
+    flow_latencies: IntArray
+    channels: IntArray
+    series: IntArray
+    lags: IntArray
+    transactions: IntArray
+    deadlocked: bool
+    full: bool
+    simulated: int
+
+
+def build_world(noc: Noc, table: FlowTable, *, packets: int) -> World:
+    """Return the empty network of a spec with room for so many packets."""
+    router = noc.router
+    return new_world(
+        table,
+        virtual_channels=router.virtual_channels,
+        buffer_flits=router.buffer_flits,
+        pipeline_cycles=router.pipeline_cycles,
+        credit_cycles=router.credit_cycles,
+        arbitration=router.arbitration,
+        packets=packets,
+    )
+
+
+def run_replication(job: Job) -> Run:
+    """Run one replication and return its counts."""
+    table = job.spec.flow_table()
+    if isinstance(job.spec.traffic, Transactions):
+        return _run_closed(job, table)
+    return _run_open(job, table)
+
+
+def _run_open(job: Job, table: FlowTable) -> Run:
+    rate = float(table.rate.sum())
+    cycles = max(job.cycles, int(np.ceil(job.packets / rate)) if rate else 0)
+    warm = cycles // 4
+    world = build_world(job.spec, table, packets=64 * table.nodes)
+    traffic = open_traffic(job.spec, table, seed=job.seed, replication=job.replication)
+    meter = new_meter(table.source.size, cycles=warm + cycles, by_flow=job.flow_quantiles)
+    lags: list[IntArray] = []
+    begun = 0
+    for until in (warm, warm + cycles // 2, warm + cycles):
+        ended = FULL
+        while ended == FULL and world.packet.size < MOST_PACKETS:
+            ended = run_open(world, traffic, meter, until)
+            if ended == FULL:
+                world = grown(world, 2 * world.packet.size)
+        if until == warm:
+            restart(meter, world, now=int(world.clock[NOW]))
+            begun = int(world.clock[NOW])
+        lags.append(_lags(world))
+    measured = int(world.clock[NOW]) - begun
+    return _result(world, meter, np.stack(lags[1:]), np.zeros(2, dtype=np.int64), measured, ended)
+
+
+def _run_closed(job: Job, table: FlowTable) -> Run:
+    traffic = closed_traffic(job.spec, table, seed=job.seed, replication=job.replication)
+    world = build_world(job.spec, table, packets=traffic.engine.size + 1)
+    # How long it takes is not known before.
+    meter = new_meter(table.source.size, cycles=job.cycles, by_flow=job.flow_quantiles)
+    run_closed(world, traffic, meter, job.cycles // 4, job.packets // 4)
+    begun = int(world.clock[NOW])
+    restart(meter, world, now=begun)
+    traffic.engine["done"] = traffic.engine["latency"] = 0
+    ended = run_closed(world, traffic, meter, begun + job.cycles, job.packets)
+    done = np.array([traffic.engine["done"].sum(), traffic.engine["latency"].sum()])
+    lags = np.zeros((2, table.source.size), dtype=np.int64)
+    return _result(world, meter, lags, done, int(world.clock[NOW]) - begun, ended)
+
+
+def _lags(world: World) -> IntArray:
+    first = world.queue["first"]
+    lag = np.where(first >= 0, world.clock[NOW] - world.packet["created"][first], 0)
+    return np.asarray(lag[world.flow["queue"]])
+
+
+def _result(
+    world: World, meter: Meter, lags: IntArray, transactions: IntArray, cycles: int, ended: int
+) -> Run:
+    now = int(world.clock[NOW])
+    channels = np.stack([world.channel["flits"], occupancy(world, now=now)])
+    return Run(
+        cycles=cycles,
+        sums=np.stack([meter.sums[name] for name in ("packets", "latency", "queueing")]),
+        latencies=_sparse(meter.counts),
+        flow_latencies=_sparse(meter.flow_counts.ravel()),
+        channels=channels,
+        series=meter.series,
+        lags=lags,
+        transactions=transactions,
+        deadlocked=ended == STUCK or not _drains(world),
+        full=ended == FULL,
+        simulated=now,
+    )
+
+
+def _sparse(counts: IntArray) -> IntArray:
+    bins = np.flatnonzero(counts)
+    return np.stack([bins, counts[bins]]).astype(np.int64)
+
+
+def _drains(world: World) -> bool:
+    """Return whether all flits get out of the network when the sources begin nothing new."""
+    world.clock[CLOSED] = 1
+    now = int(world.clock[NOW])
+    while world.clock[IN_NETWORK] > 0:
+        step(world, now)
+        now += 1
+        if quiet(world, now):
+            return False
+    return True

@@ -1,0 +1,357 @@
+"""The arrays of a network's simulation: channels, virtual channels, packets, sources and wheels of time."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from qmodels import _check
+from qmodels._check import IntArray
+
+CHANNEL = np.dtype(
+    [
+        # As an input of the router it leads to: its virtual channels as bits, what it is connected to.
+        ("body", "u8"),
+        ("head", "u8"),
+        ("circuit", "u8"),
+        ("occupancy", "i8"),
+        ("held_vc", "i4"),
+        ("stored", "i4"),
+        ("place_in", "i2"),
+        ("inputs", "i2"),
+        ("next_out", "i2"),
+        ("next_vc", "i2"),
+        ("credit_delay", "i4"),
+        ("listed", "i4"),
+        ("sink", "i4"),
+        # As an output of the router it comes from.
+        ("free", "u8"),
+        ("key", "i8"),
+        ("busy_until", "i8"),
+        ("flits", "i8"),
+        ("fair_time", "i8"),
+        ("winner", "i4"),
+        ("held_by", "i4"),
+        ("place_out", "i2"),
+        ("outputs", "i2"),
+        ("next_in", "i2"),
+        ("next_free", "i2"),
+        ("delay", "i4"),
+        ("cycles", "i4"),
+    ],
+    align=True,
+)
+"""A channel: source to router, router to router, or router to sink.
+
+``body`` has the virtual channels whose next flit is there and has a credit, ``head`` those whose
+front packet has no virtual channel yet, ``circuit`` those of circuits; ``free`` those that no packet
+is being sent into and that have a credit. ``occupancy`` is the sum over flits of the cycles in the
+buffers. A record is two cache lines.
+"""
+
+VC = np.dtype(
+    [
+        ("rank", "i8"),
+        ("flit", "i4"),
+        ("owner", "i4"),
+        ("out", "i4"),
+        ("out_vc", "i4"),
+        ("first_slot", "i4"),
+        ("front", "i2"),
+        ("count", "i2"),
+        ("credits", "i2"),
+        ("allowed", "i2"),
+    ],
+    align=True,
+)
+"""A virtual channel of a channel.
+
+Downstream ``count`` flits, the first in ``flit`` and those behind it in a ring from ``front`` on, and
+what the front packet asks for: the output channel, the place in ``masks`` of the virtual channels it
+may take there, its rank among rivals (lowest first), and the one it has. Upstream the free slots
+(``credits``) and the virtual channel whose packet is being sent into this one (``owner``).
+"""
+
+PACKET = np.dtype(
+    [
+        ("flow", "i4"),
+        ("flits", "i4"),
+        ("hop", "i4"),
+        ("following", "i4"),
+        ("created", "i8"),
+        ("injected", "i8"),
+        ("tag", "i8"),
+    ],
+    align=True,
+)
+"""A packet under way; ``hop`` is the place in the paths of the channel its head took last."""
+
+FLOW = np.dtype([("first_hop", "i4"), ("hops", "i4"), ("flits", "i4"), ("queue", "i4")], align=True)
+"""Where a flow's packets queue, and its path."""
+
+SERVICE = np.dtype([("weight", "f8"), ("priority", "i4"), ("circuit", "i4")], align=True)
+"""How a flow is served; ``circuit`` is its number on its channels, -1 without one."""
+
+MASK_BITS = 8
+"""The bits of a hop that say which virtual channels are usable; the others are its channel."""
+
+QUEUE = np.dtype([("first", "i4"), ("last", "i4"), ("sent", "i4"), ("vc", "i4"), ("node", "i4")], align=True)
+"""A source queue: first and last packet, flits of the first that are sent, and their virtual channel."""
+
+NODE = np.dtype(
+    [
+        ("channel", "i4"),
+        ("first_queue", "i4"),
+        ("queues", "i4"),
+        ("circuits", "i4"),
+        ("current", "i4"),
+        ("waiting", "i4"),
+        ("listed", "i4"),
+        ("last_vc", "i4"),
+    ],
+    align=True,
+)
+"""A source: its channel, its queues (those of circuits first), the one whose packet is being sent."""
+
+HEAD, TAIL, FLAGS = 1, 2, 2
+"""Flags of a flit below the number of its packet."""
+
+(
+    SHIFT,
+    WHEEL,
+    VCS,
+    BUFFER,
+    ARBITRATION,
+    LAST_MOVE,
+    IN_NETWORK,
+    WAITING,
+    FREE_PACKET,
+    FREE_PACKETS,
+    DELIVERED,
+    ACTIVE,
+    SENDING,
+    CLOSED,
+    NOW,
+    CIRCUITS,
+    CLOCK_SIZE,
+) = range(17)
+"""Places in ``clock``; IN_NETWORK counts flits, WAITING packets at the sources."""
+
+ROUND_ROBIN, FCFS, PRIORITY, WEIGHTED = range(4)
+ARBITRATIONS = ("round_robin", "fcfs", "priority", "weighted")
+PRIORITIES = 8
+NO_KEY = 1 << 62
+"""Of an output that nobody asks for."""
+SCALE = 256
+"""Ticks of fair-share time per flit of weight 1."""
+
+
+class World(NamedTuple):
+    """All a network is: see the types of its arrays.
+
+    ``hop`` has the paths: for each channel its number and its place in ``masks``, the sets of virtual
+    channels. ``finish`` says for each when the flow's last packet ends in fair shares, where they are
+    used. ``slots`` holds the rings of flits, ``arrivals`` and ``credits`` a row per cycle modulo their
+    number of rows: how many, then who; ``lists`` the inputs with something to send, the sources
+    with something to send, the outputs asked for in this cycle and the connections given up in it;
+    ``delivered`` the packets of the cycle.
+    """
+
+    channel: Any
+    vc: Any
+    slots: Any
+    packet: Any
+    flow: Any
+    service: Any
+    hop: Any
+    masks: Any
+    finish: Any
+    queue: Any
+    node: Any
+    arrivals: Any
+    credits: Any
+    lists: Any
+    delivered: Any
+    clock: Any
+
+
+def _power_of_two(n: int) -> int:
+    return 1 << max(0, (n - 1).bit_length())
+
+
+def new_world(
+    table: Any,
+    *,
+    virtual_channels: int,
+    buffer_flits: int,
+    pipeline_cycles: int = 3,
+    credit_cycles: int = 5,
+    arbitration: str = "round_robin",
+    packets: int = 4096,
+) -> World:
+    """Return an empty network.
+
+    Parameters
+    ----------
+    table : FlowTable
+        Channels, flows and their paths.
+    virtual_channels, buffer_flits : int
+        Of each channel, and slots of each of them. [flits]
+    pipeline_cycles : int
+        Cycles from a flit's win of the switch until it can ask for the next one. [cycles]
+    credit_cycles : int
+        Cycles from a flit's leaving a slot until the next one there can leave it. [cycles]
+    arbitration : str
+        One of `ARBITRATIONS`.
+    packets : int
+        Packets that can be under way, source queues included; see `grown`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range or the table's paths are not those of its channels.
+    """
+    _check.count("virtual_channels", virtual_channels, maximum=32)
+    _check.count("buffer_flits", buffer_flits, maximum=32767)
+    _check.count("pipeline_cycles", pipeline_cycles)
+    _check.count("credit_cycles", credit_cycles, minimum=pipeline_cycles + 1)
+    _check.choice("arbitration", arbitration, ARBITRATIONS)
+    circuit_of = _circuit_numbers(table)
+    circuits = int(circuit_of.max(initial=-1)) + 1
+    per_channel = virtual_channels + circuits
+    _check.count("virtual channels, those of circuits included", per_channel, maximum=63)
+    stride = _power_of_two(per_channel)
+
+    channel = _channels(table, virtual_channels, per_channel, pipeline_cycles, credit_cycles)
+    count = channel.size
+    vc = np.zeros(count * stride, dtype=VC)
+    vc["credits"] = buffer_flits
+    vc["owner"] = vc["out_vc"] = vc["out"] = -1
+    vc["first_slot"] = np.arange(vc.size) * buffer_flits
+
+    flow, service, queue, node = _sources(table, circuit_of, arbitration)
+    hop, masks = _hops(table, circuit_of, virtual_channels)
+    longest = int(np.max(channel["delay"] + channel["credit_delay"] + channel["cycles"])) + 1
+    rows = _power_of_two(longest + 1)
+    clock = np.zeros(CLOCK_SIZE, dtype=np.int64)
+    clock[SHIFT], clock[WHEEL] = stride.bit_length() - 1, rows - 1
+    clock[VCS], clock[BUFFER] = virtual_channels, buffer_flits
+    clock[ARBITRATION] = ARBITRATIONS.index(arbitration)
+    clock[FREE_PACKET], clock[CIRCUITS] = -1, circuits
+    clock[LAST_MOVE] = -rows
+    world = World(
+        channel=channel,
+        vc=vc,
+        slots=np.zeros(vc.size * buffer_flits, dtype=np.int32),
+        packet=np.zeros(0, dtype=PACKET),
+        flow=flow,
+        service=service,
+        hop=hop,
+        masks=masks,
+        finish=np.zeros(hop.size if arbitration == "weighted" else 0, dtype=np.int64),
+        queue=queue,
+        node=node,
+        arrivals=np.zeros((rows, count + 1), dtype=np.int64),
+        credits=np.zeros((rows, count + 1), dtype=np.int32),
+        lists=np.zeros((4, count), dtype=np.int32),
+        delivered=np.zeros(count, dtype=np.int32),
+        clock=clock,
+    )
+    return grown(world, packets)
+
+
+def grown(world: World, packets: int) -> World:
+    """Return the world with room for so many packets; only its packets are copied."""
+    old = world.packet.size
+    packet = np.zeros(packets, dtype=PACKET)
+    packet[:old] = world.packet
+    # The new ones go in front of those that are free.
+    packet["following"][old:] = np.arange(old + 1, packets + 1)
+    packet["following"][-1] = world.clock[FREE_PACKET]
+    world.clock[FREE_PACKET] = old
+    world.clock[FREE_PACKETS] += packets - old
+    return world._replace(packet=packet)
+
+
+def _circuit_numbers(table: Any) -> IntArray:
+    """Return a number for each circuit, different from all it shares a channel with; -1 for other flows."""
+    numbers = np.full(len(table.source), -1, dtype=np.int64)
+    taken: dict[int, set[int]] = {}
+    for flow in np.flatnonzero(table.circuit):
+        channels = table.path_channel[table.path_start[flow] : table.path_start[flow + 1]].tolist()
+        used = set().union(*(taken.get(c, set()) for c in channels))
+        number = next(k for k in range(len(used) + 1) if k not in used)
+        numbers[flow] = number
+        for c in channels:
+            taken.setdefault(c, set()).add(number)
+    return numbers
+
+
+def _channels(table: Any, vcs: int, per_channel: int, pipeline: int, credit: int) -> Any:
+    kind = np.asarray(table.channel_kind)
+    count = kind.size
+    extra = np.asarray(table.channel_delay, dtype=np.int64)
+    cycles = np.asarray(table.channel_cycles_per_flit, dtype=np.int64)
+    channel = np.zeros(count, dtype=CHANNEL)
+    channel["held_vc"] = channel["held_by"] = -1
+    channel["free"] = np.uint64((1 << per_channel) - 1)
+    channel["circuit"] = np.uint64((1 << per_channel) - (1 << vcs))
+    channel["key"] = NO_KEY
+    # The wire from a source takes its two cycles whatever the pipeline of the routers.
+    channel["delay"] = np.where(kind == 0, 2, pipeline) + extra + cycles - 1
+    # A sink returns the credit of a flit when it gets it.
+    channel["credit_delay"] = credit - pipeline + extra
+    channel["cycles"] = cycles
+    channel["sink"] = kind == 2
+    ins, outs = np.asarray(table.channel_to), np.asarray(table.channel_from)
+    for place, number, where in (("place_in", "inputs", ins), ("place_out", "outputs", outs)):
+        order = np.argsort(where, kind="stable")
+        places = np.arange(count) - np.searchsorted(where[order], where[order])
+        channel[place][order] = places
+        channel[number] = np.bincount(where + 1, minlength=where.max() + 2)[where + 1]
+    return channel
+
+
+def _hops(table: Any, circuit_of: IntArray, vcs: int) -> tuple[Any, Any]:
+    low, high = (np.asarray(x, dtype=np.uint64) for x in (table.path_vc_low, table.path_vc_high))
+    one = np.uint64(1)
+    flow_of = np.repeat(np.arange(circuit_of.size), np.diff(table.path_start))
+    number = circuit_of[flow_of]
+    reserved = one << (vcs + np.maximum(number, 0)).astype(np.uint64)
+    masks, place = np.unique(
+        np.where(number >= 0, reserved, (one << high) - (one << low)), return_inverse=True
+    )
+    if masks.size > 1 << MASK_BITS:
+        raise ValueError(f"paths must use at most 256 sets of virtual channels, got {masks.size}")
+    hop = np.asarray(table.path_channel, dtype=np.int64) << MASK_BITS | place
+    return hop.astype(np.int32), masks
+
+
+def _sources(table: Any, circuit_of: IntArray, arbitration: str) -> tuple[Any, Any, Any, Any]:
+    """Return flows, their services, queues and nodes: a queue per circuit, then one, or one per priority."""
+    starts = np.asarray(table.path_start)
+    flow = np.zeros(circuit_of.size, dtype=FLOW)
+    flow["first_hop"], flow["hops"] = starts[:-1], np.diff(starts)
+    flow["flits"] = table.flits
+    service = np.zeros(circuit_of.size, dtype=SERVICE)
+    service["weight"], service["priority"], service["circuit"] = table.weight, table.priority, circuit_of
+    first_channel = np.asarray(table.path_channel)[starts[:-1]]
+    nodes = int(np.max(table.source)) + 1
+    node = np.zeros(nodes, dtype=NODE)
+    node["channel"] = node["current"] = node["last_vc"] = -1
+    node["channel"][table.source] = first_channel
+    classes = PRIORITIES if arbitration == "priority" else 1
+    is_circuit = circuit_of >= 0
+    node["circuits"] = np.bincount(np.asarray(table.source)[is_circuit], minlength=nodes)
+    node["queues"] = node["circuits"] + classes
+    node["first_queue"] = np.cumsum(node["queues"]) - node["queues"]
+    place = np.minimum(service["priority"], classes - 1) + node["circuits"][table.source]
+    for f in np.flatnonzero(is_circuit):
+        earlier = is_circuit[:f] & (np.asarray(table.source)[:f] == table.source[f])
+        place[f] = np.count_nonzero(earlier)
+    flow["queue"] = node["first_queue"][table.source] + place
+    queue = np.zeros(int(node["queues"].sum()), dtype=QUEUE)
+    queue["first"] = queue["last"] = queue["vc"] = -1
+    queue["node"] = np.repeat(np.arange(nodes), node["queues"])
+    return flow, service, queue, node
