@@ -1,0 +1,134 @@
+"""What a DRAM channel can sustain, and what limits it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qmodels.memory.access_pattern import AccessPattern
+from qmodels.memory.bank_waits import in_order_banks
+from qmodels.systems.dram_system import DramSystem
+
+
+def refresh_time(spec: DramSystem, row_rate: Any) -> Any:
+    r"""Return how long a refresh keeps a rank from opening rows. [cycles].
+
+    Parameters
+    ----------
+    spec : DramSystem
+        The system.
+    row_rate : float or array
+        Row commands of a rank. [1/cycle]
+
+    Notes
+    -----
+    The refresh itself and, before it, the rest of the row cycle of the last row command: with Poisson
+    row commands at rate :math:`\nu`, :math:`t_{RC} - (1 - e^{-\nu t_{RC}})/\nu`; with open pages at
+    least the time to close the rows.
+    """
+    t = spec.timing
+    if not t.t_rfc:
+        return np.zeros_like(np.asarray(row_rate, dtype=float))
+    rate = np.maximum(row_rate, 1e-12)
+    rest = t.t_rc + np.expm1(-rate * t.t_rc) / rate
+    return t.t_rfc + (rest if spec.page_policy == "closed" else np.maximum(rest, t.t_rp))
+
+
+def bank_times(spec: DramSystem, pattern: AccessPattern) -> tuple[float, float]:
+    """Return mean and second moment of how long a bank keeps the next access from starting. [cycles].
+
+    An access to another row keeps the next such one for a row cycle, and a hit to its row until its
+    column command; a hit keeps others for the time until the row may be closed.
+    """
+    t, write = spec.timing, spec.traffic.write_fraction
+    h = pattern.row_hit_ratio
+    miss = 1 - h
+    opening = t.t_rcd + (0 if spec.page_policy == "closed" else t.t_rp)
+    pairs = [
+        (miss * miss * (1 - write), t.read_cycle),
+        (miss * miss * write, t.write_cycle),
+        (miss * h, opening + t.t_ccd_l),
+        (h * miss * (1 - write), t.t_rtp),
+        (h * miss * write, t.cwl + t.burst + t.t_wr),
+        (h * h, t.t_ccd_l),
+    ]
+    return sum(p * x for p, x in pairs), sum(p * x**2 for p, x in pairs)
+
+
+def turnaround(spec: DramSystem) -> float:
+    """Return the bus time that a turn to writes and back costs. [cycles]."""
+    t = spec.timing
+    return t.read_to_write + t.write_to_read - 2 * t.burst
+
+
+def channel_limits(spec: DramSystem, pattern: AccessPattern) -> dict[str, float]:
+    """Return the largest rate of a channel by each of its resources. [accesses/cycle].
+
+    Parameters
+    ----------
+    spec : DramSystem
+        The system.
+    pattern : AccessPattern
+        What reaches its channels.
+
+    Returns
+    -------
+    dict of str to float
+        ``bus``: its data bus, the gaps between ranks included. ``turnaround``: the bus with its turns
+        between reads and full batches of writes. ``group``: the column commands of the busiest bank
+        group (tCCD_L). ``bank``: the busiest bank. ``activation``: the row
+        commands of its ranks (tFAW, tRRD). ``order``: accesses in order, whose bank is not ready.
+        ``refresh``: the smallest of the others, less the time its rank or bank is refreshed.
+    """
+    t, g = spec.timing, spec.geometry
+    write = spec.traffic.write_fraction
+    slot = bus_time(spec)
+    limits = {"bus": 1 / slot, "group": 1 / (pattern.group_share * t.t_ccd_l)}
+    if write > 0:
+        batch = (spec.write_high - spec.write_low) / write
+        if spec.scheduler == "in-order":
+            # Every change of direction turns the bus.
+            batch = 1 / (write * (1 - write)) if write < 1 else np.inf
+        limits["turnaround"] = 1 / (slot + turnaround(spec) / batch)
+    if spec.scheduler == "in-order":
+        limits["order"] = in_order_banks(arrival_rate=0.0, **order_arguments(spec, pattern)).max_rate
+    else:
+        limits["bank"] = 1 / (pattern.bank_share * bank_times(spec, pattern)[0])
+        miss = 1 - pattern.row_hit_ratio
+        limits["activation"] = g.ranks / (t.row_gap * miss) if miss > 0 else np.inf
+    smallest = min(limits.values())
+    if t.t_rfc:
+        kind = min(limits, key=lambda name: limits[name])
+        # With several ranks the bus works on while one is refreshed.
+        share = float(refresh_time(spec, smallest / g.ranks)) / t.t_refi
+        idle = share if kind not in ("bus", "turnaround") or g.ranks == 1 else 0.0
+        limits["refresh"] = smallest * (1 - idle)
+    return {name: float(value) for name, value in limits.items()}
+
+
+def bus_time(spec: DramSystem) -> float:
+    """Return the mean bus time of an access, the gap after another rank's included. [cycles]."""
+    ranks = spec.geometry.ranks
+    return spec.timing.burst + spec.timing.t_rtrs * (ranks - 1) / ranks
+
+
+def order_arguments(spec: DramSystem, pattern: AccessPattern) -> dict[str, Any]:
+    """Return what `in_order_banks` needs of a channel."""
+    t, g = spec.timing, spec.geometry
+    apart = ((g.groups - 1) * t.t_rrd_s + t.t_rrd_l) / g.groups
+    # A few rows in a row are tRRD apart, many tFAW / 4: in between.
+    rows = (apart + max(t.row_gap, apart)) / 2 * (1 - pattern.row_hit_ratio) / g.ranks
+    slot = max(bus_time(spec), rows)
+    return {
+        "burst": slot,
+        "bank_busy": max(t.read_cycle, slot),
+        "banks": max(1, round(1 / pattern.bank_share)),
+        "row_hit_probability": pattern.row_hit_ratio,
+    }
+
+
+def binding(limits: dict[str, float]) -> tuple[str, float]:
+    """Return what limits a channel and its largest rate; refresh takes its share of any."""
+    name = min((n for n in limits if n != "refresh"), key=lambda n: limits[n])
+    return name, min(limits.values())

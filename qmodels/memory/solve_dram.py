@@ -1,0 +1,170 @@
+"""The model of a DRAM system: latency with its parts, bandwidth and what limits it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qmodels._check import FloatArray
+from qmodels.memory.access_pattern import AccessPattern, access_pattern
+from qmodels.memory.channel_waits import ChannelWaits, channel_waits
+from qmodels.memory.dram_answer import DramAnswer, quantiles
+from qmodels.memory.dram_errors import measured_error
+from qmodels.memory.dram_limits import binding, channel_limits
+from qmodels.memory.dram_quantiles import latency_law
+from qmodels.systems.dram_system import DramSystem
+
+PARTS = ("fixed", "row", "bank", "activation", "bus", "refresh", "queue")
+
+
+def solve_dram(spec: DramSystem) -> DramAnswer:
+    """Return latencies, bandwidth and limits of a DRAM system.
+
+    Parameters
+    ----------
+    spec : DramSystem
+        The system; its traffic's arrival rate may be an array, a bandwidth-latency curve.
+
+    Returns
+    -------
+    DramAnswer
+        Where a channel is overloaded latencies are ``inf`` and the throughput is what the channels
+        can serve.
+
+    Notes
+    -----
+    See `qmodels.memory.channel_waits.channel_waits` for the waits and
+    `qmodels.memory.dram_limits.channel_limits` for the limits. The mean latency of random reads of
+    DDR4-3200, closed and open pages, one and two ranks, was measured within 1.3 % of two cycle
+    simulators and ours without refresh, and within 3.8 % with it, up to 0.8 of the largest rate (at 0.89
+    within 11 %, where the simulators differ by 8 %); ``dram_error_map.csv`` has all errors.
+
+    Not flagged as validated, measured against our simulator at a few points: other presets within 5 %
+    (HBM2 10 % at 0.8 of the largest rate), packets of 24 blocks over 4 channels within 7 % (18 % where
+    they meet in one closed bank), DDR4-3200 in order within 1.3 % (6 % with refresh), reads among 10 to
+    50 % of writes within 6 % at 0.3 of the largest rate and up to 40 % too low at 0.8. Streams that stay
+    in one bank for long are coarse: their arrivals at it are taken as a renewal process.
+
+    Examples
+    --------
+    >>> from qmodels.systems.dram_system import dram
+    >>> from qmodels.systems.dram_traffic import RandomBlocks
+    >>> load = RandomBlocks(arrival_rate=np.array([0.02, 0.08, 0.15]))
+    >>> curve = solve_dram(dram("DDR4-3200", page_policy="closed", traffic=load))
+    >>> curve.read_latency.round(1), curve.limited_by
+    (array([ 69.5, 131.4,   inf]), 'activation')
+    """
+    pattern = access_pattern(spec)
+    limits = channel_limits(spec, pattern)
+    limited_by, top = binding(limits)
+    rate = np.asarray(spec.arrival_rate, dtype=float)
+    stable = rate * pattern.channel_share.max() < top
+    safe = np.where(stable, rate, 0.0)
+    channels = _channels(spec, pattern, safe)
+    t = spec.timing
+    fixed = float(spec.controller_cycles + t.cl + t.burst)
+    parts = {"fixed": fixed + 0.0 * rate}
+    for name in PARTS[1:]:
+        parts[name] = sum(share * getattr(waits, name) for share, waits in channels)
+    # What refreshes have held up waits where others wait.
+    backlog = sum(share * waits.backlog for share, waits in channels)
+    of_rank = parts["activation"] / np.maximum(parts["bank"] + parts["activation"], 1e-12)
+    parts["activation"] = parts["activation"] + backlog * of_rank
+    parts["bank"] = parts["bank"] + backlog * (1 - of_rank)
+    parts = {name: np.where(stable, value, np.inf if name != "fixed" else fixed)
+             for name, value in parts.items()}  # fmt: skip
+    latency = sum(parts.values())
+    write = sum(value for name, value in parts.items() if name != "queue") - t.cl + t.cwl
+    write = write + sum(share * waits.write_queue for share, waits in channels)
+    served = sum(np.minimum(rate * share, top) for share in pattern.channel_share)
+
+    def laws(point: int) -> FloatArray:
+        total: Any = 0.0
+        for share, waits in channels:
+            law = _law(waits, point, fixed, pattern)
+            size = max(law.size, np.size(total))
+            total = np.pad(np.atleast_1d(total), (0, size - np.size(total))) + share * np.pad(
+                law, (0, size - law.size)
+            )
+        return np.asarray(total)
+
+    conflicts = _conflicts(spec, pattern, safe, channels)
+    validated, error = measured_error(spec, rate * pattern.channel_share.max() / top)
+    middle, late = quantiles(laws, stable, (0.5, 0.99))
+    metrics = {
+        "read_latency": latency,
+        "read_latency_p50": middle,
+        "read_latency_p99": late,
+        "throughput": served,
+        "bandwidth": spec.gbytes(served),
+        "bus_utilization": served * t.burst / spec.geometry.channels,
+        "row_hit_ratio": pattern.row_hit_ratio + 0.0 * rate,
+        "read_conflict_probability": conflicts,
+    }
+    if spec.traffic.write_fraction:
+        metrics["write_latency"] = np.where(stable, write, np.inf)
+        metrics["write_conflict_probability"] = conflicts
+    return DramAnswer(
+        spec=spec,
+        metrics={name: np.asarray(value)[()] for name, value in metrics.items()},
+        latency_parts={name: value[()] for name, value in parts.items()},
+        limits=limits,
+        limited_by=limited_by,
+        saturation_rate=top / float(pattern.channel_share.max()),
+        channel_share=pattern.channel_share,
+        stable=stable[()],
+        validated=(validated & stable)[()],
+        measured_error=error,
+        laws=laws,
+    )
+
+
+def _channels(spec: DramSystem, pattern: AccessPattern, rate: FloatArray) -> list[tuple[float, ChannelWaits]]:
+    """Return the waits of channels, those of equal load once, each with its share of the accesses."""
+    shares, count = np.unique(pattern.channel_share.round(12), return_counts=True)
+    return [
+        (float(share * n), channel_waits(spec, pattern, rate * share))
+        for share, n in zip(shares, count, strict=True)
+        if share > 0
+    ]
+
+
+def _law(waits: ChannelWaits, point: int, fixed: float, pattern: AccessPattern) -> FloatArray:
+    def at(value: Any) -> float:
+        return float(np.ravel(np.broadcast_to(value, np.shape(waits.bus)))[point])
+
+    alone = pattern.alone
+    means = {"bank": at(waits.bank), "activation": at(waits.activation), "bus": at(waits.bus) - alone}
+    miss = 1 - pattern.row_hit_ratio
+    forced = at(waits.queue)
+    return latency_law(
+        waits=[(max(mean, 0.0), waits.reach[name]) for name, mean in means.items()],
+        delays=[
+            (at(waits.refreshed), waits.reach["refresh"]),
+            (min(forced / 100, 1.0), max(forced * 2, 200.0)),
+        ],
+        fixed=fixed + alone,
+        hits=pattern.row_hit_ratio,
+        row=at(waits.row) / miss if miss > 0 else 0.0,
+    )
+
+
+def _conflicts(
+    spec: DramSystem, pattern: AccessPattern, rate: FloatArray, channels: list[tuple[float, ChannelWaits]]
+) -> Any:
+    """Return the share of the accesses that find their bank busy, or open at another row."""
+    miss = 1 - pattern.row_hit_ratio
+    top = float(pattern.channel_share.max())
+    waits = channels[-1][1]
+    is_open = waits.row_open
+    if spec.scheduler == "in-order":
+        return np.minimum(miss * is_open + (1 - miss * is_open) * waits.bank_conflict, 1.0)
+    bank_rate = rate * top * pattern.bank_share
+    if spec.page_policy == "closed":
+        busy = bank_rate * (spec.timing.read_cycle + waits.activation)
+        if spec.timing.t_rfc:
+            busy = busy + (1 - busy) * waits.reach["refresh"] / spec.timing.t_refi
+        return np.minimum(busy, 1.0)
+    held = np.minimum(bank_rate * (waits.row + waits.bank + waits.activation + waits.bus), 1.0)
+    return np.minimum(miss * (is_open + (1 - is_open) * held) + (1 - miss) * held, 1.0)

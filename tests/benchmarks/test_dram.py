@@ -1,0 +1,24 @@
+"""Speed of the DRAM simulator and model; run with ``--benchmark-enable``."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from qmodels.memory.solve_dram import solve_dram
+from qmodels.systems.dram_system import dram
+from qmodels.systems.dram_traffic import RandomBlocks
+from validate.dram.run import Job, run_replication
+
+
+@pytest.mark.parametrize(("policy", "rate"), [("closed", 0.02), ("closed", 0.1), ("open", 0.1)])
+def test_a_million_reads(benchmark, policy, rate):
+    spec = dram("DDR4-3200", page_policy=policy, traffic=RandomBlocks(arrival_rate=rate))
+    run_replication(Job(spec=spec, seed=0, replication=0, accesses=1000))
+    job = Job(spec=spec, seed=1, replication=0, accesses=1_000_000)
+    assert benchmark(run_replication, job).served == 1_000_000
+
+
+def test_a_curve_of_a_hundred_loads(benchmark):
+    traffic = RandomBlocks(arrival_rate=np.linspace(0.001, 0.1, 100))
+    assert benchmark(solve_dram, dram("DDR4-3200", traffic=traffic)).stable.all()

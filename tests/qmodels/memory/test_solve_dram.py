@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+import qmodels as qm
+from qmodels.memory.access_pattern import access_pattern
+from qmodels.memory.dram_limits import channel_limits
+from qmodels.memory.solve_dram import solve_dram
+from qmodels.systems.dram_map import DramGeometry, Interleaved, bit_fields
+from qmodels.systems.dram_presets import PRESETS
+from qmodels.systems.dram_system import DramSystem, dram
+from qmodels.systems.dram_timing import abstract
+from qmodels.systems.dram_traffic import AddressTrace, Packets, RandomBlocks, StridedBlocks
+
+few = settings(max_examples=30, deadline=None, derandomize=True)
+
+
+@st.composite
+def systems(draw):
+    spec = dram(
+        draw(st.sampled_from(sorted(PRESETS))),
+        ranks=draw(st.sampled_from([1, 2])),
+        page_policy=draw(st.sampled_from(["open", "closed"])),
+        scheduler=draw(st.sampled_from(["in-order", "oldest-ready-first", "fr-fcfs"])),
+        controller_cycles=draw(st.integers(0, 20)),
+    )
+    writes = draw(st.sampled_from([0.0, 0.3, 1.0]))
+    traffic = draw(
+        st.sampled_from(
+            [
+                RandomBlocks(write_fraction=writes, row_hit_probability=0.4),
+                StridedBlocks(stride=5, write_fraction=writes),
+                Packets(blocks=7, spacing=1, write_fraction=writes),
+                AddressTrace(blocks=(0, 900, 1, 77, 12345), writes=(0, 1, 0, 0, 1)),
+            ]
+        )
+    )
+    return replace(spec, traffic=traffic)
+
+
+@few
+@given(systems(), st.floats(0.02, 0.95))
+def test_laws(spec, load):
+    top = solve_dram(spec).saturation_rate
+    rates = np.array([0.5 * load, load, 1.2]) * top
+    curve = solve_dram(replace(spec, traffic=replace(spec.traffic, arrival_rate=rates)))
+    assert curve.stable.tolist() == [True, True, False]
+    t = spec.timing
+    # At least the fixed part; more with more load; infinite beyond what the channels serve.
+    assert (curve.read_latency >= spec.controller_cycles + t.cl + t.burst).all()
+    assert curve.read_latency[0] <= curve.read_latency[1] * (1 + 1e-9)
+    assert np.isinf(curve.read_latency[2]) and np.isinf(curve.read_latency_p99[2])
+    assert_allclose(sum(curve.latency_parts.values())[:2], curve.read_latency[:2])
+    assert (curve.read_latency_p50 <= curve.read_latency_p99).all()
+    assert curve.throughput[2] <= rates[2] and (np.diff(curve.bandwidth) > 0).all()
+    assert (curve.bus_utilization <= 1 + 1e-9).all()
+    for name in ("read_conflict_probability", "row_hit_ratio"):
+        assert (curve.metrics[name] >= 0).all() and (curve.metrics[name] <= 1).all()
+    assert ("write_latency" in curve.metrics) == (spec.traffic.write_fraction > 0)
+    # A point alone is the point of the curve.
+    alone = solve_dram(replace(spec, traffic=replace(spec.traffic, arrival_rate=float(rates[1]))))
+    assert_allclose(alone.read_latency, curve.read_latency[1])
+    assert_allclose(alone.read_latency_p99, curve.read_latency_p99[1])
+    assert alone.saturation_rate == pytest.approx(top)
+
+
+@few
+@given(st.integers(1, 9), st.integers(1, 9))
+def test_the_step_is_nothing_to_one_channel(step, other):
+    traffic = Packets(blocks=11, arrival_rate=0.04)
+    first, second = (
+        solve_dram(dram("DDR4-3200", address_map=Interleaved(step=s), traffic=traffic)) for s in (step, other)
+    )
+    assert first.metrics == second.metrics
+
+
+def test_an_idle_system_takes_the_sum_of_its_steps():
+    for policy, expected in (("closed", 22 + 22 + 4), ("open", 22 + 22 + 22 + 4)):
+        spec = dram(
+            "DDR4-3200", page_policy=policy, t_refi=0, t_rfc=0, traffic=RandomBlocks(arrival_rate=0.0)
+        )
+        answer = solve_dram(spec)
+        assert answer.read_latency == expected and answer.quantile(0.9) == expected
+    # With refresh rows are found closed again.
+    assert solve_dram(dram("DDR4-3200", traffic=RandomBlocks(arrival_rate=0.0))).latency_parts["row"] < 23
+
+
+def test_what_limits_a_channel():
+    def limited(**changes):
+        return solve_dram(dram("DDR4-3200", t_refi=0, t_rfc=0, **changes))
+
+    hits = RandomBlocks(row_hit_probability=1.0)
+    assert limited().limited_by == "activation"
+    assert limited().saturation_rate == pytest.approx(4 / 34)
+    assert limited(traffic=hits).limited_by == "bus"
+    assert limited(traffic=hits).bandwidth == pytest.approx(0.05 * 64 * 1.6)
+    assert limited(traffic=hits).saturation_rate == pytest.approx(1 / 4)
+    assert limited(traffic=hits, ranks=2).saturation_rate == pytest.approx(1 / 5)
+    assert limited(banks=1, groups=4, t_faw=0, t_rrd_s=0).limited_by == "bank"
+    assert limited(traffic=StridedBlocks(stride=4)).limited_by == "group"
+    assert limited(traffic=StridedBlocks(stride=4)).saturation_rate == pytest.approx(1 / 8)
+    assert limited(traffic=replace(hits, write_fraction=0.5)).limited_by == "turnaround"
+    assert limited(scheduler="in-order").limited_by == "order"
+    with_refresh = solve_dram(dram("DDR4-3200"))
+    assert with_refresh.limits["refresh"] == with_refresh.saturation_rate < 4 / 34
+    assert with_refresh.saturation_rate > 4 / 34 * (1 - 634 / 12480)
+
+
+def test_batches_of_writes_turn_the_bus_less_often():
+    hits = RandomBlocks(row_hit_probability=1.0, write_fraction=0.5)
+    rates = [
+        solve_dram(dram("DDR4-3200", traffic=hits, write_high=high, write_low=0)).limits["turnaround"]
+        for high in (1, 8, 64)
+    ]
+    # A read and a write in turn: twice the burst, and 28 cycles of turning round.
+    assert rates[0] == pytest.approx(2 / (2 * 4 + 28)) and rates[0] < rates[1] < rates[2] < 0.25
+
+
+def test_patterns_of_streams_and_packets():
+    four = {"channels": 4}
+    stream = access_pattern(dram("DDR4-3200", traffic=StridedBlocks(), **four))
+    assert_allclose(stream.channel_share, 0.25)
+    assert stream.row_hit_ratio == pytest.approx(127 / 128, abs=0.01)
+    assert stream.channel_scv == pytest.approx(1 / 4)
+    one = access_pattern(dram("DDR4-3200", traffic=StridedBlocks(stride=4), **four))
+    assert one.channel_share.tolist() == [1, 0, 0, 0] and one.channel_scv == pytest.approx(1.0)
+    packets = access_pattern(dram("DDR4-3200", traffic=Packets(blocks=24), **four))
+    assert packets.bus_batch == (6.0, 36.0) and packets.bank_batch == (1.0, 1.0)
+    rows = Interleaved(bank_step=128)
+    packets = access_pattern(dram("DDR4-3200", traffic=Packets(blocks=24), address_map=rows, **four))
+    assert packets.bank_batch[0] > 5 and packets.bank_repeat > 0.9
+    trace = AddressTrace(blocks=(0, 0, 0, 1))
+    assert access_pattern(dram("DDR4-3200", traffic=trace, **four)).channel_share.tolist() == [
+        0.75,
+        0.25,
+        0,
+        0,
+    ]
+    # The same blocks by bit fields: columns low, then channels.
+    plan = bit_fields("row:9 bank:2 group:2 channel:2 column:7")
+    low = access_pattern(dram("DDR4-3200", traffic=StridedBlocks(), address_map=plan, **four))
+    assert low.row_hit_ratio == pytest.approx(127 / 128, abs=0.01) and low.channel_scv > 20
+
+
+def test_an_abstract_system_is_its_banks():
+    spec = DramSystem(
+        timing=abstract(burst=4, bank_busy=8),
+        geometry=DramGeometry(groups=1, banks=8),
+        page_policy="closed",
+        scheduler="in-order",
+        traffic=RandomBlocks(arrival_rate=0.1),
+    )
+    # E[G] = 4 + 4 / 8, E[G^2] = 16 + 48 / 8.
+    assert solve_dram(spec).read_latency == pytest.approx(4 + 0.1 * 22 / (2 * (1 - 0.45)))
+    assert solve_dram(spec).saturation_rate == pytest.approx(1 / 4.5)
+
+
+def test_the_answer_shows_itself():
+    spec = dram("DDR4-3200", page_policy="closed")
+    answer = qm.solve(spec)
+    text = repr(answer)
+    assert "read_latency " in text and "limited by activation" in text and "latency part bank" in text
+    assert answer.validated and "error up to" in text
+    table = answer.to_pandas()
+    assert table.shape[0] == 1 and {"read_latency", "latency_refresh", "stable"} <= set(table.columns)
+    rates = np.array([[0.02, 0.05], [0.08, 0.5]])
+    curve = qm.solve(replace(spec, traffic=RandomBlocks(arrival_rate=rates)))
+    assert curve.read_latency.shape == (2, 2) and curve.validated.tolist() == [[True, True], [True, False]]
+    assert curve.to_pandas().shape[0] == 4 and "4 loads, 3 stable" in repr(curve)
+    assert "outside the range" in repr(qm.solve(dram("HBM2")))
+    with pytest.raises(AttributeError, match="DramAnswer has no metric 'latency'"):
+        _ = answer.latency
+    with pytest.raises(ValueError, match="probability must be below 1, got 1"):
+        answer.quantile(1)
+
+
+def test_limits_do_not_depend_on_the_load():
+    spec = dram("DDR4-3200", ranks=2)
+    heavy = replace(spec, traffic=RandomBlocks(arrival_rate=9.0))
+    pattern = access_pattern(spec)
+    assert channel_limits(spec, pattern) == channel_limits(heavy, access_pattern(heavy))

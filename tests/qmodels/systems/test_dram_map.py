@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmodels.systems.dram_map import LEVELS, BitFields, DramGeometry, Interleaved, Place, bit_fields
+
+few = settings(max_examples=50, deadline=None, derandomize=True)
+sizes = st.integers(1, 5)
+
+
+@st.composite
+def interleavings(draw):
+    geometry = DramGeometry(
+        channels=draw(sizes),
+        ranks=draw(sizes),
+        groups=draw(sizes),
+        banks=draw(sizes),
+        row_blocks=draw(st.integers(1, 12)),
+    )
+    banks = geometry.channel_banks
+    permutes = ["none", "rotate"] + (["xor"] if banks & (banks - 1) == 0 else [])
+    plan = Interleaved(
+        step=draw(st.integers(1, 9)),
+        bank_step=draw(st.integers(1, 3)) * geometry.row_blocks,
+        order=tuple(draw(st.permutations(LEVELS))),
+        permute=draw(st.sampled_from(permutes)),
+    )
+    return geometry, plan
+
+
+@few
+@given(interleavings())
+def test_interleaving_is_inverted_and_puts_no_two_blocks_in_one_place(case):
+    geometry, plan = case
+    plan.check(geometry)
+    blocks = np.arange(4000)
+    place = plan.locate(blocks, geometry)
+    assert np.array_equal(plan.block_at(place, geometry), blocks)
+    assert len(set(zip(*(x.tolist() for x in place), strict=True))) == blocks.size
+    assert place.bank.max() < geometry.channel_banks and place.channel.max() < geometry.channels
+
+
+@few
+@given(st.integers(1, 20), st.integers(1, 20), st.integers(0, 10**6))
+def test_the_step_is_nothing_to_one_channel(step, other, block):
+    geometry = DramGeometry()
+    places = [Interleaved(step=s).locate(block, geometry) for s in (step, other)]
+    assert places[0] == places[1]
+
+
+@few
+@given(st.permutations(range(16)), st.sampled_from([(), ("bank^row",), ("group^row", "bank^column")]))
+def test_bit_fields_in_any_order_are_bijections(order, xor):
+    names = ["row"] * 6 + ["column"] * 4 + ["bank"] * 2 + ["group"] + ["rank"] + ["channel"] * 2
+    plan = bit_fields(" ".join(f"{names[k]}:1" for k in order), xor=xor)
+    geometry = DramGeometry(channels=4, ranks=2, groups=2, banks=4, row_blocks=16)
+    plan.check(geometry)
+    blocks = np.arange(1 << 16)
+    place = plan.locate(blocks, geometry)
+    assert np.array_equal(plan.block_at(place, geometry), blocks)
+    packed = ((place.row * 16 + place.column) * 16 + place.bank) * 4 + place.channel
+    assert np.unique(packed).size == blocks.size
+
+
+def test_order_and_permutation_decide_where_neighbours_go():
+    geometry = DramGeometry(ranks=2)
+    neighbours = np.arange(4)
+    assert Interleaved().locate(neighbours, geometry).bank.tolist() == [0, 4, 8, 12]
+    by_bank = Interleaved(order=("bank", "group", "rank")).locate(neighbours, geometry)
+    assert by_bank.bank.tolist() == [0, 1, 2, 3]
+    by_rank = Interleaved(order=("rank", "bank", "group")).locate(neighbours, geometry)
+    assert by_rank.bank.tolist() == [0, 16, 1, 17]
+    rows = np.arange(3) * geometry.row_blocks * geometry.channel_banks
+    whole_rows = {"bank_step": geometry.row_blocks, "order": ("bank", "group", "rank")}
+    assert Interleaved(**whole_rows).locate(rows, geometry).bank.tolist() == [0, 0, 0]
+    for permute in ("rotate", "xor"):
+        spread = Interleaved(permute=permute, **whole_rows).locate(rows, geometry)
+        assert spread.bank.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Interleaved(step=0), r"address_map\.step must be a whole number >= 1, got 0"),
+        (
+            lambda: Interleaved(order=("bank", "bank", "rank")),
+            r"address_map\.order must be a permutation of group, bank, rank, got \('bank', 'bank', 'rank'\)",
+        ),
+        (lambda: Interleaved(permute="xro"), r"address_map\.permute must be one of .* did you mean 'xor'"),
+        (
+            lambda: Interleaved(permute="xor").check(DramGeometry(banks=3)),
+            "address_map must be a bijection: xor needs a power of two of banks, got 12",
+        ),
+        (
+            lambda: BitFields(channel=(1,), row=(1, 4)),
+            r"address_map must be a bijection: its masks must be independent .* got \(1, 1, 4\)",
+        ),
+        (lambda: BitFields(row=(1, 4)), "address_map must be a bijection: its masks .* lowest 2 bits"),
+        (lambda: bit_fields("row:2 bank:2", xor=("bank^bank",)), "bijection: 'bank\\^bank' removes bits"),
+        (lambda: bit_fields("row:2 bnak:2"), "layout must be one of .* did you mean 'bank'"),
+        (lambda: bit_fields("row"), "layout row must be a number"),
+        (
+            lambda: bit_fields("row:2 bank:1 group:2 column:7").check(DramGeometry()),
+            "address_map must be a bijection: bank has 4 values and needs as many .* got 1 bits",
+        ),
+        (lambda: DramGeometry(ranks=1.5), r"geometry\.ranks must be a whole number >= 1, got 1\.5"),
+    ],
+)
+def test_messages(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_place_counts_banks_over_ranks_and_groups():
+    geometry = DramGeometry(ranks=2, groups=2, banks=2)
+    place = Place(channel=0, bank=7, row=3, column=5)
+    block = Interleaved(bank_step=128).block_at(place, geometry)
+    assert Interleaved(bank_step=128).locate(block, geometry) == place

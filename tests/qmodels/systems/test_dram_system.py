@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from qmodels.systems.dram_map import DramGeometry, bit_fields
+from qmodels.systems.dram_presets import PRESETS
+from qmodels.systems.dram_system import DramSystem, dram
+from qmodels.systems.dram_timing import abstract
+from qmodels.systems.dram_traffic import AddressTrace, Packets, RandomBlocks, StridedBlocks
+from qmodels.systems.spec_io import from_toml, stable_hash, to_toml
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_are_whole_systems_with_a_source(name):
+    spec = dram(name)
+    assert spec.timing == PRESETS[name].timing and PRESETS[name].source
+    assert from_toml(to_toml(spec), DramSystem) == spec
+
+
+def test_peak_bandwidth_of_known_devices():
+    # 64 bit at 3200 MT/s; 8 channels of 128 bit at 2000 MT/s.
+    assert dram("DDR4-3200").peak_gbytes == pytest.approx(25.6)
+    assert dram("DDR3-1600").peak_gbytes == pytest.approx(12.8)
+    assert dram("HBM2").peak_gbytes == pytest.approx(256.0)
+    assert dram("LPDDR4-2400").peak_gbytes == pytest.approx(4.8)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"traffic": Packets(blocks=9, spacing=2), "channels": 3},
+        {"traffic": StridedBlocks(stride=7), "scheduler": "in-order"},
+        {"traffic": AddressTrace(blocks=(3, 1, 4), writes=(0, 1, 0))},
+        {"address_map": bit_fields("row:9 bank:2 group:2 column:7", xor=("bank^row",))},
+    ],
+)
+def test_specs_survive_toml_and_hash_apart(changes):
+    spec = dram("DDR4-3200", **changes)
+    back = from_toml(to_toml(spec), DramSystem)
+    assert back == spec and stable_hash(back) == stable_hash(spec)
+    assert stable_hash(spec) != stable_hash(dram("DDR4-3200"))
+
+
+def test_units():
+    spec = dram("DDR4-3200")
+    assert spec.nanoseconds(16) == pytest.approx(10.0)
+    assert spec.gbytes(0.25) == pytest.approx(25.6)
+    assert AddressTrace(blocks=(1, 2, 3, 4), writes=(1, 0, 0, 0)).write_fraction == 0.25
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"t_rc": 73}, r"timing\.t_rc must be at least t_ras \+ t_rp = 74, got 73"),
+        ({"t_ras": 21}, r"timing\.t_ras must be at least t_rcd = 22, got 21"),
+        ({"t_rrd_l": 3}, r"timing\.t_rrd_l must be at least t_rrd_s = 4, got 3"),
+        ({"t_ccd_l": 3}, r"timing\.t_ccd_l must be at least burst = 4, got 3"),
+        ({"t_wtr_l": 3}, r"timing\.t_wtr_l must be at least t_wtr_s = 4, got 3"),
+        ({"t_refi": 560}, r"timing\.t_refi must be above t_rfc = 560, got 560"),
+        ({"t_rp": 1.5}, r"timing\.t_rp must be a whole number >= 0, got 1\.5"),
+        ({"burst": 0}, r"timing\.burst must be a whole number >= 1, got 0"),
+        ({"clock_ghz": 0}, r"timing\.clock_ghz must be finite and > 0, got 0"),
+        ({"page_policy": "opened"}, r"page_policy must be one of open, closed, .* did you mean 'open'"),
+        ({"scheduler": "frfcfs"}, "scheduler must be one of .* did you mean 'fr-fcfs'"),
+        ({"write_high": 6}, "write_high must be a whole number >= 7, got 6"),
+        ({"row_hit_cap": 0}, "row_hit_cap must be a whole number >= 1, got 0"),
+        ({"controller_cycles": -1}, "controller_cycles must be a whole number >= 0, got -1"),
+        ({"address_map": bit_fields("row:9 bank:2")}, "address_map must be a bijection: group has 4 values"),
+    ],
+)
+def test_contradictions_are_named(changes, message):
+    with pytest.raises(ValueError, match=message):
+        dram("DDR4-3200", **changes)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: RandomBlocks(arrival_rate=-1), r"traffic\.arrival_rate must be finite and >= 0, got -1"),
+        (lambda: RandomBlocks(row_hit_probability=2), r"traffic\.row_hit_probability must be in \[0, 1\]"),
+        (lambda: RandomBlocks(write_fraction=2), r"traffic\.write_fraction must be in \[0, 1\], got 2"),
+        (lambda: StridedBlocks(stride=0), r"traffic\.stride must be a whole number >= 1, got 0"),
+        (lambda: Packets(blocks=0), r"traffic\.blocks must be a whole number >= 1, got 0"),
+        (lambda: Packets(spacing=-1), r"traffic\.spacing must be a whole number >= 0, got -1"),
+        (lambda: AddressTrace(blocks=()), r"traffic\.blocks must have at least one access, got \(\)"),
+        (lambda: AddressTrace(blocks=(-1,)), r"traffic\.blocks must be a whole number >= 0, got -1"),
+        (lambda: AddressTrace(blocks=(1, 2), writes=(1,)), "a value for each of 2 blocks, got 1"),
+        (
+            lambda: AddressTrace(blocks=(1,), writes=(2,)),
+            r"traffic\.writes must be a whole number from 0 to 1",
+        ),
+        (lambda: abstract(burst=4, bank_busy=3), "bank_busy must be a whole number >= 4, got 3"),
+        (lambda: dram("DDR4"), "preset must be one of .* did you mean 'DDR4-3200'"),
+    ],
+)
+def test_messages(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_unknown_changes_are_named():
+    with pytest.raises(TypeError, match="dram has no field 'rank'; did you mean 'ranks'"):
+        dram("DDR4-3200", rank=2)
+
+
+def test_derived_times_of_ddr4():
+    t = dram("DDR4-3200").timing
+    assert (t.row_gap, t.read_cycle, t.write_cycle) == (8.5, 74, 88)
+    assert (t.read_to_write, t.write_to_read) == (12, 24)
+    assert replace(t, t_faw=0).row_gap == 4
+    assert DramGeometry(ranks=2).rank_banks == 16

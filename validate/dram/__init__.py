@@ -1,0 +1,1 @@
+"""The simulator of DRAM channels and their controllers, command by command."""

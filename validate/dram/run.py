@@ -1,0 +1,95 @@
+"""One replication of a DRAM system: draw the accesses, serve those of each channel, keep the sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from qmodels._check import IntArray
+from qmodels.systems.dram_system import DramSystem
+from validate.dram import state as c
+from validate.dram.inputs import draw_accesses
+from validate.stopping import early_and_late
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One replication to run; picklable.
+
+    Parameters
+    ----------
+    spec : DramSystem
+        One design.
+    seed, replication : int
+        Everything random follows from them.
+    accesses : int
+        Accesses of the whole system.
+    """
+
+    spec: DramSystem
+    seed: int
+    replication: int
+    accesses: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Run:
+    """What is left of a replication.
+
+    Parameters
+    ----------
+    sums : array of int, shape (channels, 2, SUMS)
+        Of each channel and direction, see `validate.dram.state`; the warm-up is left out.
+    counts : array of int, shape (2, latencies)
+        Reads and writes of all channels by their latency without the controller's time.
+    served : int
+        Accesses, the warm-up included.
+    cycles : array of int
+        Of each channel until its last command.
+    last_arrival : int
+        When the last access came.
+    early, late : array of float
+        Mean latency of each channel in its second and last fifth.
+    """
+
+    sums: IntArray
+    counts: IntArray
+    served: int
+    cycles: IntArray
+    last_arrival: int
+    early: np.ndarray[tuple[int], np.dtype[np.float64]]
+    late: np.ndarray[tuple[int], np.dtype[np.float64]]
+
+
+def run_replication(job: Job) -> Run:
+    """Run one replication."""
+    from validate.dram.kernel import run_channel
+    from validate.dram.order_kernel import run_channel_in_order
+
+    serve = run_channel_in_order if job.spec.scheduler == "in-order" else run_channel
+    accesses = draw_accesses(job.spec, seed=job.seed, replication=job.replication, accesses=job.accesses)
+    start = np.random.default_rng(np.random.SeedSequence(job.seed, spawn_key=(job.replication, 1))).random()
+    sums, counts, cycles, ends = [], np.zeros((2, c.LONGEST + 1), dtype=np.int64), [], []
+    last = 0
+    for one in accesses:
+        channel = c.new_channel(job.spec, **one._asdict(), start=start)
+        cycles.append(int(serve(channel)) if one.arrival.size else 0)
+        last = max(last, int(one.arrival[-1]) if one.arrival.size else 0)
+        sums.append(channel.sums[:, 1:].sum(axis=1))
+        counts += channel.counts
+        both = channel.sums.sum(axis=0)
+        full = both[:-1] if len(both) > c.BATCHES else both
+        means = full[:, c.LATENCY] / np.maximum(full[:, c.COUNT], 1)
+        ends.append(early_and_late(means) if means.size >= 5 else (0.0, 0.0))
+    early, late = np.transpose(ends)
+    used = np.flatnonzero(counts.any(axis=0))
+    return Run(
+        sums=np.array(sums),
+        counts=counts[:, : int(used[-1]) + 1 if used.size else 1],
+        served=sum(one.arrival.size for one in accesses),
+        cycles=np.array(cycles),
+        last_arrival=last,
+        early=early,
+        late=late,
+    )
