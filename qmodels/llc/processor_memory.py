@@ -1,0 +1,166 @@
+"""The memory path of the LLC-slice processor with so many cores busy: a closed network in product form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from qmodels._check import FloatArray
+from qmodels.llc.processor_channels import channels_with_both_busy
+from qmodels.llc.processor_hits import HitRatios
+from qmodels.systems.llc_processor import LlcProcessor
+
+MOST_REPLACED = 0.99
+"""Cores that are always busy would never let the number of requests in the DRAM change."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MemoryPath:
+    """The path with 0, 1, 2, ... busy cores.
+
+    Parameters
+    ----------
+    throughput : ndarray
+        Requests per time unit.
+    at_llc, at_memory : ndarray
+        Mean number of cores that wait for a slice or are served by it, and of those at the DRAM.
+    queue, queue_square : ndarray
+        Mean number, and mean square, of the cores at the slice of a random request.
+    busy_banks : ndarray
+        Mean number of busy banks.
+    """
+
+    throughput: FloatArray
+    at_llc: FloatArray
+    at_memory: FloatArray
+    queue: FloatArray
+    queue_square: FloatArray
+    busy_banks: FloatArray
+
+
+def memory_path(spec: LlcProcessor, hits: HitRatios) -> MemoryPath:
+    r"""Return the flow-equivalent of the memory path: what it serves with each number of busy cores.
+
+    Parameters
+    ----------
+    spec : LlcProcessor
+        The processor.
+    hits : HitRatios
+        Where requests find their lines.
+
+    Returns
+    -------
+    MemoryPath
+
+    Notes
+    -----
+    A busy core is a customer of a closed network: it looks in L1 and L2 without waiting, waits for
+    one of the slices if it misses, and for the DRAM if it misses again. With exponential services and first
+    come, first served queues of one rate the network has a product form [1]_; with j customers the
+    weights of the stations are convolved, those of slices with loads :math:`v_s` by Newton's identity
+
+    .. math:: m\,h_m = \sum_{i=1}^{m} \Big(\sum_s v_s^i\Big) h_{m-i}.
+
+    The DRAM is one station whose rate depends on the number of requests in it (see `dram_rates`),
+    exact while there are no more requests than channels.
+
+    References
+    ----------
+    .. [1] F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios, "Open, closed, and mixed networks of
+       queues with different classes of customers", Journal of the ACM 22(2), 1975.
+
+    Examples
+    --------
+    >>> from qmodels.llc.processor_hits import hit_ratios
+    >>> spec = LlcProcessor(architecture="shared")
+    >>> path = memory_path(spec, hit_ratios(spec))
+    >>> path.throughput[[1, 28]].round(1)
+    array([ 1.1, 10.5])
+    """
+    after_l1, after_l2, after_llc = hits.misses
+    jobs = np.arange(spec.cores + 1)
+    think = 1.0 / spec.l1_rate + after_l1 / spec.l2_rate
+    # Weights are scaled by the mean time without waiting so that they stay near 1.
+    served = after_llc / spec.bank_rate
+    unit = think + (after_l2 / spec.llc_rate if spec.llc_slices else 0.0) + served
+    with np.errstate(divide="ignore"):
+        delay = np.exp(jobs * np.log(think / unit) - np.cumsum(np.log(np.maximum(jobs, 1))))
+    llc = np.zeros(jobs.size)
+    llc[0] = 1.0
+    if spec.llc_slices:
+        loads = hits.slice_shares * (after_l2 / spec.llc_rate / unit)
+        powers = np.array([(loads**i).sum() / len(loads) for i in jobs[1:]])
+        for m in jobs[1:]:
+            llc[m] = powers[:m] @ llc[m - 1 :: -1] / m if m > 1 else powers[0]
+    busy = min(spec.arrival_rate * unit / spec.cores, MOST_REPLACED)
+    rates, banks = dram_rates(spec, request_rate=spec.arrival_rate * after_llc, replaced=busy)
+    dram = np.concatenate(([1.0], np.cumprod(after_llc / unit / rates[1:])))
+    size = jobs.size
+    rest = np.convolve(delay, llc)[:size]
+    weights = np.convolve(rest, dram)[:size]
+    without_llc = np.convolve(delay, dram)[:size]
+    throughput = np.concatenate(([0.0], weights[:-1] / weights[1:])) / unit
+    # A slice's queue has i customers or more with the probability v^i G(j - i) / G(j).
+    load = float((hits.slice_shares**2).sum() / len(hits.slice_shares)) * (after_l2 / spec.llc_rate / unit)
+    longer = load**jobs
+    longer[0] = 0.0
+    return MemoryPath(
+        throughput=throughput,
+        at_llc=np.convolve(jobs * llc, without_llc)[:size] / weights,
+        at_memory=np.convolve(jobs * dram, rest)[:size] / weights,
+        queue=np.convolve(longer, weights)[:size] / weights,
+        queue_square=np.convolve((2 * jobs - 1) * longer, weights)[:size] / weights,
+        busy_banks=np.convolve(banks * dram, rest)[:size] / weights,
+    )
+
+
+def dram_rates(spec: LlcProcessor, *, request_rate: float, replaced: float) -> tuple[FloatArray, FloatArray]:
+    r"""Return the rate of the DRAM with 0, 1, 2, ... requests in it, and its mean number of busy banks.
+
+    Parameters
+    ----------
+    spec : LlcProcessor
+        The processor.
+    request_rate : float
+        Requests to the DRAM. [1/time]
+    replaced : float
+        Probability that a core sends its next request as soon as it has one.
+
+    Notes
+    -----
+    Each request wants one of the two parts of the table, which is in one bank of every channel.
+    With :math:`n_0` and :math:`n_1` requests for either, :math:`\min(n_b, S)` banks are busy. If they are
+    spread over as many channels as possible, both banks of :math:`(m - S)^+` channels are, m being
+    the number of busy banks. How many of n requests want the first part is then a chain of births
+    and deaths in which each served one is replaced by one for either part. With no more requests
+    than channels, some channels may still have both banks busy, see `channels_with_both_busy`.
+    Exact if there are no more cores than channels; otherwise an approximation.
+
+    Examples
+    --------
+    >>> rates, banks = dram_rates(LlcProcessor(channels=2, cores=4), request_rate=1.5, replaced=0.5)
+    >>> rates.round(3), banks.round(3)
+    (array([0.   , 1.   , 1.913, 2.286, 2.435]), array([0.   , 1.   , 2.   , 2.714, 3.087]))
+    """
+    channels = spec.channels
+    banks: FloatArray = np.arange(spec.cores + 1, dtype=float)
+    rates: FloatArray = banks * spec.bank_rate
+    if spec.cores <= channels:
+        return rates, banks
+    for n in range(channels + 1, spec.cores + 1):
+        first = np.arange(n + 1)
+        here, there = np.minimum(first, channels), np.minimum(n - first, channels)
+        both = np.maximum(here + there - channels, 0)
+        rate = (here + there - 2 * both) * spec.bank_rate + 2 * both * spec.interleaved_bank_rate
+        ends = rate * here / (here + there)
+        other = rate - ends
+        weight = np.concatenate(([1.0], np.cumprod(other[:-1] / ends[1:])))
+        weight /= weight.sum()
+        rates[n], banks[n] = weight @ rate, weight @ (here + there)
+    most = 2 * channels * max(spec.bank_rate, spec.interleaved_bank_rate)
+    asked = min(max(request_rate, 1e-9 * most), most)
+    found = channels_with_both_busy(spec, request_rate=asked, replaced=replaced)
+    lost = 2 * (spec.bank_rate - spec.interleaved_bank_rate) * found[: channels + 1]
+    rates[: channels + 1] -= lost
+    return rates, banks

@@ -1,0 +1,50 @@
+"""Speed of the packet processor with LLC slices: simulated requests per second, and a model point."""
+
+from __future__ import annotations
+
+import pytest
+
+from cases.llc3d_specs import realistic
+from qmodels.llc.processor_hits import _lines
+from qmodels.llc.solve_processor import solve_llc_processor
+from qmodels.systems.llc_processor import ARCHITECTURES, LlcProcessor
+from validate.llc_processor.kernel import fill_caches, run
+from validate.llc_processor.state import new_world
+
+REQUESTS = 100_000
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_run(benchmark, architecture):
+    spec = LlcProcessor(architecture=architecture)
+    world = new_world(spec, seed=1, replication=0)
+    fill_caches(world, 10_000)
+    run(world, 1000)
+    arrivals = 1000
+
+    def more():
+        nonlocal arrivals
+        arrivals += REQUESTS
+        run(world, arrivals)
+
+    benchmark.pedantic(more, rounds=5)
+    if benchmark.stats:  # not when benchmarks are disabled
+        benchmark.extra_info["requests per second"] = round(REQUESTS / benchmark.stats["min"])
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_solve(benchmark, architecture):
+    spec = LlcProcessor(architecture=architecture)
+    assert benchmark(solve_llc_processor, spec).blocking_probability > 0.01
+
+
+@pytest.mark.parametrize("realistic_capacities", [False, True])
+def test_solve_with_a_new_law(benchmark, realistic_capacities):
+    """With the popularity of lines computed anew each time."""
+    spec = realistic("slices") if realistic_capacities else LlcProcessor()
+
+    def anew():
+        _lines.cache_clear()
+        return solve_llc_processor(spec)
+
+    assert benchmark(anew).throughput > 0

@@ -1,0 +1,56 @@
+"""The spec of the packet processor with LLC slices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from qmodels.systems.llc_processor import LLC_PROCESSOR_METRICS, LlcProcessor
+from qmodels.systems.popularity import Zipf
+from qmodels.systems.spec_io import from_toml, stable_hash, to_toml
+
+
+def test_published_design():
+    spec = LlcProcessor()
+    assert (spec.l1_lines, spec.l2_lines, spec.slice_lines, spec.llc_slices) == (2, 8, 2, 28)
+    shared, none = (replace(spec, architecture=name) for name in ("shared", "none"))
+    assert (shared.llc_slices, shared.slice_lines) == (1, 64)
+    assert (none.llc_slices, none.slice_lines) == (0, 0)
+    assert spec.gbps(spec.arrival_rate) == pytest.approx(91.75, abs=0.01)
+    assert LLC_PROCESSOR_METRICS["waiting_latency"].unit == "ns"
+
+
+def test_toml_and_hash():
+    spec = LlcProcessor(architecture="shared", popularity=Zipf(entries=1000, exponent=0.5))
+    assert from_toml(to_toml(spec), LlcProcessor) == spec
+    assert stable_hash(spec) == stable_hash(replace(spec, load=0.7)) != stable_hash(replace(spec, load=0.8))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"architecture": "sliced"}, "architecture must be one of .*, got 'sliced'; did you mean 'slices'?"),
+        ({"assignment": "any"}, "assignment must be one of consecutive, random, got 'any'"),
+        ({"llc_hit": "stay"}, "llc_hit must be one of keep, remove, got 'stay'"),
+        ({"cores": 0}, "cores must be a whole number from 1 to 1024, got 0.0"),
+        ({"slices": 1.5}, "slices must be a whole number from 1 to 1024, got 1.5"),
+        ({"capacity": 5000}, "capacity must be a whole number from 1 to 4096, got 5000.0"),
+        ({"channels": [1, 2]}, "channels must be one number, not an array of them, got .*"),
+        ({"load": 0}, "load must be finite and > 0, got 0.0"),
+        ({"llc_rate": -1}, "llc_rate must be finite and > 0, got -1.0"),
+        ({"popularity": None}, "popularity must be a Zipf law, got None"),
+        ({"line_bytes": 63}, r"line_bytes must be a multiple of entry_bytes \(2\), got 63"),
+        ({"l1_bytes": 62}, "l1_bytes must hold a line of 64 bytes, got 62"),
+        ({"l2_bytes": 62}, "l2_bytes must hold a line of 64 bytes, got 62"),
+        ({"slice_bytes": 62}, "slice_bytes must hold a line of 64 bytes, got 62"),
+        ({"architecture": "shared", "llc_bytes": 8}, "llc_bytes must hold a line of 64 bytes, got 8"),
+    ],
+)
+def test_messages(fields, message):
+    with pytest.raises(ValueError, match=f"^{message.replace('?', '[?]')}$"):
+        LlcProcessor(**fields)
+
+
+def test_capacities_that_are_not_used_may_be_anything():
+    assert LlcProcessor(architecture="none", slice_bytes=1, llc_bytes=1).slice_lines == 0
