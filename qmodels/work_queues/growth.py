@@ -1,0 +1,285 @@
+"""A growing set of tasks as a fluid that flows from layer to layer, in rounds of one task per core."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from qmodels._check import FloatArray
+from qmodels.systems.region import Growth
+from qmodels.systems.work_queues import WorkQueues
+from qmodels.work_queues.contention import visit_time_unchecked
+from qmodels.work_queues.imbalance import ring_surplus
+from qmodels.work_queues.layers import layers_of
+
+MOST_ROUNDS = 200_000
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rounds:
+    """What the fluid did.
+
+    Parameters
+    ----------
+    makespan : float
+        Until nothing is left. [cycles]
+    ends : array, shape (groups,)
+        When each queue ran out of tasks for good. [cycles]
+    served : array, shape (groups,)
+        Tasks that each queue's cores ran.
+    stolen, local : float
+        Tasks that were stolen, and that went through a core's own queue.
+    lock_wait, memory_wait : float
+        Sums over all tasks. [cycles]
+    memory_busy : array, shape (clusters,)
+        Busy time of each memory controller. [cycles]
+    cycle_time : float
+        Mean time of a task while all cores work. [cycles]
+    """
+
+    makespan: float
+    ends: FloatArray
+    served: FloatArray
+    stolen: float
+    local: float
+    lock_wait: float
+    memory_wait: float
+    memory_busy: FloatArray
+    cycle_time: float
+
+
+class _Fluid:
+    """The rounds of one spec: what waits where, and what it takes."""
+
+    def __init__(self, spec: WorkQueues) -> None:
+        self.spec, self.layers = spec, layers_of(spec)
+        self.groups, self.each = spec.groups, spec.group_cores
+        clusters = spec.machine.clusters
+        self.numa = np.array(spec.machine.numa_factors, dtype=float)
+        self.cluster = np.arange(self.groups) * clusters // self.groups
+        # Row g: share of the cores of queue g in each cluster (a central queue has all).
+        self.where = np.zeros((self.groups, clusters))
+        for core in range(spec.cores):
+            self.where[core // self.each, core // spec.machine.cores] += 1.0 / self.each
+        self.lock = (
+            spec.costs.queue_cycles * (self.where @ self.numa)[np.arange(self.groups), spec.queue_memory]
+        )
+        self.waiting = np.zeros((self.groups, *self.layers.tasks.shape))
+        self.in_local = np.zeros(self.groups)
+        self.memory_time = np.full(clusters, spec.costs.transfer_cycles)
+        self.lock_time = self.lock.copy()
+        self.local_part = np.zeros(self.groups)
+        hierarchical = spec.queues.organisation == "hierarchical"
+        self.local_room = float(spec.queues.local_length * self.each if hierarchical else 0)
+        if isinstance(spec.tasks, Growth):
+            first = int(spec.queue_of[0]) if spec.queues.placement == "home" else 0
+            self.waiting[first, 0, int(spec.homes[0])] = 1.0
+        else:
+            np.add.at(self.waiting[:, 0], (spec.queue_of, spec.homes), 1.0)
+
+    def oldest(self, amount: FloatArray) -> FloatArray:
+        """Return what each queue gives first, by layer and cluster, of these amounts."""
+        per_layer = self.waiting.sum(axis=2)
+        before = np.cumsum(per_layer, axis=1) - per_layer
+        taken = np.clip(amount[:, None] - before, 0.0, per_layer)
+        part = np.divide(taken, per_layer, out=np.zeros_like(taken), where=per_layer > 0)
+        return self.waiting * part[:, :, None]
+
+    def place(self, found: FloatArray) -> None:
+        """Put newly found tasks, by finding queue, layer and cluster, where they belong."""
+        how, groups = self.spec.queues.placement, self.groups
+        if how == "next":
+            # Where a task turns up around the ring is left to chance: see `ring_surplus`.
+            found = np.broadcast_to(found.mean(axis=0), found.shape)
+        elif how == "home" and groups > 1:
+            found = np.einsum("gdh,kh->kdh", found, self.home_part())
+        self.waiting += found
+
+    def home_part(self) -> FloatArray:
+        """Return the share of each cluster's tasks that each queue is given."""
+        part = np.zeros((self.groups, self.spec.machine.clusters))
+        per_cluster = self.groups // self.spec.machine.clusters
+        part[np.arange(self.groups), self.cluster] = 1.0 / per_cluster
+        return part
+
+    def costs_of(self, served: FloatArray, busy: FloatArray) -> FloatArray:
+        """Return the mean time of a task at each queue for what its cores are serving."""
+        c, spec = self.spec.costs, self.spec
+        total = np.maximum(served.sum(axis=(1, 2)), 1e-12)
+        compute = c.task_cycles + c.block_cycles * (served * self.layers.blocks).sum(axis=(1, 2)) / total
+        children = (served * self.layers.children.sum(axis=2)).sum(axis=(1, 2)) / total
+        homes = served.sum(axis=1) / total[:, None]
+        if spec.data == "one":
+            homes = np.zeros_like(homes)
+            homes[:, 0] = 1.0
+        elif spec.data == "nearest":
+            homes = self.where
+        if spec.data == "nearest":
+            latency = np.zeros(self.groups)
+        else:
+            latency = (homes * (self.where @ self.numa - 1.0)).sum(axis=1) * c.transfer_cycles
+        customers = np.maximum((busy[:, None] * homes).sum(axis=0), 1.0)
+        # A new task is put into a queue once and taken out once, through the lock or past it.
+        visits = (1.0 + children) * (1.0 - self.local_part)
+        local = (1.0 + children) * self.local_part * c.local_cycles
+        at_lock = np.maximum(
+            busy * (2.0 if spec.queues.placement == "next" and self.groups > 1 else 1.0), 1.0
+        )
+        working = busy > 0
+        for _ in range(3):
+            cycle = compute + local + latency + homes @ self.memory_time + visits * self.lock_time
+            mean_cycle = (busy * cycle).sum() / max(float(busy.sum()), 1e-12)
+            away = np.maximum(mean_cycle - self.memory_time, 0.0)
+            memory = visit_time_unchecked(customers, np.full(customers.size, c.transfer_cycles), away)
+            away = np.maximum(cycle / np.maximum(visits, 1e-9) - self.lock_time, 0.0)
+            lock = visit_time_unchecked(at_lock, self.lock, away)
+            self.memory_time = 0.5 * (self.memory_time + memory)
+            self.lock_time = np.where(working, 0.5 * (self.lock_time + lock), self.lock)
+        self.homes, self.visits = homes, visits
+        return np.asarray(
+            compute + local + latency + homes @ self.memory_time + visits * self.lock_time, dtype=float
+        )
+
+    def steal(self, round_time: float) -> tuple[FloatArray, float]:
+        """Move tasks to idle queues; return the share of the round each loses with it, and how many."""
+        s, spec = self.spec.stealing, self.spec
+        lost = np.zeros(self.groups)
+        moved = 0.0
+        if s.thieves == "none" or self.groups == 1:
+            return lost, moved
+        thieves = 1 if s.thieves == "shepherd" else self.each
+        for thief in range(self.groups):
+            tries = 0.0
+            while self.waiting[thief].sum() < self.each:
+                length = self.waiting.sum(axis=(1, 2)) - self.each - self.in_local
+                length[thief] = 0.0
+                good = np.flatnonzero(length > s.protected + 1e-9)
+                if not good.size:
+                    break
+                if s.victims == "longest":
+                    victim = int(good[np.argmax(length[good])])
+                elif s.victims == "nearest":
+                    near = self.numa[self.cluster[thief], spec.queue_memory[good]]
+                    order = np.lexsort(((good - thief) % self.groups, near))
+                    victim = int(good[order[0]])
+                else:
+                    victim = int(good[int(moved) % good.size])
+                excess = float(length[victim] - s.protected)
+                loot = min(float(s.most), max(min(1.0, excess), s.share * excess))
+                factor = self.numa[self.cluster[thief], spec.queue_memory[victim]]
+                time = s.cycles + factor * (spec.costs.queue_cycles + s.item_cycles * loot)
+                tries += time / (round_time * thieves)
+                amount = np.zeros(self.groups)
+                amount[victim] = loot
+                taken = self.oldest(amount)[victim]
+                self.waiting[victim] -= taken
+                self.waiting[thief] += taken
+                moved += loot
+                if tries >= 1.0:
+                    break
+            lost[thief] = min(tries, 1.0)
+        return lost, moved
+
+    def keep_local(self, found: FloatArray, served: FloatArray) -> float:
+        """Follow how many tasks are in the cores' own queues; return how many go there."""
+        if not self.local_room:
+            return 0.0
+        own = found.sum(axis=1)[np.arange(self.groups), self.cluster]
+        if self.spec.queues.placement != "home":
+            own = found.sum(axis=(1, 2)) * (self.spec.queues.placement == "own")
+        from_local = np.minimum(self.in_local, served)
+        shared = self.waiting.sum(axis=(1, 2)) - self.each - self.in_local
+        room = self.local_room - self.in_local + from_local
+        kept = np.where(shared >= self.spec.queues.minimum_length, np.minimum(own, room), 0.0)
+        self.in_local = self.in_local - from_local + kept
+        self.local_part = np.divide(from_local, served, out=np.zeros(self.groups), where=served > 0)
+        return float(kept.sum())
+
+
+def _ring_delay(fluid: _Fluid, served: FloatArray) -> float:
+    """Return how much longer the busiest queue of a ring works than the mean, both over the whole run.
+
+    The others' idle times are spread over the run, in which resources are less crowded for that.
+    """
+    spec, layers = fluid.spec, fluid.layers
+    mean = float(served.sum()) / fluid.groups
+    surplus = ring_surplus(tasks=spec.task_count, queues=fluid.groups, compute_scv=spec.costs.compute_scv)
+    mix = np.broadcast_to(layers.tasks, fluid.waiting.shape)
+    cycle = []
+    for active in (1.0, mean / (mean + surplus)):
+        busy = np.full(fluid.groups, active * fluid.each)
+        for _ in range(8):  # the waits settle
+            times = fluid.costs_of(mix, busy)
+        cycle.append(float(times.mean()))
+    return max(0.0, (mean + surplus) * cycle[1] - mean * cycle[0]) / fluid.each
+
+
+def run_rounds(spec: WorkQueues) -> Rounds:
+    r"""Let the tasks flow until none is left.
+
+    Notes
+    -----
+    In a round each busy core runs one task; tasks found in it are there in the next one, in the layers
+    of a search by breadth and in the queues the spec says. The round lasts as long as the slowest
+    queue's task, for which memory and lock waits follow from the cores now busy (`visit_time`);
+    quicker queues do more. With equal times and one queue this is exact; what single tasks do by
+    chance is left out.
+
+    Raises
+    ------
+    RuntimeError
+        If the tasks do not come to an end.
+    """
+    fluid = _Fluid(spec)
+    now, moved, kept, lock_wait, memory_wait = 0.0, 0.0, 0.0, 0.0, 0.0
+    served_by = np.zeros(fluid.groups)
+    ends = np.zeros(fluid.groups)
+    memory_busy = np.zeros(spec.machine.clusters)
+    full_time = full_tasks = 0.0
+    length = spec.serial_time / spec.task_count
+    for _ in range(MOST_ROUNDS):
+        left = fluid.waiting.sum(axis=(1, 2))
+        if left.sum() < 1e-9:
+            break
+        lost, stolen = fluid.steal(length)
+        moved += stolen
+        busy = np.minimum(fluid.waiting.sum(axis=(1, 2)), fluid.each)
+        cycle = fluid.costs_of(fluid.oldest(busy), busy)
+        length = float(cycle[busy > 1e-9].max())
+        served = fluid.oldest(busy * length / np.maximum(cycle, 1e-12) * (1.0 - lost))
+        if left.sum() < 1.0:
+            length *= float(left.sum())  # the chance that there is another task
+        amount = served.sum(axis=(1, 2))
+        found = np.zeros_like(fluid.waiting)
+        found[:, 1:] = np.einsum("gdh,dhk->gdk", served, fluid.layers.children)[:, :-1]
+        fluid.waiting = np.maximum(fluid.waiting - served, 0.0)
+        kept += fluid.keep_local(found, amount)
+        fluid.place(found)
+        now += length
+        ends[amount > 1e-9] = now
+        served_by += amount
+        memory_busy += (amount[:, None] * fluid.homes).sum(axis=0) * spec.costs.transfer_cycles
+        lock_wait += float((amount * fluid.visits * (fluid.lock_time - fluid.lock)).sum())
+        waits = fluid.memory_time - spec.costs.transfer_cycles
+        memory_wait += float((amount[:, None] * fluid.homes * waits).sum())
+        if busy.sum() > 0.99 * spec.cores:
+            full_time, full_tasks = full_time + length, full_tasks + float(amount.sum())
+    else:
+        raise RuntimeError(
+            f"tasks are left after {MOST_ROUNDS} rounds: {left.sum():.3g}; give fewer or shorter tasks"
+        )
+    pooled = spec.queues.placement == "next" and fluid.groups > 1 and spec.stealing.thieves == "none"
+    late = _ring_delay(fluid, served_by) if pooled else 0.0
+    usual = full_time * spec.cores / full_tasks if full_tasks else now * spec.cores / served_by.sum()
+    return Rounds(
+        makespan=now + late,
+        ends=ends + late,
+        served=served_by,
+        stolen=moved,
+        local=kept,
+        lock_wait=lock_wait,
+        memory_wait=memory_wait,
+        memory_busy=memory_busy,
+        cycle_time=usual,
+    )

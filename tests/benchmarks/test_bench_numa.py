@@ -1,0 +1,30 @@
+"""Speed of the NUMA model, its simulator and the placement of the 16-SRP chip."""
+
+from __future__ import annotations
+
+from cases.srp_placement import machine_of_work, problem_of
+from cases.srp_specs import Costs, blurring
+from optimize.dma_placement import place_dma
+from qmodels import solve
+from validate.numa.run import Job, run_replication
+
+COSTS = Costs(controller_cycles=35.7, compute_per_byte=3.05, switch_cycles=7266.0)
+
+
+def test_solve(benchmark):
+    """One machine by the model."""
+    assert benchmark(solve, blurring(COSTS, "optimal", "all")).stable
+
+
+def test_simulate(benchmark):
+    """One run, a million accesses."""
+    job = Job(spec=blurring(COSTS, "non-optimal", "all"), seed=0, replication=0)
+    run_replication(job)
+    run = benchmark.pedantic(run_replication, args=(job,), rounds=3)
+    assert run.accesses.sum() == 1_048_576
+
+
+def test_place(benchmark):
+    """16 tasks, 8 channels, 4 memories, proven."""
+    problem = problem_of(machine_of_work(COSTS, "blurring"))
+    assert benchmark.pedantic(place_dma, args=(problem,), rounds=2).proven

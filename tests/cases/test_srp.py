@@ -1,0 +1,193 @@
+"""The 16-SRP case: published numbers as printed, fits and predictions, kept numbers against fresh ones."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cases.reproductions import published_case
+from cases.srp import kept, reproduce, write_numbers
+from cases.srp_accuracy import error_columns, measure, sweep
+from cases.srp_blurring import calibrate, table_cells, table_specs
+from cases.srp_claims import claim_specs
+from cases.srp_placement import machine_of_work, placed_machine, problem_of
+from cases.srp_specs import ALGORITHMS, PLACEMENTS, READ_ROWS, blurring, published
+from optimize.dma_placement import place_dma
+from qmodels import solve
+from qmodels.memory.numa_error_map import FILE
+from validate import simulate
+
+
+@pytest.fixture(scope="module")
+def committed():
+    """Return the committed numbers."""
+    return kept()
+
+
+def test_published_numbers_agree_with_each_other():
+    """Speed-ups of the text follow from Table 6.1, up to the words near, around and slightly."""
+    table, said = published()["table61"], published()["speedups"]
+    for placement in ("clustered", "all"):
+        for algorithm in ALGORITHMS:
+            ratio = table["one"][algorithm] / table[placement][algorithm]
+            assert ratio == pytest.approx(said[placement][algorithm], rel=0.06)
+    # The result is a quarter of all transfers of one version, and half of those of the other.
+    assert [1 / (READ_ROWS[algorithm] + 1) for algorithm in ALGORITHMS] == [0.25, 0.5]
+
+
+def test_predictions_are_within_ten_percent(committed):
+    """Fitted to either row, of model and simulation: the figures that were not used."""
+    predicted = [cell for cell in committed.cells if cell.predicted]
+    assert len(predicted) == 6
+    for cell in predicted:
+        assert abs(cell.model_error) < 10
+        assert abs(cell.simulated_error) < 10
+    for cell in committed.cells:
+        if not cell.predicted:
+            assert abs(cell.model_error) < 0.1
+    for fitted in ALGORITHMS:
+        for algorithm in ALGORITHMS:
+            mine = [c for c in committed.cells if (c.fitted_on, c.algorithm) == (fitted, algorithm)]
+            assert [c.placement for c in sorted(mine, key=lambda c: c.simulated)] == [
+                "clustered",
+                "all",
+                "one",
+            ]
+            assert {c.placement: c.regime for c in mine}["clustered"] == "compute"
+            assert {c.placement: c.regime for c in mine}["one"] == "transfer"
+
+
+def test_both_rows_give_the_same_costs(committed):
+    """A check that no fit was made for: the two calibrations agree within 8 %."""
+    one, other = (committed.costs[row] for row in ALGORITHMS)
+    for name in ("controller_cycles", "compute_per_byte", "switch_cycles"):
+        assert getattr(one, name) == pytest.approx(getattr(other, name), rel=0.08)
+
+
+def test_statements_of_the_text(committed):
+    """Factors, no congestion on the network, congestion at a memory, four times by channels."""
+    claims = {claim.text: claim for claim in committed.claims}
+
+    def both(start):
+        found = next(claim for text, claim in claims.items() if text.startswith(start))
+        return found.model, found.simulated
+
+    assert both("least NUMA factor") == pytest.approx((1.1, 1.1), rel=0.001)
+    assert both("largest NUMA factor") == pytest.approx((1.5, 1.5), rel=0.001)
+    for start in ("four cores at their", "four cores, mem", "four cores, opp"):
+        assert both(start) == pytest.approx((1.0, 1.0), abs=0.001)
+    assert min(both("four cores at one memory")) > 3
+    for start in ("sixteen cores, memories swapped", "sixteen cores, opposite"):
+        assert both(start) == pytest.approx((1.0, 1.0), abs=0.01)
+    assert min(both("sixteen cores at nearest")) > 3
+    assert both("paired channels, clustered") == pytest.approx((4.0, 4.0), rel=0.01)
+    # The two modes in which cores that share a channel are at one memory are the fast ones; the second
+    # is said to be similar to the first, and is 3.3 for us.
+    alternating = (*both("paired channels, memories in turn"), *both("enumerated channels, clustered"))
+    assert min(both("enumerated channels, memories in turn")) > max(alternating)
+
+
+def test_the_program_finds_the_papers_best_placement_or_a_better_one(committed):
+    """Proven, and simulated to be as fast; the enumerated channels and one memory are slower.
+
+    Where cores are numbered in no order, pairs of neighbours in number turn their channel, and the
+    program finds better than that and than greedy.
+    """
+    renumbered = {row.placement: row for row in committed.placements if row.work == "renumbered"}
+    assert renumbered["milp"].proven
+    assert renumbered["milp"].objective < renumbered["greedy"].objective
+    assert renumbered["milp"].simulated < 0.9 * renumbered["the paper's best"].simulated
+    for work in ("blurring", "fetching"):
+        rows = {row.placement: row for row in committed.placements if row.work == work}
+        assert rows["milp"].proven
+        assert rows["milp"].seconds < 10
+        assert rows["milp"].objective <= rows["the paper's best"].objective * (1 + 1e-9)
+        assert rows["milp"].simulated <= rows["the paper's best"].simulated * 1.001
+        assert rows["milp"].simulated < rows["enumerated channels"].simulated < rows["one memory"].simulated
+
+
+def test_a_placement_becomes_a_machine(committed):
+    """Every task is somewhere, and its accesses are those of the problem."""
+    machine = machine_of_work(committed.costs["non-optimal"], "blurring")
+    placement = place_dma(problem_of(machine), method="greedy")
+    placed = placed_machine(machine, placement)
+    assert sum(placed.work.core_steps) == 16 * machine.work.steps
+    expected = np.bincount(placement.memories, minlength=4) * machine.work.steps * sum(machine.transfers)
+    assert placed.accesses_of_memories().tolist() == expected.tolist()
+
+
+def test_kept_numbers_are_what_a_fresh_run_gives(committed):
+    """A part of the table, solved and simulated again, and the fit of a row."""
+    costs = {"non-optimal": committed.costs["non-optimal"]}
+    specs = table_specs(costs)
+    fresh = [specs["non-optimal", "optimal", placement] for placement in PLACEMENTS]
+    results = simulate(fresh, replications=2, progress=lambda done, known: None)
+    cells = {(c.fitted_on, c.algorithm, c.placement): c for c in committed.cells}
+    for placement, spec, result in zip(PLACEMENTS, fresh, results, strict=True):
+        cell = cells["non-optimal", "optimal", placement]
+        assert float(result.execution_time) / 1e6 == pytest.approx(cell.simulated, rel=1e-9)
+        assert float(solve(spec).execution_time) / 1e6 == pytest.approx(cell.model, rel=1e-6)
+    simulated = {spec: 1e6 * cells[key].simulated for key, spec in specs.items()}
+    again = {(c.fitted_on, c.algorithm, c.placement): c for c in table_cells(costs, simulated)}
+    assert all(c.model == pytest.approx(cells[key].model, rel=1e-6) for key, c in again.items())
+
+
+def test_a_fit_finds_costs_again():
+    """Of a table made with known costs, by a formula that only orders as the model does."""
+    target = published()["table61"]
+
+    def formula(machine):
+        scale = {"one": 1.0, "clustered": 0.25, "all": 0.25}[machine.work.placement]
+        moved = scale * machine.chip.controller_cycles
+        return moved + machine.work.compute_cycles / 1e4 * (scale < 1) + machine.dma.switch_cycles / 1e4
+
+    costs = calibrate("optimal", formula)
+    for placement in PLACEMENTS:
+        fitted = costs if placement == "all" else replace(costs, switch_cycles=0.0)
+        if placement != "one":
+            assert formula(blurring(fitted, "optimal", placement)) == pytest.approx(
+                target[placement]["optimal"], rel=1e-4
+            )
+    assert costs.controller_cycles == pytest.approx(target["one"]["optimal"], rel=1e-4)
+
+
+def test_the_error_map_is_that_of_the_sweep():
+    """A few machines of it, simulated shorter: 8 % in the mean, and the map says the same or less."""
+    machines = sweep(steps=24)
+    points = measure(machines[::68])
+    assert len(points) == 12
+    assert np.mean([abs(point.error) for point in points]) < 8
+    assert set(error_columns(points)) == {"placement", "buffering", "points", "mean", "largest"}
+    with FILE.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert sum(int(row["points"]) for row in rows) == len(machines)
+    assert sum(int(row["points"]) * float(row["mean"]) for row in rows) / len(machines) < 8
+
+
+def test_benchmarks_use_the_cores_they_say(committed):
+    """640 fetches of 16 kB of each core that takes part: the paper's 10 MB."""
+    specs = claim_specs(committed.costs["non-optimal"])
+    for name, cores in (("alone", 1), ("four nearest", 4), ("sixteen opposite", 16)):
+        assert specs[name].accesses_of_memories().sum() == cores * 640 * 256
+
+
+def test_files_and_protocol(committed, tmp_path):
+    """The case is known by its name; what is written reads back; a trace is refused."""
+    assert published_case("srp").kept().cells == committed.cells
+    paths = write_numbers(committed, tmp_path)
+    assert all(path.is_file() for path in paths)
+    for path in committed.save(tmp_path / "out"):
+        assert path.stat().st_size > 100
+    columns = committed.columns()
+    assert len({len(column) for column in columns.values()}) == 1
+    assert set(columns["table"]) == {"6.1", "6.2"}
+    assert set(committed.to_dict()) >= {"costs", "cells", "claims", "placements", "growing"}
+    assert len(committed.to_pandas()) == len(columns["table"])
+    text = committed.table()
+    for part in ("Table 6.1", "Table 6.2", "predicted", "proven", "we assume"):
+        assert part in text
+    with pytest.raises(ValueError, match="trace must be left out, as this case has no packets, got 'x'"):
+        reproduce("x")

@@ -1,0 +1,118 @@
+"""Table 6.2: the kept numbers, a small fresh run, and what is said about them."""
+
+import pytest
+
+from cases.srp_growing import (
+    assumptions,
+    claims,
+    kept_cells,
+    orderings,
+    orderings_with_forms,
+    rows,
+    save_plots,
+    simulated_cells,
+    tables,
+)
+from cases.srp_growing_forms import forms_text, kept_forms, radius_of_blocks
+from cases.srp_growing_specs import FITTED, IMAGES, VERSIONS, growing_spec, image_body, published
+from cases.srp_growing_sweep import kept_sweep, sweep_specs
+from qmodels import solve
+from qmodels.systems.region import grow
+from validate import simulate
+
+
+def test_the_kept_table_meets_the_bars():
+    table = rows()
+    assert len(table) == 12
+    used = [row for row in table if row["calibrated"]]
+    predicted = [row for row in table if not row["calibrated"]]
+    assert len(used) == len(FITTED) == 5
+    assert all(abs(row["simulated_error"]) < 15 and abs(row["model_error"]) < 15 for row in predicted)
+    # The fit has three costs for three figures of C and a size for one figure of A and of B.
+    assert all(abs(row["simulated_error"]) < 1.5 for row in used)
+    cells = kept_cells()
+    assert orderings(cells, "simulated") == (30, 30)
+    right, total = orderings(cells, "model")
+    assert total == 30 and right >= 28
+
+
+def test_the_kept_table_is_what_a_run_gives():
+    fresh = simulated_cells(replications=16)
+    for kept, again in zip(kept_cells(), fresh, strict=True):
+        assert (kept.version, kept.image, kept.published) == (again.version, again.image, again.published)
+        assert kept.model == pytest.approx(again.model, rel=1e-6)
+        # 16 of the 400 replications behind the kept mean: four times the half-width for 95 % covers.
+        assert abs(kept.simulated - again.simulated) <= 2 * (again.high - again.low) + 1e-9
+
+
+def test_published_figures_say_what_the_source_says():
+    for image, low, high in (("A", 1.14, 1.15), ("B", 1.32, 1.34), ("C", 1.17, 1.18)):
+        ratio = published("one waterfall", image) / published("four waterfall", image)
+        assert low < ratio < high
+    assert published("four clustered", "B") > published("one waterfall", "B")
+
+
+def test_every_claim_holds():
+    for claim in claims():
+        assert set(claim) == {"text", "published", "simulated", "model", "holds"}
+        assert claim["holds"], claim["text"]
+
+
+def test_the_sweep_meets_its_bar():
+    points = kept_sweep()
+    errors = [abs(point.error) for point in points]
+    assert len(points) == len(sweep_specs()) >= 100
+    assert sum(errors) / len(errors) < 8
+    assert max(errors) < 15
+
+
+@pytest.mark.parametrize(
+    "key",
+    [("four stealing", "cube of 10"), ("four waterfall", "2 clusters of 4"), ("four stealing", "B, own")],
+)
+def test_the_kept_sweep_is_what_a_run_gives(key):
+    spec = sweep_specs()[key]
+    point = next(one for one in kept_sweep() if (one.version, one.change) == key)
+    assert point.tasks == spec.task_count
+    assert point.model == pytest.approx(solve(spec).makespan / 1e6, rel=1e-6)
+    again = simulate(spec, replications=12).makespan
+    assert abs(again.best / 1e6 - point.simulated) <= 2 * (again.half_width / 1e6 + point.half_width)
+
+
+def test_images():
+    cube = image_body("C")
+    assert grow(cube).blocks.size == 15**3
+    shares = []
+    for image in IMAGES:
+        spec = growing_spec("four clustered", image_body(image))
+        parts = [int((spec.homes == k).sum()) for k in range(4)]
+        shares.append(max(parts) * 4 / sum(parts) - 1)
+    a, b, c = shares
+    assert c < a < b  # even, uneven, in two quadrants
+    spec = growing_spec("four clustered", image_body("B"))
+    parts = sorted(int((spec.homes == k).sum()) for k in range(4))
+    assert sum(parts[2:]) > 0.8 * sum(parts)
+
+
+def test_other_forms():
+    forms = kept_forms()
+    text = forms_text(forms)
+    assert text.count("\n") == 1 + 2 * 2 * len(VERSIONS)
+    for sized in ("row", "blocks"):
+        pairs = orderings_with_forms(forms, sized)
+        assert len(pairs) == 144 and min(pairs) >= 27
+    by_row = [form for form in forms if form.sized == "row" and form.version == "one waterfall"]
+    assert all(abs(form.error) < 3 for form in by_row)
+    radius = radius_of_blocks("A", 3)
+    body = grow(image_body("A", radius=radius, form=3))
+    assert body.blocks.sum() == pytest.approx(grow(image_body("C")).blocks.sum(), rel=0.01)
+
+
+def test_text_and_pictures(tmp_path):
+    text = tables()
+    assert "predicted" in text and "calibrated" in text and "30 of 30" in text
+    assert all(name in text for name in VERSIONS.values())
+    assert len(assumptions()) >= 8
+    paths = save_plots(tmp_path / "plots")
+    assert [path.name for path in paths] == ["srp-growing.png"]
+    assert paths[0].stat().st_size > 10_000

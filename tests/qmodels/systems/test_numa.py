@@ -1,0 +1,133 @@
+"""The spec of a NUMA machine: ways, assignments, placements, files, and what it refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from qmodels.systems.numa import NumaMachine
+from qmodels.systems.numa_parts import BlockWork, DmaEngine, NumaChip
+from qmodels.systems.spec_io import from_toml, stable_hash, to_toml
+from qmodels.systems.topology import Topology
+
+
+def test_factors_follow_from_the_route():
+    """The published range 1.1 to 1.5, the same for the corresponding cores of all clusters."""
+    chip = NumaChip()
+    factors = [sorted(chip.numa_factor(core, memory) for memory in range(4)) for core in range(16)]
+    remote = [factor for row in factors for factor in row[1:]]
+    assert min(remote) == pytest.approx(1.1)
+    assert max(remote) == pytest.approx(1.5)
+    kinds = {tuple(round(factor, 9) for factor in row) for row in factors}
+    assert all(sum(tuple(round(f, 9) for f in row) == kind for row in factors) >= 4 for kind in kinds)
+    # Of the remote memories that of cluster 2 is the cheapest for cluster 0, as published.
+    ways = [sum(chip.way_cycles(core, memory) for core in range(4)) for memory in range(4)]
+    assert sorted(range(4), key=ways.__getitem__) == [0, 2, 1, 3]
+    assert all(chip.way_cycles(core, 2) <= chip.way_cycles(core, 1) for core in range(4))
+
+
+def test_a_matrix_replaces_the_route():
+    """Factors as given, in units of the time over one router."""
+    chip = NumaChip(core_nodes=(0, 1), memory_nodes=(0, 3), numa_factors=((1.0, 1.3), (1.2, 1.0)))
+    assert chip.access_cycles(0, 1) == pytest.approx(1.3 * 40)
+    assert chip.numa_factor(1, 0) == pytest.approx(1.2)
+    assert chip.clusters == (0, 1)
+
+
+def test_assignments_of_the_paper():
+    """Pairs in the order of the cores, or the core's number modulo the channels."""
+    assert DmaEngine().channels_of(16)[:4] == (0, 0, 1, 1)
+    assert DmaEngine(assignment="enumerated").channels_of(16)[8:10] == (0, 1)
+    assert DmaEngine(assignment="any").channels_of(3) == (-1, -1, -1)
+    assert DmaEngine(channels=3).channels_of(4) == (0, 0, 1, 1)
+    assert DmaEngine(assignment="custom", core_channels=(2, 0)).channels_of(2) == (2, 0)
+
+
+def test_accesses_of_memories_count_every_block():
+    """Also where a core does not go round its memories a whole number of times."""
+    work = BlockWork(
+        steps=5, read_bytes=130, write_bytes=64, global_loads=2, placement="all", core_steps=(5,) + (0,) * 15
+    )
+    found = NumaMachine(work=work).accesses_of_memories()
+    assert found.tolist() == [2 * 6, 6, 6, 6]
+
+
+def test_loads_make_computing_longer():
+    """Scratchpad, cache and misses at their costs."""
+    work = BlockWork(compute_cycles=100.0, scratchpad_loads=3, local_loads=10, local_miss_ratio=0.2)
+    assert NumaMachine(work=work).own_cycles == pytest.approx(100 + 3 * 10 + 10 * (0.8 * 10 + 0.2 * 50))
+
+
+def test_files_and_hashes():
+    """A machine reads back as it was written, and hashes alike."""
+    machine = NumaMachine(
+        chip=NumaChip(numa_factors=((1.0, 1.5),) * 16, memory_nodes=(0, 3)),
+        dma=DmaEngine(assignment="custom", core_channels=(1,) * 16),
+        work=BlockWork(placement="per-core", memories=((0, 1),) * 16, core_steps=(3,) * 16),
+    )
+    again = from_toml(to_toml(machine), NumaMachine)
+    assert again == machine
+    assert stable_hash(again) == stable_hash(machine)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: NumaChip(core_nodes=()), "chip.core_nodes must name at least one node, got ()"),
+        (
+            lambda: NumaChip(memory_nodes=(16,)),
+            "chip.memory_nodes must be a whole number from 0 to 15, got 16.0",
+        ),
+        (lambda: NumaChip(controller_cycles=0), "chip.controller_cycles must be finite and > 0, got 0.0"),
+        (lambda: NumaChip(hop_cycles=-1), "chip.hop_cycles must be finite and >= 0, got -1.0"),
+        (lambda: NumaChip(access_bytes=0), "chip.access_bytes must be a whole number >= 1, got 0.0"),
+        (lambda: NumaChip(local_cycles=-1), "chip.local_cycles must be finite and >= 0, got -1.0"),
+        (
+            lambda: NumaChip(numa_factors=((1.0, 2.0),)),
+            "chip.numa_factors must have 16 rows of 4 numbers, got 1 rows of 2",
+        ),
+        (
+            lambda: NumaChip(numa_factors=((0.5, 1.0, 1.0, 1.0),) * 16),
+            "chip.numa_factors must be >= 1, got 0.5",
+        ),
+        (lambda: NumaChip(topology=Topology(kind="ring", nodes=2)), "chip.core_nodes must be"),
+        (lambda: DmaEngine(channels=0), "dma.channels must be a whole number >= 1, got 0.0"),
+        (lambda: DmaEngine(setup_cycles=-1), "dma.setup_cycles must be finite and >= 0, got -1.0"),
+        (lambda: DmaEngine(assignment="pairs"), "did you mean 'paired'?"),
+        (
+            lambda: DmaEngine(core_channels=(0,)),
+            "dma.core_channels must be given for a custom assignment and no other, got (0,)",
+        ),
+        (
+            lambda: DmaEngine(assignment="custom", core_channels=(8,)),
+            "dma.core_channels must be a whole number from 0 to 7, got 8.0",
+        ),
+        (lambda: BlockWork(steps=0), "work.steps must be a whole number >= 1, got 0.0"),
+        (lambda: BlockWork(core_steps=(0, 0)), "work.core_steps must have a core with work, got (0, 0)"),
+        (lambda: BlockWork(compute_scv=-1), "work.compute_scv must be finite and >= 0, got -1.0"),
+        (lambda: BlockWork(read_bytes=0), "work.read_bytes must be a whole number >= 1, got 0.0"),
+        (lambda: BlockWork(local_miss_ratio=2), "work.local_miss_ratio must be in [0, 1], got 2.0"),
+        (lambda: BlockWork(placement="al"), "did you mean 'all'?"),
+        (
+            lambda: BlockWork(memories=((0,),)),
+            "work.memories must be given for a per-core placement and no other, got ((0,),)",
+        ),
+        (
+            lambda: BlockWork(placement="per-core", memories=((),)),
+            "work.memories must name a memory for every core, got ()",
+        ),
+        (
+            lambda: NumaMachine(work=BlockWork(core_steps=(1,))),
+            "work.core_steps must have one entry for each of 16 cores, got 1",
+        ),
+        (
+            lambda: NumaMachine(work=BlockWork(placement="per-core", memories=((4,),) * 16)),
+            "work.memories must be from 0 to 3, got 4",
+        ),
+    ],
+)
+def test_messages(make, message):
+    """One line with argument, rule and value."""
+    with pytest.raises(ValueError) as error:
+        make()
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,260 @@
+"""Laws of the work-queue model, and its parts against known cases."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import qmodels
+from qmodels.systems.region import Cube, Growth, Uneven
+from qmodels.systems.work_queues import (
+    WORK_QUEUE_METRICS,
+    Bag,
+    Clusters,
+    RunQueues,
+    Stealing,
+    TaskCosts,
+    WorkQueues,
+)
+from qmodels.work_queues.contention import visit_time
+from qmodels.work_queues.exact import exact_makespan
+from qmodels.work_queues.growth import run_rounds
+from qmodels.work_queues.imbalance import (
+    STEP_DEVIATION,
+    expected_maximum,
+    ring_block_imbalance,
+    ring_surplus,
+)
+from qmodels.work_queues.layers import layers_of
+from qmodels.work_queues.solve import solve_work_queues
+
+SMALL = Growth(grid=(9, 9, 9), block_side=2, body=Uneven(radius=3.5, roughness=0.3))
+ONE = Clusters(clusters=1, cores=1, numa_factors=((1.0,),))
+QUEUES = [
+    RunQueues(organisation="central"),
+    RunQueues(organisation="distributed", placement="next"),
+    RunQueues(organisation="distributed", placement="home"),
+    RunQueues(organisation="hierarchical", local_length=0),
+    RunQueues(organisation="hierarchical", local_length=4, minimum_length=2),
+    RunQueues(organisation="hierarchical", placement="next", local_length=0),
+]
+
+
+@pytest.mark.parametrize(
+    "queues", [q for q in QUEUES if q.local_length == 0 or q.organisation != "hierarchical"]
+)
+@pytest.mark.parametrize("tasks", [SMALL, Bag(tasks=(40,))])
+def test_a_single_worker_takes_the_serial_time(queues, tasks):
+    spec = WorkQueues(tasks=tasks, machine=ONE, queues=queues)
+    put = spec.task_count - 1 if isinstance(tasks, Growth) else 0
+    expected = spec.serial_time + (spec.task_count + put) * spec.costs.queue_cycles
+    assert solve_work_queues(spec).makespan == pytest.approx(expected, rel=1e-9)
+    free = replace(spec, costs=replace(spec.costs, queue_cycles=0.0, local_cycles=0.0))
+    assert solve_work_queues(free).speedup == pytest.approx(1.0, rel=1e-9)
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(
+    queues=st.sampled_from(QUEUES),
+    thieves=st.sampled_from(["none", "shepherd", "every"]),
+    victims=st.sampled_from(["nearest", "longest", "random"]),
+    data=st.sampled_from(["home", "one", "nearest"]),
+    unit=st.sampled_from([0.01, 1.0, 1000.0]),
+    transfer=st.floats(0, 3000),
+    scv=st.floats(0, 1),
+)
+def test_laws(queues, thieves, victims, data, unit, transfer, scv):
+    def spec(unit):
+        return WorkQueues(
+            tasks=SMALL,
+            machine=Clusters(clusters=2, cores=2, numa_factors=((1.0, 1.4), (1.4, 1.0))),
+            costs=TaskCosts(
+                block_cycles=300 * unit,
+                transfer_cycles=transfer * unit,
+                queue_cycles=100 * unit,
+                local_cycles=20 * unit,
+                compute_scv=scv,
+            ),
+            queues=queues,
+            stealing=Stealing(
+                thieves=thieves, victims=victims, protected=3, cycles=50 * unit, item_cycles=unit
+            ),
+            data=data,
+        )
+
+    answer = solve_work_queues(spec(1.0))
+    # Nothing is lost: the clusters together run every task once, also while stealing.
+    assert answer.cluster_tasks.sum() == pytest.approx(spec(1.0).task_count, rel=1e-9)
+    assert answer.makespan >= max(answer.lower_bounds.values()) * (1 - 1e-9)
+    assert set(answer.metrics) == set(WORK_QUEUE_METRICS)
+    assert all(np.isfinite(value) and value >= -1e-9 for value in answer.metrics.values())
+    for share in ("utilization", "memory_utilization", "local_share"):
+        assert answer.metrics[share] <= 1 + 1e-9
+    # Changing the unit of time rescales every time and nothing else.
+    other = solve_work_queues(spec(unit))
+    for name, value in answer.metrics.items():
+        scale = unit if WORK_QUEUE_METRICS[name].unit == "cycles" else 1.0
+        assert other.metrics[name] == pytest.approx(scale * value, rel=1e-6, abs=1e-9)
+
+
+def test_layers_are_the_region():
+    spec = WorkQueues(tasks=SMALL)
+    layers = layers_of(spec)
+    assert layers.tasks.sum() == spec.task_count
+    assert (layers.tasks * layers.blocks).sum() == pytest.approx(spec.blocks.sum())
+    # Each task but the seed is found once.
+    assert (layers.tasks[:, :, None] * layers.children).sum() == pytest.approx(spec.task_count - 1)
+    found = (layers.tasks[:-1, :, None] * layers.children[:-1]).sum(axis=1)
+    assert np.allclose(found, layers.tasks[1:])
+
+
+def test_equal_tasks_on_one_queue_take_whole_rounds():
+    costs = TaskCosts(block_cycles=100, transfer_cycles=0, queue_cycles=0, local_cycles=0)
+    spec = WorkQueues(
+        tasks=Bag(tasks=(10, 0, 0, 0)),
+        machine=Clusters(cores=1),
+        costs=costs,
+        queues=RunQueues(organisation="central"),
+    )
+    assert run_rounds(spec).makespan == pytest.approx(300)
+    # A line of superblocks leaves no choice: one after the other.
+    line = replace(spec, tasks=Growth(grid=(12, 1, 1), block_side=1, body=Cube(side=12)))
+    assert run_rounds(line).makespan == pytest.approx(700)
+
+
+def test_stealing_helps_where_the_clusters_are_uneven_and_costs_nothing_where_they_are_not():
+    base = WorkQueues(tasks=Bag(tasks=(600, 100, 100, 100)), costs=TaskCosts(block_cycles=20_000))
+    stealing = replace(base, stealing=Stealing(thieves="shepherd"))
+    without, with_it = solve_work_queues(base), solve_work_queues(stealing)
+    assert without.imbalance == pytest.approx(600 / 225 - 1)
+    assert with_it.makespan < 0.5 * without.makespan
+    assert with_it.imbalance < 0.2 and with_it.stolen_share > 0.3
+    even = replace(base, tasks=Bag(tasks=(225,) * 4))
+    idle = replace(even, stealing=Stealing(thieves="shepherd"))
+    assert solve_work_queues(idle).makespan == pytest.approx(solve_work_queues(even).makespan, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "cores", "thieves", "bound"),
+    [
+        ((8, 8), 2, "none", 0.07),
+        ((30, 12), 2, "none", 0.02),
+        ((60, 20), 2, "every", 0.06),
+        ((50, 0), 3, "every", 0.12),
+    ],
+)
+def test_against_the_exact_chain(tasks, cores, thieves, bound):
+    spec = WorkQueues(
+        tasks=Bag(tasks=tasks),
+        machine=Clusters(clusters=2, cores=cores, numa_factors=((1.0, 1.2), (1.2, 1.0))),
+        costs=TaskCosts(compute_scv=1.0, transfer_cycles=0, queue_cycles=0, local_cycles=0),
+        queues=RunQueues(local_length=0),
+        stealing=Stealing(thieves=thieves, protected=0, cycles=0, item_cycles=0),
+    )
+    assert solve_work_queues(spec).makespan == pytest.approx(exact_makespan(spec), rel=bound)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(n=st.floats(1, 64), s=st.floats(0.001, 1e4), z=st.floats(0, 1e5))
+def test_laws_of_a_visit(n, s, z):
+    time = visit_time(customers=n, service_time=s, away_time=z)
+    assert s * (1 - 1e-9) <= time <= n * s * (1 + 1e-9)
+    assert n / (z + time) <= (1 + 1e-9) / s  # one server
+    assert visit_time(customers=1, service_time=s, away_time=z) == pytest.approx(s)
+    assert visit_time(customers=n + 1, service_time=s, away_time=z) >= time * (1 - 1e-9)
+
+
+def test_the_largest_of_normal_numbers():
+    # The largest of two, of three, and of one that is far ahead.
+    assert expected_maximum(means=[0, 0], deviations=[1, 1]) == pytest.approx(1 / np.sqrt(np.pi), abs=1e-5)
+    assert expected_maximum(means=[2] * 3, deviations=[2] * 3) == pytest.approx(
+        2 + 3 / np.sqrt(np.pi), abs=1e-4
+    )
+    assert expected_maximum(means=[100, 0], deviations=[1, 1]) == pytest.approx(100, abs=1e-6)
+    assert expected_maximum(means=[3, 5], deviations=[0, 0]) == 5
+    assert expected_maximum(means=[0, 0], deviations=[0, 1]) == pytest.approx(
+        1 / np.sqrt(2 * np.pi), abs=1e-2
+    )
+
+
+def test_the_ring_is_a_closed_random_walk():
+    rng = np.random.default_rng(1)
+    queues, tasks = 32, 32_000
+    steps = rng.normal(size=(20_000, queues)) * np.sqrt(tasks / queues)
+    walk = np.cumsum(steps - steps.mean(axis=1, keepdims=True), axis=1)
+    walk -= walk.mean(axis=1, keepdims=True)
+    # The step's deviation is measured in regions, so it is taken out of the comparison.
+    scale = ring_surplus(tasks=tasks, queues=queues) / STEP_DEVIATION
+    assert scale == pytest.approx(walk.max(axis=1).mean(), rel=0.02)
+    # Sections of independent queues: the largest of one section per queue is the surplus itself.
+    mean = tasks / queues
+    assert ring_block_imbalance(tasks=tasks, queues=queues, blocks=queues) == pytest.approx(
+        ring_surplus(tasks=tasks, queues=queues) / mean
+    )
+    normal = rng.normal(size=(20_000, 4, 8))
+    part = normal.mean(axis=2).max(axis=1).mean() / normal.reshape(-1, 32).max(axis=1).mean()
+    assert ring_block_imbalance(tasks=tasks, queues=queues, blocks=4) == pytest.approx(
+        part * ring_surplus(tasks=tasks, queues=queues) / mean, rel=0.02
+    )
+    assert (
+        ring_surplus(tasks=tasks, queues=1) == 0
+        and ring_block_imbalance(tasks=tasks, queues=4, blocks=1) == 0
+    )
+
+
+def test_the_answer_prints_and_becomes_a_table():
+    answer = qmodels.solve(WorkQueues(tasks=SMALL))
+    text = repr(answer)
+    assert text.splitlines()[1].split()[0] == "makespan" and "cycles" in text
+    assert "outside the range" in text  # 192 tasks for 16 cores
+    assert not answer.validated and answer.stable
+    assert list(answer.to_pandas().columns) == ["metric", "unit", "value"]
+    assert answer.lower_bounds[answer.bottleneck] == max(answer.lower_bounds.values())
+    with pytest.raises(AttributeError, match="^WorkQueuesAnswer has no metric 'latency'$"):
+        answer.latency  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: visit_time(customers=-1, service_time=1, away_time=1),
+            "customers must be finite and >= 0, got -1.0",
+        ),
+        (
+            lambda: visit_time(customers=1, service_time=-1, away_time=1),
+            "service_time must be finite and >= 0, got -1.0",
+        ),
+        (
+            lambda: visit_time(customers=1, service_time=1, away_time=np.inf),
+            "away_time must be finite and >= 0, got inf",
+        ),
+        (
+            lambda: expected_maximum(means=[0], deviations=[-1]),
+            "deviations must be finite and >= 0, got -1.0",
+        ),
+        (lambda: ring_surplus(tasks=-1, queues=2), "tasks must be finite and >= 0, got -1.0"),
+        (lambda: ring_surplus(tasks=1, queues=0), "queues must be a whole number >= 1, got 0.0"),
+        (
+            lambda: ring_surplus(tasks=1, queues=2, compute_scv=-1),
+            "compute_scv must be finite and >= 0, got -1.0",
+        ),
+        (
+            lambda: ring_block_imbalance(tasks=0, queues=2, blocks=2),
+            "tasks must be finite and > 0, got 0.0",
+        ),
+    ],
+)
+def test_errors(call, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        call()
+
+
+def test_too_many_rounds(monkeypatch):
+    monkeypatch.setattr("qmodels.work_queues.growth.MOST_ROUNDS", 3)
+    with pytest.raises(
+        RuntimeError, match="^tasks are left after 3 rounds: .*; give fewer or shorter tasks$"
+    ):
+        run_rounds(WorkQueues(tasks=SMALL))

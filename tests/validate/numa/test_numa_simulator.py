@@ -1,0 +1,223 @@
+"""The simulator of a NUMA machine against a plain one of processes, exact times, and conservation."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from qmodels.systems.numa import NUMA_METRICS, NumaMachine
+from qmodels.systems.numa_parts import BlockWork, DmaEngine, NumaChip
+from validate import simulate
+from validate.numa.experiment import NumaExperiment
+from validate.numa.kernel import COMMANDS, SWITCHES
+from validate.numa.run import Job, computing_times, run_replication
+
+
+class Plain:
+    """The same machine as processes that sleep and wait for one another."""
+
+    def __init__(self, spec, computing):
+        self.spec, self.computing = spec, computing
+        self.now, self.order, self.heap = 0.0, 0, []
+        self.free = [0.0] * spec.chip.memories
+        self.accesses = [0] * spec.chip.memories
+        self.last = [None] * spec.dma.channels
+        self.held = [False] * spec.dma.channels
+        self.lines = [deque() for _ in range(spec.dma.channels)]
+        self.ends = [0.0] * spec.chip.cores
+        self.commands = self.switches = 0
+
+    def sleep(self, process, time):
+        self.order += 1
+        heapq.heappush(self.heap, (time, self.order, process))
+
+    def access(self, core, memory):
+        way = self.spec.chip.way_cycles(core, memory)
+        yield way / 2
+        start = max(self.now, self.free[memory])
+        self.free[memory] = start + self.spec.chip.controller_cycles
+        self.accesses[memory] += 1
+        yield self.free[memory] + way / 2 - self.now
+
+    def compute(self, core, block, done):
+        loads, places = self.spec.work.global_loads, self.spec.memories_of(core)
+        for k in range(loads + 1):
+            yield self.computing[core][block] / (loads + 1)
+            if k < loads:
+                yield from self.access(core, places[block % len(places)])
+        done.append(True)
+        for waiting in done[0]:
+            self.sleep(waiting, self.now)
+
+    def command(self, core, block, size):
+        dma, places = self.spec.dma, self.spec.memories_of(core)
+        memory = places[block % len(places)]
+        channel = dma.channels_of(self.spec.chip.cores)[core]
+        if self.held[channel]:
+            yield self.lines[channel]  # who comes first takes it over
+        self.held[channel] = True
+        self.commands += 1
+        turns = self.last[channel] not in (None, memory)
+        self.switches += turns
+        self.last[channel] = memory
+        yield dma.setup_cycles + turns * dma.switch_cycles
+        for _ in range(size):
+            yield from self.access(core, memory)
+        self.held[channel] = bool(self.lines[channel])
+        if self.lines[channel]:
+            self.sleep(self.lines[channel].popleft(), self.now)
+
+    def core(self, k):
+        fetch, *write = self.spec.transfers
+        blocks = self.spec.steps_of(k)
+        double = self.spec.work.double_buffering
+        if double:
+            yield from self.command(k, 0, fetch)
+        for block in range(blocks):
+            if not double:
+                yield from self.command(k, block, fetch)
+            done = [[]]
+            self.sleep(self.compute(k, block, done), self.now)
+            if double and block + 1 < blocks:
+                yield from self.command(k, block + 1, fetch)
+            if double and block and write:
+                yield from self.command(k, block - 1, write[0])
+            if len(done) == 1:
+                yield done[0]
+            if not double and write:
+                yield from self.command(k, block, write[0])
+        if double and write:
+            yield from self.command(k, blocks - 1, write[0])
+        self.ends[k] = self.now
+
+    def run(self):
+        for k in range(self.spec.chip.cores):
+            if self.spec.steps_of(k):
+                self.sleep(self.core(k), 0.0)
+        while self.heap:
+            self.now, _, process = heapq.heappop(self.heap)
+            asked = next(process, None)
+            if isinstance(asked, float):
+                self.sleep(process, self.now + asked)
+            elif asked is not None:
+                asked.append(process)
+        return self
+
+
+VARIANTS = [
+    (dict(placement="one"), dict()),
+    (dict(placement="all", global_loads=3), dict(assignment="enumerated", switch_cycles=777.0)),
+    (dict(placement="clustered", double_buffering=False), dict(assignment="enumerated", switch_cycles=500.0)),
+    (dict(placement="all", write_bytes=0), dict(switch_cycles=333.0, channels=3)),
+    (dict(core_steps=(9, 0, 4, 1) + (2,) * 12, double_buffering=False, write_bytes=0), dict(channels=2)),
+]
+
+
+@pytest.mark.parametrize(("work", "dma"), VARIANTS)
+def test_against_processes(work, dma):
+    """Event by event the same times: nothing differs but the way it is written.
+
+    Ways and times are such that no two events of different cores fall together, as their order is free.
+    """
+    work = {"steps": 6, "read_bytes": 1000, "write_bytes": 300, "compute_cycles": 900.0, **work}
+    factors = 1 + np.random.default_rng(5).random((16, 4))
+    spec = NumaMachine(
+        chip=NumaChip(numa_factors=tuple(map(tuple, factors.tolist()))),
+        dma=DmaEngine(**{"setup_cycles": 40.0, **dma}),
+        work=BlockWork(compute_scv=0.5, **work),
+    )
+    job = Job(spec=spec, seed=3, replication=1)
+    run = run_replication(job)
+    plain = Plain(spec, computing_times(job)).run()
+    assert run.ends.tolist() == pytest.approx(plain.ends, rel=1e-12)
+    assert run.accesses.tolist() == plain.accesses
+    assert (run.sums[COMMANDS], run.sums[SWITCHES]) == (plain.commands, plain.switches)
+
+
+@pytest.mark.parametrize(
+    ("placement", "assignment", "double", "loads"),
+    list(product(("one", "all", "clustered"), ("paired", "enumerated", "any"), (True, False), (0, 2))),
+)
+def test_work_is_conserved(placement, assignment, double, loads):
+    """Every block is fetched, computed and written once, wherever it lies and whoever moves it."""
+    work = BlockWork(
+        steps=6, read_bytes=500, write_bytes=100, compute_cycles=700.0, compute_scv=1.0,
+        placement=placement, double_buffering=double, global_loads=loads,
+    )  # fmt: skip
+    spec = NumaMachine(dma=DmaEngine(assignment=assignment, switch_cycles=50.0), work=work)
+    job = Job(spec=spec, seed=1, replication=0)
+    run = run_replication(job)
+    assert run.accesses.tolist() == spec.accesses_of_memories().tolist()
+    assert run.commands.sum() == run.sums[COMMANDS] == 16 * 6 * 2
+    assert run.served == pytest.approx(run.accesses * 35.0)
+    own = np.array([times.sum() for times in computing_times(job)])
+    assert (run.computing >= own * (1 - 1e-12)).all()
+    if not loads:
+        assert run.computing == pytest.approx(own)
+    assert (run.ends >= run.computing).all()
+
+
+def test_one_core_takes_what_it_takes():
+    """Set-up, and access after access: nothing else happens."""
+    work = BlockWork(core_steps=(5,) + (0,) * 15, compute_cycles=1000.0, double_buffering=False)
+    result = simulate(NumaMachine(work=work), replications=2)
+    assert float(result.execution_time) == 5 * (1000 + 2 * 100 + 256 * 45)
+    assert result.execution_time.half_width == 0
+    assert float(result.channel_wait) == 0
+    assert float(result.throughput) == pytest.approx(5 * 16384 / float(result.execution_time))
+
+
+def test_with_one_memory_all_placements_are_equal():
+    """To the last cycle, also where turning would cost."""
+    chip = NumaChip(memory_nodes=(9,))
+    times = set()
+    for placement in ("one", "all", "clustered"):
+        work = BlockWork(placement=placement, steps=8, compute_scv=0.3)
+        spec = NumaMachine(chip=chip, dma=DmaEngine(switch_cycles=5000.0), work=work)
+        times.add(float(simulate(spec, replications=2).execution_time))
+    assert len(times) == 1
+
+
+def test_a_free_channel_without_turning_is_preferred():
+    """One core and any channel: after each memory was visited once, nothing turns."""
+    work = BlockWork(core_steps=(12,) + (0,) * 15, placement="per-core", memories=((0, 1, 2),) + ((0,),) * 15)
+    spec = NumaMachine(dma=DmaEngine(assignment="any", switch_cycles=100.0), work=work)
+    assert run_replication(Job(spec=spec, seed=0, replication=0)).sums[SWITCHES] <= 3
+
+
+def test_intervals_and_common_random_numbers():
+    """Random computing gives intervals; two placements meet the same computing times."""
+    work = BlockWork(steps=16, compute_scv=0.5)
+    result = simulate(NumaMachine(work=work), replications=4, seed=7)
+    assert result.execution_time.half_width > 0
+    assert set(result.metrics) == set(NUMA_METRICS)
+    assert "cycles" in repr(result)
+    assert result.stable
+    assert result.to_dict()["replications"] == 4
+    one, other = (
+        computing_times(Job(spec=NumaMachine(work=replace(work, placement=p)), seed=7, replication=2))
+        for p in ("one", "all")
+    )
+    assert all((a == b).all() for a, b in zip(one, other, strict=True))
+    again = simulate(NumaMachine(work=work), replications=4, seed=7)
+    assert float(again.execution_time) == float(result.execution_time)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"spec": 3}, "spec must be a NumaMachine, got 3"),
+        ({"seed": -1}, "seed must be a whole number >= 0, got -1.0"),
+        ({"confidence": 1.0}, "confidence must be between 0 and 1, got 1.0"),
+    ],
+)
+def test_messages(arguments, message):
+    """One line with argument, rule and value."""
+    with pytest.raises(ValueError) as error:
+        NumaExperiment(**{"spec": NumaMachine(), **arguments})
+    assert str(error.value) == message

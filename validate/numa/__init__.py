@@ -1,0 +1,1 @@
+"""The simulator of a NUMA chip with DMA channels, access by access."""

@@ -1,0 +1,1 @@
+"""Run queues and work stealing, simulated core by core."""
