@@ -1,0 +1,236 @@
+"""Message-passing programs: their steps, collective operations and task graphs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmodels.systems import collectives
+from qmodels.systems.message_network import service_table, services
+from qmodels.systems.message_steps import compute, join, read_steps
+from qmodels.systems.message_tasks import Task, task_graph
+from qmodels.systems.messaging import MessageCosts, MessageProgram
+from qmodels.systems.router import Router
+from qmodels.systems.spec_io import from_toml, stable_hash, to_toml
+from qmodels.systems.topologies import mesh
+
+quick = settings(max_examples=40, deadline=None, derandomize=True)
+MESH = mesh(4, 4)
+shapes = st.sampled_from(collectives.SHAPES)
+counts = st.integers(1, 16)
+
+
+def program(*processes: tuple[str, ...], **fields: object) -> MessageProgram:
+    return MessageProgram(topology=MESH, processes=processes, **fields)  # type: ignore[arg-type]
+
+
+def received(processes: collectives.Processes) -> list[Counter[tuple[int, int]]]:
+    """Return for each process the words it holds at the end, by the process they come from.
+
+    An interpreter of its own: a message of w words a process carries what its sender holds.
+    """
+    held = [Counter({k: 1}) for k in range(len(processes))]
+    queues: dict[tuple[int, int], list[Counter[int]]] = {}
+    at = [0] * len(processes)
+    while any(at[k] < len(steps) for k, steps in enumerate(processes)):
+        before = list(at)
+        for k, steps in enumerate(processes):
+            while at[k] < len(steps):
+                action, *numbers = steps[at[k]].split()
+                if action in ("send", "signal"):
+                    queues.setdefault((k, int(numbers[0])), []).append(Counter(held[k]))
+                elif action in ("receive", "wait"):
+                    queue = queues.get((int(numbers[0]), k), [])
+                    if not queue:
+                        break
+                    held[k] += queue.pop(0)
+                at[k] += 1
+        assert at != before, "nobody moves"
+    assert not any(queues.values())
+    return held
+
+
+@quick
+@given(n=counts, shape=shapes, data=st.data())
+def test_everybody_hears_of_everybody_in_a_barrier(n, shape, data):
+    root = data.draw(st.integers(0, n - 1))
+    for held in received(collectives.barrier(processes=n, root=root, shape=shape)):
+        assert set(held) == set(range(n))
+
+
+@quick
+@given(n=counts, shape=shapes, data=st.data())
+def test_collectives_move_what_they_say(n, shape, data):
+    root = data.draw(st.integers(0, n - 1))
+    for held in received(collectives.broadcast(processes=n, words=3, root=root, shape=shape)):
+        assert held[root] >= 1
+    for made in (
+        collectives.gather(processes=n, words=3, root=root, shape=shape),
+        collectives.reduce(processes=n, words=3, root=root, shape=shape),
+    ):
+        assert received(made)[root] == Counter(range(n))
+    for k, held in enumerate(received(collectives.scan(processes=n, words=3, shape=shape))):
+        assert held == Counter(range(k + 1))
+
+
+@quick
+@given(n=st.integers(2, 16), words=st.integers(1, 50), shape=shapes)
+def test_the_root_of_a_gather_gets_the_words_of_all(n, words, shape):
+    def through_root(processes, verb):
+        return sum(int(step.split()[2]) for k, steps in enumerate(processes) for step in steps
+                   if step.startswith("send") and (k == 0) == (verb == "out")
+                   and (verb == "out" or step.split()[1] == "0"))  # fmt: skip
+
+    made = {"processes": n, "words": words, "shape": shape}
+    assert through_root(collectives.gather(**made), "in") == words * (n - 1)
+    assert through_root(collectives.scatter(**made), "out") == words * (n - 1)
+
+
+def test_trees_are_shallower_and_flat_ones_direct():
+    flat, tree = (collectives.gather(processes=16, words=1, shape=s) for s in collectives.SHAPES)
+    assert len(flat[0]) == 15
+    assert len(tree[0]) == 4
+
+
+@quick
+@given(n=counts, words=st.integers(0, 20), shape=shapes)
+def test_programs_are_read_written_and_hashed(n, words, shape):
+    spec = MessageProgram(
+        topology=MESH,
+        processes=collectives.gather(processes=n, words=words, shape=shape),
+        priorities=tuple(range(n)) if n <= 8 else (),
+    )
+    again = from_toml(to_toml(spec), MessageProgram)
+    assert again == spec
+    assert stable_hash(again) == stable_hash(spec)
+
+
+def test_services_follow_priorities_and_circuits():
+    steps = ("send 1 1", "priority 2", "send 1 1", "open 1", "signal 1", "close 1", "send 1 1")
+    spec = program(steps, (), router=Router(arbitration="priority"), priorities=(5, 0))
+    numbers, known = services(spec)
+    sent = [(known[n].priority, known[n].circuit) for n in numbers if n >= 0]
+    assert sent == [(5, False), (2, False), (2, False), (2, True), (2, True), (2, False)]
+    plain = replace(spec, router=Router())
+    assert {service.priority for service in services(plain)[1]} == {7}
+
+
+def test_the_table_has_the_paths_of_the_services():
+    spec = program(("send 1 1",), (), placement=(5, 0))
+    table = service_table(spec)
+    assert (table.source.tolist(), table.target.tolist()) == ([5], [0])
+    # Injection, two links, ejection.
+    assert table.path_start.tolist() == [0, 4]
+    assert table.channel_kind[table.path_channel].tolist() == [0, 1, 1, 2]
+
+
+def test_packets_of_a_message():
+    costs = MessageCosts(packet_words=4)
+    assert costs.message_words(3) == 8
+    assert costs.packets(3) == (2, 4)
+    assert costs.packets(4) == (3, 1)
+    assert costs.packet_flits(4, 8) == 3
+    assert MessageCosts(header_bytes=0).packets(0) == (1, 0)
+
+
+def test_task_graphs_keep_to_the_order_of_the_tasks():
+    tasks = [
+        Task(name="a", process=0, cycles=10, priority=1),
+        Task(name="b", process=1, cycles=20),
+        Task(name="c", process=0, cycles=30),
+    ]
+    messages = [("a", "c", 9), ("b", "c", 2), ("a", "b", 1)]
+    assert task_graph(tasks, messages=messages) == (
+        ("priority 1", "compute 10", "send 1 1", "priority 7", "receive 1", "compute 30"),
+        ("priority 7", "receive 0", "compute 20", "send 0 2"),
+    )
+    assert received(task_graph(tasks, messages=messages))[0] == Counter({0: 2, 1: 1})
+
+
+def test_computing_keeps_every_digit():
+    assert read_steps([compute(1 / 3)], process=0, processes=1)[0].cycles == 1 / 3
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        (("sned 1 4",), "steps of process 0 must be one of .*, got 'sned'; did you mean 'send'"),
+        (("",), "steps of process 0 must be one of .*, got ''"),
+        (("send 1",), r"of process 0 must have the form 'send PROCESS WORDS', got 1 values: \['1'\]"),
+        (("send 1 x",), "must have the form 'send PROCESS WORDS'"),
+        (("send 1 1.5",), "words of step 'send 1 1.5' of process 0 must be a whole number >= 0, got 1.5"),
+        (("send 0 1",), r"step 'send 0 1' of process 0 must name another process in 0\.\.1, got 0"),
+        (("send 2 1",), r"must name another process in 0\.\.1, got 2"),
+        (("compute -1",), "cycles of step 'compute -1' of process 0 must be finite and >= 0, got -1.0"),
+        (("priority 8",), "level of step 'priority 8' of process 0 must be a whole number from 0 to 7"),
+        (("wait 1",), "process 0 would wait for ever: its step 'wait 1' has no 'signal 0' that"),
+        (("open 1", "open 1"), "open of process 0: its circuit to process 1 is open already"),
+        (("close 1",), "close of process 0: its circuit to process 1 is not open"),
+    ],
+)  # fmt: skip
+def test_bad_steps_are_refused(steps, message):
+    with pytest.raises(ValueError, match=message):
+        program(steps, ())
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"processes": ()}, "processes must be 1 to 16, as many as the topology has nodes, got 0"),
+        ({"processes": ((),) * 17}, "processes must be 1 to 16, .*, got 17"),
+        ({"processes": ((3,),)}, "steps of process 0 must be words such as 'send 0 16', got 3"),
+        (
+            {"placement": (1, 1)},
+            r"placement must name a node of its own for each of 2 processes, got \(1, 1\)",
+        ),
+        ({"placement": (1, 16)}, "placement must be a whole number from 0 to 15, got 16"),
+        ({"priorities": (1,)}, r"priorities must be one for each of 2 processes, got \(1,\)"),
+        ({"priorities": (1, 8)}, "priorities must be a whole number from 0 to 7, got 8"),
+        ({"compute_jitter": 1.5}, r"compute_jitter must be in \[0, 1\], got 1.5"),
+        ({"link_width": 0}, "link_width must be a whole number >= 1, got 0"),
+    ],
+)
+def test_bad_programs_are_refused(fields, message):
+    with pytest.raises(ValueError, match=message):
+        MessageProgram(**{"topology": MESH, "processes": ((), ()), **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"header_bytes": -1}, "costs.header_bytes must be a whole number >= 0, got -1"),
+        ({"packet_words": 0}, "costs.packet_words must be a whole number >= 1, got 0"),
+        ({"send_cycles": -1}, "costs.send_cycles must be finite and >= 0, got -1"),
+        ({"response_cycles": -1}, "costs.response_cycles must be finite and >= 0, got -1"),
+    ],
+)
+def test_bad_costs_are_refused(fields, message):
+    with pytest.raises(ValueError, match=message):
+        MessageCosts(**fields)
+
+
+def test_bad_collectives_are_refused():
+    with pytest.raises(ValueError, match="shape must be one of flat, tree, got 'ring'"):
+        collectives.gather(processes=4, words=1, shape="ring")
+    with pytest.raises(ValueError, match="root must be a whole number from 0 to 3, got 4"):
+        collectives.gather(processes=4, words=1, root=4)
+    with pytest.raises(ValueError, match=r"joined programs must have equally many processes, got \[1, 2\]"):
+        join([[]], [[], []])
+
+
+def test_bad_task_graphs_are_refused():
+    one, two = Task(name="one", process=0, cycles=1), Task(name="two", process=1, cycles=1)
+    with pytest.raises(ValueError, match=r"tasks must have different names, got \['one', 'one'\]"):
+        task_graph([one, one], messages=[])
+    with pytest.raises(ValueError, match="messages must be between tasks, got 'onw'; did you mean 'one'"):
+        task_graph([one, two], messages=[("onw", "two", 1)])
+    with pytest.raises(
+        ValueError, match="messages must go from earlier tasks to later ones, got 'two' to 'one'"
+    ):
+        task_graph([one, two], messages=[("two", "one", 1)])
+    with pytest.raises(ValueError, match="priority of task 'x' must be a whole number from 0 to 7, got 9"):
+        Task(name="x", process=0, cycles=1, priority=9)

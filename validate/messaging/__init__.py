@@ -1,0 +1,1 @@
+"""Message-passing programs simulated over the flit-level network, packet by packet."""
