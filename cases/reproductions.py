@@ -6,7 +6,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-CASES = {"dqm": "cases.dqm"}
+CASES = {
+    "dqm": "cases.dqm",
+    "srp": "cases.srp",
+    "llc3d": "cases.llc3d",
+    "ocmpi": "cases.ocmpi",
+    "stnoc": "cases.stnoc",
+}
 """The module of each case; only the one that is asked for is imported."""
 
 
