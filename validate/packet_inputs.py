@@ -11,26 +11,30 @@ import numpy.typing as npt
 from qmodels._check import IntArray
 from qmodels.systems.address_map import scatter
 from qmodels.systems.packet_processor import PacketProcessor
-from qmodels.systems.processor_noc import link_names, link_path
+from qmodels.systems.processor_noc import Networks
 from qmodels.systems.trace import Trace
+from validate.cache.lru_kernel import LRU, insert, new_caches
 from validate.engine import STATION, new_calendar
 from validate.free_list_ops import BLOCK, LIST
-from validate.jit import jit
+from validate.jit import jit, lean
+from validate.noc.state import World as Network
+from validate.noc.state import new_world
 from validate.packet_state import (
     BANK,
     COUNTS,
-    LINE,
     NONE,
     NOTE,
     PACKET,
     PARAMETERS,
     SEGMENT,
-    SLICE,
+    SEND,
     STATE,
     UNOPENED,
     World,
 )
 
+OUTBOX = 64
+"""More packets than an event sends, but for the first of a closed run, which sends a window of them."""
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
 
 PHASES = ("lookup", "write", "hold", "read")
@@ -52,7 +56,7 @@ def check_single(part: object, name: str = "spec") -> None:
 
 def station_names(spec: PacketProcessor) -> tuple[str, ...]:
     """Return the names of all stations, in the order of their numbers."""
-    links = link_names(spec.noc.topology)
+    links = networks_of(spec).link_names
     channels, banks = range(int(spec.dram.channels)), range(int(spec.dram.banks))
     return (
         "pointer memory",
@@ -66,7 +70,7 @@ def station_names(spec: PacketProcessor) -> tuple[str, ...]:
 
 def station_groups(spec: PacketProcessor) -> dict[str, slice]:
     """Return the station numbers of each group."""
-    links = len(link_names(spec.noc.topology))
+    links = len(networks_of(spec).link_names)
     channels = int(spec.dram.channels)
     sizes = {
         "pointer memory": 1,
@@ -83,7 +87,7 @@ def station_groups(spec: PacketProcessor) -> dict[str, slice]:
 def parameters(spec: PacketProcessor, *, window: int) -> npt.NDArray[Any]:
     """Return the numbers of a spec as the kernel reads them."""
     groups = station_groups(spec)
-    noc_ns, llc_ns, dram_ns = 1 / spec.noc.clock_ghz, 1 / spec.llc.clock_ghz, 1 / spec.dram.clock_ghz
+    llc_ns, dram_ns = 1 / spec.llc.clock_ghz, 1 / spec.dram.clock_ghz
     values = {
         "lookups": spec.workload.lookups_per_packet,
         "slices": spec.llc.slices,
@@ -100,13 +104,15 @@ def parameters(spec: PacketProcessor, *, window: int) -> npt.NDArray[Any]:
         "first_phase": groups["dram banks"].stop,
         "bus_ns": spec.llc.bus_cycles * llc_ns,
         "slice_ns": spec.llc.access_cycles * llc_ns,
-        "router_ns": spec.noc.router_cycles * noc_ns,
-        "segment_ns": spec.segment_flits * noc_ns,
-        "request_ns": spec.request_flits * noc_ns,
+        "noc_ghz": spec.noc.clock_ghz,
+        "segment_flits": spec.segment_flits,
+        "request_flits": spec.request_flits,
         "precharge_ns": spec.dram.precharge_cycles * dram_ns,
         "burst_ns": spec.dram.burst_cycles * dram_ns,
         "recovery_ns": spec.dram.recovery_cycles * dram_ns,
         "access_ns": spec.dram.access_cycles * dram_ns,
+        "refresh_interval_ns": spec.dram.refresh_interval_cycles * dram_ns,
+        "refresh_ns": spec.dram.refresh_cycles * dram_ns,
         "pointer_ns": 1 / spec.free_list.clock_ghz,
         "enqueue_packet": spec.free_list.enqueue_packet_accesses,
         "enqueue": spec.free_list.enqueue_accesses,
@@ -165,7 +171,7 @@ def draw_world(
     segments = np.zeros(total, dtype=SEGMENT)
     segments["packet"] = np.repeat(np.arange(count), offered.segments)
     lookups = spec.workload.popularity.sample(for_lookups, count * int(spec.workload.lookups_per_packet))
-    slices, lines = stationary_slices(spec, for_lru)
+    slices, lines, index, streams = stationary_slices(spec, for_lru)
     small = int(offered.segments[offered.segments <= spec.free_list.small_packet_segments].sum())
     examined = ((total - small) * int(spec.free_list.alloc_trial_count), small, small)
     blocks, lists, addresses = initial_lists(spec, for_list, examined=examined)
@@ -176,8 +182,8 @@ def draw_world(
         banks[name] = UNOPENED
     for name in ("serving", "head", "tail"):
         banks[name] = NONE
+    banks["refreshes"] = 1  # time begins after an interval, see `after_refresh`
     stations = np.zeros(len(station_names(spec)), dtype=STATION)
-    paths, path_starts = path_tables(spec)
     return World(
         heap=new_calendar(2 * total + count + 16).heap,
         parameters=parameters(spec, window=window),
@@ -188,63 +194,66 @@ def draw_world(
         banks=banks,
         slices=slices,
         lines=lines,
+        index=index,
+        streams=streams,
         blocks=blocks,
         lists=lists,
         addresses=addresses,
-        paths=paths,
-        path_starts=path_starts,
+        outbox=np.zeros(window + OUTBOX, dtype=SEND),
+        flows=networks_of(spec).flow.astype(np.int32),
         lookups=lookups.astype(np.int64),
         counts=np.zeros(COUNTS, dtype=np.int64),
         trace=np.zeros(trace, dtype=NOTE),
     )
 
 
-def path_tables(spec: PacketProcessor) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return the stations of every path, one path after the other, and where each one starts.
-
-    Paths end with -1; starts are indexed by network (0 requests, 1 responses), initiator, channel.
-    """
-    groups, noc = station_groups(spec), spec.noc
-    channels = int(spec.dram.channels)
-    paths: list[int] = []
-    starts = np.zeros((2, noc.initiators, channels), dtype=np.int32)
-    for initiator in range(noc.initiators):
-        for channel in range(channels):
-            node = noc.initiators + channel
-            for network, group, ends in (
-                (0, "request links", (initiator, node)),
-                (1, "response links", (node, initiator)),
-            ):
-                starts[network, initiator, channel] = len(paths)
-                paths += [groups[group].start + link for link in link_path(noc.topology, *ends)] + [NONE]
-    return np.array(paths, dtype=np.int32), starts
+def networks_of(spec: PacketProcessor) -> Networks:
+    """Return the flow tables of requests and responses."""
+    return spec.noc.networks(int(spec.dram.channels))
 
 
-def stationary_slices(
-    spec: PacketProcessor, rng: np.random.Generator
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return slices and lines in the stationary state of LRU under independent lookups.
+def new_networks(spec: PacketProcessor, world: World) -> tuple[Network, Network]:
+    """Return the empty networks of requests and responses, with room for all segments of a world."""
+    both, router = networks_of(spec), spec.noc.router
+    requests, responses = (
+        new_world(
+            table,
+            virtual_channels=router.virtual_channels,
+            buffer_flits=router.buffer_flits,
+            pipeline_cycles=router.pipeline_cycles,
+            credit_cycles=router.credit_cycles,
+            arbitration=router.arbitration,
+            packets=world.segments.size,
+        )
+        for table in (both.requests, both.responses)
+    )
+    return requests, responses
+
+
+def stationary_slices(spec: PacketProcessor, rng: np.random.Generator) -> tuple[Any, Any, Any, Any]:
+    """Return slices in the stationary state of LRU under independent lookups, as `new_caches` does.
 
     The time since an entry of probability p was last wanted is exponential with rate p; the
     entries of a slice in the order of these ages are the stationary recency order.
     """
-    popularity = spec.workload.popularity
-    slices = np.zeros(int(spec.llc.slices), dtype=SLICE)
-    slices["capacity"] = spec.llc.slice_lines
-    lines = np.zeros(popularity.entries, dtype=LINE)
-    if slices.size == 0:
-        return slices, lines
-    recent = np.argsort(rng.exponential(size=lines.size) / popularity.probabilities(), kind="stable")
-    home = scatter(recent) % slices.size
-    for number in range(slices.size):
-        held = recent[home == number][: int(spec.llc.slice_lines)]
-        lines["held"][held] = 1
-        lines["newer"][held] = np.concatenate(([NONE], held[:-1]))[: held.size]
-        lines["older"][held] = np.concatenate((held[1:], [NONE]))[-held.size or 1 :][: held.size]
-        slices[number]["lines"] = held.size
-        slices[number]["newest"] = held[0] if held.size else NONE
-        slices[number]["oldest"] = held[-1] if held.size else NONE
-    return slices, lines
+    popularity, number = spec.workload.popularity, int(spec.llc.slices)
+    caches, slots, index = new_caches(
+        [int(spec.llc.slice_lines)] * number, [LRU] * number, [1.0] * number, lines=popularity.entries
+    )
+    streams = np.ones((1, 5), dtype=np.uint64)
+    if number:
+        recent = np.argsort(
+            rng.exponential(size=popularity.entries) / popularity.probabilities(), kind="stable"
+        )
+        fill(caches, slots, index, streams, recent[::-1], (scatter(recent) % number)[::-1])
+    return caches, slots, index, streams
+
+
+@lean
+def fill(caches: Any, slots: Any, index: Any, streams: Any, entries: Any, slices: Any) -> None:
+    """Insert entries into their slices, the last one of each as its newest."""
+    for k in range(entries.size):
+        insert(caches, slots, index, streams, slices[k], entries[k])
 
 
 def initial_lists(

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from math import ceil
+
+import numpy as np
+
+from validate.cache.lru_kernel import find, insert, use
 from validate.engine import next_event, pending, schedule, serve
 from validate.free_list_ops import (
     VMS1,
@@ -12,7 +17,11 @@ from validate.free_list_ops import (
     free_each,
     splice_tail,
 )
-from validate.jit import jit, part
+from validate.jit import jit, lean, lean_part, part
+from validate.noc.kernel import quiet, step
+from validate.noc.sources import send
+from validate.noc.state import DELIVERED, WAITING
+from validate.noc.state import World as Network
 from validate.packet_network import (
     ACCESS_DONE,
     ARRIVAL,
@@ -20,11 +29,9 @@ from validate.packet_network import (
     BANK_READY,
     HOLD_OVER,
     KINDS,
-    LINK,
     POINTER_DONE,
     SLICE_DONE,
     answer,
-    cross_link,
     free_bank,
     issue,
     join_bank,
@@ -51,47 +58,96 @@ from validate.packet_state import (
     OFFERED_PACKETS,
     OFFERED_SEGMENTS,
     READ,
+    REQUESTS,
     WRITE,
     World,
 )
 
+ROUNDING = 1e-6
+"""Of a cycle: times are multiples of clocks and may come out a little late."""
 POINTER_MEMORY = 0
 """Station number; its queue holds packets, its services are whole operations."""
 
 
-@jit
-def run(w: World, until: int) -> None:
-    """Run until so many packets have arrived, or to the last departure if there are not so many."""
-    while pending(w.heap) > 0 and w.state[0]["admitted"] < until:
-        event = next_event(w.heap)
-        now = w.heap[0]["time"]
-        item = event // KINDS
-        kind = event % KINDS
-        w.counts[EVENTS] += 1
-        if kind == LINK:
-            if w.paths[w.segments[item]["hop"]] != NONE:
-                cross_link(w, now, item)
-            elif w.segments[item]["returning"]:
-                receive(w, now, item)
-            else:
-                join_bank(w, now, item)
-        elif kind == BANK_READY:
-            use_bus(w, now, item)
-        elif kind == BANK_FREE:
-            free_bank(w, now, item)
-        elif kind == ACCESS_DONE:
-            if w.packets[w.segments[item]["packet"]]["stage"] == WRITE:
-                end_write(w, now, item)
-            else:
-                answer(w, now, item)
-        elif kind == POINTER_DONE:
-            continue_operation(w, now, item)
-        elif kind == HOLD_OVER:
-            end_hold(w, now, item)
-        elif kind == SLICE_DONE:
-            end_slice_access(w, now, item)
+@lean
+def run(w: World, requests: Network, responses: Network, until: int) -> None:
+    """Run until so many packets have arrived, or to the last departure if there are not so many.
+
+    Events are in continuous time, the networks go from cycle to cycle: an event comes before the cycle
+    that begins at its time, and what it sends enters the networks in that cycle.
+    """
+    ghz = w.parameters[0]["noc_ghz"]
+    post(w, requests, responses)
+    while w.state[0]["admitted"] < until:
+        cycle = w.state[0]["cycle"]
+        still = rests(requests, cycle) and rests(responses, cycle)
+        if still and pending(w.heap) == 0:
+            break
+        if pending(w.heap) > 0:
+            due = np.int64(ceil(w.heap[1]["time"] * ghz - ROUNDING))
+            if still or due <= cycle:
+                w.state[0]["cycle"] = max(cycle, due)
+                handle(w)
+                post(w, requests, responses)
+                continue
+        now = cycle / ghz
+        step(requests, cycle)
+        for k in range(requests.clock[DELIVERED]):
+            w.counts[EVENTS] += 1
+            join_bank(w, now, requests.packet[requests.delivered[k]]["tag"])
+        step(responses, cycle)
+        for k in range(responses.clock[DELIVERED]):
+            w.counts[EVENTS] += 1
+            receive(w, now, responses.packet[responses.delivered[k]]["tag"])
+        w.state[0]["cycle"] = cycle + 1
+        w.heap[0]["time"] = now
+        post(w, requests, responses)
+
+
+@lean_part
+def rests(network: Network, cycle: int) -> bool:
+    """Return whether a network has nothing to carry."""
+    return network.clock[WAITING] == 0 and quiet(network, cycle)
+
+
+@lean_part
+def post(w: World, requests: Network, responses: Network) -> None:
+    """Hand the outbox to the networks."""
+    cycle = w.state[0]["cycle"]
+    for k in range(w.state[0]["sends"]):
+        letter = w.outbox[k]
+        if letter["network"] == REQUESTS:
+            send(requests, letter["flow"], letter["flits"], letter["segment"], cycle)
         else:
-            admit(w, now)
+            send(responses, letter["flow"], letter["flits"], letter["segment"], cycle)
+    w.state[0]["sends"] = 0
+
+
+@part
+def handle(w: World) -> None:
+    """Let the next event happen."""
+    event = next_event(w.heap)
+    now = w.heap[0]["time"]
+    item = event // KINDS
+    kind = event % KINDS
+    w.counts[EVENTS] += 1
+    if kind == BANK_READY:
+        use_bus(w, now, item)
+    elif kind == BANK_FREE:
+        free_bank(w, now, item)
+    elif kind == ACCESS_DONE:
+        if w.packets[w.segments[item]["packet"]]["stage"] == WRITE:
+            end_write(w, now, item)
+        else:
+            answer(w, item)
+    elif kind == POINTER_DONE:
+        continue_operation(w, now, item)
+    elif kind == HOLD_OVER:
+        end_hold(w, now, item)
+    elif kind == SLICE_DONE:
+        end_slice_access(w, now, item)
+    else:
+        admit(w, now)
 
 
 @part
@@ -135,7 +191,7 @@ def begin_lookup(w: World, now: float, packet: int) -> None:
     entry = w.lookups[packet * p["lookups"] + done]
     if p["slices"] == 0:
         w.counts[LOOKUPS] += 1
-        request_lookup(w, now, packet, entry)
+        request_lookup(w, packet, entry)
         return
     station = p["first_slice"] + scatter(entry) % p["slices"]
     end = serve(w.stations, station, now + p["bus_ns"], p["slice_ns"])
@@ -150,56 +206,23 @@ def end_slice_access(w: World, now: float, packet: int) -> None:
     p = w.parameters[0]
     entry = w.lookups[packet * p["lookups"] + w.packets[packet]["progress"]]
     w.counts[LOOKUPS] += 1
-    if touch(w.slices, w.lines, scatter(entry) % p["slices"], entry):
+    if look_up(w, scatter(entry) % p["slices"], entry):
         w.counts[LOOKUP_HITS] += 1
         w.packets[packet]["progress"] += 1
         begin_lookup(w, now, packet)
     else:
-        request_lookup(w, now, packet, entry)
+        request_lookup(w, packet, entry)
 
 
 @part
-def touch(slices: object, lines: object, number: int, entry: int) -> bool:
-    """Make an entry the newest of its slice; return whether the slice held it."""
-    piece = slices[number]  # type: ignore[index]
-    line = lines[entry]  # type: ignore[index]
-    held = line["held"] == 1
-    if held:
-        if piece["newest"] == entry:
-            return True
-        newer, older = line["newer"], line["older"]
-        lines[newer]["older"] = older  # type: ignore[index]
-        if older == NONE:
-            piece["oldest"] = newer
-        else:
-            lines[older]["newer"] = newer  # type: ignore[index]
-    else:
-        if piece["lines"] == piece["capacity"]:
-            evict(piece, lines)
-        line["held"] = 1
-        piece["lines"] += 1
-    line["newer"] = NONE
-    line["older"] = piece["newest"]
-    if piece["newest"] == NONE:
-        piece["oldest"] = entry
-    else:
-        lines[piece["newest"]]["newer"] = entry  # type: ignore[index]
-    piece["newest"] = entry
-    return held
-
-
-@part
-def evict(piece: object, lines: object) -> None:
-    """Drop the oldest entry of a slice."""
-    oldest = piece["oldest"]  # type: ignore[index]
-    newer = lines[oldest]["newer"]  # type: ignore[index]
-    lines[oldest]["held"] = 0  # type: ignore[index]
-    piece["oldest"] = newer  # type: ignore[index]
-    piece["lines"] -= 1  # type: ignore[index]
-    if newer == NONE:
-        piece["newest"] = NONE  # type: ignore[index]
-    else:
-        lines[newer]["older"] = NONE  # type: ignore[index]
+def look_up(w: World, number: int, entry: int) -> bool:
+    """Return whether a slice holds an entry; from now on it does."""
+    slot = find(w.slices, w.lines, w.index, number, entry)
+    if slot == NONE:
+        insert(w.slices, w.lines, w.index, w.streams, number, entry)
+        return False
+    use(w.slices, w.lines, number, slot)
+    return True
 
 
 @part
@@ -267,10 +290,10 @@ def continue_operation(w: World, now: float, packet: int) -> None:
     writing = w.packets[packet]["stage"] == WRITE
     if done > 0:
         if writing:
-            send_request(w, now, segment - 1, w.packets[packet]["engine"], p["segment_ns"])
+            send_request(w, segment - 1, w.packets[packet]["engine"], p["segment_flits"])
         else:
             issue(w, segment - 1)
-            send_request(w, now, segment - 1, w.packets[packet]["egress"], p["request_ns"])
+            send_request(w, segment - 1, w.packets[packet]["egress"], p["request_flits"])
     if w.packets[packet]["blocked"]:
         note(w, now, POINTER_MEMORY, -1)
         note(w, now, p["first_phase"] + 1, -1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from qmodels.systems import address_map
 from validate.engine import schedule, serve
 from validate.jit import part
@@ -12,6 +14,9 @@ from validate.packet_state import (
     READ,
     READ_CONFLICTS,
     READS,
+    REFRESHED,
+    REQUESTS,
+    RESPONSES,
     ROW_HITS,
     WRITE,
     WRITE_CONFLICTS,
@@ -19,8 +24,8 @@ from validate.packet_state import (
     World,
 )
 
-ARRIVAL, SLICE_DONE, POINTER_DONE, LINK, BANK_READY, BANK_FREE, ACCESS_DONE, HOLD_OVER = range(8)
-KINDS = 8
+ARRIVAL, SLICE_DONE, POINTER_DONE, BANK_READY, BANK_FREE, ACCESS_DONE, HOLD_OVER = range(7)
+KINDS = 7
 """An event is the number of its packet or segment times `KINDS` plus its kind."""
 
 scatter = part(address_map.scatter)
@@ -63,38 +68,26 @@ def issue(w: World, segment: int) -> None:
 
 
 @part
-def send_request(w: World, now: float, segment: int, engine: int, hold_ns: float) -> None:
-    """Inject a segment's access at an engine's node."""
-    w.segments[segment]["hop"] = w.path_starts[
-        0, engine, w.segments[segment]["bank"] // w.parameters[0]["banks"]
-    ]
-    w.segments[segment]["hold_ns"] = hold_ns
-    w.segments[segment]["returning"] = 0
-    cross_link(w, now, segment)
+def send_request(w: World, segment: int, engine: int, flits: int) -> None:
+    """Send a segment's access from an engine to its channel."""
+    send_later(w, REQUESTS, segment, engine, flits)
 
 
 @part
-def send_response(w: World, now: float, segment: int, engine: int) -> None:
-    """Inject the data of an access at its channel's node."""
-    p = w.parameters[0]
-    w.segments[segment]["hop"] = w.path_starts[1, engine, w.segments[segment]["bank"] // p["banks"]]
-    w.segments[segment]["hold_ns"] = p["segment_ns"]
-    w.segments[segment]["returning"] = 1
-    cross_link(w, now, segment)
+def send_response(w: World, segment: int, engine: int) -> None:
+    """Send the data of an access from its channel to an engine."""
+    send_later(w, RESPONSES, segment, engine, w.parameters[0]["segment_flits"])
 
 
 @part
-def cross_link(w: World, now: float, segment: int) -> None:
-    """Let a head arrive at its next link: it is at the one after it, or delivered, in an event to come."""
-    hop = w.segments[segment]["hop"]
-    link = w.paths[hop]
-    start = max(now, w.stations[link]["free_at"])
-    end = serve(w.stations, link, now, w.segments[segment]["hold_ns"])
-    note(w, now, link, 1)
-    note(w, end, link, -1)
-    w.segments[segment]["hop"] = hop + 1
-    reached = end if w.paths[hop + 1] == NONE else start + w.parameters[0]["router_ns"]
-    schedule(w.heap, reached, segment * KINDS + LINK)
+def send_later(w: World, network: int, segment: int, engine: int, flits: int) -> None:
+    """Put a NoC packet into the outbox: it enters its network when the event is over."""
+    k = w.state[0]["sends"]
+    w.state[0]["sends"] = k + 1
+    w.outbox[k]["network"] = network
+    w.outbox[k]["flow"] = w.flows[network, engine, w.segments[segment]["bank"] // w.parameters[0]["banks"]]
+    w.outbox[k]["flits"] = flits
+    w.outbox[k]["segment"] = segment
 
 
 @part
@@ -131,8 +124,12 @@ def start_bank(w: World, now: float, segment: int) -> None:
     """Let a free bank begin an access: it is ready for the data bus at once or after a precharge."""
     p = w.parameters[0]
     bank = w.segments[segment]["bank"]
+    begin = now
+    if p["refresh_ns"] > 0.0:
+        begin = after_refresh(w, now, bank)
     hit = p["open_pages"] and w.segments[segment]["row"] == w.banks[bank]["open_row"]
-    precharge_ns = p["precharge_ns"] if p["open_pages"] and not hit else 0.0
+    closed = w.banks[bank]["open_row"] == REFRESHED
+    precharge_ns = p["precharge_ns"] if p["open_pages"] and not hit and not closed else 0.0
     w.banks[bank]["serving"] = segment
     w.banks[bank]["open_row"] = w.segments[segment]["row"]
     w.segments[segment]["hit"] = hit
@@ -140,12 +137,26 @@ def start_bank(w: World, now: float, segment: int) -> None:
     w.counts[ROW_HITS] += hit
     station = p["first_bank"] + bank
     w.stations[station]["busy"] += precharge_ns + p["burst_ns"] + (0.0 if hit else p["recovery_ns"])
-    w.stations[station]["waited"] += now - w.segments[segment]["joined"]
+    w.stations[station]["waited"] += begin - w.segments[segment]["joined"]
     w.stations[station]["served"] += 1
-    if precharge_ns > 0.0:
-        schedule(w.heap, now + precharge_ns, segment * KINDS + BANK_READY)
+    if begin + precharge_ns > now:
+        schedule(w.heap, begin + precharge_ns, segment * KINDS + BANK_READY)
     else:
         use_bus(w, now, segment)
+
+
+@part
+def after_refresh(w: World, now: float, bank: int) -> float:
+    """Return when a bank may begin an access; a refresh since its last one has closed its row."""
+    p = w.parameters[0]
+    interval = p["refresh_interval_ns"]
+    since = now + (1.0 + bank // p["banks"] / p["channels"]) * interval
+    number = np.int64(since / interval)
+    if number != w.banks[bank]["refreshes"]:
+        w.banks[bank]["refreshes"] = number
+        if p["open_pages"]:
+            w.banks[bank]["open_row"] = REFRESHED
+    return now + max(0.0, p["refresh_ns"] - (since - number * interval))
 
 
 @part
@@ -175,17 +186,17 @@ def free_bank(w: World, now: float, bank: int) -> None:
 
 
 @part
-def request_lookup(w: World, now: float, packet: int, entry: int) -> None:
+def request_lookup(w: World, packet: int, entry: int) -> None:
     """Ask DRAM for a table entry no slice holds."""
     segment = w.packets[packet]["first"]
     place_entry(w, segment, entry)
     issue(w, segment)
-    send_request(w, now, segment, w.packets[packet]["engine"], w.parameters[0]["request_ns"])
+    send_request(w, segment, w.packets[packet]["engine"], w.parameters[0]["request_flits"])
 
 
 @part
-def answer(w: World, now: float, segment: int) -> None:
+def answer(w: World, segment: int) -> None:
     """Send the data of a finished lookup or read back to whoever asked."""
     packet = w.segments[segment]["packet"]
     lookup = w.packets[packet]["stage"] == LOOKUP
-    send_response(w, now, segment, w.packets[packet]["engine"] if lookup else w.packets[packet]["egress"])
+    send_response(w, segment, w.packets[packet]["engine"] if lookup else w.packets[packet]["egress"])

@@ -8,7 +8,7 @@ import numpy as np
 
 from qmodels._check import FloatArray, IntArray
 from qmodels.systems.packet_processor import PacketProcessor
-from validate.packet_inputs import draw_world
+from validate.packet_inputs import draw_world, new_networks, station_groups
 from validate.packet_kernel import begin, run
 from validate.packet_state import LEFT_PACKETS, MOST_ALLOCATION_ACCESSES, World
 from validate.statistics import Histogram, warm_up
@@ -96,21 +96,26 @@ def run_replication(job: Job) -> Run:
         packets=job.packets,
         window=job.window,
     )
-    snapshots = run_with_snapshots(world)
+    snapshots = run_with_snapshots(job.spec, world)
     first, last, short = (
         _closed_stretch(world, snapshots) if job.window else _open_stretch(job.spec, world, snapshots)
     )
     return _reduce(world, snapshots, first, last, short)
 
 
-def run_with_snapshots(world: World) -> list[_Snapshot]:
+def run_with_snapshots(spec: PacketProcessor, world: World) -> list[_Snapshot]:
     """Run a world to its end and return snapshots evenly spaced over its arrivals."""
+    networks = new_networks(spec, world)
+    groups = station_groups(spec)
+    links = [groups["request links"], groups["response links"]]
     count = world.packets.size
     begin(world)
     snapshots = []
     for packet in np.unique(np.linspace(1, count, min(SNAPSHOTS, count)).astype(int)).tolist():
-        run(world, packet)
+        run(world, *networks, packet)
         now = float(world.heap[0]["time"])
+        for members, network in zip(links, networks, strict=True):
+            world.stations["busy"][members] = network.channel["flits"] / float(spec.noc.clock_ghz)
         # Of the work a station has accepted only what is done by now counts.
         ahead = np.maximum(world.stations["free_at"] - now, 0.0)
         snapshots.append(
@@ -124,7 +129,7 @@ def run_with_snapshots(world: World) -> list[_Snapshot]:
                 served=world.stations["served"].copy(),
             )
         )
-    run(world, count + 1)
+    run(world, *networks, count + 1)
     return snapshots
 
 

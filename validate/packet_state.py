@@ -11,8 +11,10 @@ PARAMETERS = np.dtype(
         *((name, "i8") for name in ("lookups", "slices", "channels", "banks")),
         *((name, "i8") for name in ("trials", "small", "open_pages", "initiators", "window")),
         *((name, "i8") for name in ("first_slice", "first_bus", "first_bank", "first_phase")),
-        *((name, "f8") for name in ("bus_ns", "slice_ns", "router_ns", "segment_ns", "request_ns")),
+        *((name, "i8") for name in ("segment_flits", "request_flits")),
+        *((name, "f8") for name in ("bus_ns", "slice_ns", "noc_ghz")),
         *((name, "f8") for name in ("precharge_ns", "burst_ns", "recovery_ns", "access_ns", "pointer_ns")),
+        *((name, "f8") for name in ("refresh_interval_ns", "refresh_ns")),
         *((name, "f8") for name in ("enqueue_packet", "enqueue", "dequeue_packet", "dequeue")),
     ]
 )
@@ -26,6 +28,8 @@ STATE = np.dtype(
         ("admitted", "i8"),
         ("active", "i8"),  # packets in the system and not on hold
         ("traced", "i8"),
+        ("cycle", "i8"),  # of the networks, the next one to simulate
+        ("sends", "i8"),  # packets in the outbox
     ]
 )
 
@@ -61,14 +65,11 @@ SEGMENT = np.dtype(
     [
         ("row", "i8"),
         ("joined", "f8"),  # when it joined its bank
-        ("hold_ns", "f8"),  # time it holds a link
         ("block", "i4"),
         ("packet", "i4"),
         ("bank", "i4"),  # channel * banks + bank
-        ("hop", "i4"),  # position in `paths`
         ("next", "i4"),  # behind it at its bank
-        ("hit", "i2"),
-        ("returning", "i2"),  # on the response network
+        ("hit", "i4"),
     ]
 )
 """A segment's one access under way at a time; lookups use their packet's first segment."""
@@ -78,6 +79,7 @@ BANK = np.dtype(
         ("open_row", "i8"),
         ("page", "i8"),  # row of the access the allocator's scoreboard saw last
         ("queued_row", "i8"),  # of the access that joined last
+        ("refreshes", "i8"),  # of its channel before its last access
         ("unfinished", "i4"),  # on the scoreboard
         ("serving", "i4"),
         ("head", "i4"),
@@ -85,8 +87,9 @@ BANK = np.dtype(
     ]
 )
 
-SLICE = np.dtype([("newest", "i4"), ("oldest", "i4"), ("lines", "i4"), ("capacity", "i4")])
-LINE = np.dtype([("newer", "i4"), ("older", "i4"), ("held", "i4")])
+SEND = np.dtype([("network", "i4"), ("flow", "i4"), ("flits", "i4"), ("segment", "i4")])
+"""A NoC packet that is to enter its network, `REQUESTS` or `RESPONSES`."""
+REQUESTS, RESPONSES = 0, 1
 NOTE = np.dtype([("time", "f8"), ("station", "i4"), ("change", "i4")])
 
 (
@@ -112,15 +115,17 @@ NOTE = np.dtype([("time", "f8"), ("station", "i4"), ("change", "i4")])
 COUNTS = 18
 
 NONE = -1
-UNOPENED = -1
-"""No row: data rows count from 0 and the row of table entry e is -e - 2."""
+UNOPENED, REFRESHED = -1, -(2**62)
+"""No row, and none since a refresh: data rows count from 0 and the row of table entry e is -e - 2."""
 
 
 class World(NamedTuple):
     """All arrays of one run.
 
     ``blocks`` and ``lists`` are those of `validate.free_list_ops`; only blocks that the run can
-    reach are in the table, ``addresses`` tells which they are.
+    reach are in the table, ``addresses`` tells which they are. ``slices``, ``lines`` and ``index`` are
+    the caches of `validate.cache.lru_kernel`. What is sent in an event waits in ``outbox``; ``flows`` has
+    the flow by network, initiator and channel.
     """
 
     heap: Any
@@ -132,11 +137,13 @@ class World(NamedTuple):
     banks: Any
     slices: Any
     lines: Any
+    index: Any
+    streams: Any
     blocks: Any
     lists: Any
     addresses: Any
-    paths: Any
-    path_starts: Any
+    outbox: Any
+    flows: Any
     lookups: Any
     counts: Any
     trace: Any

@@ -10,7 +10,7 @@ from qmodels._check import FloatArray
 from qmodels.packet_processor.design import Columns, columns
 from qmodels.packet_processor.error_map import measured_error
 from qmodels.packet_processor.latency import Latency, latency
-from qmodels.packet_processor.links import networks
+from qmodels.packet_processor.link_shares import link_shares
 from qmodels.packet_processor.load import OperatingPoint, operate, returns
 from qmodels.packet_processor.overflow import blocking
 from qmodels.packet_processor.saturation import saturation_rate
@@ -42,7 +42,7 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
     Notes
     -----
     The packet latency is that of a lone packet in an idle system (its critical path through
-    pointer memory, links, banks and buses, `qmodels.memory.lone_packet`) plus the mean work of
+    pointer memory, links, banks and buses, `qmodels.packet_processor.lone_packet`) plus the mean work of
     other packets it finds at each of them (`qmodels.queues.paced`). Row visits, allocation
     trials and the pace of segments depend on one another and are iterated. Sustainable
     throughput is the largest offered load that leaves every resource below its capacity at the
@@ -67,8 +67,8 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
     stable = full < 1.0
     saturation = saturation_rate(c, point, arrivals)
     share = c.size_share
-    groups = list(point.intensity)
-    stacked = np.array(list(point.intensity.values()))
+    groups = list(point.loads)
+    stacked = np.array(list(point.loads.values()))
 
     total = np.where(stable, parts.total @ share, np.inf)
     with np.errstate(invalid="ignore"):
@@ -104,7 +104,7 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
             c.small_part < 1.0, allocation_accesses(c.trials - 1.0), 1.0
         ),
         "llc_hit_ratio": c.hit_ratio,
-        "max_utilization": np.minimum(full, 1.0),
+        "max_utilization": np.minimum(np.max(list(point.intensity.values()), axis=0), 1.0),
     }
     metrics = {name: _wide(c, value) for name, value in values.items()}
     with np.errstate(divide="ignore"):
@@ -150,8 +150,12 @@ def _plain(value: Any) -> Any:
 def _validated(c: Columns, full: FloatArray) -> Any:
     """Return which designs are like those the error was measured on.
 
-    Moderate load, free lists with runs, and no closed pages where runs stay on one bank.
+    Moderate load, free lists with runs, no closed pages where runs stay on one bank, and routers with
+    at least two virtual channels of eight flits.
     """
+    router = c.spec.noc.router
+    if router.virtual_channels < 2 or router.buffer_flits < 8 or router.arbitration != "round_robin":
+        return np.zeros(full.shape, dtype=bool)
     like = (c.run_length >= VALIDATED_RUN) & ((c.spec.dram.page_policy == "open") | (c.bank_step == 1))
     return (full <= VALIDATED_LOAD) & like
 
@@ -209,7 +213,7 @@ def _resources(c: Columns, point: OperatingPoint) -> dict[str, float]:
     spec = c.spec
     rate, mean, misses = float(point.rate[0]), c.mean_segments, float(c.miss_rate[0])
     channels, banks = int(c.channels[0]), int(c.banks[0])
-    request, response = networks(spec.noc, channels)
+    request, response = link_shares(spec.noc.structure, channels)
     reads = mean + misses
     work = mean * float(c.segment_time[0]) + reads * float(c.request_time[0])
     table: dict[str, float] = {"pointer memory": float(point.intensity["pointer memory"][0])}

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from qmodels._check import FloatArray, IntArray
 from qmodels.llc import hit_ratios
-from qmodels.memory.row_visits import RowVisits, row_visits
+from qmodels.packet_processor.row_visits import RowVisits, row_visits
 from qmodels.systems.address_map import scatter
 from qmodels.systems.arrivals import OnOff
 from qmodels.systems.packet_processor import PacketProcessor
@@ -38,7 +38,7 @@ class Columns:
     hold: FloatArray
     segment_time: FloatArray
     request_time: FloatArray
-    router_time: FloatArray
+    cycle_time: FloatArray
     channels: FloatArray
     banks: FloatArray
     step: FloatArray
@@ -48,6 +48,8 @@ class Columns:
     recovery: FloatArray
     precharge: FloatArray
     access: FloatArray
+    refresh: FloatArray
+    refresh_interval: FloatArray
     slices: FloatArray
     slice_time: FloatArray
     bus_time: FloatArray
@@ -97,6 +99,13 @@ class Columns:
         return replace(self, **columns, rows=rows, shape=designs.shape, full_shape=designs.shape)
 
     @property
+    def refreshing(self) -> FloatArray:
+        """Part of the time in which a channel is refreshed."""
+        return np.divide(
+            self.refresh, self.refresh_interval, out=np.zeros_like(self.refresh), where=self.refresh > 0
+        )
+
+    @property
     def miss_rate(self) -> FloatArray:
         """Lookups of a packet that go to DRAM."""
         return self.lookups * (1.0 - self.hit_ratio)
@@ -111,7 +120,7 @@ def columns(spec: PacketProcessor) -> Columns:
         "hold": load.hold_ns,
         "segment_time": spec.segment_flits / noc.clock_ghz,
         "request_time": spec.request_flits / noc.clock_ghz,
-        "router_time": noc.router_cycles / noc.clock_ghz,
+        "cycle_time": 1.0 / np.asarray(noc.clock_ghz),
         "channels": dram.channels,
         "banks": dram.banks,
         "step": dram.interleaving_step,
@@ -121,6 +130,8 @@ def columns(spec: PacketProcessor) -> Columns:
         "recovery": dram.recovery_cycles / dram.clock_ghz,
         "precharge": dram.precharge_cycles / dram.clock_ghz * (dram.page_policy == "open"),
         "access": dram.access_cycles / dram.clock_ghz,
+        "refresh": dram.refresh_cycles / dram.clock_ghz,
+        "refresh_interval": dram.refresh_interval_cycles / dram.clock_ghz,
         "slices": llc.slices,
         "slice_time": llc.access_cycles / llc.clock_ghz,
         "bus_time": llc.bus_cycles / llc.clock_ghz,

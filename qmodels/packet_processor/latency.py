@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from qmodels._check import FloatArray
-from qmodels.memory.lone_packet import LONGEST_WALK, LonePacket, last_delivered, last_of_first
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.load import OperatingPoint, returns
+from qmodels.packet_processor.lone_packet import LONGEST_WALK, LonePacket, last_delivered, last_of_first
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -75,14 +75,20 @@ def latency(c: Columns, point: OperatingPoint) -> Latency:
     read_squeeze = _squeeze(c, point.request_gap, memory.bus_others)
     lag = (c.segments - 1.0) * np.maximum(c.segment_time - point.allocation, 0.0)[:, None]
     overlap = lag * np.minimum(memory.write_overlap, 1.0)[:, None]
-    before_write = engine.inject_wait + paths.request_wait + memory.write_bus_wait + memory.write_backlog
-    before_read = (
-        engine.inject_wait + paths.request_wait + memory.bus_wait + paths.response_wait + engine.eject_wait
-    )
-    write_wait = before_write[:, None] + slow_write + write_squeeze + overlap
-    read_wait = before_read[:, None] + slow_read + read_squeeze
+    requested = paths.request_wait + paths.request_blocked
+    before_write = engine.inject_wait + requested + memory.write_bus_wait + memory.write_backlog
+    before_read = engine.inject_wait + requested + memory.bus_wait
+    before_read += paths.response_wait + engine.eject_wait
+    refresh = _refresh_wait(c, point)
+    met_channels = np.clip(c.rows.channels, 1.0, c.channels[:, None])
+    refreshed = met_channels * refresh[:, None]
+    longest_hold = _harmonic(met_channels) * engine.held_up[:, None]
+    write_wait = before_write[:, None] + slow_write + write_squeeze + overlap + refreshed
+    read_wait = before_read[:, None] + slow_read + read_squeeze + longest_hold + refreshed
     single = (
         before_read
+        + engine.held_up
+        + refresh
         + memory.bank_wait
         + c.request_time
         + paths.request_pipeline
@@ -105,6 +111,8 @@ def latency(c: Columns, point: OperatingPoint) -> Latency:
     )
     variance = (
         shared[:, None]
+        + _wait_variance(longest_hold, paths.response_used[:, None])
+        + 2 * met_channels * (c.refresh * refresh)[:, None]
         + slow_write**2
         + slow_read**2
         + _squeeze_variance(c, write_squeeze, memory.write_others, memory.write_uneven, memory.rival)
@@ -121,6 +129,23 @@ def latency(c: Columns, point: OperatingPoint) -> Latency:
         wait=(lookup + point.store_wait + point.drain_wait)[:, None] + write_wait + read_wait,
         variance=variance,
     )
+
+
+def _harmonic(count: FloatArray) -> FloatArray:
+    """Return the mean of the largest of so many exponential times of mean 1, for any count >= 1."""
+    from scipy.special import digamma
+
+    return np.asarray(digamma(count + 1.0) + np.euler_gamma)
+
+
+def _refresh_wait(c: Columns, point: OperatingPoint) -> FloatArray:
+    r"""Return the mean wait for the refresh of a channel.
+
+    An access finds the channel in its refresh with probability :math:`R/I` and waits for the other
+    half of it; the work that has come meanwhile delays those behind, :math:`R^2/(2I(1-\rho))` in all.
+    """
+    load = np.minimum(point.intensity["dram buses"] / point.available, 1.0)
+    return np.asarray(c.refreshing * c.refresh / 2.0 / (1.0 - load))
 
 
 def _allocation(c: Columns, point: OperatingPoint) -> FloatArray:

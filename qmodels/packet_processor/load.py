@@ -32,6 +32,8 @@ class Balance:
         Packets offered.
     intensity : dict of group to ndarray
         Traffic intensity of the most loaded resource of each group.
+    available : ndarray
+        Part of the time in which a channel is not refreshed.
     paths : PathState
         The two networks between the engines' own links.
     engine : EngineState
@@ -54,6 +56,7 @@ class Balance:
 
     rate: FloatArray
     intensity: dict[str, FloatArray]
+    available: FloatArray
     paths: PathState
     engine: EngineState
     trials: TrialResult
@@ -66,9 +69,22 @@ class Balance:
     changes: FloatArray
 
     @property
+    def loads(self) -> dict[str, FloatArray]:
+        """Share of its capacity that each group uses.
+
+        Networks fill up before their links do, and DRAM is not there while it is refreshed.
+        """
+        return self.intensity | {
+            "dram buses": self.intensity["dram buses"] / self.available,
+            "dram banks": self.intensity["dram banks"] / self.available,
+            "request links": self.paths.request_used,
+            "response links": self.paths.response_used,
+        }
+
+    @property
     def load(self) -> FloatArray:
-        """Traffic intensity of the fullest resource."""
-        return np.max(list(self.intensity.values()), axis=0)
+        """Share of its capacity that the fullest resource uses."""
+        return np.max(list(self.loads.values()), axis=0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -132,11 +148,17 @@ def balance(
         accesses = small + (1.0 - small) * trials.mean_accesses
         allocation = (accesses + c.enqueue_accesses) * c.pointer_time
         segment_gap = np.maximum(allocation, c.segment_time)
-        engine = engine_state(c, rate, issue_gap=allocation, drain_gap=drain_gap, arrivals=arrivals)
+        engine = engine_state(c, rate, paths, issue_gap=allocation, drain_gap=drain_gap, arrivals=arrivals)
         memory = memory_state(
             c, rate, even, trains=trains, changes=changes, request_gap=request_gap, arrivals=arrivals
         )
-        read_transit = engine.inject_wait + paths.request_pipeline + c.request_time + paths.request_wait
+        read_transit = (
+            engine.inject_wait
+            + paths.request_pipeline
+            + c.request_time
+            + paths.request_wait
+            + paths.request_blocked
+        )
         writes = write_stream(c, rate, segment_gap)
         on_books = read_transit + memory.bank_wait + memory.held
         with np.errstate(over="ignore", invalid="ignore"):
@@ -169,6 +191,7 @@ def balance(
             "dram buses": rate * c.burst * (2 * mean / c.channels + c.miss_rate * c.miss_channel_peak),
             "dram banks": rate * (data_work / banks + c.miss_rate * c.miss_bank_peak * opening),
         },
+        available=1.0 - c.refreshing,
         paths=paths,
         engine=engine,
         trials=trials,

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from qmodels import _check
 from qmodels._check import Numeric
+from qmodels.systems.dram_presets import PRESETS
 
 PAGE_POLICIES = ("open", "closed")
+REFRESH = ("refresh_interval_cycles", "refresh_cycles")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +50,9 @@ class Dram:
         Fixed controller and array latency of every access (gem5's RubyMemoryControl of [1]_: 12). [cycles]
     row_bytes : int
         Bytes of one row (our assumption: 2 KiB). [bytes]
+    refresh_interval_cycles, refresh_cycles : float
+        Mean time between refreshes of a channel, and how long one keeps its banks from starting an
+        access; 0 without refresh. Channels take turns evenly, and a refresh closes the rows. [cycles]
     clock_ghz : float
         Memory clock (DDR2-800: 0.4). [GHz]
 
@@ -65,6 +73,8 @@ class Dram:
     precharge_cycles: Numeric = 5
     access_cycles: Numeric = 12
     row_bytes: Numeric = 2048
+    refresh_interval_cycles: Numeric = 0
+    refresh_cycles: Numeric = 0
     clock_ghz: Numeric = 0.4
 
     def __post_init__(self) -> None:
@@ -74,7 +84,45 @@ class Dram:
         _check.count("dram.bank_step", self.bank_step)
         _check.choice("dram.page_policy", self.page_policy, PAGE_POLICIES)
         _check.positive("dram.burst_cycles", self.burst_cycles)
-        for name in ("recovery_cycles", "precharge_cycles", "access_cycles"):
+        for name in ("recovery_cycles", "precharge_cycles", "access_cycles", *REFRESH):
             _check.nonnegative(f"dram.{name}", getattr(self, name))
         _check.count("dram.row_bytes", self.row_bytes)
         _check.positive("dram.clock_ghz", self.clock_ghz)
+        interval, refresh = np.asarray(self.refresh_interval_cycles), np.asarray(self.refresh_cycles)
+        if np.any((refresh > 0) & (2 * refresh > interval)):
+            rule = f"at least twice dram.refresh_cycles = {self.refresh_cycles}"
+            raise ValueError(
+                f"dram.refresh_interval_cycles must be {rule}, got {self.refresh_interval_cycles!r}"
+            )
+
+    @classmethod
+    def of_preset(cls, preset: str, **changes: Any) -> Dram:
+        """Return the channels of a device in `qmodels.systems.dram_presets.PRESETS`, with changes.
+
+        An access to another row keeps its bank for the device's tRC; its data come tRCD + CL after its
+        turn on the bus, also those of row hits, which in truth need CL alone. Ranks are taken as more
+        banks; tFAW and turnarounds are left out.
+
+        Examples
+        --------
+        >>> Dram.of_preset("DDR4-3200", channels=2).refresh_cycles
+        560
+        """
+        device = PRESETS[_check.choice("preset", preset, PRESETS)]
+        timing, geometry = device.timing, device.geometry
+        policy = changes.get("page_policy", device.page_policy)
+        precharge = timing.t_rp if policy == "open" else 0
+        values: dict[str, Any] = {
+            "channels": geometry.channels,
+            "banks": geometry.channel_banks,
+            "page_policy": policy,
+            "burst_cycles": timing.burst,
+            "recovery_cycles": max(timing.t_rc - precharge - timing.burst, 0),
+            "precharge_cycles": precharge,
+            "access_cycles": device.controller_cycles + timing.t_rcd + timing.cl,
+            "row_bytes": geometry.row_blocks * geometry.block_bytes,
+            "refresh_interval_cycles": timing.t_refi if timing.t_rfc else 0,
+            "refresh_cycles": timing.t_rfc,
+            "clock_ghz": timing.clock_ghz,
+        }
+        return cls(**values | changes)

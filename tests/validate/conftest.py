@@ -14,7 +14,7 @@ from qmodels.systems.processor_noc import ProcessorNoc
 from qmodels.systems.sizes import fixed
 from qmodels.systems.topology import Topology
 from qmodels.systems.workload import Workload
-from validate.packet_inputs import draw_world
+from validate.packet_inputs import draw_world, new_networks
 from validate.packet_kernel import begin, run
 
 
@@ -42,7 +42,7 @@ def finished() -> Callable[..., Any]:
         if arrivals is not None:
             world.packets["arrival"] = arrivals
         begin(world)
-        run(world, packets + 1)
+        run(world, *new_networks(spec, world), packets + 1)
         return world
 
     return finish

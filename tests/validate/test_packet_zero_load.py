@@ -18,32 +18,33 @@ def parts_of(world, packet=0):
 
 def test_one_segment_with_closed_pages(pair, finished):
     world = finished(pair, packets=1, arrivals=[0.0])
-    # Links inject, 0->1, eject: the head is at the last after 2 x 3 ns. A segment has 5 flits, a request 1.
-    # Enqueue 2 + 1 + 1 accesses; network 6 + 5; burst 10, array 30. Dequeue 3 + 1; 6 + 1; 40; 6 + 5.
-    assert_allclose(parts_of(world), [0, 0, 4, 11 + 40, 0, 4, 7 + 40 + 11])
+    # Two routers of 3 ns and 2 ns at the ends, then the other flits: a segment has 5 flits, a request 1.
+    # Enqueue 2 + 1 + 1 accesses; network 8 + 4; burst 10, array 30. Dequeue 3 + 1; 8; 40; 8 + 4.
+    assert_allclose(parts_of(world), [0, 0, 4, 12 + 40, 0, 4, 8 + 40 + 12])
 
 
 @pytest.mark.parametrize(("width", "segment", "order"), [(8, 9, 1), (16, 5, 1), (32, 3, 1), (4, 18, 2)])
 def test_link_width_sets_the_flits(pair, finished, width, segment, order):
     world = finished(replace(pair, noc=replace(pair.noc, link_width=width)), packets=1, arrivals=[0.0])
-    assert_allclose(parts_of(world), [0, 0, 4, 6 + segment + 40, 0, 4, 6 + order + 40 + 6 + segment])
+    assert_allclose(parts_of(world), [0, 0, 4, 7 + segment + 40, 0, 4, 7 + order + 40 + 7 + segment])
 
 
 def test_open_pages_precharge_once(pair, finished):
     world = finished(replace(pair, dram=replace(pair.dram, page_policy="open")), packets=1, arrivals=[0.0])
-    # The first access waits 5 cycles of 2.5 ns for the precharge, the read finds its row open.
-    assert_allclose(parts_of(world), [0, 0, 4, 11 + 12.5 + 40, 0, 4, 7 + 40 + 11])
+    # The first access waits 5 cycles of 2.5 ns for the precharge, the read finds its row open; it is
+    # sent in the next cycle of the network, half a nanosecond after the dequeue.
+    assert_allclose(parts_of(world), [0, 0, 4, 12 + 12.5 + 40, 0, 4, 0.5 + 8 + 40 + 12])
 
 
 def test_two_segments_of_one_bank(pair, finished):
     spec = replace(pair, workload=replace(pair.workload, sizes=fixed(bytes=128)))
     world = finished(spec, packets=1, arrivals=[0.0])
-    # Segments are injected at 4 and 6; the first holds the link to 9, is delivered at 15, bursts to 25 and
-    # keeps the bank to 45; the second is there at 20, bursts from 45 to 55 and is written at 85.
-    assert_allclose(parts_of(world)[:4], [0, 0, 6, 79])
-    # Reads are issued at 4 and 5 after the dequeue began, at the bank at 11 and 12; bursts 11-21 and 41-51;
-    # data of the second leave at 81 and are back at 92.
-    assert_allclose(parts_of(world)[4:], [0, 5, 87])
+    # Segments are sent at 4 and 6; the first holds the link to 9, is delivered at 16, bursts to 26 and
+    # keeps the bank to 46; the second is there at 21, bursts from 46 to 56 and is written at 86.
+    assert_allclose(parts_of(world)[:4], [0, 0, 6, 80])
+    # Reads are issued at 4 and 5 after the dequeue began, at the bank at 12 and 13; bursts 12-22 and 42-52;
+    # data of the second leave at 82 and are back at 94.
+    assert_allclose(parts_of(world)[4:], [0, 5, 89])
     assert world.counts[[11, 12, 13, 14]].tolist() == [2, 1, 2, 1]
 
 
@@ -54,10 +55,11 @@ def test_two_segments_of_one_open_row(pair, finished):
         dram=replace(pair.dram, page_policy="open"),
     )
     world = finished(spec, packets=1, arrivals=[0.0])
-    # The first precharges 15-27.5, bursts to 37.5 and recovers to 57.5; the second is a hit: 57.5-67.5, +30.
-    assert_allclose(parts_of(world)[:4], [0, 0, 6, 97.5 - 6])
-    # Reads are hits: the bus takes them at 11 and 21; the second is back at 21 + 10 + 30 + 11.
-    assert_allclose(parts_of(world)[4:], [0, 5, 72 - 5])
+    # The first precharges 16-28.5, bursts to 38.5 and recovers to 58.5; the second is a hit: 58.5-68.5, +30,
+    # which is between two cycles of the network: the reads are sent half a nanosecond later.
+    assert_allclose(parts_of(world)[:4], [0, 0, 6, 98.5 - 6])
+    # Reads are hits: the bus takes them at 12 and 22; the second is back at 22 + 10 + 30 + 12.
+    assert_allclose(parts_of(world)[4:], [0, 5, 74 - 5 + 0.5])
     assert world.counts[[12, 14, 15, 16]].tolist() == [0, 0, 4, 3]
 
 
@@ -75,7 +77,7 @@ def test_lookup_by_way_of_dram(pair, finished):
     spec = replace(
         pair, workload=replace(pair.workload, lookups_per_packet=1), llc=replace(pair.llc, slices=0)
     )
-    assert_allclose(parts_of(finished(spec, packets=1, arrivals=[0.0]))[0], 7 + 40 + 11)
+    assert_allclose(parts_of(finished(spec, packets=1, arrivals=[0.0]))[0], 8 + 40 + 12)
 
 
 def test_second_packet_waits_for_the_pointer_memory(pair, finished):
@@ -87,8 +89,10 @@ def test_hold_is_no_part_of_the_latency(pair, finished):
     spec = replace(pair, workload=replace(pair.workload, hold_ns=1e6))
     world = finished(spec, packets=1, arrivals=[0.0])
     assert world.packets["hold"][0] > 0
-    # Sums of times around 1e6 ns: rounding only.
-    assert_allclose(parts_of(world), [0, 0, 4, 51, 0, 4, 58], rtol=0, atol=1e-8)
+    # The request is sent in the network's next cycle. Sums of times around 1e6 ns: rounding only.
+    ready = world.packets["read_end"][0]
+    wait = np.ceil(ready) - ready
+    assert_allclose(parts_of(world), [0, 0, 4, 52, 0, 4, 60 + wait], rtol=0, atol=1e-8)
     assert np.isclose(world.packets["read_join"][0] - world.packets["written"][0], world.packets["hold"][0])
 
 
@@ -103,3 +107,22 @@ def test_small_list_refuses_a_whole_packet(pair, finished):
     assert world.counts[[0, 1, 2, 3, 4]].tolist() == [3, 12, 1, 4, 2]
     # The refusal takes the two accesses of a packet and no more.
     assert world.packets["left"][1] - world.packets["write_start"][1] == 2.0
+
+
+def test_refresh_holds_back_what_comes_meanwhile(pair, finished):
+    dram = replace(pair.dram, refresh_interval_cycles=400, refresh_cycles=20)
+    # The channel is refreshed from 0 to 50 ns and from 1000 ns on; the access is there at 16.
+    world = finished(replace(pair, dram=dram), packets=1, arrivals=[0.0])
+    assert_allclose(parts_of(world)[:4], [0, 0, 4, 12 + (50 - 16) + 40])
+    late = finished(replace(pair, dram=dram), packets=1, arrivals=[100.0])
+    assert_allclose(parts_of(late)[:4], [0, 0, 4, 12 + 40])
+
+
+def test_refresh_closes_the_row(pair, finished):
+    dram = replace(pair.dram, page_policy="open", refresh_interval_cycles=400, refresh_cycles=1)
+    spec = replace(pair, dram=dram)
+    packets = finished(spec, packets=1, arrivals=[100.0])
+    # Written before the refresh at 1000 ns and read before it: the read hits the open row.
+    assert packets.counts[16] == 1
+    spec = replace(spec, workload=replace(spec.workload, hold_ns=1e6))
+    assert finished(spec, packets=1, arrivals=[100.0]).counts[16] == 0

@@ -185,3 +185,27 @@ def test_limits_do_not_depend_on_the_load():
     heavy = replace(spec, traffic=RandomBlocks(arrival_rate=9.0))
     pattern = access_pattern(spec)
     assert channel_limits(spec, pattern) == channel_limits(heavy, access_pattern(heavy))
+
+
+@pytest.mark.parametrize("writes", [0.1, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize("hits", [0.0, 0.5, 0.9])
+def test_writes_and_row_hits_up_to_the_largest_rate(writes, hits):
+    """No wait runs away before the channel is full: read latency times the slack stays bounded."""
+    traffic = RandomBlocks(arrival_rate=0.0, write_fraction=writes, row_hit_probability=hits)
+    spec = dram("DDR4-3200", traffic=traffic)
+    top = solve_dram(spec).saturation_rate
+    loads = np.array([0.8, 0.9, 0.99])
+    curve = solve_dram(replace(spec, traffic=replace(traffic, arrival_rate=loads * top)))
+    assert curve.stable.all() and (curve.read_latency * (1 - loads) < 100).all()
+
+
+@pytest.mark.parametrize("scheduler", ["in-order", "oldest-ready-first", "fr-fcfs"])
+@pytest.mark.parametrize("page_policy", ["open", "closed"])
+def test_all_banks_are_busy_beyond_the_largest_rate(scheduler, page_policy):
+    traffic = RandomBlocks(arrival_rate=1.0, write_fraction=0.3)
+    answer = solve_dram(dram("DDR4-3200", scheduler=scheduler, page_policy=page_policy, traffic=traffic))
+    if scheduler == "in-order":
+        # Accesses reach their banks one by one. Simulated, without writes: 0.98 and 0.25.
+        assert_allclose(answer.read_conflict_probability, {"open": 0.98, "closed": 0.25}[page_policy], atol=0.05)
+    else:
+        assert answer.read_conflict_probability == answer.write_conflict_probability == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from qmodels.systems.dram import Dram
+from qmodels.systems.dram_presets import PRESETS
 
 
 @pytest.mark.parametrize(
@@ -25,6 +26,11 @@ from qmodels.systems.dram import Dram
         ({"recovery_cycles": -1}, "dram.recovery_cycles must be finite and >= 0, got -1"),
         ({"precharge_cycles": float("inf")}, "dram.precharge_cycles must be finite and >= 0, got inf"),
         ({"access_cycles": float("nan")}, "dram.access_cycles must be finite and >= 0, got nan"),
+        (
+            {"refresh_interval_cycles": 100, "refresh_cycles": 60},
+            "dram.refresh_interval_cycles must be at least twice dram.refresh_cycles = 60, got 100",
+        ),
+        ({"refresh_cycles": -1}, "dram.refresh_cycles must be finite and >= 0, got -1"),
         ({"row_bytes": 0.5}, "dram.row_bytes must be a whole number >= 1, got 0.5"),
         ({"clock_ghz": -0.4}, "dram.clock_ghz must be finite and > 0, got -0.4"),
     ],
@@ -37,3 +43,20 @@ def test_messages(arguments, message):
 def test_the_papers_bank():
     dram = Dram()
     assert (dram.banks, dram.burst_cycles, dram.recovery_cycles) == (8, 4, 8)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("policy", ["open", "closed"])
+def test_presets_keep_the_row_cycle(preset, policy):
+    timing = PRESETS[preset].timing
+    dram = Dram.of_preset(preset, page_policy=policy, channels=2)
+    cycle = dram.precharge_cycles + dram.burst_cycles + dram.recovery_cycles
+    assert cycle == max(timing.t_rc, dram.precharge_cycles + timing.burst)
+    assert (dram.channels, dram.clock_ghz) == (2, timing.clock_ghz)
+
+
+def test_unknown_preset():
+    with pytest.raises(
+        ValueError, match="preset must be one of .*, got 'DDR4-3201'; did you mean 'DDR4-3200'?"
+    ):
+        Dram.of_preset("DDR4-3201")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.systems.processor_noc import ProcessorNoc, link_names, link_path
+from qmodels.systems.processor_noc import ProcessorNoc
+from qmodels.systems.router import Router
 from qmodels.systems.topology import Topology
 
 quick = settings(max_examples=40, deadline=None, derandomize=True)
@@ -33,28 +36,32 @@ def test_widths_may_be_an_array():
     assert ProcessorNoc(link_width=np.array([8, 16, 32])).flits(64).tolist() == [9, 5, 3]
 
 
-@quick
-@given(
-    nodes=st.sampled_from([8, 16, 32]), kind=st.sampled_from(["spidergon", "ring", "mesh"]), data=st.data()
-)
-def test_link_paths_follow_the_route(nodes, kind, data):
-    topology = Topology(kind=kind, nodes=nodes)
-    names = link_names(topology)
-    source, target = data.draw(st.integers(0, nodes - 1)), data.draw(st.integers(0, nodes - 1))
-    route = topology.route(source, target)
-    expected = [
-        f"inject {source}",
-        *(f"{u}->{v}" for u, v in zip(route, route[1:], strict=False)),
-        f"eject {target}",
-    ]
-    assert [names[k] for k in link_path(topology, source, target)] == expected
-    assert len(set(names)) == len(names) == len(topology.links) + 2 * nodes
+@pytest.mark.parametrize("kind", ["spidergon", "ring", "mesh", "torus", "crossbar", "bus"])
+def test_channels_sit_behind_the_initiators(kind):
+    noc = ProcessorNoc(topology=Topology(kind=kind, nodes=8), initiators=4)
+    both = noc.networks(3)
+    for initiator in range(4):
+        for channel in range(3):
+            there = both.requests.path(both.flow[0, initiator, channel])
+            back = both.responses.path(both.flow[1, initiator, channel])
+            assert (there[0], there[-1]) == (f"inject {initiator}", f"eject {4 + channel}")
+            assert (back[0], back[-1]) == (f"inject {4 + channel}", f"eject {initiator}")
+    assert len(set(both.link_names)) == len(noc.topology.links) + 2 * 8
 
 
-def test_channels_sit_behind_the_initiators():
-    noc = ProcessorNoc(topology=Topology(kind="ring", nodes=8), initiators=4)
-    assert noc.path(0, 0) == (0, 1, 2, 3, 4)
-    assert noc.path(1, 3)[-1] == 7
+def test_what_does_not_change_the_paths_shares_them():
+    noc = ProcessorNoc()
+    other = replace(noc, link_width=np.array([8, 32]), header_bytes=4, clock_ghz=2.0)
+    assert other.networks(4) is noc.networks(4)
+    assert replace(noc, router=Router(virtual_channels=4)).networks(4) is not noc.networks(4)
+
+
+def test_packets_that_could_wait_for_each_other_are_refused():
+    noc = ProcessorNoc(topology=Topology(kind="torus", nodes=16), router=Router(virtual_channels=1))
+    with pytest.raises(
+        ValueError, match="noc.router.virtual_channels must be more for torus: packets could wait"
+    ):
+        replace(noc, initiators=8).networks(8)
 
 
 @pytest.mark.parametrize(
@@ -68,10 +75,9 @@ def test_channels_sit_behind_the_initiators():
             "noc.payload_bytes must be a number or an array of numbers, got 'large'",
         ),
         ({"initiators": 16}, "noc.initiators must be a whole number from 1 to 15, got 16"),
-        ({"router_cycles": -1}, "noc.router_cycles must be finite and >= 0, got -1"),
+        ({"router": 3}, "noc.router must be a Router, got 3"),
         ({"clock_ghz": 0}, "noc.clock_ghz must be finite and > 0, got 0"),
         ({"clock_ghz": float("nan")}, "noc.clock_ghz must be finite and > 0, got nan"),
-        ({"router_cycles": True}, "noc.router_cycles must be a number, not a truth value, got True"),
     ],
 )
 def test_messages(arguments, message):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from qmodels.memory.lone_packet import LonePacket, last_delivered, last_of_first
+from qmodels.packet_processor.lone_packet import LonePacket, last_delivered, last_of_first
 
 BURST, RECOVERY, PRECHARGE, ACCESS = 10.0, 20.0, 12.5, 30.0
 
