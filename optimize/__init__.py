@@ -3,7 +3,8 @@
 `Space` says which designs there are; `explore` evaluates them (all, along a search path, or those
 that bounds do not exclude) and finds the exact Pareto front; `two_stage` adds a simulation where
 the model is not sure. `choose`, `exact_front`, `sum_front` and `choose_by_gain` combine tabulated
-parts under budgets; `place` and `assign` put parts on nodes; `sensitivity`, `tornado` and `sobol`
+parts under budgets; `place` and `assign` put parts on nodes,
+`place_dma` cores on shared DMA channels; `sensitivity`, `tornado` and `sobol`
 say which field matters, `size` which value meets a target. Nothing here knows what a design is:
 specs are (nested) dataclasses, models are callables.
 """
@@ -13,6 +14,8 @@ from __future__ import annotations
 from optimize.assignment import Assignment, assign
 from optimize.components import Component, chosen_spec, tabulate
 from optimize.congestion import CongestedChoice, choose_congested
+from optimize.dma_placement import place_dma
+from optimize.dma_problem import DmaProblem
 from optimize.epsilon_constraint import ExactFront, exact_front
 from optimize.exploration import Exclusion, Exploration
 from optimize.explore import explore
@@ -47,6 +50,7 @@ __all__ = [
     "Component",
     "CongestedChoice",
     "Curve",
+    "DmaProblem",
     "Elasticity",
     "ExactFront",
     "Exclusion",
@@ -83,6 +87,7 @@ __all__ = [
     "nondominated",
     "pareto_ranks",
     "place",
+    "place_dma",
     "replace_fields",
     "sensitivity",
     "simplex_weights",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from qmodels.systems.cache import CacheSystem
     from qmodels.systems.data_queueing import DataQueueing
     from qmodels.systems.dram import Dram
-    from qmodels.systems.dram_system import DramSystem
+    from qmodels.systems.dram_system import DramSystem, dram
     from qmodels.systems.free_list import FreeList
     from qmodels.systems.injection import Bernoulli, bursts
     from qmodels.systems.llc import Llc
@@ -76,7 +76,7 @@ _HOME = {
     "qmodels.systems.cache": ("CacheSystem",),
     "qmodels.systems.data_queueing": ("DataQueueing",),
     "qmodels.systems.dram": ("Dram",),
-    "qmodels.systems.dram_system": ("DramSystem",),
+    "qmodels.systems.dram_system": ("DramSystem", "dram"),
     "qmodels.systems.free_list": ("FreeList",),
     "qmodels.systems.injection": ("Bernoulli", "bursts"),
     "qmodels.systems.llc": ("Llc",),
@@ -160,6 +160,7 @@ __all__ = [
     "bursts",
     "concentrated_mesh",
     "crossbar",
+    "dram",
     "empirical",
     "fixed",
     "from_edge_file",

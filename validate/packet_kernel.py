@@ -1,13 +1,9 @@
-"""The packet processor's event loop: lookups, pointer memory, and what each event leads to."""
+"""What each event of a packet processor leads to: lookups, the pointer memory, and departures."""
 
 from __future__ import annotations
 
-from math import ceil
-
-import numpy as np
-
 from validate.cache.lru_kernel import find, insert, use
-from validate.engine import next_event, pending, schedule, serve
+from validate.engine import schedule, serve
 from validate.free_list_ops import (
     VMS1,
     VMS2,
@@ -17,37 +13,25 @@ from validate.free_list_ops import (
     free_each,
     splice_tail,
 )
-from validate.jit import jit, lean, lean_part, part
-from validate.noc.kernel import quiet, step
-from validate.noc.sources import send
-from validate.noc.state import DELIVERED, WAITING
-from validate.noc.state import World as Network
+from validate.jit import part
 from validate.packet_network import (
-    ACCESS_DONE,
     ARRIVAL,
-    BANK_FREE,
-    BANK_READY,
     HOLD_OVER,
     KINDS,
     POINTER_DONE,
     SLICE_DONE,
-    answer,
-    free_bank,
     issue,
-    join_bank,
     note,
     place_block,
     request_lookup,
     scatter,
     send_request,
-    use_bus,
 )
 from validate.packet_state import (
     ALLOCATION_ACCESSES,
     ALLOCATIONS,
     BLOCKED_PACKETS,
     BLOCKED_SEGMENTS,
-    EVENTS,
     LEFT_BYTES,
     LEFT_PACKETS,
     LOOKUP,
@@ -58,96 +42,12 @@ from validate.packet_state import (
     OFFERED_PACKETS,
     OFFERED_SEGMENTS,
     READ,
-    REQUESTS,
     WRITE,
     World,
 )
 
-ROUNDING = 1e-6
-"""Of a cycle: times are multiples of clocks and may come out a little late."""
 POINTER_MEMORY = 0
 """Station number; its queue holds packets, its services are whole operations."""
-
-
-@lean
-def run(w: World, requests: Network, responses: Network, until: int) -> None:
-    """Run until so many packets have arrived, or to the last departure if there are not so many.
-
-    Events are in continuous time, the networks go from cycle to cycle: an event comes before the cycle
-    that begins at its time, and what it sends enters the networks in that cycle.
-    """
-    ghz = w.parameters[0]["noc_ghz"]
-    post(w, requests, responses)
-    while w.state[0]["admitted"] < until:
-        cycle = w.state[0]["cycle"]
-        still = rests(requests, cycle) and rests(responses, cycle)
-        if still and pending(w.heap) == 0:
-            break
-        if pending(w.heap) > 0:
-            due = np.int64(ceil(w.heap[1]["time"] * ghz - ROUNDING))
-            if still or due <= cycle:
-                w.state[0]["cycle"] = max(cycle, due)
-                handle(w)
-                post(w, requests, responses)
-                continue
-        now = cycle / ghz
-        step(requests, cycle)
-        for k in range(requests.clock[DELIVERED]):
-            w.counts[EVENTS] += 1
-            join_bank(w, now, requests.packet[requests.delivered[k]]["tag"])
-        step(responses, cycle)
-        for k in range(responses.clock[DELIVERED]):
-            w.counts[EVENTS] += 1
-            receive(w, now, responses.packet[responses.delivered[k]]["tag"])
-        w.state[0]["cycle"] = cycle + 1
-        w.heap[0]["time"] = now
-        post(w, requests, responses)
-
-
-@lean_part
-def rests(network: Network, cycle: int) -> bool:
-    """Return whether a network has nothing to carry."""
-    return network.clock[WAITING] == 0 and quiet(network, cycle)
-
-
-@lean_part
-def post(w: World, requests: Network, responses: Network) -> None:
-    """Hand the outbox to the networks."""
-    cycle = w.state[0]["cycle"]
-    for k in range(w.state[0]["sends"]):
-        letter = w.outbox[k]
-        if letter["network"] == REQUESTS:
-            send(requests, letter["flow"], letter["flits"], letter["segment"], cycle)
-        else:
-            send(responses, letter["flow"], letter["flits"], letter["segment"], cycle)
-    w.state[0]["sends"] = 0
-
-
-@part
-def handle(w: World) -> None:
-    """Let the next event happen."""
-    event = next_event(w.heap)
-    now = w.heap[0]["time"]
-    item = event // KINDS
-    kind = event % KINDS
-    w.counts[EVENTS] += 1
-    if kind == BANK_READY:
-        use_bus(w, now, item)
-    elif kind == BANK_FREE:
-        free_bank(w, now, item)
-    elif kind == ACCESS_DONE:
-        if w.packets[w.segments[item]["packet"]]["stage"] == WRITE:
-            end_write(w, now, item)
-        else:
-            answer(w, item)
-    elif kind == POINTER_DONE:
-        continue_operation(w, now, item)
-    elif kind == HOLD_OVER:
-        end_hold(w, now, item)
-    elif kind == SLICE_DONE:
-        end_slice_access(w, now, item)
-    else:
-        admit(w, now)
 
 
 @part
@@ -164,16 +64,6 @@ def admit(w: World, now: float) -> None:
     if p["window"] == 0 and packet + 1 < w.packets.size:
         schedule(w.heap, w.packets[packet + 1]["arrival"], ARRIVAL)
     begin_lookup(w, now, packet)
-
-
-@jit
-def begin(w: World) -> None:
-    """Schedule the first arrival of an open run, or admit the packets that circulate in a closed one."""
-    window = w.parameters[0]["window"]
-    if window == 0:
-        schedule(w.heap, w.packets[0]["arrival"], ARRIVAL)
-    for _ in range(min(window, w.packets.size)):
-        admit(w, 0.0)
 
 
 @part

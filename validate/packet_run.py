@@ -9,7 +9,7 @@ import numpy as np
 from qmodels._check import FloatArray, IntArray
 from qmodels.systems.packet_processor import PacketProcessor
 from validate.packet_inputs import draw_world, new_networks, station_groups
-from validate.packet_kernel import begin, run
+from validate.packet_loop import begin, run
 from validate.packet_state import LEFT_PACKETS, MOST_ALLOCATION_ACCESSES, World
 from validate.statistics import Histogram, warm_up
 

@@ -139,6 +139,7 @@ def balance(
     from_reads, from_all = _others(c, rate, trains)
     rejected, changes = start or (np.zeros_like(rate), np.stack([trains, trains]) / mean)
     settled = np.zeros(rate.shape, dtype=bool)
+    pace, upward = np.full(rate.shape, DAMPING), np.ones(rate.shape, dtype=bool)
     for _ in range(ITERATIONS):
         trials = allocation_trials(
             busy=rejected,
@@ -171,11 +172,14 @@ def balance(
         if closed:
             wanted = np.ones_like(wanted)
         moved = np.maximum(np.abs(found - rejected), np.abs(wanted - changes).max(axis=0))
+        # Busy banks jump where a packet's segments just meet each other: half steps lead to the jump.
+        pace = np.where((found > rejected) == upward, pace, pace / 2.0)
+        upward = found > rejected
         # A settled design stays where it is: its answer does not depend on the others of a sweep.
-        pace = np.where(settled, 0.0, DAMPING)
-        rejected = rejected + pace * (found - rejected)
-        changes = changes + pace * (wanted - changes)
-        settled |= moved < TOLERANCE
+        step = np.where(settled, 0.0, pace)
+        rejected = rejected + step * (found - rejected)
+        changes = changes + step * (wanted - changes)
+        settled |= pace * moved < TOLERANCE
         if settled.all():
             break
     slices = rate * c.lookups * c.slice_time * c.slice_peak

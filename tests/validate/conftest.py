@@ -15,7 +15,7 @@ from qmodels.systems.sizes import fixed
 from qmodels.systems.topology import Topology
 from qmodels.systems.workload import Workload
 from validate.packet_inputs import draw_world, new_networks
-from validate.packet_kernel import begin, run
+from validate.packet_loop import begin, run
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from validate import (
     jit,
     packet_inputs,
     packet_kernel,
+    packet_loop,
     packet_network,
 )
 from validate.prefetch import prefetch
@@ -29,6 +30,7 @@ KERNELS = (
     engine,
     packet_inputs,
     packet_kernel,
+    packet_loop,
     packet_network,
 )
 

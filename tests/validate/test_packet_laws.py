@@ -21,7 +21,7 @@ from validate.packet_inputs import (
     station_groups,
     station_names,
 )
-from validate.packet_kernel import begin, run
+from validate.packet_loop import begin, run
 from validate.packet_run import packet_parts
 
 

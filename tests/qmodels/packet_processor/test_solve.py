@@ -82,12 +82,10 @@ def test_latency_grows_with_load_up_to_saturation(design: dict[str, Any], load: 
 @checks
 @given(designs)
 def test_saturation_is_where_the_first_resource_is_full(design: dict[str, Any]) -> None:
-    # With closed pages the ring of trials and busy banks has solutions up to 2 % apart.
-    edge = (0.999, 1.002) if design["page_policy"] == "open" else (0.97, 1.03)
-    below, above = (qm.solve(at_load(x, **design)) for x in edge)
+    below, above = (qm.solve(at_load(x, **design)) for x in (0.999, 1.002))
     assert below.stable and below.packet_latency < np.inf
     assert not above.stable and above.packet_latency == np.inf
-    if design["page_policy"] == "open" and above.bottleneck not in ("request links", "response links"):
+    if above.bottleneck not in ("request links", "response links"):
         assert below.max_utilization > 0.98 and above.max_utilization == 1
 
 
