@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cases.llc3d import Reproduction
 
 COLORS = (BLUE, ORANGE, GREEN, SHADES[0], SHADES[4])
+MARKS = "os^Dv"
 
 
 def save_plots(result: Reproduction, out: Path) -> list[Path]:
@@ -38,7 +39,9 @@ def curves_figure(result: Reproduction, figures: str, metrics: tuple[str, ...]) 
     mine = [cell for cell in result.cells if cell.figures == figures]
     for one, metric in zip(axes[0], metrics, strict=True):
         factor = 100.0 if "%" in HEADINGS[metric] else 1.0
-        for name, color in zip(dict.fromkeys(cell.curve for cell in mine), COLORS, strict=False):
+        curves = dict.fromkeys(cell.curve for cell in mine)
+        # Open marks of different shapes: curves lie on each other.
+        for name, color, mark in zip(curves, COLORS, MARKS, strict=False):
             cells = [cell for cell in mine if (cell.curve, cell.metric) == (name, metric)]
             x = [cell.x for cell in cells]
             simulated = factor * np.array([cell.simulated for cell in cells])
@@ -47,8 +50,9 @@ def curves_figure(result: Reproduction, figures: str, metrics: tuple[str, ...]) 
                 x,
                 simulated,
                 yerr=np.abs(bounds - simulated),
-                fmt="o",
-                markersize=4,
+                fmt=mark,
+                markersize=5,
+                markerfacecolor="none",
                 color=color,
                 label=name,
             )
@@ -63,7 +67,7 @@ def curves_figure(result: Reproduction, figures: str, metrics: tuple[str, ...]) 
             one.set_xscale("log", base=2)
             one.set_xticks(x, [f"{each:g}" for each in x])
     figure.suptitle(
-        f"Figures {figures}: dots simulated (95 % interval), dotted the model, crosses the paper's text",
+        f"Figures {figures}: marks simulated (95 % interval), dotted the model, crosses the paper's text",
         fontsize=10,
     )
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)

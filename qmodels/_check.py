@@ -87,6 +87,12 @@ def count(name: str, value: Any, *, minimum: int = 1, maximum: int | None = None
     return array.astype(np.int64)
 
 
+def one_number(name: str, value: object) -> None:
+    """Reject an array in a field that cannot be swept."""
+    if np.ndim(value):  # type: ignore[arg-type]
+        raise ValueError(f"{name} must be one number, not an array of them, got {value!r}")
+
+
 def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
     """Return one of the allowed words; the error names them and the nearest."""
     words = list(allowed)

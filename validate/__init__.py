@@ -36,6 +36,7 @@ _HOMES = {
     "read_gem5": "validate.readers",
     "read_ramulator": "validate.readers",
     "read_table": "validate.readers",
+    "saturation_rate": "validate.noc.saturation",
     "simulate": "validate.campaign",
     "write_parquet": "validate.campaign_parquet",
 }
@@ -58,6 +59,7 @@ __all__ = [
     "read_gem5",
     "read_ramulator",
     "read_table",
+    "saturation_rate",
     "simulate",
     "write_parquet",
 ]

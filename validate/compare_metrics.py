@@ -97,7 +97,8 @@ def _estimate(value: Any) -> Estimate:
 def load_of(answer: Any) -> float | None:
     """Return the load of the busiest resource in a model's answer, if it says so.
 
-    Above 1 in an overloaded system where the answer holds traffic intensities.
+    Above 1 in an overloaded system where the answer holds traffic intensities. An answer without any
+    may have a ``max_utilization`` among its metrics.
     """
     stations = getattr(answer, "station_utilization", None)
     if stations is not None:
@@ -107,6 +108,9 @@ def load_of(answer: Any) -> float | None:
     )
     if isinstance(utilization, Mapping):
         return float(max(utilization.values(), default=0.0))
+    if utilization is None:
+        metrics = getattr(answer, "metrics", None)
+        utilization = metrics.get("max_utilization") if isinstance(metrics, Mapping) else None
     if utilization is None or np.ndim(utilization) != 0:
         return None
     return float(utilization)

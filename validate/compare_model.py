@@ -207,8 +207,10 @@ def _compare(answer: Any, result: Any, metrics: list[str] | None, units: Mapping
 
 
 def _model_unit(answer: Any, name: str) -> str:
-    """Return the unit of a metric where the answer has ``units``, or is one of a packet processor."""
+    """Return the unit of a metric where the answer has ``units`` or rows, or is one of a packet processor."""
     units = getattr(answer, "units", None)
+    if units is None and hasattr(answer, "rows"):
+        units = {one["metric"]: one.get("unit", "") for one in answer.rows()}
     if isinstance(units, Mapping):
         return str(units.get(name, ""))
     if isinstance(getattr(answer, "metrics", None), Mapping):

@@ -231,6 +231,9 @@ def exclusive_levels(
         _, present, slope = integrals(time)
         return present, slope
 
+    def by_slice(weights: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(group, weights=weights, minlength=len(sizes)), dtype=float)
+
     longest = _longest(rate * out)
     full, time = sizes, None
     for _ in range(ROUNDS if len(sizes) > 1 else 1):
@@ -238,12 +241,8 @@ def exclusive_levels(
         hit, present, _ = integrals(time[group])
         full = _occupied(
             sizes,
-            taken=np.bincount(group, weights=count * popularity * out * hit, minlength=len(sizes)),
-            pushed=np.bincount(
-                group,
-                weights=count * popularity * out * (1.0 - present * others / cores),
-                minlength=len(sizes),
-            ),
+            taken=by_slice(count * popularity * out * hit),
+            pushed=by_slice(count * popularity * out * (1.0 - present * others / cores)),
         )
     result.append(np.where(popularity > 0, hit, 0.0))
     return np.array(result)

@@ -82,7 +82,7 @@ def _tail(b: FloatArray, dead: FloatArray, x: FloatArray, until: FloatArray) -> 
     product = b * dead
     # Near 1/e two exponentials meet; both have died out by then.
     slow = product < 0.36
-    root = np.where(slow, -np.asarray(lambertw(np.where(slow, -product, 0.0))).real, 0.0)
+    root = np.where(slow, -np.real(lambertw(np.where(slow, -product, 0.0), 0)), 0.0)
     decay = np.where(dead > 0, root / np.where(dead > 0, dead, 1.0), b)
     height = np.where(slow, 1.0 / (1.0 - root), 0.0)
     at_start = height * np.exp(-decay * start)

@@ -48,4 +48,4 @@ def slice_shares(*, popularity: npt.ArrayLike, slices: int, hashing: str = "modu
     if hashing == "xor" and number & (number - 1):
         raise ValueError(f"slices must be a power of two for XOR hashing, got {slices!r}")
     where = slice_of(np.arange(len(p)), slices=number, hashing=hashing)
-    return np.bincount(where, weights=p, minlength=number)
+    return np.asarray(np.bincount(where, weights=p, minlength=number), dtype=float)

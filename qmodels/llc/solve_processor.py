@@ -18,8 +18,8 @@ class LlcProcessorAnswer:
 
     Parameters
     ----------
-    architecture : str
-        Which one.
+    spec : LlcProcessor
+        What was asked.
     metrics : mapping of str to float
         By the names of `qmodels.systems.llc_processor.LLC_PROCESSOR_METRICS`, which has their units; also
         attributes of the answer.
@@ -29,7 +29,7 @@ class LlcProcessorAnswer:
         What was found there for this architecture.
     """
 
-    architecture: str
+    spec: LlcProcessor
     metrics: Mapping[str, float]
     validated: bool
     error: MeasuredError
@@ -48,7 +48,7 @@ class LlcProcessorAnswer:
     def utilization(self) -> dict[str, float]:
         """The busy fraction of each kind of resource."""
         found = {"cores": self.core_utilization, "DRAM banks": self.memory_utilization}
-        return found if self.architecture == "none" else found | {"LLC": self.llc_utilization}
+        return found if self.spec.architecture == "none" else found | {"LLC": self.llc_utilization}
 
     def __getattr__(self, name: str) -> float:
         try:
@@ -70,7 +70,7 @@ class LlcProcessorAnswer:
         return pd.DataFrame(self.rows())
 
     def __repr__(self) -> str:
-        lines = [f"LLC processor ({self.architecture}), model"]
+        lines = [f"LLC processor ({self.spec.architecture}), model"]
         for row in self.rows():
             unit = "" if row["unit"] == "1" else row["unit"]
             lines.append(f"  {row['metric']:<24} {row['value']:>12.5g} {unit}".rstrip())
@@ -150,7 +150,7 @@ def solve_llc_processor(spec: LlcProcessor, *, hits: HitRatios | None = None) ->
         "memory_utilization": queues.busy_banks / (spec.channels * BANKS),
     }
     return LlcProcessorAnswer(
-        architecture=spec.architecture,
+        spec=spec,
         metrics={name: float(metrics[name]) for name in LLC_PROCESSOR_METRICS},
         validated=is_validated(spec, llc_load=llc_load(spec, found)),
         error=measured_error(spec.architecture),

@@ -64,8 +64,9 @@ def access_pattern(spec: DramSystem) -> AccessPattern:
 
     Notes
     -----
-    Exact for `RandomBlocks`. Streams and traces are judged by their first `SAMPLE` accesses, packets by
-    `PACKETS` evenly spread places: row hits and repeats as accesses one after the other make them.
+    Exact for `RandomBlocks`, but for row hits among writes, see `_mixed_hits`. Streams and traces are
+    judged by their first `SAMPLE` accesses, packets by `PACKETS` evenly spread places: row hits and
+    repeats as accesses one after the other make them.
 
     Examples
     --------
@@ -76,7 +77,7 @@ def access_pattern(spec: DramSystem) -> AccessPattern:
     """
     g, traffic = spec.geometry, spec.traffic
     if isinstance(traffic, RandomBlocks):
-        hits = 0.0 if spec.page_policy == "closed" else traffic.row_hit_probability
+        hits = 0.0 if spec.page_policy == "closed" else _mixed_hits(spec, traffic)
         return AccessPattern(
             channel_share=np.full(g.channels, 1 / g.channels),
             bank_share=1 / g.channel_banks,
@@ -87,6 +88,20 @@ def access_pattern(spec: DramSystem) -> AccessPattern:
     if isinstance(traffic, Packets):
         return _packets(spec, traffic)
     return _stream(spec, traffic)
+
+
+def _mixed_hits(spec: DramSystem, traffic: RandomBlocks) -> float:
+    r"""Return the row hits of random accesses, of which writes wait apart from reads.
+
+    A read finds its row open if an earlier read of the same run to that row did so, writes between
+    them being served later: with hits :math:`h` by arrival and :math:`w` writes that is
+    :math:`h (1-w) / (1 - h w)` of the reads, and :math:`h w / (1 - h (1-w))` of the writes. Approximate
+    (writes also go out between the reads): within 0.07 of simulation of half loaded DDR4-3200.
+    """
+    h, w = traffic.row_hit_probability, traffic.write_fraction
+    if spec.scheduler == "in-order" or w in (0, 1) or h == 1:
+        return h
+    return h * ((1 - w) ** 2 / (1 - h * w) + w**2 / (1 - h * (1 - w)))
 
 
 def _stream(spec: DramSystem, traffic: StridedBlocks | AddressTrace) -> AccessPattern:

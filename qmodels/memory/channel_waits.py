@@ -12,6 +12,7 @@ from qmodels.memory.bank_waits import in_order_banks
 from qmodels.memory.dram_limits import bank_times, bus_time, order_arguments, refresh_time, turnaround
 from qmodels.queues.mg1 import mg1_waiting_time
 from qmodels.systems.dram_system import DramSystem
+from qmodels.systems.dram_traffic import RandomBlocks
 
 _HELD_BACK = 0.22
 """Share of the wait for a row command by which the bank's next access starts later; fitted to cycle
@@ -26,6 +27,8 @@ class ChannelWaits:
     ----------
     row : float or array
         Opening the row, unloaded.
+    row_hit_ratio : array
+        Accesses that find their row open.
     bank, activation, bus, refresh, queue : array
         Waiting for the bank, for the rank's row commands, for the data bus, for refreshes while they
         last, and behind accesses of the other direction.
@@ -37,11 +40,12 @@ class ChannelWaits:
         Probability that another row is open where a row is to be opened.
     bank_conflict, refreshed : array
         Probability that an access in order finds its bank busy; that one is delayed by a refresh.
-    reach : dict of str to float
+    reach : dict of str to float or array
         Of bank, activation, bus and refresh: the longest time that one predecessor makes an access wait.
     """
 
     row: Any
+    row_hit_ratio: Any
     bank: Any
     activation: Any
     bus: Any
@@ -52,7 +56,7 @@ class ChannelWaits:
     row_open: Any
     bank_conflict: Any
     refreshed: Any
-    reach: dict[str, float]
+    reach: dict[str, Any]
 
 
 def channel_waits(spec: DramSystem, pattern: AccessPattern, rate: Any) -> ChannelWaits:
@@ -84,9 +88,13 @@ def channel_waits(spec: DramSystem, pattern: AccessPattern, rate: Any) -> Channe
     miss = 1 - pattern.row_hit_ratio
     bank_rate = rate * pattern.bank_share
     row_open = 0.0 if closed else _row_open(spec, bank_rate)
-    opening = miss * (t.t_rcd + t.t_rp * row_open)
+    # A row that would be hit is closed where its bank was not used since the last refresh; the visits of
+    # streams and packets to a row are close together.
+    random = isinstance(spec.traffic, RandomBlocks)
+    shut = pattern.row_hit_ratio * (1 - row_open) if random and not closed else 0.0
+    opening = miss * (t.t_rcd + t.t_rp * row_open) + shut * t.t_rcd
     if spec.scheduler == "in-order":
-        return _in_order(spec, pattern, rate, opening, row_open)
+        return _in_order(spec, pattern, rate, opening, row_open, shut)
     batch, batch2 = pattern.bus_batch
     slot = bus_time(spec)
     bus = pattern.channel_scv * (rate / batch) * (batch2 * t.burst**2) / (2 * (1 - rate * slot))
@@ -119,7 +127,7 @@ def channel_waits(spec: DramSystem, pattern: AccessPattern, rate: Any) -> Channe
     # What is regular or bursty is accesses; a burst of row hits does not hold up its bank.
     scv = 1 + (pattern.bank_scv - 1) * (miss if pattern.bank_scv > 1 else 1.0)
     bank = scv * (bank_rate / batch) * second / (2 * own)
-    bank = bank * (1 - min(gap * miss / float(np.max(mean)), 1.0) ** 2)
+    bank = bank * (1 - np.minimum(gap * miss / mean, 1.0) ** 2)
 
     block = refresh_time(spec, rows)
     refresh, backlog, late = 0.0 * rate, 0.0 * rate, 0.0 * rate
@@ -130,9 +138,12 @@ def channel_waits(spec: DramSystem, pattern: AccessPattern, rate: Any) -> Channe
         refresh = block**2 / (2 * t.t_refi)
         backlog = refresh * narrowest / (1 - narrowest)
         late = np.minimum(share / (1 - narrowest), 1.0)
-    queue, write_queue = _writes(spec, rate, opening + bank + activation + bus, gap, slot)
+    queue, write_queue = _writes(
+        spec, rate, opening + bank + activation + bus, max(slot, gap * miss / g.ranks)
+    )
     return ChannelWaits(
         row=opening,
+        row_hit_ratio=pattern.row_hit_ratio - shut + 0.0 * rate,
         bank=bank,
         activation=activation,
         bus=bus + pattern.alone,
@@ -143,7 +154,7 @@ def channel_waits(spec: DramSystem, pattern: AccessPattern, rate: Any) -> Channe
         row_open=row_open,
         bank_conflict=0.0 * rate,
         refreshed=late,
-        reach={"bank": float(np.max(mean)), "activation": gap, "bus": slot, "refresh": float(np.max(block))},
+        reach={"bank": mean, "activation": gap, "bus": slot, "refresh": block},
     )
 
 
@@ -156,7 +167,7 @@ def _row_open(spec: DramSystem, bank_rate: Any) -> Any:
 
 
 def _in_order(
-    spec: DramSystem, pattern: AccessPattern, rate: Any, opening: Any, row_open: Any
+    spec: DramSystem, pattern: AccessPattern, rate: Any, opening: Any, row_open: Any, shut: Any
 ) -> ChannelWaits:
     """Return the parts where accesses use the bus in their order."""
     t = spec.timing
@@ -176,6 +187,7 @@ def _in_order(
     zero = 0.0 * rate
     return ChannelWaits(
         row=opening,
+        row_hit_ratio=pattern.row_hit_ratio - shut + zero,
         bank=factor * np.maximum(found.mean_waiting_time - mg1_waiting_time(rate, slot, slot**2), 0.0),
         activation=zero,
         bus=factor * bus + pattern.alone,
@@ -186,17 +198,17 @@ def _in_order(
         row_open=row_open,
         bank_conflict=found.conflict_probability,
         refreshed=late,
-        reach={"bank": float(t.read_cycle), "activation": 1.0, "bus": slot, "refresh": float(np.max(block))},
+        reach={"bank": float(t.read_cycle), "activation": 1.0, "bus": slot, "refresh": block},
     )
 
 
-def _writes(spec: DramSystem, rate: Any, wait: Any, gap: float, slot: float) -> tuple[Any, Any]:
+def _writes(spec: DramSystem, rate: Any, wait: Any, each: float) -> tuple[Any, Any]:
     r"""Return what reads wait for full batches of writes, and writes for their turn.
 
     Writes go out whenever no read waits, which takes reads no time to speak of; where that is rare
     they are forced out in batches of ``write_high - write_low``. Reads wait :math:`R` on average, so
     that moments without any come every :math:`\tau = e^{\lambda_r R}/\lambda_r`; the share that is
-    forced is taken to be :math:`e^{-high/\lambda_w \tau}`.
+    forced is taken to be :math:`e^{-high/\lambda_w \tau}`. An access takes ``each`` cycles of the channel.
     """
     write = spec.traffic.write_fraction
     zero = 0.0 * rate
@@ -204,14 +216,14 @@ def _writes(spec: DramSystem, rate: Any, wait: Any, gap: float, slot: float) -> 
         return zero, zero
     reads, writes = rate * (1 - write), np.maximum(rate * write, 1e-12)
     batch = spec.write_high - spec.write_low
-    work = batch * max(slot, gap / spec.geometry.ranks) + turnaround(spec)
+    work = batch * each + turnaround(spec)
     queue = zero
     for _ in range(30):
         present = np.minimum(reads * (wait + queue), 30.0)
         between = np.exp(present) / np.maximum(reads, 1e-12)
         forced = np.exp(-spec.write_high / (writes * between))
         often = writes * forced / batch
-        idle = np.maximum(1 - reads * max(slot, gap / spec.geometry.ranks), 1e-9)
+        idle = np.maximum(1 - reads * each, 1e-9)
         new = often * work**2 / (2 * idle)
         queue = 0.5 * (queue + new)
     full = spec.write_high / writes / 2

@@ -30,9 +30,9 @@ class NumaAnswer:
         channel will do, all channels together.
     validated : bool
         Whether the machine is of a kind for which the error of the model was measured.
-    measured_error : float
-        Mean size of the error of the execution time against simulation over machines of that kind,
-        infinite where nothing was measured. [%]
+    measured_error, largest_error : float
+        Mean and largest size of the error of the execution time against simulation over machines of that
+        kind, infinite where nothing was measured. [%]
     """
 
     metrics: Mapping[str, float]
@@ -43,6 +43,7 @@ class NumaAnswer:
     controller_busy: FloatArray
     validated: bool
     measured_error: float
+    largest_error: float
 
     stable = True
     """A closed machine always ends its work."""
@@ -97,7 +98,8 @@ class NumaAnswer:
         lines.append(f"  double buffering can gain a factor of {bounds.overlap_speedup:.3g} at most")
         if self.validated:
             lines.append(
-                f"  error: {self.measured_error:.1f} % in the mean against simulation of such machines"
+                f"  error of the execution time against simulations of its kind: {self.measured_error:.1f} % "
+                f"on average, {self.largest_error:.1f} % at most; waits are rougher"
             )
         else:
             lines.append("  outside the range in which the model's error was measured")

@@ -12,10 +12,13 @@ FILE = Path(__file__).with_name("numa_error_map.csv")
 
 
 @cache
-def _kinds() -> dict[tuple[str, str], float]:
-    """Return the mean size of the error [%] by placement and buffering."""
+def _kinds() -> dict[tuple[str, str], tuple[float, float]]:
+    """Return the mean and the largest size of the error [%] by placement and buffering."""
     with open(FILE, newline="", encoding="utf-8") as file:
-        return {(row["placement"], row["buffering"]): float(row["mean"]) for row in csv.DictReader(file)}
+        return {
+            (row["placement"], row["buffering"]): (float(row["mean"]), float(row["largest"]))
+            for row in csv.DictReader(file)
+        }
 
 
 def kind_of(machine: NumaMachine) -> tuple[str, str] | None:
@@ -35,8 +38,8 @@ def kind_of(machine: NumaMachine) -> tuple[str, str] | None:
     return work.placement, "single"
 
 
-def measured_error(machine: NumaMachine) -> float | None:
-    """Return the mean size of the error of the execution time over machines of the same kind. [%].
+def measured_error(machine: NumaMachine) -> tuple[float, float] | None:
+    """Return mean and largest size of the error of the execution time over machines of the same kind. [%].
 
     None where nothing was measured.
     """

@@ -47,7 +47,9 @@ def solve_numa(machine: NumaMachine) -> NumaAnswer:
     cores is later than the mean by :math:`\Phi^{-1}((k - 3/8) / (k + 1/4)) \sigma \sqrt{n}` (the mean
     of the largest of k normal times, by Blom's approximation).
 
-    Approximation, held between the bounds. The network between cores and memories only delays, as
+    Approximation, held between the bounds. The error map is that of the execution time; waits for channels
+    are rougher, since cores with equal blocks take turns without meeting: of the default machine 4,760
+    cycles instead of 2,840. The network between cores and memories only delays, as
     measured on the chip of [1]_, section 5.2.
 
     References
@@ -154,7 +156,8 @@ def _answer(
         "channel": np.minimum(per_channel / end, 1.0),
         "controller": np.minimum(accesses * machine.chip.controller_cycles / end, 1.0),
     }
-    error = measured_error(machine)
+    found = measured_error(machine)
+    error, largest = (float("inf"), float("inf")) if found is None else found
     return NumaAnswer(
         metrics={
             "execution_time": end,
@@ -172,6 +175,7 @@ def _answer(
         core_busy=busy["core"],
         channel_busy=busy["channel"],
         controller_busy=busy["controller"],
-        validated=error is not None,
-        measured_error=float("inf") if error is None else error,
+        validated=found is not None,
+        measured_error=error,
+        largest_error=largest,
     )

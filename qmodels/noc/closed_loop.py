@@ -10,6 +10,7 @@ import numpy as np
 
 from qmodels._check import FloatArray
 from qmodels.networks.amva import linearizer
+from qmodels.noc.turns import group_turns
 from qmodels.systems.noc import NOC_METRICS, Noc
 from qmodels.systems.noc_flows import LINK, FlowTable
 from qmodels.systems.noc_memory import Transactions
@@ -50,10 +51,15 @@ class ClosedLoop:
         """The busiest station."""
         return max(self.utilization, key=lambda name: self.utilization[name])
 
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Values by the names that the simulator uses."""
+        names = ("transaction_rate", "transaction_latency", "data_throughput")
+        return {name: float(getattr(self, name)) for name in names}
+
     def rows(self) -> list[dict[str, Any]]:
         """Return one row per metric: its name, unit and value."""
-        names = ("transaction_rate", "transaction_latency", "data_throughput")
-        return [{"metric": n, "unit": NOC_METRICS[n].unit, "value": getattr(self, n)} for n in names]
+        return [{"metric": n, "unit": NOC_METRICS[n].unit, "value": v} for n, v in self.metrics.items()]
 
     def to_pandas(self) -> Any:
         """Return the rows as a tidy DataFrame (needs pandas)."""
@@ -104,6 +110,9 @@ def closed_loop(noc: Noc) -> ClosedLoop:
 
     which adds to the delays at rates that follow from *X*: both are repeated until they agree.
 
+    Whatever comes in is answered in the next cycle at the earliest, which is the least thinking and the
+    least time of a memory.
+
     Exact for one transaction at a time. Approximation otherwise: initiators are taken to be alike,
     and a network interface's queue to hold what waits for the memory (in the network it would block
     others). The bound :math:`X \le \min(N/(Z + \sum D_i), 1/\max D_i)` is exact.
@@ -131,10 +140,13 @@ def closed_loop(noc: Noc) -> ClosedLoop:
     per_transaction = table.per_transaction()
     population = len(traffic.initiators) * traffic.outstanding
 
-    alone = float(_alone(noc, table) @ per_transaction) + traffic.latency_cycles + traffic.service_cycles
+    zero_load = group_turns(table, noc.router, rate=per_transaction).zero_load
+    # What comes in is answered in the next cycle at the earliest.
+    think = max(1.0, traffic.think_cycles)
+    alone = float(zero_load @ per_transaction) + max(1.0, traffic.latency_cycles + traffic.service_cycles)
     names, visits, service, scv = _stations(traffic, table, per_transaction)
     demand = visits * service
-    idle = traffic.think_cycles + alone
+    idle = think + alone
     bound = population / idle if population == 1 else min(population / idle, 1 / float(demand.max()))
 
     turns = _turns(table)
@@ -157,7 +169,7 @@ def closed_loop(noc: Noc) -> ClosedLoop:
         raise RuntimeError(
             f"closed loop did not settle in {_ROUNDS} rounds (last change {abs(rate / before - 1):.1e})"
         )
-    latency = population / rate - traffic.think_cycles
+    latency = population / rate - think
     payload = traffic.request_bytes + traffic.response_bytes
     return ClosedLoop(
         transaction_rate=rate,
@@ -171,17 +183,6 @@ def closed_loop(noc: Noc) -> ClosedLoop:
         },
         utilization=dict(zip(names, (rate * demand).tolist(), strict=True)),
     )
-
-
-def _alone(noc: Noc, table: FlowTable) -> FloatArray:
-    """Return the latency of a packet of each flow that meets no other. [cycles]."""
-    router = noc.router
-    routers = np.diff(table.path_start) - 1
-    wire = np.add.reduceat(table.channel_delay[table.path_channel], table.path_start[:-1])
-    slowest = np.maximum.reduceat(table.channel_cycles_per_flit[table.path_channel], table.path_start[:-1])
-    stalls = (table.flits - 1) // router.buffer_flits * max(0, router.credit_cycles - router.buffer_flits)
-    cycles = router.pipeline_cycles * routers + 2 + (table.flits - 1) * slowest + stalls + wire
-    return cycles.astype(float)
 
 
 def _stations(

@@ -18,11 +18,23 @@ FILE = Path(__file__).with_name("measured_error.csv")
 
 
 @cache
+def _rows() -> list[dict[str, str]]:
+    with FILE.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+
+
 def error_table() -> dict[tuple[str, float], float]:
     """Return the mean size of the error of the packet latency by family and part of saturation [%]."""
-    with FILE.open(newline="", encoding="utf-8") as file:
-        rows = csv.DictReader(line for line in file if not line.startswith("#"))
-        return {(row["topology"], float(row["load"])): float(row["mean_error"]) for row in rows}
+    return {(row["topology"], float(row["load"])): float(row["mean_error"]) for row in _rows()}
+
+
+def reach() -> dict[str, tuple[float, int]]:
+    """Return how early networks of a family saturate, and the most nodes that were measured.
+
+    The first is the least simulated saturation rate as a part of the model's: Spidergons collapse
+    below the rate at which the state without congestion ends.
+    """
+    return {row["topology"]: (float(row["saturation"]), int(row["nodes"])) for row in _rows()}
 
 
 def measured_error(family: str, loads: FloatArray) -> dict[str, FloatArray]:
@@ -33,22 +45,26 @@ def measured_error(family: str, loads: FloatArray) -> dict[str, FloatArray]:
     family : str
         Kind of topology; nothing is returned for one that was not measured.
     loads : array
-        Injection rates divided by the saturation rate.
+        Injection rates divided by the model's saturation rate. They are taken for parts of the rate at
+        which the first networks of the family saturated in simulations.
     """
     points = sorted((load, error) for (kind, load), error in error_table().items() if kind == family)
     if not points:
         return {}
     at, error = np.array([(0.0, 0.0), *points]).T
-    return {"packet_latency": np.interp(loads, at, error)}
+    return {"packet_latency": np.interp(loads / reach()[family][0], at, error)}
 
 
 def validated(noc: Noc, loads: FloatArray) -> npt.NDArray[np.bool_]:
-    """Return where the error was measured: the routers, packets, traffic and loads of the reference runs."""
+    """Return where the error was measured: the routers, packets, traffic and loads of the reference runs.
+
+    Routes in which packets may wait for each other in a circle are outside: the model has no deadlocks.
+    """
     router = noc.router
     flits = [noc.class_flits(packet) for packet in noc.packet_classes]
+    least, nodes = reach().get(noc.topology.kind, (1.0, 0))
     inside = (
-        noc.topology.kind in {family for family, _ in error_table()}
-        and noc.topology.nodes <= 64
+        noc.topology.nodes <= nodes
         and router.virtual_channels <= 4
         and 4 <= router.buffer_flits <= 9
         and (router.pipeline_cycles, router.credit_cycles) == (3, 5)
@@ -58,6 +74,7 @@ def validated(noc: Noc, loads: FloatArray) -> npt.NDArray[np.bool_]:
         and not any(rule.circuit for rule in noc.qos)
         and isinstance(noc.process, Bernoulli)
         and not isinstance(noc.traffic, Interleaved | Transactions)
+        and noc.find_deadlock() is None
     )
     highest = max((load for _, load in error_table()), default=0.0)
-    return np.asarray(inside & (loads <= highest))
+    return np.asarray(inside & (loads <= highest * least))

@@ -43,6 +43,7 @@ def solve_turns(
     work: Any,
     square: Any,
     channels: Any,
+    smooth: Any,
     law: Any,
     wait: Any,
     stall: Any,
@@ -53,7 +54,8 @@ def solve_turns(
     ``channels`` has a row for each channel: 0 packets per cycle, 1 busy cycles per cycle, 2 virtual
     channels, 3 buffer [flits], 4 credit loop [cycles], 5 flits of a packet, 6 busy cycles per cycle
     of circuits, 7 whether it ends at a router, 8 factor of the waits for it in bursts or with
-    flits of others in between, 9 virtual channels by the chance to share one.
+    flits of others in between, 9 virtual channels by the chance to share one. ``smooth`` has factors
+    of the waits for each load and channel, see `qmodels.noc.turn_taking`.
     """
     turns, count = source.size, channels.shape[0]
     pairs, levels = 1, 1
@@ -83,10 +85,10 @@ def solve_turns(
             pair_second[pair[t]] += second[t]
         own = _output_waits(sink, pair, rate, busy, second, from_pair, pair_second, lam, rho, factor)
         for t in range(turns):
-            own[t] *= channels[sink[t], 8]
+            own[t] *= channels[sink[t], 8] * smooth[n, sink[t]]
         result = _iterate(
-            source, sink, pair, rate, second, from_pair, pair_second, lam, rho, channels, factor,
-            own, law, h, q, front_q, held, long_wait,
+            source, sink, pair, rate, second, from_pair, pair_second, lam, rho, channels, smooth[n],
+            factor, own, law, h, q, front_q, held, long_wait,
         )  # fmt: skip
         state[n, 0], state[n, 1] = result
         if result[0] != STABLE:
@@ -156,7 +158,7 @@ def _output_waits(
 @compiled
 def _iterate(
     source: Any, sink: Any, pair: Any, rate: Any, second: Any, from_pair: Any, pair_second: Any,
-    lam: Any, rho: Any, channels: Any, factor: Any, own: Any, law: Any,
+    lam: Any, rho: Any, channels: Any, smooth: Any, factor: Any, own: Any, law: Any,
     h: Any, q: Any, front_q: Any, held: Any, long_wait: Any,
 ) -> tuple[int, int]:  # fmt: skip
     """Find times at the front ``h``, waits behind heads ``q`` and hold-ups of the channels ``held``."""
@@ -191,7 +193,9 @@ def _iterate(
         for t in range(turns):
             c = sink[t]
             near = beside * (1 - 1 / channels[source[t], 9]) * pair_wait[pair[t]]
-            new = (contention[c] - pair_h[pair[t]] + near) * factor[t]
+            # Where credits come back late packets hold each other up, smooth or not.
+            easier = smooth[c] if channels[c, 3] >= channels[c, 4] else 1.0
+            new = (easier * (contention[c] - pair_h[pair[t]]) + near) * factor[t]
             change = max(change, abs(new - h[t]) / (1 + new))
             h[t] += 0.5 * (new - h[t])
             at_front = rate[t] * (h[t] + held[c] + passed_on * front_q[t])

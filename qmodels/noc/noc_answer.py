@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,9 +11,10 @@ import numpy as np
 
 from qmodels._check import FloatArray
 from qmodels.noc.delay_law import delay_quantiles
-from qmodels.noc.error_map import measured_error, validated
+from qmodels.noc.error_map import measured_error, reach, validated
 from qmodels.noc.source_queue import source_waits
-from qmodels.noc.waits import Waits, largest_load, saturation_load
+from qmodels.noc.waits import Waits, find_waits, largest_load, saturation_load
+from qmodels.systems.injection import Bernoulli
 from qmodels.systems.noc import NOC_METRICS, Noc
 
 METRICS = (
@@ -24,9 +25,15 @@ METRICS = (
     "traversal_delay",
     "zero_load_latency",
     "throughput",
+    "data_throughput",
     "saturation_rate",
     "max_utilization",
 )
+
+CURVE_POINTS = 50
+
+EARLY = 0.8
+"""Answers warn of kinds of networks some of which saturate below this part of the model's rate."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -168,7 +175,7 @@ class NocAnswer:
     def data_throughput(self) -> Any:
         """Payload delivered by the whole network [GB/s]."""
         table, noc = self.waits.turns.table, self.noc
-        payload = np.array([packet.payload_bytes for packet in noc.packet_classes], dtype=float)
+        payload = np.array([noc.class_payload(packet) for packet in noc.packet_classes], dtype=float)
         mean = self._part @ payload[table.packet_class]
         return self.throughput * mean * noc.clock_ghz
 
@@ -228,6 +235,22 @@ class NocAnswer:
         return self._as_asked(validated(self.noc, self.waits.loads / self.saturation_rate))
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the model leaves out of this network, a line each."""
+        lines = []
+        circle = self.noc.find_deadlock()
+        if circle:
+            lines.append(f"packets may deadlock: {len(circle)} virtual channels in a circle from {circle[0]}")
+        least, _ = reach().get(self.noc.topology.kind, (1.0, 0))
+        if least < EARLY and self.waits.loads.max(initial=0.0) > least * self.saturation_rate:
+            kind = self.noc.topology.kind
+            lines.append(f"some networks of the kind {kind} saturate at {least:.0%} of this saturation rate")
+        run = int(self.waits.turns.table.source_step.max(initial=0))
+        if run > 1:
+            lines.append(f"runs of {run} packets to each target in turn: they wait longer than this")
+        return tuple(lines)
+
+    @property
     def measured_error(self) -> Mapping[str, Any]:
         """Mean size of the error at such loads of such networks [% of the simulated value]."""
         errors = measured_error(self.noc.topology.kind, self.waits.loads / self.saturation_rate)
@@ -237,6 +260,11 @@ class NocAnswer:
     def metrics(self) -> dict[str, Any]:
         """Values by the names that the simulator uses; units are in `qmodels.systems.noc.NOC_METRICS`."""
         return {name: getattr(self, name) for name in METRICS}
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Units of the metrics."""
+        return {name: NOC_METRICS[name].unit for name in METRICS}
 
     def __getitem__(self, metric: str) -> Any:
         return self.metrics[metric]
@@ -253,15 +281,23 @@ class NocAnswer:
         return pd.DataFrame(columns | {"stable": self.waits.stable})
 
     def plot(self) -> Any:
-        """Return a matplotlib figure of the latency along the load curve, saturation marked."""
+        """Return a matplotlib figure: the latency over the load up to saturation, and the rates asked for."""
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(6, 4), layout="constrained")
         axes = figure.add_subplot()
-        order = np.argsort(self.waits.loads)
-        latency = np.ravel(self.packet_latency)[order]
-        axes.plot(self.waits.loads[order], np.where(np.isfinite(latency), latency, np.nan), marker=".")
-        axes.axvline(self.saturation_rate, linestyle="--", color="0.5", label="saturation")
+        loads, latency = self.waits.loads, np.ravel(self.packet_latency)
+        highest = 1.0 if isinstance(self.noc.process, Bernoulli) else np.inf
+        if np.isfinite(self.saturation_rate):
+            rates = np.linspace(0.0, min(0.98 * self.saturation_rate, highest), CURVE_POINTS)
+            noc = replace(self.noc, injection_rate=rates)
+            curve = replace(self, noc=noc, waits=find_waits(self.waits.turns, rates))
+            axes.plot(rates, curve.packet_latency, color="C0", label="model")
+            end = 1.05 * max(self.saturation_rate, loads.max(initial=0.0))
+            axes.axvspan(self.saturation_rate, end, color="#f2e4df", label="saturated")
+            axes.set_xlim(0, end)
+        axes.plot(loads[np.isfinite(latency)], latency[np.isfinite(latency)], "o", color="C0", markersize=4)
+        axes.axhline(self.zero_load_latency, linestyle=":", color="0.5", label="zero load")
         axes.set_xlabel("injection rate [packets/cycle/node]")
         axes.set_ylabel("packet latency [cycles]")
         axes.set_ylim(bottom=0)
@@ -286,4 +322,5 @@ class NocAnswer:
             lines.append("  error: mean against simulation at such loads of such networks")
         if not self.validated:
             lines.append("  outside the range in which the model's error was measured")
+        lines += [f"  {warning}" for warning in self.warnings]
         return "\n".join(lines)

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from qmodels._check import FloatArray
+from qmodels.noc.turn_taking import smoothness
 from qmodels.noc.turns import Integers, Turns
 
 LAW = np.array([0.643, 1.097, 1.071, 0.273, 0.9, 0.391, 0.446, 0.482, 0.231, 1.042, 0.806])
@@ -117,7 +118,7 @@ def find_waits(turns: Turns, loads: FloatArray) -> Waits:
     state = np.zeros((loads.size, 2), dtype=np.int64)
     solve_turns(
         loads, turns.source, turns.sink, turns.pair, turns.level, turns.weight, turns.packets, turns.work,
-        turns.square, turns.channels, LAW, at_turn, stall, state,
+        turns.square, turns.channels, smoothness(turns, loads), LAW, at_turn, stall, state,
     )  # fmt: skip
     stable = state[:, 0] == STABLE
     for values in (at_turn, stall):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from qmodels._check import FloatArray
 from qmodels.systems.noc_flows import FlowTable
@@ -72,7 +74,7 @@ def _shares(table: FlowTable) -> LinkShares:
     used = np.where(share > 0, share, 1.0)
     ends = np.unique(channel[table.path_start[1:] - 1])
 
-    def again(end: FloatArray) -> FloatArray:
+    def again(end: npt.NDArray[np.integer[Any]]) -> FloatArray:
         """Return the mean square, over the nodes of one end, of the part of its packets on each channel."""
         nodes, of_flow = np.unique(end, return_inverse=True)
         part = np.zeros((nodes.size, count))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from qmodels import _check
 from qmodels._check import IntArray
 from qmodels.systems.cache_lines import ASSIGNMENTS, HASHES, line_count
-from qmodels.systems.popularity import Empirical, Geometric, Popularity, Zipf, one_number
+from qmodels.systems.popularity import Empirical, Geometric, Popularity, Zipf
 
 REPLACEMENTS = ("lru", "fifo", "random")
 INCLUSIONS = ("copy", "inclusive", "exclusive")
@@ -45,7 +45,7 @@ class CacheLevel:
 
     def __post_init__(self) -> None:
         for name in ("lines", "insertion_probability", "slices"):
-            one_number(f"level.{name}", getattr(self, name))
+            _check.one_number(f"level.{name}", getattr(self, name))
         _check.count("level.lines", self.lines, maximum=MOST_LINES)
         _check.choice("level.replacement", self.replacement, REPLACEMENTS)
         _check.probability("level.insertion_probability", self.insertion_probability)
@@ -121,7 +121,7 @@ class CacheSystem:
         if not isinstance(self.popularity, Zipf | Geometric | Empirical):
             raise ValueError(f"popularity must be Zipf, Geometric or Empirical, got {self.popularity!r}")
         for name in ("entries_per_line", "assignment_seed", "cores"):
-            one_number(name, getattr(self, name))
+            _check.one_number(name, getattr(self, name))
         _check.count("entries_per_line", self.entries_per_line)
         _check.choice("assignment", self.assignment, ASSIGNMENTS)
         _check.count("assignment_seed", self.assignment_seed, minimum=0)
@@ -131,6 +131,9 @@ class CacheSystem:
             raise ValueError(f"private must be a tuple of at most 3 levels, got {self.private!r}")
         if not self.private and self.shared is None:
             raise ValueError("private or shared must have a level, got neither")
+        for level in self.levels:
+            if not isinstance(level, CacheLevel):
+                raise ValueError(f"private and shared must have CacheLevels, got {level!r}")
         for level in self.private:
             if level.slices != 1:
                 raise ValueError(f"level.slices of a private level must be 1, got {level.slices!r}")
@@ -139,12 +142,12 @@ class CacheSystem:
     def level_names(self) -> tuple[str, ...]:
         """Names of the levels: l1, l2, l3 and llc."""
         names = tuple(f"l{k + 1}" for k in range(len(self.private)))
-        return (*names, "llc") if self.shared else names
+        return names if self.shared is None else (*names, "llc")
 
     @property
     def levels(self) -> tuple[CacheLevel, ...]:
         """All levels on a request's way."""
-        return (*self.private, self.shared) if self.shared else self.private
+        return self.private if self.shared is None else (*self.private, self.shared)
 
     @property
     def line_count(self) -> int:

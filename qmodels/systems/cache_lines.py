@@ -14,9 +14,10 @@ from qmodels.systems.popularity import MOST_ENTRIES, Popularity
 
 ASSIGNMENTS = ("consecutive", "random")
 HASHES = ("modulo", "xor", "mixed")
-HEAD_LINES = 2**13
-TAIL_LINES = 2**13
+HEAD_LINES = 2**11
+TAIL_LINES = 2**12
 ROUNDS = 4
+BLOCK = 2**15
 
 
 def shuffled(entry: Any, *, entries: int, seed: int) -> Any:
@@ -42,11 +43,13 @@ def shuffled(entry: Any, *, entries: int, seed: int) -> Any:
     [0, 1, 2, 3, 4, 5, 6]
     """
     half, keys = feistel(entries, seed)
-    place = np.array(entry, dtype=np.int64)
-    outside = np.ones(place.shape, dtype=bool)
-    while outside.any():
-        place[outside] = feistel_step(place[outside], half, keys)
-        outside = place >= entries
+    place = np.array(entry, dtype=np.int64, order="C")
+    flat = place.reshape(-1)
+    for first in range(0, flat.size, BLOCK):  # a block stays in the processor's cache
+        block = feistel_step(flat[first : first + BLOCK], half, keys)
+        while (outside := np.flatnonzero(block >= entries)).size:
+            block[outside] = feistel_step(block[outside], half, keys)
+        flat[first : first + BLOCK] = block
     return place if place.ndim else int(place)
 
 
@@ -119,8 +122,8 @@ def line_popularity(
     """Return groups of lines: the probability of a request for one line, and how many lines there are.
 
     Up to ten million entries every line is a group of its own, numbered as by `line_of`. Above, consecutive
-    lines are grouped as the ranks are, and random ones are represented by 8,192 lines with one
-    of the most popular entries each and 8,192 lines of the others, entries drawn with a fixed seed.
+    lines are grouped as the ranks are, and random ones by the rank of their most popular entry into some
+    eight thousand groups, their other entries drawn with the seed.
     """
     entries = popularity.entries
     lines = line_count(entries, entries_per_line)
@@ -133,11 +136,12 @@ def line_popularity(
             assignment=assignment,
             seed=seed,
         )
-        return _frozen(np.bincount(where, weights=p, minlength=lines), np.ones(lines))
+        total = np.asarray(np.bincount(where, weights=p, minlength=lines), dtype=float)
+        return _frozen(total, np.ones(lines))
     p, count = popularity.groups()
+    if entries_per_line == 1:
+        return _frozen(p, count)
     if assignment == "consecutive":
-        if entries_per_line == 1:
-            return _frozen(p, count)
         # Lines of a rank's neighbours: as popular as their middle rank, that is as their group.
         head = len(p[count == 1]) // entries_per_line * entries_per_line
         first = p[:head].reshape(-1, entries_per_line).sum(axis=1)
@@ -145,27 +149,41 @@ def line_popularity(
             np.concatenate((first, p[head:] * entries_per_line)),
             np.concatenate((np.ones(len(first)), count[head:] / entries_per_line)),
         )
+    return _frozen(*_random_lines(p, np.cumsum(count), lines, entries_per_line, seed))
+
+
+def _random_lines(
+    p: FloatArray, last: FloatArray, lines: int, entries_per_line: int, seed: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return lines of random entries, grouped by the rank of their most popular entry.
+
+    That rank is beyond r with probability ``(1 - r / entries)**entries_per_line``; the line's other entries
+    are drawn from the ranks behind it.
+    """
     rng = np.random.default_rng(seed)
-    # Neighbouring ranks beyond the head are close: entries are drawn by group.
-    share = np.cumsum(count) / entries
-    head = min(HEAD_LINES, lines)
-    top = np.repeat(p, np.minimum(count, head).astype(int))[:head]
-    rest = p.copy()
-
-    def others(rows: int, columns: int) -> FloatArray:
-        u = (
-            rng.permuted(np.tile(np.arange(rows), (columns, 1)), axis=1).T + rng.random((rows, columns))
-        ) / rows
-        u = head / entries + u * (1.0 - head / entries)
-        return np.asarray(rest[np.minimum(np.searchsorted(share, u), len(p) - 1)])
-
-    with_top = top + others(head, entries_per_line - 1).sum(axis=1)
-    without = others(TAIL_LINES, entries_per_line).sum(axis=1)
-    number = max(lines - head, 0) / TAIL_LINES
-    without *= (1.0 - with_top.sum()) / (number * without.sum())
-    return _frozen(
-        np.concatenate((with_top, without)), np.concatenate((np.ones(head), np.full(TAIL_LINES, number)))
+    entries = last[-1]
+    edges = np.unique(
+        np.concatenate(
+            (
+                np.arange(HEAD_LINES + 1.0),
+                np.geomspace(HEAD_LINES, entries, HEAD_LINES),
+                -np.expm1(np.log1p(-np.arange(TAIL_LINES) / TAIL_LINES) / entries_per_line) * entries,
+            )
+        )
     )
+    beyond = (1.0 - edges / entries) ** entries_per_line
+    beyond[-1] = 0.0
+    number = -lines * np.diff(beyond)
+    best = (edges[:-1] + edges[1:]) / 2.0
+    rows, rest = len(best), np.zeros(len(best))
+    for _ in range(entries_per_line - 1):
+        # One of each of so many equal parts of the ranks behind, in random order.
+        part = rng.permutation((np.arange(rows) + rng.random(rows)) / rows)
+        rank = best + part * (entries - best)
+        rest += p[np.minimum(np.searchsorted(last, rank, side="right"), len(p) - 1)]
+    top = p[np.searchsorted(last, best, side="right")]
+    rest *= (1.0 - number @ top) / (number @ rest)
+    return top + rest, number
 
 
 def _frozen(p: FloatArray, count: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -13,7 +13,6 @@ from qmodels._check import Numeric
 from qmodels.systems.address_map import bank_of, index_in_bank, scatter
 from qmodels.systems.data_queueing_traffic import QueueTraffic
 from qmodels.systems.metrics import Metric
-from qmodels.systems.popularity import one_number
 
 POLICIES = ("lists", "bank-lists", "bitmap", "lifo")
 """How free blocks are kept: FIFO lists with trials (the paper's), one list a bank, a bitmap, a stack."""
@@ -126,7 +125,7 @@ class DataMemory:
     def __post_init__(self) -> None:
         _check.count("data.banks", self.banks, maximum=1024)
         _check.count("data.segments", self.segments, maximum=2**27)
-        one_number("data.segment_bytes", self.segment_bytes)
+        _check.one_number("data.segment_bytes", self.segment_bytes)
         _check.count("data.segment_bytes", self.segment_bytes)
         _check.positive("data.access_cycles", self.access_cycles)
         _check.nonnegative("data.busy_delay_cycles", self.busy_delay_cycles)

@@ -9,7 +9,7 @@ import numpy as np
 from qmodels import _check
 from qmodels._check import FloatArray, IntArray, Numeric
 from qmodels.systems.arrivals import OnOff, Poisson, Recorded
-from qmodels.systems.popularity import Zipf, one_number
+from qmodels.systems.popularity import Zipf
 from qmodels.systems.sizes import SizeLaw, imix, segment_count
 
 SERVICES = ("round-robin", "priority", "arrival-order")
@@ -49,7 +49,7 @@ class SelfSimilar:
 
     def __post_init__(self) -> None:
         for name in ("shape", "sessions"):
-            one_number(f"arrivals.{name}", getattr(self, name))
+            _check.one_number(f"arrivals.{name}", getattr(self, name))
         shape = _check.finite("arrivals.shape", self.shape)
         if not 1 < shape < 2:
             raise ValueError(f"arrivals.shape must be above 1 and below 2, got {self.shape!r}")
@@ -146,8 +146,8 @@ class QueueTraffic:
             object.__setattr__(self, "sizes", self.arrivals.sizes)
         _check.positive("traffic.load_factor", self.load_factor)
         for name in ("queues", "queue_exponent", "input_ports", "output_ports", "input_speed"):
-            one_number(f"traffic.{name}", getattr(self, name))
-        one_number("traffic.moved_fraction", self.moved_fraction)
+            _check.one_number(f"traffic.{name}", getattr(self, name))
+        _check.one_number("traffic.moved_fraction", self.moved_fraction)
         _check.count("traffic.queues", self.queues, maximum=524_288)
         _check.nonnegative("traffic.queue_exponent", self.queue_exponent)
         _check.count("traffic.input_ports", self.input_ports, maximum=64)
@@ -166,7 +166,7 @@ class QueueTraffic:
         The mean rate over all of them is exactly ``load_factor`` segments a slot.
         """
         _check.count("count", count, minimum=2)
-        one_number("traffic.load_factor", self.load_factor)
+        _check.one_number("traffic.load_factor", self.load_factor)
         queues = None
         if isinstance(self.arrivals, Recorded):
             trace = self.arrivals.trace

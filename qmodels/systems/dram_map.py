@@ -48,6 +48,7 @@ class DramGeometry:
 
     def __post_init__(self) -> None:
         for name in ("channels", "ranks", "groups", "banks", "row_blocks", "block_bytes"):
+            _check.one_number(f"geometry.{name}", getattr(self, name))
             _check.count(f"geometry.{name}", getattr(self, name))
 
     @property

@@ -90,6 +90,8 @@ class DramSystem:
     def __post_init__(self) -> None:
         _check.choice("page_policy", self.page_policy, PAGE_POLICIES)
         _check.choice("scheduler", self.scheduler, SCHEDULERS)
+        for name in ("row_hit_cap", "write_high", "write_low", "controller_cycles"):
+            _check.one_number(name, getattr(self, name))
         _check.count("row_hit_cap", self.row_hit_cap)
         _check.count("write_low", self.write_low, minimum=0)
         _check.count("write_high", self.write_high, minimum=self.write_low + 1)

@@ -75,6 +75,8 @@ class DramTiming:
     t_rfc: int
 
     def __post_init__(self) -> None:
+        for item in fields(self):
+            _check.one_number(f"timing.{item.name}", getattr(self, item.name))
         _check.positive("timing.clock_ghz", self.clock_ghz)
         _check.count("timing.burst", self.burst)
         for item in fields(self)[2:]:

@@ -32,7 +32,9 @@ class RandomBlocks:
 
     def __post_init__(self) -> None:
         _check.nonnegative("traffic.arrival_rate", self.arrival_rate)
+        _check.one_number("traffic.write_fraction", self.write_fraction)
         _check.probability("traffic.write_fraction", self.write_fraction)
+        _check.one_number("traffic.row_hit_probability", self.row_hit_probability)
         _check.probability("traffic.row_hit_probability", self.row_hit_probability)
 
 
@@ -56,7 +58,9 @@ class StridedBlocks:
 
     def __post_init__(self) -> None:
         _check.nonnegative("traffic.arrival_rate", self.arrival_rate)
+        _check.one_number("traffic.stride", self.stride)
         _check.count("traffic.stride", self.stride)
+        _check.one_number("traffic.write_fraction", self.write_fraction)
         _check.probability("traffic.write_fraction", self.write_fraction)
 
 
@@ -83,8 +87,11 @@ class Packets:
 
     def __post_init__(self) -> None:
         _check.nonnegative("traffic.arrival_rate", self.arrival_rate)
+        _check.one_number("traffic.blocks", self.blocks)
         _check.count("traffic.blocks", self.blocks)
+        _check.one_number("traffic.spacing", self.spacing)
         _check.count("traffic.spacing", self.spacing, minimum=0)
+        _check.one_number("traffic.write_fraction", self.write_fraction)
         _check.probability("traffic.write_fraction", self.write_fraction)
 
 

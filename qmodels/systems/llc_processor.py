@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from qmodels import _check
 from qmodels.systems.cache_lines import ASSIGNMENTS, line_count
 from qmodels.systems.metrics import Metric
-from qmodels.systems.popularity import Zipf, one_number
+from qmodels.systems.popularity import Zipf
 
 ARCHITECTURES = ("slices", "shared", "none")
 """A slice of its own queue for every part of the LLC, one shared LLC with one queue, or no LLC."""
@@ -129,15 +129,15 @@ class LlcProcessor:
         _check.choice("assignment", self.assignment, ASSIGNMENTS)
         _check.choice("llc_hit", self.llc_hit, LLC_HITS)
         for name, most in (("cores", 1024), ("slices", 1024), ("capacity", 4096), ("channels", 4096)):
-            one_number(name, getattr(self, name))
+            _check.one_number(name, getattr(self, name))
             _check.count(name, getattr(self, name), maximum=most)
         for name in ("l1", "l2", "slice", "llc", "line", "entry", "packet"):
-            one_number(f"{name}_bytes", getattr(self, f"{name}_bytes"))
+            _check.one_number(f"{name}_bytes", getattr(self, f"{name}_bytes"))
             _check.count(f"{name}_bytes", getattr(self, f"{name}_bytes"))
         for name in ("l1_rate", "l2_rate", "llc_rate", "bank_rate", "interleaved_bank_rate", "time_unit_ns"):
-            one_number(name, getattr(self, name))
+            _check.one_number(name, getattr(self, name))
             _check.positive(name, getattr(self, name))
-        one_number("load", self.load)
+        _check.one_number("load", self.load)
         _check.positive("load", self.load)
         if not isinstance(self.popularity, Zipf):
             raise ValueError(f"popularity must be a Zipf law, got {self.popularity!r}")

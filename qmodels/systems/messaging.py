@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 from qmodels import _check
@@ -57,6 +57,8 @@ class MessageCosts:
     response_cycles: float = 1.0
 
     def __post_init__(self) -> None:
+        for item in fields(self):
+            _check.one_number(f"costs.{item.name}", getattr(self, item.name))
         for name in ("header_bytes", "packet_overhead_bytes"):
             _check.count(f"costs.{name}", getattr(self, name), minimum=0)
         for name in ("word_bytes", "packet_words"):
@@ -143,14 +145,17 @@ class MessageProgram:
     compute_jitter: float = 0.0
 
     def __post_init__(self) -> None:
+        for name, kind in {"topology": Topology, "router": Router, "costs": MessageCosts}.items():
+            if not isinstance(getattr(self, name), kind):
+                raise ValueError(f"{name} must be a {kind.__name__}, got {getattr(self, name)!r}")
         nodes, count = self.topology.nodes, len(self.processes)
         if not 1 <= count <= nodes:
             raise ValueError(
                 f"processes must be 1 to {nodes}, as many as the topology has nodes, got {count}"
             )
         _check.count("link_width", self.link_width)
-        if not 0 <= self.compute_jitter <= 1:
-            raise ValueError(f"compute_jitter must be in [0, 1], got {self.compute_jitter!r}")
+        _check.one_number("compute_jitter", self.compute_jitter)
+        _check.probability("compute_jitter", self.compute_jitter)
         if self.placement:
             if len(self.placement) != count or len(set(self.placement)) != count:
                 raise ValueError(

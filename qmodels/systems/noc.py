@@ -73,7 +73,8 @@ class Noc:
     packet_bytes : int
         Data of a packet. [bytes]
     flits_per_packet : int
-        Flits of a packet; 0 derives them: ceil((header + data) / link width). [flits]
+        Flits of a packet, which then has no more data than fits in; 0 derives them:
+        ceil((header + data) / link width). [flits]
     mix : tuple of PacketClass
         Several kinds of packets, instead of ``packet_bytes`` and ``flits_per_packet``.
     qos : tuple of QosRule
@@ -127,8 +128,9 @@ class Noc:
                 f"got {self.traffic!r}"
             )
         for name, kind in {"routes": SourceRoute, "mix": PacketClass, "qos": QosRule}.items():
-            for one in getattr(self, name):
-                if not isinstance(one, kind):
+            values = getattr(self, name)
+            for one in values if isinstance(values, tuple) else [values]:
+                if not isinstance(values, tuple) or not isinstance(one, kind):
                     raise ValueError(f"{name} must be a tuple of {kind.__name__}, got {one!r}")
         object.__setattr__(self, "process", injection_process(self.process))
         _check.choice("routing", self.routing, ROUTINGS)
@@ -137,10 +139,11 @@ class Noc:
         _check.nonnegative("injection_rate", self.injection_rate)
         if isinstance(self.process, Bernoulli):
             _check.probability("injection_rate of a Bernoulli process", self.injection_rate)
-        _check.count("link_width", self.link_width)
-        _check.count("header_bytes", self.header_bytes, minimum=0)
-        _check.count("packet_bytes", self.packet_bytes, minimum=0)
-        _check.count("flits_per_packet", self.flits_per_packet, minimum=0)
+        for name, least in (
+            ("link_width", 1), ("header_bytes", 0), ("packet_bytes", 0), ("flits_per_packet", 0)
+        ):  # fmt: skip
+            _check.one_number(name, getattr(self, name))
+            object.__setattr__(self, name, int(_check.count(name, getattr(self, name), minimum=least)))
         _check.positive("clock_ghz", self.clock_ghz)
         if self.mix and isinstance(self.traffic, Transactions):
             raise ValueError("mix must be left out with transactions, which have sizes of their own")
@@ -172,6 +175,11 @@ class Noc:
     def class_flits(self, packet: PacketClass) -> int:
         """Return the flits of a packet of a class."""
         return packet.flits or self.flits(packet.payload_bytes)
+
+    def class_payload(self, packet: PacketClass) -> int:
+        """Return the data of a packet of a class: no more than fits into its flits. [bytes]."""
+        room = self.class_flits(packet) * self.link_width - self.header_bytes
+        return min(packet.payload_bytes, max(0, room))
 
     def flow_table(self) -> FlowTable:
         """Return channels, flows and paths in arrays, which are shared: do not change them.

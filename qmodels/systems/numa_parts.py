@@ -9,6 +9,7 @@ from qmodels.systems.topology import Topology
 
 ASSIGNMENTS = ("paired", "enumerated", "any", "custom")
 PLACEMENTS = ("one", "all", "clustered", "per-core")
+CACHE_CYCLES = ("scratchpad_cycles", "local_cycles", "local_miss_cycles")
 QUADRANTS = (0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15)
 
 
@@ -82,10 +83,12 @@ class NumaChip:
             if not nodes:
                 raise ValueError(f"chip.{name} must name at least one node, got {nodes!r}")
             _check.count(f"chip.{name}", nodes, minimum=0, maximum=int(self.topology.nodes) - 1)
+        for name in ("controller_cycles", "hop_cycles", "access_bytes", *CACHE_CYCLES):
+            _check.one_number(f"chip.{name}", getattr(self, name))
         _check.positive("chip.controller_cycles", self.controller_cycles)
         _check.nonnegative("chip.hop_cycles", self.hop_cycles)
         _check.count("chip.access_bytes", self.access_bytes)
-        for name in ("scratchpad_cycles", "local_cycles", "local_miss_cycles"):
+        for name in CACHE_CYCLES:
             _check.nonnegative(f"chip.{name}", getattr(self, name))
         if self.numa_factors:
             shape = {len(row) for row in self.numa_factors}
@@ -179,6 +182,8 @@ class DmaEngine:
     core_channels: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        for name in ("channels", "setup_cycles", "switch_cycles"):
+            _check.one_number(f"dma.{name}", getattr(self, name))
         _check.count("dma.channels", self.channels)
         _check.nonnegative("dma.setup_cycles", self.setup_cycles)
         _check.nonnegative("dma.switch_cycles", self.switch_cycles)
@@ -255,6 +260,9 @@ class BlockWork:
     memories: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
+        loads = ("scratchpad_loads", "local_loads", "global_loads", "local_miss_ratio")
+        for name in ("steps", "compute_cycles", "compute_scv", "read_bytes", "write_bytes", *loads):
+            _check.one_number(f"work.{name}", getattr(self, name))
         _check.count("work.steps", self.steps)
         if self.core_steps:
             _check.count("work.core_steps", self.core_steps, minimum=0)

@@ -51,7 +51,7 @@ class Zipf:
 
     def __post_init__(self) -> None:
         for name in ("entries", "exponent", "shift"):
-            one_number(f"popularity.{name}", getattr(self, name))
+            _check.one_number(f"popularity.{name}", getattr(self, name))
         _check.count("popularity.entries", self.entries, maximum=MOST_RANKS)
         _check.nonnegative("popularity.exponent", self.exponent)
         _check.nonnegative("popularity.shift", self.shift)
@@ -112,8 +112,8 @@ class Geometric:
     ratio: float
 
     def __post_init__(self) -> None:
-        one_number("popularity.entries", self.entries)
-        one_number("popularity.ratio", self.ratio)
+        _check.one_number("popularity.entries", self.entries)
+        _check.one_number("popularity.ratio", self.ratio)
         _check.count("popularity.entries", self.entries, maximum=MOST_ENTRIES)
         if not 0 < self.ratio <= 1:
             raise ValueError(f"popularity.ratio must be above 0 and at most 1, got {self.ratio!r}")
@@ -134,7 +134,7 @@ class Empirical:
     Parameters
     ----------
     counts : tuple of float
-        How often each entry was wanted; at least one is positive.
+        How often each entry was wanted; at least one is positive. Arrays and lists become tuples.
 
     Examples
     --------
@@ -146,6 +146,8 @@ class Empirical:
 
     def __post_init__(self) -> None:
         counts = _check.nonnegative("popularity.counts", self.counts)
+        if not isinstance(self.counts, tuple) and counts.ndim == 1:
+            object.__setattr__(self, "counts", tuple(counts.tolist()))
         if counts.ndim != 1 or not counts.sum() > 0:
             raise ValueError(f"popularity.counts must have a positive count, got {self.counts!r}")
 
@@ -154,6 +156,10 @@ class Empirical:
         """Return the popularity of whatever the keys name, such as a trace's flows, most popular first."""
         from collections import Counter
 
+        if keys is None:
+            raise ValueError(
+                "keys must name what was wanted, got None: a trace without addresses has no flows"
+            )
         return cls(counts=tuple(count for _, count in Counter(keys).most_common()))
 
     @property
@@ -172,12 +178,6 @@ class Empirical:
 
 
 Popularity = Zipf | Geometric | Empirical
-
-
-def one_number(name: str, value: object) -> None:
-    """Reject an array in a field that cannot be swept."""
-    if np.ndim(value):  # type: ignore[arg-type]
-        raise ValueError(f"{name} must be one number, not an array of them, got {value!r}")
 
 
 @lru_cache(maxsize=16)

@@ -32,8 +32,7 @@ FOUR_CLUSTERS = ((1.0, 1.3, 1.1, 1.5), (1.3, 1.0, 1.5, 1.1), (1.1, 1.5, 1.0, 1.3
 
 
 def _amount(name: str, value: float) -> None:
-    if np.ndim(value):
-        raise ValueError(f"{name} must be one number, got {value!r}")
+    _check.one_number(name, value)
     _check.nonnegative(name, value)
 
 
@@ -50,6 +49,8 @@ class Bag:
     tasks: tuple[int, ...] = (400, 200, 200, 200)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.tasks, tuple):
+            raise ValueError(f"tasks.tasks must be a tuple of whole numbers, got {self.tasks!r}")
         _check.count("tasks.tasks", self.tasks, minimum=0)
         if not sum(self.tasks):
             raise ValueError(f"tasks.tasks must have at least one task, got {self.tasks!r}")

@@ -10,7 +10,7 @@ import numpy as np
 from qmodels import _check
 from qmodels._check import FloatArray, IntArray, Numeric
 from qmodels.systems.arrivals import Arrivals, OnOff, Poisson, Recorded
-from qmodels.systems.popularity import MOST_ENTRIES, Zipf, one_number
+from qmodels.systems.popularity import MOST_ENTRIES, Zipf
 from qmodels.systems.sizes import SizeLaw, imix, segment_count
 from qmodels.systems.trace import Trace
 
@@ -111,7 +111,7 @@ class Workload:
         _check.positive("workload.offered_gbps", self.offered_gbps)
         _check.positive("workload.load_factor", self.load_factor)
         for name in ("segment_bytes", "table_entries", "zipf_exponent"):
-            one_number(f"workload.{name}", getattr(self, name))
+            _check.one_number(f"workload.{name}", getattr(self, name))
         _check.count("workload.segment_bytes", self.segment_bytes)
         _check.count("workload.lookups_per_packet", self.lookups_per_packet, minimum=0)
         _check.count("workload.table_entries", self.table_entries, maximum=MOST_ENTRIES)
@@ -166,7 +166,7 @@ class Workload:
         _check.count("count", count)
         _check.probability("place", 0.0 if place is None else place)
         for name in ("offered_gbps", "load_factor"):
-            one_number(f"workload.{name}", getattr(self, name))
+            _check.one_number(f"workload.{name}", getattr(self, name))
         if isinstance(self.arrivals, Recorded):
             trace = self.arrivals.trace
             count = min(count, len(trace))

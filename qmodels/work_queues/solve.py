@@ -10,13 +10,15 @@ from qmodels.work_queues.answer import WorkQueuesAnswer
 from qmodels.work_queues.growth import Rounds, run_rounds
 from qmodels.work_queues.imbalance import expected_maximum, ring_block_imbalance
 
-MEAN_ERROR = 2.3
-"""Mean size of the makespan's error against simulation in the sweep of ``python -m
+MEAN_ERROR, LARGEST_ERROR = 2.3, 10.8
+"""Mean and largest size of the makespan's error against simulation in the sweep of ``python -m
 cases.srp_growing_sweep``. [%]"""
 TASKS_PER_CORE = (30.0, 1000.0)
 CORES = (1, 32)
-LARGEST_QUEUE_SHARE = 0.2
-"""The sweep's range: tasks per core, cores, and time of a locked access over that of a task."""
+LARGEST_QUEUE_SHARE = 0.12
+LARGEST_TRANSFER_SHARE = 0.16
+"""The sweep's range: tasks per core, cores, and times of a locked access and of a transfer over that of a
+task."""
 
 
 def solve_work_queues(spec: WorkQueues) -> WorkQueuesAnswer:
@@ -50,7 +52,10 @@ def solve_work_queues(spec: WorkQueues) -> WorkQueuesAnswer:
     :math:`\sigma (1/2 + \dots + 1/k)` after the mean, exact for exponential times.
 
     Exact for one core and for equal tasks without waits. What the model lacks: the order in which
-    single tasks are found, and so whether they go through a core's own queue.
+    single tasks are found, and so whether they go through a core's own queue: in the default program that
+    share is 0.82 instead of 0.56. Waits are rough: at memories those of equal tasks, which fall into step,
+    were found up to 7 times shorter in simulation, those behind a central queue up to 6 times longer; at
+    locks between half and 2.5 times.
 
     Examples
     --------
@@ -78,7 +83,7 @@ def solve_work_queues(spec: WorkQueues) -> WorkQueuesAnswer:
             blocks=spec.machine.clusters,
             compute_scv=costs.compute_scv,
         )
-    locked = costs.queue_cycles * count / max(spec.serial_time, 1e-300)
+    task = max(spec.serial_time / count, 1e-300)
     return WorkQueuesAnswer(
         metrics={
             "makespan": makespan,
@@ -99,9 +104,11 @@ def solve_work_queues(spec: WorkQueues) -> WorkQueuesAnswer:
             isinstance(spec.tasks, Growth)
             and TASKS_PER_CORE[0] <= count / cores <= TASKS_PER_CORE[1]
             and CORES[0] <= cores <= CORES[1]
-            and locked <= LARGEST_QUEUE_SHARE
+            and costs.queue_cycles <= LARGEST_QUEUE_SHARE * task
+            and costs.transfer_cycles <= LARGEST_TRANSFER_SHARE * task
         ),
         measured_error=MEAN_ERROR,
+        largest_error=LARGEST_ERROR,
     )
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from qmodels.systems.packet_processor import PacketProcessor
 from validate.packet_inputs import draw_world
-from validate.packet_kernel import begin, run
+from validate.packet_loop import begin, run
 from validate.packet_state import EVENTS
 
 

@@ -321,7 +321,7 @@ def test_another_case_is_one_line_and_is_computed_when_asked(run, monkeypatch, a
     code, out, err = run("reproduce", "made-up", *arguments)
     assert (code, err) == (0, "") and "Table 1" in out
     assert case.asked == asked
-    assert "case must be one of dqm, made-up, got 'x'" in run("reproduce", "x")[2]
+    assert f"case must be one of {', '.join(CASES)}, got 'x'" in run("reproduce", "x")[2]
 
 
 def test_interrupted_reproduction_keeps_what_is_done(tmp_path):
@@ -372,8 +372,8 @@ def test_interrupted_reproduction_keeps_what_is_done(tmp_path):
         (["explore", "--set", "link_width=0"], "noc.link_width must be a whole number >= 1, got 0"),
         (["explore", "--set", "load_factor=[1, 2]"], "load_factor must be one number in an exploration"),
         (["explore", "--budget", "nan"], "budget must be finite and >= 0, got nan"),
-        (["reproduce", "stnoc2"], "case must be one of dqm, got 'stnoc2'"),
-        (["reproduce", "dmq"], "case must be one of dqm, got 'dmq'; did you mean 'dqm'?"),
+        (["reproduce", "stnoc2"], f"case must be one of {', '.join(CASES)}, got 'stnoc2'"),
+        (["reproduce", "dmq"], ", got 'dmq'; did you mean 'dqm'?"),
         (["reproduce"], "Missing argument"),
         (["reproduce", "dqm", "--json", "--csv"], "--json and --csv exclude each other"),
         (["reproduce", "dqm", "--trace", "missing.pcap", "--out", "new"], "missing.pcap: cannot be read: "),

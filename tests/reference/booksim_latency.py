@@ -237,17 +237,27 @@ def errors() -> Iterator[tuple[Setting, float, float, float]]:
 def write_errors() -> None:
     """Write the error map of the model."""
     found: dict[tuple[str, float], list[float]] = {}
-    for setting, load, error, _ in errors():
-        found.setdefault((setting.topology, load), []).append(abs(error))
+    least: dict[str, float] = {}
+    nodes: dict[str, int] = {}
+    for setting, load, error, saturation in errors():
+        kind = setting.topology
+        found.setdefault((kind, load), []).append(abs(error))
+        least[kind] = min(least.get(kind, 1.0), 1 / (1 + saturation / 100))
+        nodes[kind] = max(nodes.get(kind, 0), setting.nodes)
     with ERROR_FILE.open("w", newline="", encoding="utf-8") as file:
         file.write(
             "# Size of the error of the packet latency at parts of the saturation rate [% of the simulated\n"
         )
         file.write(
-            "# value]; unstable: called so by the model. python tests/reference/booksim_latency.py errors\n"
+            "# value]; unstable: called so by the model; saturation: least simulated saturation rate over\n"
+        )
+        file.write(
+            "# that of the model, at most 1; nodes: most. python tests/reference/booksim_latency.py errors\n"
         )
         table = csv.writer(file, lineterminator="\n")
-        table.writerow(("topology", "load", "points", "mean_error", "max_error", "unstable"))
+        table.writerow(
+            ("topology", "load", "points", "mean_error", "max_error", "unstable", "saturation", "nodes")
+        )
         for (family, load), values in sorted(found.items()):
             size = np.array(values)
             finite = size[np.isfinite(size)]
@@ -260,6 +270,8 @@ def write_errors() -> None:
                         f"{finite.mean():.2f}",
                         f"{finite.max():.2f}",
                         size.size - finite.size,
+                        f"{least[family]:.3f}",
+                        nodes[family],
                     )
                 )
 

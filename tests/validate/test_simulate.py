@@ -124,7 +124,7 @@ from dataclasses import replace
 import numpy as np
 from qmodels.systems.packet_processor import PacketProcessor
 from validate.packet_inputs import draw_world
-from validate.packet_kernel import begin, run
+from validate.packet_loop import begin, run
 spec = PacketProcessor()
 workload = replace(spec.workload, load_factor=2.0, lookups_per_packet=2, hold_ns=500.0)
 spec = replace(spec, workload=workload, free_list=replace(spec.free_list, segments=600, alloc_trial_count=3))

@@ -63,7 +63,7 @@ def alias(p: Any, cut: Any, other: Any) -> None:
 
 
 @lean
-def alias_line(cut: Any, other: Any, streams: Any, stream: int) -> int:
+def alias_line(cut: Any, other: Any, streams: Any, stream: int) -> Any:
     """Return a random line of an alias table."""
     at = uniform(streams, stream) * cut.size
     line = np.int64(at)

@@ -135,7 +135,7 @@ def run(
             else:
                 drawn[k] = alias_line(cut, other, streams, 2)
         for k in range(block):
-            core = np.int64(uniform(streams, 1) * cores) if cores > 1 else 0
+            core = int(uniform(streams, 1) * cores) if cores > 1 else 0
             level = access(plan, caches, slots, table, streams, core, drawn[k])
             hits[core, level] += 1
             if level >= private and slices > 1:

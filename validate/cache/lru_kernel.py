@@ -91,7 +91,7 @@ def new_caches(
 
 
 @inlined
-def _home(caches: Any, cache: int, line: int) -> int:
+def _home(caches: Any, cache: int, line: int) -> Any:
     return np.int64((np.uint64(line) * _SPREAD) >> np.uint64(caches[cache]["shift"]))
 
 

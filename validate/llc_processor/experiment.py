@@ -75,7 +75,7 @@ class LlcProcessorExperiment:
     ) -> LlcProcessorSimulation:
         """Return the estimates of finished replications."""
         return LlcProcessorSimulation(
-            architecture=self.spec.architecture,
+            spec=self.spec,
             metrics=_metrics(self.spec, [run for _, run in runs], self.confidence),
             requests=self.requests,
             replications=replications,

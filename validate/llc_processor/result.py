@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from qmodels.systems.llc_processor import LLC_PROCESSOR_METRICS
+from qmodels.systems.llc_processor import LLC_PROCESSOR_METRICS, LlcProcessor
 from validate.intervals import Estimate
 from validate.metric_result import MetricResult
 
@@ -17,8 +17,8 @@ class LlcProcessorSimulation(MetricResult):
 
     Parameters
     ----------
-    architecture : str
-        Which one.
+    spec : LlcProcessor
+        What was simulated.
     metrics : mapping of str to Estimate
         By the names of `LLC_PROCESSOR_METRICS`; also attributes of the result.
     requests, replications, seed : int
@@ -27,7 +27,7 @@ class LlcProcessorSimulation(MetricResult):
         Wall-clock time.
     """
 
-    architecture: str
+    spec: LlcProcessor
     metrics: Mapping[str, Estimate]
     requests: int
     replications: int
@@ -51,7 +51,7 @@ class LlcProcessorSimulation(MetricResult):
     def __repr__(self) -> str:
         confidence = next(iter(self.metrics.values())).confidence
         heading = (
-            f"LLC processor ({self.architecture}), simulated: {self.replications} replications of "
+            f"LLC processor ({self.spec.architecture}), simulated: {self.replications} replications of "
             f"{self.requests} requests, seed {self.seed}; {confidence:.0%} intervals"
         )
         return "\n".join([heading, *self.metric_lines()])

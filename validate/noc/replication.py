@@ -138,7 +138,8 @@ def _run_open(job: Job, table: FlowTable) -> Run:
 
 def _run_closed(job: Job, table: FlowTable) -> Run:
     traffic = closed_traffic(job.spec, table, seed=job.seed, replication=job.replication)
-    world = build_world(job.spec, table, packets=traffic.engine.size + 1)
+    # A packet keeps its place for a cycle after its delivery, when the engine may send the next one.
+    world = build_world(job.spec, table, packets=2 * traffic.engine.size)
     # How long it takes is not known before.
     meter = new_meter(table.source.size, cycles=job.cycles, by_flow=job.flow_quantiles)
     run_closed(world, traffic, meter, job.cycles // 4, job.packets // 4)

@@ -66,7 +66,7 @@ def saturation_rate(
     Raises
     ------
     ValueError
-        If the traffic is closed, or the precision not between 0 and 1.
+        If the spec is no network or its traffic closed, or the precision not between 0 and 1.
 
     Notes
     -----
@@ -83,6 +83,8 @@ def saturation_rate(
     >>> 0.6 < found.low < found.high <= 1.0, found.metastable
     (True, False)
     """
+    if not isinstance(spec, Noc):
+        raise ValueError(f"spec must be a Noc, got {spec!r}")
     if isinstance(spec.traffic, Transactions):
         raise ValueError("saturation_rate needs open traffic, got Transactions")
     if not 0 < _check.finite("precision", precision) < 1:

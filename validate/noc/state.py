@@ -337,7 +337,7 @@ def _sources(table: Any, circuit_of: IntArray, arbitration: str) -> tuple[Any, A
     service = np.zeros(circuit_of.size, dtype=SERVICE)
     service["weight"], service["priority"], service["circuit"] = table.weight, table.priority, circuit_of
     first_channel = np.asarray(table.path_channel)[starts[:-1]]
-    nodes = int(np.max(table.source)) + 1
+    nodes = int(np.max(table.source, initial=-1)) + 1
     node = np.zeros(nodes, dtype=NODE)
     node["channel"] = node["current"] = node["last_vc"] = -1
     node["channel"][table.source] = first_channel

@@ -187,6 +187,21 @@ def test_limits_do_not_depend_on_the_load():
     assert channel_limits(spec, pattern) == channel_limits(heavy, access_pattern(heavy))
 
 
+@pytest.mark.parametrize("spec", [dram(name, scheduler=s) for name in ("DDR4-3200", "HBM2")
+                                  for s in ("fr-fcfs", "in-order")])  # fmt: skip
+def test_a_curve_is_its_points(spec):
+    """Each to rounding, whatever other loads are asked for with it."""
+    traffic = RandomBlocks(row_hit_probability=0.3, write_fraction=0.2)
+    rates = np.array([0.1, 0.5, 0.9, 1.5]) * solve_dram(replace(spec, traffic=traffic)).saturation_rate
+    curve = solve_dram(replace(spec, traffic=replace(traffic, arrival_rate=rates)))
+    for k, rate in enumerate(rates):
+        point = solve_dram(replace(spec, traffic=replace(traffic, arrival_rate=rate)))
+        for name, value in point.metrics.items():
+            assert_allclose(curve.metrics[name][k], value, rtol=1e-12, err_msg=name)
+        for name, value in point.latency_parts.items():
+            assert_allclose(curve.latency_parts[name][k], value, rtol=1e-12, atol=1e-15, err_msg=name)
+
+
 @pytest.mark.parametrize("writes", [0.1, 0.3, 0.5, 0.9])
 @pytest.mark.parametrize("hits", [0.0, 0.5, 0.9])
 def test_writes_and_row_hits_up_to_the_largest_rate(writes, hits):
@@ -206,6 +221,8 @@ def test_all_banks_are_busy_beyond_the_largest_rate(scheduler, page_policy):
     answer = solve_dram(dram("DDR4-3200", scheduler=scheduler, page_policy=page_policy, traffic=traffic))
     if scheduler == "in-order":
         # Accesses reach their banks one by one. Simulated, without writes: 0.98 and 0.25.
-        assert_allclose(answer.read_conflict_probability, {"open": 0.98, "closed": 0.25}[page_policy], atol=0.05)
+        assert_allclose(
+            answer.read_conflict_probability, {"open": 0.98, "closed": 0.25}[page_policy], atol=0.05
+        )
     else:
         assert answer.read_conflict_probability == answer.write_conflict_probability == 1

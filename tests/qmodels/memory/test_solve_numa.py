@@ -187,7 +187,7 @@ def test_answer_shows_where_it_was_measured():
     """Kinds without measurements say so; the table has units."""
     text = repr(solve_numa(NumaMachine()))
     assert "cycles" in text
-    assert "% in the mean against simulation" in text
+    assert "1.7 % on average, 17.5 % at most; waits are rougher" in text
     loads = solve_numa(NumaMachine(work=BlockWork(global_loads=10, steps=8, double_buffering=False)))
     assert not loads.validated
     assert "outside the range" in repr(loads)

@@ -518,5 +518,5 @@ def test_constant_services_of_several_classes_have_no_spread():
 
 
 def test_other_specs_are_refused():
-    with pytest.raises(TypeError, match="solve needs a system spec such as .*QueueingNetwork.*, got int"):
+    with pytest.raises(TypeError, match=r"solve needs a system spec \(.*QueueingNetwork.*\), got int"):
         solve(3)

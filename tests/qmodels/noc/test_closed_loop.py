@@ -40,14 +40,26 @@ def test_one_transaction_takes_what_its_parts_do(think, service, width, reads, t
     answer = closed_loop(noc)
     assert answer.transaction_latency == pytest.approx(latency)
     assert (
-        answer.transaction_rate == pytest.approx(1 / (think + latency)) == pytest.approx(answer.upper_bound)
+        answer.transaction_rate
+        == pytest.approx(1 / (max(1, think) + latency))
+        == pytest.approx(answer.upper_bound)
     )
 
 
-def test_one_transaction_is_simulated_alike():
-    noc = loop(1, (12,), think_cycles=20, service_cycles=7, latency_cycles=30)
+@pytest.mark.parametrize(
+    "noc",
+    [
+        loop(1, (12,), think_cycles=20, service_cycles=7, latency_cycles=30),
+        replace(loop(1, (12,)), topology=replace(mesh(4, 4), delay=3), router=Router(buffer_flits=4)),
+        loop(1, (12,), service_cycles=0),
+    ],
+    ids=["plain", "wires longer than the buffers", "nothing takes time"],
+)
+def test_one_transaction_is_simulated_alike(noc):
     result = simulate(noc, packets=500, replications=2)
-    assert result.transaction_latency.best == pytest.approx(closed_loop(noc).transaction_latency)
+    answer = closed_loop(noc)
+    assert result.transaction_latency.best == pytest.approx(answer.transaction_latency)
+    assert result.transaction_rate.best == pytest.approx(answer.transaction_rate, rel=0.01)
 
 
 @settings(quick, max_examples=6)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qmodels.noc.error_map import error_table
+from qmodels.noc.error_map import error_table, measured_error, reach
 from qmodels.noc.solve_noc import solve_noc
 
 FILE = Path(__file__).parents[2] / "reference" / "booksim_latency.py"
@@ -63,3 +63,18 @@ def test_the_error_map_is_that_of_the_references(errors):
         size = np.array([abs(latency) for s, at, latency, _ in errors if s.topology == family and at == load])
         size = size[np.isfinite(size)]
         assert size.mean() == pytest.approx(mean, abs=0.011)
+
+
+def test_the_earliest_saturation_is_that_of_the_references(errors):
+    for family, (least, nodes) in reach().items():
+        mine = [
+            (s.nodes, 1 / (1 + saturation / 100)) for s, _, _, saturation in errors if s.topology == family
+        ]
+        assert least == pytest.approx(min(1.0, *(part for _, part in mine)), abs=1e-3)
+        assert nodes == max(n for n, _ in mine)
+
+
+def test_stated_errors_hold_for_the_first_to_saturate():
+    # At a part of the model's saturation rate a Spidergon may be that much nearer to its own.
+    at_half = measured_error("spidergon", np.array([0.5]))["packet_latency"][0]
+    assert at_half == pytest.approx(np.interp(0.5 / 0.722, [0.5, 0.7], [0.25, 0.68]), rel=0.02)

@@ -193,6 +193,51 @@ def test_answers_read_well():
     assert solve_noc(network("crossbar")).measured_error == {}
 
 
+@pytest.mark.parametrize("rates", [0.05, 0.9, [], [0.01, 0.1, 0.9], [[0.01, 0.02]], 0.0])
+def test_a_picture_of_any_rates(rates):
+    answer = solve_noc(network(injection_rate=rates))
+    curve, asked, zero = answer.plot().axes[0].lines
+    assert np.isfinite(curve.get_ydata()).all() and np.all(np.diff(curve.get_ydata()) > 0)
+    stable = np.ravel(rates)[np.ravel(answer.stable)]
+    assert_allclose(asked.get_xdata(), stable)
+    assert_allclose(zero.get_ydata(), answer.zero_load_latency)
+    assert curve.get_ydata()[0] == pytest.approx(answer.zero_load_latency)
+
+
+def test_a_picture_of_sources_that_never_saturate_the_network():
+    one = np.zeros((9, 9))
+    one[0, 1] = 1.0
+    answer = solve_noc(network(flits=1, traffic=RateMatrix(rates=tuple(map(tuple, one)))))
+    assert answer.plot().axes[0].lines[0].get_xdata().max() <= 1
+
+
+def test_what_is_left_out_is_said():
+    sound = solve_noc(network("ring", injection_rate=0.02))
+    assert sound.warnings == () and sound.validated
+    ring_of_one = solve_noc(network("ring", vcs=1, injection_rate=0.02))
+    assert ring_of_one.warnings == ("packets may deadlock: 8 virtual channels in a circle from 0->1 vc 0",)
+    assert not ring_of_one.validated
+    assert "packets may deadlock" in repr(ring_of_one)
+    wide = network(topology=spidergon(24), traffic=uniform(nodes=24), router=Router(virtual_channels=2))
+    top = solve_noc(wide).saturation_rate
+    for part, warned in ((0.6, 0), (0.8, 1)):
+        answer = solve_noc(replace(wide, injection_rate=part * top))
+        assert answer.stable and len(answer.warnings) == warned and answer.validated == (part < 0.7)
+    assert answer.warnings[0].startswith("some networks of the kind spidergon saturate at 72%")
+    assert not solve_noc(replace(wide, topology=spidergon(32), traffic=uniform(nodes=32))).validated
+    runs = interleaved(initiators=range(4), channels=range(4, 8), step=16)
+    assert solve_noc(network("ring", traffic=runs)).warnings == (
+        "runs of 16 packets to each target in turn: they wait longer than this",
+    )
+
+
+def test_data_are_no_more_than_the_flits_hold():
+    answer = solve_noc(network(flits=5, injection_rate=0.05))  # 128 bytes do not fit into 5 x 16
+    assert answer.data_throughput == pytest.approx(0.05 * 9 * (5 * 16 - 8))
+    result = simulate(network(flits=5, injection_rate=0.05), packets=2000, replications=2)
+    assert result.data_throughput.best == pytest.approx(72 * result.throughput.best)
+
+
 def test_longer_wires_and_pipelines_cost_what_they_are_long():
     noc = network(injection_rate=1e-9)
     alone = solve_noc(noc)

@@ -155,7 +155,7 @@ def test_an_idle_system_is_the_lone_packet() -> None:
         dram=replace(base.dram, channels=1, page_policy="closed"),
     )
     result = qm.solve(spec)
-    # Two routers of three cycles and two at the ends for a flit, after half a cycle until the next one begins.
+    # Two routers of three cycles and two at the ends for a flit, which waits half a cycle for the next one.
     flit = 0.5 + 2 * 3.0 + 2.0
     dram = 10.0 + 30.0
     assert_allclose(result.write_latency, 2 + 1 + 1 + flit + 8 + dram, rtol=1e-4)

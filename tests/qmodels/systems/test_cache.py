@@ -22,6 +22,8 @@ def test_a_random_order_is_a_permutation(entries, seed):
     places = shuffled(np.arange(entries), entries=entries, seed=seed)
     assert np.array_equal(np.sort(places), np.arange(entries))
     assert shuffled(entries - 1, entries=entries, seed=seed) == places[-1]
+    grid = np.arange(entries // 2 * 2).reshape(-1, 2)
+    assert np.array_equal(shuffled(grid.T, entries=entries, seed=seed), places[grid].T)
 
 
 def test_a_random_order_looks_random():
@@ -70,11 +72,31 @@ def test_groups_of_huge_catalogues(assignment, per_line, monkeypatch):
         assert_allclose((count * p) @ asked, each @ weight, atol=1e-3)
 
 
+@pytest.mark.parametrize(("exponent", "per_line"), [(0.64, 32), (0.83, 32), (0.95, 4)])
+def test_huge_catalogues_depend_little_on_what_is_drawn(exponent, per_line):
+    """Hits of a cache of a thousandth of the lines by the characteristic time: at most 8e-5 apart."""
+    law, hits = Zipf(entries=150_000_000, exponent=exponent), []
+    for seed in range(4):
+        p, count = line_popularity.__wrapped__(law, per_line, "random", seed)
+        assert_allclose([(p * count).sum(), count.sum()], [1.0, line_count(law.entries, per_line)])
+        hits.append(popularity_hit_ratio(p, count, capacity=count.sum() / 1000))
+    assert np.ptp(hits) < 2e-4
+
+
+def popularity_hit_ratio(p, count, *, capacity):
+    low, high = 1.0, 1e12
+    while high / low > 1 + 1e-9:
+        time = (low * high) ** 0.5
+        low, high = (time, high) if count @ -np.expm1(-p * time) < capacity else (low, time)
+    return (count * p) @ -np.expm1(-p * time)
+
+
 def test_other_popularity_laws():
     shifted = Zipf(entries=4, exponent=1.0, shift=1.0).probabilities()
     assert_allclose(shifted, np.array([30, 20, 15, 12]) / 77)
     assert_allclose(Geometric(entries=100_000, ratio=0.5).probabilities()[:3], [0.5, 0.25, 0.125])
     assert_allclose(Empirical.from_keys([7, 7, 3]).probabilities(), [2 / 3, 1 / 3])
+    assert hash(Empirical(counts=np.array([2, 1]))) == hash(Empirical(counts=[2, 1]))
     for law in (
         Zipf(entries=9000, exponent=1.0),
         Geometric(entries=50, ratio=0.9),
@@ -105,6 +127,8 @@ def test_other_popularity_laws():
             lambda: CacheLevel(lines=4, insertion_probability=0),
             "level.insertion_probability must be above 0, got 0",
         ),
+        (lambda: CacheSystem(shared=8), "private and shared must have CacheLevels, got 8"),
+        (lambda: CacheSystem(private=(8,)), "private and shared must have CacheLevels, got 8"),
         (lambda: CacheSystem(), "private or shared must have a level, got neither"),
         (
             lambda: CacheSystem(private=(CacheLevel(lines=8, slices=2),)),

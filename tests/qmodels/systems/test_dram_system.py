@@ -81,6 +81,13 @@ def test_contradictions_are_named(changes, message):
         (lambda: RandomBlocks(arrival_rate=-1), r"traffic\.arrival_rate must be finite and >= 0, got -1"),
         (lambda: RandomBlocks(row_hit_probability=2), r"traffic\.row_hit_probability must be in \[0, 1\]"),
         (lambda: RandomBlocks(write_fraction=2), r"traffic\.write_fraction must be in \[0, 1\], got 2"),
+        (
+            lambda: RandomBlocks(row_hit_probability=[0.1]),
+            r"traffic\.row_hit_probability must be one number, not an array of them, got \[0\.1\]",
+        ),
+        (lambda: dram("HBM2", channels=[1, 2]), r"geometry\.channels must be one number, not an array"),
+        (lambda: dram("HBM2", t_faw=[1, 2]), r"timing\.t_faw must be one number, not an array"),
+        (lambda: dram("HBM2", write_high=[9, 8]), "write_high must be one number, not an array"),
         (lambda: StridedBlocks(stride=0), r"traffic\.stride must be a whole number >= 1, got 0"),
         (lambda: Packets(blocks=0), r"traffic\.blocks must be a whole number >= 1, got 0"),
         (lambda: Packets(spacing=-1), r"traffic\.spacing must be a whole number >= 0, got -1"),

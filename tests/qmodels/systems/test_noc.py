@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from qmodels.systems.arrivals import OnOff
 from qmodels.systems.noc import Noc
 from qmodels.systems.noc_flows import EJECTION, INJECTION, LINK
 from qmodels.systems.noc_memory import interleaved, transactions
@@ -134,7 +135,9 @@ def test_up_down_routing_needs_no_classes(n, seed):
 @quick
 @given(n=st.integers(3, 6), seed=st.integers(0, 400))
 def test_deadlocks_against_networkx(n, seed):
-    graph = from_graph(nx.compose(nx.gnp_random_graph(n, 0.4, seed=seed, directed=True), nx.cycle_graph(n, nx.DiGraph)))
+    graph = from_graph(
+        nx.compose(nx.gnp_random_graph(n, 0.4, seed=seed, directed=True), nx.cycle_graph(n, nx.DiGraph))
+    )
     targets = np.random.default_rng(seed).permutation(n).tolist()
     if targets == sorted(targets):
         return
@@ -235,6 +238,34 @@ def test_priorities_of_a_mix():
     assert table.share[:2].tolist() == pytest.approx([0.375, 0.125])
 
 
+def test_sizes_are_whole_numbers_of_python():
+    noc = Noc(link_width=np.int64(16), packet_bytes=120.0)
+    assert [type(n) for n in (noc.link_width, noc.packet_bytes, noc.flits(120))] == [int] * 3
+
+
+def test_a_packet_has_no_more_data_than_its_flits_hold():
+    noc = Noc(link_width=16, header_bytes=8)
+    assert [noc.class_payload(PacketClass(flits=n)) for n in (0, 1, 5, 9)] == [128, 8, 72, 128]
+
+
+RULED = Noc(
+    topology=spidergon(8),
+    traffic=interleaved(initiators=[0, 1], channels=[4, 5], step=2),
+    mix=(PacketClass(flits=1), PacketClass(share=0.5)),
+    qos=(QosRule(source=0, priority=2), QosRule(circuit=True)),
+    routes=(SourceRoute(source=0, target=4, routers=(0, 4)),),
+    process=OnOff(on_packets=5, peak_to_mean=3),
+)
+
+
+@pytest.mark.parametrize("noc", [RULED, Noc(traffic=transactions(initiators=[0], channels=[1, 2]))])
+def test_tuples_of_parts_survive_a_file(noc):
+    again = from_toml(to_toml(noc), Noc)
+    assert again == noc
+    assert to_toml(again) == to_toml(noc)
+    assert stable_hash(again) == stable_hash(noc)
+
+
 def test_toml_round_trip_and_hash():
     noc = Noc(topology=spidergon(8), traffic=uniform(nodes=8), process="poisson", link_width=8)
     again = from_toml(to_toml(noc), Noc)
@@ -262,6 +293,9 @@ ROLES = Topology(kind="ring", nodes=3, roles=("initiator", "memory", "memory"))
         ({"topology": 3}, "topology must be a Topology, got 3"),
         ({"router": None}, "router must be a Router, got None"),
         ({"traffic": "uniform"}, "traffic must be a Pattern, Permutation, .* got 'uniform'"),
+        ({"mix": PacketClass()}, "mix must be a tuple of PacketClass, got PacketClass"),
+        ({"qos": [QosRule()]}, r"qos must be a tuple of QosRule, got \[QosRule"),
+        ({"link_width": np.array([8, 16])}, "link_width must be one number, not an array of them"),
         ({"mix": (1,)}, "mix must be a tuple of PacketClass, got 1"),
         ({"qos": (1,)}, "qos must be a tuple of QosRule, got 1"),
         ({"routes": (1,)}, "routes must be a tuple of SourceRoute, got 1"),

@@ -101,6 +101,15 @@ def test_files_and_hashes():
             lambda: DmaEngine(assignment="custom", core_channels=(8,)),
             "dma.core_channels must be a whole number from 0 to 7, got 8.0",
         ),
+        (
+            lambda: DmaEngine(channels=[1, 2]),
+            "dma.channels must be one number, not an array of them, got [1, 2]",
+        ),
+        (lambda: BlockWork(steps=[1, 2]), "work.steps must be one number, not an array of them, got [1, 2]"),
+        (
+            lambda: NumaChip(hop_cycles=[1]),
+            "chip.hop_cycles must be one number, not an array of them, got [1]",
+        ),
         (lambda: BlockWork(steps=0), "work.steps must be a whole number >= 1, got 0.0"),
         (lambda: BlockWork(core_steps=(0, 0)), "work.core_steps must have a core with work, got (0, 0)"),
         (lambda: BlockWork(compute_scv=-1), "work.compute_scv must be finite and >= 0, got -1.0"),

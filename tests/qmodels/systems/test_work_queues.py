@@ -66,7 +66,7 @@ def test_specs_as_toml(spec):
         (lambda: TaskCosts(queue_cycles=np.inf), "costs.queue_cycles must be finite and >= 0, got inf"),
         (
             lambda: TaskCosts(block_cycles=[1.0, 2.0]),
-            r"costs.block_cycles must be one number, got \[1.0, 2.0\]",
+            r"costs.block_cycles must be one number, not an array of them, got \[1.0, 2.0\]",
         ),
         (lambda: TaskCosts(compute_scv=2), r"costs.compute_scv must be in \[0, 1\], got 2.0"),
         (lambda: TaskCosts(block_cycles=0), "costs.block_cycles must be > 0 without task_cycles, got 0"),
@@ -94,6 +94,7 @@ def test_specs_as_toml(spec):
         (lambda: Stealing(most=0), "stealing.most must be a whole number >= 1, got 0"),
         (lambda: Stealing(cycles=-1), "stealing.cycles must be finite and >= 0, got -1.0"),
         (lambda: Stealing(item_cycles=-1), "stealing.item_cycles must be finite and >= 0, got -1.0"),
+        (lambda: Bag(tasks=5), "tasks.tasks must be a tuple of whole numbers, got 5"),
         (lambda: WorkQueues(data="far"), "data must be one of home, one, nearest, got 'far'"),
         (
             lambda: WorkQueues(tasks=Bag(tasks=(1, 2))),

@@ -204,6 +204,22 @@ def test_the_ring_is_a_closed_random_walk():
     )
 
 
+def test_validated_is_the_range_of_the_sweep():
+    """And so no further than what was compared: 113 points, their largest error stated."""
+    from cases.srp_growing_sweep import kept_sweep, sweep_specs
+
+    errors = [abs(point.error) for point in kept_sweep()]
+    specs = sweep_specs()
+    for change in ("computing x 0.5", "transfers x 2", "queue 8000"):
+        assert qmodels.solve(specs["four clustered", change]).validated
+    answer = qmodels.solve(WorkQueues())
+    assert answer.measured_error == pytest.approx(np.mean(errors), abs=0.05)
+    assert answer.largest_error == pytest.approx(max(errors), abs=0.05)
+    assert answer.validated and f"{answer.largest_error} % at most" in repr(answer)
+    for costs in (TaskCosts(transfer_cycles=2000.0), TaskCosts(queue_cycles=1500.0)):
+        assert not qmodels.solve(WorkQueues(costs=costs)).validated
+
+
 def test_the_answer_prints_and_becomes_a_table():
     answer = qmodels.solve(WorkQueues(tasks=SMALL))
     text = repr(answer)

@@ -34,6 +34,15 @@ def run(spec, replication=0):
     return run_replication(Job(spec=spec, seed=0, replication=replication, longest=10**7))
 
 
+def test_nobody_sends_anything():
+    found = simulate(program(("compute 100",), ("compute 50",)), replications=2)
+    assert [found[f"finish_time[{k}]"].best for k in (0, 1)] == [100, 50]
+    assert (
+        found["execution_time"].best
+        == solve(program(("compute 100",), ("compute 50",))).metrics["execution_time"]
+    )
+
+
 def test_a_message_by_hand():
     found = run(program(("send 1 4",), ("receive 0",)))
     arrival = 100 + 9 * (6 + ADJACENT) + 8 * BACK

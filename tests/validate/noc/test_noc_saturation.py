@@ -57,6 +57,8 @@ def test_bad_arguments_are_named(change, message):
     closed = Noc(topology=mesh(2, 2), traffic=transactions(initiators=[0], channels=[1]))
     with pytest.raises(ValueError, match="saturation_rate needs open traffic, got Transactions"):
         saturation_rate(closed)
+    with pytest.raises(ValueError, match="spec must be a Noc, got 'mesh'"):
+        saturation_rate("mesh")
 
 
 def series(waiting, carried):

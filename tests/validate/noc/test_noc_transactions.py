@@ -56,6 +56,14 @@ def test_littles_law_holds_for_the_loop():
     assert r.verdict == "stable"
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_no_engine_is_ever_lost(seed):
+    # Answers in the same cycle let several send in the next one, before the places of these are free.
+    traffic = transactions(initiators=[0, 1], channels=[8, 9])
+    r = simulate(Noc(topology=spidergon(16), traffic=traffic), seed=seed, **SMALL)
+    assert r.transaction_rate.best * (r.transaction_latency.best + 1) == pytest.approx(2, rel=0.005)
+
+
 def test_a_slow_memory_is_the_limit():
     spec = Noc(
         topology=spidergon(8),

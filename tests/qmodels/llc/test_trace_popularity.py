@@ -1,0 +1,39 @@
+"""Caches of flows: the popularity of a capture's flows, and what its order adds."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import qmodels as qm
+from qmodels.llc import exact_lru_hit_ratios, recorded_hit_ratio_curve
+from qmodels.systems.cache import CacheLevel
+from qmodels.systems.popularity import Empirical
+from qmodels.systems.trace import read_trace
+
+TRACES = Path(os.environ.get("QMODELS_TRACES", Path(__file__).parents[4] / "shared" / "traces"))
+CAPTURE = TRACES / "libtrace-ip-in-mpls.pcap"
+
+
+@pytest.mark.skipif(not CAPTURE.exists(), reason="no capture")
+def test_flows_of_a_capture():
+    flows = read_trace(CAPTURE).flows
+    law = Empirical.from_keys(flows)
+    assert law.entries == len(np.unique(flows)) and sum(law.counts) == len(flows)
+    p = law.probabilities()
+    for lines in (2, 4):
+        answer = qm.solve(qm.CacheSystem(popularity=law, shared=CacheLevel(lines=lines)))
+        # Few flows: characteristic times are coarse, and the answer says so.
+        assert_allclose(answer.hit_ratio, p @ exact_lru_hit_ratios(popularity=p, capacity=lines), atol=0.02)
+        assert not answer.validated
+        # Independent of what came before each has these hits; in the order of the capture there are more.
+        assert recorded_hit_ratio_curve(flows, capacities=[lines])[0] > answer.hit_ratio - 0.02
+
+
+def test_a_trace_without_flows():
+    with pytest.raises(ValueError, match="keys must name what was wanted, got None: a trace without addr"):
+        Empirical.from_keys(None)
