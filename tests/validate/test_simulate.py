@@ -118,37 +118,6 @@ def test_a_sweep_is_refused():
         simulate(replace(spec, dram=replace(spec.dram, channels=np.array([1, 2]))))
 
 
-TWIN = """
-import hashlib, sys
-from dataclasses import replace
-import numpy as np
-from qmodels.systems.packet_processor import PacketProcessor
-from validate.packet_inputs import draw_world
-from validate.packet_loop import begin, run
-spec = PacketProcessor()
-workload = replace(spec.workload, load_factor=2.0, lookups_per_packet=2, hold_ns=500.0)
-spec = replace(spec, workload=workload, free_list=replace(spec.free_list, segments=600, alloc_trial_count=3))
-for window in (0, 16):
-    world = draw_world(spec, seed=np.random.SeedSequence(7), packets=150, window=window)
-    begin(world)
-    run(world, 151)
-    for part in (world.packets, world.stations, world.counts, world.blocks, world.lines):
-        print(hashlib.sha256(part.tobytes()).hexdigest())
-print(type(run).__name__, file=sys.stderr)
-"""
-
-
-def test_plain_python_twin_gives_the_same_numbers():
-    outputs = {}
-    for disabled in ("0", "1"):
-        environment = os.environ | {"NUMBA_DISABLE_JIT": disabled, "PYTHONPATH": str(ROOT)}
-        outputs[disabled] = subprocess.run(
-            [sys.executable, "-c", TWIN], env=environment, capture_output=True, text=True, check=True
-        )
-    assert outputs["0"].stdout == outputs["1"].stdout
-    assert outputs["0"].stderr.split() == ["CPUDispatcher"] and outputs["1"].stderr.split() == ["function"]
-
-
 @pytest.mark.parametrize("name", validate.__all__)
 def test_every_public_name_is_there(name):
     assert getattr(validate, name).__name__ == name
