@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from qmodels.systems.packet_processor import PacketProcessor
-from validate.packet_inputs import draw_world
+from validate.packet_inputs import draw_world, new_networks
 from validate.packet_loop import begin, run
 from validate.packet_state import EVENTS
 
@@ -12,12 +12,13 @@ def test_one_replication(benchmark):
     """20,000 packets of the default design; events per second in the extra information."""
 
     def setup():
-        world = draw_world(PacketProcessor(), seed=np.random.SeedSequence(1), packets=20_000)
+        spec = PacketProcessor()
+        world = draw_world(spec, seed=np.random.SeedSequence(1), packets=20_000)
         begin(world)
-        return (world,), {}
+        return (world, *new_networks(spec, world)), {}
 
-    def simulate_all(world):
-        run(world, 20_001)
+    def simulate_all(world, requests, responses):
+        run(world, requests, responses, 20_001)
         return int(world.counts[EVENTS])
 
     events = benchmark.pedantic(simulate_all, setup=setup, rounds=5, warmup_rounds=1)
