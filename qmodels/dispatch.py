@@ -42,13 +42,14 @@ def solve(spec: Any) -> Any:
 
     Parameters
     ----------
-    spec : PacketProcessor, QueueingNetwork or DataQueueing
-        A frozen spec; where numeric fields of a packet processor or a data-queueing module are
-        arrays the answer has their broadcast shape.
+    spec : dataclass
+        A frozen spec of a type in `MODELS`. Where numeric fields of a packet processor or a
+        data-queueing module are arrays the answer has their broadcast shape; of a `Noc` the injection
+        rate, and of DRAM traffic the arrival rate, may be an array.
 
     Returns
     -------
-    SystemResult, NetworkAnswer or DataQueueingAnswer
+    SystemResult, NetworkAnswer, DataQueueingAnswer, NocAnswer, ...
         What the model of the spec's type gives.
 
     Raises

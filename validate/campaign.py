@@ -70,8 +70,7 @@ def simulate(
     Parameters
     ----------
     spec : spec or iterable of specs
-        One design without array fields, or several: `PacketProcessor`, `QueueingNetwork`,
-        `DataQueueing`.
+        One design without array fields, or several, of the types in `EXPERIMENTS`.
     replications : int
         Independent replications of each to begin with, at least 2.
     precision : float or mapping of str to float, optional
@@ -98,13 +97,12 @@ def simulate(
         Called with (runs finished, runs in all as far as known), at least every second; otherwise
         there is a bar on a terminal, and nothing in a pipe.
     **options
-        Of the simulator, see its experiment: `validate.packet_processor.PacketExperiment`,
-        `validate.network_run.NetworkExperiment`,
-        `validate.data_queueing.DataQueueingExperiment`.
+        Of the simulator, see its experiment in `EXPERIMENTS`, such as
+        `validate.packet_processor.PacketExperiment` or `validate.noc.experiment.NocExperiment`.
 
     Returns
     -------
-    SimulationResult, NetworkSimulation, DataQueueingResult or Campaign
+    SimulationResult, NetworkSimulation, NocSimulation, ... or Campaign
         The result of one spec, or those of several, in their order. It is the same to the last bit
         for a seed, whatever the executor and however often the campaign was interrupted.
 
