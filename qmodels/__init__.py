@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from qmodels.systems import laws
     from qmodels.systems.arrivals import OnOff, Poisson, Recorded
     from qmodels.systems.budget import Cost, Energy
-    from qmodels.systems.cache import CacheSystem
+    from qmodels.systems.cache import CacheLevel, CacheSystem
     from qmodels.systems.data_queueing import DataQueueing
     from qmodels.systems.dram import Dram
     from qmodels.systems.dram_system import DramSystem, dram
+    from qmodels.systems.dram_traffic import RandomBlocks, StridedBlocks
     from qmodels.systems.free_list import FreeList
     from qmodels.systems.injection import Bernoulli, bursts
     from qmodels.systems.llc import Llc
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     )
     from qmodels.systems.numa import NumaMachine
     from qmodels.systems.packet_processor import PacketProcessor
+    from qmodels.systems.popularity import Empirical, Zipf
     from qmodels.systems.processor_noc import ProcessorNoc
     from qmodels.systems.queueing_network import QueueingNetwork, single_station, tandem
     from qmodels.systems.router import PacketClass, QosRule, Router
@@ -73,9 +75,14 @@ _HOME = {
     "qmodels.system_result": ("SystemResult",),
     "qmodels.systems.arrivals": ("OnOff", "Poisson", "Recorded"),
     "qmodels.systems.budget": ("Cost", "Energy"),
-    "qmodels.systems.cache": ("CacheSystem",),
+    "qmodels.systems.cache": ("CacheLevel", "CacheSystem"),
     "qmodels.systems.data_queueing": ("DataQueueing",),
     "qmodels.systems.dram": ("Dram",),
+    "qmodels.systems.dram_traffic": (
+        "RandomBlocks",
+        "StridedBlocks",
+    ),
+    "qmodels.systems.popularity": ("Empirical", "Zipf"),
     "qmodels.systems.dram_system": ("DramSystem", "dram"),
     "qmodels.systems.free_list": ("FreeList",),
     "qmodels.systems.injection": ("Bernoulli", "bursts"),
@@ -123,11 +130,13 @@ _MODULE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "Bernoulli",
+    "CacheLevel",
     "CacheSystem",
     "Cost",
     "DataQueueing",
     "Dram",
     "DramSystem",
+    "Empirical",
     "Energy",
     "FreeList",
     "InterleavedRegion",
@@ -145,16 +154,19 @@ __all__ = [
     "ProcessorNoc",
     "QosRule",
     "QueueingNetwork",
+    "RandomBlocks",
     "Recorded",
     "Router",
     "SizeLaw",
     "SourceRoute",
     "Station",
+    "StridedBlocks",
     "SystemResult",
     "Topology",
     "Trace",
     "WorkQueues",
     "Workload",
+    "Zipf",
     "bimodal",
     "bit_complement",
     "bursts",
