@@ -9,7 +9,7 @@ import numpy as np
 
 from qmodels._check import FloatArray, IntArray
 from qmodels.noc.turns import Turns, group_turns
-from qmodels.noc.waits import find_waits, largest_load, saturation_load
+from qmodels.noc.waits import find_waits, saturation_load
 from qmodels.systems.noc_flows import EJECTION
 from qmodels.systems.processor_noc import ProcessorNoc, one_network
 from qmodels.systems.router import PacketClass
@@ -96,7 +96,7 @@ def _blocking(
     network = one_network(noc, channels, responses=responses, mix=mix)
     table = network.flow_table()
     turns = group_turns(table, noc.router, rate=table.unit_rate)
-    most, (limit, _) = largest_load(turns), saturation_load(turns)
+    limit, _ = saturation_load(turns)
     loads = FRACTIONS * limit
     waits = find_waits(turns, loads).at_turn
     ejections = np.flatnonzero(table.channel_kind == EJECTION)
@@ -109,7 +109,9 @@ def _blocking(
         ratio = np.ones(loads.size)
         np.divide(with_blocking, without, out=ratio, where=np.isfinite(with_blocking) & (without > 1e-9))
         factors.append(np.maximum.accumulate(np.maximum(ratio, 1.0)))
-    return Blocking(capacity=min(limit / most, 1.0), between=factors[0], at_end=factors[1])
+    return Blocking(
+        capacity=min(limit * float(table.channel_load().max()), 1.0), between=factors[0], at_end=factors[1]
+    )
 
 
 def _output_waits(turns: Turns, loads: FloatArray) -> FloatArray:

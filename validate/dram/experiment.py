@@ -118,13 +118,20 @@ class DramExperiment:
         return result
 
     def _overloaded(self, runs: Sequence[Run]) -> tuple[int, ...]:
-        """Return the channels whose latency kept growing, or that finished late in every run."""
+        """Return the channels whose latency kept growing, or that finished late in every run.
+
+        A short run is late only if it took more than twice as long as its arrivals, and longer than a
+        refresh and what has gathered meanwhile.
+        """
+        timing = self.spec.timing
+        least = 2 * (timing.t_rfc + 10 * timing.read_cycle)
+        far = [(run.cycles - run.last_arrival) > np.maximum(run.last_arrival, least) for run in runs]
         late = [(run.cycles - run.last_arrival) > LAG * run.last_arrival for run in runs]
-        long = [run.cycles > 1000 * self.spec.timing.read_cycle for run in runs]
+        long = [run.cycles > 1000 * timing.read_cycle for run in runs]
         return tuple(
             channel
             for channel in range(self.spec.geometry.channels)
-            if all(x[channel] and y[channel] for x, y in zip(late, long, strict=True))
+            if all((x[channel] and y[channel]) or z[channel] for x, y, z in zip(late, long, far, strict=True))
             or is_unstable([run.early[channel] for run in runs], [run.late[channel] for run in runs])
         )
 

@@ -80,3 +80,9 @@ def test_shares_between_the_nodes_are_interpolated():
     low, middle, high = (np.array(factors(noc, 0.4, short=short)) for short in (0.5, 0.55, 0.6))
     assert_allclose(middle, (low + high) / 2)
     assert FRACTIONS[-1] < 1.0
+
+
+def test_a_buffer_of_one_flit_carries_a_flit_per_credit_loop():
+    """Two virtual channels of one flit and a loop of five cycles: two flits in five cycles at most."""
+    noc = ProcessorNoc(router=Router(virtual_channels=2, buffer_flits=1))
+    assert factors(noc, 0.4)[0] >= 1.0 - 1e-3

@@ -128,6 +128,17 @@ def test_a_full_channel_is_found_out():
     assert "overloaded channels: 0" in repr(found)
 
 
+@pytest.mark.parametrize("accesses", [1000, 5000])
+def test_a_short_run_finds_a_full_channel_out_too(accesses):
+    spec = dram("DDR4-3200")
+    full, idle = (
+        simulate(replace(spec, traffic=RandomBlocks(arrival_rate=rate)), accesses=accesses, replications=2)
+        for rate in (1.0, 0.05)
+    )
+    assert not full.stable and full.read_latency.best == np.inf
+    assert idle.stable and idle.read_latency.best < 300
+
+
 def test_runs_repeat_and_resume(tmp_path):
     spec = dram("DDR4-3200", traffic=RandomBlocks(arrival_rate=0.05, write_fraction=0.1))
     first = simulate(spec, accesses=3000, replications=2, store=tmp_path / "s.sqlite")
