@@ -9,6 +9,7 @@ from math import fsum, inf, nextafter, prod
 
 import numpy as np
 
+from optimize._grid import grid_step
 from optimize._pulp import Model
 from optimize.components import Groups, Tables
 from optimize.pareto import FloatArray, IntArray, nondominated
@@ -138,9 +139,11 @@ class Program:
         """Return the largest normalised total of a row."""
         return fsum(float(values.max()) for values in self._weights[row])
 
-    def levels(self, row: int) -> FloatArray:
-        """Return all distinct normalised values of a row."""
-        return np.unique(np.concatenate(self._weights[row]))
+    def step(self, row: int) -> float | None:
+        """Return the step of the grid that normalised values lie on; None if there is none."""
+        kept = zip(self.rows[row].values, self.cells, strict=True)
+        sizes = [np.abs(values[cells]) / self.scales[row] for values, cells in kept]
+        return grid_step(np.concatenate(self._weights[row]), np.concatenate(sizes))
 
     def normalised(self, row: int, choice: Mapping[str, int]) -> float:
         """Return the normalised total of a row at a choice."""
@@ -155,6 +158,11 @@ class Program:
         """Return the totals of all metrics with a row at a choice."""
         cells = self.cells_of(choice)
         return {row.metric: row.sign * row.total(cells) + 0.0 for row in self.rows}
+
+    def within(self, choice: Mapping[str, int]) -> bool:
+        """Return whether a choice meets all budgets."""
+        cells = self.cells_of(choice)
+        return all(row.total(cells) <= row.bound for row in self.budgets)
 
     def cells_of(self, choice: Mapping[str, int]) -> list[int]:
         """Return the cell of every component at a choice."""
@@ -204,8 +212,7 @@ class Program:
                 message = "the time limit came before the first solution"
                 return Solution(status=outcome.status, choice={}, bound=bound, message=message)
             choice = build.read(outcome.values)
-            cells = self.cells_of(choice)
-            if all(row.total(cells) <= row.bound for row in self.budgets):
+            if self.within(choice):
                 return Solution(status=outcome.status, choice=choice, bound=bound)
             build.exclude(choice)
 

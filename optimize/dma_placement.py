@@ -10,6 +10,7 @@ from math import ceil, log2
 import numpy as np
 
 from optimize import _check
+from optimize._grid import RESOLUTION, grid_step
 from optimize._pulp import Model, Outcome, solver_name
 from optimize.dma_problem import DmaProblem
 from optimize.milp import seconds_of
@@ -26,8 +27,9 @@ class DmaPlacement:
 
     Parameters
     ----------
-    status : {"optimal", "feasible"}
-        "feasible" was not proven optimal.
+    status : {"optimal", "resolved", "feasible"}
+        "resolved": the integer program ended, but cannot tell costs apart that differ by less than
+        1e-6, and those of the problem lie on no grid. "feasible": not proven optimal.
     cores, memories : tuple of int
         Core of each task, and memory of its block.
     channels : tuple of int
@@ -131,8 +133,11 @@ def place_dma(problem: DmaProblem, *, method: str = "milp", time_limit: float | 
                 "optimal",
                 "infeasible",
             )  # infeasible: nothing is below the greedy cost
-            status = "optimal" if proven else "feasible"
-            bound = cost if proven else min(max(outcome.bound * scale, 0.0), cost)
+            resolution = 0.0 if _on_grid(problem, scale) else RESOLUTION * scale
+            if proven:
+                status, bound = "resolved" if resolution else "optimal", cost - resolution
+            else:
+                status, bound = "feasible", min(max(outcome.bound * scale, 0.0), cost)
     cost = problem.cost(*best)
     return DmaPlacement(
         status=status,
@@ -227,6 +232,18 @@ def _neighbours(problem: DmaProblem, choice: Choice) -> list[Choice]:
                 changed[what][[i, j]] = changed[what][[j, i]]
                 found.append((changed[0], changed[1], changed[2]))
     return found
+
+
+def _on_grid(problem: DmaProblem, scale: float) -> bool:
+    """Return whether all costs, in units of the scale, are multiples of a step that is not too fine."""
+    parts = (
+        problem.moving() / problem.cores,
+        problem.computing,
+        np.asarray(problem.accesses) * problem.controller_cycles,
+        [problem.switch_cycles, scale],
+    )
+    costs = np.unique(np.concatenate([np.ravel(part) for part in parts]))
+    return grid_step(costs / costs[-1], costs / costs[-1]) is not None
 
 
 def _groups(problem: DmaProblem) -> list[list[int]]:

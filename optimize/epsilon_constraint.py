@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from optimize import _check
+from optimize._certificate import overlooked
+from optimize._grid import RESOLUTION
 from optimize._program import Program
 from optimize._pulp import solver_name
 from optimize.components import Groups
@@ -18,9 +20,6 @@ from optimize.pareto import FloatArray, nondominated
 AUGMENTATION = 1e-3
 """Largest weight of the other objectives beside the one that is minimised."""
 
-RESOLUTION = 1e-6
-"""Differences that count, in the largest range of an objective within a component."""
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExactFront:
@@ -28,8 +27,9 @@ class ExactFront:
 
     Parameters
     ----------
-    status : {"optimal", "feasible", "infeasible", "time limit"}
-        "optimal": the front is proven complete. "feasible": the time limit came first; all
+    status : {"optimal", "resolved", "feasible", "infeasible", "time limit"}
+        "optimal": the front is proven complete. "resolved": the search ended, and may have taken
+        points closer than `resolution` for one. "feasible": the time limit came first; all
         points are feasible, and those found so far do not dominate each other. "time limit":
         no point was found in time.
     objectives : tuple of str
@@ -41,6 +41,8 @@ class ExactFront:
     bound : tuple of float
         No design has an objective better than this, per objective: the ideal point if proven;
         empty if there is no design.
+    resolution : tuple of float
+        Per objective, in its unit: differences that were not told apart. All 0 if proven.
     gap : float or None
         0 if proven. Otherwise every point that may be missing has a point found that is worse by
         at most this in any objective, in units of the range of that objective over all choices
@@ -62,6 +64,7 @@ class ExactFront:
     chosen: tuple[dict[str, int], ...]
     values: FloatArray
     bound: tuple[float, ...]
+    resolution: tuple[float, ...]
     gap: float | None
     solves: int
     bypassed: int
@@ -131,12 +134,14 @@ def exact_front(
     below :math:`u_1`, the region of :math:`u` is empty. A program is bypassed if one solved
     before had weaker bounds and its answer satisfies the new ones, or was infeasible.
 
-    Exact where the values of every objective lie on a grid of at most 1e5 steps per component
-    (:math:`\delta` is half a step; sums that differ by rounding only count as equal). Else
-    points closer to each other than 1e-6 of the largest range within a component may be
-    represented by one of them. The number of programs grows with the points: about one per
-    point for two objectives, two for three. Components that share no field have their front
-    faster by dynamic programming.
+    Where the values of every objective lie on a grid of at most 1e5 steps per component,
+    :math:`\delta` is half a step, and the programs alone are exact (sums that differ by rounding
+    only count as equal). Else they tell points apart down to 1e-6 of the largest range within a
+    component, which is everything below 1e-7 for losses from 1e-1 to 1e-11. What they overlooked
+    is then enumerated in whole numbers, with the points found as bounds. If that takes more than
+    300,000 partial choices in one step, the status is "resolved" and not "optimal".
+    The number of programs grows with the points: about one per point for two objectives, two for
+    three. Components that share no field have their front faster by dynamic programming.
 
     References
     ----------
@@ -160,6 +165,13 @@ def exact_front(
            [130.,   7.]])
     >>> front.status, front.chosen[0]
     ('optimal', {'link': 2, 'memory': 2})
+
+    Losses over eight decades, each of which counts:
+
+    >>> front = exact_front({"buffer": {"loss": [1e-1, 1e-5, 1e-9], "cost": [1, 2, 3]},
+    ...                      "link": {"loss": [1e-3, 1e-8], "cost": [1, 2]}}, minimize=["cost", "loss"])
+    >>> front.values[:, 1].tolist(), front.proven
+    ([0.101, 0.00101, 1.001e-05, 1.1000000000000001e-08], True)
     """
     start = time.perf_counter()
     minimize, maximize = _check.objectives(minimize, maximize)
@@ -170,13 +182,15 @@ def exact_front(
     program = Program(groups, list(zip(objectives, signs, strict=True)), budgets_of(subject_to))
     search = _Search(program, start + seconds_of(time_limit))
     search.run()
+    search.certify()
     chosen, values = search.points(signs)
     evaluated = None
     if evaluate is not None:
         metrics = [evaluated_metrics(evaluate, choice, dict.fromkeys(objectives, 0.0)) for choice in chosen]
         evaluated = np.array([[one[name] for name in objectives] for one in metrics]).reshape(values.shape)
+    resolution = search.resolution()
     if search.finished:
-        status = "optimal" if chosen else "infeasible"
+        status = ("resolved" if any(resolution) else "optimal") if chosen else "infeasible"
     else:
         status = "feasible" if chosen else "time limit"
     return ExactFront(
@@ -184,7 +198,8 @@ def exact_front(
         objectives=objectives,
         chosen=chosen,
         values=values,
-        bound=tuple(sign * best + 0.0 for sign, best in zip(signs, search.ideal().tolist(), strict=False)),
+        bound=tuple(sign * best + 0.0 for sign, best in zip(signs, search.ideal(), strict=False)),
+        resolution=resolution,
         gap=search.gap() if chosen else None,
         solves=program.solves,
         bypassed=search.bypassed,
@@ -205,10 +220,12 @@ class _Search:
         self.bypassed = 0
         self.message = program.message
         self._zones = np.zeros((0, self._count))
+        self._exact = True
         if program.message:
             return
         self._spans = np.array([program.range(k) for k in range(self._count)])
-        steps = [_step(program.levels(k)) for k in range(self._count)]
+        steps = [program.step(k) for k in range(self._count)]
+        self._exact = None not in steps
         self._delta = np.array([RESOLUTION if step is None else step / 2 for step in steps])
         # All others together weigh less than what counts in the first objective, which so is at
         # its minimum. A point that is not the best in the others by a difference too small for
@@ -240,6 +257,27 @@ class _Search:
         if not self.found and not self.message:
             self.message = "the budgets cannot be met together"
 
+    def certify(self) -> None:
+        """Add what the programs may have overlooked, where it can be enumerated."""
+        if self._exact or not self.finished or not self.found:
+            return
+        missing = overlooked(self._program, [choice for choice, _ in self.found], self._deadline)
+        if missing is not None:
+            self.found += [(choice, self._normalised(choice)) for choice in missing]
+            self._exact = True
+
+    def resolution(self) -> tuple[float, ...]:
+        """Return the differences of every objective that were not told apart."""
+        if self._exact:
+            return (0.0,) * self._count
+        # A point and the limit that it is beyond may both be off.
+        return tuple(
+            2 * float(delta) * scale for delta, scale in zip(self._delta, self._program.scales, strict=False)
+        )
+
+    def _normalised(self, choice: dict[str, int]) -> FloatArray:
+        return np.array([self._program.normalised(k, choice) for k in range(self._count)])
+
     def _minimum(self, zone: FloatArray) -> tuple[FloatArray | None, bool]:
         """Return a new point below the zone, or None if there is none, and whether time sufficed."""
         limits = zone - self._delta
@@ -267,7 +305,7 @@ class _Search:
         solution = self._program.solve(weights, limits, self._deadline)
         point = None
         if solution.choice:
-            point = np.array([self._program.normalised(k, solution.choice) for k in range(self._count)])
+            point = self._normalised(solution.choice)
             if not any((point >= other - self._delta / 2).all() for _, other in self.found):
                 self.found.append((solution.choice, point))
         return point, solution.status in ("optimal", "infeasible")
@@ -293,22 +331,20 @@ class _Search:
         ]
         costs = np.array(rows).reshape(len(self.found), self._count)
         kept = np.flatnonzero(nondominated(costs)) if len(costs) else np.zeros(0, dtype=np.int64)
-        kept = kept[np.lexsort(costs[kept].T[::-1])]
+        kept = kept[np.unique(costs[kept], axis=0, return_index=True)[1]]
         return tuple(self.found[k][0] for k in kept), costs[kept] * signs + 0.0
 
-    def ideal(self) -> FloatArray:
+    def ideal(self) -> list[float]:
         """Return the proven lower bound of every signed objective; nothing without a design."""
-        if self.finished and not self.found:
-            return np.zeros(0)
-        best = np.zeros(self._count)
-        if self.finished:
-            best = np.min([point for _, point in self.found], axis=0)
-        return np.array(
-            [self._program.floors[k] + self._program.scales[k] * best[k] for k in range(self._count)]
-        )
+        if not self.finished:
+            return self._program.floors[: self._count]
+        _, values = self.points([1.0] * self._count)
+        return (values.min(axis=0) - self.resolution()).tolist() if len(values) else []
 
     def gap(self) -> float:
         """Return by how much of its range a point found is worse than a missing one at most."""
+        if self.finished:
+            return 0.0 if self._exact else float((2 * self._delta / np.maximum(self._spans, 1.0)).max())
         points = np.array([point for _, point in self.found])
         worst = 0.0
         for zone in self._zones:
@@ -321,21 +357,3 @@ class _Search:
             excess = (points - least) / np.where(self._spans > 0, self._spans, 1.0)
             worst = max(worst, float(excess.max(axis=1).min()))
         return min(worst, 1.0)  # up to rounding it is
-
-
-def _step(levels: FloatArray) -> float | None:
-    """Return the step of the grid that values from 0 to 1 lie on; None if finer than 1e-5.
-
-    By Euclid's algorithm; as 1 is one of the values, the step is one over a whole number.
-    """
-    step = 1.0
-    for level in levels.tolist():
-        a, b = step, level
-        while b > RESOLUTION:
-            a, b = b, a % b
-            b = 0.0 if a - b < RESOLUTION else b
-        step = a
-        if step < 10 * RESOLUTION:
-            return None
-    count = np.round(1 / step)
-    return float(1 / count) if (np.abs(levels - np.round(levels * count) / count) < 1e-9).all() else None

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
 import numpy as np
 
 from optimize import _check
-from optimize._program import Program
+from optimize._certificate import overlooked
+from optimize._grid import RESOLUTION
+from optimize._program import Program, Solution
 from optimize._pulp import solver_name
 from optimize.components import Groups
 
@@ -24,8 +26,9 @@ class Choice:
 
     Parameters
     ----------
-    status : {"optimal", "feasible", "infeasible", "time limit"}
-        "feasible" is a solution that was not proven optimal in time; "time limit" is none.
+    status : {"optimal", "resolved", "feasible", "infeasible", "time limit"}
+        "resolved": no other choice is better by more than `resolution`. "feasible": a solution
+        that was not proven optimal in time. "time limit": none.
     chosen : dict of str to int
         The row of the chosen option of every group, for components that of every field;
         empty without a solution.
@@ -35,6 +38,8 @@ class Choice:
         No choice has an objective better than this; None if nothing was proven.
     gap : float or None
         ``|objective - bound| / |objective|``, 0 if proven; None without both.
+    resolution : float
+        Differences in the objective that were not told apart; 0 if proven.
     totals : dict of str to float
         Sums over the chosen options: the objective and every metric with a budget.
     seconds : float
@@ -56,6 +61,7 @@ class Choice:
     seconds: float
     solver: str
     message: str = ""
+    resolution: float = 0.0
     evaluated: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -125,8 +131,11 @@ def choose(
     same group (or with the same shared fields) beats or equals in objective and budgets are
     left out first. Solved by HiGHS without a gap tolerance, all coefficients scaled to about 1.
     Budgets hold for the correctly rounded sums exactly: a choice that exceeds one within the
-    tolerance of the solver (1e-9) is cut off and the model solved again. The objective is
-    optimal up to 1e-9 of its largest range within a group.
+    tolerance of the solver (1e-9) is cut off and the model solved again. The solver tells
+    objectives apart down to some 1e-9 of the largest range within a group. Where their values lie
+    on no grid of at most 1e5 steps, what beats its choice is enumerated in whole numbers; if that
+    takes more than 300,000 partial choices in one step, the status is "resolved", with 1e-6 of
+    that range as the resolution.
 
     Examples
     --------
@@ -153,17 +162,17 @@ def choose(
     deadline = start + seconds_of(time_limit)
     objective, sign = (minimize, 1.0) if minimize is not None else (str(maximize), -1.0)
     program = Program(groups, [(objective, sign)], budgets_of(subject_to))
-    solution = program.solve({0: 1.0}, deadline=deadline)
+    solution, resolution = _certified(program, program.solve({0: 1.0}, deadline=deadline), deadline)
     totals = program.totals(solution.choice) if solution.choice else {}
     value = totals.get(objective)
     bound = gap = None
     if solution.bound is not None:
         bound = program.floors[0] + program.scales[0] * solution.bound
     if value is not None and bound is not None:
-        bound = min(bound, sign * value) if solution.status != "optimal" else sign * value
+        bound = sign * value - resolution if solution.status == "optimal" else min(bound, sign * value)
         gap = abs(sign * value - bound) / abs(value) if value else float(bound != value)
     return Choice(
-        status=solution.status,
+        status="resolved" if resolution else solution.status,
         chosen=solution.choice,
         objective=value,
         bound=None if bound is None else sign * bound + 0.0,
@@ -172,8 +181,21 @@ def choose(
         seconds=time.perf_counter() - start,
         solver=solver_name(),
         message=solution.message,
+        resolution=resolution,
         evaluated=evaluated_metrics(evaluate, solution.choice, totals) if solution.choice else {},
     )
+
+
+def _certified(program: Program, solution: Solution, deadline: float) -> tuple[Solution, float]:
+    """Return the best choice, and by how much another may be better that the solver overlooked."""
+    if solution.status != "optimal" or program.step(0) is not None:
+        return solution, 0.0
+    better = overlooked(program, [solution.choice], deadline)
+    if better is None:
+        return solution, RESOLUTION * program.scales[0]
+    choices = [solution.choice, *better]
+    best = min(choices, key=lambda choice: program.objectives[0].total(program.cells_of(choice)))
+    return replace(solution, choice=best), 0.0
 
 
 def seconds_of(time_limit: float | None) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optimize import _check
+from optimize._grid import RESOLUTION, grid_step
 from optimize._pulp import Model, solver_name
 from optimize._quadratic import (
     Enumeration,
@@ -33,9 +34,10 @@ class Placement:
 
     Parameters
     ----------
-    status : {"optimal", "feasible", "infeasible", "time limit"}
-        "feasible" was not proven optimal; "time limit" is no placement at all, for the greedy
-        method also one that it could not find.
+    status : {"optimal", "resolved", "feasible", "infeasible", "time limit"}
+        "resolved": the integer program ended, but cannot tell costs apart that differ by less than
+        1e-6 of the largest single one, and theirs lie on no grid. "feasible": not proven optimal.
+        "time limit": no placement at all, for the greedy method also one that it could not find.
     nodes : tuple of int
         The node of every part; empty without a placement.
     cost : float or None
@@ -144,7 +146,7 @@ def place(
     >>> placement.status, placement.cost, placement.nodes
     ('optimal', 5.0, (2, 0, 1))
     """
-    start = time.perf_counter()
+    start, resolution = time.perf_counter(), 0.0
     _check.choice("method", method, METHODS)
     deadline = start + seconds_of(time_limit)
     problem = _problem(flows, distances, node_costs, routes, capacity)
@@ -158,11 +160,14 @@ def place(
             best, bound = search.best, search.bound
         else:
             found, bound, finished = _milp(problem, maps, pairs, deadline)
+            resolution = _resolution(problem)
             if found is not None and (best is None or _cost(problem, found) < _cost(problem, best)):
                 best = found
     cost = None if best is None else _cost(problem, best)
     if finished:
-        status, bound = ("infeasible", -inf) if cost is None else ("optimal", cost)
+        status, bound = "infeasible", -inf
+        if cost is not None:
+            status, bound = "resolved" if resolution else "optimal", cost - resolution
     else:
         status = "time limit" if cost is None else "feasible"
         if method != "greedy":
@@ -244,6 +249,14 @@ def _milp(
             return np.array(found), bound, outcome.status == "optimal"
         # Overloaded within the tolerance of the solver: cut off.
         model.at_most({x[i][p]: 1.0 for i, p in enumerate(found)}, parts - 1.0)
+
+
+def _resolution(problem: Problem) -> float:
+    """Return by how much a cost may be lower that the program does not tell apart; 0 if none."""
+    costs = np.append(np.outer(problem.flows, problem.distances), np.abs(problem.node_costs))
+    costs = np.unique(costs[np.isfinite(costs)])
+    scale = float(costs[-1]) or 1.0
+    return RESOLUTION * scale if grid_step(costs / scale, costs / scale) is None else 0.0
 
 
 def _scale(problem: Problem) -> float:

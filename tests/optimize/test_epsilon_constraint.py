@@ -12,6 +12,7 @@ from optimize._program import Program, Solution
 from optimize.components import Component
 from optimize.epsilon_constraint import _Search, exact_front
 from optimize.pareto import nondominated
+from optimize.sums import sum_front
 
 OBJECTIVES = ("a", "b", "c", "d")
 
@@ -109,18 +110,51 @@ near_ties = st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
-@given(instances(st.floats(0, 1)) | instances(near_ties))
-def test_front_equals_exhaustive_on_any_numbers_up_to_the_resolution(instance):
+# Losses and costs in one table: from 1e-15 to 1e9, ties included.
+decades = st.builds(
+    lambda digit, exponent: digit * 10.0**exponent, st.sampled_from([0, 1, 2, 5]), st.integers(-15, 8)
+)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(
+    instances(st.floats(0, 1))
+    | instances(near_ties)
+    | instances(decades)
+    | instances(decades.map(lambda x: -x))
+)
+def test_front_equals_exhaustive_to_the_last_bit_on_any_numbers(instance):
     groups, minimize, maximize, budgets = instance
     front = exact_front(groups, minimize=minimize, maximize=maximize, subject_to=budgets)
-    signs = np.array([1.0] * len(minimize) + [-1.0] * len(maximize))
-    expected, found = exhaustive_front(*instance) * signs, front.values * signs
-    assert front.proven and bool(len(expected)) == bool(len(found))
-    for point in expected:  # represented within the resolution, in units of a range of at most 1
-        assert (found - point <= 2.1e-6).all(axis=1).any()
-    for point in found:  # and nothing beats a point by more than that
-        assert not ((expected - point <= 0).all(axis=1) & (expected - point < -2.1e-6).any(axis=1)).any()
+    expected = exhaustive_front(*instance)
+    assert front.proven and not any(front.resolution)
+    np.testing.assert_array_equal(np.unique(front.values, axis=0), expected)
+    if len(expected):
+        ideal = np.where([name in maximize for name in front.objectives], expected.max(0), expected.min(0))
+        np.testing.assert_array_equal(front.bound, ideal)
+
+
+def test_losses_over_ten_decades_are_all_found():
+    groups = {
+        "buffer": {"loss": [1e-1, 1e-3, 1e-5, 1e-7, 1e-9, 1e-11], "cost": [1, 2, 3, 4, 5, 6]},
+        "link": {"loss": [2e-2, 3e-4, 5e-8, 1e-12], "cost": [1, 2, 4, 8]},
+    }
+    front = exact_front(groups, minimize=["loss", "cost"])
+    np.testing.assert_array_equal(front.values, sum_front(groups, minimize=["loss", "cost"]).values)
+    assert len(front.values) == 11 and front.bound == (1e-11 + 1e-12, 2.0) and front.status == "optimal"
+
+
+def test_a_front_that_cannot_be_enumerated_says_its_resolution(monkeypatch):
+    rng = np.random.default_rng(3)
+    groups = {f"g{g}": {name: rng.random(6) for name in OBJECTIVES} for g in range(3)}
+    complete = exact_front(groups, minimize=OBJECTIVES[:2])
+    monkeypatch.setattr("optimize._certificate.PAIRS", 10)
+    front = exact_front(groups, minimize=OBJECTIVES[:2])
+    assert front.status == "resolved" and not front.proven
+    assert all(0 < one < 1e-5 for one in front.resolution) and 0 < front.gap < 1e-5
+    assert (np.array(front.bound) < complete.bound).all()
+    for point in complete.values:
+        assert (front.values - point <= front.resolution).all(axis=1).any()
 
 
 def test_decimal_steps_count_as_a_grid():
