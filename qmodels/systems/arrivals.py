@@ -9,6 +9,7 @@ import numpy as np
 
 from qmodels import _check
 from qmodels._check import FloatArray, Numeric
+from qmodels.systems.nested import check_parts
 from qmodels.systems.sizes import SizeLaw, empirical
 from qmodels.systems.trace import Trace
 
@@ -120,8 +121,7 @@ class Recorded:
     trace: Trace
 
     def __post_init__(self) -> None:
-        if not isinstance(self.trace, Trace):
-            raise ValueError(f"arrivals.trace must be a Trace, got {self.trace!r}")
+        check_parts(self, "arrivals.")
 
     @property
     def scv(self) -> float:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from qmodels import _check
 from qmodels._check import IntArray
 from qmodels.systems.cache_lines import ASSIGNMENTS, HASHES, line_count
-from qmodels.systems.popularity import Empirical, Geometric, Popularity, Zipf
+from qmodels.systems.nested import check_parts
+from qmodels.systems.popularity import Popularity, Zipf
 
 REPLACEMENTS = ("lru", "fifo", "random")
 INCLUSIONS = ("copy", "inclusive", "exclusive")
@@ -118,8 +119,7 @@ class CacheSystem:
     inclusion: str = "copy"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.popularity, Zipf | Geometric | Empirical):
-            raise ValueError(f"popularity must be Zipf, Geometric or Empirical, got {self.popularity!r}")
+        check_parts(self)
         for name in ("entries_per_line", "assignment_seed", "cores"):
             _check.one_number(name, getattr(self, name))
         _check.count("entries_per_line", self.entries_per_line)
@@ -127,13 +127,10 @@ class CacheSystem:
         _check.count("assignment_seed", self.assignment_seed, minimum=0)
         _check.count("cores", self.cores, maximum=1024)
         _check.choice("inclusion", self.inclusion, INCLUSIONS)
-        if not isinstance(self.private, tuple) or len(self.private) > 3:
+        if len(self.private) > 3:
             raise ValueError(f"private must be a tuple of at most 3 levels, got {self.private!r}")
         if not self.private and self.shared is None:
             raise ValueError("private or shared must have a level, got neither")
-        for level in self.levels:
-            if not isinstance(level, CacheLevel):
-                raise ValueError(f"private and shared must have CacheLevels, got {level!r}")
         for level in self.private:
             if level.slices != 1:
                 raise ValueError(f"level.slices of a private level must be 1, got {level.slices!r}")

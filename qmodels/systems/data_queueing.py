@@ -13,6 +13,7 @@ from qmodels._check import Numeric
 from qmodels.systems.address_map import bank_of, index_in_bank, scatter
 from qmodels.systems.data_queueing_traffic import QueueTraffic
 from qmodels.systems.metrics import Metric
+from qmodels.systems.nested import check_parts
 
 POLICIES = ("lists", "bank-lists", "bitmap", "lifo")
 """How free blocks are kept: FIFO lists with trials (the paper's), one list a bank, a bitmap, a stack."""
@@ -300,10 +301,7 @@ class DataQueueing:
     traffic: QueueTraffic = field(default_factory=QueueTraffic)
 
     def __post_init__(self) -> None:
-        parts = {"data": DataMemory, "allocation": Allocation, "pointer": PointerMemory}
-        for name, kind in {**parts, "traffic": QueueTraffic}.items():
-            if not isinstance(getattr(self, name), kind):
-                raise ValueError(f"{name} must be a {kind.__name__}, got {getattr(self, name)!r}")
+        check_parts(self)
         if self.allocation.policy != "lists":
             return
         size, room = np.broadcast_arrays(self.allocation.vms1_size, self.data.segments)

@@ -9,6 +9,7 @@ import numpy as np
 from qmodels import _check
 from qmodels._check import FloatArray, IntArray, Numeric
 from qmodels.systems.arrivals import OnOff, Poisson, Recorded
+from qmodels.systems.nested import check_parts
 from qmodels.systems.popularity import Zipf
 from qmodels.systems.sizes import SizeLaw, imix, segment_count
 
@@ -131,12 +132,7 @@ class QueueTraffic:
     moved_fraction: float = 0.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.arrivals, Poisson | OnOff | SelfSimilar | Recorded):
-            raise ValueError(
-                f"traffic.arrivals must be Poisson, OnOff, SelfSimilar or Recorded, got {self.arrivals!r}"
-            )
-        if not isinstance(self.sizes, SizeLaw):
-            raise ValueError(f"traffic.sizes must be a SizeLaw, got {self.sizes!r}")
+        check_parts(self, "traffic.")
         if isinstance(self.arrivals, Recorded) and self.sizes != self.arrivals.sizes:
             if self.sizes != imix():
                 raise ValueError(

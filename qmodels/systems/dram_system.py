@@ -12,6 +12,7 @@ from qmodels.systems.dram_presets import PRESETS
 from qmodels.systems.dram_timing import DramTiming
 from qmodels.systems.dram_traffic import DramTraffic, RandomBlocks
 from qmodels.systems.metrics import Metric
+from qmodels.systems.nested import check_parts
 
 PAGE_POLICIES = ("open", "closed")
 SCHEDULERS = ("in-order", "oldest-ready-first", "fr-fcfs")
@@ -88,6 +89,7 @@ class DramSystem:
     traffic: DramTraffic = field(default_factory=RandomBlocks)
 
     def __post_init__(self) -> None:
+        check_parts(self)
         _check.choice("page_policy", self.page_policy, PAGE_POLICIES)
         _check.choice("scheduler", self.scheduler, SCHEDULERS)
         for name in ("row_hit_cap", "write_high", "write_low", "controller_cycles"):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from qmodels import _check
 from qmodels.systems.cache_lines import ASSIGNMENTS, line_count
 from qmodels.systems.metrics import Metric
+from qmodels.systems.nested import check_parts
 from qmodels.systems.popularity import Zipf
 
 ARCHITECTURES = ("slices", "shared", "none")
@@ -125,6 +126,7 @@ class LlcProcessor:
     packet_bytes: int = 64
 
     def __post_init__(self) -> None:
+        check_parts(self)
         _check.choice("architecture", self.architecture, ARCHITECTURES)
         _check.choice("assignment", self.assignment, ASSIGNMENTS)
         _check.choice("llc_hit", self.llc_hit, LLC_HITS)
@@ -139,8 +141,6 @@ class LlcProcessor:
             _check.positive(name, getattr(self, name))
         _check.one_number("load", self.load)
         _check.positive("load", self.load)
-        if not isinstance(self.popularity, Zipf):
-            raise ValueError(f"popularity must be a Zipf law, got {self.popularity!r}")
         if self.line_bytes % self.entry_bytes:
             raise ValueError(
                 f"line_bytes must be a multiple of entry_bytes ({self.entry_bytes}), got {self.line_bytes}"

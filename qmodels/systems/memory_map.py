@@ -10,6 +10,7 @@ import numpy as np
 from qmodels import _check
 from qmodels._check import IntArray
 from qmodels.systems.address_map import channel_of, index_in_channel
+from qmodels.systems.nested import check_parts
 
 MOST_SETS = 16
 MOST_CHANNELS = 16
@@ -98,11 +99,9 @@ class MemoryMap:
     regions: tuple[InterleavedRegion, ...]
 
     def __post_init__(self) -> None:
+        check_parts(self)
         if not 1 <= len(self.regions) <= MOST_SETS:
             raise ValueError(f"memory map must have 1 to {MOST_SETS} regions, got {len(self.regions)}")
-        for region in self.regions:
-            if not isinstance(region, InterleavedRegion):
-                raise ValueError(f"regions must be InterleavedRegion, got {region!r}")
         ordered = sorted(self.regions, key=lambda region: region.start_bytes)
         for one, other in zip(ordered, ordered[1:], strict=False):
             if one.start_bytes + one.size_bytes > other.start_bytes:

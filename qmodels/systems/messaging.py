@@ -8,6 +8,7 @@ from functools import cached_property
 
 from qmodels import _check
 from qmodels.systems.message_steps import PAIRED, PRIORITIES, Step, read_steps
+from qmodels.systems.nested import check_parts
 from qmodels.systems.router import Router
 from qmodels.systems.topology import Topology
 
@@ -145,9 +146,7 @@ class MessageProgram:
     compute_jitter: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, kind in {"topology": Topology, "router": Router, "costs": MessageCosts}.items():
-            if not isinstance(getattr(self, name), kind):
-                raise ValueError(f"{name} must be a {kind.__name__}, got {getattr(self, name)!r}")
+        check_parts(self)
         nodes, count = self.topology.nodes, len(self.processes)
         if not 1 <= count <= nodes:
             raise ValueError(

@@ -13,6 +13,7 @@ from qmodels.systems.arrivals import OnOff, Poisson
 from qmodels.systems.deadlock import find_deadlock
 from qmodels.systems.injection import Bernoulli, injection_process
 from qmodels.systems.metrics import Metric
+from qmodels.systems.nested import check_parts
 from qmodels.systems.noc_flows import FlowTable, structure
 from qmodels.systems.noc_memory import Interleaved, Transactions
 from qmodels.systems.noc_traffic import Pattern, Permutation, RateMatrix, uniform
@@ -119,20 +120,8 @@ class Noc:
     clock_ghz: float = 1.0
 
     def __post_init__(self) -> None:
-        for name, kind in {"topology": Topology, "router": Router}.items():
-            if not isinstance(getattr(self, name), kind):
-                raise ValueError(f"{name} must be a {kind.__name__}, got {getattr(self, name)!r}")
-        if not isinstance(self.traffic, Traffic):
-            raise ValueError(
-                "traffic must be a Pattern, Permutation, RateMatrix, Interleaved or Transactions, "
-                f"got {self.traffic!r}"
-            )
-        for name, kind in {"routes": SourceRoute, "mix": PacketClass, "qos": QosRule}.items():
-            values = getattr(self, name)
-            for one in values if isinstance(values, tuple) else [values]:
-                if not isinstance(values, tuple) or not isinstance(one, kind):
-                    raise ValueError(f"{name} must be a tuple of {kind.__name__}, got {one!r}")
         object.__setattr__(self, "process", injection_process(self.process))
+        check_parts(self)
         _check.choice("routing", self.routing, ROUTINGS)
         _check.choice("ties", self.ties, TIES)
         _check.choice("vc_classes", self.vc_classes, ("dateline", "none"))

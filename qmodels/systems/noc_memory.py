@@ -10,6 +10,7 @@ import numpy as np
 from qmodels import _check
 from qmodels._check import FloatArray, IntArray
 from qmodels.systems.memory_map import InterleavedRegion, MemoryMap
+from qmodels.systems.nested import check_parts
 
 ADDRESSES = ("sequential", "random")
 STARTS = ("same", "spread", "random")
@@ -51,9 +52,8 @@ class Interleaved:
     starts: str = "random"
 
     def __post_init__(self) -> None:
+        check_parts(self, "traffic.")
         _nodes("traffic.initiators", self.initiators)
-        if not isinstance(self.memory, MemoryMap):
-            raise ValueError(f"traffic.memory must be a MemoryMap, got {self.memory!r}")
         _check.count("traffic.region", self.region, minimum=0, maximum=len(self.memory.regions) - 1)
         _check.count("traffic.stride_bytes", self.stride_bytes)
         _check.choice("traffic.addresses", self.addresses, ADDRESSES)

@@ -8,6 +8,7 @@ import numpy as np
 
 from qmodels._check import FloatArray
 from qmodels.systems.metrics import Metric
+from qmodels.systems.nested import check_parts
 from qmodels.systems.numa_parts import BlockWork, DmaEngine, NumaChip
 
 NUMA_METRICS = {
@@ -57,6 +58,7 @@ class NumaMachine:
     work: BlockWork = field(default_factory=BlockWork)
 
     def __post_init__(self) -> None:
+        check_parts(self)
         lists = {
             "dma.core_channels": self.dma.core_channels,
             "work.core_steps": self.work.core_steps,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from qmodels import _check
+from qmodels.systems.nested import check_parts
 from qmodels.systems.topology import Topology
 
 ASSIGNMENTS = ("paired", "enumerated", "any", "custom")
@@ -78,6 +79,7 @@ class NumaChip:
     numa_factors: tuple[tuple[float, ...], ...] = ()
 
     def __post_init__(self) -> None:
+        check_parts(self, "chip.")
         for name in ("core_nodes", "memory_nodes"):
             nodes = getattr(self, name)
             if not nodes:

@@ -11,6 +11,7 @@ from qmodels.systems.budget import Cost, Energy
 from qmodels.systems.dram import Dram
 from qmodels.systems.free_list import FreeList
 from qmodels.systems.llc import Llc
+from qmodels.systems.nested import check_parts
 from qmodels.systems.processor_noc import ProcessorNoc
 from qmodels.systems.workload import Workload
 
@@ -61,6 +62,7 @@ class PacketProcessor:
     cost: Cost = field(default_factory=Cost)
 
     def __post_init__(self) -> None:
+        check_parts(self)
         most = int(np.max(self.dram.channels))
         if self.noc.initiators + most > self.noc.topology.nodes:
             nodes, engines = self.noc.topology.nodes, self.noc.initiators

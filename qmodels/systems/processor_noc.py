@@ -10,6 +10,7 @@ import numpy as np
 
 from qmodels import _check
 from qmodels._check import IntArray, Numeric
+from qmodels.systems.nested import check_parts
 from qmodels.systems.noc import Noc
 from qmodels.systems.noc_flows import FlowTable
 from qmodels.systems.noc_traffic import RateMatrix
@@ -61,8 +62,7 @@ class ProcessorNoc:
     clock_ghz: Numeric = 1.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.router, Router):
-            raise ValueError(f"noc.router must be a Router, got {self.router!r}")
+        check_parts(self, "noc.")
         _check.count("noc.initiators", self.initiators, maximum=self.topology.nodes - 1)
         _check.count("noc.link_width", self.link_width)
         _check.count("noc.header_bytes", self.header_bytes)

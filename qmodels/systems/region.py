@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import _check
+from qmodels.systems.nested import check_parts
 
 BoolArray = npt.NDArray[np.bool_]
 MOST_BLOCKS = 20_000_000
@@ -111,6 +112,7 @@ class Growth:
     body: Cube | Uneven | Drawn = Cube()
 
     def __post_init__(self) -> None:
+        check_parts(self, "tasks.")
         if len(self.grid) != 3:
             raise ValueError(f"tasks.grid must be three whole numbers, got {self.grid!r}")
         _check.count("tasks.grid", self.grid)

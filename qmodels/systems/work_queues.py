@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from qmodels import _check
 from qmodels.systems.metrics import Metric
+from qmodels.systems.nested import check_parts
 from qmodels.systems.region import Growth, grow
 
 IntArray = npt.NDArray[np.int64]
@@ -233,6 +234,7 @@ class WorkQueues:
     data: str = "home"
 
     def __post_init__(self) -> None:
+        check_parts(self)
         _check.choice("data", self.data, ("home", "one", "nearest"))
         if isinstance(self.tasks, Bag) and len(self.tasks.tasks) != self.machine.clusters:
             raise ValueError(

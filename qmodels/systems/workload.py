@@ -9,7 +9,8 @@ import numpy as np
 
 from qmodels import _check
 from qmodels._check import FloatArray, IntArray, Numeric
-from qmodels.systems.arrivals import Arrivals, OnOff, Poisson, Recorded
+from qmodels.systems.arrivals import Arrivals, Poisson, Recorded
+from qmodels.systems.nested import check_parts
 from qmodels.systems.popularity import MOST_ENTRIES, Zipf
 from qmodels.systems.sizes import SizeLaw, imix, segment_count
 from qmodels.systems.trace import Trace
@@ -97,10 +98,7 @@ class Workload:
     hold_ns: Numeric = 10_000.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.arrivals, Poisson | OnOff | Recorded):
-            raise ValueError(f"workload.arrivals must be Poisson, OnOff or Recorded, got {self.arrivals!r}")
-        if not isinstance(self.sizes, SizeLaw):
-            raise ValueError(f"workload.sizes must be a SizeLaw, got {self.sizes!r}")
+        check_parts(self, "workload.")
         if isinstance(self.arrivals, Recorded) and self.sizes != self.arrivals.sizes:
             if self.sizes != imix():
                 raise ValueError(

@@ -127,8 +127,8 @@ def test_other_popularity_laws():
             lambda: CacheLevel(lines=4, insertion_probability=0),
             "level.insertion_probability must be above 0, got 0",
         ),
-        (lambda: CacheSystem(shared=8), "private and shared must have CacheLevels, got 8"),
-        (lambda: CacheSystem(private=(8,)), "private and shared must have CacheLevels, got 8"),
+        (lambda: CacheSystem(shared=8), "shared must be CacheLevel or None, got 8"),
+        (lambda: CacheSystem(private=(8,)), r"private must be a tuple of CacheLevel, got \(8,\)"),
         (lambda: CacheSystem(), "private or shared must have a level, got neither"),
         (
             lambda: CacheSystem(private=(CacheLevel(lines=8, slices=2),)),

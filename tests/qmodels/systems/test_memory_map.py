@@ -106,7 +106,7 @@ def test_messages_of_regions(changes, message):
     ("call", "message"),
     [
         (lambda chip: MemoryMap(regions=()), "memory map must have 1 to 16 regions, got 0"),
-        (lambda chip: MemoryMap(regions=(7,)), "regions must be InterleavedRegion, got 7"),
+        (lambda chip: MemoryMap(regions=(7,)), r"regions must be a tuple of InterleavedRegion, got \(7,\)"),
         (
             lambda chip: MemoryMap(regions=(region(), region(start_bytes=1000))),
             "regions must not overlap, got one to 1024 and one from 1000",
