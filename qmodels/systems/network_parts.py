@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, get_args
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from qmodels import _check
 from qmodels.systems._law_fields import keep, whole
 from qmodels.systems.laws import Law
-from qmodels.systems.network_routing import LEAVE, read_rule
+from qmodels.systems.network_routing import LEAVE, Rule, read_rule
 
 INF = float("inf")
 ONE_CLASS = "job"
@@ -78,7 +78,7 @@ class Station:
     """
 
     name: str
-    service: Any
+    service: Any = field(metadata={"holds": Law | tuple[tuple[str, Law], ...]})
     servers: Any = 1
     discipline: str = "fifo"
     capacity: Any = INF
@@ -182,7 +182,7 @@ class JobClass:
     name: str = ONE_CLASS
     arrivals: Law | None = None
     batch: Law | None = None
-    entry: Any = ""
+    entry: Any = field(default="", metadata={"holds": str | Rule})
     population: int = 0
     reference: str = ""
     priority: int = 0
@@ -239,7 +239,7 @@ class ForkJoin:
     """
 
     name: str
-    branches: Any
+    branches: Any = field(metadata={"holds": tuple[tuple[str, ...], ...]})
 
     def __post_init__(self) -> None:
         check_name("fork name", self.name)

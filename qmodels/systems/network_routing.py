@@ -7,7 +7,7 @@ way; `LEAVE` is the outside.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ class Probabilistic:
     ((('disk', ''), 0.75), (('leave', ''), 0.25))
     """
 
-    to: Any
+    to: Any = field(metadata={"holds": tuple[tuple[Destination, float], ...]})
 
     def __post_init__(self) -> None:
         pairs = self.to.items() if isinstance(self.to, Mapping) else self.to
@@ -80,7 +80,7 @@ class Cyclic:
     (('a', ''), ('a', ''), ('b', ''))
     """
 
-    to: Any
+    to: Any = field(metadata={"holds": tuple[Destination, ...]})
 
     def __post_init__(self) -> None:
         keep(self, to=_several(self.to))
@@ -106,7 +106,7 @@ class ShortestQueue:
     (('a', ''), ('b', ''))
     """
 
-    to: Any
+    to: Any = field(metadata={"holds": tuple[Destination, ...]})
 
     def __post_init__(self) -> None:
         keep(self, to=_several(self.to))
@@ -140,7 +140,7 @@ class StateDependent:
     """
 
     station: str
-    rules: Any
+    rules: Any = field(metadata={"holds": tuple[Probabilistic, ...]})
 
     def __post_init__(self) -> None:
         if isinstance(self.rules, str) or not isinstance(self.rules, Iterable) or not self.rules:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -76,10 +76,10 @@ class QueueingNetwork:
            [1. , 0. ]])
     """
 
-    stations: Any
-    classes: Any
-    routing: Any = ()
-    forks: Any = ()
+    stations: Any = field(metadata={"holds": tuple[Station, ...]})
+    classes: Any = field(metadata={"holds": tuple[JobClass, ...]})
+    routing: Any = field(default=(), metadata={"holds": tuple[tuple[str, str, Rule], ...]})
+    forks: Any = field(default=(), metadata={"holds": tuple[ForkJoin, ...]})
     clocked: bool = False
 
     def __post_init__(self) -> None:

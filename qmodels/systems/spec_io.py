@@ -61,9 +61,9 @@ def from_toml(
     Notes
     -----
     A spec in a spec is a table. A field that may be one of several specs says which by ``kind``,
-    the class name in kebab case. Arrays in numeric fields are sweeps. A `SizeLaw` is a name
-    (``"imix"``), a table with a ``law`` and its parameters, or the ``bytes`` and their
-    ``probability``. A `Trace` is the ``path`` of its file.
+    the class name in kebab case; None is a field left out. Arrays in numeric fields are sweeps. A
+    `SizeLaw` is a name (``"imix"``), a table with a ``law`` and its parameters, or the ``bytes``
+    and their ``probability``. A `Trace` is the ``path`` of its file.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def _set(table: dict[str, Any], key: str, value: Any) -> None:
 
 
 def _spec(table: Any, cls: type[Any], key: str, base_dir: Path) -> Any:
-    hints = get_type_hints(cls)
+    hints = held(cls)
     parts = {_key(name, hints[name]): name for name in (f.name for f in fields(cls) if f.init)}
     _table_with_keys(table, parts, key)
     required = (
@@ -184,7 +184,13 @@ def _value(value: Any, hint: Any, key: str, base_dir: Path) -> Any:
 
 
 def _one_of(value: Any, options: tuple[Any, ...], key: str, base_dir: Path) -> Any:
-    kinds = {_kind(option): option for option in options}
+    plain = {str: str, tuple: list}
+    for option in options:
+        if isinstance(value, plain.get(get_origin(option) or option, ())):
+            return _value(value, option, key, base_dir)
+    kinds = {_kind(option): option for option in options if is_dataclass(option)}
+    if isinstance(value, dict) and "kind" not in value and len(kinds) == 1:
+        value = {"kind": next(iter(kinds)), **value}
     if not isinstance(value, dict) or "kind" not in value:
         raise ValueError(f"{key} must be a table with kind = one of {', '.join(kinds)}, got {value!r}")
     kind = _check.choice(_join(key, "kind"), value["kind"], kinds)
@@ -260,13 +266,15 @@ def _require(table: Mapping[str, Any], names: Iterable[str], key: str) -> None:
 
 
 def _table(spec: Any, key: str) -> dict[str, Any]:
-    hints = get_type_hints(type(spec))
+    hints = held(type(spec))
     table: dict[str, Any] = {}
     for item in fields(spec):
         if not item.init or (
             isinstance(spec, Workload) and item.name == "sizes" and isinstance(spec.arrivals, Recorded)
         ):
             continue  # a recorded trace brings its own sizes
+        if getattr(spec, item.name) is None and item.default is None:
+            continue  # TOML has no word for nothing: left out
         name = _key(item.name, hints[item.name])
         table[name] = _plain(getattr(spec, item.name), hints[item.name], _join(key, name))
     return table
@@ -281,24 +289,35 @@ def _plain(value: Any, hint: Any, key: str) -> Any:
                 f"{key} cannot be written: the trace is from {value.source!r}, which is not a file"
             )
         return os.path.abspath(value.source)
+    options = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     if is_dataclass(value):
-        kind = {"kind": _kind(type(value))} if get_origin(hint) in (Union, types.UnionType) else {}
-        return kind | _table(value, key)
+        several = sum(is_dataclass(option) for option in options) > 1
+        return ({"kind": _kind(type(value))} if several else {}) | _table(value, key)
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, tuple | list):
-        return [_plain(v, None, key) for v in value]
+        items = next((get_args(option) for option in options if get_origin(option) is tuple), (None, ...))
+        items = items[:1] * len(value) if items[-1] is Ellipsis else items
+        return [_plain(v, item, key) for v, item in zip(value, items, strict=True)]
     return value
 
 
 def _lines(table: dict[str, Any], key: str) -> list[str]:
-    lines = [
-        f"{name} = {_literal(v, _join(key, name))}" for name, v in table.items() if not isinstance(v, dict)
-    ]
-    for name, inner in table.items():
-        if isinstance(inner, dict):
-            lines += ["", f"[{_join(key, name)}]", *_lines(inner, _join(key, name))]
-    return lines
+    lines, blocks = [], []
+    for name, value in table.items():
+        here = _join(key, name)
+        if isinstance(value, dict):
+            blocks += ["", f"[{here}]", *_lines(value, here)]
+        elif isinstance(value, list) and value and all(isinstance(v, dict) for v in value):
+            for inner in value:
+                blocks += [
+                    "",
+                    f"[[{here}]]",
+                    *(f"{k} = {_literal(v, _join(here, k))}" for k, v in inner.items()),
+                ]
+        else:
+            lines.append(f"{name} = {_literal(value, here)}")
+    return lines + blocks
 
 
 def _literal(value: Any, key: str) -> str:
@@ -316,6 +335,15 @@ def _literal(value: Any, key: str) -> str:
 
 
 # Both ways.
+
+
+def held(cls: type[Any]) -> dict[str, Any]:
+    """Return what every field of a spec holds once it is made.
+
+    That is its annotation, or what its metadata says it ``holds`` where the constructor takes more.
+    """
+    hints = get_type_hints(cls)
+    return {f.name: f.metadata.get("holds", hints[f.name]) for f in fields(cls)}
 
 
 def _kind(cls: type[Any]) -> str:

@@ -13,8 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import qmodels as qm
 from qmodels.systems.arrivals import OnOff, Poisson, Recorded
+from qmodels.systems.collectives import gather
+from qmodels.systems.network_parts import JobClass, Station
+from qmodels.systems.network_routing import Cyclic, StateDependent
 from qmodels.systems.packet_processor import PacketProcessor
+from qmodels.systems.queueing_network import QueueingNetwork
 from qmodels.systems.sizes import SizeLaw, bimodal, empirical, fixed, heavy_tailed, imix
 from qmodels.systems.spec_io import from_toml, read_value, stable_hash, to_toml
 from qmodels.systems.trace import Trace
@@ -378,3 +383,48 @@ def test_hash_is_the_same_in_another_process() -> None:
 def test_values_of_the_command_line(text: str, value: Any) -> None:
     assert read_value(text) == value
     assert type(read_value(text)) is type(value)
+
+
+EXPONENTIAL = qm.laws.Exponential(mean=1.0)
+ROUTED = QueueingNetwork(
+    stations=[
+        Station(name="cpu", service={"a": EXPONENTIAL, "b": qm.laws.Erlang(mean=2.0, phases=2)}),
+        Station(name="disk", service=EXPONENTIAL, servers=2, setup=None),
+        Station(name="think", service=qm.laws.Empirical(values=(1.0, 2.0)), servers=float("inf")),
+    ],
+    classes=[
+        JobClass(name="a", population=5),
+        JobClass(name="b", arrivals=EXPONENTIAL, entry={"cpu": 0.5, "disk": 0.5}),
+    ],
+    routing={
+        "cpu": {"disk": 0.4, "think": 0.6},
+        "disk": Cyclic(to=["cpu", ("think", "")]),
+        ("think", "a"): StateDependent(station="cpu", rules=["cpu", "disk"]),
+        ("think", "b"): "leave",
+    },
+)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        qm.PacketProcessor(),
+        qm.DataQueueing(),
+        qm.dram("DDR4-3200", traffic=qm.systems.dram_traffic.Packets(blocks=3)),
+        qm.CacheSystem(popularity=qm.Zipf(entries=100, exponent=1.0), shared=qm.CacheLevel(lines=8)),
+        qm.CacheSystem(popularity=qm.Zipf(entries=100, exponent=1.0), private=(qm.CacheLevel(lines=8),)),
+        qm.LlcProcessor(),
+        qm.NumaMachine(),
+        qm.WorkQueues(),
+        qm.Noc(topology=qm.mesh(2, 2), traffic=qm.uniform(nodes=4)),
+        qm.MessageProgram(topology=qm.mesh(2, 2), processes=gather(processes=4, words=8)),
+        qm.tandem(arrivals=qm.laws.Exponential(mean=1.25), services=[EXPONENTIAL] * 3, capacity=[4, 3, 2]),
+        ROUTED,
+    ],
+    ids=lambda spec: type(spec).__name__,
+)
+def test_every_kind_of_system_goes_through_toml(spec):
+    text = to_toml(spec)
+    again = from_toml(text, type(spec))
+    assert again == spec and to_toml(again) == text
+    assert stable_hash(again) == stable_hash(spec)
