@@ -65,10 +65,10 @@ class Reproduction:
     causes: tuple[Cause, ...]
 
     def table(self) -> str:
-        """Return everything as text; in each cell of a table published | simulated | model."""
+        """Return everything as text; in each cell of a table published | model | simulated."""
         parts = [
             f"Data queueing, {self.packets} packets of {self.source}, {self.replications} replications, "
-            f"seed {self.seed}\nEvery cell: published | simulated | model; conflicts in percent without (wo) "
+            f"seed {self.seed}\nEvery cell: published | model | simulated; conflicts in percent without (wo) "
             "and with page control,\noverflow in percent of the allocations, overhead in SRAM cycles, "
             "energy in the paper's unit, accesses to the pointer memory",
             *(table_text(self.cells, name) for name in TITLES),

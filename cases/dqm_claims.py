@@ -19,16 +19,18 @@ class Claim:
     ----------
     text : str
         What is claimed, with its unit.
-    published, simulated : float
-        The paper's number and ours.
+    published : float
+        The paper's number.
     model : float or None
         The model's, None where it was not asked.
+    simulated : float
+        The simulation's.
     """
 
     text: str
     published: float
-    simulated: float
     model: float | None
+    simulated: float
 
 
 def check_claims(cells: Sequence[Cell], techniques: Techniques | None) -> list[Claim]:
@@ -83,7 +85,7 @@ def check_claims(cells: Sequence[Cell], techniques: Techniques | None) -> list[C
             ("the same for all failures together and both worst cases", said["pareto"],
              techniques.overall.size, None),
         ]  # fmt: skip
-    return [Claim(text=t, published=p, simulated=float(s), model=m) for t, p, s, m in claims]
+    return [Claim(text=t, published=p, model=m, simulated=float(s)) for t, p, s, m in claims]
 
 
 def _saved(after: float, before: float) -> float:
@@ -97,9 +99,9 @@ def claims_text(claims: Iterable[Claim]) -> str:
         [
             claim.text,
             f"{claim.published:.3g}",
-            f"{claim.simulated:.3g}",
             "-" if claim.model is None else f"{claim.model:.3g}",
+            f"{claim.simulated:.3g}",
         ]
         for claim in claims
     ]
-    return "Claims\n" + text_table(["claim", "published", "simulated", "model"], rows)
+    return "Claims\n" + text_table(["claim", "published", "model", "simulated"], rows)

@@ -69,10 +69,10 @@ class Cell:
         The technique, as published.
     published : float
         The paper's number.
-    simulated, low, high : float
-        Our estimate and its interval of 95 %.
     model : float
         The analytic answer.
+    simulated, low, high : float
+        Our estimate and its interval of 95 %.
     """
 
     table: str
@@ -81,10 +81,10 @@ class Cell:
     small: int
     vms1_size: int
     published: float
+    model: float
     simulated: float
     low: float
     high: float
-    model: float
 
 
 def rows_of(table: str) -> list[dict[str, int]]:
@@ -129,17 +129,17 @@ def table_cells(base: DataQueueing, simulated: Mapping[DataQueueing, DataQueuein
                         column=column,
                         **row,
                         published=float(published()[table][column][number]),
+                        model=factor * float(solved[spec].metrics[metric]),
                         simulated=factor * estimate.best,
                         low=factor * estimate.low,
                         high=factor * estimate.high,
-                        model=factor * float(solved[spec].metrics[metric]),
                     )
                 )
     return cells
 
 
 def table_text(cells: Iterable[Cell], table: str) -> str:
-    """Return one table in the paper's layout: in each cell published | simulated | model."""
+    """Return one table in the paper's layout: in each cell published | model | simulated."""
     mine = [cell for cell in cells if cell.table == table]
     techniques = list(dict.fromkeys((cell.trials, cell.small, cell.vms1_size) for cell in mine))
     rows: list[Sequence[Any]] = []
@@ -151,4 +151,4 @@ def table_text(cells: Iterable[Cell], table: str) -> str:
 
 
 def _shown(cell: Cell) -> str:
-    return f"{cell.published:g} | {cell.simulated:.3g} | {cell.model:.3g}"
+    return f"{cell.published:g} | {cell.model:.3g} | {cell.simulated:.3g}"

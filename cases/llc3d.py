@@ -81,10 +81,10 @@ class Reproduction:
     claims: tuple[Claim, ...]
 
     def table(self) -> str:
-        """Return everything as text; in each cell of a table simulated | model, after what is published."""
+        """Return everything as text; in each cell of a table published, where it is, | model | simulated."""
         parts = [
             f"LLC slices, {self.runs.requests} requests, {self.runs.replications} replications, seed "
-            f"{self.runs.seed}\nEvery cell: simulated | model; published | simulated | model where the text "
+            f"{self.runs.seed}\nEvery cell: model | simulated; published | model | simulated where the text "
             "has a number",
             *(curves_text(self.cells, figures) for figures in FIGURES),
             grouped_text(self.cells, READING, "Readings of the text"),

@@ -23,14 +23,14 @@ class Claim:
     ----------
     text : str
         What is claimed, with its unit.
-    published, simulated, model : str
+    published, model, simulated : str
         The paper's number and ours, or whether it is so.
     """
 
     text: str
     published: str
-    simulated: str
     model: str
+    simulated: str
 
 
 def check_claims(cells: Sequence[Cell]) -> list[Claim]:
@@ -175,5 +175,5 @@ def _said(holds: bool) -> str:
 
 def claims_text(claims: Iterable[Claim]) -> str:
     """Return the claims as a table."""
-    rows = [[claim.text, claim.published, claim.simulated, claim.model] for claim in claims]
-    return "Claims\n" + text_table(["claim", "published", "simulated", "model"], rows)
+    rows = [[claim.text, claim.published, claim.model, claim.simulated] for claim in claims]
+    return "Claims\n" + text_table(["claim", "published", "model", "simulated"], rows)

@@ -38,10 +38,10 @@ class Cell:
         Which, of `METRICS` or `HIT_RATIOS`.
     published : float or None
         The paper's number, where its text has one.
-    simulated, low, high : float
-        Our estimate and its interval of 95 %.
     model : float
         The analytic answer.
+    simulated, low, high : float
+        Our estimate and its interval of 95 %.
     """
 
     figures: str
@@ -50,10 +50,10 @@ class Cell:
     x: float
     metric: str
     published: float | None
+    model: float
     simulated: float
     low: float
     high: float
-    model: float
 
 
 def cells_of(
@@ -77,10 +77,10 @@ def cells_of(
             x=float(place.x),
             metric=metric,
             published=said.get(metric),
+            model=answer.metrics[metric],
             simulated=result.metrics[metric].best,
             low=result.metrics[metric].low,
             high=result.metrics[metric].high,
-            model=answer.metrics[metric],
         )
         for metric in metrics
     ]
@@ -94,7 +94,7 @@ def _converted(spec: LlcProcessor) -> dict[str, float]:
 
 
 def curves_text(cells: Iterable[Cell], figures: str) -> str:
-    """Return the curves of some figures as a table: simulated | model, after what is published."""
+    """Return the curves of some figures as a table: published, where it is, | model | simulated."""
     mine = [cell for cell in cells if cell.figures == figures]
     metrics = list(dict.fromkeys(cell.metric for cell in mine))
     points: dict[tuple[str, float], dict[str, Cell]] = {}
@@ -110,12 +110,12 @@ def curves_text(cells: Iterable[Cell], figures: str) -> str:
 
 
 def shown(cell: Cell) -> str:
-    """Return a cell's text: published, if it is, | simulated | model."""
+    """Return a cell's text: published, if it is, | model | simulated."""
     factor = 100.0 if cell.metric in ("blocking_probability", *HIT_RATIOS) else 1.0
     values = (
-        [cell.simulated, cell.model]
+        [cell.model, cell.simulated]
         if cell.published is None
-        else [cell.published, cell.simulated, cell.model]
+        else [cell.published, cell.model, cell.simulated]
     )
     return " | ".join(f"{factor * value:{'.2f' if factor > 1 else '.4g'}}" for value in values)
 

@@ -220,11 +220,11 @@ def write_numbers(result: Reproduction, out: Path) -> list[Path]:
 def _claims_text(claims: Sequence[Mapping[str, Any]]) -> str:
     """Return the statements about region growing as a table."""
     rows = [
-        [claim["text"], *(_shown(claim[name]) for name in ("published", "simulated", "model", "holds"))]
+        [claim["text"], *(_shown(claim[name]) for name in ("published", "model", "simulated", "holds"))]
         for claim in claims
     ]
     return "Statements about region growing\n" + text_table(
-        ["statement", "published", "simulated", "model", "holds"], rows
+        ["statement", "published", "model", "simulated", "holds"], rows
     )
 
 
