@@ -27,12 +27,26 @@ from cases.dqm_files import (
 )
 from cases.dqm_specs import DATA, base_spec, normalised, technique_space
 from cases.dqm_tables import TITLES, Cell, table_cells, table_specs, table_text
+from cases.published_numbers import Number, tags_text
 from qmodels.systems.arrivals import Recorded
 from qmodels.systems.data_queueing import DataQueueing
 from qmodels.systems.trace import Trace
 
 if TYPE_CHECKING:
     from cases.check import Runs
+
+GROUPS = {
+    "overflow": "failures",
+    "read_wo": "reads",
+    "read_with": "reads",
+    "write_wo": "writes",
+    "write_with": "writes",
+    "mean_accesses": "accesses",
+    "max_accesses": "accesses",
+    "overhead": "overhead",
+    "energy": "overhead",
+}
+"""The tag of each column."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,7 +92,30 @@ class Reproduction:
         parts.append(claims_text(self.claims))
         if self.causes:
             parts.append(causes_text(self.causes))
+        parts.append(tags_text("dqm", self.numbers()))
         return "\n\n".join(parts)
+
+    def numbers(self) -> list[Number]:
+        """Return every published number beside ours."""
+        found = [
+            Number(
+                group=GROUPS[cell.column],
+                published=cell.published,
+                model=cell.model,
+                simulated=cell.simulated,
+            )
+            for cell in self.cells
+        ]
+        for claim in self.claims:
+            group = "saved" if "avoided" in claim.text else "pareto" if "Pareto" in claim.text else ""
+            if group:
+                found.append(
+                    Number(
+                        group=group, published=claim.published, model=claim.model, simulated=claim.simulated,
+                        points=group == "saved",
+                    )
+                )  # fmt: skip
+        return found
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the numbers of the tables, one row each."""

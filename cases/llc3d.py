@@ -19,6 +19,7 @@ from typing import Any
 from cases.llc3d_claims import Claim, check_claims, claims_text
 from cases.llc3d_specs import DATA, NAMES, Place, places, readings, realistic
 from cases.llc3d_tables import HIT_RATIOS, METRICS, Cell, cells_of, curves_text, grouped_text
+from cases.published_numbers import Number, tags_text
 from cases.tables import csv_text
 from qmodels.systems.llc_processor import LlcProcessor
 
@@ -95,7 +96,31 @@ class Reproduction:
                 grouped_text(self.cells, REALISTIC, "Realistic capacities")
                 + f"\n  simulated in, processor time: {took} (the paper's estimate: a month at least)"
             )
-        return "\n\n".join([*parts, claims_text(self.claims), ASSUMPTIONS])
+        return "\n\n".join(
+            [*parts, claims_text(self.claims), tags_text("llc3d", self.numbers()), ASSUMPTIONS]
+        )
+
+    def numbers(self) -> list[Number]:
+        """Return every published number beside ours."""
+        # The published design is a point of the other figures as well.
+        published = [cell for cell in self.cells if cell.published is not None and cell.figures == FIGURES[0]]
+        found = [
+            Number(
+                group="blocking" if cell.metric == "blocking_probability" else "text",
+                published=float(cell.published or 0.0),
+                model=cell.model,
+                simulated=cell.simulated,
+            )
+            for cell in published
+        ]
+        numeric = [claim for claim in self.claims if claim.published.isdecimal() and claim.text.endswith("%")]
+        return found + [
+            Number(
+                group="headline", published=float(claim.published), model=float(claim.model),
+                simulated=float(claim.simulated), points=True,
+            )
+            for claim in numeric
+        ]  # fmt: skip
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the numbers of the tables, one row each."""

@@ -28,6 +28,7 @@ from cases.ocmpi_tables import (
     service_cells,
     service_programs,
 )
+from cases.published_numbers import Number, tags_text
 from cases.tables import csv_text
 
 CELLS, PROCESSES, ALTERNATIVES = "ocmpi-cells.csv", "ocmpi-processes.csv", "ocmpi-alternatives.csv"
@@ -66,9 +67,24 @@ class Reproduction:
                 *(finishes_text(self.finishes, section) for section in FIGURES),
                 alternatives_text(self.alternatives),
                 "Statements of the paper\n" + "\n".join(f"  - {text}" for text in STATEMENTS),
+                tags_text("ocmpi", self.numbers()),
                 "Not in the paper, assumed\n" + "\n".join(f"  - {text}" for text in ASSUMPTIONS),
             ]
         )
+
+    def numbers(self) -> list[Number]:
+        """Return every published number beside ours."""
+        return [
+            Number(
+                group=("library" if cell.unit == "cycles" else "effects") + "_fitted" * cell.calibrated,
+                published=cell.low,
+                high=cell.high,
+                model=cell.model,
+                simulated=cell.simulated,
+                points=cell.unit == "%",
+            )
+            for cell in self.cells
+        ]
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the published numbers with ours, one row each."""

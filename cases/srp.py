@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cases.published_numbers import Number, tags_text
 from cases.srp_blurring import Cell, calibrate, table_cells, table_specs, table_text
 from cases.srp_claims import Claim, check_claims, claim_specs, claims_text
 from cases.srp_placement import Placed, find_placements, placement_text
@@ -73,9 +74,46 @@ class Reproduction:
                 placement_text(self.placements),
                 srp_growing.tables_of(self.growing),
                 _claims_text(srp_growing.claims_of(self.growing)),
+                tags_text("srp", self.numbers()),
                 "What the paper does not say, and we assume\n" + "\n".join(notes),
             ]
         )
+
+    def numbers(self) -> list[Number]:
+        """Return every published number beside ours."""
+        from cases import srp_growing
+
+        found = [
+            Number(
+                group="table61" if cell.predicted else "table61_fitted",
+                published=cell.published,
+                model=cell.model,
+                simulated=cell.simulated,
+            )
+            for cell in self.cells
+        ]
+        for claim in self.claims:
+            if claim.published is None or "if computing goes" in claim.text:
+                continue  # other readings are no numbers of ours
+            blurring = claim.text.partition(" blurring, ")
+            group = {"non-optimal": "speedups_fitted", "optimal": "speedups"}.get(
+                blurring[0] if blurring[1] else "", "statements"
+            )
+            found.append(
+                Number(group=group, published=claim.published, model=claim.model, simulated=claim.simulated)
+            )
+        found += [
+            Number(
+                group="table62_fitted" if cell.calibrated else "table62",
+                published=cell.published,
+                model=cell.model,
+                simulated=cell.simulated,
+            )
+            for cell in self.growing
+        ]
+        pairs = {name: srp_growing.orderings(self.growing, name) for name in ("model", "simulated")}
+        orderings = {name: float(right) for name, (right, _) in pairs.items()}
+        return [*found, Number(group="orderings", published=pairs["model"][1], **orderings, points=True)]
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the numbers of Tables 6.1 and 6.2, one row each."""

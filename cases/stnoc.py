@@ -12,11 +12,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from cases.published_numbers import Number, tags_text
 from cases.stnoc_calibration import errors, left_out
-from cases.stnoc_claims import ASSUMPTIONS, Claim, check_claims, claims_text, contradictions
+from cases.stnoc_claims import ASSUMPTIONS, Claim, check_claims, claims_text, contradictions, step_rate
 from cases.stnoc_explore import Designs, designs_text, explore_designs, read_grid, simulate_grid
-from cases.stnoc_specs import DATA, WIDTHS
+from cases.stnoc_specs import DATA, WIDTHS, published
 from cases.stnoc_tables import (
+    READINGS,
     TITLES,
     Cell,
     loop_cells,
@@ -27,6 +29,7 @@ from cases.stnoc_tables import (
 )
 from cases.tables import csv_text, text_table
 
+COLUMNS = ("published", "model", "simulated")
 CELLS, GRID, LEFT_OUT = "stnoc-cells.csv", "stnoc-grid.csv", "stnoc-left-out.csv"
 
 
@@ -68,9 +71,62 @@ class Reproduction:
                 _left_out_text(self.left_out),
                 claims_text(self.claims),
                 designs_text(self.designs),
+                tags_text("stnoc", self.numbers()),
                 ASSUMPTIONS,
             ]
         )
+
+    def numbers(self) -> list[Number]:
+        """Return every published number beside ours."""
+        said = published()["text"]
+        tables = {
+            ("table1", "in turn"): "table1",
+            ("table1", "random channel"): "table1_random",
+            ("table1", "router of tables II and III"): "table1_other",
+            **{("text", reading): "text_rate" for reading in READINGS},
+        }
+        found = [
+            Number(
+                group=tables.get((cell.table, cell.reading), cell.table),
+                published=cell.published,
+                model=cell.model,
+                simulated=cell.simulated,
+            )
+            for cell in self.cells
+            if cell.published
+        ]
+        found += [
+            Number(
+                group=f"{row['table']}_left_out",
+                published=row["published"],
+                model=row["predicted"],
+                simulated=None,
+            )
+            for row in self.left_out
+        ]
+        rate = step_rate(self.grid)
+        found.append(
+            Number(
+                group="step32", published=said["step32_above"], high=said["step32_below"], model=None,
+                simulated=rate[32, 4],
+            )
+        )  # fmt: skip
+        first = {c.channels: c for c in self.cells if (c.table, c.reading) == ("table1", "in turn")}
+        one, four = first[1], first[4]
+        found.append(
+            Number(
+                group="ratio", published=four.published / one.published, model=four.model / one.model,
+                simulated=four.simulated / one.simulated,
+            )
+        )  # fmt: skip
+        known = {(c.table, c.width, c.channels): c for c in self.cells if not c.reading}
+        for width, least, most in ((8, said["gain8"], None), (32, said["gain32"], None)):
+            found.append(_gain(known, "gains", "table2", width, least, most))
+        found += [_gain(known, "nodes16", "nodes16", width, 0.0, said["gain16"]) for width in WIDTHS]
+        narrow, wide = known["table2", 8, 8], known["table2", 32, 8]
+        below = {name: 100 * (1 - getattr(narrow, name) / getattr(wide, name)) for name in COLUMNS}
+        found.append(Number(group="narrow", **below, points=True))
+        return found
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the numbers of the tables, one row each."""
@@ -167,6 +223,20 @@ def reproduce(
         grid=simulate_grid(cycles=cycles, replications=2),
         left_out=left_out(),
     )
+
+
+def _gain(
+    known: Mapping[tuple[str, int, int], Cell],
+    group: str,
+    table: str,
+    width: int,
+    low: float,
+    high: float | None,
+) -> Number:
+    """Return a published gain of 8 channels over one beside ours, in percent."""
+    one, many = known[table, width, 1], known[table, width, 8]
+    ours = {name: 100 * (getattr(many, name) / getattr(one, name) - 1) for name in ("model", "simulated")}
+    return Number(group=group, published=low, high=high, **ours, points=True)
 
 
 def _left_out_text(rows: list[dict[str, Any]]) -> str:

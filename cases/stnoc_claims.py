@@ -47,16 +47,21 @@ class Claim:
     simulated: str
 
 
+def step_rate(grid: Sequence[Mapping[str, Any]]) -> dict[tuple[float, float], float]:
+    """Return the simulated rate at which delays rise with 16-byte links, by step and channels."""
+    return {
+        (row["step"], row["channels"]): (row["low"] + row["high"]) / 2
+        for row in grid
+        if row["link_width"] == 16
+    }
+
+
 def check_claims(cells: Sequence[Cell], grid: Sequence[Mapping[str, Any]]) -> list[Claim]:
     """Return the statements of the text."""
     said = published()["text"]
     known = {(cell.table, cell.width, cell.channels): cell for cell in cells if not cell.reading}
     first = {c.channels: c for c in cells if (c.table, c.reading) == ("table1", "in turn")}
-    rate = {
-        (row["step"], row["channels"]): (row["low"] + row["high"]) / 2
-        for row in grid
-        if row["link_width"] == 16
-    }
+    rate = step_rate(grid)
 
     def gain(table: str, width: int) -> list[str]:
         one, many = known[table, width, 1], known[table, width, 8]

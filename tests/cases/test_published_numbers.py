@@ -1,0 +1,76 @@
+"""Tags of published numbers: every number has one, and the README's table is made of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cases import srp_growing
+from cases.published_numbers import TAGS, Number, readme_table, tag_rows, tags
+from cases.reproductions import CASES, published_case
+from cases.srp_growing_forms import SIZED, kept_forms
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_published_number_has_a_tag_and_every_tag_numbers(case):
+    numbers = published_case(case).kept().numbers()
+    assert {number.group for number in numbers} == set(tags(case))
+    assert all(number.model is not None or number.simulated is not None for number in numbers)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_number_of_the_tables_is_left_out(case):
+    kept = published_case(case).kept()
+    said = [cell.published for cell in kept.cells if getattr(cell, "published", None)]
+    values = [number.published for number in kept.numbers()]
+    assert not set(said) - set(values)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_reproduction_shows_its_tags_and_one_order_of_columns(case):
+    text = published_case(case).kept().table()
+    for meaning in TAGS.values():
+        assert meaning in text
+    for line in text.splitlines():
+        places = [line.find(word) for word in ("published", "model", "simulated")]
+        if "  " in line.strip() and sum(place >= 0 for place in places) > 1 and " | " not in line:
+            assert [p for p in places if p >= 0] == sorted(p for p in places if p >= 0), line
+
+
+def test_the_table_of_the_readme_is_generated():
+    assert readme_table() in README.read_text(encoding="utf-8")
+
+
+def test_errors():
+    inside = Number(group="g", published=65.0, high=70.0, model=None, simulated=None, points=True)
+    assert [inside.error(value) for value in (60.0, 66.0, 71.5)] == [-5.0, 0.0, 1.5]
+    assert Number(group="g", published=50.0, model=None, simulated=None).error(55.0) == pytest.approx(10.0)
+
+
+def test_an_unknown_tag_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "odd-published.toml").write_text('[tags]\nx = { what = "x", tag = "true" }\n')
+    monkeypatch.setattr("cases.published_numbers.DATA", tmp_path)
+    with pytest.raises(ValueError, match=r"tag of odd\.x must be one of fitted, .*, got 'true'"):
+        tags("odd")
+
+
+def test_what_the_tags_say_of_other_choices_is_what_is_kept():
+    forms = kept_forms()
+    pairs = srp_growing.orderings_with_forms(forms, next(iter(SIZED)))
+    why = tags("srp")["orderings"].why
+    mean, least, count = re.search(r"([\d.]+) on average \(least (\d+)\) over (\d+)", why).groups()
+    assert (float(mean), int(least), int(count)) == (
+        round(sum(pairs) / len(pairs), 1),
+        min(pairs),
+        len(pairs),
+    )
+
+
+def test_rows_name_the_tag_and_both_errors():
+    rows = tag_rows("stnoc", published_case("stnoc").kept().numbers())
+    known = {row[0]: row for row in rows}
+    assert known["Table II"][2] == "fitted" and known["Table II, each column from the two others"][4] == "-"
