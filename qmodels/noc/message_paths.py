@@ -10,6 +10,7 @@ from qmodels.noc.alone import credit_loops, head_times
 from qmodels.systems.message_network import service_table, services
 from qmodels.systems.messaging import MessageProgram
 
+
 @dataclass(frozen=True, kw_only=True)
 class MessagePath:
     """A path through the network.
