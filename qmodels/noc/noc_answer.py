@@ -64,7 +64,7 @@ class NocAnswer:
 
     @property
     def _shape(self) -> tuple[int, ...]:
-        return np.shape(self.noc.injection_rate)
+        return np.shape(self.noc.mean_rate)
 
     def _as_asked(self, values: Any) -> Any:
         """Return values along the loads in the shape of the injection rate."""

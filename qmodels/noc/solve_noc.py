@@ -128,5 +128,5 @@ def solve_noc(noc: Noc) -> Any:
         return closed_loop(noc)
     process = noc.process if isinstance(noc.process, OnOff) else Bernoulli()
     turns = _turns(replace(noc, injection_rate=0.0, process=process, clock_ghz=1.0))
-    loads = np.ravel(np.asarray(noc.injection_rate, dtype=float))
+    loads = np.ravel(np.asarray(noc.mean_rate, dtype=float))
     return NocAnswer(model=MODEL, noc=noc, waits=find_waits(turns, loads))
