@@ -179,7 +179,7 @@ class Noc:
 
     @property
     def mean_rate(self) -> Numeric:
-        """Packets per cycle of a node that sends: the injection rate, or the traffic's own [packets/cycle]."""
+        """Injection rate of a node that sends: the one given, or the own of the traffic [packets/cycle]."""
         if self.injection_rate is not None:
             return self.injection_rate
         return self.traffic.mean_rate if isinstance(self.traffic, RateMatrix) else USUAL_RATE

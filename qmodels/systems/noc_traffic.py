@@ -239,9 +239,7 @@ def rate_matrix(rates: str | os.PathLike[str] | Sequence[Sequence[float]]) -> Ra
         raise ValueError(f"{rates}: {error}") from None
 
 
-def task_graph(
-    graph: Any, *, mapping: dict[Any, int], nodes: int, period_cycles: float = 1.0
-) -> RateMatrix:
+def task_graph(graph: Any, *, mapping: dict[Any, int], nodes: int, period_cycles: float = 1.0) -> RateMatrix:
     """Return the traffic of communicating tasks on the nodes they are mapped onto.
 
     Parameters
