@@ -56,10 +56,7 @@ def measured_error(family: str, loads: FloatArray) -> dict[str, FloatArray]:
 
 
 def validated(noc: Noc, loads: FloatArray) -> npt.NDArray[np.bool_]:
-    """Return where the error was measured: the routers, packets, traffic and loads of the reference runs.
-
-    Routes in which packets may wait for each other in a circle are outside: the model has no deadlocks.
-    """
+    """Return where the error was measured: the routers, packets, traffic and loads of the reference runs."""
     router = noc.router
     flits = [noc.class_flits(packet) for packet in noc.packet_classes]
     least, nodes = reach().get(noc.topology.kind, (1.0, 0))
@@ -74,7 +71,6 @@ def validated(noc: Noc, loads: FloatArray) -> npt.NDArray[np.bool_]:
         and not any(rule.circuit for rule in noc.qos)
         and isinstance(noc.process, Bernoulli)
         and not isinstance(noc.traffic, Interleaved | Transactions)
-        and noc.find_deadlock() is None
     )
     highest = max((load for _, load in error_table()), default=0.0)
     return np.asarray(inside & (loads <= highest * least))

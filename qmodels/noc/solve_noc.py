@@ -10,7 +10,7 @@ import numpy as np
 
 from qmodels.noc.noc_answer import NocAnswer
 from qmodels.noc.turns import Turns, group_turns
-from qmodels.noc.waits import find_waits
+from qmodels.noc.waits import find_waits, stuck_waits
 from qmodels.systems.arrivals import OnOff
 from qmodels.systems.injection import Bernoulli
 from qmodels.systems.noc import Noc
@@ -20,10 +20,11 @@ MODEL = "wormhole model"
 
 
 @lru_cache(maxsize=64)
-def _turns(plain: Noc) -> Turns:
+def _turns(plain: Noc) -> tuple[Turns, tuple[str, ...]]:
     table = plain.flow_table()
     scv = plain.process.scv if isinstance(plain.process, OnOff) else 1.0
-    return group_turns(table, plain.router, rate=table.unit_rate, arrival_scv=scv)
+    turns = group_turns(table, plain.router, rate=table.unit_rate, arrival_scv=scv)
+    return turns, plain.find_deadlock() or ()
 
 
 def solve_noc(noc: Noc) -> Any:
@@ -38,8 +39,9 @@ def solve_noc(noc: Noc) -> Any:
     -------
     NocAnswer
         Per flow, per channel and in all. Where there is no steady state, latencies are ``inf`` and
-        ``stable`` is False. Closed loops (`Transactions`) are answered by
-        `qmodels.noc.closed_loop`.
+        ``stable`` is False. So they are at every load where packets may wait for each other in a
+        circle, which ``deadlock`` names: sooner or later they do. Closed loops (`Transactions`) are
+        answered by `qmodels.noc.closed_loop`.
 
     Notes
     -----
@@ -127,6 +129,7 @@ def solve_noc(noc: Noc) -> Any:
 
         return closed_loop(noc)
     process = noc.process if isinstance(noc.process, OnOff) else Bernoulli()
-    turns = _turns(replace(noc, injection_rate=0.0, process=process, clock_ghz=1.0))
+    turns, deadlock = _turns(replace(noc, injection_rate=0.0, process=process, clock_ghz=1.0))
     loads = np.ravel(np.asarray(noc.mean_rate, dtype=float))
-    return NocAnswer(model=MODEL, noc=noc, waits=find_waits(turns, loads))
+    waits = stuck_waits(turns, loads) if deadlock else find_waits(turns, loads)
+    return NocAnswer(model=MODEL, noc=noc, waits=waits, deadlock=deadlock)

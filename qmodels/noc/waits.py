@@ -133,6 +133,20 @@ def find_waits(turns: Turns, loads: FloatArray) -> Waits:
     )
 
 
+def stuck_waits(turns: Turns, loads: FloatArray) -> Waits:
+    """Return the waits in a network whose packets end in a deadlock: endless wherever any are sent."""
+    stable = np.asarray(loads, dtype=float) <= 0
+    endless = np.where(stable, 0.0, np.inf)[:, None]
+    return Waits(
+        turns=turns,
+        loads=loads,
+        stable=stable,
+        limit=np.full(stable.size, -1),
+        at_turn=endless + np.zeros(turns.source.size),
+        stall=endless + np.zeros(turns.channels.shape[0]),
+    )
+
+
 def largest_load(turns: Turns) -> float:
     """Return the load at which the first channel is busy all the time: the ideal capacity."""
     most = float((turns.channels[:, 1] + turns.channels[:, 6]).max(initial=0.0))
