@@ -55,6 +55,13 @@ def measured_error(family: str, loads: FloatArray) -> dict[str, FloatArray]:
     return {"packet_latency": np.interp(loads / reach()[family][0], at, error)}
 
 
+def interleaved(noc: Noc) -> bool:
+    """Return whether packets can share a link flit by flit, which none did in the reference runs."""
+    router = noc.router
+    several = router.virtual_channels > 1 and int(noc.flow_table().flits.max(initial=1)) > 1
+    return several and not router.hold_switch_for_packet
+
+
 def validated(noc: Noc, loads: FloatArray) -> npt.NDArray[np.bool_]:
     """Return where the error was measured: the routers, packets, traffic and loads of the reference runs."""
     router = noc.router
@@ -66,6 +73,7 @@ def validated(noc: Noc, loads: FloatArray) -> npt.NDArray[np.bool_]:
         and 4 <= router.buffer_flits <= 9
         and (router.pipeline_cycles, router.credit_cycles) == (3, 5)
         and router.arbitration == "round_robin"
+        and not interleaved(noc)
         and len(flits) == 1
         and flits[0] <= 9
         and not any(rule.circuit for rule in noc.qos)

@@ -11,7 +11,7 @@ import numpy as np
 
 from qmodels._check import FloatArray
 from qmodels.noc.delay_law import delay_quantiles
-from qmodels.noc.error_map import measured_error, reach, validated
+from qmodels.noc.error_map import interleaved, measured_error, reach, validated
 from qmodels.noc.source_queue import source_waits
 from qmodels.noc.waits import Waits, find_waits, largest_load, saturation_load
 from qmodels.systems.injection import Bernoulli
@@ -263,6 +263,8 @@ class NocAnswer:
         if least < EARLY and self.waits.loads.max(initial=0.0) > least * self.saturation_rate:
             kind = self.noc.topology.kind
             lines.append(f"some networks of the kind {kind} saturate at {least:.0%} of this saturation rate")
+        if interleaved(self.noc):
+            lines.append("flits compete for the switch one by one: the model lets packets hold it")
         run = int(self.waits.turns.table.source_step.max(initial=0))
         if run > 1:
             lines.append(f"runs of {run} packets to each target in turn: they wait longer than this")

@@ -131,5 +131,5 @@ def solve_noc(noc: Noc) -> Any:
     process = noc.process if isinstance(noc.process, OnOff) else Bernoulli()
     turns, deadlock = _turns(replace(noc, injection_rate=0.0, process=process, clock_ghz=1.0))
     loads = np.ravel(np.asarray(noc.mean_rate, dtype=float))
-    waits = stuck_waits(turns, loads) if deadlock else find_waits(turns, loads)
-    return NocAnswer(model=MODEL, noc=noc, waits=waits, deadlock=deadlock)
+    waits = find_waits(turns, loads)
+    return NocAnswer(model=MODEL, noc=noc, waits=stuck_waits(waits) if deadlock else waits, deadlock=deadlock)

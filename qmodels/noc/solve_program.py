@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from qmodels.noc.message_flow import Course, course
 from qmodels.noc.message_paths import MessagePath, message_paths
 from qmodels.systems.deadlock import find_deadlock
@@ -40,7 +42,8 @@ class ProgramAnswer:
         Most that is asked of a channel at once, as a multiple of what it carries.
     validated : bool
         Whether the crowding and the number of processes lie in the range in which the model's error
-        was measured, and packets cannot deadlock.
+        was measured, packets cannot deadlock, they do not share links flit by flit, and no link is
+        narrower than the others.
     measured_error : float
         Mean size of the error of the finish times against simulation at such crowding. [%]
     deadlock : tuple of str
@@ -144,13 +147,16 @@ def solve_program(spec: MessageProgram) -> ProgramAnswer:
         **{f"{name}[{k}]": by_process[name][k] for name in PROCESS_METRICS for k in range(count)},
     }
     error, validated = _error_at(found, count)
-    deadlock = find_deadlock(service_table(spec)) or ()
+    table = service_table(spec)
+    deadlock = find_deadlock(table) or ()
+    like = spec.router.hold_switch_for_packet or spec.router.virtual_channels == 1
+    like &= bool(np.all(table.channel_cycles_per_flit[table.path_channel] == 1))
     return ProgramAnswer(
         metrics=metrics,
         contention_time=found.contention,
         circuit_latency=_circuit_bounds(spec, paths),
         crowding=found.crowding,
-        validated=validated and not deadlock,
+        validated=validated and like and not deadlock,
         measured_error=error,
         deadlock=deadlock,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -133,17 +133,15 @@ def find_waits(turns: Turns, loads: FloatArray) -> Waits:
     )
 
 
-def stuck_waits(turns: Turns, loads: FloatArray) -> Waits:
-    """Return the waits in a network whose packets end in a deadlock: endless wherever any are sent."""
-    stable = np.asarray(loads, dtype=float) <= 0
+def stuck_waits(waits: Waits) -> Waits:
+    """Return the waits of a network whose packets end in a deadlock: endless wherever any are sent."""
+    stable = waits.loads <= 0
     endless = np.where(stable, 0.0, np.inf)[:, None]
-    return Waits(
-        turns=turns,
-        loads=loads,
+    return replace(
+        waits,
         stable=stable,
-        limit=np.full(stable.size, -1),
-        at_turn=endless + np.zeros(turns.source.size),
-        stall=endless + np.zeros(turns.channels.shape[0]),
+        at_turn=np.broadcast_to(endless, waits.at_turn.shape),
+        stall=np.broadcast_to(endless, waits.stall.shape),
     )
 
 

@@ -117,6 +117,18 @@ def test_programs_are_flagged():
     assert safe.deadlock == () and safe.stable
 
 
+def test_programs_that_were_not_measured_are_flagged():
+    steps = (("send 3 8",), (), (), ("receive 0",))
+    row = MessageProgram(topology=mesh(1, 4), processes=steps)
+    assert qm.solve(row).validated
+    assert not qm.solve(replace(row, router=Router(hold_switch_for_packet=False))).validated
+    assert qm.solve(replace(row, router=replace(ONE, hold_switch_for_packet=False))).validated
+    edges = tuple(edge for k in range(3) for edge in ((k, k + 1), (k + 1, k)))
+    widths = (4, 4, 2, 2, 4, 4)
+    narrow = Topology(kind="custom", nodes=4, edges=edges, edge_widths=widths)
+    assert not qm.solve(replace(row, topology=narrow)).validated
+
+
 def test_no_bound_holds_for_packets_that_may_be_stuck():
     noc = prone()["torus"]
     urgent = replace(noc, router=replace(ONE, arbitration="priority"), qos=(QosRule(source=0, circuit=True),))

@@ -54,6 +54,7 @@ def networks(draw):
             buffer_flits=draw(st.integers(1, 12)),
             pipeline_cycles=pipeline,
             credit_cycles=pipeline + draw(st.integers(1, 5)),
+            hold_switch_for_packet=draw(st.booleans()),
         ),
     )
 
