@@ -9,6 +9,7 @@ import numpy as np
 from qmodels._check import FloatArray
 from qmodels.systems.noc_flows import INJECTION
 from qmodels.systems.router import Router
+from qmodels.systems.routes import Integers
 
 INJECTION_WIRE = 2
 """From a source to its router, whatever the pipeline of the routers. [cycles]"""
@@ -31,7 +32,7 @@ def head_times(table: Any, router: Router) -> FloatArray:
     return times
 
 
-def busy_times(table: Any, router: Router, flits: FloatArray) -> tuple[FloatArray, FloatArray]:
+def busy_times(table: Any, router: Router, flits: Integers) -> tuple[FloatArray, FloatArray]:
     r"""Return the cycles in which the tail of a packet follows its head, and the cycles of the last flit.
 
     The sum of both is how long the packet keeps the slowest channel of its path.

@@ -267,7 +267,7 @@ def _table(spec: Any, key: str) -> dict[str, Any]:
             isinstance(spec, Workload) and item.name == "sizes" and isinstance(spec.arrivals, Recorded)
         ):
             continue  # a recorded trace brings its own sizes
-        if getattr(spec, item.name) is None:
+        if getattr(spec, item.name) is None and item.default is None:
             continue  # what is left out is None again when it is read
         name = _key(item.name, hints[item.name])
         table[name] = _plain(getattr(spec, item.name), hints[item.name], _join(key, name))
