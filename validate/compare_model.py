@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, overload
 
@@ -13,7 +14,14 @@ from validate.campaign_result import Campaign, varied_fields
 from validate.compare_metrics import answered, load_of, measured, signed_error
 from validate.compare_regions import REGIONS
 from validate.compare_result import Comparison, Curve, Row, SweepComparison, row
-from validate.compare_specs import is_spec, points_of, swept_fields, takes_array, with_fields
+from validate.compare_specs import (
+    is_spec,
+    points_of,
+    points_of_runs,
+    swept_fields,
+    takes_array,
+    with_fields,
+)
 from validate.readers.run_set import Run, RunSet
 from validate.result import SimulationResult
 
@@ -53,7 +61,8 @@ def compare(
         Otherwise ``qmodels.solve``.
     reference : result, RunSet, Campaign or sequence of results, optional
         What was simulated or measured before; otherwise the specs are simulated. With a `RunSet`
-        and one spec, the settings that differ between runs replace the fields of their name.
+        and one spec, the settings that differ between runs replace the fields of their name; arrays in
+        the spec are the points at which the runs were made, found by these settings or else in order.
     metrics : iterable of str, optional
         Which metrics; otherwise all that both have.
     load : str or sequence of float, optional
@@ -148,11 +157,7 @@ def _points(spec: Any, reference: Any) -> tuple[list[dict[str, Any]], list[Any],
         if spec is None:
             rows = [dict(run.settings) for run in reference]
             return rows, rows, True
-        varied = reference.varied
-        if swept := swept_fields(spec):
-            raise ValueError(f"spec must have no array fields with runs, got one in {next(iter(swept))}")
-        rows = [{name: run.settings[name] for name in varied if name in run.settings} for run in reference]
-        return rows, [with_fields(spec, values) for values in rows], True
+        return *points_of_runs(spec, [run.settings for run in reference], reference.varied), True
     if spec is None:
         return [{}], [None], False
     if is_spec(spec):
@@ -198,7 +203,7 @@ def _compare(answer: Any, result: Any, metrics: list[str] | None, units: Mapping
     for name in common if metrics is None else metrics:
         estimate, unit = references[name]
         known, unit = _model_unit(answer, name), unit or units.get(name, "")
-        if unit and known and unit != known:
+        if unit and known and _singular(unit) != _singular(known):
             raise ValueError(
                 f"{name} must have one unit, got {known} in the model and {unit} in the reference: convert it"
             )
@@ -218,6 +223,11 @@ def _model_unit(answer: Any, name: str) -> str:
 
         return METRICS[name].unit if name in METRICS else ""
     return ""
+
+
+def _singular(unit: str) -> str:
+    """Return a unit with its words in the singular: tools say cycle or cycles."""
+    return re.sub(r"(?<=[a-z]{3})s\b", "", unit)
 
 
 def _loads(load: str | Sequence[float] | None, settings: list[dict[str, Any]], answers: list[Any]) -> Any:

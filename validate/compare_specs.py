@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -110,6 +110,71 @@ def takes_array(spec: Any, name: str) -> bool:
     """Return whether a field, by the name that `find_path` takes, may hold an array."""
     path = find_path(spec, name)
     return any(numeric for one, _, numeric in _walk(spec) if one == path)
+
+
+def points_of_runs(
+    spec: Any, runs: Sequence[Mapping[str, Any]], varied: Sequence[str]
+) -> tuple[list[dict[str, Any]], list[Any]]:
+    """Return the settings and the spec of each of some runs made elsewhere.
+
+    Parameters
+    ----------
+    spec : dataclass instance
+        The system. Arrays in it are the points at which runs were made: of each run the one whose
+        values are its settings, or, where the runs do not say, one after the other.
+    runs : sequence of mapping
+        Settings of each run.
+    varied : sequence of str
+        Names of those that differ between runs.
+
+    Raises
+    ------
+    ValueError
+        If a run was made at none of the points, or it is not known at which.
+
+    Examples
+    --------
+    >>> from qmodels.systems.workload import Workload
+    >>> load = Workload(load_factor=np.array([0.5, 1.0]))
+    >>> rows, specs = points_of_runs(load, [{"load_factor": 1.0}, {"load_factor": 0.5}], ["load_factor"])
+    >>> [one.load_factor for one in specs]
+    [1.0, 0.5]
+    """
+    rows = [{name: run[name] for name in varied if name in run} for run in runs]
+    swept = swept_fields(spec)
+    if not swept:
+        return rows, [with_fields(spec, row) for row in rows]
+    named = {path: _setting_of(spec, path, runs) for path in swept}
+    points, _ = points_of(spec)
+    for k, run in enumerate(runs):
+        at = [
+            point
+            for point in points
+            if all(np.isclose(run[n], point[path], rtol=1e-9) for path, n in named.items() if n)
+        ]
+        if not at:
+            which = ", ".join(f"{n} = {run[n]!r}" for n in named.values() if n)
+            raise ValueError(f"runs must be made at the points of the arrays in the spec, got one at {which}")
+        if all(named.values()):
+            rows[k] |= {n: run[n] for n in named.values()}
+        elif len(points) == len(runs):
+            rows[k] = points[k] | {n: v for n, v in rows[k].items() if n not in named.values()}
+        else:
+            lacking = next(path for path, n in named.items() if not n)
+            raise ValueError(
+                f"runs must have the setting {lacking}, or be as many as the {len(points)} points of the "
+                f"spec, got {len(runs)} without it"
+            )
+    return rows, [with_fields(spec, row) for row in rows]
+
+
+def _setting_of(spec: Any, path: str, runs: Sequence[Mapping[str, Any]]) -> str:
+    """Return the name by which all runs give a field of the spec, empty if they do not."""
+    for name in runs[0]:
+        if path == name or path.endswith(f".{name}"):
+            if find_path(spec, name) == path and all(name in run for run in runs):
+                return name
+    return ""
 
 
 def points_of(spec: Any) -> tuple[list[dict[str, Any]], list[Any]]:

@@ -223,6 +223,7 @@ def new_networks(spec: PacketProcessor, world: World) -> tuple[Network, Network]
             pipeline_cycles=router.pipeline_cycles,
             credit_cycles=router.credit_cycles,
             arbitration=router.arbitration,
+            hold_switch_for_packet=router.hold_switch_for_packet,
             packets=world.segments.size,
         )
         for table in (both.requests, both.responses)

@@ -30,8 +30,8 @@ def latency_bounds(noc: Noc, *, burst_packets: float = 1.0) -> FloatArray:
     -------
     array
         In the order of ``noc.flow_table()``; ``inf`` where nothing is guaranteed: for flows that are
-        no circuits without the arbitration "priority", and on channels that more urgent flows fill.
-        [cycles]
+        no circuits without the arbitration "priority" or where packets may deadlock, and on channels
+        that more urgent flows fill. [cycles]
 
     Raises
     ------
@@ -76,6 +76,7 @@ def latency_bounds(noc: Noc, *, burst_packets: float = 1.0) -> FloatArray:
     hops = np.diff(table.path_start)
     flow, channel = np.repeat(np.arange(hops.size), hops), table.path_channel.astype(np.int64)
     ranked = noc.router.arbitration == "priority"
+    sure = table.circuit | (ranked and noc.find_deadlock() is None)
     level = np.where(table.circuit, 0, 1 + (table.priority if ranked else 0)).astype(np.int64)
     levels, count = int(level.max(initial=0)) + 1, len(table.channel_names)
     key = channel * levels + level[flow]
@@ -93,7 +94,7 @@ def latency_bounds(noc: Noc, *, burst_packets: float = 1.0) -> FloatArray:
     lower = np.maximum.accumulate(longest[:, ::-1], axis=1)[:, ::-1][channel, level[flow] + 1]
     lower = np.where(table.circuit[flow], 0.0, lower)
     left = 1 / table.channel_cycles_per_flit[channel] - first(rate)
-    starved = np.logical_or.reduceat(left <= 0, table.path_start[:-1]) | ~(table.circuit | ranked)
+    starved = np.logical_or.reduceat(left <= 0, table.path_start[:-1]) | ~sure
     left = np.maximum(left, 1e-12)
     slowest = np.minimum.reduceat(left, table.path_start[:-1])
     own = turns.zero_load - flits + burst_packets * flits / slowest

@@ -37,6 +37,9 @@ class ClosedLoop:
         Where the latency goes: ``alone`` is what a transaction takes that meets no other. [cycles]
     utilization : mapping of str to float
         Busy fraction of the stations: channels of network interfaces and memory controllers.
+    deadlock : tuple of str
+        Virtual channels in which packets may wait for each other in a circle, empty without one. With
+        one, several transactions end in a deadlock sooner or later: the rate is 0, the latency ``inf``.
     """
 
     transaction_rate: float
@@ -45,6 +48,12 @@ class ClosedLoop:
     upper_bound: float
     latency_parts: Mapping[str, float]
     utilization: Mapping[str, float]
+    deadlock: tuple[str, ...] = ()
+
+    @property
+    def stable(self) -> bool:
+        """Whether the loops go on for ever: a closed loop is never overloaded, but may deadlock."""
+        return not self.deadlock
 
     @property
     def bottleneck(self) -> str:
@@ -73,6 +82,9 @@ class ClosedLoop:
         lines += [f"    {name:<20} {value:>12.5g} cycles" for name, value in self.latency_parts.items()]
         lines.append(f"  upper bound            {self.upper_bound:>12.5g} transactions/cycle")
         lines.append(f"  busiest: {self.bottleneck} ({self.utilization[self.bottleneck]:.3f})")
+        if self.deadlock:
+            number, first = len(self.deadlock), self.deadlock[0]
+            lines.append(f"  packets may deadlock: {number} virtual channels in a circle from {first}")
         return "\n".join(lines)
 
 
@@ -87,7 +99,8 @@ def closed_loop(noc: Noc) -> ClosedLoop:
     Returns
     -------
     ClosedLoop
-        A closed loop is never overloaded.
+        A closed loop is never overloaded; routes on which packets may wait for each other in a circle
+        are named in ``deadlock``.
 
     Raises
     ------
@@ -149,6 +162,17 @@ def closed_loop(noc: Noc) -> ClosedLoop:
     idle = think + alone
     bound = population / idle if population == 1 else min(population / idle, 1 / float(demand.max()))
 
+    deadlock = noc.find_deadlock() or () if population > 1 else ()
+    if deadlock:
+        return ClosedLoop(
+            transaction_rate=0.0,
+            transaction_latency=np.inf,
+            data_throughput=0.0,
+            upper_bound=bound,
+            latency_parts={"alone": alone, "deadlock": np.inf},
+            utilization=dict.fromkeys(names, 0.0),
+            deadlock=deadlock,
+        )
     turns = _turns(table)
     # A station serves the flits that pass anyway: the delays hold only the rest of the way.
     rest = idle - float(demand.sum())

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from qmodels.noc.alone import credit_loops, head_times
 from qmodels.systems.message_network import service_table, services
 from qmodels.systems.messaging import MessageProgram
-
-INJECTION = 2
-"""From the source to its router. [cycles]"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,8 +25,10 @@ class MessagePath:
         Time of a response, which meets no other traffic. [cycles]
     cycles_per_flit : float
         Of the narrowest channel.
-    buffer_flits, credit_cycles : int
-        Of the router: a packet longer than a buffer waits for credits.
+    buffer_flits : int
+        Buffer of the routers. [flits]
+    late_cycles : float
+        Cycles by which a packet longer than a buffer waits for credits, each time it has filled one.
     """
 
     channels: tuple[int, ...]
@@ -36,17 +36,11 @@ class MessagePath:
     response: float
     cycles_per_flit: float
     buffer_flits: int
-    credit_cycles: int
+    late_cycles: float
 
     def occupancy(self, flits: int) -> float:
-        r"""Return the cycles for which a packet of *L* flits holds a channel.
-
-        .. math:: L + \lfloor (L - 1) / B \rfloor \max(0, C - B)
-
-        with buffers of *B* flits and a credit loop of *C* cycles; times the cycles of a flit.
-        """
-        stalls = (flits - 1) // self.buffer_flits * max(0, self.credit_cycles - self.buffer_flits)
-        return (flits + stalls) * self.cycles_per_flit
+        """Return the cycles for which a packet holds a channel, see `qmodels.noc.alone.busy_times`."""
+        return flits * self.cycles_per_flit + (flits - 1) // self.buffer_flits * self.late_cycles
 
     def latency(self, flits: int) -> float:
         """Return the cycles from sending a packet to its tail's arrival."""
@@ -55,22 +49,23 @@ class MessagePath:
 
 def message_paths(program: MessageProgram) -> dict[tuple[int, int], MessagePath]:
     """Return the path between each pair of processes that exchange something."""
-    table = service_table(program)
+    table, router = service_table(program), program.router
     _, known = services(program)
-    pipeline = program.router.pipeline_cycles
+    if not known:
+        return {}
+    heads, loops = head_times(table, router), credit_loops(table, router)
+    per_flit = np.asarray(table.channel_cycles_per_flit, dtype=float)
     found = {}
     for number, service in enumerate(known):
         channels = table.path_channel[table.path_start[number] : table.path_start[number + 1]]
-        routers = len(channels) - 1
-        cycles = np.asarray(table.channel_cycles_per_flit)[channels]
-        wires = float(np.sum(np.asarray(table.channel_delay)[channels]))
-        way = INJECTION + pipeline * routers + wires
+        slowest = float(per_flit[channels].max())
         found[service.source, service.target] = MessagePath(
             channels=tuple(channels.tolist()),
-            head=way + float(np.sum(cycles - 1)),
-            response=way + program.costs.response_cycles,
-            cycles_per_flit=float(np.max(cycles)),
-            buffer_flits=program.router.buffer_flits,
-            credit_cycles=program.router.credit_cycles,
+            head=float(heads[number]),
+            # A response is one flit of a network of its own, in which no link is narrow.
+            response=float(heads[number] - np.sum(per_flit[channels] - 1)) + program.costs.response_cycles,
+            cycles_per_flit=slowest,
+            buffer_flits=router.buffer_flits,
+            late_cycles=max(0.0, float(loops[channels].max()) - router.buffer_flits * slowest),
         )
     return found

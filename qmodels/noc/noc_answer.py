@@ -11,7 +11,7 @@ import numpy as np
 
 from qmodels._check import FloatArray
 from qmodels.noc.delay_law import delay_quantiles
-from qmodels.noc.error_map import measured_error, reach, validated
+from qmodels.noc.error_map import interleaved, measured_error, reach, validated
 from qmodels.noc.source_queue import source_waits
 from qmodels.noc.waits import Waits, find_waits, largest_load, saturation_load
 from qmodels.systems.injection import Bernoulli
@@ -32,6 +32,9 @@ METRICS = (
 
 CURVE_POINTS = 50
 
+SAME = 1e-9
+"""Loads of channels that differ by a smaller part are alike."""
+
 EARLY = 0.8
 """Answers warn of kinds of networks some of which saturate below this part of the model's rate."""
 
@@ -51,6 +54,9 @@ class NocAnswer:
         The spec.
     waits : Waits
         What the fixed point gave, for the injection rates in order.
+    deadlock : tuple of str
+        Virtual channels in which packets may wait for each other in a circle; empty without one. With
+        one there is no steady state at any rate, and the saturation rate is 0.
 
     Notes
     -----
@@ -61,10 +67,11 @@ class NocAnswer:
     model: str
     noc: Noc
     waits: Waits
+    deadlock: tuple[str, ...] = ()
 
     @property
     def _shape(self) -> tuple[int, ...]:
-        return np.shape(self.noc.injection_rate)
+        return np.shape(self.noc.mean_rate)
 
     def _as_asked(self, values: Any) -> Any:
         """Return values along the loads in the shape of the injection rate."""
@@ -146,6 +153,8 @@ class NocAnswer:
 
     @cached_property
     def _saturation(self) -> tuple[float, int]:
+        if self.deadlock:
+            return 0.0, -1
         return saturation_load(self.waits.turns)
 
     @property
@@ -154,15 +163,24 @@ class NocAnswer:
         return self._saturation[0]
 
     @property
+    def _part_of_saturation(self) -> FloatArray:
+        loads, most = self.waits.loads, self.saturation_rate
+        return loads / most if most > 0 else np.where(loads > 0, np.inf, 0.0)
+
+    @property
     def ideal_saturation_rate(self) -> float:
         """Injection rate at which the first channel is busy all the time, an upper bound [packets/cycle]."""
         return largest_load(self.waits.turns)
 
     @property
     def bottleneck(self) -> str:
-        """Name of the channel that fills up first."""
-        limit = self._saturation[1]
-        return self.waits.turns.table.channel_names[limit] if limit >= 0 else ""
+        """Name of the channel that is busy for most of the time; of those alike the first."""
+        channels = self.waits.turns.channels
+        load = channels[:, 1] + channels[:, 6]
+        if not load.any():
+            return ""
+        # Sums in another order make channels that are alike differ by rounding.
+        return self.waits.turns.table.channel_names[int(np.argmax(load > (1 - SAME) * load.max()))]
 
     @property
     def throughput(self) -> Any:
@@ -232,19 +250,21 @@ class NocAnswer:
     @property
     def validated(self) -> Any:
         """Whether the design and load lie in the range in which the error was measured."""
-        return self._as_asked(validated(self.noc, self.waits.loads / self.saturation_rate))
+        return self._as_asked(validated(self.noc, self._part_of_saturation) & (not self.deadlock))
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the model leaves out of this network, a line each."""
         lines = []
-        circle = self.noc.find_deadlock()
-        if circle:
-            lines.append(f"packets may deadlock: {len(circle)} virtual channels in a circle from {circle[0]}")
+        if self.deadlock:
+            number, first = len(self.deadlock), self.deadlock[0]
+            lines.append(f"packets may deadlock: {number} virtual channels in a circle from {first}")
         least, _ = reach().get(self.noc.topology.kind, (1.0, 0))
         if least < EARLY and self.waits.loads.max(initial=0.0) > least * self.saturation_rate:
             kind = self.noc.topology.kind
             lines.append(f"some networks of the kind {kind} saturate at {least:.0%} of this saturation rate")
+        if interleaved(self.noc):
+            lines.append("flits compete for the switch one by one: the model lets packets hold it")
         run = int(self.waits.turns.table.source_step.max(initial=0))
         if run > 1:
             lines.append(f"runs of {run} packets to each target in turn: they wait longer than this")
@@ -253,7 +273,9 @@ class NocAnswer:
     @property
     def measured_error(self) -> Mapping[str, Any]:
         """Mean size of the error at such loads of such networks [% of the simulated value]."""
-        errors = measured_error(self.noc.topology.kind, self.waits.loads / self.saturation_rate)
+        if self.deadlock:
+            return {}
+        errors = measured_error(self.noc.topology.kind, self._part_of_saturation)
         return {name: self._as_asked(values) for name, values in errors.items()}
 
     @property
@@ -293,8 +315,9 @@ class NocAnswer:
             noc = replace(self.noc, injection_rate=rates)
             curve = replace(self, noc=noc, waits=find_waits(self.waits.turns, rates))
             axes.plot(rates, curve.packet_latency, color="C0", label="model")
-            end = 1.05 * max(self.saturation_rate, loads.max(initial=0.0))
-            axes.axvspan(self.saturation_rate, end, color="#f2e4df", label="saturated")
+            end = 1.05 * max(self.saturation_rate, loads.max(initial=0.0)) or 1.0
+            beyond = "deadlock" if self.deadlock else "saturated"
+            axes.axvspan(self.saturation_rate, end, color="#f2e4df", label=beyond)
             axes.set_xlim(0, end)
         axes.plot(loads[np.isfinite(latency)], latency[np.isfinite(latency)], "o", color="C0", markersize=4)
         axes.axhline(self.zero_load_latency, linestyle=":", color="0.5", label="zero load")
@@ -317,7 +340,8 @@ class NocAnswer:
             unit = "" if NOC_METRICS[name].unit == "1" else NOC_METRICS[name].unit
             error = f"  error {errors[name]:.1f} %" if name in errors and self.stable else ""
             lines.append(f"  {name:<20} {float(value):>10.5g} {unit:<14}{error}".rstrip())
-        lines.append(f"  {'stable' if self.stable else 'saturated'}; fills up first: {self.bottleneck}")
+        state = "stable" if self.stable else "deadlock" if self.deadlock else "saturated"
+        lines.append(f"  {state}; busiest: {self.bottleneck}")
         if self.stable and errors:
             lines.append("  error: mean against simulation at such loads of such networks")
         if not self.validated:

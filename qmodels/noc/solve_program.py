@@ -9,10 +9,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from qmodels.noc.message_flow import Course, course
 from qmodels.noc.message_paths import MessagePath, message_paths
+from qmodels.systems.deadlock import find_deadlock
 from qmodels.systems.message_metrics import PROCESS_METRICS, unit_of
-from qmodels.systems.message_network import services
+from qmodels.systems.message_network import service_table, services
 from qmodels.systems.messaging import MessageProgram
 
 ERRORS = Path(__file__).with_name("message_errors.csv")
@@ -39,11 +42,14 @@ class ProgramAnswer:
         Most that is asked of a channel at once, as a multiple of what it carries.
     validated : bool
         Whether the crowding and the number of processes lie in the range in which the model's error
-        was measured.
+        was measured, packets cannot deadlock, they do not share links flit by flit, and no link is
+        narrower than the others.
     measured_error : float
         Mean size of the error of the finish times against simulation at such crowding. [%]
-    stable : bool
-        Always true: a program ends.
+    deadlock : tuple of str
+        Virtual channels in which packets of the program may wait for each other in a circle if they
+        are under way at the same time, empty without one. The times hold only if they never do:
+        `validate.simulate` finds out whether the program comes to its end.
     """
 
     metrics: Mapping[str, float]
@@ -52,7 +58,12 @@ class ProgramAnswer:
     crowding: float
     validated: bool
     measured_error: float
-    stable: bool = True
+    deadlock: tuple[str, ...] = ()
+
+    @property
+    def stable(self) -> bool:
+        """Whether the program ends for certain."""
+        return not self.deadlock
 
     def __getitem__(self, name: str) -> float:
         return self.metrics[name]
@@ -85,6 +96,9 @@ class ProgramAnswer:
         lines.append(f"{crowding}; error at such crowding {self.measured_error:.1f} %")
         if not self.validated:
             lines.append("  outside the range in which the model's error was measured")
+        if self.deadlock:
+            number, first = len(self.deadlock), self.deadlock[0]
+            lines.append(f"  packets may deadlock: {number} virtual channels in a circle from {first}")
         return "\n".join(lines)
 
 
@@ -133,13 +147,18 @@ def solve_program(spec: MessageProgram) -> ProgramAnswer:
         **{f"{name}[{k}]": by_process[name][k] for name in PROCESS_METRICS for k in range(count)},
     }
     error, validated = _error_at(found, count)
+    table = service_table(spec)
+    deadlock = find_deadlock(table) or ()
+    like = spec.router.hold_switch_for_packet or spec.router.virtual_channels == 1
+    like &= bool(np.all(table.channel_cycles_per_flit[table.path_channel] == 1))
     return ProgramAnswer(
         metrics=metrics,
         contention_time=found.contention,
         circuit_latency=_circuit_bounds(spec, paths),
         crowding=found.crowding,
-        validated=validated,
+        validated=validated and like and not deadlock,
         measured_error=error,
+        deadlock=deadlock,
     )
 
 

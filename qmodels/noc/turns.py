@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels._check import FloatArray
+from qmodels.noc.alone import busy_times, credit_loops, head_times
 from qmodels.systems.noc_flows import EJECTION, INJECTION, FlowTable
 from qmodels.systems.router import Router
 
@@ -66,12 +67,8 @@ class Turns:
     @cached_property
     def zero_load(self) -> FloatArray:
         """Latency of a packet of each flow alone in the network [cycles]."""
-        table = self.table
-        start = table.path_start[:-1]
-        routers = np.diff(table.path_start) - 1
-        wire = np.add.reduceat(table.channel_delay[table.path_channel], start)
-        slowest = np.maximum.reduceat(table.channel_cycles_per_flit[table.path_channel], start)
-        return self.router.pipeline_cycles * routers + 2.0 + wire + self.busy_cycles - slowest
+        behind, _ = busy_times(self.table, self.router, self.table.flits)
+        return head_times(self.table, self.router) + behind
 
     @property
     def offered(self) -> float:
@@ -98,18 +95,15 @@ def group_turns(table: FlowTable, router: Router, *, rate: FloatArray, arrival_s
     flow = np.repeat(np.arange(hops.size), hops)
     channel = table.path_channel.astype(np.int64)
     per_flit = table.channel_cycles_per_flit.astype(float)
-    loop = np.where(table.channel_kind == INJECTION, -1, 2 * table.channel_delay) + router.credit_cycles
+    loop, room = credit_loops(table, router), router.buffer_flits * per_flit
     vcs = _usable(table, flow, rate)
     # A packet longer than a buffer waits for credits once per buffer even when it is alone.
-    slow = np.maximum(loop - router.buffer_flits, 0) * (table.channel_kind != INJECTION)
+    slow = np.maximum(loop - room, 0) * (table.channel_kind != INJECTION)
     refills = (table.flits - 1) // router.buffer_flits
-    slowest = np.maximum.reduceat(per_flit[channel], table.path_start[:-1])
-    flits = table.flits.astype(float)
-    gaps = np.maximum.reduceat(slow[channel], table.path_start[:-1]) * refills
-    alone = flits * slowest + gaps.astype(float)
+    behind, last_flit = busy_times(table, router, table.flits)
 
     circuit = table.circuit[flow]
-    flits = flits[flow]
+    flits = table.flits[flow].astype(float)
     busy = flits * per_flit[channel]
     busy += np.where(vcs[channel] < 1.5, slow[channel] * refills[flow], 0)
     # Even many packets can not keep a link busy whose credits come back too late.
@@ -141,7 +135,7 @@ def group_turns(table: FlowTable, router: Router, *, rate: FloatArray, arrival_s
     channels[:, 7] = table.channel_kind != EJECTION
     # Late credits leave gaps in a packet's flits, which those of others fill: the packets share the
     # link, so that both are late where otherwise one would have waited for the other.
-    shared = (loop > router.buffer_flits) & (channels[:, 5] > router.buffer_flits) & (vcs > 1.5)
+    shared = (loop > room) & (channels[:, 5] > router.buffer_flits) & (vcs > 1.5)
     channels[:, 8] = np.where(shared, 2 - router.buffer_flits / channels[:, 5], 1.0)
     if arrival_scv != 1:
         channels[:, 8] *= 1 + (arrival_scv - 1) * _one_source(table, flow, hop_rate)
@@ -160,7 +154,7 @@ def group_turns(table: FlowTable, router: Router, *, rate: FloatArray, arrival_s
         square=_sums(of_used, hop_rate[here] * busy[following] ** 2, number),
         channels=channels,
         of_hop=of_hop,
-        busy_cycles=alone,
+        busy_cycles=behind + last_flit,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -130,6 +130,18 @@ def find_waits(turns: Turns, loads: FloatArray) -> Waits:
         limit=np.where(stable, -1, state[:, 1]),
         at_turn=at_turn,
         stall=stall,
+    )
+
+
+def stuck_waits(waits: Waits) -> Waits:
+    """Return the waits of a network whose packets end in a deadlock: endless wherever any are sent."""
+    stable = waits.loads <= 0
+    endless = np.where(stable, 0.0, np.inf)[:, None]
+    return replace(
+        waits,
+        stable=stable,
+        at_turn=np.broadcast_to(endless, waits.at_turn.shape),
+        stall=np.broadcast_to(endless, waits.stall.shape),
     )
 
 

@@ -151,9 +151,13 @@ def _validated(c: Columns, full: FloatArray) -> Any:
     """Return which designs are like those the error was measured on.
 
     Moderate load, free lists with runs, no closed pages where runs stay on one bank, and routers with
-    at least two virtual channels of eight flits.
+    at least two virtual channels of eight flits, in which packets hold the switch and credits are back
+    before a buffer is empty: the model has no stops for credits.
     """
     router = c.spec.noc.router
+    loop = router.credit_cycles + 2 * max(c.spec.noc.topology.link_delays, default=0)
+    if not router.hold_switch_for_packet or loop > router.buffer_flits:
+        return np.zeros(full.shape, dtype=bool)
     if router.virtual_channels < 2 or router.buffer_flits < 8 or router.arbitration != "round_robin":
         return np.zeros(full.shape, dtype=bool)
     like = (c.run_length >= VALIDATED_RUN) & ((c.spec.dram.page_policy == "open") | (c.bank_step == 1))

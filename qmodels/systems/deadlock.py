@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from qmodels.systems.noc_flows import FlowTable
+if TYPE_CHECKING:
+    from qmodels.systems.message_network import ServiceTable
+    from qmodels.systems.noc_flows import FlowTable
 
 
-def find_deadlock(table: FlowTable) -> tuple[str, ...] | None:
+def find_deadlock(table: FlowTable | ServiceTable) -> tuple[str, ...] | None:
     """Return the channels of a circle in which packets may wait for each other, or None.
 
     Parameters
     ----------
-    table : FlowTable
+    table : FlowTable or ServiceTable
         The paths of all flows with the virtual channels of every hop.
 
     Returns
@@ -25,7 +29,9 @@ def find_deadlock(table: FlowTable) -> tuple[str, ...] | None:
     The channel dependency graph [1]_ has an edge from a virtual channel of a channel to each that a
     packet in it may take next. Without a circle in it no deadlock is possible. With one, packets on
     other virtual channels may still get through where routes leave a choice: the check is then
-    pessimistic. Network interfaces are taken to have room for everything that is ejected.
+    pessimistic. Circuits have virtual channels of their own, for which nobody else waits. Network
+    interfaces are taken to have room for everything that is ejected, so that requests never wait
+    for responses.
 
     References
     ----------
@@ -48,6 +54,7 @@ def find_deadlock(table: FlowTable) -> tuple[str, ...] | None:
     vertex = (table.path_channel.astype(np.int64) * v + table.path_vc_low) * v + table.path_vc_high
     inside = np.ones(vertex.size, dtype=bool)
     inside[table.path_start[1:] - 1] = False
+    inside[np.repeat(table.circuit, np.diff(table.path_start))] = False
     most = len(table.channel_names) * v * v
     here = np.flatnonzero(inside)
     both = np.unique(vertex[here] * most + vertex[here + 1])

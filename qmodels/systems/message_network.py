@@ -76,8 +76,12 @@ class ServiceTable:
 
     Parameters
     ----------
-    channel_kind, channel_from, channel_to, channel_delay, channel_cycles_per_flit : array of int
+    virtual_channels : int
+        Virtual channels of each channel.
+    channel_names : tuple of str
         Channels of the network.
+    channel_kind, channel_from, channel_to, channel_delay, channel_cycles_per_flit : array of int
+        What they are.
     source, target : array of int
         Nodes of each service.
     flits, priority : array of int
@@ -90,6 +94,8 @@ class ServiceTable:
         Paths.
     """
 
+    virtual_channels: int
+    channel_names: tuple[str, ...]
     channel_kind: Any
     channel_from: Any
     channel_to: Any
@@ -118,6 +124,8 @@ def service_table(program: MessageProgram) -> ServiceTable:
     hops = [np.arange(table.path_start[flow], table.path_start[flow + 1]) for flow in chosen]
     places = np.concatenate([np.zeros(0, dtype=np.int64), *hops]).astype(np.int64)
     return ServiceTable(
+        virtual_channels=table.virtual_channels,
+        channel_names=table.channel_names,
         channel_kind=table.channel_kind,
         channel_from=table.channel_from,
         channel_to=table.channel_to,

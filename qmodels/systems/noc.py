@@ -38,6 +38,9 @@ NOC_METRICS: dict[str, Metric] = {
 }
 """Names, units and meaning of what the model and the simulator say about a `Noc`."""
 
+USUAL_RATE = 0.01
+"""Packets per cycle of a node that sends, where nothing says how many."""
+
 Traffic = Pattern | Permutation | RateMatrix | Interleaved | Transactions
 
 
@@ -62,9 +65,10 @@ class Noc:
         All routers.
     traffic : Pattern, Permutation, RateMatrix, Interleaved or Transactions
         Who sends to whom.
-    injection_rate : float or array
+    injection_rate : float or array, optional
         Packets per cycle of a node that sends, on average over these nodes; not used by transactions.
-        An array is a load curve. [packets/cycle]
+        An array is a load curve. Left out, a `RateMatrix` has its own rates, and all else 0.01; given,
+        the rates of a matrix are scaled to this mean. See `mean_rate`. [packets/cycle]
     process : Bernoulli, Poisson or OnOff
         When packets are injected; also ``"bernoulli"`` or ``"poisson"``.
     link_width : int
@@ -109,7 +113,7 @@ class Noc:
     traffic: Pattern | Permutation | RateMatrix | Interleaved | Transactions = field(
         default_factory=lambda: uniform(nodes=16)
     )
-    injection_rate: Numeric = 0.01
+    injection_rate: Numeric = None
     process: Bernoulli | Poisson | OnOff = field(default_factory=Bernoulli)
     link_width: int = 16
     header_bytes: int = 8
@@ -125,9 +129,7 @@ class Noc:
         _check.choice("routing", self.routing, ROUTINGS)
         _check.choice("ties", self.ties, TIES)
         _check.choice("vc_classes", self.vc_classes, ("dateline", "none"))
-        _check.nonnegative("injection_rate", self.injection_rate)
-        if isinstance(self.process, Bernoulli):
-            _check.probability("injection_rate of a Bernoulli process", self.injection_rate)
+        self._check_rate()
         for name, least in (
             ("link_width", 1), ("header_bytes", 0), ("packet_bytes", 0), ("flits_per_packet", 0)
         ):  # fmt: skip
@@ -141,6 +143,18 @@ class Noc:
                 _check.count(f"qos.{name}", getattr(rule, name), minimum=-1, maximum=self.topology.nodes - 1)
         self._check_traffic()
 
+    def _check_rate(self) -> None:
+        bernoulli = isinstance(self.process, Bernoulli)
+        if self.injection_rate is not None:
+            _check.nonnegative("injection_rate", self.injection_rate)
+            if bernoulli:
+                _check.probability("injection_rate of a Bernoulli process", self.injection_rate)
+        elif bernoulli and isinstance(self.traffic, RateMatrix) and self.traffic.largest_rate > 1:
+            raise ValueError(
+                "traffic.rates must let a source of a Bernoulli process send at most 1 packet/cycle, "
+                f"got {self.traffic.largest_rate:.6g}: give injection_rate to scale them"
+            )
+
     def _check_traffic(self) -> None:
         self.traffic.matrix(self.topology.nodes)
         if not isinstance(self.traffic, Interleaved | Transactions):
@@ -151,6 +165,13 @@ class Noc:
         wrong = sorted(set(self.traffic.targets) - set(self.topology.memories))
         if wrong:
             raise ValueError(f"traffic.channels must be nodes with the role memory, got {wrong[0]}")
+
+    @property
+    def mean_rate(self) -> Numeric:
+        """Injection rate of a node that sends: the one given, or the own of the traffic [packets/cycle]."""
+        if self.injection_rate is not None:
+            return self.injection_rate
+        return self.traffic.mean_rate if isinstance(self.traffic, RateMatrix) else USUAL_RATE
 
     @property
     def packet_classes(self) -> tuple[PacketClass, ...]:
@@ -178,7 +199,7 @@ class Noc:
         # Rate, process and clock do not enter; fixed values let them share what is in the cache.
         plain = replace(self, injection_rate=0.0, process=Bernoulli(), clock_ghz=1.0)
         parts: dict[str, Any] = structure(plain)
-        load = np.asarray(self.injection_rate, dtype=float)
+        load = np.asarray(self.mean_rate, dtype=float)
         return FlowTable(**parts, rate=load[..., None] * parts["unit_rate"])
 
     def find_deadlock(self) -> tuple[str, ...] | None:

@@ -117,7 +117,8 @@ class RateMatrix:
     Parameters
     ----------
     rates : tuple of tuple of float
-        Packets per cycle from each node (row) to each, or anything proportional to that.
+        Packets per cycle from each node (row) to each. These are the rates of a `Noc` without an
+        ``injection_rate``; with one they are scaled to it. [packets/cycle]
     """
 
     rates: tuple[tuple[float, ...], ...]
@@ -137,6 +138,11 @@ class RateMatrix:
         """The injection rate that gives exactly these rates: their mean over the nodes that send."""
         sums = np.sum(self.rates, axis=1)
         return float(sums.sum() / np.count_nonzero(sums))
+
+    @property
+    def largest_rate(self) -> float:
+        """Packets per cycle of the node that sends most."""
+        return float(np.sum(self.rates, axis=1).max())
 
     def matrix(self, nodes: int) -> FloatArray:
         """Return the packets from each node to each, relative: 1 in all for a node that sends, on average."""
@@ -200,7 +206,7 @@ def permutation(targets: Sequence[int]) -> Permutation:
 
 
 def rate_matrix(rates: str | os.PathLike[str] | Sequence[Sequence[float]]) -> RateMatrix:
-    """Return traffic at given rates: rows of numbers, or a CSV file of them without headings.
+    """Return traffic at given rates: rows of packets per cycle, or a CSV file of them without headings.
 
     Raises
     ------
@@ -233,26 +239,30 @@ def rate_matrix(rates: str | os.PathLike[str] | Sequence[Sequence[float]]) -> Ra
         raise ValueError(f"{rates}: {error}") from None
 
 
-def task_graph(graph: Any, *, mapping: dict[Any, int], nodes: int) -> RateMatrix:
+def task_graph(graph: Any, *, mapping: dict[Any, int], nodes: int, period_cycles: float = 1.0) -> RateMatrix:
     """Return the traffic of communicating tasks on the nodes they are mapped onto.
 
     Parameters
     ----------
     graph : networkx.DiGraph, or iterable of (task, task, packets)
-        Packets that each task sends to each, per period or per cycle.
+        Packets that each task sends to each in a period.
     mapping : dict
         Node of each task; several tasks may share one, and what they send each other stays there.
     nodes : int
         Number of nodes.
+    period_cycles : float
+        How long a period is. [cycles]
 
     Examples
     --------
     >>> edges = [("filter", "transform", 3), ("transform", "filter", 1)]
-    >>> task_graph(edges, mapping={"filter": 0, "transform": 2}, nodes=3).rates
-    ((0.0, 0.0, 3.0), (0.0, 0.0, 0.0), (1.0, 0.0, 0.0))
+    >>> task_graph(edges, mapping={"filter": 0, "transform": 2}, nodes=3, period_cycles=100).rates
+    ((0.0, 0.0, 0.03), (0.0, 0.0, 0.0), (0.01, 0.0, 0.0))
     """
     edges = graph.edges(data="packets", default=1.0) if hasattr(graph, "edges") else graph
     _check.count("nodes", nodes, minimum=2)
+    _check.one_number("period_cycles", period_cycles)
+    _check.positive("period_cycles", period_cycles)
     rates = np.zeros((nodes, nodes))
     for task, other, packets in edges:
         for one in (task, other):
@@ -261,7 +271,7 @@ def task_graph(graph: Any, *, mapping: dict[Any, int], nodes: int) -> RateMatrix
             _check.count(f"mapping[{one!r}]", mapping[one], minimum=0, maximum=nodes - 1)
         if mapping[task] != mapping[other]:
             rates[mapping[task], mapping[other]] += float(_check.nonnegative("packets", packets))
-    return rate_matrix(rates.tolist())
+    return rate_matrix((rates / period_cycles).tolist())
 
 
 def _same_nodes(own: int, nodes: int) -> None:

@@ -14,8 +14,8 @@ PRIORITIES = 8
 class Router:
     """Input-queued wormhole router with virtual channels and credits.
 
-    A packet holds a virtual channel of the next buffer from its head to its tail, and an output for
-    as long as its flits follow one another: packets are not interleaved on a link.
+    A packet holds a virtual channel of the next buffer from its head to its tail, and the switch for
+    as long as its flits follow one another, unless every flit competes for it.
 
     Parameters
     ----------
@@ -31,6 +31,11 @@ class Router:
         Who gets an output: inputs in turn; the packet that has been in the router longest; 8 fixed
         priorities with the inputs in turn inside each; or inputs by the weights of their flows (fair
         bandwidth allocation).
+    hold_switch_for_packet : bool
+        Whether a packet that has won the switch keeps it while its next flit is there and has a credit:
+        packets are then not interleaved on a link. Otherwise each flit competes anew, and packets in
+        several virtual channels share a link flit by flit. BookSim2's setting of that name, which it
+        leaves off by default; the two differ only with several virtual channels and flits.
 
     Notes
     -----
@@ -53,6 +58,7 @@ class Router:
     pipeline_cycles: int = 3
     credit_cycles: int = 5
     arbitration: str = "round_robin"
+    hold_switch_for_packet: bool = True
 
     def __post_init__(self) -> None:
         _check.count("router.virtual_channels", self.virtual_channels, maximum=64)
@@ -60,6 +66,10 @@ class Router:
         _check.count("router.pipeline_cycles", self.pipeline_cycles)
         _check.count("router.credit_cycles", self.credit_cycles)
         _check.choice("router.arbitration", self.arbitration, ARBITRATIONS)
+        if not isinstance(self.hold_switch_for_packet, bool):
+            raise ValueError(
+                f"router.hold_switch_for_packet must be true or false, got {self.hold_switch_for_packet!r}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

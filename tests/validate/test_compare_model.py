@@ -255,11 +255,20 @@ def test_metrics_of_all_kinds_of_answers():
         (lambda: compare(7), TypeError, "compare needs a spec, specs or results, got 7"),
         (
             lambda: compare(
-                PacketProcessor(workload=Workload(load_factor=np.array([1.0, 2.0]))),
-                reference=measured_runs(),
+                PacketProcessor(workload=Workload(load_factor=np.array([1.0, 2.0, 3.0]))),
+                reference=measured_runs().rename({"rate": "offered_gbps"}),
             ),
             ValueError,
-            "spec must have no array fields with runs, got one in workload.load_factor",
+            "runs must have the setting workload.load_factor, or be as many as the 3 points of the spec, "
+            "got 4 without it",
+        ),
+        (
+            lambda: compare(
+                PacketProcessor(workload=Workload(load_factor=np.array([1.0, 2.0]))),
+                reference=measured_runs().rename({"rate": "load_factor"}),
+            ),
+            ValueError,
+            "runs must be made at the points of the arrays in the spec, got one at load_factor = ",
         ),
     ],
 )

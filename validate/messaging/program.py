@@ -131,6 +131,7 @@ def build_world(program: MessageProgram) -> World:
         pipeline_cycles=router.pipeline_cycles,
         credit_cycles=router.credit_cycles,
         arbitration=router.arbitration,
+        hold_switch_for_packet=router.hold_switch_for_packet,
         packets=len(program.processes) + 1,
     )
 

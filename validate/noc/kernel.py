@@ -4,8 +4,8 @@ The router is input-queued, of one stage: in the cycle in which a flit arrives i
 and a head that wins takes a virtual channel of the output with it. Each input puts one virtual
 channel forward, each output takes one input (input-first separable allocation); the lowest rank
 first, then packets that have their virtual channel before heads, then the next in turn. While the
-following flit of a packet is there and has a credit the connection is held. Circuits have virtual
-channels of their own and pass all else, held connections too.
+following flit of a packet is there and has a credit the connection is held, unless each flit is to
+compete for it. Circuits have virtual channels of their own and pass all else, held connections too.
 """
 
 from __future__ import annotations

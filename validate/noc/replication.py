@@ -101,6 +101,7 @@ def build_world(noc: Noc, table: FlowTable, *, packets: int) -> World:
         pipeline_cycles=router.pipeline_cycles,
         credit_cycles=router.credit_cycles,
         arbitration=router.arbitration,
+        hold_switch_for_packet=router.hold_switch_for_packet,
         packets=packets,
     )
 

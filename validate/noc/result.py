@@ -187,6 +187,9 @@ class NocSimulation(MetricResult):
         ]
         lines += self.metric_lines()
         lines.append(f"  {self.verdict}; busiest: {self.bottleneck}")
+        circle = self.spec.find_deadlock()
+        if circle and self.verdict != "deadlocked":
+            lines.append(f"  no deadlock in this run, but there may be one from {circle[0]} on")
         if self.short:
             lines.append("  too short for its intervals: use more packets")
         return "\n".join(lines)

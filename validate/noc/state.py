@@ -134,8 +134,9 @@ HEAD, TAIL, FLAGS = 1, 2, 2
     CLOSED,
     NOW,
     CIRCUITS,
+    HOLDS,
     CLOCK_SIZE,
-) = range(17)
+) = range(18)
 """Places in ``clock``; IN_NETWORK counts flits, WAITING packets at the sources."""
 
 ROUND_ROBIN, FCFS, PRIORITY, WEIGHTED = range(4)
@@ -188,6 +189,7 @@ def new_world(
     pipeline_cycles: int = 3,
     credit_cycles: int = 5,
     arbitration: str = "round_robin",
+    hold_switch_for_packet: bool = True,
     packets: int = 4096,
 ) -> World:
     """Return an empty network.
@@ -204,6 +206,8 @@ def new_world(
         Cycles from a flit's leaving a slot until the next one there can leave it. [cycles]
     arbitration : str
         One of `ARBITRATIONS`.
+    hold_switch_for_packet : bool
+        Whether a packet keeps the switch while its flits follow one another.
     packets : int
         Packets that can be under way, source queues included; see `grown`.
 
@@ -239,6 +243,7 @@ def new_world(
     clock[VCS], clock[BUFFER] = virtual_channels, buffer_flits
     clock[ARBITRATION] = ARBITRATIONS.index(arbitration)
     clock[FREE_PACKET], clock[CIRCUITS] = -1, circuits
+    clock[HOLDS] = hold_switch_for_packet
     clock[LAST_MOVE] = -rows
     world = World(
         channel=channel,

@@ -15,6 +15,7 @@ from validate.noc.state import (
     BUFFER,
     FLAGS,
     HEAD,
+    HOLDS,
     IN_NETWORK,
     LAST_MOVE,
     NO_KEY,
@@ -182,7 +183,7 @@ def _move(world: World, i: int, o: int, now: int) -> None:
         channel[c]["next_out"] = channel[o]["place_out"] + 1
         channel[c]["next_vc"] = (i & vmask) + 1
     held = channel[c]["held_vc"] == i
-    hold = count > 0
+    hold = count > 0 and clock[HOLDS] != 0
     if flit & TAIL:
         hold = False
         vc[j]["owner"] = -1
@@ -193,7 +194,7 @@ def _move(world: World, i: int, o: int, now: int) -> None:
         channel[c]["body"] &= ~bit
         if count > 0:
             ask(world, i, c, bit, vc[i]["flit"] >> FLAGS, now)
-    elif hold and credits > 0:
+    elif count > 0 and credits > 0:
         channel[c]["body"] |= bit
     else:
         channel[c]["body"] &= ~bit

@@ -13,10 +13,10 @@ from validate.readers.run_set import Run, RunSet, Setting, point
 EXPECTED = "the console output of a finished BookSim 2 run"
 
 _METRICS = {
-    "Packet latency": ("packet_latency", "cycle"),
-    "Network latency": ("network_latency", "cycle"),
-    "Flit latency": ("flit_latency", "cycle"),
-    "Fragmentation": ("fragmentation", "cycle"),
+    "Packet latency": ("packet_latency", "cycles"),
+    "Network latency": ("network_latency", "cycles"),
+    "Flit latency": ("flit_latency", "cycles"),
+    "Fragmentation": ("fragmentation", "cycles"),
     "Injected packet rate": ("injected_packet_rate", "packets/cycle/node"),
     "Accepted packet rate": ("accepted_packet_rate", "packets/cycle/node"),
     "Injected flit rate": ("injected_flit_rate", "flits/cycle/node"),
@@ -63,7 +63,7 @@ def read_booksim(paths: Paths) -> RunSet:
 
         - ``packet_latency`` (from generation, source queue included), ``network_latency`` (from
           injection) and ``flit_latency``, each with ``_minimum`` and ``_maximum``; ``fragmentation``
-          [cycle],
+          [cycles],
         - ``injected_`` and ``accepted_packet_rate`` [packets/cycle/node] and ``_flit_rate``
           [flits/cycle/node], averaged over the nodes, with their extremes,
         - ``injected_`` and ``accepted_packet_flits`` [flits], ``hops`` (channels passed) [hops].

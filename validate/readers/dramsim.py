@@ -15,10 +15,10 @@ from validate.readers.run_set import Run, RunSet, point
 EXPECTED = "statistics of a finished DRAMsim3 run (dramsim3.json, dramsim3epoch.json or dramsim3.txt)"
 
 UNITS = {
-    "cycles": "cycle",
+    "cycles": "cycles",
     "reads": "1",
     "writes": "1",
-    "read_latency": "cycle",
+    "read_latency": "cycles",
     "row_hit_ratio": "1",
     "bandwidth": "GB/s",
     "power": "mW",

@@ -14,7 +14,7 @@ from validate.readers.run_set import Run, RunSet, point
 
 EXPECTED = "statistics of a finished Ramulator run"
 
-UNITS = {"cycles": "cycle", "reads": "1", "writes": "1", "read_latency": "cycle", "row_hit_ratio": "1"}
+UNITS = {"cycles": "cycles", "reads": "1", "writes": "1", "read_latency": "cycles", "row_hit_ratio": "1"}
 
 _TEXT = re.compile(r"^\s*(?P<name>ramulator\.\S+|\[.\])\s+(?P<value>\S+)\s+#")
 _ITEM = re.compile(r"^(?P<indent> *)(?P<name>[A-Za-z_][\w.]*):(?:\s+(?P<value>[^#]*?))?\s*(?:#.*)?$")

@@ -69,7 +69,7 @@ class RunSet:
     Examples
     --------
     >>> runs = RunSet.from_columns(settings={"injection_rate": [0.1, 0.2]},
-    ...                            metrics={"latency": [12.0, 17.5]}, units={"latency": "cycle"})
+    ...                            metrics={"latency": [12.0, 17.5]}, units={"latency": "cycles"})
     >>> runs["latency"]
     array([12. , 17.5])
     >>> runs.convert("latency", factor=0.5, unit="ns")["latency"]

@@ -228,3 +228,19 @@ def test_a_list_without_blocks_refuses_all() -> None:
     base = processor(sizes=qm.fixed(bytes=640))
     spec = replace(base, free_list=replace(base.free_list, small_packet_segments=4, vms1_share=0.0))
     assert qm.solve(spec).blocking_probability == 1.0
+
+
+def test_networks_that_the_error_was_not_measured_on_are_flagged() -> None:
+    known = processor(step=8)
+    assert qm.solve(known).validated
+    noc = known.noc
+    for other in (
+        replace(noc, router=replace(noc.router, hold_switch_for_packet=False)),
+        # A credit is back after 5 cycles and twice the wires: later than a buffer of 8 is empty.
+        replace(noc, topology=replace(noc.topology, delay=2)),
+        replace(noc, router=replace(noc.router, buffer_flits=4)),
+    ):
+        assert not qm.solve(replace(known, noc=other)).validated
+    long_buffers = replace(noc.router, buffer_flits=9)
+    far = replace(noc, topology=replace(noc.topology, delay=2), router=long_buffers)
+    assert qm.solve(replace(known, noc=far)).validated

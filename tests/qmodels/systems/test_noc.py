@@ -106,7 +106,8 @@ def test_turning_a_spidergon_turns_its_loads(half, shift):
     moved[np.ix_(turned, turned)] = rates
     loads = []
     for matrix in (rates, moved):
-        table = Noc(topology=spidergon(n), traffic=rate_matrix(matrix)).flow_table()
+        noc = Noc(topology=spidergon(n), traffic=rate_matrix(matrix), injection_rate=0.1)
+        table = noc.flow_table()
         loads.append(dict(zip(table.channel_names, table.channel_load(), strict=True)))
     for name, load in loads[0].items():
         kind, _, node = name.partition(" ")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 
+from qmodels import solve
 from qmodels.systems.injection import Bernoulli, bursts, injection_process
+from qmodels.systems.noc import Noc
 from qmodels.systems.noc_memory import Transactions, interleaved, transactions
 from qmodels.systems.noc_traffic import (
     Pattern,
@@ -23,6 +28,8 @@ from qmodels.systems.noc_traffic import (
     transpose,
     uniform,
 )
+from qmodels.systems.spec_io import from_toml, to_toml
+from qmodels.systems.topologies import mesh
 
 quick = settings(max_examples=30, deadline=None, derandomize=True)
 
@@ -73,6 +80,47 @@ def test_rate_matrices(tmp_path):
     file = tmp_path / "rates.csv"
     file.write_text("0, 0.1, 0.3\n0,0,0\n\n0.2,0,0\n", encoding="utf-8")
     assert rate_matrix(file) == traffic
+
+
+RATES = [[0, 0.1, 0.3], [0, 0, 0], [0.2, 0, 0]]
+
+
+def rates_of(noc):
+    """Return the packets per cycle between all pairs of nodes."""
+    table = noc.flow_table()
+    rates = np.zeros((noc.topology.nodes,) * 2)
+    rates[table.source, table.target] = table.rate
+    return rates
+
+
+def test_a_network_has_the_rates_of_its_matrix():
+    noc = Noc(topology=mesh(1, 3), traffic=rate_matrix(RATES), flits_per_packet=1)
+    assert_allclose(rates_of(noc), RATES)
+    # Two of three nodes send.
+    assert solve(noc).throughput == pytest.approx(0.6)
+    usual = Noc(topology=mesh(1, 3), traffic=uniform(nodes=3))
+    assert usual.mean_rate == 0.01
+    assert_allclose(rates_of(replace(usual, traffic=rate_matrix(RATES))), RATES)
+    assert_allclose(rates_of(from_toml(to_toml(noc), Noc)), RATES)
+
+
+def test_an_injection_rate_scales_a_matrix_to_its_mean():
+    noc = Noc(topology=mesh(1, 3), traffic=rate_matrix(RATES), flits_per_packet=1, injection_rate=0.03)
+    assert noc.mean_rate == 0.03
+    assert_allclose(rates_of(noc), np.array(RATES) / 10)
+    curve = solve(replace(noc, injection_rate=np.array([0.0, 0.3])))
+    assert_allclose(curve.throughput, [0, 0.6])
+
+
+def test_more_packets_than_cycles_are_refused():
+    edges = [("a", "b", 7), ("b", "a", 2)]
+    graph = task_graph(edges, mapping={"a": 0, "b": 1}, nodes=2)
+    with pytest.raises(ValueError, match="traffic.rates must let a source .* got 7: give injection_rate"):
+        Noc(topology=mesh(1, 2), traffic=graph)
+    slower = task_graph(edges, mapping={"a": 0, "b": 1}, nodes=2, period_cycles=100)
+    assert_allclose(rates_of(Noc(topology=mesh(1, 2), traffic=slower)), [[0, 0.07], [0.02, 0]])
+    with pytest.raises(ValueError, match="period_cycles must be finite and > 0, got 0"):
+        task_graph(edges, mapping={"a": 0, "b": 1}, nodes=2, period_cycles=0)
 
 
 def test_task_graphs():

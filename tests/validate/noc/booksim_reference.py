@@ -5,7 +5,9 @@
 BookSim2 is github.com/booksim/booksim2, commit 28f43299. Each row is the mean of 6 seeds of its
 own, each of 10,000 cycles of warm-up and 30,000 measured ones, at 30, 50, 70 and 85 % of the
 saturation rate that
-`saturation_rate` found. The standard error is that of the 6 means.
+`saturation_rate` found. The standard error is that of the 6 means. Rows with
+``hold_switch_for_packet`` 0 are the same networks in which each flit competes for the switch, at rates
+of the same table; they and those at 95 % are there for networks in which that makes a difference.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import os
 import re
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -27,12 +30,11 @@ from qmodels.systems.topologies import mesh, ring, torus
 FILE = Path(__file__).with_name("booksim_latency.csv")
 FIELDS = (
     "network", "virtual_channels", "buffer_flits", "flits", "traffic", "load", "injection_rate",
-    "latency", "standard_error",
+    "latency", "standard_error", "hold_switch_for_packet",
 )  # fmt: skip
 
 ROUTER = {
     "wait_for_tail_credit": 0,
-    "hold_switch_for_packet": 1,
     "vc_allocator": "piggyback",
     "speculative": 1,
     "spec_sw_allocator": "prio",
@@ -72,6 +74,10 @@ SETTINGS = (
     ("ring 8", 4, 5, 5, "uniform"),
 )
 LOADS = (0.3, 0.5, 0.7, 0.85)
+SHARED = tuple(s for s in SETTINGS if s[1] > 1 and s[3] > 1 and s[4] == "uniform")
+"""Networks in which packets meet on a link in several virtual channels, with several flits each."""
+MORE = [(0.95, 1), (0.5, 0), (0.7, 0), (0.85, 0), (0.95, 0)]
+"""Loads of these, and whether packets hold the switch."""
 SEEDS = 6
 
 
@@ -81,7 +87,11 @@ def noc(row: dict[str, str]) -> Noc:
     return Noc(
         topology=topology,
         ties="split",
-        router=Router(virtual_channels=int(row["virtual_channels"]), buffer_flits=int(row["buffer_flits"])),
+        router=Router(
+            virtual_channels=int(row["virtual_channels"]),
+            buffer_flits=int(row["buffer_flits"]),
+            hold_switch_for_packet=row["hold_switch_for_packet"] == "1",
+        ),
         traffic=TRAFFIC[row["traffic"]](nodes=topology.nodes, self_traffic=True),
         flits_per_packet=int(row["flits"]),
         injection_rate=float(row["injection_rate"]),
@@ -91,6 +101,7 @@ def noc(row: dict[str, str]) -> Noc:
 def booksim(row: dict[str, str], *, seed: int, period: int = 10_000, samples: int = 3) -> tuple[float, str]:
     """Return the mean packet latency of a run of BookSim2, and all that it printed."""
     options = ROUTER | TOPOLOGIES[row["network"]][1] | {
+        "hold_switch_for_packet": row["hold_switch_for_packet"],
         "num_vcs": row["virtual_channels"],
         "vc_buf_size": row["buffer_flits"],
         "packet_size": row["flits"],
@@ -116,26 +127,37 @@ def booksim(row: dict[str, str], *, seed: int, period: int = 10_000, samples: in
     return float(found[-1]), done.stdout
 
 
-def main() -> None:
-    """Make the file anew."""
+def points() -> Iterator[dict[str, str]]:
+    """Yield the rows of the table without what BookSim2 says."""
     from validate.noc.saturation import saturation_rate
 
+    rates = {}
+    for setting in SETTINGS:
+        row = dict(zip(FIELDS, (str(value) for value in setting), strict=False))
+        row["hold_switch_for_packet"] = "1"
+        rates[setting] = saturation_rate(noc(row | {"injection_rate": "0.01"})).low
+        for load in LOADS:
+            yield row | {"load": str(load), "injection_rate": f"{load * rates[setting]:.6f}"}
+    for setting in SHARED:
+        row = dict(zip(FIELDS, (str(value) for value in setting), strict=False))
+        for load, hold in MORE:
+            rate = f"{load * rates[setting]:.6f}"
+            yield row | {"load": str(load), "injection_rate": rate, "hold_switch_for_packet": str(hold)}
+
+
+def main() -> None:
+    """Make the file anew."""
     with FILE.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
         writer.writeheader()
         seed = 1000
-        for setting in SETTINGS:
-            row = dict(zip(FIELDS, (str(value) for value in setting), strict=False))
-            saturation = saturation_rate(noc(row | {"injection_rate": "0.01"})).low
-            for load in LOADS:
-                row |= {"load": str(load), "injection_rate": f"{load * saturation:.6f}"}
-                # Rows with the same seeds would err to the same side.
-                means = np.array([booksim(row, seed=seed + k)[0] for k in range(SEEDS)])
-                seed += SEEDS
-                error = means.std(ddof=1) / np.sqrt(means.size)
-                row |= {"latency": f"{means.mean():.4f}", "standard_error": f"{error:.4f}"}
-                writer.writerow(row)
-                file.flush()
+        for row in points():
+            # Rows with the same seeds would err to the same side.
+            means = np.array([booksim(row, seed=seed + k)[0] for k in range(SEEDS)])
+            seed += SEEDS
+            error = means.std(ddof=1) / np.sqrt(means.size)
+            writer.writerow(row | {"latency": f"{means.mean():.4f}", "standard_error": f"{error:.4f}"})
+            file.flush()
 
 
 if __name__ == "__main__":

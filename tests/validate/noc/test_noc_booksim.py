@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import stdtrit
 
+from qmodels import solve
 from validate import simulate
 
 _SPEC = importlib.util.spec_from_file_location(
@@ -17,7 +18,15 @@ _SPEC = importlib.util.spec_from_file_location(
 reference = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(reference)
 with reference.FILE.open(encoding="utf-8", newline="") as file:
-    ROWS = list(csv.DictReader(file))
+    KEPT = list(csv.DictReader(file))
+PAST = 400
+"""Latencies that only networks past saturation have in runs of 40,000 cycles. [cycles]"""
+ROWS = [
+    row
+    for row in KEPT
+    if float(row["latency"]) < PAST and float(row["standard_error"]) < 0.1 * float(row["latency"])
+]
+"""Without six at 95 % that are so near saturation, or past it, that BookSim2's own runs are far apart."""
 
 
 def scores(rows):
@@ -25,7 +34,9 @@ def scores(rows):
     found = []
     for seed, row in enumerate(rows):
         # Rows with the same seed would err to the same side.
-        r = simulate(reference.noc(row), packets=100, cycles=7_000, replications=8, seed=seed)
+        # Long runs where one percent is to be seen, and where congestion comes and goes slowly.
+        cycles = 7_000 if 0.5 < float(row["load"]) < 0.9 else 20_000
+        r = simulate(reference.noc(row), packets=100, cycles=cycles, replications=8, seed=seed)
         ours = r.packet_latency
         error = ours.half_width / stdtrit(7, 0.975)
         kept, kept_error = float(row["latency"]), float(row["standard_error"])
@@ -33,8 +44,14 @@ def scores(rows):
     return np.array(found)
 
 
-def test_latencies_are_those_of_booksim_within_the_joint_interval():
-    z, relative = scores(ROWS).T
+@pytest.fixture(scope="module")
+def found():
+    """Return the scores of all rows."""
+    return scores(ROWS)
+
+
+def test_latencies_are_those_of_booksim_within_the_joint_interval(found):
+    z, relative = found.T
     # With 5 and 7 degrees of freedom, 99.9 % for each of the rows together.
     assert np.all(np.abs(z) < stdtrit(10, 1 - 0.0005 / len(ROWS)))
     # And not all on one side.
@@ -43,8 +60,44 @@ def test_latencies_are_those_of_booksim_within_the_joint_interval():
     assert np.all(np.abs(relative[low]) < 0.01)
 
 
+@pytest.mark.parametrize("held", ["1", "0"])
+def test_neither_who_holds_the_switch_nor_who_does_not_is_on_one_side(found, held):
+    z = found[[row["hold_switch_for_packet"] == held and row["flits"] != "1" for row in ROWS], 0]
+    assert abs(z.mean()) < 3.3 / np.sqrt(len(z)) * np.sqrt(10 / 8)
+
+
+def test_networks_past_saturation_are_so_in_both():
+    past = [row for row in KEPT if float(row["latency"]) >= PAST]
+    # Four virtual channels and nine flits: where flits compete it saturates before 95 % of the other rate.
+    assert past and all(row["hold_switch_for_packet"] == "0" for row in past)
+    for row in past:
+        assert not simulate(reference.noc(row), packets=100, cycles=30_000, replications=8).stable
+
+
+@pytest.mark.parametrize(("load", "mean", "largest"), [("0.5", 1.5, 5), ("0.7", 2.5, 5), ("0.85", 10, 18)])
+def test_the_model_says_that_it_was_not_measured_where_flits_compete(load, mean, largest):
+    rows = [row for row in ROWS if row["hold_switch_for_packet"] == "0" and row["load"] == load]
+    answers = [solve(reference.noc(row)) for row in rows]
+    kept = np.array([float(row["latency"]) for row in rows])
+    errors = 100 * np.abs(np.array([answer.packet_latency for answer in answers]) / kept - 1)
+    assert len(rows) == 7 and not any(answer.validated for answer in answers)
+    assert np.mean(errors) < mean and np.max(errors) < largest
+
+
+def test_it_is_seen_who_holds_the_switch():
+    # At 85 %, four virtual channels and nine flits: the other way is a tenth off.
+    rows = [row for row in ROWS if row["network"] == "mesh 4x4" and row["virtual_channels"] == "4"]
+    rows = [row for row in rows if row["load"] == "0.85"]
+    assert len(rows) == 2
+    other = [row | {"hold_switch_for_packet": str(1 - int(row["hold_switch_for_packet"]))} for row in rows]
+    z, relative = scores(other).T
+    assert np.all(np.abs(z) > 5) and np.all(np.abs(relative) > 0.1)
+
+
 def test_the_kept_table_is_complete():
-    assert len(ROWS) == len(reference.SETTINGS) * len(reference.LOADS)
+    assert len(KEPT) == len(reference.SETTINGS) * len(reference.LOADS) + len(reference.SHARED) * len(
+        reference.MORE
+    )
 
 
 @pytest.mark.skipif("BOOKSIM" not in os.environ, reason="needs BookSim2: its path in BOOKSIM")

@@ -47,6 +47,7 @@ def networks(draw):
             pipeline_cycles=draw(st.integers(1, 4)),
             credit_cycles=draw(st.integers(5, 7)),
             arbitration=draw(st.sampled_from(("round_robin", "fcfs", "priority", "weighted"))),
+            hold_switch_for_packet=draw(st.booleans()),
         ),
         traffic=uniform(nodes=topology.nodes, self_traffic=True),
     )
@@ -160,6 +161,44 @@ def test_every_channel_carries_the_flits_of_its_flows(noc, packets):
     for _, flow, flits in packets:
         expected[table.path_channel[table.path_start[flow] : table.path_start[flow + 1]]] += flits
     assert world.channel["flits"].tolist() == expected.tolist()
+
+
+@EXAMPLES
+@given(networks(), loads(), st.booleans())
+def test_without_company_it_does_not_matter_who_holds_the_switch(noc, packets, short):
+    # Packets of one flit never keep it; with one virtual channel no other packet can come between.
+    if short:
+        packets = [(time, flow, 1) for time, flow, _ in packets]
+    else:
+        noc = replace(noc, topology=mesh(2, 3), traffic=uniform(nodes=6, self_traffic=True))
+        noc = replace(noc, router=replace(noc.router, virtual_channels=1))
+    both = [
+        run(new(replace(noc, router=replace(noc.router, hold_switch_for_packet=hold))), packets)
+        for hold in (True, False)
+    ]
+    assert both[0] == both[1]
+
+
+def test_a_packet_that_comes_in_drops_shares_the_link_or_waits_for_the_other():
+    # A narrow link brings a flit of the first packet every other cycle; the second begins in between.
+    narrow = replace(from_graph(nx.path_graph(3)), edge_widths=(8, 8, 16, 16))
+    ends = {}
+    for hold in (True, False):
+        noc = Noc(
+            topology=narrow,
+            traffic=uniform(nodes=3),
+            router=Router(buffer_flits=20, hold_switch_for_packet=hold),
+        )
+        table = noc.flow_table()
+        flow = {int(s): k for k, s in enumerate(table.source) if table.target[k] == 2}
+        got = run(new(noc), [(0, flow[0], 6), (5, flow[1], 6)])
+        ends[hold] = [got[tag][0] for tag in (0, 1)]
+    # Three routers of 3 cycles, 2 at the ends, 2 for each flit over the narrow link but the last one.
+    first_alone = 3 * 3 + 2 + 6 * 2 - 1
+    # The second, in turn with the first, has every other cycle; holding the switch, it has all.
+    second_alone = 5 + 3 * 2 + 2 + 6 - 1
+    assert ends[False][0] == first_alone < ends[True][0]
+    assert second_alone <= ends[True][1] < ends[False][1]
 
 
 @pytest.mark.parametrize("topology", [mesh(4, 4), torus(4, 4), ring(9), spidergon(12), crossbar(5)])

@@ -109,7 +109,7 @@ def test_a_sweep_of_logs(tmp_path) -> None:
         "injection_rate": 0.05,
         "traffic_class": 0,
     }
-    assert runs.units["packet_latency"] == "cycle" and runs.units["accepted_flit_rate"] == "flits/cycle/node"
+    assert runs.units["packet_latency"] == "cycles" and runs.units["accepted_flit_rate"] == "flits/cycle/node"
 
 
 def test_the_overall_block_counts_and_nan_is_left_out(tmp_path) -> None:

@@ -168,7 +168,7 @@ def test_several_files_with_settings_of_their_paths(tmp_path) -> None:
     runs = read_ramulator(f"{tmp_path}/step*.txt", settings=r"step(?P<interleaving_step>\d+)")
     np.testing.assert_array_equal(runs["read_latency"], [31, 46])
     np.testing.assert_array_equal(runs.setting("interleaving_step"), [1, 16])
-    assert runs.units["read_latency"] == "cycle"
+    assert runs.units["read_latency"] == "cycles"
 
 
 @pytest.mark.parametrize(
