@@ -64,13 +64,11 @@ class Network(NamedTuple):
 
 def server_counts(servers: Any, stations: tuple[Any, ...]) -> FloatArray:
     """Return the servers per station, ``inf`` for a delay."""
-    array = np.asarray(per_station("servers", servers, stations))
-    if array.dtype.kind not in "iuf":
-        array = _check.count("servers", array)
-    array = array.astype(float)
+    array = _check.numbers("servers", per_station("servers", servers, stations))
     good = np.isposinf(array) | ((array >= 1) & (array == np.floor(array)))
     if not np.all(good):
         raise ValueError(f"servers must be a whole number >= 1 or inf, got {array[~good].flat[0].item()!r}")
+    _check.count("servers", np.where(np.isinf(array), 1.0, array))
     if array.shape not in ((), (1,), (len(stations),)):
         raise ValueError(f"servers must have the shape ({len(stations)},), got {array.shape}")
     return np.broadcast_to(array, (len(stations),))

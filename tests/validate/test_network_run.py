@@ -331,7 +331,7 @@ def test_results_are_tables():
     [
         (lambda: simulate(MM1, passages=10), "passages must be a whole number >= 1000, got 10.0"),
         (lambda: simulate(MM1, replications=1), "replications must be a whole number >= 2, got 1.0"),
-        (lambda: simulate(MM1, seed=-1), "seed must be a whole number >= 0, got -1.0"),
+        (lambda: simulate(MM1, seed=-1), "seed must be a whole number >= 0, got -1"),
         (lambda: simulate(MM1, confidence=1.0), "confidence must be between 0 and 1, got 1.0"),
         (lambda: NetworkExperiment(spec=3), "spec must be a QueueingNetwork, got 3"),
         (
