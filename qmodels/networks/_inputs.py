@@ -74,6 +74,36 @@ def server_counts(servers: Any, stations: tuple[Any, ...]) -> FloatArray:
     return np.broadcast_to(array, (len(stations),))
 
 
+def words_per_station(discipline: Any, stations: tuple[Any, ...], allowed: Sequence[str]) -> list[str]:
+    """Return the order of service of each station."""
+    if isinstance(discipline, str):
+        words = [discipline] * len(stations)
+    else:
+        words = list(per_station("discipline", discipline, stations))
+    if len(words) != len(stations):
+        raise ValueError(
+            f"discipline must be one word or one per station ({len(stations)}), got {len(words)}"
+        )
+    return [_check.choice("discipline", word, allowed) for word in words]
+
+
+def same_for_classes(word: str, times: FloatArray, station: Any) -> None:
+    """Refuse first come first served with a service time of each class's own: it has no product form."""
+    if word == "fcfs" and times.size and np.ptp(times) > 1e-12 * times.max():
+        raise ValueError(
+            "mean_service_time must be the same for every class with discipline 'fcfs' in a product form, "
+            f"got {times.tolist()} at {station!r}; for a closed network see linearizer"
+        )
+
+
+def require_product_form(discipline: Any, net: Network) -> None:
+    """Check the orders of service of a closed network: ``"ps"``, or ``"fcfs"`` where that is the same."""
+    for i, word in enumerate(words_per_station(discipline, net.stations, ("ps", "fcfs"))):
+        visited = (net.population > 0) & (net.visits[i] > 0)
+        if not np.isinf(net.servers[i]):
+            same_for_classes(word, net.service_time[i][visited], net.stations[i])
+
+
 def per_station_and_class(name: str, value: FloatArray, stations: int, classes: int) -> FloatArray:
     """Return the value with the shape (stations, classes); one axis means stations."""
     shaped = value[:, None] if value.ndim == 1 and value.size == stations else value
