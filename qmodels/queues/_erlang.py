@@ -36,7 +36,7 @@ def erlang_b_pair(load: FloatArray, servers: IntArray) -> tuple[FloatArray, Floa
     before = np.empty(a.shape)
     many = c > _MANY
     if many.any():
-        before[many] = _blocking_of_many(a[many], c[many] - 1.0)
+        before[many] = _blocking_of_many(a[many], (c[many] - 1).astype(np.float64))
         before[~many] = _recurrence(a[~many], c[~many])
     else:
         before = _recurrence(a, c)

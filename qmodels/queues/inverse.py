@@ -232,7 +232,7 @@ def _servers(
     for i in np.ndindex(load.shape):
         a, goal = float(load[i]), float(wanted[i])
         if a > _MANY:
-            found[i] = _bisected(a, lambda c, a=a, goal=goal: measure(c, a, _blocking(c, a)) <= goal)
+            found[i] = _bisected(a, goal, measure)
             continue
         c, blocking = 1, float(erlang_b_step(1, a, 1.0))
         while measure(c, a, blocking) > goal:
@@ -246,9 +246,13 @@ def _blocking(servers: int, load: float) -> float:
     return float(erlang_b_pair(np.array(load), np.array(servers))[0])
 
 
-def _bisected(load: float, met: Callable[[int], bool]) -> int:
-    """Return the smallest number of servers that meets a target; any target > 0 is met near the load."""
+def _bisected(load: float, goal: float, measure: Callable[[int, float, float], float]) -> int:
+    """Return the smallest number of servers that meets a goal > 0, which one near the load does."""
     low, high = 0, int(load) + 1
+
+    def met(servers: int) -> bool:
+        return measure(servers, load, _blocking(servers, load)) <= goal
+
     while not met(high):
         low, high = high, 2 * high
     while high - low > 1:

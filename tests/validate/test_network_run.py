@@ -320,7 +320,7 @@ def test_runs_survive_storing():
 def test_results_are_tables():
     result = simulate(MM1, passages=1000, replications=2)
     table = result.to_pandas()
-    assert list(table.columns) == ["metric", "unit", "low", "best", "high"]
+    assert list(table.columns) == ["metric", "unit", "low", "best", "high", "interval_valid"]
     assert result.to_dict()["metrics"]["utilization"]["best"] == result.utilization.best
     with pytest.raises(AttributeError, match="NetworkSimulation has no metric 'mean_wait'"):
         _ = result.mean_wait
