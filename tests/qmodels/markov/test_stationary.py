@@ -280,3 +280,12 @@ def test_the_elimination_calls_no_blas_whose_threads_would_wait_for_busy_cores()
     for node in (node for kernel in kernels for node in ast.walk(kernel)):
         assert not isinstance(node, ast.MatMult)
         assert not (isinstance(node, ast.Attribute) and node.attr in ("dot", "linalg", "matmul", "outer"))
+
+
+def test_rates_whose_ratio_no_double_holds_give_no_nan():
+    """Two states: what rare is to frequent, 1e-600, is nothing; the dense elimination cannot tell."""
+    generator = [[-1e300, 1e300], [1e-300, -1e-300]]
+    found = CTMC(generator=generator).stationary()
+    assert found.probability(0) < 1e-280 and found.probability(1) == 1.0
+    with pytest.raises(RuntimeError, match="span too many orders of magnitude"):
+        CTMC(generator=generator).stationary(method="gth")
