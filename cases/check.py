@@ -57,7 +57,7 @@ class Runs:
     def __post_init__(self) -> None:
         _check.count("packets", self.packets, minimum=1000)
         _check.count("replications", self.replications, minimum=2)
-        _check.count("seed", self.seed, minimum=0)
+        _check.seed(self.seed)
         if self.workers is not None:
             _check.count("workers", self.workers)
 

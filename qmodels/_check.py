@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from datetime import date, timedelta
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -22,17 +24,48 @@ Numeric = Any
 
 def _fail(name: str, rule: str, value: object) -> ValueError:
     shown = value.item() if isinstance(value, np.generic) else value
-    return ValueError(f"{name} must be {rule}, got {shown!r}")
+    return ValueError(f"{name} must be {rule}, got {' '.join(repr(shown).split())}")
 
 
-def _numbers(name: str, value: Any) -> FloatArray:
+def numbers(name: str, value: Any) -> FloatArray:
+    """Return real numbers, infinities and NaN among them; what merely converts to them is refused."""
+    parts = value if isinstance(value, list | tuple) else (value,)
+    if any(isinstance(part, np.ma.MaskedArray) for part in parts):
+        raise _fail(name, "an array without a mask (fill it, or drop what is masked)", value)
     try:
-        array = np.asarray(value, dtype=float)
+        array = np.asarray(value)
+    except ValueError:
+        raise _fail(name, _NUMERIC, value) from None
+    rule = _NOT_A_NUMBER.get(array.dtype.kind)
+    if array.dtype.kind == "O":
+        rule = next((rule for rule in map(_not_a_number, array.flat) if rule), None)
+    if rule:
+        raise _fail(name, rule, value)
+    try:
+        return np.asarray(array, dtype=float)
     except (TypeError, ValueError):
-        raise _fail(name, "a number or an array of numbers", value) from None
-    if np.asarray(value).dtype == bool:
-        raise _fail(name, "a number, not a truth value", value)
-    return array
+        raise _fail(name, _NUMERIC, value) from None
+    except OverflowError:
+        raise _fail(name, "a number below 1.8e308", value) from None
+
+
+_NUMERIC = "a number or an array of numbers"
+_NOT_A_NUMBER = {
+    "b": "a number, not a truth value",
+    "c": "a number, not a complex one",
+    "m": "a number, not a span of time with a unit of its own",
+    "M": "a number, not a date",
+    "S": _NUMERIC,
+    "U": _NUMERIC,
+}
+"""Kinds of NumPy arrays that would become floats without a word and mean something else: the rule."""
+
+
+def _not_a_number(item: Any) -> str | None:
+    if isinstance(item, np.ndarray | np.generic):
+        return _NOT_A_NUMBER.get(item.dtype.kind)
+    kinds = {bool: "b", complex: "c", timedelta: "m", date: "M", bytes: "S", str: "U", type(None): "U"}
+    return next((_NOT_A_NUMBER[kind] for what, kind in kinds.items() if isinstance(item, what)), None)
 
 
 def _require(name: str, rule: str, array: npt.NDArray[Any], good: npt.NDArray[np.bool_] | np.bool_) -> None:
@@ -42,49 +75,59 @@ def _require(name: str, rule: str, array: npt.NDArray[Any], good: npt.NDArray[np
 
 def finite(name: str, value: Any) -> FloatArray:
     """Return finite numbers of any sign."""
-    array = _numbers(name, value)
+    array = numbers(name, value)
     _require(name, "finite", array, np.isfinite(array))
     return array
 
 
 def nonnegative(name: str, value: Any) -> FloatArray:
     """Return finite numbers >= 0."""
-    array = _numbers(name, value)
+    array = numbers(name, value)
     _require(name, "finite and >= 0", array, np.isfinite(array) & (array >= 0))
     return array
 
 
 def positive(name: str, value: Any) -> FloatArray:
     """Return finite numbers > 0."""
-    array = _numbers(name, value)
+    array = numbers(name, value)
     _require(name, "finite and > 0", array, np.isfinite(array) & (array > 0))
     return array
 
 
 def at_least(name: str, value: Any, minimum: float) -> FloatArray:
     """Return numbers >= minimum; infinity is allowed."""
-    array = _numbers(name, value)
+    array = numbers(name, value)
     _require(name, f">= {minimum:g}", array, array >= minimum)
     return array
 
 
 def probability(name: str, value: Any) -> FloatArray:
     """Return numbers in [0, 1]."""
-    array = _numbers(name, value)
+    array = numbers(name, value)
     _require(name, "in [0, 1]", array, (array >= 0) & (array <= 1))
     return array
 
 
-def count(name: str, value: Any, *, minimum: int = 1, maximum: int | None = None) -> IntArray:
+LARGEST_COUNT = 2**53 - 1
+"""Up to here a whole number is the same as int64 and as float64, and no other number rounds to it."""
+
+
+def count(name: str, value: Any, *, minimum: int = 1, maximum: int = LARGEST_COUNT) -> IntArray:
     """Return whole numbers in [minimum, maximum]."""
-    array = _numbers(name, value)
+    array = numbers(name, value)
     rule = f"a whole number >= {minimum}"
     good = np.isfinite(array) & (array >= minimum) & (array == np.floor(array))
-    if maximum is not None:
+    if maximum < LARGEST_COUNT or np.any(good & (array > maximum)):
         rule = f"a whole number from {minimum} to {maximum}"
         good &= array <= maximum
     _require(name, rule, array, good)
     return array.astype(np.int64)
+
+
+def seed(value: object) -> None:
+    """Require a whole number >= 0 of any size."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
+        raise _fail("seed", "a whole number >= 0", value)
 
 
 def one_number(name: str, value: object) -> None:

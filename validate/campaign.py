@@ -134,7 +134,7 @@ def simulate(
     """
     _check.count("replications", replications, minimum=2)
     _check.count("max_replications", max_replications, minimum=2)
-    _check.count("seed", seed, minimum=0)
+    _check.seed(seed)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}")
     single = is_dataclass(spec) or not isinstance(spec, Iterable)

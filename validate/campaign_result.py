@@ -53,9 +53,10 @@ class Campaign:
 
         They are the point's number, a column for every number, word or truth value in which the
         specs differ (by its dotted name, after ``spec.`` if that is taken), then ``metric``, ``unit``,
-        ``low``, ``best``, ``high`` and whether the system is ``stable`` (true where none can be unstable).
+        ``low``, ``best``, ``high``, ``interval_valid`` and whether the system is ``stable`` (true where none
+        can be unstable).
         """
-        own = ("metric", "unit", "low", "best", "high", "stable")
+        own = ("metric", "unit", "low", "best", "high", "interval_valid", "stable")
         varied = {
             f"spec.{name}" if name in ("point", *own) else name: values
             for name, values in varied_fields(self.specs).items()
@@ -65,7 +66,8 @@ class Campaign:
             varying = {name: values[place] for name, values in varied.items()}
             stable = getattr(result, "stable", True)
             for row in result.rows():
-                for name, value in {"point": point, **varying, **row, "stable": stable}.items():
+                whole = {"point": point, **varying, "interval_valid": True, **row, "stable": stable}
+                for name, value in whole.items():
                     columns[name].append(value)
         return columns
 

@@ -28,7 +28,8 @@ class Row:
     """One metric: the model's value, the reference with its interval, and how far apart they are.
 
     ``error`` is model minus reference; ``relative_error`` is that over the reference; both as
-    `signed_error` gives them. ``inside`` is None where the reference has no interval.
+    `signed_error` gives them. ``inside`` is None where the reference has no interval, or one that is in
+    doubt.
     """
 
     metric: str
@@ -54,7 +55,7 @@ def row(metric: str, unit: str, model: float, reference: Estimate) -> Row:
         reference=reference,
         error=float(signed_error(model, reference.best)),
         relative_error=float(signed_error(model, reference.best, relative=True)),
-        inside=_covers(reference, model) if reference.confidence > 0 else None,
+        inside=_covers(reference, model) if reference.confidence > 0 and reference.valid else None,
     )
 
 
@@ -90,7 +91,8 @@ class Comparison:
         for one in self.rows.values():
             known = one.reference.confidence > 0
             interval = f"[{one.reference.low:.5g}, {one.reference.high:.5g}]" if known else ""
-            marks = f"{'*' if one.inside is False else ' '} {'' if one.unit == '1' else one.unit}"
+            mark = "?" if one.reference.doubt else "*" if one.inside is False else " "
+            marks = f"{mark} {'' if one.unit == '1' else one.unit}"
             # Nothing is relative to 0: there the difference itself is shown.
             relative = one.reference.best or not one.error
             error = f"{one.relative_error:.2%}" if relative else f"{one.error:+.2g}"
@@ -98,6 +100,8 @@ class Comparison:
             lines.append(f"{one.metric:<36} {values} {marks}".rstrip())
         if any(one.inside is False for one in self.rows.values()):
             lines.append("* the model lies outside the interval")
+        for doubt in dict.fromkeys(one.reference.doubt for one in self.rows.values() if one.reference.doubt):
+            lines.append(f"? the interval may well be too narrow and too low: {doubt}")
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
@@ -206,7 +210,8 @@ class SweepComparison:
     def to_dict(self) -> dict[str, list[Any]]:
         """Return tidy columns, one row per point and metric."""
         names = list(dict.fromkeys(name for settings in self.settings for name in settings))
-        fixed = ("metric", "unit", "model", "reference", "low", "high", "error", "relative_error", "inside")
+        beside = ("reference", "low", "high", "interval_valid")
+        fixed = ("metric", "unit", "model", *beside, "error", "relative_error", "inside")
         columns: dict[str, list[Any]] = {n: [] for n in ("point", *names, "load", "stable", *fixed)}
         for k, point in enumerate(self.points):
             head = {n: self.settings[k].get(n) for n in names}
@@ -214,11 +219,12 @@ class SweepComparison:
             head["load"] = None if self.loads is None else float(self.loads[k])
             for one in point.rows.values():
                 known = one.reference.confidence > 0
-                values = {n: getattr(one, n) for n in fixed if n not in ("reference", "low", "high")}
+                values = {n: getattr(one, n) for n in fixed if n not in beside}
                 values |= {
                     "reference": one.reference.best,
                     "low": one.reference.low if known else None,
                     "high": one.reference.high if known else None,
+                    "interval_valid": one.reference.valid if known else None,
                 }
                 for name, value in (head | values).items():
                     columns[name].append(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from validate.histogram import INF, Histogram, merged
 class Estimate:
     """A best value with the interval that covers the truth with the stated confidence.
 
+    ``doubt`` is what speaks against that, in words, empty if nothing is known to; `valid` says whether
+    it is. The best value of such an estimate is probably too low as well.
+
     Examples
     --------
     >>> Estimate(low=1.5, best=2.0, high=2.5, confidence=0.95)
@@ -29,6 +32,12 @@ class Estimate:
     best: float
     high: float
     confidence: float
+    doubt: str = field(default="", repr=False)
+
+    @property
+    def valid(self) -> bool:
+        """Whether nothing is known that speaks against the interval."""
+        return not self.doubt
 
     def __post_init__(self) -> None:
         if not self.low <= self.best <= self.high:

@@ -26,9 +26,16 @@ class MetricResult:
         raise NotImplementedError
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per metric: its name, unit and interval."""
+        """Return one row per metric: its name, unit, interval, and what speaks against the interval."""
         return [
-            {"metric": name, "unit": self.unit_of(name), "low": e.low, "best": e.best, "high": e.high}
+            {
+                "metric": name,
+                "unit": self.unit_of(name),
+                "low": e.low,
+                "best": e.best,
+                "high": e.high,
+                "interval_valid": e.valid,
+            }
             for name, e in self.metrics.items()
         ]
 
@@ -45,5 +52,7 @@ class MetricResult:
         for row in self.rows():
             value = f"{row['best']:>12.5g} [{row['low']:.5g}, {row['high']:.5g}]"
             unit = "" if row["unit"] == "1" else f" {row['unit']}"
-            lines.append(f"  {row['metric']:<{width}} {value}{unit}")
-        return lines
+            mark = "" if row["interval_valid"] else "  ?"
+            lines.append(f"  {row['metric']:<{width}} {value}{unit}{mark}")
+        reasons = dict.fromkeys(e.doubt for e in self.metrics.values() if e.doubt)
+        return lines + [f"  ? the interval may well be too narrow and too low: {words}" for words in reasons]

@@ -82,7 +82,7 @@ class NetworkExperiment:
         if not isinstance(self.spec, QueueingNetwork):
             raise ValueError(f"spec must be a QueueingNetwork, got {self.spec!r}")
         _check.count("passages", self.passages, minimum=1000)
-        _check.count("seed", self.seed, minimum=0)
+        _check.seed(self.seed)
         if not 0 < self.confidence < 1:
             raise ValueError(f"confidence must be between 0 and 1, got {self.confidence!r}")
 

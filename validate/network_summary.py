@@ -11,6 +11,7 @@ import numpy as np
 from qmodels._check import FloatArray
 from qmodels.systems.network_parts import INF
 from qmodels.systems.queueing_network import QueueingNetwork
+from validate.heavy_tails import decisive_share, expected_doubt, seen_doubt
 from validate.network_replication import BATCHES, PASSAGES, VISITS, WARM_UP_BATCHES, Run
 from validate.network_result import Counted, NetworkSimulation
 from validate.network_world import time_unit
@@ -93,6 +94,10 @@ def summarize(
         for name, estimate in estimates.items():
             endless = full and name in ENDLESS
             metrics[name + place] = exactly(INF, confidence=confidence) if endless else estimate
+    counted = _counted(spec, runs)
+    for name, doubt in _doubts(spec, runs, counted).items():
+        if np.isfinite(metrics[name].best):
+            metrics[name] = replace(metrics[name], doubt=doubt)
     stations = len(spec.stations)
     return NetworkSimulation(
         system=f"queueing network of {stations} station{'s' * (stations > 1)}, simulated",
@@ -100,7 +105,7 @@ def summarize(
         stable=not overloaded,
         overloaded=overloaded,
         short=_short(runs),
-        counted=_counted(spec, runs),
+        counted=counted,
         seed=seed,
         passages=passages,
         replications=len(runs),
@@ -205,6 +210,64 @@ def _short(runs: Sequence[Run]) -> bool:
         late = warm_up(series, batch=1) > BATCHES // 2 - 1 or not batches.independent
         wrong += late
     return 2 * wrong > len(runs)
+
+
+def _doubts(spec: QueueingNetwork, runs: Sequence[Run], counted: Counted) -> dict[str, str]:
+    """Return what speaks against intervals of mean times and numbers, by metric."""
+    found: dict[str, str] = {}
+    passing = ""
+    times_of = [spec.service_law(node, k) for node, k in spec.visited if node < len(spec.stations)]
+    times_of += [c.arrivals for c in spec.classes if c.arrivals is not None]
+    look = any(decisive_share(law, 4.0) is None for law in times_of)
+    for node, name in enumerate(spec.nodes):
+        place = _place(spec, name)
+        times = np.array([r.times[WARM_UP_BATCHES:] for r in runs])
+        numbers = np.array([r.numbers[WARM_UP_BATCHES:, node] for r in runs])
+        doubt = ""
+        if look:
+            doubt = seen_doubt(counted.histograms("response" + place), numbers * times, times)
+        if node < len(spec.stations):
+            doubt = _expected_doubt(spec, runs, node) or doubt
+        classes = [k for at, k in spec.visited if at == node] if len(spec.classes) > 1 else []
+        for where in (place, *(_place(spec, name, spec.class_names[k]) for k in classes)):
+            found |= {metric + where: doubt for metric in ENDLESS[:4]}
+        passing = passing or doubt
+    if look and not passing:
+        totals, weights = (
+            [getattr(r, f)[WARM_UP_BATCHES:] for r in runs] for f in ("responses", "departures")
+        )
+        passing = seen_doubt(counted.histograms("system response"), totals, weights)
+    classes = list(spec.entries) if len(spec.classes) > 1 else []
+    for where in ("", *(f"[{spec.class_names[k]}]" for k in classes)):
+        found |= {metric + where: passing for metric in ENDLESS[4:]}
+    return {metric: doubt for metric, doubt in found.items() if doubt}
+
+
+def _expected_doubt(spec: QueueingNetwork, runs: Sequence[Run], node: int) -> str:
+    """Return what the laws of the service times at a station speak against.
+
+    Jobs wait for long services while all servers are in one. Of c servers with a load of a, the wait
+    has as many moments as the least of c - [a] rests of services [1]_: its third, and with it the
+    variance of its mean, needs moment 1 + 3 / (c - [a]) of the service time, 4 for one server. Where
+    the jobs share or the number is bounded, the second will do.
+
+    .. [1] S. Foss, D. Korshunov, "On large delays in multi-server queues with heavy tails",
+       *Mathematics of Operations Research* 37(2), 2012, pp. 201-218.
+    """
+    station = spec.stations[node]
+    visits = np.sum([r.visits[node] for r in runs], axis=0)
+    order = 2.0
+    queueing = station.servers < INF and station.discipline not in ("sharing", "lifo-preemptive")
+    if queueing and station.capacity == INF and spec.arrival_rates.any():
+        busy = visits[:, VISITS.index("serving")].sum() / sum(r.duration for r in runs)
+        order = 1 + 3 / max(1.0, station.servers - np.floor(busy))
+    for k in range(len(spec.classes)):
+        if (node, k) in spec.visited:
+            served = float(visits[k, VISITS.index("departures")])
+            doubt = expected_doubt(spec.service_law(node, k), order, served)
+            if doubt:
+                return doubt
+    return ""
 
 
 def _counted(spec: QueueingNetwork, runs: Sequence[Run]) -> Counted:

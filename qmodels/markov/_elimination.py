@@ -28,7 +28,10 @@ def stationary_dense(rates: FloatArray) -> FloatArray:
         exit_rate = a[k, :k].sum()
         if not exit_rate > 0:
             raise RuntimeError(UNDERFLOW)
-        a[:k, k] /= exit_rate
+        with np.errstate(over="ignore"):
+            a[:k, k] /= exit_rate
+        if not np.isfinite(a[:k, k]).all():
+            raise RuntimeError(UNDERFLOW)
         a[:k, :k] += np.outer(a[:k, k], a[k, :k])
     # The weights may span more than the range of a double: mantissas and powers of two.
     x = np.full(n, 0.5)

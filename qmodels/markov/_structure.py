@@ -21,14 +21,15 @@ def square_sparse(name: str, matrix: Any) -> Any:
     """Return a square matrix of finite numbers as a SciPy array in compressed rows."""
     from scipy.sparse import csr_array, issparse
 
-    if not issparse(matrix):
+    if issparse(matrix):
+        matrix = csr_array(matrix)
+        _check.finite(name, matrix.data)
+    else:
         matrix = _check.finite(name, matrix)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
         raise ValueError(f"{name} must be a square matrix, got shape {tuple(matrix.shape)}")
     rows = csr_array(matrix, dtype=float)
     rows.sum_duplicates()
-    if not np.isfinite(rows.data).all():
-        raise ValueError(f"{name} must be finite, got {rows.data[~np.isfinite(rows.data)][0]!s}")
     return rows
 
 

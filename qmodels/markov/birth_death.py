@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from qmodels import _check
 from qmodels._check import FloatArray
-from qmodels.queues._numerics import cumulative_product
+from qmodels.queues._numerics import cumulative_ratio
 
 RateLaw = Callable[[npt.NDArray[np.float64]], Any]
 
@@ -144,7 +144,8 @@ def birth_death(
             "birth_rates and death_rates must be two lists of one length >= 1, "
             f"got shapes {up.shape} and {down.shape}"
         )
-    ratio = float(up[-1] / down[-1]) if repeating else 0.0
+    with np.errstate(over="ignore"):
+        ratio = float(up[-1] / down[-1]) if repeating else 0.0
     if not ratio < 1.0 and np.all(up > 0):
         return _unstable(up.size + 1, float(down[-1]))
     return _summed(up, down, ratio if np.all(up > 0) else 0.0)
@@ -204,7 +205,8 @@ def birth_death_infinite(
         down = np.broadcast_to(_check.positive("death_rate", death_rate(n + 1.0)), n.shape)
         if not np.all(up > 0):
             return _summed(up, down, 0.0)
-        ratio = float(np.max(up[size // 2 :] / down[size // 2 :]))
+        with np.errstate(over="ignore"):
+            ratio = float(np.max(up[size // 2 :] / down[size // 2 :]))
         if ratio < 1.0:
             found = _summed(up, down, 0.0)
             bound = float(found.probabilities[-1]) * ratio / (1.0 - ratio)
@@ -221,7 +223,7 @@ def birth_death_infinite(
 
 
 def _summed(up: FloatArray, down: FloatArray, ratio: float) -> BirthDeathResult:
-    products, powers = cumulative_product(up / down)
+    products, powers = cumulative_ratio(up, down)
     mantissa, exponent = np.append(1.0, products), np.append(0, powers)
     top = exponent[mantissa > 0].max()
     weights = np.ldexp(mantissa, np.maximum(exponent - top, -2000))

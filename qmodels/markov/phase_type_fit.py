@@ -149,7 +149,7 @@ def _two_moments(c: float, limit: int) -> PhaseType:
         p = (1 + np.sqrt((c - 1) / (c + 1))) / 2
         law = PhaseType.hyperexponential(probabilities=[p, 1 - p], means=[0.5 / p, 0.5 / (1 - p)])
         return ph_canonical(law) if c > 1 else PhaseType.exponential(mean=1.0)
-    n = int(np.ceil(1 / c * (1 - 1e-12)))
+    n = max(2, int(np.ceil(1 / c * (1 - 1e-12))))
     if n > limit:
         raise _too_small(c, limit)
     # With probability p one phase is skipped.

@@ -64,16 +64,44 @@ class Network(NamedTuple):
 
 def server_counts(servers: Any, stations: tuple[Any, ...]) -> FloatArray:
     """Return the servers per station, ``inf`` for a delay."""
-    array = np.asarray(per_station("servers", servers, stations))
-    if array.dtype.kind not in "iuf":
-        array = _check.count("servers", array)
-    array = array.astype(float)
+    array = _check.numbers("servers", per_station("servers", servers, stations))
     good = np.isposinf(array) | ((array >= 1) & (array == np.floor(array)))
     if not np.all(good):
         raise ValueError(f"servers must be a whole number >= 1 or inf, got {array[~good].flat[0].item()!r}")
+    _check.count("servers", np.where(np.isinf(array), 1.0, array))
     if array.shape not in ((), (1,), (len(stations),)):
         raise ValueError(f"servers must have the shape ({len(stations)},), got {array.shape}")
     return np.broadcast_to(array, (len(stations),))
+
+
+def words_per_station(discipline: Any, stations: tuple[Any, ...], allowed: Sequence[str]) -> list[str]:
+    """Return the order of service of each station."""
+    if isinstance(discipline, str):
+        words = [discipline] * len(stations)
+    else:
+        words = list(per_station("discipline", discipline, stations))
+    if len(words) != len(stations):
+        raise ValueError(
+            f"discipline must be one word or one per station ({len(stations)}), got {len(words)}"
+        )
+    return [_check.choice("discipline", word, allowed) for word in words]
+
+
+def same_for_classes(word: str, times: FloatArray, station: Any) -> None:
+    """Refuse first come first served with a service time of each class's own: it has no product form."""
+    if word == "fcfs" and times.size and np.ptp(times) > 1e-12 * times.max():
+        raise ValueError(
+            "mean_service_time must be the same for every class with discipline 'fcfs' in a product form, "
+            f"got {times.tolist()} at {station!r}; for a closed network see linearizer"
+        )
+
+
+def require_product_form(discipline: Any, net: Network) -> None:
+    """Check the orders of service of a closed network: ``"ps"``, or ``"fcfs"`` where that is the same."""
+    for i, word in enumerate(words_per_station(discipline, net.stations, ("ps", "fcfs"))):
+        visited = (net.population > 0) & (net.visits[i] > 0)
+        if not np.isinf(net.servers[i]):
+            same_for_classes(word, net.service_time[i][visited], net.stations[i])
 
 
 def per_station_and_class(name: str, value: FloatArray, stations: int, classes: int) -> FloatArray:

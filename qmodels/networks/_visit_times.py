@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from qmodels import _check
 from qmodels._check import FloatArray
-from qmodels.networks._inputs import Network, describe, per_station_and_class
+from qmodels.networks._inputs import Network, describe, per_station_and_class, words_per_station
 from qmodels.networks.traffic import per_station
 from qmodels.queues.erlang import erlang_c
 
@@ -49,14 +49,13 @@ def station_model(
     """Check orders of service, SCVs and priorities and return what the equations need."""
     net = describe(**description)
     size, classes = net.visits.shape
-    words = (
-        [discipline] * size
-        if isinstance(discipline, str)
-        else per_station("discipline", discipline, net.stations)
-    )
-    if len(words) != size:
-        raise ValueError(f"discipline must be one word or one per station ({size}), got {len(words)}")
-    words = [_check.choice("discipline", word, DISCIPLINES) for word in words]
+    for name, value in (("service_scv", service_scv), ("priority", priority)):
+        if discipline is None and value is not None:
+            raise ValueError(
+                f"discipline must be given with {name}, which the product form does not depend on, got none"
+            )
+    words = words_per_station(discipline or "ps", net.stations, DISCIPLINES)
+    service_scv = 1.0 if service_scv is None else service_scv
     given = _check.nonnegative("service_scv", per_station("service_scv", service_scv, net.stations))
     scv = per_station_and_class("service_scv", given, size, classes)
     rank = _check.count("priority", range(classes) if priority is None else priority, minimum=0)

@@ -29,8 +29,8 @@ def bard_schweitzer(
     reference: Any = None,
     think_time: Any = 0.0,
     servers: Any = 1,
-    discipline: Any = "fcfs",
-    service_scv: Any = 1.0,
+    discipline: Any = None,
+    service_scv: Any = None,
     priority: Sequence[int] | None = None,
 ) -> NetworkResult:
     r"""Solve a closed network by the approximate mean value analysis of Bard and Schweitzer.
@@ -54,12 +54,13 @@ def bard_schweitzer(
     servers : int or array_like, optional
         Servers per station; ``inf`` for a delay.
     discipline : str or sequence of str, optional
-        Order of service per station: ``"fcfs"`` (the default), ``"ps"`` (also last come first
-        served preemptive), ``"priority"`` (classes in the order of `priority`, first come first
-        served within one, never interrupted) or ``"preemptive"`` (interrupted and resumed).
+        Order of service per station: ``"ps"`` (the default: shared, or any product form, so that
+        the same arguments mean the same network here and in `mva`), ``"fcfs"`` (each class with
+        its own service time), ``"priority"`` (classes in the order of `priority`, first come
+        first served within one, never interrupted) or ``"preemptive"`` (interrupted and resumed).
     service_scv : float or array_like, optional
         Squared coefficient of variation of the service time, same shapes as the service time;
-        1 by default. Used by first come first served and priorities.
+        1 by default. Used by first come first served and priorities; refused without a `discipline`.
     priority : sequence of int, optional
         Rank of each class, 0 served first; by default the order of the classes.
 
@@ -107,7 +108,7 @@ def bard_schweitzer(
     >>> times = [[1.0, 0.5], [0.5, 2.0]]
     >>> r = bard_schweitzer(population=[200, 100], mean_service_time=times, think_time=[50, 80])
     >>> r.system_throughput.round(3)
-    array([0.711, 0.321])
+    array([0.855, 0.284])
     """
     model = station_model(
         discipline,
@@ -136,8 +137,8 @@ def linearizer(
     reference: Any = None,
     think_time: Any = 0.0,
     servers: Any = 1,
-    discipline: Any = "fcfs",
-    service_scv: Any = 1.0,
+    discipline: Any = None,
+    service_scv: Any = None,
     priority: Sequence[int] | None = None,
 ) -> NetworkResult:
     r"""Solve a closed network by Chandy and Neuse's Linearizer, more accurate than `bard_schweitzer`.
@@ -161,12 +162,13 @@ def linearizer(
     servers : int or array_like, optional
         Servers per station; ``inf`` for a delay.
     discipline : str or sequence of str, optional
-        Order of service per station: ``"fcfs"`` (the default), ``"ps"`` (also last come first
-        served preemptive), ``"priority"`` (classes in the order of `priority`, first come first
-        served within one, never interrupted) or ``"preemptive"`` (interrupted and resumed).
+        Order of service per station: ``"ps"`` (the default: shared, or any product form, so that
+        the same arguments mean the same network here and in `mva`), ``"fcfs"`` (each class with
+        its own service time), ``"priority"`` (classes in the order of `priority`, first come
+        first served within one, never interrupted) or ``"preemptive"`` (interrupted and resumed).
     service_scv : float or array_like, optional
         Squared coefficient of variation of the service time, same shapes as the service time;
-        1 by default. Used by first come first served and priorities.
+        1 by default. Used by first come first served and priorities; refused without a `discipline`.
     priority : sequence of int, optional
         Rank of each class, 0 served first; by default the order of the classes.
 
@@ -201,7 +203,7 @@ def linearizer(
     >>> times = [[1.0, 0.5], [0.5, 2.0]]
     >>> r = linearizer(population=[200, 100], mean_service_time=times, think_time=[50, 80])
     >>> r.system_throughput.round(3)
-    array([0.712, 0.322])
+    array([0.857, 0.286])
     """
     model = station_model(
         discipline,

@@ -9,7 +9,13 @@ import numpy as np
 
 from qmodels import _check
 from qmodels._check import FloatArray
-from qmodels.networks._inputs import per_station_and_class, server_counts, service_times
+from qmodels.networks._inputs import (
+    per_station_and_class,
+    same_for_classes,
+    server_counts,
+    service_times,
+    words_per_station,
+)
 from qmodels.networks.result import NetworkResult
 from qmodels.networks.traffic import per_station, read_routing, traffic_equations
 from qmodels.queues.mmc import mmc
@@ -154,23 +160,11 @@ def _stations(
 ) -> FloatArray:
     """Return the servers of each station after checking that it has a product form."""
     count = server_counts(servers, stations).copy()
-    words = [discipline] * len(stations) if isinstance(discipline, str) else None
-    if words is None:
-        words = list(per_station("discipline", discipline, stations))
-    if len(words) != len(stations):
-        raise ValueError(
-            f"discipline must be one word or one per station ({len(stations)}), got {len(words)}"
-        )
-    for i, word in enumerate(words):
-        _check.choice("discipline", word, DISCIPLINES)
-        here = time[i][rates[i] > 0]
+    for i, word in enumerate(words_per_station(discipline, stations, DISCIPLINES)):
         if word == "is":
             count[i] = np.inf
         elif word == "lcfs" and count[i] > 1:
             raise ValueError(f"servers must be 1 with discipline 'lcfs', got {count[i]:g} at {stations[i]!r}")
-        elif word == "fcfs" and here.size and np.ptp(here) > 1e-12 * here.max():
-            raise ValueError(
-                "mean_service_time must be the same for every class with discipline 'fcfs', "
-                f"got {here.tolist()} at {stations[i]!r}"
-            )
+        else:
+            same_for_classes(word, time[i][rates[i] > 0], stations[i])
     return count

@@ -11,7 +11,7 @@ import numpy as np
 from qmodels import _check
 from qmodels._check import FloatArray
 from qmodels.networks._closed import joint, populated, representable, solve_closed
-from qmodels.networks._inputs import closed_result, describe
+from qmodels.networks._inputs import closed_result, describe, require_product_form
 from qmodels.networks._lattice import open_up, poisson_law
 from qmodels.networks.result import NetworkResult
 
@@ -27,6 +27,7 @@ def convolution(
     think_time: Any = 0.0,
     servers: Any = 1,
     rate_multiplier: Mapping[Any, Sequence[float]] | None = None,
+    discipline: Any = "ps",
 ) -> NetworkResult:
     r"""Solve a closed product-form network by convolution of its stations.
 
@@ -55,6 +56,10 @@ def convolution(
     rate_multiplier : mapping of station to sequence, optional
         Rate of a station with 1, 2, ... jobs as a multiple of its `service_rate`; the last
         value holds for all larger numbers.
+    discipline : str or sequence of str, optional
+        Order of service per station, ``"ps"`` (also last come first served preemptive) or
+        ``"fcfs"``, which is refused where classes differ in their service times: `linearizer`
+        approximates that.
 
     Returns
     -------
@@ -109,6 +114,7 @@ def convolution(
         servers=servers,
         rate_multiplier=rate_multiplier,
     )
+    require_product_form(discipline, net)
     solution = solve_closed(net)
     return closed_result(
         net,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from qmodels import _check
 from qmodels._check import FloatArray
 from qmodels.networks._closed import solve_closed
-from qmodels.networks._inputs import describe
+from qmodels.networks._inputs import describe, require_product_form
 from qmodels.networks.result import NetworkResult
 
 
@@ -24,6 +24,7 @@ def mixed(
     visits: Any = None,
     think_time: Any = 0.0,
     servers: Any = 1,
+    discipline: Any = "ps",
 ) -> NetworkResult:
     r"""Steady state of a product-form network with open and closed classes.
 
@@ -47,6 +48,8 @@ def mixed(
         Time a job of a closed class spends outside the stations per cycle. [time]
     servers : int or array_like, optional
         Servers per station; ``inf`` for a delay.
+    discipline : str or sequence of str, optional
+        Order of service per station, as for `mva`.
 
     Returns
     -------
@@ -96,6 +99,7 @@ def mixed(
         think_time=think_time,
         servers=servers,
     )
+    require_product_form(discipline, net._replace(population=net.population + (rates > 0)))
     people = int(net.population.sum())
     load = (rates * net.demand).sum(axis=1)
     over = load >= net.servers

@@ -9,7 +9,7 @@ import numpy as np
 
 from qmodels._check import FloatArray
 from qmodels.networks._closed import solve_closed
-from qmodels.networks._inputs import Network, closed_result, describe
+from qmodels.networks._inputs import Network, closed_result, describe, require_product_form
 from qmodels.networks._lattice import Lattice
 from qmodels.networks.result import NetworkResult
 
@@ -27,6 +27,7 @@ def mva(
     think_time: Any = 0.0,
     servers: Any = 1,
     rate_multiplier: Mapping[Any, Sequence[float]] | None = None,
+    discipline: Any = "ps",
 ) -> NetworkResult:
     r"""Means of a closed product-form network, exactly.
 
@@ -54,6 +55,10 @@ def mva(
     rate_multiplier : mapping of station to sequence, optional
         Rate of a station with 1, 2, ... jobs as a multiple of its `service_rate`; the last
         value holds for all larger numbers.
+    discipline : str or sequence of str, optional
+        Order of service per station, ``"ps"`` (also last come first served preemptive) or
+        ``"fcfs"``, which is refused where classes differ in their service times: `linearizer`
+        approximates that.
 
     Returns
     -------
@@ -112,6 +117,7 @@ def mva(
         servers=servers,
         rate_multiplier=rate_multiplier,
     )
+    require_product_form(discipline, net)
     fixed = all(m.size <= 1 and (d or m[0] == 1) for m, d in zip(net.multipliers, net.delay, strict=True))
     single = net.population.size == 1
     small = not single or int(net.population[0]) * len(net.stations) <= _RECURSION_STEPS

@@ -184,8 +184,9 @@ def solve_traffic(gamma: FloatArray, routing: FloatArray) -> FloatArray:
     reached = _reached(gamma > 0, routing)
     rates = np.zeros(gamma.shape)
     inside = routing[np.ix_(reached, reached)]
-    # A part without a way out keeps its jobs: no station of it reaches one that loses some.
-    leaving = 1 - routing[reached].sum(axis=1) > _SUM_TOLERANCE
+    # A part without a way out keeps its jobs: no station of it reaches one that loses some. What a
+    # sum of rounded probabilities lacks to 1 is no way out.
+    leaving = 1 - routing[reached].sum(axis=1) > len(routing) * np.finfo(float).eps
     if not np.all(_reached(leaving, inside.T)):
         raise ValueError("routing must let every job leave the network, got a part without a way out")
     rates[reached] = np.linalg.solve(np.eye(len(inside)) - inside.T, gamma[reached])

@@ -184,6 +184,7 @@ def closed_loop(noc: Noc) -> ClosedLoop:
             mean_service_time=service,
             visits=visits,
             think_time=max(0.0, rest + wait),
+            discipline="fcfs",
             service_scv=scv,
         )
         before, rate = rate, min(float(net.system_throughput), bound)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from qmodels.queues._numerics import cumulative_product
+from qmodels.queues._numerics import cumulative_ratio
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -15,10 +15,7 @@ def birth_death_law(births: FloatArray, deaths: FloatArray) -> FloatArray:
 
     Products of ratios with separate exponents: any spread of rates, one rounding per state.
     """
-    up, up_exponent = np.frexp(births)
-    down, down_exponent = np.frexp(deaths)
-    mantissa, exponent = cumulative_product(up / down)
-    exponent = exponent + np.cumsum(up_exponent.astype(np.int64) - down_exponent)
+    mantissa, exponent = cumulative_ratio(births, deaths)
     mantissa, exponent = np.concatenate([[1.0], mantissa]), np.concatenate([[0], exponent])
     shift = exponent - exponent[mantissa > 0].max()
     weights = np.where(mantissa > 0, np.ldexp(mantissa, np.maximum(shift, -2000)), 0.0)

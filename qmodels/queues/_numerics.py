@@ -104,6 +104,14 @@ def cumulative_product(ratios: FloatArray) -> tuple[FloatArray, npt.NDArray[np.i
     return scaled, np.cumsum(exponents.astype(np.int64)) + shift + np.repeat(extra, block)[: ratios.size]
 
 
+def cumulative_ratio(up: FloatArray, down: FloatArray) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+    """Return the running products of up / down; a ratio itself may be no double."""
+    up, up_exponent = np.frexp(up)
+    down, down_exponent = np.frexp(down)
+    mantissa, exponent = cumulative_product(up / down)
+    return mantissa, exponent + np.cumsum(up_exponent.astype(np.int64) - down_exponent)
+
+
 def remaining(
     whole: FloatArray, whole_error: FloatArray, parts: FloatArray, errors: FloatArray
 ) -> FloatArray:

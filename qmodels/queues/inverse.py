@@ -9,13 +9,21 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import _check
+from qmodels.queues._erlang import erlang_b_pair
 from qmodels.queues.erlang import erlang_b_step, erlang_c_from_b
 
-_LARGEST = 1 << 40
+_LARGEST = 1 << 20
+_MANY = 1 << 15  # servers beyond which the number is bisected
 
 
 def smallest_whole(
-    model: Callable[..., Any], parameter: str, meets: Callable[[Any], Any], *, minimum: int = 1, **fixed: Any
+    model: Callable[..., Any],
+    parameter: str,
+    meets: Callable[[Any], Any],
+    *,
+    minimum: int = 1,
+    maximum: int = _LARGEST,
+    **fixed: Any,
 ) -> int:
     """Return the smallest whole value of a parameter at which a model's result meets a target.
 
@@ -27,8 +35,9 @@ def smallest_whole(
         The parameter to find: ``"servers"``, ``"capacity"``.
     meets : callable
         Says of a result whether it meets the target. It must stay met as the parameter grows.
-    minimum : int
-        Where to begin.
+    minimum, maximum : int
+        Where to look. The search doubles, so it asks the model for about twice the answer; a model
+        whose work grows with the parameter takes its time near a large maximum.
     **fixed
         The other arguments of the model, scalars.
 
@@ -41,7 +50,7 @@ def smallest_whole(
     Raises
     ------
     ValueError
-        If the target is not met with any value below 2**40, or `minimum` is not a whole number.
+        If the target is not met at `maximum`, or the range is none of whole numbers.
 
     Examples
     --------
@@ -59,18 +68,19 @@ def smallest_whole(
     55
     """
     low = int(_check.count("minimum", minimum, minimum=0))
+    last = int(_check.count("maximum", maximum, minimum=low))
 
     def met(value: int) -> bool:
         return bool(meets(model(**{parameter: value}, **fixed)))
 
     if met(low):
         return low
-    step, high = 1, low + 1
+    step, high = 1, min(low + 1, last)
     while not met(high):
+        if high == last:
+            raise ValueError(f"maximum must meet the target, got {parameter} = {last}, which misses it")
         low, step = high, 2 * step
-        high = low + step
-        if high > _LARGEST:
-            raise ValueError(f"{parameter} must be below {_LARGEST} to meet the target, got none that does")
+        high = min(low + step, last)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if met(middle) else (middle, high)
@@ -221,9 +231,31 @@ def _servers(
     found = np.empty(load.shape, dtype=np.int64)
     for i in np.ndindex(load.shape):
         a, goal = float(load[i]), float(wanted[i])
+        if a > _MANY:
+            found[i] = _bisected(a, goal, measure)
+            continue
         c, blocking = 1, float(erlang_b_step(1, a, 1.0))
         while measure(c, a, blocking) > goal:
             c += 1
             blocking = float(erlang_b_step(c, a, blocking))
         found[i] = c
     return found[()]
+
+
+def _blocking(servers: int, load: float) -> float:
+    return float(erlang_b_pair(np.array(load), np.array(servers))[0])
+
+
+def _bisected(load: float, goal: float, measure: Callable[[int, float, float], float]) -> int:
+    """Return the smallest number of servers that meets a goal > 0, which one near the load does."""
+    low, high = 0, int(load) + 1
+
+    def met(servers: int) -> bool:
+        return measure(servers, load, _blocking(servers, load)) <= goal
+
+    while not met(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if met(middle) else (middle, high)
+    return high

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,8 @@ FloatArray = npt.NDArray[np.float64]
 
 _FIRST_TERMS = 32
 _NODES = 20
+_CLOSEST, _LARGEST_TRANSFORM = 0.02, 1 << 17  # logarithm of a circle's distance from the zero; its points
+_DIGITS_OUT, _DIGITS_KEPT = 60.0, 14.0  # -log of what is lost to aliasing, and of what rounding may grow to
 _LEAST_IDLE = 1e-4  # below, the distribution would need transforms of more than 2^20 points
 
 
@@ -180,29 +183,64 @@ def _sum_rule(count: int) -> tuple[FloatArray, FloatArray]:
     return (scale - 1) / 2 + scale * values, scale * vectors[0] ** 2
 
 
-@lru_cache(maxsize=32)
-def _queue_tail(rho: float, c: int) -> FloatArray:
-    """Return P(more than i jobs wait) for i = 0, 1, ... until it vanishes.
+class _QueueTail(NamedTuple):
+    """P(more than i jobs wait) for i = 0, 1, ..., and the logarithm of its ratio beyond."""
 
-    The logarithm of 1 - E[z^(A - c)] on the circle |z| = 1/rho, between the zeros at 1 and
-    beyond 1/rho, has the coefficients of Spitzer's identity; those of positive index are the
-    rates of a compound Poisson law.
+    values: FloatArray
+    log_ratio: float
+
+    def at(self, i: npt.NDArray[np.int64]) -> FloatArray:
+        last = len(self.values) - 1
+        beyond = np.maximum(i - last, 0)
+        with np.errstate(under="ignore"):
+            return np.asarray(self.values[np.minimum(i, last)] * np.exp(self.log_ratio * beyond))
+
+
+@lru_cache(maxsize=32)
+def _queue_tail(rho: float, c: int) -> _QueueTail:
+    """Return the law of the number that waits, with relative accuracy however rare.
+
+    The logarithm of 1 - E[z^(A - c)] on a circle between the zeros at 1 and at z0 > 1/rho has the
+    coefficients of Spitzer's identity; those of positive index are the rates of a compound
+    Poisson law. The coefficients fall as z0^-i and what the transform leaves of them as the
+    radius to the -i, so the circle is as close to z0 as the size of the transform allows; where
+    rounding takes over, the law has become geometric.
     """
     if rho > 1 - _LEAST_IDLE:
         raise ValueError(
             f"utilization must be at most {1 - _LEAST_IDLE} for the distributions of M/D/c, got {rho:g}"
         )
-    size = 1 << int(np.ceil(np.log2(max(60 / -np.log(rho), 8 * c + 64))))
-    turn = np.exp(2j * np.pi * np.arange(size) / size)
-    step = np.exp(c * (turn - rho) + c * np.log(rho)) * turn ** (-c)
+    growth = _log_zero(rho)
+    inside = min(max(_DIGITS_OUT / (_LARGEST_TRANSFORM * growth), _CLOSEST), 0.5)
+    size = 1 << int(np.ceil(np.log2(max(_DIGITS_OUT / (inside * growth), 8 * c + 64))))
+    log_radius = (1 - inside) * growth
+    angle = 2 * np.pi * np.arange(size) / size
+    z = np.exp(log_radius + 1j * angle)
+    # z^-c by whole turns, which do not round.
+    turns = np.exp(-2j * np.pi * ((c * np.arange(size)) % size) / size)
+    step = np.exp(c * (rho * (z - 1) - log_radius)) * turns
     scaled = -np.fft.fft(np.log1p(-step)).real / size
     scaled[0] = scaled[size // 2 :] = 0.0
+    kept = min(size // 2, max(2, int(_DIGITS_KEPT / (inside * growth))))
     with np.errstate(under="ignore"):
-        fall = np.exp(np.arange(size) * np.log(rho))
+        fall = np.exp(-log_radius * np.arange(size))
         law = np.fft.fft(np.exp(np.fft.ifft(scaled) * size - np.dot(scaled, fall))).real / size
-        pmf = np.maximum(law[: size // 2], 0.0) * fall[: size // 2]
+        pmf = np.maximum(law[:kept], 0.0) * fall[:kept]
+    # The last of the law and, geometric, all after it.
+    pmf[-1] /= -np.expm1(-growth)
     tail = np.cumsum(pmf[::-1])[::-1]
-    return np.append(tail[1:], 0.0)
+    return _QueueTail(np.append(tail[1:], tail[-1] * np.exp(-growth)), -growth)
+
+
+def _log_zero(rho: float) -> float:
+    """Return y > 0 with y = rho (e^y - 1): the logarithm of the zero beyond 1 / rho, by Newton."""
+    y = max(-2 * np.log(rho), 2 * (1 - rho))
+    for _ in range(100):
+        value, slope = y - rho * np.expm1(y), 1 - rho * np.exp(y)
+        y, last = y - value / slope, y
+        if abs(y - last) <= 4e-16 * y:
+            break
+    return float(y)
 
 
 def _pointwise(
@@ -236,12 +274,11 @@ def _tail_at(services: float, rho: float, c: int) -> float:
     k = np.floor(services) + 1
     mean = c * rho * (k - services)
     top = int(k) * c
-    last = int(min(top - 1, mean + 12 * np.sqrt(mean) + 60))
+    # The terms are those of a Poisson law of the mean that each job fewer makes likelier.
+    peak = mean * np.exp(-tail.log_ratio)
+    last = int(min(top - 1, peak + 12 * np.sqrt(peak) + 60))
     j = np.arange(last + 1)
-    ahead = top - 1 - j
-    reached = ahead < len(tail)
-    waiting = np.where(reached, tail[np.minimum(ahead, len(tail) - 1)], 0.0)
-    return float(np.dot(poisson_pmf(j, mean), waiting) + gammainc(top, mean))
+    return float(np.dot(poisson_pmf(j, mean), tail.at(top - 1 - j)) + gammainc(top, mean))
 
 
 def _number_pmf(q: Load, n: FloatArray) -> FloatArray:
@@ -253,6 +290,6 @@ def _number_at(n: float, rho: float, c: int) -> float:
     if rho == 0:
         return float(n == 0)
     tail = _queue_tail(rho, c)
-    waiting = -np.diff(np.concatenate([[1.0], tail[: int(n) + 1]]))
+    waiting = -np.diff(np.concatenate([[1.0], tail.at(np.arange(int(n) + 1))]))
     arrivals = poisson_pmf(n - np.arange(len(waiting)), c * rho)
     return float(np.dot(waiting, arrivals))

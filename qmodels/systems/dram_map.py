@@ -288,7 +288,8 @@ def bit_fields(layout: str, *, xor: tuple[str, ...] = ()) -> BitFields:
     for piece in reversed(layout.split()):
         name, _, width = piece.partition(":")
         _check.choice("layout", name, FIELDS)
-        bits = int(_check.count(f"layout {name}", width, minimum=0))
+        number = int(width) if width.isdecimal() else width
+        bits = int(_check.count(f"layout {name}", number, minimum=0))
         masks[name] += [1 << k for k in range(bit, bit + bits)]
         bit += bits
     for pair in xor:

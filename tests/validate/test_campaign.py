@@ -152,7 +152,18 @@ def test_a_tidy_table_of_all_points(toy, tmp_path):
     campaign = simulate(specs, replications=2)
     assert campaign.specs == tuple(specs) and campaign.points == (0, 1, 2) and not campaign[-1].stable
     table = campaign.table()
-    columns = ["point", "spread", "spec.stable", "metric", "unit", "low", "best", "high", "stable"]
+    columns = [
+        "point",
+        "spread",
+        "spec.stable",
+        "metric",
+        "unit",
+        "low",
+        "best",
+        "high",
+        "interval_valid",
+        "stable",
+    ]
     assert list(table) == columns
     frame = campaign.to_pandas()
     assert frame["stable"].tolist() == frame["spec.stable"].tolist() == [True] * 4 + [False] * 2

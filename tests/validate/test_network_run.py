@@ -320,7 +320,7 @@ def test_runs_survive_storing():
 def test_results_are_tables():
     result = simulate(MM1, passages=1000, replications=2)
     table = result.to_pandas()
-    assert list(table.columns) == ["metric", "unit", "low", "best", "high"]
+    assert list(table.columns) == ["metric", "unit", "low", "best", "high", "interval_valid"]
     assert result.to_dict()["metrics"]["utilization"]["best"] == result.utilization.best
     with pytest.raises(AttributeError, match="NetworkSimulation has no metric 'mean_wait'"):
         _ = result.mean_wait
@@ -331,7 +331,7 @@ def test_results_are_tables():
     [
         (lambda: simulate(MM1, passages=10), "passages must be a whole number >= 1000, got 10.0"),
         (lambda: simulate(MM1, replications=1), "replications must be a whole number >= 2, got 1.0"),
-        (lambda: simulate(MM1, seed=-1), "seed must be a whole number >= 0, got -1.0"),
+        (lambda: simulate(MM1, seed=-1), "seed must be a whole number >= 0, got -1"),
         (lambda: simulate(MM1, confidence=1.0), "confidence must be between 0 and 1, got 1.0"),
         (lambda: NetworkExperiment(spec=3), "spec must be a QueueingNetwork, got 3"),
         (

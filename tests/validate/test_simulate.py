@@ -30,7 +30,7 @@ def test_result_has_every_metric_and_adds_up():
     assert result.max_utilization is result.utilization[result.bottleneck]
     assert result.stable and result.packet_latency_p99.best > result.packet_latency.best
     assert result.to_dict()["metrics"]["cost"]["best"] == result.cost.best
-    assert list(result.to_pandas().columns) == ["metric", "unit", "low", "best", "high"]
+    assert list(result.to_pandas().columns) == ["metric", "unit", "low", "best", "high", "interval_valid"]
     text = repr(result)
     assert "packet_latency " in text and " ns" in text and "fills up first" in text
     with pytest.raises(AttributeError, match="SimulationResult has no metric 'speed'"):

@@ -146,7 +146,7 @@ class ProgramExperiment:
     def __post_init__(self) -> None:
         if not isinstance(self.spec, MessageProgram):
             raise ValueError(f"spec must be a MessageProgram, got {self.spec!r}")
-        _check.count("seed", self.seed, minimum=0)
+        _check.seed(self.seed)
         _check.count("longest", self.longest)
         if not 0 < self.confidence < 1:
             raise ValueError(f"confidence must be between 0 and 1, got {self.confidence!r}")

@@ -64,7 +64,7 @@ class NumaExperiment:
     def __post_init__(self) -> None:
         if not isinstance(self.spec, NumaMachine):
             raise ValueError(f"spec must be a NumaMachine, got {self.spec!r}")
-        _check.count("seed", self.seed, minimum=0)
+        _check.seed(self.seed)
         if not 0 < self.confidence < 1:
             raise ValueError(f"confidence must be between 0 and 1, got {self.confidence!r}")
 

@@ -63,7 +63,7 @@ class WorkQueuesExperiment:
     def __post_init__(self) -> None:
         if not isinstance(self.spec, WorkQueues):
             raise ValueError(f"spec must be a WorkQueues, got {self.spec!r}")
-        _check.count("seed", self.seed, minimum=0)
+        _check.seed(self.seed)
         if not 0 < self.confidence < 1:
             raise ValueError(f"confidence must be between 0 and 1, got {self.confidence!r}")
 

@@ -304,3 +304,10 @@ def test_bad_arguments(call, message):
 def test_laws_with_short_lives_are_not_mistaken_for_eternal_ones():
     law = PhaseType.erlang(mean=1e-9, phases=3)
     assert_allclose(law.tail(1e-9), PhaseType.erlang(mean=1.0, phases=3).tail(1.0), rtol=1e-14)
+
+
+def test_two_moments_next_to_the_exponential_and_to_every_erlang_law():
+    near = 1 + np.array([-1e-16, -1e-15, -1e-13, -1e-12, -1e-9, -1e-7, 1e-15, 1e-12, 1e-9])
+    for scv in np.concatenate([near, np.outer(1 / np.arange(2, 12), near).ravel()]):
+        law = ph_from_moments(mean=1.0, scv=scv)
+        assert law.mean == pytest.approx(1, rel=1e-9) and law.scv == pytest.approx(scv, rel=1e-8)

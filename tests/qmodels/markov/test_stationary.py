@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+
 import mpmath
 import numpy as np
 import pytest
@@ -11,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.sparse.linalg import spsolve
 
-from qmodels.markov import CTMC
+from qmodels.markov import CTMC, _sparse_gth
 from qmodels.markov._sparse_gth import Elimination
 from qmodels.markov.stationary import balance_residual, single_class_law, solve_irreducible
 
@@ -258,3 +261,31 @@ def test_the_law_of_one_class_among_transient_states():
     assert_allclose(single_class_law("phases", rates), [0.0, 0.6, 0.4], rtol=1e-15)
     with pytest.raises(ValueError, match="^phases must have one closed class of phases, got 2$"):
         single_class_law("phases", np.array([[0.0, 1.0, 1.0], [0, 0, 0], [0, 0, 0]]))
+
+
+@pytest.mark.parametrize("size, start, stop", [(1, 0, 1), (7, 2, 5), (66, 0, 1), (70, 3, 67), (200, 0, 64)])
+def test_paths_through_a_panel_are_the_product_of_matrices(size, start, stop):
+    rng = np.random.default_rng(size)
+    front = rng.random((size, size))
+    wanted = front.copy()
+    wanted[stop:, stop:] += front[stop:, start:stop] @ front[start:stop, stop:]
+    _sparse_gth._add_paths(front, start, stop)
+    assert_allclose(front, wanted, rtol=1e-14)
+
+
+def test_the_elimination_calls_no_blas_whose_threads_would_wait_for_busy_cores():
+    tree = ast.parse(inspect.getsource(_sparse_gth))
+    kernels = [f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and f.decorator_list]
+    assert len(kernels) == 4
+    for node in (node for kernel in kernels for node in ast.walk(kernel)):
+        assert not isinstance(node, ast.MatMult)
+        assert not (isinstance(node, ast.Attribute) and node.attr in ("dot", "linalg", "matmul", "outer"))
+
+
+def test_rates_whose_ratio_no_double_holds_give_no_nan():
+    """Two states: what rare is to frequent, 1e-600, is nothing; the dense elimination cannot tell."""
+    generator = [[-1e300, 1e300], [1e-300, -1e-300]]
+    found = CTMC(generator=generator).stationary()
+    assert found.probability(0) < 1e-280 and found.probability(1) == 1.0
+    with pytest.raises(RuntimeError, match="span too many orders of magnitude"):
+        CTMC(generator=generator).stationary(method="gth")

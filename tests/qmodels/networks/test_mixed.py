@@ -89,8 +89,8 @@ def test_many_servers_and_jobs_stay_finite():
     assert r.classes == ("open", "closed")
     assert np.isfinite(r.mean_number_in_system).all() and r.stable.all()
     assert_allclose(r.mean_number_in_network[1] + 3 * r.system_throughput[1], 500, rtol=1e-9)
-    # Nearly full with the open class: the closed class gets what it leaves.
-    assert 0 < r.throughput[0, 1] < 10
+    # Nearly full with the open class: the closed class gets what it leaves, up to a rounding.
+    assert 0 < r.throughput[0, 1] < 10 * (1 + 1e-14)
 
 
 def test_overload_by_the_open_classes():

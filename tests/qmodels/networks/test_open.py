@@ -367,3 +367,18 @@ def test_graph_in_and_out():
 def test_errors(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("leaves", [1e-6, 1e-9, 1e-12])
+def test_a_job_that_nearly_always_returns_is_one_that_leaves(leaves):
+    again = 1 - leaves
+    r = jackson(arrival_rate=[1.0, 0.0], service_rate=[1e14, 1e14], routing=[[0.0, 1.0], [again, 0.0]])
+    assert_allclose(r.throughput, 1 / (1 - again), rtol=1e-9)
+
+
+def test_a_row_of_rounded_probabilities_is_no_way_out():
+    assert sum([0.7, 0.2, 0.1]) < 1
+    with pytest.raises(ValueError, match="^routing must let every job leave the network"):
+        jackson(
+            arrival_rate=[1.0, 0, 0], service_rate=[5.0] * 3, routing=[[0, 1, 0], [0.7, 0.2, 0.1], [0, 1, 0]]
+        )

@@ -334,7 +334,7 @@ def test_the_stay_at_a_reference_that_is_a_delay_is_no_response():
 def test_other_closed_and_mixed_networks():
     back = {"cpu": "disk", "disk": "cpu"}
     general = solve(cpu_and_disk(JobClass(population=4), disk=Deterministic(mean=0.5), routing=back))
-    same = linearizer(population=4, mean_service_time=[0.2, 0.5], service_scv=[1, 0])
+    same = linearizer(population=4, mean_service_time=[0.2, 0.5], discipline="fcfs", service_scv=[1, 0])
     assert (general.model, general.kind) == (same.model, "approximation")
     assert general["system_throughput"] == pytest.approx(float(same.system_throughput))
     mixture = cpu_and_disk(

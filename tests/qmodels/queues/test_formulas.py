@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import mpmath
+import numpy as np
 import pytest
 import sympy as sp
 
@@ -95,3 +97,21 @@ def test_finite_room_in_symbols():
     assert float(blocking.subs(at)) == pytest.approx(
         float(mm1k(arrival_rate=0.6, service_rate=0.9, capacity=5).blocking_probability), rel=1e-14
     )
+
+
+def test_erlang_b_of_many_servers_goes_on_where_the_recurrence_ends():
+    """The recurrence here, to 2^15 servers and a few beyond, and the integral of 1/B in mpmath."""
+    servers, loads = np.array([32769, 33000, 40000]), np.array([0.9, 0.999, 1.0, 1.01, 3.0])
+    for c in servers.tolist():
+        for a in (loads * c).tolist():
+            blocking = 1.0
+            for n in range(1, c + 1):
+                blocking = erlang_b_step(n, a, blocking)
+            assert erlang_b(offered_load=a, servers=c) == pytest.approx(blocking, rel=1e-11)
+    c, a = 10**12, mpmath.mpf(10**12 + 10**6)
+    width = a / mpmath.sqrt(c)
+    with mpmath.workdps(40):
+        whole = mpmath.quad(
+            lambda t: mpmath.exp(c * mpmath.log1p(t / a) - t), [k * width for k in range(0, 20, 2)]
+        )
+    assert erlang_b(offered_load=float(a), servers=c) == pytest.approx(float(1 / whole), rel=1e-11)

@@ -88,9 +88,13 @@ def test_largest_rate_is_not_rounded_up():
 
 def test_errors():
     with pytest.raises(
-        ValueError, match=r"^servers must be below 1099511627776 to meet the target, got none that does$"
+        ValueError, match=r"^maximum must meet the target, got servers = 1048576, which misses it$"
     ):
         smallest_whole(lambda servers: servers, "servers", lambda q: False)
+    with pytest.raises(ValueError, match="^maximum must meet the target, got servers = 9, which misses it$"):
+        smallest_whole(lambda servers: servers, "servers", lambda q: False, maximum=9)
+    with pytest.raises(ValueError, match="^maximum must be a whole number >= 7, got 6"):
+        smallest_whole(lambda servers: servers, "servers", lambda q: True, minimum=7, maximum=6)
     with pytest.raises(ValueError, match="^minimum must be a whole number >= 0, got 1.5$"):
         smallest_whole(lambda servers: servers, "servers", lambda q: True, minimum=1.5)
     with pytest.raises(ValueError, match="^minimum must meet the target, got rate = 0, which misses it$"):
@@ -99,3 +103,28 @@ def test_errors():
         largest_rate(lambda rate: rate, "rate", lambda q: True, minimum=2.0, maximum=1.0)
     with pytest.raises(ValueError, match="^blocking_probability must be > 0, got 0$"):
         erlang_b_servers(offered_load=1.0, blocking_probability=0.0)
+
+
+def test_a_target_out_of_reach_is_found_out_in_a_moment():
+    asked = []
+
+    def model(servers: int, **rates: float):
+        asked.append(servers)
+        return mmc(servers=servers, **rates)
+
+    with pytest.raises(ValueError, match="^maximum must meet the target"):
+        smallest_whole(
+            model,
+            "servers",
+            lambda q: q.mean_response_time < 0.5,
+            maximum=2**40,
+            arrival_rate=3,
+            service_rate=1,
+        )
+    assert len(asked) < 50  # and none of them counts to its number of servers: that took minutes
+
+
+def test_servers_of_loads_that_no_recurrence_reaches():
+    counts = erlang_b_servers(offered_load=[4e4, 1e9], blocking_probability=0.01)
+    for load, c in zip((4e4, 1e9), counts, strict=True):
+        assert erlang_b(offered_load=load, servers=c) <= 0.01 < erlang_b(offered_load=load, servers=c - 1)

@@ -212,7 +212,7 @@ def test_intervals_and_common_random_numbers():
     ("arguments", "message"),
     [
         ({"spec": 3}, "spec must be a NumaMachine, got 3"),
-        ({"seed": -1}, "seed must be a whole number >= 0, got -1.0"),
+        ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
         ({"confidence": 1.0}, "confidence must be between 0 and 1, got 1.0"),
     ],
 )

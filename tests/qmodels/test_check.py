@@ -1,0 +1,105 @@
+"""What no argument may be, at whichever door it comes in."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import qmodels as qm
+from qmodels import _check
+from qmodels.markov import CTMC, PhaseType
+from qmodels.networks import mva
+from qmodels.queues import mmc
+from qmodels.systems.spec_io import from_toml
+
+NOT_NUMBERS = [
+    (np.ma.array([0.5, 0.6], mask=[False, True]), "an array without a mask .*"),
+    ([np.ma.masked, 0.5], "an array without a mask .*"),
+    (np.datetime64("2020-01-01"), "a number, not a date"),
+    (np.array(["2020-01-01"], dtype="M8[s]"), "a number, not a date"),
+    (datetime.date(2020, 1, 1), "a number, not a date"),
+    (np.timedelta64(3, "s"), "a number, not a span of time with a unit of its own"),
+    ([datetime.timedelta(seconds=3)], "a number, not a span of time with a unit of its own"),
+    (0.5 + 0j, "a number, not a complex one"),
+    (np.array([0.5 + 0.3j]), "a number, not a complex one"),
+    (np.array([1, 1j], dtype=object), "a number, not a complex one"),
+    ([True], "a number, not a truth value"),
+    (np.array([0.5, True], dtype=object), "a number, not a truth value"),
+    ("0.5", "a number or an array of numbers"),
+    ([b"0.5"], "a number or an array of numbers"),
+    ([0.5, None], "a number or an array of numbers"),
+    ([[0.5], [0.5, 0.6]], "a number or an array of numbers"),
+    (10**400, "a number below 1.8e308"),
+]
+
+
+@pytest.mark.parametrize("value, rule", NOT_NUMBERS)
+def test_what_merely_converts_to_a_number_is_refused_in_one_line(value, rule):
+    with pytest.raises(ValueError, match=f"^arrival_rate must be {rule}, got .+$"):
+        mmc(arrival_rate=value, service_rate=1, servers=1)
+    with pytest.raises(ValueError, match=rf"^n must be {rule}, got .+$"):
+        _check.count("n", value)
+
+
+@pytest.mark.parametrize("value", [Decimal("0.5"), Fraction(1, 2), np.float16(0.5), [Fraction(1, 2), 0.5]])
+def test_real_numbers_of_every_kind_are_taken(value):
+    assert np.all(mmc(arrival_rate=value, service_rate=1, servers=1).mean_waiting_time == 1)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: CTMC(generator=np.array([[-1, 1], [2, -2]]) * (1 + 0.5j)),
+        lambda: CTMC(generator=np.ma.array([[-1.0, 1.0], [2.0, -2.0]], mask=[[0, 1], [0, 0]])),
+        lambda: PhaseType(initial=[1 + 0j], generator=[[-1]]),
+        lambda: mva(population=3, mean_service_time=[1, 2], servers=np.ma.array([1, 2], mask=[0, 1])),
+        lambda: qm.Noc(topology=qm.mesh(2, 2), injection_rate=np.ma.array([0.1, 0.2], mask=[0, 1])),
+        lambda: mmc(arrival_rate=0.5, service_rate=1, servers=1).waiting_time_quantile(0.5j),
+    ],
+)
+def test_other_doors_refuse_them_too(call):
+    with pytest.raises(ValueError, match="must be (a number, not a complex one|an array without a mask)"):
+        call()
+
+
+def test_a_sparse_generator_keeps_no_imaginary_part_back():
+    scipy_sparse = pytest.importorskip("scipy.sparse")
+    with pytest.raises(ValueError, match="generator must be a number, not a complex one"):
+        CTMC(generator=scipy_sparse.csr_array(np.array([[-1, 1], [2, -2]]) * (1 + 0.5j)))
+
+
+@pytest.mark.parametrize("large", [2**53, 2**53 + 1, 2**63 - 1, 2**63, 10**30, 2.0**64, np.uint64(2**63)])
+def test_counts_that_no_double_tells_from_their_neighbours_are_refused(large):
+    rule = f"must be a whole number from [01] to {2**53 - 1}, got [0-9.e+]+"
+    with pytest.raises(ValueError, match=f"^servers {rule}$"):
+        mmc(arrival_rate=1e25, service_rate=1, servers=large)
+    with pytest.raises(ValueError, match=f"^servers {rule}$"):
+        mva(population=3, mean_service_time=[1, 2], servers=[1, large])
+    with pytest.raises(ValueError, match=f"^topology.delay {rule}$"):
+        qm.mesh(4, 4, delay=large)
+
+
+def test_a_document_refuses_them_as_the_shell_does():
+    text = "[topology]\nkind = 'mesh'\nnodes = 16\nshape = [4, 4]\ndelay = 9223372036854775807"
+    with pytest.raises(ValueError, match="topology.delay must be a whole number from 0 to"):
+        from_toml(text, qm.Noc)
+    small = from_toml(text.replace("9223372036854775807", "0"), qm.Noc)
+    assert small.topology.delay == 0
+    with pytest.raises(ValueError, match="topology.delay must be a whole number from 0 to"):
+        from_toml(text, qm.Noc, overrides={"topology.delay": 2**63})
+
+
+def test_counts_are_exact_to_the_last_one():
+    assert _check.count("n", 2**53 - 1) == 2**53 - 1
+    assert _check.count("n", np.array([2**53 - 1, 1])).tolist() == [2**53 - 1, 1]
+
+
+def test_seeds_may_be_longer_than_any_count():
+    _check.seed(2**128 - 1)
+    for bad in (-1, True, 1.5, "1"):
+        with pytest.raises(ValueError, match="^seed must be a whole number >= 0, got"):
+            _check.seed(bad)
