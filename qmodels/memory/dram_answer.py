@@ -46,7 +46,8 @@ class DramAnswer:
         Largest error against our simulator and two others at such loads, by metric; empty outside of
         that range. [%]
     laws : callable
-        Probabilities of the read latencies 0, 1, 2, ... cycles of a point by its number.
+        Of a point by its number: probabilities of the read latencies 0, 1, 2, ... cells, and their width in
+        cycles.
     """
 
     spec: DramSystem
@@ -59,7 +60,7 @@ class DramAnswer:
     stable: Any
     validated: Any
     measured_error: Mapping[str, Any]
-    laws: Callable[[int], FloatArray] = field(repr=False)
+    laws: Callable[[int], tuple[FloatArray, int]] = field(repr=False)
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -123,11 +124,14 @@ class DramAnswer:
         return "\n".join(lines)
 
 
-def quantiles(laws: Callable[[int], FloatArray], stable: Any, probabilities: tuple[float, ...]) -> list[Any]:
+def quantiles(
+    laws: Callable[[int], tuple[FloatArray, int]], stable: Any, probabilities: tuple[float, ...]
+) -> list[Any]:
     """Return quantiles of the latencies of all points, each of the shape of ``stable``."""
     shape = np.shape(stable)
     values = np.full((len(probabilities), int(np.prod(shape))), np.inf)
     for k in np.flatnonzero(stable):
-        below = np.cumsum(laws(int(k)))
-        values[:, k] = np.searchsorted(below, np.multiply(probabilities, below[-1]))
+        law, cell = laws(int(k))
+        below = np.cumsum(law)
+        values[:, k] = cell * np.searchsorted(below, np.multiply(probabilities, below[-1]))
     return [row.reshape(shape)[()] for row in values]
