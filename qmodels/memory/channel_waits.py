@@ -289,19 +289,25 @@ def _in_order(
     row_open: Any,
     shut: Any,
 ) -> ChannelWaits:
-    """Return the parts where accesses use the bus in their order."""
+    r"""Return the parts where accesses use the bus in their order.
+
+    Refreshes that block the rank for a share :math:`\sigma` of the time raise the load :math:`\rho` to
+    :math:`\rho' = \rho / (1 - \sigma)` and the wait by :math:`(1-\rho) / (1-\rho') (1-\sigma)`, as
+    interruptions do in M/G/1; what gathers during one drains as a fluid, at the speed :math:`1 - \rho`.
+    """
     t = spec.timing
     found = order_times(spec, channel)
     closing = 0 if spec.page_policy == "closed" else t.t_rp
     own = max(found.alone - (1 - found.row_hit_ratio) * (t.t_rcd + closing), 0.0)
-    wait = found.waiting_time(rate)
     block = refresh_time(spec, rate)
     share = block / max(t.t_refi, 1)
-    load = np.minimum(rate / found.max_rate / (1 - share), 1 - 1e-9)
+    load = np.minimum(rate / found.max_rate, 1 - 1e-9)
+    left = np.maximum(1 - load / (1 - share), 1e-9)
+    wait = found.waiting_time(rate) * (1 - load) / (left * (1 - share))
     # What the bus alone would make of as many visits.
     bursts = found.size * t.burst
     bus = np.minimum(mg1_waiting_time(rate / found.size, bursts, bursts**2), wait)
-    late = np.minimum(share / (1 - load), 1.0)
+    late = np.minimum(share / left, 1.0)
     longest = max(found.saturated / found.time, found.pairs / found.time)
     zero = 0.0 * rate
     return ChannelWaits(

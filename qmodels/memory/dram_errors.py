@@ -14,6 +14,8 @@ from qmodels.systems.dram_system import DramSystem, dram
 from qmodels.systems.dram_traffic import RandomBlocks
 
 TABLE = Path(__file__).with_name("dram_error_map.csv")
+PATTERNS = Path(__file__).with_name("dram_pattern_errors.csv")
+KINDS = ("random", "packets", "spread packets", "stream", "trace")
 
 
 @cache

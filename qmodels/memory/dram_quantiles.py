@@ -73,7 +73,8 @@ def latency_law(
     >>> round(float(law @ np.arange(law.size)), 6)
     11.0
     """
-    size = 1 << math.ceil(math.log2(_longest(waits, delays, fixed, row) / cell))
+    # A cell may be wider than all latencies here, where another channel has longer ones.
+    size = 1 << max(2, math.ceil(math.log2(_longest(waits, delays, fixed, row) / cell)))
     opening = np.zeros(size)
     for at, probability in ((fixed / cell, hits), ((fixed + row) / cell, 1 - hits)):
         low = int(at)

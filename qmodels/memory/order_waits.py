@@ -12,10 +12,10 @@ from qmodels._check import FloatArray, IntArray
 from qmodels.memory.bank_waits import in_order_banks
 from qmodels.memory.channel_visits import Visits, channel_visits
 from qmodels.memory.order_recursion import numbers, serve_in_order
-from qmodels.memory.sequence_waits import Paths, runs_of, served
+from qmodels.memory.sequence_recursion import Steps
 from qmodels.memory.visit_pairs import pair_slopes
 from qmodels.systems.dram_system import DramSystem
-from qmodels.systems.dram_traffic import RandomBlocks
+from qmodels.systems.dram_traffic import Packets, RandomBlocks
 
 MOST_LAGS = 64
 MOST_BURSTS = 7
@@ -38,9 +38,8 @@ class OrderTimes:
         Accesses that find their bank busy: alone, what each unit of load adds to it, under saturation.
     row_hit_ratio : float
         Accesses of a visit alone whose row is open.
-    paths : Paths or None
-        Of a known sequence of which other channels get a part; those count that alone make the last
-        access find its bank busy.
+    steps : tuple of Steps
+        Of a known sequence: as pairs make them, and under saturation.
     part : float
         Share of the accesses of the system that the channel gets of such a sequence.
     only_banks : dict or None
@@ -56,8 +55,10 @@ class OrderTimes:
 
     .. math:: W = \nu \, \frac{(1 - \rho) m_0 + \rho m_1}{2 (1 - \rho)}.
 
-    The largest rate is exact but for the sample. A part of a stream arrives more regularly: there
-    `qmodels.memory.sequence_waits.Paths` gives the waits.
+    The largest rate is exact but for the sample. A known sequence is not a sample: there the law of the
+    wait is followed along it, with the differences that two accesses have alone and those under
+    saturation, and the results are weighed by :math:`1 - \rho` and :math:`\rho`, see
+    `qmodels.memory.sequence_recursion`.
     """
 
     size: float
@@ -67,7 +68,7 @@ class OrderTimes:
     alone: float
     conflicts: tuple[float, float, float]
     row_hit_ratio: float
-    paths: Paths | None = None
+    steps: tuple[Steps, ...] = ()
     part: float = 1.0
     only_banks: dict[str, Any] | None = None
 
@@ -82,10 +83,8 @@ class OrderTimes:
         """Return the mean wait for other visits at a rate of accesses below the largest. [cycles]."""
         if self.only_banks is not None:
             return np.asarray(in_order_banks(arrival_rate=rate, **self.only_banks).mean_waiting_time)
-        paths = self.paths
-        if paths is not None:
-            each = [paths.waiting_time(x / self.part) for x in np.ravel(rate)]
-            return np.reshape(each, np.shape(rate))
+        if self.steps:
+            return self._along(rate, 0)
         visits = np.asarray(rate, dtype=float) / self.size
         load = np.minimum(visits * self.time, 1 - 1e-9)
         square = (1 - load) * self.pairs + load * self.saturated
@@ -96,12 +95,20 @@ class OrderTimes:
         if self.only_banks is not None:
             return np.asarray(in_order_banks(arrival_rate=rate, **self.only_banks).conflict_probability)
         alone, slope, full = self.conflicts
-        paths = self.paths
-        if paths is not None:
-            each = [paths.waiting_probability(x / self.part) for x in np.ravel(rate)]
-            return np.clip(alone + np.reshape(each, np.shape(rate)), 0.0, 1.0)
+        if self.steps:
+            return np.clip(alone + self._along(rate, 1), 0.0, 1.0)
         load = np.minimum(np.asarray(rate, dtype=float) / self.max_rate, 1)
         return np.clip(alone + slope * load + (full - alone - slope) * load**2, 0.0, 1.0)
+
+    def _along(self, rate: Any, which: int) -> FloatArray:
+        """Return the wait or the conflicts of a known sequence: between pairs and saturation."""
+        values = []
+        for x in np.ravel(rate):
+            load = min(float(x) / self.max_rate, 1 - 1e-9)
+            guess = 0.2 + x * self.saturated / (2 * (1 - load))
+            low, high = (step.waits(x / self.part, guess)[which] for step in self.steps)
+            values.append((1 - load) * low + load * high)
+        return np.reshape(values, np.shape(rate))
 
 
 def order_times(spec: DramSystem, channel: int) -> OrderTimes:
@@ -139,16 +146,20 @@ def _order_times(spec: DramSystem, channel: int) -> OrderTimes:
     )
     if isinstance(spec.traffic, RandomBlocks):
         return replace(result, only_banks=_only_banks(spec))
-    if (np.diff(visits.position) == 1).all():
+    if isinstance(spec.traffic, Packets):
         return result
-    runs = runs_of(every, 0 * every, visits.position)
-    if runs is None:
-        return result
-    done, found = served(runs, lambda index, run: serve(visits, index, run, 0 * index))
+    two = np.column_stack([every[:-1], every[1:]]).ravel()
+    met, found = (x.reshape(-1, 2)[:, 1] for x in serve(visits, two, np.repeat(every[:-1], 2), 0 * two))
+    ahead = np.diff(visits.position)
+    # One that need not wait may open its row while the one before has the bus.
+    spare = np.minimum(spec.timing.burst - np.diff(column), 0)
+    together = np.where(met > column[1:], met - column[1:], spare)
+    others = [(together, found), (np.diff(full[0] - column), full[1][1:])]
     return replace(
         result,
-        paths=runs.paths(
-            runs.of(done - column[runs.index]), np.clip(runs.of(found & ~busy[runs.index]), 0.0, 1.0)
+        steps=tuple(
+            Steps(gap=gap.astype(float), ahead=ahead, counted=(late & ~busy[1:]).astype(float))
+            for gap, late in others
         ),
         part=visits.position.size / (visits.position[-1] + 1),
     )

@@ -182,5 +182,9 @@ def _conflicts(
         and spec.scheduler != "in-order"
         and (spec.page_policy == "closed" or waits.bank_conflict is not None)
     ):
-        found = found + (1 - found) * waits.reach["refresh"] / t.t_refi
+        # A refresh, and then one of the accesses that it has held up to this bank.
+        block = waits.reach["refresh"]
+        held_up = bank_rate * block / 2
+        draining = waits.refreshed - block / t.t_refi
+        found = found + (1 - found) * (block / t.t_refi + draining * held_up / (1 + held_up))
     return np.clip(found, 0.0, 1.0)
