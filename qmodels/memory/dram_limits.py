@@ -99,13 +99,13 @@ def channel_limits(spec: DramSystem, pattern: AccessPattern) -> dict[str, float]
         limits["bank"] = _bank_limit(spec, pattern)
         miss = 1 - pattern.row_hit_ratio
         limits["activation"] = g.ranks / (t.row_gap * miss) if miss > 0 else np.inf
-    smallest = min(limits.values())
     if t.t_rfc:
-        kind = min(limits, key=lambda name: limits[name])
+        share = float(refresh_time(spec, min(limits.values()) / g.ranks)) / t.t_refi
         # With several ranks the bus works on while one is refreshed.
-        share = float(refresh_time(spec, smallest / g.ranks)) / t.t_refi
-        idle = share if kind not in ("bus", "turnaround") or g.ranks == 1 else 0.0
-        limits["refresh"] = smallest * (1 - idle)
+        limits["refresh"] = min(
+            limit if name in ("bus", "turnaround") and g.ranks > 1 else limit * (1 - share)
+            for name, limit in limits.items()
+        )
     return {name: float(value) for name, value in limits.items()}
 
 

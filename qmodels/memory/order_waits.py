@@ -79,36 +79,36 @@ class OrderTimes:
             return in_order_banks(arrival_rate=0.0, **self.only_banks).max_rate
         return self.size / self.time
 
-    def waiting_time(self, rate: Any) -> FloatArray:
-        """Return the mean wait for other visits at a rate of accesses below the largest. [cycles]."""
+    def waits(self, rate: Any) -> tuple[FloatArray, FloatArray]:
+        """Return what accesses wait for other visits, and which share of them finds its bank busy.
+
+        Parameters
+        ----------
+        rate : float or array
+            Accesses of the channel, below the largest rate. [accesses/cycle]
+
+        Returns
+        -------
+        tuple of array
+            Mean wait, in cycles, and the share of those whose bank is busy when their turn has come.
+        """
+        rate = np.asarray(rate, dtype=float)
         if self.only_banks is not None:
-            return np.asarray(in_order_banks(arrival_rate=rate, **self.only_banks).mean_waiting_time)
-        if self.steps:
-            return self._along(rate, 0)
-        visits = np.asarray(rate, dtype=float) / self.size
-        load = np.minimum(visits * self.time, 1 - 1e-9)
+            found = in_order_banks(arrival_rate=rate, **self.only_banks)
+            return np.asarray(found.mean_waiting_time), np.asarray(found.conflict_probability)
+        load = np.minimum(rate / self.max_rate, 1 - 1e-9)
         square = (1 - load) * self.pairs + load * self.saturated
-        return np.asarray(visits * square / (2 * (1 - load)))
-
-    def conflict_probability(self, rate: Any) -> FloatArray:
-        """Return the share of the accesses that find their bank busy when their turn has come."""
-        if self.only_banks is not None:
-            return np.asarray(in_order_banks(arrival_rate=rate, **self.only_banks).conflict_probability)
+        wait = rate / self.size * square / (2 * (1 - load))
         alone, slope, full = self.conflicts
-        if self.steps:
-            return np.clip(alone + self._along(rate, 1), 0.0, 1.0)
-        load = np.minimum(np.asarray(rate, dtype=float) / self.max_rate, 1)
-        return np.clip(alone + slope * load + (full - alone - slope) * load**2, 0.0, 1.0)
-
-    def _along(self, rate: Any, which: int) -> FloatArray:
-        """Return the wait or the conflicts of a known sequence: between pairs and saturation."""
-        values = []
-        for x in np.ravel(rate):
-            load = min(float(x) / self.max_rate, 1 - 1e-9)
-            guess = 0.2 + x * self.saturated / (2 * (1 - load))
-            low, high = (step.waits(x / self.part, guess)[which] for step in self.steps)
-            values.append((1 - load) * low + load * high)
-        return np.reshape(values, np.shape(rate))
+        if not self.steps:
+            met = slope * load + (full - alone - slope) * load**2
+            return wait, np.clip(alone + met, 0.0, 1.0)
+        both = np.zeros((2, load.size))
+        for point, (x, w, r) in enumerate(zip(load.ravel(), wait.ravel(), rate.ravel(), strict=True)):
+            low, high = (np.array(step.waits(r / self.part, 0.2 + w)) for step in self.steps)
+            both[:, point] = (1 - x) * low + x * high
+        along, met = both.reshape(2, *rate.shape)
+        return along, np.clip(alone + met, 0.0, 1.0)
 
 
 def order_times(spec: DramSystem, channel: int) -> OrderTimes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,13 +49,12 @@ class Runs:
         beyond = self.number[short.size :] - length
         return np.hstack([known, known[:, -1:] + pace * beyond])
 
-    def paths(self, time: FloatArray, counted: Any = 1.0) -> Paths:
+    def paths(self, time: FloatArray) -> Paths:
         """Return the paths of the runs, each once, with how many are alike."""
-        columns = (self.ahead, np.maximum(time, 0.0), np.broadcast_to(counted, time.shape))
-        rows, count = np.unique(np.hstack(columns), axis=0, return_counts=True)
-        ahead, time, counted = np.split(rows, 3, axis=1)
+        rows, count = np.unique(np.hstack([self.ahead, np.maximum(time, 0.0)]), axis=0, return_counts=True)
+        ahead, time = np.split(rows, 2, axis=1)
         share = self.share * count / count.sum()
-        return Paths(weight=self.weight, ahead=ahead, time=time, counted=counted, share=share)
+        return Paths(weight=self.weight, ahead=ahead, time=time, share=share)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,8 +68,6 @@ class Paths:
     ahead, time : array, shape (kinds, numbers)
         Accesses of the whole system from the first of a path to its last, and the time from the arrival
         of the first until the last could be served, less what that takes alone, if all arrive together.
-    counted : array
-        Whether an access counts that is late by this path, for `waiting_probability`.
     share : array
         Share of the accesses of each kind.
 
@@ -81,8 +77,7 @@ class Paths:
     :math:`T_n` the time of a path of :math:`n` before it and :math:`A_n` the time in which they came, here
     of Erlang's law. By Spitzer's identity
 
-    .. math:: E[W] = \sum_{n \ge 1} \frac{E[(T_n - A_n)^+]}{n}, \qquad
-              P(W > 0) = 1 - \exp\Big(-\sum_{n \ge 1} \frac{P(T_n > A_n)}{n}\Big),
+    .. math:: E[W] = \sum_{n \ge 1} \frac{E[(T_n - A_n)^+]}{n},
 
     exact where the steps are independent; taken here as the mean over the places of the sequence.
     """
@@ -90,7 +85,6 @@ class Paths:
     weight: FloatArray
     ahead: FloatArray
     time: FloatArray
-    counted: FloatArray
     share: FloatArray
 
     def waiting_time(self, rate: float) -> float:
@@ -104,17 +98,6 @@ class Paths:
         term = np.exp(n * np.log(np.maximum(x, 1e-300)) - x - gammaln(n + 1))
         more = np.maximum((x - n) * gammainc(n, x) + n * term, 0.0)
         return float(self.share @ (more @ self.weight)) / rate
-
-    def waiting_probability(self, rate: float) -> float:
-        """Return the share of the accesses late by a path that counts, at a rate of the whole system."""
-        from scipy.special import gammainc
-
-        if rate <= 0:
-            return 0.0
-        late = gammainc(self.ahead, rate * self.time)
-        total = float(self.share @ (late @ self.weight)) / float(self.share.sum())
-        part = float(self.share @ ((late * self.counted) @ self.weight))
-        return -np.expm1(-total) * part / total if total > 0 else 0.0
 
 
 def runs_of(chain: IntArray, key: IntArray, position: IntArray) -> Runs | None:
@@ -159,10 +142,3 @@ def _weights(number: FloatArray) -> FloatArray:
     weight[:-1] += (step - 1) / 2
     weight[1:] += (step + 1) / 2
     return np.asarray(weight / number)
-
-
-def served(runs: Runs, serve: Callable[[IntArray, IntArray], Any]) -> Any:
-    """Return when accesses of runs that arrive together are served, and which find their bank busy."""
-    shape = runs.index.shape
-    column, busy = serve(runs.index.ravel(), np.repeat(np.arange(shape[0]), shape[1]))
-    return column.reshape(shape), busy.reshape(shape)

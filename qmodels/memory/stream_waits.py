@@ -11,7 +11,7 @@ import numpy as np
 from qmodels._check import FloatArray, IntArray
 from qmodels.memory.channel_visits import channel_visits
 from qmodels.memory.order_recursion import numbers, serve_in_order
-from qmodels.memory.sequence_waits import Paths, Runs, runs_of, served
+from qmodels.memory.sequence_waits import Paths, Runs, runs_of
 from qmodels.systems.dram_system import DramSystem
 
 CHECKED = 2048
@@ -167,7 +167,8 @@ def _stream_times(spec: DramSystem, channel: int) -> StreamTimes:
     runs = chained(visits.bank, every)
     if runs is None:
         return result
-    done, _ = served(runs, serve)
+    shape = runs.index.shape
+    done = serve(runs.index.ravel(), np.repeat(np.arange(shape[0]), shape[1]))[0].reshape(shape)
     step = np.where(opens, max(t.row_gap, t.t_ccd_l), t.t_ccd_l)[runs.index]
     within = np.cumsum(step, axis=1) - step[:, :1]
     time = done - opening[runs.index]

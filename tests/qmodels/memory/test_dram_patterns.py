@@ -43,11 +43,12 @@ def quiet(**changes):
 
 STEP = Interleaved(step=2)
 ROWS = Interleaved(step=8, bank_step=4)
+SQUARES = tuple(k * k % 509 for k in range(2000))
 MET = [
     banks(scheduler="in-order", traffic=Packets(blocks=8), address_map=Interleaved(bank_step=2)),
     banks(scheduler="in-order", channels=2, traffic=Packets(blocks=3), address_map=STEP),
     banks(scheduler="in-order", page_policy="open", traffic=RandomBlocks(row_hit_probability=0.6)),
-    banks(busy=20, scheduler="in-order", traffic=AddressTrace(blocks=tuple(k * k % 509 for k in range(2000)))),
+    banks(busy=20, scheduler="in-order", traffic=AddressTrace(blocks=SQUARES)),
     quiet(scheduler="in-order", page_policy="closed", traffic=Packets(blocks=3), address_map=ROWS),
     quiet(scheduler="in-order", traffic=RandomBlocks(row_hit_probability=0.6)),
     banks(traffic=RandomBlocks()),
@@ -75,7 +76,7 @@ def test_waits_and_conflicts_are_simulated(spec, load):
 
 @pytest.mark.parametrize("spec", MET, ids=range(len(MET)))
 def test_the_largest_rate_is_simulated(spec):
-    below, above = (simulate(at(spec, load), accesses=60_000, replications=2) for load in (0.95, 1.05))
+    below, above = (simulate(at(spec, load), accesses=40_000, replications=2) for load in (0.95, 1.05))
     assert below.stable and not above.stable
 
 
@@ -142,17 +143,29 @@ def any_system(draw):
     )
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
-@given(any_system(), st.sampled_from([0.0, 0.3, 0.9, 1 - 1e-9]))
-def test_time_and_memory_are_bounded(spec, load):
-    """Whatever the system and the load; a wait that fills its resource asked for 512 GiB."""
+@pytest.fixture(scope="module")
+def compiled():
+    """Compile before memory is watched."""
+    for scheduler in ("in-order", "fr-fcfs"):
+        for traffic in (Packets(blocks=2), StridedBlocks()):
+            solve_dram(quiet(scheduler=scheduler, traffic=traffic))
+
+
+@settings(max_examples=12, deadline=None, derandomize=True)
+@given(spec=any_system(), load=st.sampled_from([0.0, 0.3, 0.9, 1 - 1e-9]))
+def test_time_and_memory_are_bounded(compiled, spec, load):
+    """Whatever the system and the load; a wait that filled its resource asked for 512 GiB."""
     tracemalloc.start()
-    began = time.perf_counter()
-    answer = solve_dram(at(spec, load))
-    assert time.perf_counter() - began < 30
-    assert tracemalloc.get_traced_memory()[1] < 500e6
-    tracemalloc.stop()
+    try:
+        began = time.process_time()
+        answer = solve_dram(at(spec, load))
+        assert time.process_time() - began < 10
+        assert tracemalloc.get_traced_memory()[1] < 300e6
+    finally:
+        tracemalloc.stop()
     assert answer.stable and np.isfinite(answer.read_latency) and np.isfinite(answer.read_latency_p99)
+    # Below capacity no resource is full for good, where one took 1e9 cycles.
+    assert load > 0.9 or answer.read_latency < 1e6
 
 
 def test_a_stream_that_stays_in_a_group_is_solved():
