@@ -42,13 +42,14 @@ def solve_dram(spec: DramSystem) -> DramAnswer:
     simulators and ours without refresh, and within 3.8 % with it, up to 0.8 of the largest rate (at 0.89
     within 11 %, where the simulators differ by 8 %); ``dram_error_map.csv`` has all errors.
 
-    Not flagged as validated, measured against our simulator at a few points: other presets within 5 %
-    (HBM2 10 % at 0.8 of the largest rate), packets of 24 blocks over 4 channels within 7 % (18 % where
-    they meet in one closed bank), DDR4-3200 in order within 1.3 % (6 % with refresh), reads among 10 to
-    50 % of writes within 6 % at 0.3 of the largest rate and up to 40 % too low at 0.8, with half or more
-    row hits within 7 % at 0.3 and up to 40 % too low at 0.8; writes, up to three times too low at 0.3 of
-    it. Streams that stay in one bank for long are coarse: their arrivals at it are taken as a renewal
-    process.
+    Other reads, in order and oldest ready first, were compared with our simulator on random systems:
+    ``dram_pattern_errors.csv`` has the errors by scheduler, traffic and load. Loads count as validated
+    where all of a sample were within 5 % of the wait and 2 points of the conflicts.
+
+    Not flagged as validated, measured at a few points: reads among 10 to 50 % of writes within 6 % at 0.3
+    of the largest rate and up to 40 % too low at 0.8, with half or more row hits among them within 7 % at
+    0.3 and up to 40 % too low at 0.8; writes, up to three times too low at 0.3 of it. Traces are as random
+    ones, unless their addresses keep to few banks for long, and are never flagged as validated.
 
     Examples
     --------

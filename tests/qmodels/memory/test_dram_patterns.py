@@ -41,19 +41,19 @@ def quiet(**changes):
     return dram("DDR4-3200", t_refi=0, t_rfc=0, **changes)
 
 
-STEP = Interleaved(step=2)
+STEP, FOUR = Interleaved(step=2), Interleaved(bank_step=4)
 ROWS = Interleaved(step=8, bank_step=4)
-SQUARES = tuple(k * k % 509 for k in range(2000))
+ANYWHERE = tuple(int(k) for k in np.random.default_rng(3).integers(1 << 20, size=2000))
 MET = [
     banks(scheduler="in-order", traffic=Packets(blocks=8), address_map=Interleaved(bank_step=2)),
     banks(scheduler="in-order", channels=2, traffic=Packets(blocks=3), address_map=STEP),
     banks(scheduler="in-order", page_policy="open", traffic=RandomBlocks(row_hit_probability=0.6)),
-    banks(busy=20, scheduler="in-order", traffic=AddressTrace(blocks=SQUARES)),
+    banks(busy=20, scheduler="in-order", traffic=AddressTrace(blocks=ANYWHERE)),
     quiet(scheduler="in-order", page_policy="closed", traffic=Packets(blocks=3), address_map=ROWS),
     quiet(scheduler="in-order", traffic=RandomBlocks(row_hit_probability=0.6)),
     banks(traffic=RandomBlocks()),
     banks(traffic=Packets(blocks=8), channels=2, address_map=Interleaved(step=4, bank_step=2)),
-    banks(busy=8, traffic=StridedBlocks(stride=3), address_map=Interleaved(bank_step=4)),
+    banks(scheduler="in-order", channels=2, traffic=StridedBlocks(stride=3), address_map=FOUR),
     quiet(scheduler="oldest-ready-first", page_policy="closed", traffic=Packets(blocks=8), address_map=ROWS),
     quiet(traffic=Packets(blocks=3), channels=2, address_map=STEP),
 ]  # fmt: skip
