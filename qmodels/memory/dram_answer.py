@@ -44,7 +44,8 @@ class DramAnswer:
         Whether the point lies in the range in which the model's error was measured.
     measured_error : mapping of str to float or array
         Largest error at such loads, by metric: of random reads of DDR4-3200 against our simulator and two
-        others, otherwise of a sample of systems against ours; empty outside of that range. [%]
+        others, otherwise of a sample of systems against ours, beyond what the simulation leaves open; empty
+        or NaN where nothing was measured. [%]
     laws : callable
         Of a point by its number: probabilities of the read latencies 0, 1, 2, ... cells, and their width in
         cycles.
@@ -115,8 +116,8 @@ class DramAnswer:
         lines = ["DRAM model"]
         for row in self.rows():
             unit = "" if row["unit"] == "1" else f" {row['unit']}"
-            error = self.measured_error.get(row["metric"])
-            shown = f"  (error up to {float(error):.1f} %)" if error is not None and self.stable else ""
+            error = float(self.measured_error.get(row["metric"], np.nan))
+            shown = f"  (error up to {error:.1f} %)" if self.stable and not np.isnan(error) else ""
             lines.append(f"  {row['metric']:<28} {row['value']:>12.5g}{unit}{shown}")
         lines.append(f"  {'stable' if self.stable else 'overloaded'}; {limit}")
         if not self.validated:

@@ -96,8 +96,11 @@ def _measured_on_patterns(spec: DramSystem, load: Any) -> tuple[Any, dict[str, F
     loads = np.array([point["load"] for point in points])
     at = np.minimum(np.searchsorted(loads, load - 1e-9), loads.size - 1)
     inside = (load <= loads[-1] + 1e-9) & good[at]
-    names = ("read_latency", "read_latency_p99")
-    return inside, {name: np.array([p[f"largest_{name}"] for p in points])[at][()] for name in names}
+    errors = {}
+    for name in ("read_latency", "read_latency_p99"):
+        largest = np.array([point[f"largest_{name}"] for point in points])
+        errors[name] = np.where(load <= loads[-1] + 1e-9, largest[at], np.nan)[()]
+    return inside, errors
 
 
 def measured_error(spec: DramSystem, load: Any) -> tuple[Any, dict[str, FloatArray]]:

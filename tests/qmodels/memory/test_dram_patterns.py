@@ -173,3 +173,16 @@ def test_a_stream_that_stays_in_a_group_is_solved():
     answer = solve_dram(spec)
     # Each group is full for as long as the stream stays: simulated, 179 cycles.
     assert answer.stable and 150 < answer.read_latency < 210
+
+
+def test_what_was_measured_within_the_bar_is_validated():
+    """Packets in order up to 0.85 of saturation; not writes, and not beyond the measured loads."""
+    spec = quiet(scheduler="in-order", traffic=Packets(blocks=8))
+    loads = np.array([0.2, 0.8, 0.95])
+    answer = solve_dram(at(spec, loads))
+    assert answer.validated.tolist() == [True, True, False]
+    assert answer.measured_error["read_latency"][1] < 5 and np.isnan(answer.measured_error["read_latency"][2])
+    written = replace(spec, traffic=replace(spec.traffic, write_fraction=0.3))
+    assert not solve_dram(at(written, 0.5)).validated
+    far = quiet(traffic=StridedBlocks(), address_map=Interleaved(bank_step=128))
+    assert not solve_dram(at(far, 0.5)).validated
