@@ -1,9 +1,8 @@
-"""What an address map makes of a traffic: loads of channels and banks, row hits, batches and regularity."""
+"""What an address map makes of a traffic: loads of channels and banks, and row hits."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,8 +12,8 @@ from qmodels.systems.dram_traffic import SPAN, AddressTrace, Packets, RandomBloc
 
 SAMPLE = 8192
 """Accesses that a stream is judged by."""
-PACKETS = 128
-"""Packets that packets are judged by, at evenly spread places."""
+PACKETS = 512
+"""Packets at random places that packets are judged by, at least."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,16 +32,6 @@ class AccessPattern:
         Accesses of a channel to the bank group that the one before was to.
     row_hit_ratio : float
         Accesses whose row is open when they are served one by one.
-    channel_scv, bank_scv : float
-        Squared coefficient of variation of the times between accesses of a channel and of a bank; 1
-        for a Poisson process.
-    bus_batch, row_batch, bank_batch : tuple of float
-        Mean and second moment of the accesses, row commands and accesses to one bank that arrive
-        together.
-    bank_repeat : float
-        Of the accesses to a bank that arrive together, those after the first that hit its row.
-    alone : float
-        Mean delay of an access by those of its own packet, the memory otherwise idle. [cycles]
     """
 
     channel_share: FloatArray
@@ -50,13 +39,18 @@ class AccessPattern:
     group_share: float
     group_repeat: float
     row_hit_ratio: float
-    channel_scv: float = 1.0
-    bank_scv: float = 1.0
-    bus_batch: tuple[float, float] = (1.0, 1.0)
-    row_batch: tuple[float, float] = (1.0, 1.0)
-    bank_batch: tuple[float, float] = (1.0, 1.0)
-    bank_repeat: float = 0.0
-    alone: float = 0.0
+
+    def channels(self, *, alike: bool) -> list[tuple[int, float, float]]:
+        """Return number, share, and share of all like it, of the channels in use.
+
+        Channels of one share are taken to be ``alike``, or each to have accesses of its own.
+        """
+        share = self.channel_share.round(12)
+        used = np.flatnonzero(share > 0)
+        if not alike:
+            return [(int(k), float(share[k]), float(share[k])) for k in used]
+        first = [int(np.flatnonzero(share == value)[0]) for value in np.unique(share[used])]
+        return [(k, float(share[k]), float(share[k] * (share == share[k]).sum())) for k in first]
 
 
 def access_pattern(spec: DramSystem) -> AccessPattern:
@@ -65,7 +59,7 @@ def access_pattern(spec: DramSystem) -> AccessPattern:
     Notes
     -----
     Exact for `RandomBlocks`, but for row hits among writes, see `_mixed_hits`. Streams and traces are
-    judged by their first `SAMPLE` accesses, packets by `PACKETS` evenly spread places: row hits and
+    judged by their first `SAMPLE` accesses, packets by at least `PACKETS` random places: row hits and
     repeats as accesses one after the other make them.
 
     Examples
@@ -125,72 +119,29 @@ def _stream(spec: DramSystem, traffic: StridedBlocks | AddressTrace) -> AccessPa
         group_share=float(groups.max() / share.max()),
         group_repeat=float((of_channel[1:] == of_channel[:-1]).mean()),
         row_hit_ratio=0.0 if spec.page_policy == "closed" else float(hits.mean()),
-        channel_scv=_scv(np.asarray(place.channel)),
-        bank_scv=_scv(bank),
     )
-
-
-def _scv(visited: Any) -> float:
-    """Return the scv of times between visits to one place, if accesses arrive as a Poisson process."""
-    order = np.argsort(visited, kind="stable")
-    same = visited[order][1:] == visited[order][:-1]
-    between = np.diff(order)[same].astype(float)
-    if between.size == 0:
-        return 1.0 / visited.size
-    return float((between.mean() + between.var()) / between.mean() ** 2)
 
 
 def _packets(spec: DramSystem, traffic: Packets) -> AccessPattern:
-    g, t = spec.geometry, spec.timing
-    closed = spec.page_policy == "closed"
-    start = np.arange(PACKETS, dtype=np.int64) * (SPAN // PACKETS) + np.arange(PACKETS) * 37 % 4096
-    blocks = start[:, None] + np.arange(traffic.blocks)
-    place = spec.address_map.locate(blocks, g)
-    everyone = np.arange(PACKETS)
-    bank = np.asarray(place.channel) * g.channel_banks + place.bank
-    free = np.zeros((PACKETS, g.channels * g.channel_banks))
-    open_row = np.full(free.shape, -1)
-    bus = np.zeros((PACKETS, g.channels))
-    counts, misses = np.zeros(bus.shape), np.zeros(bus.shape)
-    per_bank, opened = np.zeros(free.shape), np.zeros(free.shape)
-    unloaded = t.t_rcd + (0 if closed else t.t_rp)
-    delay = 0.0
-    for j in range(traffic.blocks):
-        b, c, row = bank[:, j], np.asarray(place.channel)[:, j], np.asarray(place.row)[:, j]
-        arrival = float(j * traffic.spacing)
-        hit = (open_row[everyone, b] == row) & (not closed)
-        # ``free`` is when the column command of a hit, or of another row, may be given.
-        ready = np.where(hit, arrival, arrival + unloaded)
-        wait_bank = np.where(hit, free[everyone, b], free[everyone, b] + t.read_cycle - t.t_ccd_l)
-        touched = per_bank[everyone, b] > 0
-        column = np.maximum(np.where(touched, np.maximum(ready, wait_bank), ready), bus[everyone, c])
-        delay += float(np.mean(column - ready))
-        bus[everyone, c] = column + t.burst
-        free[everyone, b] = column + t.t_ccd_l
-        open_row[everyone, b] = row
-        counts[everyone, c] += 1
-        misses[everyone, c] += ~hit
-        per_bank[everyone, b] += 1
-        opened[everyone, b] += ~hit
-    share = counts.sum(axis=0) / counts.sum()
-    # Packets start anywhere: banks that are used at all are used alike.
-    used = (per_bank.sum(axis=0) > 0).reshape(g.channels, g.ranks * g.groups, g.banks)
-    hits = 1 - misses.sum() / counts.sum()
-    more = per_bank.sum() - (per_bank > 0).sum()
-    return AccessPattern(
-        channel_share=share,
-        bank_share=float(1 / used.sum(axis=(1, 2)).max()),
-        group_share=float(1 / used.any(axis=2).sum(axis=1).max()),
-        group_repeat=1 / (g.ranks * g.groups),
-        row_hit_ratio=float(hits),
-        bus_batch=_moments(counts),
-        row_batch=_moments(misses),
-        bank_batch=_moments(per_bank),
-        bank_repeat=float(1 - (opened.sum() - (per_bank > 0).sum()) / more) if more else 0.0,
-        alone=delay / traffic.blocks,
+    g = spec.geometry
+    start = np.random.default_rng(1).integers(SPAN, size=max(PACKETS, SAMPLE // traffic.blocks))
+    place = spec.address_map.locate(start[:, None] + np.arange(traffic.blocks), g)
+    channel, bank, row = (
+        np.broadcast_to(x, (start.size, traffic.blocks)) for x in (place.channel, place.bank, place.row)
     )
-
-
-def _moments(counts: FloatArray) -> tuple[float, float]:
-    there = counts[counts > 0]
-    return float(there.mean()), float((there**2).mean())
+    # Packets start anywhere: channels and banks that are used at all are used alike.
+    bank = channel * g.channel_banks + bank
+    used = np.zeros(g.channels * g.channel_banks, dtype=bool)
+    used[bank.ravel()] = True
+    of_channel = used.reshape(g.channels, g.ranks * g.groups, g.banks)
+    there = of_channel.any(axis=(1, 2))
+    order = np.argsort(bank, axis=1, kind="stable")
+    bank, row = (np.take_along_axis(x, order, axis=1) for x in (bank, row))
+    hits = (np.diff(bank, axis=1) == 0) & (np.diff(row, axis=1) == 0)
+    return AccessPattern(
+        channel_share=there / there.sum(),
+        bank_share=float(1 / of_channel.sum(axis=(1, 2)).max()),
+        group_share=float(1 / of_channel.any(axis=2).sum(axis=1).max()),
+        group_repeat=1 / (g.ranks * g.groups),
+        row_hit_ratio=0.0 if spec.page_policy == "closed" else float(hits.sum() / bank.size),
+    )

@@ -148,8 +148,8 @@ def in_order_banks(
     rate, and within 1.3 % at 0.9. Beyond `MOST_STATES` states (D/L above 7) the ages are kept as two
     numbers: largest rate and wait are then within 5 % for D/L up to 37.
 
-    The conflict probability is exact for :math:`D \le 2L`; otherwise the share of delayed starts goes
-    from that of pairs to that of the chain in proportion to :math:`\rho`.
+    The conflict probability is exact for :math:`D \le 2L`; otherwise what each unit of load adds to it goes
+    from what pairs add, exact at low load, to the share of delayed starts of the chain.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def in_order_banks(
     decay = np.exp(-rate * slot), np.exp(-rate * busy)
     found = miss * (1 - decay[1] * (1 - x) / ((1 - miss) * decay[0] + miss * decay[1]))
     if busy > 2 * slot:
-        found = (1 - x) * np.minimum(miss * rate * busy, delayed) + x * delayed
+        found = x * ((1 - x) * miss * busy / mean + x * delayed)
     return BankWait(
         mean_waiting_time=np.where(stable, wait, np.inf)[()],
         conflict_probability=np.where(stable, found, delayed)[()],

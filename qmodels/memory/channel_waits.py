@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from qmodels.memory.access_pattern import AccessPattern
-from qmodels.memory.bank_waits import in_order_banks
-from qmodels.memory.dram_limits import bank_times, bus_time, order_arguments, refresh_time, turnaround
+from qmodels.memory.dram_limits import bus_time, refresh_time, turnaround
+from qmodels.memory.order_waits import order_times
+from qmodels.memory.packet_waits import packet_times
+from qmodels.memory.ready_waits import packet_waits, random_waits, sequence_waits
+from qmodels.memory.stream_waits import stream_times
 from qmodels.queues.mg1 import mg1_waiting_time
 from qmodels.systems.dram_system import DramSystem
-from qmodels.systems.dram_traffic import RandomBlocks
-
-_HELD_BACK = 0.22
-"""Share of the wait for a row command by which the bank's next access starts later; fitted to cycle
-simulators at DDR4-3200 with closed pages, one rank, up to 0.85 of the row commands."""
+from qmodels.systems.dram_traffic import Packets, RandomBlocks
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,8 +37,12 @@ class ChannelWaits:
         What writes wait until it is their turn.
     row_open : float or array
         Probability that another row is open where a row is to be opened.
-    bank_conflict, refreshed : array
-        Probability that an access in order finds its bank busy; that one is delayed by a refresh.
+    bank_conflict : array or None
+        Probability that an access finds its bank busy; None where it follows from the waits.
+    refreshed : array
+        Probability that an access is delayed by a refresh.
+    alone : float
+        Part of ``bus``: by those of its own packet, the memory otherwise idle.
     reach : dict of str to float or array
         Of bank, activation, bus and refresh: the longest time that one predecessor makes an access wait.
     """
@@ -56,10 +59,11 @@ class ChannelWaits:
     row_open: Any
     bank_conflict: Any
     refreshed: Any
+    alone: float
     reach: dict[str, Any]
 
 
-def channel_waits(spec: DramSystem, pattern: AccessPattern, rate: Any) -> ChannelWaits:
+def channel_waits(spec: DramSystem, pattern: AccessPattern, channel: int, rate: Any) -> ChannelWaits:
     r"""Return where accesses wait at a channel that gets ``rate`` of them, below its largest rate.
 
     Notes
@@ -80,7 +84,8 @@ def channel_waits(spec: DramSystem, pattern: AccessPattern, rate: Any) -> Channe
     average, with :math:`\rho` the load of that resource in the time that is left; the part of
     :math:`\rho` in it is the backlog.
 
-    Batches multiply the second moments, regular streams the waits by the scv of the arrivals.
+    That is for random accesses; see `qmodels.memory.ready_waits` and `qmodels.memory.stream_waits` for
+    the others, and `qmodels.memory.order_waits.OrderTimes` for accesses in order.
     """
     t, g = spec.timing, spec.geometry
     rate = np.asarray(rate, dtype=float)
@@ -94,67 +99,45 @@ def channel_waits(spec: DramSystem, pattern: AccessPattern, rate: Any) -> Channe
     shut = pattern.row_hit_ratio * (1 - row_open) if random and not closed else 0.0
     opening = miss * (t.t_rcd + t.t_rp * row_open) + shut * t.t_rcd
     if spec.scheduler == "in-order":
-        return _in_order(spec, pattern, rate, opening, row_open, shut)
-    batch, batch2 = pattern.bus_batch
-    slot = bus_time(spec)
-    bus = pattern.channel_scv * (rate / batch) * (batch2 * t.burst**2) / (2 * (1 - rate * slot))
-    # Row hits of one bank group are further apart; row commands keep others apart anyway.
-    group = np.minimum(rate * pattern.group_repeat * t.t_ccd_l, 1 - 1e-9)
-    apart = (1 - miss**2) * (1 - (t.burst / t.t_ccd_l) ** 2)
-    bus = bus + pattern.channel_scv * apart * group * t.t_ccd_l / (2 * (1 - group))
-
+        return _in_order(spec, pattern, channel, rate, opening, row_open, shut)
+    if random:
+        own = random_waits(spec, pattern, rate)
+    elif isinstance(spec.traffic, Packets):
+        own = packet_waits(spec, packet_times(spec), rate)
+    else:
+        own = sequence_waits(spec, stream_times(spec, channel), rate)
+    if t.t_rp == 0 and not closed and not isinstance(spec.traffic, Packets):
+        # The commands to close a row and to open another take a cycle each.
+        own = replace(own, bank=own.bank + miss * row_open)
+    slot, gap = bus_time(spec), t.row_gap
     rows = rate * miss / g.ranks
-    batch, batch2 = pattern.row_batch
-    gap = t.row_gap
-    load = np.minimum(rows * gap, 1 - 1e-9)
-    apart = ((g.groups - 1) * t.t_rrd_s**2 + t.t_rrd_l**2) / g.groups
-    square = (1 - load) * max(apart, 1.0) + load * gap**2 if batch2 == 1 else batch2 * gap**2
-    activation = pattern.channel_scv * miss * (rows / batch) * square / (2 * (1 - load))
-    activation = activation * (1 - min(t.burst / gap, 1.0) ** 2) if g.ranks * gap > t.burst else 0 * rate
-
-    mean, second = bank_times(spec, pattern)
-    held = _HELD_BACK * activation
-    batch, batch2 = pattern.bank_batch
-    if batch2 > 1:
-        # Accesses of one packet to one bank: the first opens the row, the others hit or open another.
-        again = pattern.bank_repeat * t.t_ccd_l + (1 - pattern.bank_repeat) * t.read_cycle
-        first = float(t.read_cycle)
-        mean = (first + (batch - 1) * again) / batch
-        second = first**2 + 2 * first * again * (batch - 1) + again**2 * (batch2 - 2 * batch + 1)
-    second = second + 2 * mean * held + held**2
-    mean = mean + held
-    own = np.maximum(1 - bank_rate * mean, 1e-9)
-    # What is regular or bursty is accesses; a burst of row hits does not hold up its bank.
-    scv = 1 + (pattern.bank_scv - 1) * (miss if pattern.bank_scv > 1 else 1.0)
-    bank = scv * (bank_rate / batch) * second / (2 * own)
-    bank = bank * (1 - np.minimum(gap * miss / mean, 1.0) ** 2)
-
     block = refresh_time(spec, rows)
     refresh, backlog, late = 0.0 * rate, 0.0 * rate, 0.0 * rate
     if t.t_rfc:
         share = block / t.t_refi
-        narrowest = np.maximum(rows * gap, bank_rate * bank_times(spec, pattern)[0])
+        narrowest = np.maximum(rows * gap, own.bank_load)
         narrowest = np.minimum(np.maximum(narrowest, rate * slot / g.ranks) / (1 - share), 1 - 1e-9)
         refresh = block**2 / (2 * t.t_refi)
         backlog = refresh * narrowest / (1 - narrowest)
         late = np.minimum(share / (1 - narrowest), 1.0)
     queue, write_queue = _writes(
-        spec, rate, opening + bank + activation + bus, max(slot, gap * miss / g.ranks)
+        spec, rate, opening + own.bank + own.activation + own.bus, max(slot, gap * miss / g.ranks)
     )
     return ChannelWaits(
         row=opening,
         row_hit_ratio=pattern.row_hit_ratio - shut + 0.0 * rate,
-        bank=bank,
-        activation=activation,
-        bus=bus + pattern.alone,
+        bank=own.bank,
+        activation=own.activation,
+        bus=own.bus + own.alone,
         refresh=refresh,
         backlog=backlog,
         queue=queue,
         write_queue=write_queue,
         row_open=row_open,
-        bank_conflict=0.0 * rate,
+        bank_conflict=own.conflict,
         refreshed=late,
-        reach={"bank": mean, "activation": gap, "bus": slot, "refresh": block},
+        alone=own.alone,
+        reach=own.reach | {"refresh": block},
     )
 
 
@@ -167,38 +150,51 @@ def _row_open(spec: DramSystem, bank_rate: Any) -> Any:
 
 
 def _in_order(
-    spec: DramSystem, pattern: AccessPattern, rate: Any, opening: Any, row_open: Any, shut: Any
+    spec: DramSystem,
+    pattern: AccessPattern,
+    channel: int,
+    rate: Any,
+    opening: Any,
+    row_open: Any,
+    shut: Any,
 ) -> ChannelWaits:
-    """Return the parts where accesses use the bus in their order."""
+    r"""Return the parts where accesses use the bus in their order.
+
+    Refreshes that block the rank for a share :math:`\sigma` of the time raise the load :math:`\rho` to
+    :math:`\rho' = \rho / (1 - \sigma)` and the wait by :math:`(1-\rho) / (1-\rho') (1-\sigma)`, as
+    interruptions do in M/G/1; what gathers during one drains as a fluid, at the speed :math:`1 - \rho`.
+    """
     t = spec.timing
-    arguments = order_arguments(spec, pattern)
-    slot = arguments["burst"]
-    turn = 0.0
-    write = spec.traffic.write_fraction
-    if write:
-        turn = write * (1 - write) * turnaround(spec)
-    found = in_order_banks(arrival_rate=rate, **arguments)
-    bus = mg1_waiting_time(rate, slot + turn, (slot + turn) ** 2)
-    batch, batch2 = pattern.bus_batch
-    factor = pattern.channel_scv * batch2 / batch
+    found = order_times(spec, channel)
+    closing = 0 if spec.page_policy == "closed" else t.t_rp
+    own = max(found.alone - (1 - found.row_hit_ratio) * (t.t_rcd + closing), 0.0)
     block = refresh_time(spec, rate)
+    share = block / max(t.t_refi, 1)
     load = np.minimum(rate / found.max_rate, 1 - 1e-9)
-    late = np.minimum(block / max(t.t_refi, 1) / (1 - load), 1.0)
+    left = np.maximum(1 - load / (1 - share), 1e-9)
+    wait, conflict = found.waits(rate)
+    wait = wait * (1 - load) / (left * (1 - share))
+    # What the bus alone would make of as many visits.
+    bursts = found.size * t.burst
+    bus = np.minimum(mg1_waiting_time(rate / found.size, bursts, bursts**2), wait)
+    late = np.minimum(share / left, 1.0)
+    longest = max(found.saturated / found.time, found.pairs / found.time)
     zero = 0.0 * rate
     return ChannelWaits(
         row=opening,
         row_hit_ratio=pattern.row_hit_ratio - shut + zero,
-        bank=factor * np.maximum(found.mean_waiting_time - mg1_waiting_time(rate, slot, slot**2), 0.0),
+        bank=wait - bus,
         activation=zero,
-        bus=factor * bus + pattern.alone,
-        refresh=block**2 / (2 * max(t.t_refi, 1)),
-        backlog=block**2 / (2 * max(t.t_refi, 1)) * load / (1 - load),
+        bus=bus + own,
+        refresh=block * share / 2,
+        backlog=block * share / 2 * load / (1 - load),
         queue=zero,
         write_queue=zero,
         row_open=row_open,
-        bank_conflict=found.conflict_probability,
+        bank_conflict=conflict,
         refreshed=late,
-        reach={"bank": float(t.read_cycle), "activation": 1.0, "bus": slot, "refresh": block},
+        alone=own,
+        reach={"bank": longest, "activation": 1.0, "bus": longest, "refresh": block},
     )
 
 

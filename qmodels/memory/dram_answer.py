@@ -43,10 +43,12 @@ class DramAnswer:
     validated : bool or array of bool
         Whether the point lies in the range in which the model's error was measured.
     measured_error : mapping of str to float or array
-        Largest error against our simulator and two others at such loads, by metric; empty outside of
-        that range. [%]
+        Largest error at such loads, by metric: of random reads of DDR4-3200 against our simulator and two
+        others, otherwise of a sample of systems against ours, beyond what the simulation leaves open; empty
+        or NaN where nothing was measured. [%]
     laws : callable
-        Probabilities of the read latencies 0, 1, 2, ... cycles of a point by its number.
+        Of a point by its number: probabilities of the read latencies 0, 1, 2, ... cells, and their width in
+        cycles.
     """
 
     spec: DramSystem
@@ -59,7 +61,7 @@ class DramAnswer:
     stable: Any
     validated: Any
     measured_error: Mapping[str, Any]
-    laws: Callable[[int], FloatArray] = field(repr=False)
+    laws: Callable[[int], tuple[FloatArray, int]] = field(repr=False)
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -114,8 +116,8 @@ class DramAnswer:
         lines = ["DRAM model"]
         for row in self.rows():
             unit = "" if row["unit"] == "1" else f" {row['unit']}"
-            error = self.measured_error.get(row["metric"])
-            shown = f"  (error up to {float(error):.1f} %)" if error is not None and self.stable else ""
+            error = float(self.measured_error.get(row["metric"], np.nan))
+            shown = f"  (error up to {error:.1f} %)" if self.stable and not np.isnan(error) else ""
             lines.append(f"  {row['metric']:<28} {row['value']:>12.5g}{unit}{shown}")
         lines.append(f"  {'stable' if self.stable else 'overloaded'}; {limit}")
         if not self.validated:
@@ -123,11 +125,14 @@ class DramAnswer:
         return "\n".join(lines)
 
 
-def quantiles(laws: Callable[[int], FloatArray], stable: Any, probabilities: tuple[float, ...]) -> list[Any]:
+def quantiles(
+    laws: Callable[[int], tuple[FloatArray, int]], stable: Any, probabilities: tuple[float, ...]
+) -> list[Any]:
     """Return quantiles of the latencies of all points, each of the shape of ``stable``."""
     shape = np.shape(stable)
     values = np.full((len(probabilities), int(np.prod(shape))), np.inf)
     for k in np.flatnonzero(stable):
-        below = np.cumsum(laws(int(k)))
-        values[:, k] = np.searchsorted(below, np.multiply(probabilities, below[-1]))
+        law, cell = laws(int(k))
+        below = np.cumsum(law)
+        values[:, k] = cell * np.searchsorted(below, np.multiply(probabilities, below[-1]))
     return [row.reshape(shape)[()] for row in values]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from qmodels.memory.access_pattern import AccessPattern
-from qmodels.memory.bank_waits import in_order_banks
+from qmodels.memory.order_waits import order_times
+from qmodels.memory.packet_waits import packet_times
+from qmodels.memory.stream_waits import stream_times
 from qmodels.systems.dram_system import DramSystem
+from qmodels.systems.dram_traffic import AddressTrace, Packets, RandomBlocks
 
 
 def refresh_time(spec: DramSystem, row_rate: Any) -> Any:
@@ -84,26 +88,24 @@ def channel_limits(spec: DramSystem, pattern: AccessPattern) -> dict[str, float]
     t, g = spec.timing, spec.geometry
     write = spec.traffic.write_fraction
     slot = bus_time(spec)
-    limits = {"bus": 1 / slot, "group": 1 / (pattern.group_share * t.t_ccd_l)}
-    if write > 0:
-        batch = (spec.write_high - spec.write_low) / write
-        if spec.scheduler == "in-order":
-            # Every change of direction turns the bus.
-            batch = 1 / (write * (1 - write)) if write < 1 else np.inf
-        limits["turnaround"] = 1 / (slot + turnaround(spec) / batch)
     if spec.scheduler == "in-order":
-        limits["order"] = in_order_banks(arrival_rate=0.0, **order_arguments(spec, pattern)).max_rate
+        # What follows from the order of the accesses includes their groups, ranks and directions.
+        order = _slowest(spec, pattern, lambda k: 1 / order_times(spec, k).max_rate)
+        limits = {"bus": 1 / t.burst, "order": order}
     else:
-        limits["bank"] = 1 / (pattern.bank_share * bank_times(spec, pattern)[0])
+        limits = {"bus": 1 / slot, "group": 1 / (pattern.group_share * t.t_ccd_l)}
+        if write > 0:
+            limits["turnaround"] = 1 / (slot + turnaround(spec) * write / (spec.write_high - spec.write_low))
+        limits["bank"] = _bank_limit(spec, pattern)
         miss = 1 - pattern.row_hit_ratio
         limits["activation"] = g.ranks / (t.row_gap * miss) if miss > 0 else np.inf
-    smallest = min(limits.values())
     if t.t_rfc:
-        kind = min(limits, key=lambda name: limits[name])
+        share = float(refresh_time(spec, min(limits.values()) / g.ranks)) / t.t_refi
         # With several ranks the bus works on while one is refreshed.
-        share = float(refresh_time(spec, smallest / g.ranks)) / t.t_refi
-        idle = share if kind not in ("bus", "turnaround") or g.ranks == 1 else 0.0
-        limits["refresh"] = smallest * (1 - idle)
+        limits["refresh"] = min(
+            limit if name in ("bus", "turnaround") and g.ranks > 1 else limit * (1 - share)
+            for name, limit in limits.items()
+        )
     return {name: float(value) for name, value in limits.items()}
 
 
@@ -113,19 +115,19 @@ def bus_time(spec: DramSystem) -> float:
     return spec.timing.burst + spec.timing.t_rtrs * (ranks - 1) / ranks
 
 
-def order_arguments(spec: DramSystem, pattern: AccessPattern) -> dict[str, Any]:
-    """Return what `in_order_banks` needs of a channel."""
-    t, g = spec.timing, spec.geometry
-    apart = ((g.groups - 1) * t.t_rrd_s + t.t_rrd_l) / g.groups
-    # A few rows in a row are tRRD apart, many tFAW / 4: in between.
-    rows = (apart + max(t.row_gap, apart)) / 2 * (1 - pattern.row_hit_ratio) / g.ranks
-    slot = max(bus_time(spec), rows)
-    return {
-        "burst": slot,
-        "bank_busy": max(t.read_cycle, slot),
-        "banks": max(1, round(1 / pattern.bank_share)),
-        "row_hit_probability": pattern.row_hit_ratio,
-    }
+def _bank_limit(spec: DramSystem, pattern: AccessPattern) -> float:
+    if isinstance(spec.traffic, RandomBlocks):
+        return 1 / (pattern.bank_share * bank_times(spec, pattern)[0])
+    if isinstance(spec.traffic, Packets):
+        return 1 / (pattern.bank_share * packet_times(spec).bank_time)
+    return _slowest(spec, pattern, lambda k: stream_times(spec, k).bank_time)
+
+
+def _slowest(spec: DramSystem, pattern: AccessPattern, time: Callable[[int], float]) -> float:
+    """Return the rate of the most loaded channel when one is full of accesses that take it a time."""
+    alike = not isinstance(spec.traffic, AddressTrace)
+    full = min(1 / (time(k) * share) for k, share, _ in pattern.channels(alike=alike))
+    return full * float(pattern.channel_share.max())
 
 
 def binding(limits: dict[str, float]) -> tuple[str, float]:

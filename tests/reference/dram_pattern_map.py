@@ -1,0 +1,141 @@
+"""Write qmodels/memory/dram_pattern_errors.csv: errors of the DRAM model over streams and schedulers.
+
+Usage: ``python tests/reference/dram_pattern_map.py`` from the repository; about ten minutes.
+"""
+
+from __future__ import annotations
+
+import csv
+import random
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qmodels.systems.dram_map import DramGeometry, Interleaved
+from qmodels.systems.dram_presets import PRESETS
+from qmodels.systems.dram_system import DramSystem, dram
+from qmodels.systems.dram_timing import abstract
+from qmodels.systems.dram_traffic import AddressTrace, Packets, RandomBlocks, StridedBlocks
+
+LOADS = (0.3, 0.6, 0.85)
+EACH = 10
+
+
+def traffic_of(kind: str, draw: random.Random) -> Any:
+    """Return a traffic of a kind of `qmodels.memory.dram_errors.kind_of`."""
+    if kind == "random":
+        return RandomBlocks(row_hit_probability=draw.choice([0.0, 0.6]))
+    if kind == "packets":
+        return Packets(blocks=draw.choice([1, 2, 3, 5, 8, 16, 24]))
+    if kind == "spread packets":
+        return Packets(blocks=draw.choice([3, 8, 24]), spacing=draw.choice([2, 6]))
+    if kind == "stream":
+        return StridedBlocks(stride=draw.choice([1, 1, 3, 5, 16]))
+    blocks = np.random.default_rng(draw.randrange(1000)).integers(1 << draw.choice([8, 20]), size=2000)
+    return AddressTrace(blocks=tuple(int(x) for x in blocks))
+
+
+def systems(scheduler: str, kind: str, refresh: bool, count: int, seed: int) -> Iterator[DramSystem]:
+    """Return random systems of one scheduler, kind of traffic, with refresh or without."""
+    draw = random.Random(f"{scheduler} {kind} {refresh} {seed}")
+    for _ in range(count):
+        plan = Interleaved(
+            step=draw.choice([1, 2, 4, 8]),
+            bank_step=draw.choice([1, 1, 2, 4, 32]),
+            permute=draw.choice(["none", "none", "none", "xor"]),
+        )
+        common: dict[str, Any] = {
+            "page_policy": draw.choice(["open", "closed"]),
+            "scheduler": draw.choice(["oldest-ready-first", "fr-fcfs"])
+            if scheduler == "ready"
+            else scheduler,
+            "address_map": plan,
+            "traffic": traffic_of(kind, draw),
+        }
+        channels = draw.choice([1, 1, 2, 4])
+        if not refresh and draw.random() < 0.4:
+            geometry = DramGeometry(channels=channels, groups=1, banks=8)
+            yield DramSystem(
+                timing=abstract(burst=4, bank_busy=draw.choice([8, 12, 20])), geometry=geometry, **common
+            )
+        else:
+            if not refresh:
+                common |= {"t_refi": 0, "t_rfc": 0}
+            preset = draw.choice(["DDR4-3200", *sorted(PRESETS)])
+            yield dram(preset, channels=channels, ranks=1, **common)
+
+
+def accesses(spec: DramSystem) -> int:
+    """Return the accesses of a replication: packets vary more, the more blocks they have."""
+    blocks = spec.traffic.blocks if isinstance(spec.traffic, Packets) else 1
+    return 100_000 * min(4, max(1, blocks // 4))
+
+
+def errors(spec: DramSystem, load: float, *, accesses: int, replications: int) -> dict[str, float]:
+    """Return the errors of the model at a load against our simulator, those of times in %."""
+    from qmodels.memory.solve_dram import solve_dram
+    from validate import simulate
+
+    rate = load * solve_dram(spec).saturation_rate
+    spec = replace(spec, traffic=replace(spec.traffic, arrival_rate=rate))
+    model, own = solve_dram(spec), simulate(spec, accesses=accesses, replications=replications, seed=7)
+    if not own.stable:
+        return {"stable": 0.0}
+    fixed = float(model.latency_parts["fixed"]) + own.latency_row.best
+    wait = own.read_latency.best - fixed
+    return {
+        "stable": 1.0,
+        "read_latency": 100 * (model.read_latency / own.read_latency.best - 1),
+        "read_latency_p99": 100 * (model.read_latency_p99 / own.read_latency_p99.best - 1),
+        "wait": 100 * ((model.read_latency - fixed) / wait - 1) if wait > 0.01 * fixed else 0.0,
+        "conflicts": 100 * (model.read_conflict_probability - own.read_conflict_probability.best),
+        # What the simulation leaves open: half its 95 % interval.
+        "noise read_latency": 100 * own.read_latency.half_width / own.read_latency.best,
+        "noise wait": 100 * own.read_latency.half_width / max(wait, 0.01 * fixed),
+    }
+
+
+def main() -> None:
+    """Compare random systems of every kind."""
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+    from qmodels.memory.dram_errors import KINDS, PATTERNS
+
+    names = ("read_latency", "read_latency_p99", "wait", "conflicts")
+    with PATTERNS.open("w", encoding="utf-8", newline="") as file:
+        file.write(
+            f"# Model against our simulator, {EACH} random systems each: mean error, and the largest beyond "
+            "the simulation's\n# interval; of times in %, of conflicts in points; overloaded: systems. "
+            "Made by: python tests/reference/dram_pattern_map.py\n"
+        )
+        writer = csv.writer(file, lineterminator="\n")
+        columns = [f"{part}_{name}" for name in names for part in ("mean", "largest")]
+        writer.writerow(["scheduler", "traffic", "refresh", "load", "overloaded", *columns])
+        for scheduler in ("in-order", "ready"):
+            for kind in KINDS:
+                for refresh in (False, True):
+                    specs = list(systems(scheduler, kind, refresh, EACH, seed=0))
+                    for load in LOADS:
+                        found = [
+                            errors(spec, load, accesses=accesses(spec), replications=8) for spec in specs
+                        ]
+                        kept = [x for x in found if x["stable"]]
+                        values = []
+                        for name in names:
+                            each = np.array([x[name] for x in kept])
+                            beyond = np.abs(each) - [x.get(f"noise {name}", 0.0) for x in kept]
+                            values += [
+                                round(float(each.mean()), 2),
+                                round(max(float(beyond.max()), 0.0), 2),
+                            ]
+                        writer.writerow(
+                            [scheduler, kind, int(refresh), load, len(found) - len(kept), *values]
+                        )
+                        file.flush()
+
+
+if __name__ == "__main__":
+    main()
