@@ -136,12 +136,11 @@ def solved_columns(spec: PacketProcessor) -> dict[str, Any]:
 
 def result_columns(result: SystemResult) -> dict[str, Any]:
     """Return the metrics of a result with its verdict and the shares of the latency."""
-    loads = np.stack([np.asarray(load, dtype=float) for load in result.utilization.values()])
     return {
         **result.metrics,
         "stable": result.stable,
         "bottleneck": result.bottleneck,
-        "bottleneck_load": loads.max(axis=0),
+        "bottleneck_load": result.bottleneck_load,
         **{PART + name: value for name, value in result.latency_parts.items()},
     }
 

@@ -58,6 +58,11 @@ class SystemResult:
         except KeyError:
             raise AttributeError(f"{type(self).__name__} has no metric {name!r}") from None
 
+    @property
+    def bottleneck_load(self) -> Any:
+        """Traffic intensity of the resource that fills up first."""
+        return np.max(np.broadcast_arrays(*self.utilization.values()), axis=0)[()]
+
     def _error(self, name: str) -> str:
         if name not in self.measured_error or not self.stable:
             return ""
