@@ -219,9 +219,9 @@ def misses(table: Columns, subject_to: dict[str, Range]) -> dict[tuple[str, str,
     result = {}
     for name, (low, high) in subject_to.items():
         column = objective_values(table, (name,))[:, 0]
-        for sign, bound, excess in ((">=", low, -column), ("<=", high, column)):
+        for sign, bound, cost in ((">=", low, -column), ("<=", high, column)):
             if bound is not None:
-                outside = excess > (bound if sign == "<=" else -bound)
+                outside = cost > (bound if sign == "<=" else -bound)
                 with np.errstate(invalid="ignore"):
                     distance = np.abs(column - bound)
                 result[name, sign, bound] = np.where(outside, distance, 0.0)
@@ -307,15 +307,13 @@ def conclude(
         for name, sign, worst in [(n, "<", np.inf) for n in minimize] + [(n, ">", -np.inf) for n in maximize]:
             endless = np.flatnonzero((table[name] == worst) & ~full)
             if endless.size:
-                words = resources(table, endless)
-                excluded += (
-                    Exclusion(
-                        constraint=f"{name} {sign} {worst}",
-                        designs=endless.size,
-                        miss=np.inf,
-                        resources=words,
-                    ),
+                finite = Exclusion(
+                    constraint=f"{name} {sign} {worst}",
+                    designs=endless.size,
+                    miss=np.inf,
+                    resources=resources(table, endless),
                 )
+                excluded += (finite,)
                 feasible[endless] = False
         for (name, sign, bound), miss in misses(table, subject_to).items():
             feasible &= miss == 0

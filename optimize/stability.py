@@ -1,4 +1,4 @@
-"""Designs that do not keep up, by what a model says: ``stable``, and if it has them ``bottleneck`` and its load."""
+"""Designs that do not keep up, by what a model says of them: ``stable``, ``bottleneck`` and its load."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def saturated(table: Columns, named: Iterable[str] = ()) -> npt.NDArray[np.bool_
 
 
 def excess(table: Columns, rows: npt.NDArray[np.int64]) -> tuple[FloatArray, FloatArray] | None:
-    """Return the load of the fullest resource of saturated rows and what of it is too much, if it is known."""
+    """Return the load of the fullest resource of saturated rows and what is too much of it, if known."""
     if LOAD not in table or table[LOAD].dtype.kind not in "iuf":
         return None
     load = table[LOAD][rows].astype(float)
