@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cases.tables import csv_text, number, text_table
+from cases.packet_processor import ERROR, error_columns
+from cases.stated_error import LEGEND, UNKNOWN, cell
+from cases.tables import csv_text, number, text_table, unit
 from qmodels.systems.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -42,16 +44,24 @@ def units() -> dict[str, str]:
 
 def solved_text(result: SystemResult) -> str:
     """Return an analytic answer for a terminal."""
-    metrics = [[name.replace("_", " "), value, _unit(name)] for name, value in result.metrics.items()]
+    errors = result.measured_error
+    metrics = [
+        [name.replace("_", " "), value, _unit(name), _stated(name, errors.get(name))]
+        for name, value in result.metrics.items()
+    ]
+    notes = [] if result.validated else [UNKNOWN]
     parts = [
-        "Analytic answer, " + verdict(result),
-        text_table(["metric", "analytic", "unit"], metrics),
+        "\n".join(["Analytic answer, " + verdict(result), *notes, LEGEND]),
+        text_table(["metric", "analytic", "unit", "±"], metrics),
         _parts_text({"analytic": result.latency_parts}),
         _resources_text({"analytic": result.resources}),
     ]
-    if not result.validated:
-        parts.append("outside the range of load in which the model's error was measured")
     return "\n\n".join(parts)
+
+
+def _stated(metric: str, error: Any) -> str:
+    """Return the stated error of a metric, in percent or in percentage points."""
+    return "" if error is None or not np.isfinite(error) else f"{error:.1f} {unit(ERROR + metric)}"
 
 
 def solved_json(result: SystemResult) -> dict[str, Any]:
@@ -62,39 +72,63 @@ def solved_json(result: SystemResult) -> dict[str, Any]:
             "bottleneck": result.bottleneck,
             "validated": result.validated,
             "metrics": dict(result.metrics),
+            "measured_error": dict(result.measured_error),
             "latency_parts": dict(result.latency_parts),
             "utilization": dict(result.utilization),
             "resources": dict(result.resources),
         },
         "units": units(),
+        "error_units": {name: unit(ERROR + name) for name in result.measured_error},
     }
 
 
 def solved_csv(result: SystemResult) -> str:
     """Return an analytic answer as one row per metric."""
-    names = list(result.metrics)
+    names, errors = list(result.metrics), result.measured_error
     return csv_text(
         {
             "metric": names,
             "unit": [METRICS[name].unit for name in names],
             "analytic": list(result.metrics.values()),
+            "error": [errors.get(name, "") for name in names],
+            "error_unit": [unit(ERROR + name) if name in errors else "" for name in names],
+            "validated": [result.validated] * len(names),
         }
     )
 
 
 def sweep_columns(swept: Mapping[str, Any], result: SystemResult) -> dict[str, Any]:
-    """Return a sweep as columns: the swept fields, then every metric and the verdict."""
+    """Return a sweep as columns: the swept fields, every metric, the verdict, the stated errors."""
     shape = np.shape(result.stable)
-    fields = {path.rpartition(".")[2]: np.broadcast_to(values, shape) for path, values in swept.items()}
-    columns = {**fields, **result.metrics, "stable": result.stable, "bottleneck": result.bottleneck}
-    return {name: np.ravel(column) for name, column in columns.items()}
+    ends = [path.rpartition(".")[2] for path in swept]
+    # Two parts may have fields of one name.
+    names = [end if ends.count(end) == 1 else path for path, end in zip(swept, ends, strict=True)]
+    columns = {
+        **dict(zip(names, swept.values(), strict=True)),
+        **result.metrics,
+        "stable": result.stable,
+        "bottleneck": result.bottleneck,
+        **error_columns(result),
+    }
+    return {name: np.ravel(np.broadcast_to(column, shape)) for name, column in columns.items()}
 
 
 def sweep_text(columns: Mapping[str, Any]) -> str:
     """Return a sweep for a terminal, one row per design."""
-    names = [name for name in columns if name not in METRICS or name in SWEPT]
+    names = [
+        name
+        for name in columns
+        if name in SWEPT or not (name in METRICS or name.startswith(ERROR) or name == "validated")
+    ]
+    rows = [
+        [
+            *(cell(columns, name, row) if name in METRICS else columns[name][row] for name in names),
+            "yes" if columns["validated"][row] else "no",
+        ]
+        for row in range(len(columns["stable"]))
+    ]
     headings = [name.replace("_", " ") + (f" {_unit(name)}" if _unit(name) else "") for name in names]
-    return "Analytic answer\n" + text_table(headings, zip(*(columns[name] for name in names), strict=True))
+    return f"Analytic answer; {LEGEND}\n" + text_table([*headings, "validated"], rows)
 
 
 def simulated_text(result: SimulationResult) -> str:

@@ -19,7 +19,7 @@ from optimize.explore import explore
 from optimize.pareto import FloatArray, IntArray
 from optimize.space import Columns
 from qmodels import _check
-from qmodels.systems.metrics import METRICS
+from qmodels.systems.metrics import METRICS, is_relative
 from qmodels.systems.spec_io import stable_hash
 from validate.compare_model import signed_error
 
@@ -200,11 +200,6 @@ def check(
         asked=len(rows),
         seconds=seconds,
     )
-
-
-def is_relative(metric: str) -> bool:
-    """Return whether the error of a metric is stated relative to its value: all but shares of one."""
-    return METRICS[metric].unit != "1" or "accesses" in metric
 
 
 def model_error(metric: str, model: Any, simulated: Any) -> FloatArray:

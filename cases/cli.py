@@ -131,13 +131,16 @@ def solve(
     as_csv: Csv = False,
     plot: Plot = None,
 ) -> int:
-    """Solve a design with the analytic model, or a sweep: --set 'load_factor=[0.5, 1.0, 1.5]'."""
+    """Solve a design with the analytic model, or a sweep: --set 'load_factor=[0.5, 1.0, 1.5]'.
+
+    Of several swept fields all combinations are solved. Every answer states its error.
+    """
     from cases import answers, plots
-    from cases.packet_processor import swept_fields
-    from cases.tables import csv_text
+    from cases.packet_processor import along_axes, swept_fields
+    from cases.tables import csv_text, unit
     from qmodels import solve as solve_spec
 
-    design = _single(spec, trace, settings, as_json, as_csv, plot)
+    design = along_axes(_single(spec, trace, settings, as_json, as_csv, plot))
     swept = swept_fields(design)
     if plot is not None and len(swept) > 1:
         raise ValueError(f"--plot needs one design or one swept field, got {', '.join(swept)}")
@@ -155,7 +158,7 @@ def solve(
     elif swept:
         answer(
             as_json,
-            lambda: {"analytic": columns, "units": answers.units()},
+            lambda: {"analytic": columns, "units": {name: unit(name) for name in columns}},
             lambda: answers.sweep_text(columns),
         )
     else:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cases.check import LOAD_OF_THE_CLAIM, half_widths, is_relative, model_error
+from cases.check import LOAD_OF_THE_CLAIM, half_widths, model_error
 from cases.plots import BLUE, GREEN, GREY, ORANGE, label, new_figure, save
 from optimize.pareto import FloatArray
+from qmodels.systems.metrics import is_relative
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

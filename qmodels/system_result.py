@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.systems.metrics import METRICS
+from qmodels.systems.metrics import METRICS, is_relative
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,8 +66,7 @@ class SystemResult:
     def _error(self, name: str) -> str:
         if name not in self.measured_error or not self.stable:
             return ""
-        relative = METRICS[name].unit != "1" or "accesses" in name
-        return f" error {self.measured_error[name]:.1f} {'%' if relative else 'points'}"
+        return f" error {self.measured_error[name]:.1f} {'%' if is_relative(name) else 'points'}"
 
     def to_pandas(self) -> Any:
         """Return the metrics as a tidy DataFrame, one row per design (needs pandas)."""

@@ -7,9 +7,9 @@ import pytest
 
 from cases import check as check_module
 from cases.analysis import analyse
-from cases.check import LOAD_OF_THE_CLAIM, Runs, check, is_relative, model_error
+from cases.check import LOAD_OF_THE_CLAIM, Runs, check, model_error
 from cases.packet_processor import default_space
-from qmodels.systems.metrics import METRICS
+from qmodels.systems.metrics import METRICS, is_relative
 from validate.statistics import exactly
 
 RUNS = Runs(packets=1000, replications=2, seed=5)
