@@ -99,18 +99,24 @@ class MetricError:
     relative : bool
         Whether errors are relative to the simulated value, or differences (of probabilities).
     designs : int
-        Designs with a finite value from both.
-    mean, largest : float
-        Mean and largest magnitude of the error.
+        Designs compared.
+    finite : int
+        Those of them with a finite value from both; the others are saturated by one or both.
+    mean : float
+        Mean magnitude of the finite errors.
+    largest : float
+        Largest magnitude; infinite if a design is saturated by one of the two only.
     worst : int or None
         Number of the design with the largest.
     covered : int
-        Designs for which the model's value lies inside the simulation's interval.
+        Designs for which the model's value lies inside the simulation's interval. One that is
+        saturated by one of the two only is not among them.
     """
 
     metric: str
     relative: bool
     designs: int
+    finite: int
     mean: float
     largest: float
     worst: int | None
@@ -220,18 +226,20 @@ def _errors(
     result = []
     for metric in METRICS if len(places) else ():
         model, best = analytic.table[metric][places], simulated.table[metric]
-        kept = counted & np.isfinite(model) & np.isfinite(best)
-        sizes = np.abs(model_error(metric, model, best))[kept]
+        sizes = np.abs(model_error(metric, model, best))
+        finite = counted & np.isfinite(model) & np.isfinite(best)
         inside = (simulated.table[f"{metric}_low"] <= model) & (model <= simulated.table[f"{metric}_high"])
+        designs = simulated.table["design"][counted]
         result.append(
             MetricError(
                 metric=metric,
                 relative=is_relative(metric),
-                designs=int(kept.sum()),
-                mean=float(sizes.mean()) if sizes.size else float("nan"),
-                largest=float(sizes.max()) if sizes.size else float("nan"),
-                worst=int(simulated.table["design"][kept][sizes.argmax()]) if sizes.size else None,
-                covered=int((inside & kept).sum()),
+                designs=len(designs),
+                finite=int(finite.sum()),
+                mean=float(sizes[finite].mean()) if finite.any() else float("nan"),
+                largest=float(sizes[counted].max()) if len(designs) else float("nan"),
+                worst=int(designs[sizes[counted].argmax()]) if len(designs) else None,
+                covered=int((inside & counted).sum()),
             )
         )
     return tuple(result)

@@ -135,16 +135,15 @@ def along_axes(spec: PacketProcessor) -> PacketProcessor:
 
     Examples
     --------
-    >>> swept = replace_fields(PacketProcessor(), {"channels": np.array([2, 4]), "banks": np.array([4, 8, 16])})
+    >>> swept = replace_fields(PacketProcessor(), {"channels": np.array([2, 4]), "banks": np.array([4, 8])})
     >>> [values.shape for values in swept_fields(along_axes(swept)).values()]
-    [(2, 1), (1, 3)]
+    [(2, 1), (1, 2)]
     """
     swept = swept_fields(spec)
     shapes = np.full((len(swept), len(swept)), 1)
     np.fill_diagonal(shapes, -1)
-    return replace_fields(
-        spec, {path: values.reshape(shape) for (path, values), shape in zip(swept.items(), shapes, strict=True)}
-    )
+    pairs = zip(swept.items(), shapes, strict=True)
+    return replace_fields(spec, {path: values.reshape(shape) for (path, values), shape in pairs})
 
 
 def solved_columns(spec: PacketProcessor) -> dict[str, Any]:

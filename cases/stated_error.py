@@ -11,7 +11,7 @@ from cases.packet_processor import ERROR
 from cases.tables import number
 from qmodels.systems.metrics import is_relative
 
-LEGEND = "±: mean size of the error against simulation at such loads"
+LEGEND = "±: mean size of the error against simulation at such loads, Poisson arrivals"
 """What stands beside an analytic value in a table."""
 
 UNKNOWN = "not validated: outside the range in which the model's error was measured"

@@ -100,7 +100,7 @@ def test_values_carry_units_and_marks(opened):
     ):
         assert words in shown
     legends = opened.value(
-        f"{MODEL.format('packet_latency over cost large-packets')}.center.find(part => part.items)"
+        f"{MODEL.format('packet_latency over cost large-packets')}.below.find(part => part.items)"
         ".items.map(item => item.label.value)"
     )
     assert any(label.startswith("simulated") for label in legends)
