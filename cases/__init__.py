@@ -29,7 +29,7 @@ def _require_siblings(names: tuple[str, ...] = ("qmodels", "optimize", "validate
             )
         if MARK not in ours.read_text(encoding="utf-8", errors="replace"):
             raise ImportError(
-                f"another distribution has overwritten {ours}, as configobj does, which installs a 'validate': "
+                f"another distribution has overwritten {ours}, as configobj does with its own 'validate': "
                 "remove that distribution and install qmodels-toolkit again"
             )
 

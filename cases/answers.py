@@ -10,11 +10,13 @@ import numpy as np
 
 from cases.packet_processor import ERROR, error_columns
 from cases.stated_error import LEGEND, UNKNOWN, cell
+from cases.stream import trace_section, trace_summary
 from cases.tables import csv_text, number, text_table, unit
 from qmodels.systems.metrics import METRICS
 
 if TYPE_CHECKING:
     from qmodels.system_result import SystemResult
+    from qmodels.systems.packet_processor import PacketProcessor
     from validate import Comparison, SimulationResult
 
 MOST_RESOURCES = 12
@@ -181,12 +183,24 @@ def compared_text(comparison: Comparison) -> str:
                 _unit(row.metric),
                 row.error,
                 relative,
+                _stated(row.metric, solved.measured_error.get(row.metric)),
                 "" if row.inside else "outside",
             ]
         )
-    headings = ["metric", "analytic", "simulated", "interval", "unit", "error", "error %", "analytic is"]
+    headings = [
+        "metric",
+        "analytic",
+        "simulated",
+        "interval",
+        "unit",
+        "error",
+        "error %",
+        "stated ±",
+        "analytic is",
+    ]
+    note = "" if solved.validated else f"\n{UNKNOWN}"
     parts = [
-        f"Analytic: {verdict(solved)}\nSimulated: {verdict(simulated)}; {_effort(simulated)}",
+        f"Analytic: {verdict(solved)}\nSimulated: {verdict(simulated)}; {_effort(simulated)}{note}",
         text_table(headings, rows),
         _parts_text({"analytic": solved.latency_parts, "simulated": _best(simulated.latency_parts)}),
         _resources_text({"analytic": solved.resources, "simulated": _best(simulated.resources)}),
@@ -216,9 +230,26 @@ def compared_csv(comparison: Comparison) -> str:
             "high": [row["reference"]["high"] for row in rows],
             "error": [row["error"] for row in rows],
             "relative_error": [row["relative_error"] for row in rows],
+            "stated_error": [comparison.model.measured_error.get(row["metric"], "") for row in rows],
+            "stated_unit": [
+                unit(ERROR + row["metric"]) if row["metric"] in comparison.model.measured_error else ""
+                for row in rows
+            ],
             "inside": [row["inside"] for row in rows],
         }
     )
+
+
+def trace_text(spec: PacketProcessor) -> str:
+    """Return how steady the trace of a spec is, to stand below an answer; nothing without a trace."""
+    section = trace_section(spec.workload)
+    return "" if section is None else f"\n\n{section.text()}"
+
+
+def trace_json(spec: PacketProcessor) -> dict[str, Any]:
+    """Return the same for a program."""
+    found = trace_summary(spec.workload)
+    return {} if found is None else {"trace": found}
 
 
 def shares(answer: SystemResult | SimulationResult) -> dict[str, float]:

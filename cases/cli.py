@@ -158,11 +158,19 @@ def solve(
     elif swept:
         answer(
             as_json,
-            lambda: {"analytic": columns, "units": {name: unit(name) for name in columns}},
-            lambda: answers.sweep_text(columns),
+            lambda: {
+                "analytic": columns,
+                "units": {name: unit(name) for name in columns},
+                **answers.trace_json(design),
+            },
+            lambda: answers.sweep_text(columns) + answers.trace_text(design),
         )
     else:
-        answer(as_json, lambda: answers.solved_json(result), lambda: answers.solved_text(result))
+        answer(
+            as_json,
+            lambda: {**answers.solved_json(result), **answers.trace_json(design)},
+            lambda: answers.solved_text(result) + answers.trace_text(design),
+        )
     return 0
 
 
@@ -189,7 +197,11 @@ def simulate(
     if as_csv:
         put(answers.simulated_csv(result))
     else:
-        answer(as_json, lambda: answers.simulated_json(result), lambda: answers.simulated_text(result))
+        answer(
+            as_json,
+            lambda: {**answers.simulated_json(result), **answers.trace_json(design)},
+            lambda: answers.simulated_text(result) + answers.trace_text(design),
+        )
     return 0
 
 
@@ -302,8 +314,10 @@ def _compare(
     title = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in head.items())
     answer(
         as_json,
-        lambda: {**head, **answers.compared_json(comparison)},
-        lambda: (f"{title}\n\n" if title else "") + answers.compared_text(comparison),
+        lambda: {**head, **answers.compared_json(comparison), **answers.trace_json(design)},
+        lambda: (
+            (f"{title}\n\n" if title else "") + answers.compared_text(comparison) + answers.trace_text(design)
+        ),
     )
     return 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -73,7 +73,7 @@ def recommend(analysis: Analysis, check: Check | None) -> Recommendation:
     knee, table = exploration.knee, exploration.table
     checked = np.zeros(0, dtype=np.int64) if check is None else check.rows
     words = {} if check is None else contradictions(analysis, check)
-    facts = {
+    facts: dict[str, Any] = {
         "contradicted": {int(table["design"][row]): said for row, said in words.items()},
         "simulated": len(checked),
     }

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cases.advice import marks, moved_star, recommendation
 from cases.check import half_widths
-from cases.findings import marks, moved_star, part_sections, recommendation
+from cases.findings import part_sections
 from cases.packet_processor import CHOICES, ERROR, PART
 from cases.plots import BLUE, GREEN, GREY, ORANGE, SHADES, label
 from cases.report_scripts import DETAIL, FILTER, RESET
@@ -238,7 +239,8 @@ def _estimates(plot: Any, check: Check, x: str, y: str, top: float | None) -> No
     """Draw the simulated designs with their intervals; what is saturated or beyond the axis at its edge."""
     from bokeh.models import ColumnDataSource
 
-    simulated, ends = check.simulated.table, {}
+    simulated = check.simulated.table
+    ends: dict[str, FloatArray] = {}
     for axis, name in (("x", x), ("y", y)):
         best, spread = simulated[name], np.nan_to_num(half_widths(simulated, name))
         ends |= {axis: best, f"{axis}0": best - spread, f"{axis}1": best + spread}

@@ -90,7 +90,7 @@ def trace_statistics(times_ns: FloatArray, sizes: IntArray) -> TraceStatistics:
     packets, octets = _blocks(times_ns, sizes, duration, WINDOWS)
     mean_gap = duration / (times_ns.size - 1)
     steps = int(np.log(max((times_ns.size - 1) / BLOCKS, 0.5)) // np.log(SCALE)) + 1
-    scales = mean_gap * float(SCALE) ** np.arange(steps)
+    scales: FloatArray = mean_gap * np.power(float(SCALE), np.arange(steps))
     dispersion = np.empty((2, steps))
     for k, scale in enumerate(scales):
         count = int((times_ns.size - 1) / SCALE**k)

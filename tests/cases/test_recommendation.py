@@ -9,9 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cases.advice import recommendation
 from cases.analysis import representatives
 from cases.check import Runs, half_widths
-from cases.findings import part_sections, recommendation, study_text
+from cases.findings import part_sections, study_text
 from cases.packet_processor import DATA, MAXIMIZE, MINIMIZE
 from cases.recommendation import FAR, SATURATED, contradictions, largest_error, recommend
 from cases.report import page

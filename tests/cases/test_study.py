@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from cases import study_files
+from cases.advice import moved_star
 from cases.check import Runs
-from cases.findings import moved_star, part_sections, study_text
+from cases.findings import part_sections, study_text
 from cases.packet_processor import CHOICES, default_processor
 from cases.study import STORE, explore_case
 from cases.study_files import SUMMARY, load_study, save_study
