@@ -181,7 +181,9 @@ def largest_error(metric: str, load: float) -> float | None:
     >>> largest_error("cost", 0.4) is None
     True
     """
-    return next((most for end, most in _map().get(metric, ()) if load <= end), None)
+    reached = [(end, most) for end, most in _map().get(metric, ()) if load <= end]
+    # There may be several regions of other conditions at one load: the widest of them counts.
+    return max((most for end, most in reached if end == reached[0][0]), default=None)
 
 
 @cache
