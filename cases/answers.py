@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cases.packet_processor import ERROR, error_columns
+from cases.packet_processor import BIAS, ERROR, error_columns, stated_biases
 from cases.stated_error import LEGEND, UNKNOWN, cell
 from cases.stream import trace_section, trace_summary
 from cases.tables import csv_text, number, text_table, unit
@@ -46,9 +46,9 @@ def units() -> dict[str, str]:
 
 def solved_text(result: SystemResult) -> str:
     """Return an analytic answer for a terminal."""
-    errors = result.measured_error
+    errors, biases = result.measured_error, stated_biases(result)
     metrics = [
-        [name.replace("_", " "), value, _unit(name), _stated(name, errors.get(name))]
+        [name.replace("_", " "), value, _unit(name), _stated(name, errors.get(name), biases.get(name))]
         for name, value in result.metrics.items()
     ]
     notes = [] if result.validated else [UNKNOWN]
@@ -61,9 +61,11 @@ def solved_text(result: SystemResult) -> str:
     return "\n\n".join(parts)
 
 
-def _stated(metric: str, error: Any) -> str:
-    """Return the stated error of a metric, in percent or in percentage points."""
-    return "" if error is None or not np.isfinite(error) else f"{error:.1f} {unit(ERROR + metric)}"
+def _stated(metric: str, error: Any, bias: Any = None) -> str:
+    """Return the stated error of a metric, in percent or in percentage points, with its signed mean."""
+    if error is None or not np.isfinite(error):
+        return ""
+    return f"{error:.1f} {unit(ERROR + metric)}" + ("" if bias is None else f" ({bias:+.1f})")
 
 
 def solved_json(result: SystemResult) -> dict[str, Any]:
@@ -75,6 +77,7 @@ def solved_json(result: SystemResult) -> dict[str, Any]:
             "validated": result.validated,
             "metrics": dict(result.metrics),
             "measured_error": dict(result.measured_error),
+            **({"bias": biases} if (biases := stated_biases(result)) else {}),
             "latency_parts": dict(result.latency_parts),
             "utilization": dict(result.utilization),
             "resources": dict(result.resources),
@@ -86,13 +89,14 @@ def solved_json(result: SystemResult) -> dict[str, Any]:
 
 def solved_csv(result: SystemResult) -> str:
     """Return an analytic answer as one row per metric."""
-    names, errors = list(result.metrics), result.measured_error
+    names, errors, biases = list(result.metrics), result.measured_error, stated_biases(result)
     return csv_text(
         {
             "metric": names,
             "unit": [METRICS[name].unit for name in names],
             "analytic": list(result.metrics.values()),
             "error": [errors.get(name, "") for name in names],
+            **({"bias": [biases.get(name, "") for name in names]} if biases else {}),
             "error_unit": [unit(ERROR + name) if name in errors else "" for name in names],
             "validated": [result.validated] * len(names),
         }
@@ -120,7 +124,7 @@ def sweep_text(columns: Mapping[str, Any]) -> str:
     names = [
         name
         for name in columns
-        if name in SWEPT or not (name in METRICS or name.startswith(ERROR) or name == "validated")
+        if name in SWEPT or not (name in METRICS or name.startswith((ERROR, BIAS)) or name == "validated")
     ]
     rows = [
         [

@@ -65,6 +65,9 @@ PART = "part: "
 ERROR = "error: "
 """Prefix of the columns that hold the error which an answer states of its metrics."""
 
+BIAS = "bias: "
+"""Prefix of the columns that hold its signed mean, below 0 where the model is too low."""
+
 TRACE_PACKETS, TRACE_SEED = 6000, 1
 
 
@@ -156,7 +159,13 @@ def solved_columns(spec: PacketProcessor) -> dict[str, Any]:
 def error_columns(result: SystemResult) -> dict[str, Any]:
     """Return the stated error of every metric that has one, and whether the answer is validated."""
     errors = {ERROR + name: value for name, value in result.measured_error.items()}
-    return {"validated": result.validated, **errors}
+    biases = {BIAS + name: value for name, value in stated_biases(result).items()}
+    return {"validated": result.validated, **errors, **biases}
+
+
+def stated_biases(result: SystemResult) -> dict[str, Any]:
+    """Return the signed mean error of every metric for which the answer states one."""
+    return {name: error.bias for name, error in getattr(result, "error", {}).items()}
 
 
 def result_columns(result: SystemResult) -> dict[str, Any]:

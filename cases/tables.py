@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cases.packet_processor import ERROR, PART
+from cases.packet_processor import BIAS, ERROR, PART
 from qmodels.systems.metrics import METRICS, is_relative
 
 _UNITS = {"interleaving_step": "segments", "link_width": "bytes"}
@@ -21,8 +21,8 @@ def unit(name: str) -> str:
     """Return the unit of a column of a study's tables, "1" for a share or a plain number, "" for words."""
     if name.startswith(PART):
         return "ns"
-    if name.startswith(ERROR):
-        return "%" if is_relative(name.removeprefix(ERROR)) else "points"
+    if name.startswith((ERROR, BIAS)):
+        return "%" if is_relative(name.partition(": ")[2]) else "points"
     if name in ("stable", "validated", "bottleneck", "short"):
         return ""
     stem = name.removesuffix("_low").removesuffix("_high")
