@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from cases.check import is_relative, model_error
+from cases.check import model_error
 from cases.packet_processor import CHOICES, DATA, default_space
 from cases.tables import csv_text
 from optimize.fields import get_field, replace_fields
 from qmodels.packet_processor.error_map import FILE as ERROR_MAP
+from qmodels.systems.metrics import is_relative
 from qmodels.systems.packet_processor import PacketProcessor
 from qmodels.systems.sizes import SizeLaw, bimodal, imix
 from validate.compare_regions import REGIONS, errors_by_region

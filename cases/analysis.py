@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from cases.packet_processor import GREEDY_ORDER, MAXIMIZE, MINIMIZE, SUBJECT_TO, solved_columns
+from cases.stream import peak_gbps
 from optimize.exploration import Exploration
 from optimize.explore import explore
 from optimize.fields import get_field
@@ -65,7 +68,9 @@ class Analysis:
     budget : Budget or None
         The choice under a cost budget; None without a front.
     chosen : ndarray of int
-        Rows of the front that stand for all of it, the knee among them, ascending.
+        Rows of the front that stand for all of it, the knee and the choice under the budget among
+        them, ascending. Where the knee does not sustain the busiest twentieth of a trace, half of
+        them are of the points that do.
     seconds : float
         Time for solving all designs. [s]
     """
@@ -135,7 +140,12 @@ def analyse(name: str, space: Space, *, budget: float | None = None, points: int
         greedy=greedy,
         against=against,
         budget=chosen_within,
-        chosen=representatives(exploration, points),
+        chosen=representatives(
+            exploration,
+            points,
+            keep=() if chosen_within is None or chosen_within.row is None else (chosen_within.row,),
+            favoured=exploration.table["saturation_throughput"] >= peak_gbps(space.base.workload),
+        ),
         seconds=seconds,
     )
 
@@ -173,18 +183,46 @@ def choose_within(exploration: Exploration, limit: float) -> Budget:
     )
 
 
-def representatives(exploration: Exploration, points: int) -> IntArray:
+def representatives(
+    exploration: Exploration,
+    points: int,
+    *,
+    keep: Iterable[int] = (),
+    favoured: npt.NDArray[np.bool_] | None = None,
+) -> IntArray:
     """Return at most so many rows of the front that stand for all of it, the knee among them.
 
     The front is thinned with the least relative tolerance (in steps of a twentieth) that leaves few enough.
+
+    Parameters
+    ----------
+    exploration : Exploration
+        The exploration.
+    points : int
+        Most rows.
+    keep : iterable of int
+        Rows to keep besides the knee.
+    favoured : ndarray of bool, optional
+        Rows of which half of those returned are, if the knee is none of them.
     """
     front, knee = exploration.front, exploration.knee
-    if knee is None or points <= 1:
-        return np.array([] if knee is None else [knee][:points], dtype=np.int64)
-    values: FloatArray = exploration.values[front]
+    if knee is None:
+        return np.zeros(0, dtype=np.int64)
+    kept = np.array(list(dict.fromkeys([knee, *keep]))[:points], dtype=np.int64)
+    if favoured is not None and not favoured[knee]:
+        half = len(kept) + (points - len(kept)) // 2
+        kept = _thinned(exploration, front[favoured[front]], half, kept)
+    return _thinned(exploration, front, points, kept)
+
+
+def _thinned(exploration: Exploration, rows: IntArray, points: int, kept: IntArray) -> IntArray:
+    """Return at most so many rows, those kept and of the others those that stand for all."""
+    if points <= len(kept) or not len(rows):
+        return np.sort(kept)
+    values: FloatArray = exploration.values[rows]
     tolerance = 0.0
     while True:
-        rows = np.union1d(front[epsilon_thin(values, tolerance, maximize=exploration.maximized)], [knee])
-        if len(rows) <= points:
-            return rows.astype(np.int64)
+        few = np.union1d(rows[epsilon_thin(values, tolerance, maximize=exploration.maximized)], kept)
+        if len(few) <= points:
+            return few.astype(np.int64)
         tolerance = tolerance * 1.05 + 0.002

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cases.tables import csv_text, number, text_table
+from cases.packet_processor import BIAS, ERROR, error_columns, stated_biases
+from cases.stated_error import LEGEND, UNKNOWN, cell
+from cases.stream import trace_section, trace_summary
+from cases.tables import csv_text, number, text_table, unit
 from qmodels.systems.metrics import METRICS
 
 if TYPE_CHECKING:
     from qmodels.system_result import SystemResult
+    from qmodels.systems.packet_processor import PacketProcessor
     from validate import Comparison, SimulationResult
 
 MOST_RESOURCES = 12
@@ -42,16 +46,26 @@ def units() -> dict[str, str]:
 
 def solved_text(result: SystemResult) -> str:
     """Return an analytic answer for a terminal."""
-    metrics = [[name.replace("_", " "), value, _unit(name)] for name, value in result.metrics.items()]
+    errors, biases = result.measured_error, stated_biases(result)
+    metrics = [
+        [name.replace("_", " "), value, _unit(name), _stated(name, errors.get(name), biases.get(name))]
+        for name, value in result.metrics.items()
+    ]
+    notes = [] if result.validated else [UNKNOWN]
     parts = [
-        "Analytic answer, " + verdict(result),
-        text_table(["metric", "analytic", "unit"], metrics),
+        "\n".join(["Analytic answer, " + verdict(result), *notes, LEGEND]),
+        text_table(["metric", "analytic", "unit", "±"], metrics),
         _parts_text({"analytic": result.latency_parts}),
         _resources_text({"analytic": result.resources}),
     ]
-    if not result.validated:
-        parts.append("outside the range of load in which the model's error was measured")
     return "\n\n".join(parts)
+
+
+def _stated(metric: str, error: Any, bias: Any = None) -> str:
+    """Return the stated error of a metric, in percent or in percentage points, with its signed mean."""
+    if error is None or not np.isfinite(error):
+        return ""
+    return f"{error:.1f} {unit(ERROR + metric)}" + ("" if bias is None else f" ({bias:+.1f})")
 
 
 def solved_json(result: SystemResult) -> dict[str, Any]:
@@ -62,39 +76,65 @@ def solved_json(result: SystemResult) -> dict[str, Any]:
             "bottleneck": result.bottleneck,
             "validated": result.validated,
             "metrics": dict(result.metrics),
+            "measured_error": dict(result.measured_error),
+            **({"bias": biases} if (biases := stated_biases(result)) else {}),
             "latency_parts": dict(result.latency_parts),
             "utilization": dict(result.utilization),
             "resources": dict(result.resources),
         },
         "units": units(),
+        "error_units": {name: unit(ERROR + name) for name in result.measured_error},
     }
 
 
 def solved_csv(result: SystemResult) -> str:
     """Return an analytic answer as one row per metric."""
-    names = list(result.metrics)
+    names, errors, biases = list(result.metrics), result.measured_error, stated_biases(result)
     return csv_text(
         {
             "metric": names,
             "unit": [METRICS[name].unit for name in names],
             "analytic": list(result.metrics.values()),
+            "error": [errors.get(name, "") for name in names],
+            **({"bias": [biases.get(name, "") for name in names]} if biases else {}),
+            "error_unit": [unit(ERROR + name) if name in errors else "" for name in names],
+            "validated": [result.validated] * len(names),
         }
     )
 
 
 def sweep_columns(swept: Mapping[str, Any], result: SystemResult) -> dict[str, Any]:
-    """Return a sweep as columns: the swept fields, then every metric and the verdict."""
+    """Return a sweep as columns: the swept fields, every metric, the verdict, the stated errors."""
     shape = np.shape(result.stable)
-    fields = {path.rpartition(".")[2]: np.broadcast_to(values, shape) for path, values in swept.items()}
-    columns = {**fields, **result.metrics, "stable": result.stable, "bottleneck": result.bottleneck}
-    return {name: np.ravel(column) for name, column in columns.items()}
+    ends = [path.rpartition(".")[2] for path in swept]
+    # Two parts may have fields of one name.
+    names = [end if ends.count(end) == 1 else path for path, end in zip(swept, ends, strict=True)]
+    columns = {
+        **dict(zip(names, swept.values(), strict=True)),
+        **result.metrics,
+        "stable": result.stable,
+        "bottleneck": result.bottleneck,
+        **error_columns(result),
+    }
+    return {name: np.ravel(np.broadcast_to(column, shape)) for name, column in columns.items()}
 
 
 def sweep_text(columns: Mapping[str, Any]) -> str:
     """Return a sweep for a terminal, one row per design."""
-    names = [name for name in columns if name not in METRICS or name in SWEPT]
+    names = [
+        name
+        for name in columns
+        if name in SWEPT or not (name in METRICS or name.startswith((ERROR, BIAS)) or name == "validated")
+    ]
+    rows = [
+        [
+            *(cell(columns, name, row) if name in METRICS else columns[name][row] for name in names),
+            "yes" if columns["validated"][row] else "no",
+        ]
+        for row in range(len(columns["stable"]))
+    ]
     headings = [name.replace("_", " ") + (f" {_unit(name)}" if _unit(name) else "") for name in names]
-    return "Analytic answer\n" + text_table(headings, zip(*(columns[name] for name in names), strict=True))
+    return f"Analytic answer; {LEGEND}\n" + text_table([*headings, "validated"], rows)
 
 
 def simulated_text(result: SimulationResult) -> str:
@@ -147,12 +187,24 @@ def compared_text(comparison: Comparison) -> str:
                 _unit(row.metric),
                 row.error,
                 relative,
+                _stated(row.metric, solved.measured_error.get(row.metric)),
                 "" if row.inside else "outside",
             ]
         )
-    headings = ["metric", "analytic", "simulated", "interval", "unit", "error", "error %", "analytic is"]
+    headings = [
+        "metric",
+        "analytic",
+        "simulated",
+        "interval",
+        "unit",
+        "error",
+        "error %",
+        "stated ±",
+        "analytic is",
+    ]
+    note = "" if solved.validated else f"\n{UNKNOWN}"
     parts = [
-        f"Analytic: {verdict(solved)}\nSimulated: {verdict(simulated)}; {_effort(simulated)}",
+        f"Analytic: {verdict(solved)}\nSimulated: {verdict(simulated)}; {_effort(simulated)}{note}",
         text_table(headings, rows),
         _parts_text({"analytic": solved.latency_parts, "simulated": _best(simulated.latency_parts)}),
         _resources_text({"analytic": solved.resources, "simulated": _best(simulated.resources)}),
@@ -182,9 +234,26 @@ def compared_csv(comparison: Comparison) -> str:
             "high": [row["reference"]["high"] for row in rows],
             "error": [row["error"] for row in rows],
             "relative_error": [row["relative_error"] for row in rows],
+            "stated_error": [comparison.model.measured_error.get(row["metric"], "") for row in rows],
+            "stated_unit": [
+                unit(ERROR + row["metric"]) if row["metric"] in comparison.model.measured_error else ""
+                for row in rows
+            ],
             "inside": [row["inside"] for row in rows],
         }
     )
+
+
+def trace_text(spec: PacketProcessor) -> str:
+    """Return how steady the trace of a spec is, to stand below an answer; nothing without a trace."""
+    section = trace_section(spec.workload)
+    return "" if section is None else f"\n\n{section.text()}"
+
+
+def trace_json(spec: PacketProcessor) -> dict[str, Any]:
+    """Return the same for a program."""
+    found = trace_summary(spec.workload)
+    return {} if found is None else {"trace": found}
 
 
 def shares(answer: SystemResult | SimulationResult) -> dict[str, float]:

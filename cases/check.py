@@ -19,7 +19,7 @@ from optimize.explore import explore
 from optimize.pareto import FloatArray, IntArray
 from optimize.space import Columns
 from qmodels import _check
-from qmodels.systems.metrics import METRICS
+from qmodels.systems.metrics import METRICS, is_relative
 from qmodels.systems.spec_io import stable_hash
 from validate.compare_model import signed_error
 
@@ -99,18 +99,24 @@ class MetricError:
     relative : bool
         Whether errors are relative to the simulated value, or differences (of probabilities).
     designs : int
-        Designs with a finite value from both.
-    mean, largest : float
-        Mean and largest magnitude of the error.
+        Designs compared.
+    finite : int
+        Those of them with a finite value from both; the others are saturated by one or both.
+    mean : float
+        Mean magnitude of the finite errors.
+    largest : float
+        Largest magnitude; infinite if a design is saturated by one of the two only.
     worst : int or None
         Number of the design with the largest.
     covered : int
-        Designs for which the model's value lies inside the simulation's interval.
+        Designs for which the model's value lies inside the simulation's interval. One that is
+        saturated by one of the two only is not among them.
     """
 
     metric: str
     relative: bool
     designs: int
+    finite: int
     mean: float
     largest: float
     worst: int | None
@@ -202,11 +208,6 @@ def check(
     )
 
 
-def is_relative(metric: str) -> bool:
-    """Return whether the error of a metric is stated relative to its value: all but shares of one."""
-    return METRICS[metric].unit != "1" or "accesses" in metric
-
-
 def model_error(metric: str, model: Any, simulated: Any) -> FloatArray:
     """Return the signed error of the model in the form stated for the metric, see `is_relative`."""
     return signed_error(model, simulated, relative=is_relative(metric))
@@ -225,18 +226,20 @@ def _errors(
     result = []
     for metric in METRICS if len(places) else ():
         model, best = analytic.table[metric][places], simulated.table[metric]
-        kept = counted & np.isfinite(model) & np.isfinite(best)
-        sizes = np.abs(model_error(metric, model, best))[kept]
+        sizes = np.abs(model_error(metric, model, best))
+        finite = counted & np.isfinite(model) & np.isfinite(best)
         inside = (simulated.table[f"{metric}_low"] <= model) & (model <= simulated.table[f"{metric}_high"])
+        designs = simulated.table["design"][counted]
         result.append(
             MetricError(
                 metric=metric,
                 relative=is_relative(metric),
-                designs=int(kept.sum()),
-                mean=float(sizes.mean()) if sizes.size else float("nan"),
-                largest=float(sizes.max()) if sizes.size else float("nan"),
-                worst=int(simulated.table["design"][kept][sizes.argmax()]) if sizes.size else None,
-                covered=int((inside & kept).sum()),
+                designs=len(designs),
+                finite=int(finite.sum()),
+                mean=float(sizes[finite].mean()) if finite.any() else float("nan"),
+                largest=float(sizes[counted].max()) if len(designs) else float("nan"),
+                worst=int(designs[sizes[counted].argmax()]) if len(designs) else None,
+                covered=int((inside & counted).sum()),
             )
         )
     return tuple(result)

@@ -131,13 +131,16 @@ def solve(
     as_csv: Csv = False,
     plot: Plot = None,
 ) -> int:
-    """Solve a design with the analytic model, or a sweep: --set 'load_factor=[0.5, 1.0, 1.5]'."""
+    """Solve a design with the analytic model, or a sweep: --set 'load_factor=[0.5, 1.0, 1.5]'.
+
+    Of several swept fields all combinations are solved. Every answer states its error.
+    """
     from cases import answers, plots
-    from cases.packet_processor import swept_fields
-    from cases.tables import csv_text
+    from cases.packet_processor import along_axes, swept_fields
+    from cases.tables import csv_text, unit
     from qmodels import solve as solve_spec
 
-    design = _single(spec, trace, settings, as_json, as_csv, plot)
+    design = along_axes(_single(spec, trace, settings, as_json, as_csv, plot))
     swept = swept_fields(design)
     if plot is not None and len(swept) > 1:
         raise ValueError(f"--plot needs one design or one swept field, got {', '.join(swept)}")
@@ -155,11 +158,19 @@ def solve(
     elif swept:
         answer(
             as_json,
-            lambda: {"analytic": columns, "units": answers.units()},
-            lambda: answers.sweep_text(columns),
+            lambda: {
+                "analytic": columns,
+                "units": {name: unit(name) for name in columns},
+                **answers.trace_json(design),
+            },
+            lambda: answers.sweep_text(columns) + answers.trace_text(design),
         )
     else:
-        answer(as_json, lambda: answers.solved_json(result), lambda: answers.solved_text(result))
+        answer(
+            as_json,
+            lambda: {**answers.solved_json(result), **answers.trace_json(design)},
+            lambda: answers.solved_text(result) + answers.trace_text(design),
+        )
     return 0
 
 
@@ -186,7 +197,11 @@ def simulate(
     if as_csv:
         put(answers.simulated_csv(result))
     else:
-        answer(as_json, lambda: answers.simulated_json(result), lambda: answers.simulated_text(result))
+        answer(
+            as_json,
+            lambda: {**answers.simulated_json(result), **answers.trace_json(design)},
+            lambda: answers.simulated_text(result) + answers.trace_text(design),
+        )
     return 0
 
 
@@ -299,8 +314,10 @@ def _compare(
     title = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in head.items())
     answer(
         as_json,
-        lambda: {**head, **answers.compared_json(comparison)},
-        lambda: (f"{title}\n\n" if title else "") + answers.compared_text(comparison),
+        lambda: {**head, **answers.compared_json(comparison), **answers.trace_json(design)},
+        lambda: (
+            (f"{title}\n\n" if title else "") + answers.compared_text(comparison) + answers.trace_text(design)
+        ),
     )
     return 0
 

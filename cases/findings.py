@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cases.check import half_widths
+from cases.advice import SHORT, describe, estimate, marks, moved_star, recommendation, values_of
 from cases.packet_processor import CHOICES, MAXIMIZE, MINIMIZE
 from cases.section import Section
+from cases.stated_error import LEGEND, UNKNOWN, cell, not_validated
+from cases.stream import trace_section
 from cases.tables import number
 
 if TYPE_CHECKING:
@@ -16,36 +18,22 @@ if TYPE_CHECKING:
     from cases.check import Check
     from cases.study import Part, Study
 
-SHORT = {
-    "interleaving_step": "step",
-    "alloc_trial_count": "trials",
-    "link_width": "link B",
-    "packet_latency": "latency ns",
-    "packet_latency_p99": "p99 ns",
-    "saturation_throughput": "saturates Gb/s",
-    "energy_per_packet": "energy nJ",
-    "cost": "cost mm2",
-    "write_conflict_probability": "write conflicts",
-}
 SHOWN = (*MINIMIZE, *MAXIMIZE, "packet_latency_p99")
 
 
-def describe(analysis: Analysis, row: int) -> str:
-    """Return ``design 7 (step 1, channels 2, ...)``."""
-    table = analysis.exploration.table
-    fields = ", ".join(f"{SHORT.get(name, name)} {number(table[name][row])}" for name in CHOICES)
-    return f"design {table['design'][row]} ({fields})"
-
-
 def part_sections(part: Part) -> list[Section]:
-    """Return what the study of one workload found."""
-    analysis = part.analysis
+    """Return what the study of one workload found, what is recommended and contradicted first."""
+    analysis, check = part.analysis, part.check
+    sections = [recommendation(part), *_stream(analysis), _overview(analysis)]
     if analysis.exploration.knee is None:
-        return [_overview(analysis), _nothing_keeps_up(analysis)]
-    sections = [_overview(analysis), _front(analysis), _greedy(analysis), _budget(analysis)]
-    if part.check is not None:
-        sections += _check(analysis, part.check)
-    return sections
+        return sections
+    sections += [_front(part), _greedy(analysis), _budget(part)]
+    return sections + (_check(part, check) if check is not None else [])
+
+
+def _stream(analysis: Analysis) -> list[Section]:
+    section = trace_section(analysis.exploration.space.base.workload)
+    return [] if section is None else [section]
 
 
 def _overview(analysis: Analysis) -> Section:
@@ -65,55 +53,50 @@ def _overview(analysis: Analysis) -> Section:
     return Section(title=f"Workload {analysis.name}", lines=[line.replace("_", " ") for line in lines])
 
 
-def _nothing_keeps_up(analysis: Analysis) -> Section:
-    table = analysis.exploration.table
-    row = int(np.argmin(table["bottleneck_load"]))
-    return Section(
-        title="No design is feasible",
-        lines=[
-            f"the least loaded is {describe(analysis, row)}: {verdict(table, row)}",
-            f"it sustains {number(table['saturation_throughput'][row])} Gb/s",
-        ],
-    )
-
-
-def verdict(table: Any, row: int) -> str:
-    """Return which resource fills up first and how far it is."""
-    word = "stable" if table["stable"][row] else "saturated"
-    return f"{word}: {table['bottleneck'][row]} at {100 * table['bottleneck_load'][row]:.0f} %"
-
-
-def _front(analysis: Analysis) -> Section:
-    exploration = analysis.exploration
+def _front(part: Part) -> Section:
+    analysis = part.analysis
+    exploration, star = analysis.exploration, part.star.row
     table = exploration.table
+    shown = analysis.chosen if star is None else np.union1d(analysis.chosen, [star])
     rows = [
         [
             int(table["design"][row]),
-            *(table[name][row] for name in (*CHOICES, *SHOWN)),
+            *(table[name][row] for name in CHOICES),
+            *(cell(table, name, row) for name in SHOWN),
             f"{table['bottleneck'][row]} {100 * table['bottleneck_load'][row]:.0f} %",
-            "knee" if row == exploration.knee else "",
+            not_validated(table, row),
+            marks(part, int(row)),
         ]
-        for row in analysis.chosen
+        for row in shown
     ]
-    headings = ["design", *(SHORT.get(name, name) for name in (*CHOICES, *SHOWN)), "fills up first", ""]
-    lines = [f"{len(rows)} of {len(exploration.front)} points, chosen to stand for all of them"]
+    headings = [
+        "design",
+        *(SHORT.get(name, name) for name in (*CHOICES, *SHOWN)),
+        "fills up first",
+        "validated",
+        "",
+    ]
+    lines = [
+        f"{len(rows)} of {len(exploration.front)} points, chosen to stand for all of them",
+        LEGEND + (f"; {UNKNOWN}" if not all(table["validated"][shown]) else ""),
+    ]
     return Section(title="Pareto front (analytic)", lines=lines, headings=headings, rows=rows)
 
 
 def _greedy(analysis: Analysis) -> Section:
-    objectives = analysis.exploration.objectives
-    signs = [-1 if maximized else 1 for maximized in analysis.exploration.maximized]
+    objectives, table = analysis.exploration.objectives, analysis.exploration.table
+    designs = table["design"]
     rows = [
         [
             step.field.replace("_", " ") if step.field else "start",
             "" if step.value is None else str(step.value),
             step.design,
-            *(sign * cost for sign, cost in zip(signs, step.costs, strict=True)),
+            *(cell(table, name, int(np.searchsorted(designs, step.design))) for name in objectives),
             "kept" if step.kept else "",
         ]
         for step in analysis.greedy_path
     ]
-    lines = ["one path, all objectives weighed alike; a field is scanned until it gets no better"]
+    lines = [f"one path, all objectives weighed alike; a field is scanned until it gets no better; {LEGEND}"]
     if analysis.greedy is not None and analysis.against is not None:
         lines.append(
             f"all paths: {len(analysis.greedy.table['design'])} designs looked at; "
@@ -124,26 +107,29 @@ def _greedy(analysis: Analysis) -> Section:
     return Section(title="Greedy search (analytic)", lines=lines, headings=headings, rows=rows)
 
 
-def _budget(analysis: Analysis) -> Section:
-    budget = analysis.budget
+def _budget(part: Part) -> Section:
+    analysis = part.analysis
+    budget, table = analysis.budget, analysis.exploration.table
     title = "Least latency within a cost budget, by integer programming (analytic)"
     if budget is None or budget.row is None:
         limit = "" if budget is None else f" for at most {number(budget.limit)} mm2"
         return Section(title=title, lines=[f"no feasible design{limit}"])
     found = "equals" if budget.agrees else f"differs from ({number(budget.exhaustive)} ns)"
+    against = part.star.contradicted.get(int(table["design"][budget.row]))
     return Section(
         title=title,
         lines=[
-            f"at most {number(budget.limit)} mm2: {describe(analysis, budget.row)}, "
-            f"{number(float(budget.choice.objective or 0.0))} ns",
+            *([f"contradicted: {against}"] if against else []),
+            f"at most {number(budget.limit)} mm2: {describe(analysis, budget.row)}",
+            values_of(part, budget.row),
             f"{budget.choice.status}, gap {number(float(budget.choice.gap or 0.0))}; "
             f"{found} the best of all designs; {budget.choice.solver}",
         ],
     )
 
 
-def _check(analysis: Analysis, check: Check) -> list[Section]:
-    table, simulated = analysis.exploration.table, check.simulated.table
+def _check(part: Part, check: Check) -> list[Section]:
+    table, simulated = part.analysis.exploration.table, check.simulated.table
     lines = [
         f"{len(check.rows)} of {check.asked} designs simulated"
         + (" (interrupted)" if check.interrupted else "")
@@ -160,22 +146,21 @@ def _check(analysis: Analysis, check: Check) -> list[Section]:
         ]
         if designs:
             lines.append(f"{model} by the model, {other} in the simulation: {', '.join(designs)}")
+    lines.append(f"analytic {LEGEND}; simulated ±: half of the 95 % interval")
     shown = ("packet_latency", "saturation_throughput", "energy_per_packet", "write_conflict_probability")
     rows = []
     for k, row in enumerate(check.rows):
         line: list[Any] = [int(table["design"][row])]
         for name in shown:
-            spread = half_widths(simulated, name)[k]
-            interval = f" ± {number(float(spread))}" if np.isfinite(spread) else ""
-            line += [table[name][row], number(simulated[name][k]) + interval]
-        rows.append([*line, f"{100 * table['bottleneck_load'][row]:.0f} %"])
+            line += [cell(table, name, row), estimate(check, name, k)]
+        rows.append([*line, f"{100 * table['bottleneck_load'][row]:.0f} %", marks(part, int(row))])
     headings = ["design"]
     for name in shown:
         headings += [f"{SHORT[name]}", "simulated"]
     points = Section(
-        title="Simulated check: analytic value | simulated value ± half of its 95 % interval",
+        title="Simulated check: analytic value | simulated value",
         lines=lines,
-        headings=[*headings, "load"],
+        headings=[*headings, "load", ""],
         rows=rows,
     )
     return [points, _errors(check)]
@@ -186,24 +171,26 @@ def _errors(check: Check) -> Section:
     for error, in_range in zip(check.errors, check.errors_in_range, strict=True):
         row: list[Any] = [error.metric.replace("_", " "), "%" if error.relative else "points"]
         for one in (error, in_range):
-            row += [_percent(one.mean), _percent(one.largest), one.designs]
+            row += [_percent(one.mean), _percent(one.largest), f"{one.finite} of {one.designs}"]
         rows.append([*row, f"{error.covered} of {error.designs}"])
     headings = [
         "metric",
         "unit",
         "mean",
         "largest",
-        "designs",
+        "finite",
         "mean to 80 %",
         "largest to 80 %",
-        "designs",
+        "finite",
         "inside",
     ]
     return Section(
         title="Error of the model against the simulation",
         lines=[
             "in % of the simulated value, or percentage points of a probability; over all simulated designs "
-            "and over those whose busiest resource is at most 80 % loaded; inside: within the 95 % interval"
+            "and over those whose busiest resource is at most 80 % loaded",
+            "mean: of the finite errors; largest: infinite where only one of the two is saturated; "
+            "inside: within the 95 % interval, of all",
         ],
         headings=headings,
         rows=rows,
@@ -214,37 +201,13 @@ def _percent(share: float) -> float:
     return round(100 * share, 2)
 
 
-def moved_knee(study: Study) -> Section | None:
-    """Return how the best design differs between the workloads, or nothing to compare."""
-    main = study.parts[0].analysis
-    lines = []
-    for part in study.parts[1:]:
-        own, knee = part.analysis, main.exploration.knee
-        if knee is None or own.exploration.knee is None:
-            continue
-        design = int(main.exploration.table["design"][knee])
-        row = part.row_of(design)
-        lines.append(f"{main.name}: {describe(main, knee)}")
-        lines.append(f"{own.name}: {describe(own, own.exploration.knee)}")
-        if row is not None and row != own.exploration.knee:
-            on_front = "still on the front" if row in own.exploration.front else "no longer on the front"
-            table, best = own.exploration.table, own.exploration.knee
-            values = "; ".join(
-                f"{SHORT[name]} {number(table[name][row])}, not {number(table[name][best])}"
-                for name in own.exploration.objectives
-            )
-            lines.append(
-                f"the knee of {main.name} under {own.name} is {on_front} ({verdict(table, row)}): {values}"
-            )
-    return Section(title="The knee by workload (analytic)", lines=lines) if lines else None
-
-
 def study_text(study: Study) -> str:
-    """Return the findings for a terminal."""
+    """Return the findings for a terminal: first of every workload what is recommended and contradicted."""
     main, *others = study.parts
-    sections = part_sections(main)
+    first, *rest = part_sections(main)
+    sections = [first, *(recommendation(part) for part in others), *rest]
     for part in others:
-        sections += [_overview(part.analysis)]
-        sections += [_front(part.analysis)] if part.analysis.exploration.knee is not None else []
-    moved = moved_knee(study)
+        sections += [*_stream(part.analysis), _overview(part.analysis)]
+        sections += [_front(part)] if part.analysis.exploration.knee is not None else []
+    moved = moved_star(study)
     return "\n\n".join(section.text() for section in [*sections, *([moved] if moved else [])])

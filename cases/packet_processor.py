@@ -62,6 +62,12 @@ GREEDY_ORDER = ("alloc_trial_count", "interleaving_step", "channels", "link_widt
 PART = "part: "
 """Prefix of the columns that hold the shares of the packet latency."""
 
+ERROR = "error: "
+"""Prefix of the columns that hold the error which an answer states of its metrics."""
+
+BIAS = "bias: "
+"""Prefix of the columns that hold its signed mean, below 0 where the model is too low."""
+
 TRACE_PACKETS, TRACE_SEED = 6000, 1
 
 
@@ -127,6 +133,22 @@ def swept_fields(spec: PacketProcessor) -> dict[str, Any]:
     }
 
 
+def along_axes(spec: PacketProcessor) -> PacketProcessor:
+    """Return a spec whose swept fields lie along axes of their own, so that all combinations are solved.
+
+    Examples
+    --------
+    >>> swept = replace_fields(PacketProcessor(), {"channels": np.array([2, 4]), "banks": np.array([4, 8])})
+    >>> [values.shape for values in swept_fields(along_axes(swept)).values()]
+    [(2, 1), (1, 2)]
+    """
+    swept = swept_fields(spec)
+    shapes = np.full((len(swept), len(swept)), 1)
+    np.fill_diagonal(shapes, -1)
+    pairs = zip(swept.items(), shapes, strict=True)
+    return replace_fields(spec, {path: values.reshape(shape) for (path, values), shape in pairs})
+
+
 def solved_columns(spec: PacketProcessor) -> dict[str, Any]:
     """Solve a spec (a sweep of them) and return what the table of a study holds for each design."""
     from qmodels import solve
@@ -134,14 +156,26 @@ def solved_columns(spec: PacketProcessor) -> dict[str, Any]:
     return result_columns(solve(spec))
 
 
+def error_columns(result: SystemResult) -> dict[str, Any]:
+    """Return the stated error of every metric that has one, and whether the answer is validated."""
+    errors = {ERROR + name: value for name, value in result.measured_error.items()}
+    biases = {BIAS + name: value for name, value in stated_biases(result).items()}
+    return {"validated": result.validated, **errors, **biases}
+
+
+def stated_biases(result: SystemResult) -> dict[str, Any]:
+    """Return the signed mean error of every metric for which the answer states one."""
+    return {name: error.bias for name, error in getattr(result, "error", {}).items()}
+
+
 def result_columns(result: SystemResult) -> dict[str, Any]:
-    """Return the metrics of a result with its verdict and the shares of the latency."""
-    loads = np.stack([np.asarray(load, dtype=float) for load in result.utilization.values()])
+    """Return the metrics of a result with its verdict, the stated errors and the shares of the latency."""
     return {
         **result.metrics,
         "stable": result.stable,
         "bottleneck": result.bottleneck,
-        "bottleneck_load": loads.max(axis=0),
+        "bottleneck_load": result.bottleneck_load,
+        **error_columns(result),
         **{PART + name: value for name, value in result.latency_parts.items()},
     }
 

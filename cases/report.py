@@ -6,15 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cases.advice import marks, moved_star, recommendation
 from cases.check import half_widths
-from cases.findings import moved_knee, part_sections
-from cases.packet_processor import CHOICES, PART
+from cases.findings import part_sections
+from cases.packet_processor import CHOICES, ERROR, PART
 from cases.plots import BLUE, GREEN, GREY, ORANGE, SHADES, label
 from cases.report_scripts import DETAIL, FILTER, RESET
-from cases.study_plots import VIEWS
+from cases.stated_error import LEGEND
+from cases.study_plots import VIEWS, latency_limit
 from cases.tables import heading
+from optimize.pareto import FloatArray
+from qmodels.systems.metrics import is_relative
 
 if TYPE_CHECKING:
+    from cases.check import Check
     from cases.study import Part, Study
 
 ANALYTIC = (
@@ -60,20 +65,21 @@ def page(study: Study) -> str:
 
 def _study_html(study: Study) -> str:
     """Return the head of the page."""
-    moved = moved_knee(study)
+    moved = moved_star(study)
     runs = study.runs
     effort = f"{runs.replications} replications of up to {runs.packets} packets, seed {runs.seed}"
+    first = "".join(recommendation(part).html() for part in study.parts)
     return (
-        f"{_STYLE}<h2>Packet processor study</h2>"
+        f"{_STYLE}<h2>Packet processor study</h2>{first}"
         "<p>Every design is <b>analytic</b>: solved by formulas, circles in the plots. Values marked "
-        "<b>simulated</b>, orange squares and numbers, are estimates with 95 % intervals: "
+        "<b>simulated</b>, orange marks and numbers, are estimates with 95 % intervals: "
         f"{effort}.</p>"
     ) + (moved.html() if moved else "")
 
 
 def _part_html(part: Part) -> str:
-    """Return the findings for one workload's tab."""
-    return _STYLE + "".join(section.html() for section in part_sections(part))
+    """Return the findings for one workload's tab; what comes first of them stands at the head of the page."""
+    return _STYLE + "".join(section.html() for section in part_sections(part)[1:])
 
 
 def _part(part: Part) -> Any:
@@ -119,7 +125,7 @@ def _part(part: Part) -> Any:
         row(*scatters),
         Div(
             text="Drag a box or a lasso in a plot: the table lists the designs inside. Reset lists all. "
-            "Tap a point or a row to see where its time goes.",
+            f"Tap a point or a row to see where its time goes. In the table, {LEGEND}.",
             width=1280,
         ),
         count,
@@ -139,8 +145,16 @@ def _columns(part: Part) -> dict[str, Any]:
     for name, values in table.items():
         data[name] = np.where(np.isfinite(values), values, np.nan) if values.dtype.kind == "f" else values
     data["bottleneck"] = table["bottleneck"].tolist()
-    data["place"] = ["knee" if row == exploration.knee else "front" if front[row] else "" for row in rows]
+    data["place"] = [
+        ", ".join(filter(None, ["front" if front[row] else "", marks(part, int(row))])) for row in rows
+    ]
     data["simulated"] = np.zeros(len(rows), dtype=bool)
+    data["simulated_stable"] = np.ones(len(rows), dtype=bool)
+    if check is not None:
+        data["simulated_stable"][check.rows] = check.simulated.table["stable"]
+    for name in ANALYTIC:
+        if ERROR + name not in table:
+            data[ERROR + name] = np.full(len(rows), np.nan)
     simulated = {} if check is None else check.simulated.table
     for name in (*SIMULATED, *(name for name in table if name.startswith(PART))):
         best, spread = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
@@ -160,7 +174,6 @@ def _scatter(part: Part, source: Any, x: str, y: str) -> Any:
     from bokeh.models import (
         BoxSelectTool,
         CDSView,
-        ColumnDataSource,
         HoverTool,
         IndexFilter,
         LassoSelectTool,
@@ -170,7 +183,7 @@ def _scatter(part: Part, source: Any, x: str, y: str) -> Any:
 
     plot = figure(
         width=640,
-        height=430,
+        height=530,
         tools="pan,wheel_zoom,reset,save",
         x_axis_label=label(x),
         y_axis_label=label(y),
@@ -178,7 +191,15 @@ def _scatter(part: Part, source: Any, x: str, y: str) -> Any:
         name=f"{y} over {x} {part.name}",
     )
     plot.toolbar.logo = None
-    front = np.isin(np.arange(len(source.data["design"])), part.analysis.exploration.front)
+    exploration = part.analysis.exploration
+    front = np.isin(np.arange(len(source.data["design"])), exploration.front)
+    top = latency_limit(part, y) if y.endswith("latency") and len(exploration.front) else None
+    if top is not None:
+        plot.y_range.start, plot.y_range.end = 0, top
+        # A saturated design has no latency to be drawn at: it stands at the edge.
+        values = exploration.table[y]
+        source.data[f"{y} drawn"] = np.where(np.isfinite(values), values, _drawn(values, top))
+    height = y if top is None else f"{y} drawn"
     stable = source.data["stable"]
     dots = []
     for text, chosen, look in (
@@ -188,7 +209,9 @@ def _scatter(part: Part, source: Any, x: str, y: str) -> Any:
     ):
         if chosen.any():
             view = CDSView(filter=IndexFilter(np.flatnonzero(chosen).tolist()))
-            dots.append(plot.scatter(x=x, y=y, source=source, view=view, nonselection_alpha=0.15, **look))
+            dots.append(
+                plot.scatter(x=x, y=height, source=source, view=view, nonselection_alpha=0.15, **look)
+            )
             # A legend draws the first row of the source, which the view may not have: draw one of its own.
             plot.scatter(x=[np.nan], y=[np.nan], legend_label=text, **look)
     box, lasso, tap = (tool(renderers=dots) for tool in (BoxSelectTool, LassoSelectTool, TapTool))
@@ -196,33 +219,67 @@ def _scatter(part: Part, source: Any, x: str, y: str) -> Any:
     plot.toolbar.active_drag = box
     names = ("design", *CHOICES, x, y, "bottleneck", "bottleneck_load")
     plot.add_tools(HoverTool(renderers=dots, tooltips=[(heading(name), f"@{{{name}}}") for name in names]))
-    data = source.data
-    rows = np.flatnonzero(data["simulated"])
-    if rows.size:
-        points = {"design": data["design"][rows]}
-        for axis, name in (("x", x), ("y", y)):
-            if name in SIMULATED:
-                best, spread = data[f"simulated {name}"][rows], data[f"spread {name}"][rows]
-            else:  # the cost: no estimate, but a sum over parts
-                best, spread = data[name][rows], np.zeros(rows.size)
-            points |= {axis: best, f"{axis}0": best - spread, f"{axis}1": best + spread}
-        checked = ColumnDataSource(points)
-        text = "simulated: best value, 95 % interval"
-        plot.segment(x0="x0", x1="x1", y0="y", y1="y", color=ORANGE, source=checked, legend_label=text)
-        plot.segment(x0="x", x1="x", y0="y0", y1="y1", color=ORANGE, source=checked, legend_label=text)
-        square = {"marker": "square", "size": 8, "fill_color": None, "line_color": ORANGE, "line_width": 1.5}
-        plot.scatter(x="x", y="y", source=checked, legend_label=text, **square)
-    knee = part.analysis.exploration.knee
-    if knee is not None:
-        star = {"marker": "star", "size": 18, "fill_color": GREEN, "line_color": "white"}
-        plot.scatter(x=[data[x][knee]], y=[data[y][knee]], legend_label="analytic: knee", **star)
-        top = 2.2 * float(np.median(data[y][front]))
-        if y.endswith("latency"):
-            plot.y_range.start, plot.y_range.end = 0, top
-    plot.legend.location = "top_right" if y.endswith("latency") else "bottom_right"
+    if part.check is not None and len(part.check.rows):
+        _estimates(plot, part.check, x, y, top)
+    _stars(plot, part, x, y, top)
+    # Below the frame, where it hides no point.
+    plot.legend.ncols = 2
     plot.legend.label_text_font_size = "8pt"
-    plot.legend.background_fill_alpha = 0.8
+    plot.legend.spacing, plot.legend.padding = 0, 2
+    plot.add_layout(plot.legend[0], "below")
     return plot
+
+
+def _drawn(values: FloatArray, top: float | None) -> FloatArray:
+    """Return where values are drawn: those beyond the axis, infinite ones with them, at its edge."""
+    return values if top is None else np.minimum(values, 0.985 * top)
+
+
+def _estimates(plot: Any, check: Check, x: str, y: str, top: float | None) -> None:
+    """Draw the simulated designs with their intervals; what is saturated or beyond the axis at its edge."""
+    from bokeh.models import ColumnDataSource
+
+    simulated = check.simulated.table
+    ends: dict[str, FloatArray] = {}
+    for axis, name in (("x", x), ("y", y)):
+        best, spread = simulated[name], np.nan_to_num(half_widths(simulated, name))
+        ends |= {axis: best, f"{axis}0": best - spread, f"{axis}1": best + spread}
+    beyond = np.zeros(len(check.rows), dtype=bool) if top is None else ends["y"] > top
+    square = {"marker": "square", "size": 8, "fill_color": None, "line_color": ORANGE, "line_width": 1.5}
+    edge = {"marker": "triangle", "size": 10, "line_color": ORANGE}
+    stable = simulated["stable"]
+    for text, chosen, look in (
+        ("simulated: best value, 95 % interval", stable & ~beyond, square),
+        ("simulated: beyond the axis", stable & beyond, {**edge, "fill_color": "white"}),
+        ("simulated: saturated", ~stable, {**edge, "fill_color": ORANGE}),
+    ):
+        if not chosen.any():
+            continue
+        drawn = {name: _drawn(ends[name], top if name[0] == "y" else None)[chosen] for name in ends}
+        points = ColumnDataSource({"design": simulated["design"][chosen], **drawn}, name=f"{text} {y}")
+        plot.segment(x0="x0", x1="x1", y0="y", y1="y", color=ORANGE, source=points, legend_label=text)
+        plot.segment(x0="x", x1="x", y0="y0", y1="y1", color=ORANGE, source=points, legend_label=text)
+        plot.scatter(x="x", y="y", source=points, legend_label=text, **look)
+
+
+def _stars(plot: Any, part: Part, x: str, y: str, top: float | None) -> None:
+    """Draw the recommended design, and the knee of the model where that is another."""
+    table, knee, star = part.analysis.exploration.table, part.analysis.exploration.knee, part.star
+    if knee is not None and star.against_knee:
+        cross = {"marker": "x", "size": 14, "line_color": "black", "line_width": 3}
+        text = "analytic: knee, contradicted"
+        plot.scatter(x=table[x][[knee]], y=_drawn(table[y][[knee]], top), legend_label=text, **cross)
+    if star.row is None:
+        return
+    look = {"marker": "star", "size": 18, "fill_color": GREEN, "line_color": "white"}
+    if star.by_simulation and part.check is not None:
+        k = part.check.rows == star.row
+        place = [part.check.simulated.table[name][k] for name in (x, y)]
+        plot.scatter(x=place[0], y=_drawn(place[1], top), legend_label="simulated: starred", **look)
+        return
+    plot.scatter(
+        x=table[x][[star.row]], y=_drawn(table[y][[star.row]], top), legend_label="analytic: starred", **look
+    )
 
 
 def _table_columns() -> list[Any]:
@@ -243,14 +300,20 @@ def _table_columns() -> list[Any]:
         add(name, shown(name))
     add("place", "Pareto")
     for name in ANALYTIC:
-        digits = "0,0.000" if heading(name) == name else "0,0.0"
-        add(name, f"analytic: {shown(name)}", NumberFormatter(format=digits, nan_format="saturated"))
+        digits, size, unit = (3, 0.01, "") if not is_relative(name) else (1, 1.0, " %")
+        template = (
+            f'<%= isNaN(value) ? "saturated" : value.toFixed({digits})'
+            f' + (isNaN(obj["{ERROR}{name}"]) ? ""'
+            f' : " ± " + ({size} * obj["{ERROR}{name}"]).toFixed({digits}) + "{unit}") %>'
+        )
+        add(name, f"analytic: {shown(name)}", HTMLTemplateFormatter(template=template))
+    add("validated", "analytic: validated")
     add("bottleneck", "analytic: fills up first")
     add("bottleneck_load", "analytic: its load", NumberFormatter(format="0 %"))
     for name in SIMULATED:
         template = (
-            f'<span style="color:{ORANGE}"><%= isNaN(value) ? "" : value.toFixed(1)'
-            f' + " ± " + obj["spread {name}"].toFixed(1) %></span>'
+            f'<span style="color:{ORANGE}"><%= isNaN(value) ? (obj["simulated_stable"] ? "" : "saturated")'
+            f' : value.toFixed(1) + " ± " + obj["spread {name}"].toFixed(1) %></span>'
         )
         add(f"simulated {name}", f"simulated: {shown(name)}", HTMLTemplateFormatter(template=template))
     return columns

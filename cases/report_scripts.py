@@ -33,7 +33,8 @@ detail.data = {answer: ['simulated', 'analytic'], ...bars};
 const point = fields.map(name => `${name.replaceAll('_', ' ')} ${data[name][row]}`).join(', ');
 const load = (100 * data.bottleneck_load[row]).toFixed(0);
 const state = data.stable[row] ? '' : `, saturated: ${data.bottleneck[row]} at ${load} %`;
-const simulated = data.simulated[row] ? '' : ' (not simulated)';
+const simulated = !data.simulated[row] ? ' (not simulated)'
+  : data.simulated_stable[row] ? '' : ', saturated in the simulation';
 plot.title.text = `design ${data.design[row]}: ${point}${state}${simulated}`;
 """
 """After any change of the selection: where the time of the first selected design goes."""

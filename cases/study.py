@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from cases.analysis import Analysis, analyse
 from cases.check import Check, Runs, check
 from cases.packet_processor import default_space
+from cases.recommendation import Recommendation, recommend
 from optimize.pareto import IntArray
 from qmodels import _check
 from qmodels.systems.packet_processor import PacketProcessor
@@ -42,6 +44,11 @@ class Part:
     def name(self) -> str:
         """The workload's name."""
         return self.analysis.name
+
+    @cached_property
+    def star(self) -> Recommendation:
+        """Which design is recommended, see `recommend`."""
+        return recommend(self.analysis, self.check)
 
     def row_of(self, design: int) -> int | None:
         """Return the row of a design in the analytic table."""
@@ -94,7 +101,7 @@ def explore_case(
     ----------
     specs : mapping of str to PacketProcessor
         The base spec of each workload by name; the first is the main one. Of the others only the
-        knee and the design of the main knee are simulated, to show whether the knee moves.
+        knee and the starred design of the main one are simulated, to show whether the best moves.
     given : iterable of str
         Varied fields whose values in the specs are their only choices, see `default_space`.
     runs : Runs, optional
@@ -136,7 +143,7 @@ def explore_case(
         stopped = any(part.check is not None and part.check.interrupted for part in parts)
         done = None
         if simulate and store is not None and not stopped:
-            rows = analysis.chosen if not parts else _knees(analysis, analyses[0])
+            rows = analysis.chosen if not parts else _two(analysis, parts[0])
             if len(rows):
                 store.parent.mkdir(parents=True, exist_ok=True)
                 report = _named(progress, f"{analysis.name}: simulation runs")
@@ -149,9 +156,9 @@ def _named(progress: Progress | None, what: str) -> Callable[[int, int], None] |
     return None if progress is None else lambda done, total: progress(what, done, total)
 
 
-def _knees(analysis: Analysis, main: Analysis) -> IntArray:
-    """Return the rows of the analysis' own knee and of the design of the main knee, where they exist."""
-    own, theirs = analysis.exploration, main.exploration
+def _two(analysis: Analysis, main: Part) -> IntArray:
+    """Return the rows of the analysis' own knee and of the design starred in the main part, if they exist."""
+    own, star = analysis.exploration, main.star.row
     designs: list[Any] = [] if own.knee is None else [own.table["design"][own.knee]]
-    designs += [] if theirs.knee is None else [theirs.table["design"][theirs.knee]]
+    designs += [] if star is None else [main.analysis.exploration.table["design"][star]]
     return np.flatnonzero(np.isin(own.table["design"], designs))

@@ -17,6 +17,7 @@ import numpy as np
 
 from cases.check import Runs
 from cases.packet_processor import MAXIMIZE, MINIMIZE, SUBJECT_TO
+from cases.stream import trace_summary
 from cases.study import Part, Study
 from cases.study_tables import design_columns, error_columns, error_ranges, greedy_columns, simulated_columns
 from cases.tables import csv_text, json_text
@@ -104,9 +105,17 @@ def _part_summary(part: Part) -> dict[str, Any]:
         "designs": len(table["design"]),
         "saturated": int((~table["stable"]).sum()),
         "solve_seconds": analysis.seconds,
+        "trace": trace_summary(exploration.space.base.workload),
+        "star": {
+            "design": None if part.star.row is None else int(table["design"][part.star.row]),
+            "basis": part.star.basis,
+            "against_knee": part.star.against_knee,
+            "contradicted": part.star.contradicted,
+        },
         "knee": None if exploration.knee is None else int(table["design"][exploration.knee]),
         "front": designs(exploration.front),
         "excluded": exploration.excluded,
+        "closest": None if exploration.closest is None else int(table["design"][exploration.closest]),
         "greedy": None
         if analysis.greedy is None or analysis.against is None
         else {

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cases.check import Check, MetricError, model_error
+from cases.packet_processor import ERROR
 from cases.study import Part, Study
 from cases.tables import unit
 from qmodels.systems.metrics import METRICS
@@ -21,13 +22,28 @@ def design_columns(part: Part) -> dict[str, Any]:
         "feasible": exploration.feasible,
         "front": np.isin(rows, exploration.front),
         "knee": rows == (-1 if exploration.knee is None else exploration.knee),
+        "starred": rows == (-1 if part.star.row is None else part.star.row),
         "simulated": np.isin(rows, part.check.rows if part.check else []),
+        "contradiction": np.array(
+            [part.star.contradicted.get(design, "") for design in exploration.table["design"].tolist()]
+        ),
     }
 
 
 def simulated_columns(study: Study) -> dict[str, list[Any]]:
     """Return one row per workload, simulated design and metric: analytic beside simulated."""
-    names = ("workload", "design", "metric", "unit", "analytic", "simulated", "low", "high", "error")
+    names = (
+        "workload",
+        "design",
+        "metric",
+        "unit",
+        "analytic",
+        "stated_error",
+        "simulated",
+        "low",
+        "high",
+        "error",
+    )
     columns: dict[str, list[Any]] = {name: [] for name in names}
     for part in study.parts:
         if part.check is None:
@@ -39,12 +55,14 @@ def simulated_columns(study: Study) -> dict[str, list[Any]]:
                     model, best = float(table[metric][row]), float(simulated[metric][k])
                     bounds = (float(simulated[f"{metric}_{end}"][k]) for end in ("low", "high"))
                     error = float(model_error(metric, model, best))
+                    stated = table.get(ERROR + metric)
                     values = (
                         part.name,
                         int(simulated["design"][k]),
                         metric,
                         unit(metric),
                         model,
+                        "" if stated is None else float(stated[row]) / 100,
                         best,
                         *bounds,
                         error,

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from cases.packet_processor import PART
-from qmodels.systems.metrics import METRICS
+from cases.packet_processor import BIAS, ERROR, PART
+from qmodels.systems.metrics import METRICS, is_relative
 
 _UNITS = {"interleaving_step": "segments", "link_width": "bytes"}
 
@@ -21,7 +21,9 @@ def unit(name: str) -> str:
     """Return the unit of a column of a study's tables, "1" for a share or a plain number, "" for words."""
     if name.startswith(PART):
         return "ns"
-    if name in ("stable", "bottleneck", "short"):
+    if name.startswith((ERROR, BIAS)):
+        return "%" if is_relative(name.partition(": ")[2]) else "points"
+    if name in ("stable", "validated", "bottleneck", "short"):
         return ""
     stem = name.removesuffix("_low").removesuffix("_high")
     return METRICS[stem].unit if stem in METRICS else _UNITS.get(name, "1")

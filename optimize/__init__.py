@@ -9,6 +9,8 @@ say which field matters, `size` which value meets a target. Nothing here knows w
 specs are (nested) dataclasses, models are callables.
 """
 
+# A package of qmodels-toolkit: `import cases` looks for this line.
+
 from __future__ import annotations
 
 from optimize.assignment import Assignment, assign

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from optimize.dominance import distinct_front, dominated_by
 from optimize.pareto import FloatArray
 from optimize.proof import Proof, Violation
 from optimize.space import Columns, Designs, Space
+from optimize.stability import saturated
 
 LINES = 4
 """Random designs whose lines along every field are evaluated first, to see what matters."""
@@ -66,6 +67,8 @@ class BranchAndBound:
         Objectives and constraints.
     directions : Directions
         The bounds.
+    limited : iterable of str
+        Metrics that the user limits: ``stable`` among them keeps designs that are not.
     seed : int
         Of the designs looked at first.
     """
@@ -77,11 +80,13 @@ class BranchAndBound:
         *,
         demands: Sequence[Demand],
         directions: Directions,
+        limited: Iterable[str] = (),
         seed: int = 0,
     ) -> None:
         self._space, self._evaluate = space, evaluate
         self._demands, self._directions = list(demands), directions
         self._limits = np.array([demand.limit for demand in demands])
+        self._limited = frozenset(limited)
         self._objective = np.array([demand.objective for demand in demands])
         self._designs = np.zeros(0, dtype=np.int64)
         self._costs = np.zeros((0, len(self._demands)))
@@ -142,7 +147,7 @@ class BranchAndBound:
         designs = np.concatenate([self._designs, new])
         order = np.argsort(designs, kind="stable")
         self._designs, self._costs = designs[order], np.concatenate([self._costs, costs])[order]
-        feasible = (costs <= self._limits).all(axis=1)
+        feasible = (costs <= self._limits).all(axis=1) & ~saturated(columns, self._limited)
         self._front = distinct_front(np.concatenate([self._front, costs[feasible][:, self._objective]]))
 
     def _search(self) -> None:

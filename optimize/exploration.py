@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from optimize.pareto import (
 )
 from optimize.proof import Proof
 from optimize.space import Columns, Space
+from optimize.stability import STABLE, excess, resources, saturated
 from optimize.tables import save_table
 
 
@@ -34,15 +35,19 @@ class Exclusion:
     Parameters
     ----------
     constraint : str
-        One side of a ``subject_to`` range (``"cost <= 40"``) or the name of a constraint of
-        the space.
+        One side of a ``subject_to`` range (``"cost <= 40"``), the name of a constraint of the
+        space, ``"stable"``, or that an objective is finite (``"latency < inf"``).
     designs : int
         Number of designs that violate it, whatever else they violate.
     nearest : int or None
         Number of the excluded design that misses least, the first of equals; None for a
-        constraint of the space, which has no measure, or if none is excluded.
+        constraint without a measure, if all miss it by an infinite amount, or if none is excluded.
     value, miss : float or None
-        Its value and how far that is outside the range.
+        Its value and how far that is outside the range; of a design that is not stable, the load
+        of its fullest resource and how far that is above 1. The miss alone is infinite where it
+        is for all.
+    resources : str
+        Of designs that are not stable, which resources fill up first.
     """
 
     constraint: str
@@ -50,12 +55,16 @@ class Exclusion:
     nearest: int | None = None
     value: float | None = None
     miss: float | None = None
+    resources: str = ""
 
     def __str__(self) -> str:
         text = f"{self.constraint} excludes {self.designs} designs"
+        if self.resources:
+            text += f" ({self.resources})"
         if self.nearest is None:
-            return text
-        return f"{text}; the nearest is design {self.nearest} with {self.value:.6g}, off by {self.miss:.4g}"
+            return text if self.miss is None else f"{text}; all miss it by an infinite amount"
+        what = f"a load of {self.value:.4g}" if self.constraint == STABLE else f"{self.value:.6g}"
+        return f"{text}; the nearest is design {self.nearest} with {what}, off by {self.miss:.4g}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -77,7 +86,8 @@ class Exploration:
         Tidy columns: ``design``, every varied field, every metric. Of an estimate the column
         has the best value and ``<metric>_low`` and ``<metric>_high`` its interval.
     feasible : ndarray of bool
-        Whether a row satisfies ``subject_to``.
+        Whether a row satisfies ``subject_to``, is ``stable`` if the model says so, and is
+        infinitely bad in no objective.
     front : ndarray of int
         Rows of the nondominated feasible designs (see `optimize.nondominated`), ascending;
         designs with equal objectives are all kept.
@@ -86,9 +96,12 @@ class Exploration:
     knee : int or None
         The row of the knee of the front (see `optimize.knee_index`); None without a front.
     excluded : tuple of Exclusion
-        One entry per side of ``subject_to`` and per constraint of the space.
+        One entry per constraint of the space, for designs that are not stable or infinitely bad
+        in an objective if there are any, and one per side of ``subject_to``.
     closest : int or None
-        If no row is feasible, the one that violates ``subject_to`` least (see `violation`).
+        If no row is feasible, the one that misses the fewest constraints by an infinite amount,
+        and of those violates the others least (see `violation`); None if all miss by infinite
+        amounts alike.
     evaluations, restored : int
         Designs evaluated by this call, and taken from its store.
     history : tuple of Step
@@ -176,14 +189,16 @@ class Exploration:
         if self.knee is not None:
             values = ", ".join(f"{name}={self.table[name][self.knee]:.6g}" for name in self.objectives)
             lines.append(f"knee: {self.space.label(self.table['design'][self.knee])}: {values}")
-        if self.closest is not None:
-            label = self.space.label(self.table["design"][self.closest])
+        if len(self.feasible) and not self.feasible.any():
             alone = [one.constraint for one in self.excluded if one.designs == len(self.feasible)]
             reason = (
                 " and ".join(f"{name} alone excludes all" for name in alone)
                 or "no constraint alone excludes all"
             )
-            lines.append(f"nothing is feasible: {reason}; the least violation is at {label}")
+            where = "all designs are infinitely far from it"
+            if self.closest is not None:
+                where = f"the least violation is at {self.space.label(self.table['design'][self.closest])}"
+            lines.append(f"nothing is feasible: {reason}; {where}")
         if self.proof is not None:
             lines.append(str(self.proof))
         return "\n".join(lines + [str(exclusion) for exclusion in self.excluded if exclusion.designs])
@@ -204,9 +219,9 @@ def misses(table: Columns, subject_to: dict[str, Range]) -> dict[tuple[str, str,
     result = {}
     for name, (low, high) in subject_to.items():
         column = objective_values(table, (name,))[:, 0]
-        for sign, bound, excess in ((">=", low, -column), ("<=", high, column)):
+        for sign, bound, cost in ((">=", low, -column), ("<=", high, column)):
             if bound is not None:
-                outside = excess > (bound if sign == "<=" else -bound)
+                outside = cost > (bound if sign == "<=" else -bound)
                 with np.errstate(invalid="ignore"):
                     distance = np.abs(column - bound)
                 result[name, sign, bound] = np.where(outside, distance, 0.0)
@@ -214,18 +229,28 @@ def misses(table: Columns, subject_to: dict[str, Range]) -> dict[tuple[str, str,
 
 
 def violation(table: Columns, subject_to: dict[str, Range]) -> FloatArray:
-    """Return how far each row is outside the ranges, summed: relative to the ends, but for 0 and infinity."""
-    rows = len(next(iter(table.values()), ()))
-    result = np.zeros(rows)
-    for (_, _, bound), miss in misses(table, subject_to).items():
-        result += miss / size_of(bound)
-    return result
+    """Return how far each row is outside the ranges, summed: relative to the ends, but for 0 and infinity.
+
+    To a row that is not stable the excess of its load over 1 is added, or 1 if the load is not known.
+    """
+    return np.sum(_shortfalls(table, subject_to), axis=0)
+
+
+def _shortfalls(table: Columns, subject_to: dict[str, Range]) -> list[FloatArray]:
+    """Return the terms of `violation`."""
+    full = saturated(table, subject_to)
+    too_much = np.zeros(full.size)
+    measure = excess(table, np.flatnonzero(full))
+    too_much[full] = 1.0 if measure is None else measure[1]
+    return [too_much, *(miss / size_of(bound) for (_, _, bound), miss in misses(table, subject_to).items())]
 
 
 def _exclusion(constraint: str, designs: IntArray, values: Column, miss: FloatArray) -> Exclusion:
     if not miss.size:
         return Exclusion(constraint=constraint, designs=0)
     k = int(miss.argmin())
+    if np.isinf(miss[k]):
+        return Exclusion(constraint=constraint, designs=miss.size, miss=float(miss[k]))
     return Exclusion(
         constraint=constraint,
         designs=miss.size,
@@ -233,6 +258,24 @@ def _exclusion(constraint: str, designs: IntArray, values: Column, miss: FloatAr
         value=float(values[k]),
         miss=float(miss[k]),
     )
+
+
+def _unstable(table: Columns, rows: IntArray) -> Exclusion:
+    """Return what is to be said of the rows that do not keep up."""
+    measure, words = excess(table, rows), resources(table, rows)
+    if measure is None:
+        return Exclusion(constraint=STABLE, designs=rows.size, resources=words)
+    return replace(_exclusion(STABLE, table["design"][rows], *measure), resources=words)
+
+
+def _closest(table: Columns, subject_to: dict[str, Range], costs: FloatArray) -> int | None:
+    """Return the row that is nearest to being feasible; None if all are infinitely far and alike."""
+    terms = np.stack(_shortfalls(table, subject_to))
+    endless = np.isinf(terms).sum(axis=0) + np.isposinf(costs).sum(axis=1)
+    finite = terms.sum(axis=0, where=np.isfinite(terms))
+    row = int(np.lexsort((finite, endless))[0])
+    alike = (endless == endless[row]).all() and (finite == finite[row]).all()
+    return None if endless[row] and alike else row
 
 
 def conclude(
@@ -257,6 +300,21 @@ def conclude(
     front = np.zeros(0, dtype=np.int64)
     duplicates, knee, closest = 0, None, None
     if len(designs):
+        full = saturated(table, subject_to)
+        if full.any():
+            excluded += (_unstable(table, np.flatnonzero(full)),)
+            feasible &= ~full
+        for name, sign, worst in [(n, "<", np.inf) for n in minimize] + [(n, ">", -np.inf) for n in maximize]:
+            endless = np.flatnonzero((table[name] == worst) & ~full)
+            if endless.size:
+                finite = Exclusion(
+                    constraint=f"{name} {sign} {worst}",
+                    designs=endless.size,
+                    miss=np.inf,
+                    resources=resources(table, endless),
+                )
+                excluded += (finite,)
+                feasible[endless] = False
         for (name, sign, bound), miss in misses(table, subject_to).items():
             feasible &= miss == 0
             rows = np.flatnonzero(miss > 0)
@@ -269,7 +327,7 @@ def conclude(
         duplicates = len(front) - len(np.unique(costs[front], axis=0))
         nearest = knee_index(costs[front])
         knee = None if nearest is None else int(front[nearest])
-        closest = None if feasible.any() else int(violation(table, subject_to).argmin())
+        closest = None if feasible.any() else _closest(table, subject_to, costs)
     return Exploration(
         space=space,
         method=method,

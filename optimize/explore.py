@@ -63,7 +63,9 @@ def explore(
     minimize, maximize : str or sequence of str
         The objectives: numeric metrics or varied fields, at least one in all.
     subject_to : mapping, optional
-        ``{metric: (low, high)}``, inclusive; None leaves a side open.
+        ``{metric: (low, high)}``, inclusive; None leaves a side open. Designs that the model calls
+        not ``stable`` (a truth value) and those infinitely bad in an objective are never feasible;
+        ``{"stable": (None, None)}`` admits the former.
     method : {"exhaustive", "greedy", "coordinate", "branch_and_bound"}
         Every design (the oracle); a search along the fields (see `optimize.greedy.search`), whose
         front is that of the designs it looked at; or branch and bound, which finds the front of
@@ -115,8 +117,9 @@ def explore(
     -------
     Exploration
         Table, front, knee and what the constraints excluded. With nothing feasible the front
-        is empty, ``excluded`` says by how much each constraint is missed, and ``closest`` which
-        row violates them least. ``proof`` says what a branch and bound rests on.
+        is empty, ``excluded`` says by how much each constraint is missed (of designs that are not
+        stable: which ``bottleneck`` fills up, and by what ``bottleneck_load``, if the model returns
+        them), and ``closest`` which row violates them least. ``proof`` says what a branch and bound rests on.
 
     Raises
     ------

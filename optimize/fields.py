@@ -6,9 +6,12 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
-from optimize._check import nearest
+from optimize._check import CUTOFF, alike, nearest
 
 Spec = TypeVar("Spec")
+
+WORD_CUTOFF = 0.8
+"""Likeness from which one word of a field's name suggests it."""
 
 
 def _is_spec(value: object) -> bool:
@@ -75,8 +78,25 @@ def find_field(spec: object, name: str) -> str:
             return ends[0]
         if ends:
             raise ValueError(f"field {name!r} is ambiguous: it may be {' or '.join(ends)}")
-    names = leaves if "." in name else [path.rpartition(".")[2] for path in leaves]
-    raise ValueError(f"{type(spec).__name__} has no field {name!r}{nearest(name, names)}")
+    raise ValueError(f"{type(spec).__name__} has no field {name!r}{_suggestion(name, list(leaves))}")
+
+
+def _suggestion(name: str, paths: list[str]) -> str:
+    """Return which fields may be meant: those spelt alike, and those of which one word is spelt alike."""
+    if "." in name:
+        return nearest(name, paths)
+    ends = {path: path.rpartition(".")[2] for path in paths}
+    likeness = {
+        path: max(
+            alike(name, end), *(alike(name, word) - WORD_CUTOFF + CUTOFF for word in end.split("_")), 0.0
+        )
+        for path, end in ends.items()
+    }
+    close = sorted((path for path in paths if likeness[path] >= CUTOFF), key=lambda path: -likeness[path])
+    if len(close) == 1:
+        return nearest(ends[close[0]], [ends[close[0]]])
+    # The end alone may be a field of another part, or say too little of what it is.
+    return f"; did you mean {' or '.join(map(repr, close[:3]))}?" if close else nearest(name, ends.values())
 
 
 def get_field(spec: object, name: str) -> Any:

@@ -30,7 +30,7 @@ class Evaluator:
         progress: Callable[[int, int], None] | None,
     ) -> None:
         self.runner, self._minimize, self._maximize = runner, minimize, maximize
-        self._ranges, self._progress = ranges, progress
+        self.ranges, self._progress = ranges, progress
         self._designs: list[Designs] = []
         self._blocks: list[Columns] = []
         self._evaluations = self._looked = 0
@@ -51,11 +51,11 @@ class Evaluator:
         table = self.columns(np.array(designs, dtype=np.int64))
         mask = [False] * len(self._minimize) + [True] * len(self._maximize)
         costs = as_costs(objective_values(table, self._minimize + self._maximize), mask)
-        return costs, violation(table, self._ranges)
+        return costs, violation(table, self.ranges)
 
     def demands(self) -> list[Demand]:
         """Return objectives and constraints as what a branch and bound wants small."""
-        return demands_of(self._minimize, self._maximize, self._ranges)
+        return demands_of(self._minimize, self._maximize, self.ranges)
 
     def found(self) -> tuple[Designs, Columns, int]:
         """Return all designs looked at in ascending order, their metrics, and the evaluations spent."""
@@ -103,7 +103,10 @@ def run_branch_and_bound(evaluator: Evaluator, bounds: Bounds | None, seed: int)
         objective_values(columns, tuple(metrics))  # refuses words
         return columns
 
-    return BranchAndBound(space, evaluate, demands=demands, directions=directions, seed=seed).run()
+    finder = BranchAndBound(
+        space, evaluate, demands=demands, directions=directions, limited=evaluator.ranges, seed=seed
+    )
+    return finder.run()
 
 
 def _weights(weights: Sequence[Sequence[float]] | None, objectives: int) -> list[tuple[float, ...]]:

@@ -46,7 +46,8 @@ class Size:
     evaluations : int
         Values evaluated.
     message : str
-        What is missed by how much, or where a metric turns; empty if all is well.
+        What is missed by how much, where a metric turns, or which end of the range the spec
+        refuses and why; empty if all is well.
     """
 
     status: str
@@ -85,7 +86,8 @@ def size(
     subject_to : mapping
         Targets ``{metric: (low, high)}``, inclusive; None leaves a side open.
     within : tuple
-        The range of the field. Two ints look among whole numbers, otherwise among reals.
+        The range of the field. Two ints look among whole numbers, otherwise among reals. Values
+        that the spec refuses with a ValueError are left out.
     which : {"smallest", "largest"}
         Which end of the values that meet the targets.
     tolerance : float
@@ -102,7 +104,8 @@ def size(
     Raises
     ------
     ValueError
-        For an unknown field or metric, no target, an empty range, or NaN from the model.
+        For an unknown field or metric, no target, an empty range, NaN from the model, or a spec
+        that refuses every value looked at.
 
     Notes
     -----
@@ -111,7 +114,8 @@ def size(
     every metric is monotone in the field; whether it is over the values evaluated is said.
     If none of the nine meets the targets, the interval around the least miss (the sum of the
     relative misses) is divided again, which finds a target met only inside the range if the
-    miss has no other valley.
+    miss has no other valley. Where the spec refuses an end of the range, the range ends at the
+    last value that it takes, which bisection finds before any of them is evaluated.
 
     Examples
     --------
@@ -170,8 +174,11 @@ class _Search:
         self._width = 1 if self._whole else tolerance * (self._high - self._low)
         self._metrics: dict[Any, dict[str, float]] = {}
         self._missed: dict[Any, float] = {}
+        self._refusals: dict[Any, str] = {}
+        self._ends_at: dict[Any, str] = {}
 
     def run(self) -> Size:
+        self._narrow()
         few = self._whole and self._vectorized and self._high - self._low <= 64
         self._look(np.arange(self._low, self._high + 1) if few else self._between(self._low, self._high))
         while not any(miss == 0 for miss in self._missed.values()):
@@ -183,13 +190,49 @@ class _Search:
         self._bisect()
         return self._result()
 
+    def _narrow(self) -> None:
+        """Move the ends of the range to the outermost values that the spec takes."""
+        values = self._between(self._low, self._high).tolist()
+        own = get_field(self._spec, self._field)
+        if isinstance(own, (int, float)) and self._low < own < self._high:
+            values = sorted({*values, int(own) if self._whole else own})  # the spec has taken it
+        taken = [value for value in values if self._takes(value)]
+        if not taken:
+            why = self._refusals[values[0]]
+            raise ValueError(
+                f"within must hold values of {self._field} that the spec takes, got {self._low!r} to"
+                f" {self._high!r}: {why}"
+            )
+        ends = [taken[0], taken[-1]]
+        for k, outside in enumerate((values[0], values[-1])):
+            while not self._takes(outside) and abs(outside - ends[k]) > self._width:
+                middle = (ends[k] + outside) // 2 if self._whole else (ends[k] + outside) / 2
+                if self._takes(middle):
+                    ends[k] = middle
+                else:
+                    outside = middle
+            if not self._takes(outside):
+                self._ends_at[ends[k]] = self._refusals[outside]
+        self._low, self._high = ends
+
+    def _takes(self, value: Any) -> bool:
+        """Return whether the spec takes a value."""
+        if value not in self._refusals:
+            try:
+                replace_fields(self._spec, {self._field: value})
+            except ValueError as error:
+                self._refusals[value] = str(error)
+            else:
+                self._refusals[value] = ""
+        return not self._refusals[value]
+
     def _between(self, low: Any, high: Any) -> FloatArray:
         values = np.linspace(low, high, POINTS)
         return np.unique(np.round(values).astype(int)) if self._whole else np.unique(values)
 
     def _look(self, values: FloatArray) -> bool:
         """Evaluate values that are new; return whether there was one."""
-        new = [value for value in values.tolist() if value not in self._metrics]
+        new = [value for value in values.tolist() if value not in self._metrics and self._takes(value)]
         if self._vectorized and new:
             spec = replace_fields(self._spec, {self._field: np.array(new)})
             columns = metric_columns(self._evaluate(spec), len(new))
@@ -246,6 +289,10 @@ class _Search:
             message = "; ".join(self._missed_words(best))
         elif turns:
             message = turns
+        # Beyond an end that the spec set there may be more to gain, or the target.
+        for end, refusal in self._ends_at.items():
+            if met is None or met == end:
+                message += f"{'; ' if message else ''}the spec takes {self._field} only to {end!r}: {refusal}"
         return Size(
             status="met" if met is not None else "unreachable",
             field=self._field,

@@ -8,6 +8,8 @@ True
 8.5263
 """
 
+# A package of qmodels-toolkit: `import cases` looks for this line.
+
 from __future__ import annotations
 
 from importlib import import_module

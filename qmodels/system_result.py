@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.systems.metrics import METRICS
+from qmodels.systems.metrics import METRICS, is_relative
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,11 +58,15 @@ class SystemResult:
         except KeyError:
             raise AttributeError(f"{type(self).__name__} has no metric {name!r}") from None
 
+    @property
+    def bottleneck_load(self) -> Any:
+        """Traffic intensity of the resource that fills up first."""
+        return np.max(np.broadcast_arrays(*self.utilization.values()), axis=0)[()]
+
     def _error(self, name: str) -> str:
         if name not in self.measured_error or not self.stable:
             return ""
-        relative = METRICS[name].unit != "1" or "accesses" in name
-        return f" error {self.measured_error[name]:.1f} {'%' if relative else 'points'}"
+        return f" error {self.measured_error[name]:.1f} {'%' if is_relative(name) else 'points'}"
 
     def to_pandas(self) -> Any:
         """Return the metrics as a tidy DataFrame, one row per design (needs pandas)."""

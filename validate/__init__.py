@@ -1,5 +1,7 @@
 """Simulation of the systems that ``qmodels`` solves, and the comparison of the two."""
 
+# A package of qmodels-toolkit: `import cases` looks for this line.
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any

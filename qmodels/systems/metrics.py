@@ -13,6 +13,11 @@ class Metric:
     meaning: str
 
 
+def is_relative(metric: str) -> bool:
+    """Return whether the error of a metric is stated relative to its value: all but shares of one."""
+    return METRICS[metric].unit != "1" or "accesses" in metric
+
+
 METRICS: dict[str, Metric] = {
     "packet_latency": Metric("ns", "mean of lookup, write and read latency together; the hold is excluded"),
     "packet_latency_p99": Metric("ns", "99th percentile of the packet latency"),

@@ -7,9 +7,9 @@ import pytest
 
 from cases import check as check_module
 from cases.analysis import analyse
-from cases.check import LOAD_OF_THE_CLAIM, Runs, check, is_relative, model_error
+from cases.check import LOAD_OF_THE_CLAIM, Runs, check, model_error
 from cases.packet_processor import default_space
-from qmodels.systems.metrics import METRICS
+from qmodels.systems.metrics import METRICS, is_relative
 from validate.statistics import exactly
 
 RUNS = Runs(packets=1000, replications=2, seed=5)
@@ -56,13 +56,14 @@ def test_errors_are_those_of_the_table(analysis, whole):
     for error, in_range in zip(whole.errors, whole.errors_in_range, strict=True):
         model, best = table[error.metric][whole.rows], simulated[error.metric]
         usable = np.isfinite(model) & np.isfinite(best)
+        assert usable.all()
         sizes = np.abs(model[usable] - best[usable]) / (best[usable] if error.relative else 1)
         assert error.mean == pytest.approx(sizes.mean())
         assert error.largest == pytest.approx(sizes.max())
         assert error.worst == simulated["design"][usable][sizes.argmax()]
         inside = (simulated[f"{error.metric}_low"] <= model) & (model <= simulated[f"{error.metric}_high"])
         assert error.covered == (inside & usable).sum()
-        assert error.designs == usable.sum() > 0
+        assert error.designs == error.finite == usable.sum() > 0
         low_load = table["bottleneck_load"][whole.rows] <= LOAD_OF_THE_CLAIM
         assert in_range.designs == (usable & low_load).sum()
     assert {error.metric for error in whole.errors} == set(METRICS)
@@ -167,6 +168,6 @@ def test_a_dispute_about_stability_is_reported(analysis, tmp_path, monkeypatch):
     found = check(analysis.exploration, analysis.chosen[:2], runs=RUNS, store=tmp_path / "store")
     assert found.disputed == tuple(analysis.exploration.table["design"][analysis.chosen[:2]])
     latency = next(error for error in found.errors if error.metric == "packet_latency")
-    assert latency.designs == 0
+    assert (latency.designs, latency.finite, latency.covered) == (2, 0, 0)
     assert np.isnan(latency.mean)
-    assert latency.worst is None
+    assert latency.largest == np.inf and latency.worst in found.disputed

@@ -16,14 +16,18 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from cases.analysis import DIGITS
 from cases.cli import app, main
 from cases.dqm import kept
+from cases.packet_processor import default_processor
 from cases.reproductions import CASES
-from qmodels.systems.metrics import METRICS
+from optimize.fields import replace_fields
+from qmodels import solve
+from qmodels.systems.metrics import METRICS, is_relative
 
 COMMANDS = ["explore", "solve", "simulate", "compare", "show", "reproduce"]
 BRIEF = ["--packets", "1000", "--replications", "2"]
@@ -96,9 +100,81 @@ def test_solve_prints_every_metric_with_its_unit(run):
     assert (code, err) == (0, "")
     for name, metric in METRICS.items():
         line = next(line for line in out.splitlines() if line.strip().startswith(name.replace("_", " ")))
-        assert metric.unit == "1" or line.endswith(metric.unit)
+        assert metric.unit == "1" or f" {metric.unit}" in line
     assert "Analytic answer, stable: " in out
     assert "Where the time goes" in out
+
+
+LOADS = {0.4: True, 2.3: False}
+"""Load factors of the default case: about 17 % and 96 % of the busiest resource, validated or not."""
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_solve_states_the_error_that_applies_in_every_format(run, load):
+    """The numbers are those of the answer, and change with the load."""
+    result = solve(replace_fields(default_processor(), {"load_factor": load}))
+    assert bool(result.validated) is LOADS[load]
+    errors = result.measured_error
+    words = ("solve", "--set", f"load_factor={load}")
+    text = run(*words)[1]
+    rows = {row["metric"]: row for row in csv.DictReader(io.StringIO(run(*words, "--csv")[1]))}
+    answer = json.loads(run(*words, "--json")[1])
+    assert answer["analytic"]["measured_error"] == pytest.approx(errors)
+    assert answer["analytic"]["validated"] is LOADS[load]
+    assert set(answer["error_units"]) == set(errors)
+    for name in METRICS:
+        line = next(
+            line for line in text.splitlines() if line.strip().startswith(name.replace("_", " ") + " ")
+        )
+        assert rows[name]["validated"] == str(LOADS[load])
+        if name not in errors:
+            assert rows[name]["error"] == rows[name]["error_unit"] == ""
+            continue
+        unit = "%" if is_relative(name) else "points"
+        assert (rows[name]["error_unit"], answer["error_units"][name]) == (unit, unit)
+        assert float(rows[name]["error"]) == pytest.approx(errors[name])
+        assert line.endswith(f"{errors[name]:.1f} {unit}")
+    assert ("not validated" in text) is not LOADS[load]
+
+
+def test_a_sweep_states_the_error_of_every_point(run):
+    words = ("solve", "--set", "load_factor=[0.4, 2.3, 9]")
+    result = solve(replace_fields(default_processor(), {"load_factor": np.array([0.4, 2.3, 9])}))
+    rows = list(csv.DictReader(io.StringIO(run(*words, "--csv")[1])))
+    answer = json.loads(run(*words, "--json")[1])
+    for name, errors in result.measured_error.items():
+        unit = "%" if is_relative(name) else "points"
+        assert [float(row[f"error: {name} [{unit}]"]) for row in rows] == pytest.approx(errors)
+        assert answer["analytic"][f"error: {name}"][:2] == pytest.approx(errors[:2])
+        assert answer["units"][f"error: {name}"] == unit
+    assert [row["validated"] for row in rows] == ["True", "False", "False"]
+    lines = run(*words)[1].splitlines()[2:5]
+    for k, line in enumerate(lines[:2]):
+        assert f" ± {result.measured_error['packet_latency'][k]:.1f} %" in line
+    assert (
+        "inf " in lines[2]
+        and "±" not in lines[2]
+        and [line.split()[-1] for line in lines] == ["yes", "no", "no"]
+    )
+
+
+def test_two_swept_fields_are_solved_in_all_combinations(run):
+    words = ("solve", "--set", "channels=[1, 2, 4]", "--set", "load_factor=[0.5, 1.0]")
+    code, out, err = run(*words, "--csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert (code, err) == (0, "")
+    assert sorted((int(row["channels"]), float(row["load_factor"])) for row in rows) == [
+        (channels, load) for channels in (1, 2, 4) for load in (0.5, 1.0)
+    ]
+    for row in rows:
+        one = {"channels": int(row["channels"]), "load_factor": float(row["load_factor"])}
+        alone = solve(replace_fields(default_processor(), one))
+        assert float(row["saturation_throughput [Gb/s]"]) == pytest.approx(alone.saturation_throughput, 1e-4)
+    # Of one length they are not paired: the answer does not depend on how many values there are.
+    equal = run("solve", "--set", "channels=[1, 2]", "--set", "load_factor=[0.5, 1.0]", "--csv")[1]
+    assert len(list(csv.DictReader(io.StringIO(equal)))) == 4
+    both = run("solve", "--set", "noc.clock_ghz=[1, 2]", "--set", "llc.clock_ghz=[1, 2]", "--csv")[1]
+    assert both.startswith("noc.clock_ghz,llc.clock_ghz,packet_latency [ns],")
 
 
 def test_solve_json(run):
@@ -144,7 +220,7 @@ def test_a_sweep_is_a_table(run):
     assert [row["stable"] for row in rows] == ["True", "True", "False"]
     assert rows[2]["packet_latency [ns]"] == "inf"
     text = run("solve", "--set", "load_factor=[0.5, 1.0, 9]")[1]
-    assert [line.split()[0] for line in text.splitlines()[2:]] == ["0.5", "1", "9"]
+    assert [line.split()[0] for line in text.splitlines()[2:5]] == ["0.5", "1", "9"]
     answer = json.loads(run("solve", "--json", "--set", "load_factor=[0.5, 9]")[1])["analytic"]
     assert answer["packet_latency"][1] is None
     assert answer["stable"] == [True, False]
@@ -348,7 +424,8 @@ def test_interrupted_reproduction_keeps_what_is_done(tmp_path):
         (["solve", "--set", "channels=17"], "dram.channels must be a whole number from 1 to 16, got 17"),
         (["solve", "--set", "initiators=8", "--set", "channels=9"], "dram.channels must leave a node"),
         (["solve", "--set", "interleaving_step=0"], "dram.interleaving_step must be a whole number >= 1"),
-        (["solve", "--set", "chanels=4"], "PacketProcessor has no field 'chanels'; did you mean 'channels'"),
+        (["solve", "--set", "chanels=4"], "has no field 'chanels'; did you mean 'dram.channels' or "),
+        (["solve", "--set", "trials=3"], "did you mean 'cost.trial' or 'free_list.alloc_trial_count'?"),
         (["solve", "--set", "clock_ghz=1"], "field 'clock_ghz' is ambiguous: it may be "),
         (["solve", "--set", "channels"], "--set must be field=value, got 'channels'"),
         (["solve", "--set", "=4"], "--set must be field=value, got '=4'"),
@@ -510,11 +587,64 @@ def test_a_foreign_module_of_our_name_is_named(tmp_path, name):
     (tmp_path / f"{name}.py").write_text("")
     here = os.getcwd()
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), here])}
+    told = f"the module {name!r} that Python finds, {tmp_path / name}.py, is not the package"
     ended = subprocess.run(
         [sys.executable, "-c", "import cases"], capture_output=True, text=True, env=environment, cwd=tmp_path
     )
     assert ended.returncode != 0
-    last = ended.stderr.splitlines()[-1]
-    assert last.startswith(
-        f"ImportError: the module {name!r} that Python finds, {tmp_path / name}.py, is not the package"
+    assert ended.stderr.splitlines()[-1].startswith(f"ImportError: {told}")
+    ended = subprocess.run(
+        [sys.executable, "-m", "cases.cli", "solve"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=tmp_path,
     )
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
+    assert ended.stderr.startswith(f"qmodels: error: {told}")
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """The packages as an installation has them: all our files in one directory."""
+    for name in ("cases", "qmodels", "optimize", "validate"):
+        (tmp_path / name).mkdir()
+        for path in Path(name).glob("*.py" if name == "cases" else "__init__.py"):
+            shutil.copy(path, tmp_path / name / path.name)
+    return tmp_path
+
+
+FOREIGN = "from configobj.validate import *\nfrom configobj.validate import __all__\n"
+"""What configobj 5.0.9 writes into ``validate/__init__.py``."""
+
+
+def broken(installed, change, *words):
+    """Run Python in an installation whose ``validate/__init__.py`` was changed."""
+    change(installed / "validate" / "__init__.py")
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    return subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, env=environment, cwd=installed
+    )
+
+
+@pytest.mark.parametrize("command", ["--help", *COMMANDS])
+def test_every_command_names_the_file_that_another_distribution_has_overwritten(installed, command):
+    ended = broken(installed, lambda file: file.write_text(FOREIGN), "-m", "cases.cli", command)
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
+    file = installed / "validate" / "__init__.py"
+    assert ended.stderr.startswith(f"qmodels: error: another distribution has overwritten {file}, ")
+
+
+def test_python_code_gets_an_import_error(installed):
+    ended = broken(installed, lambda file: file.write_text(FOREIGN), "-c", "import cases")
+    file = installed / "validate" / "__init__.py"
+    assert ended.stderr.splitlines()[-1].startswith(
+        f"ImportError: another distribution has overwritten {file}, "
+    )
+    ended = broken(installed, lambda file: file.unlink(), "-S", "-c", "import cases")
+    assert ended.stderr.splitlines()[-1].startswith(f"ImportError: {file} of qmodels is missing, ")
+
+
+def test_an_installation_in_order_is_left_alone(installed):
+    ended = broken(installed, lambda file: None, "-c", "import cases")
+    assert (ended.returncode, ended.stderr) == (0, "")

@@ -80,7 +80,7 @@ def test_front_shows_units_and_marks_the_simulated(small_study):
     for start in (
         "design (analytic)",
         "Pareto front",
-        "knee (analytic)",
+        "starred: ",
         "simulated with 95 % interval",
         "cost budget",
     ):

@@ -100,7 +100,7 @@ def test_values_carry_units_and_marks(opened):
     ):
         assert words in shown
     legends = opened.value(
-        f"{MODEL.format('packet_latency over cost large-packets')}.center.find(part => part.items)"
+        f"{MODEL.format('packet_latency over cost large-packets')}.below.find(part => part.items)"
         ".items.map(item => item.label.value)"
     )
     assert any(label.startswith("simulated") for label in legends)
@@ -143,7 +143,9 @@ def test_a_brush_on_the_plot_narrows_the_table(opened, small_study):
     assert 0 < len(model) < len(table["design"])
     assert set(inside) <= set(model)
     assert (table["cost"][model] <= edge + 0.1).all()
-    assert np.isfinite(table["packet_latency"][model]).all()
+    # A saturated design has no latency but a place at the edge of the plot.
+    saturated = np.flatnonzero(~table["stable"] & (table["cost"] < edge - 0.1))
+    assert saturated.size and set(saturated) <= set(model)
     assert set(cells) <= set(table["design"][model].tolist())
     assert cells
     assert f"{len(model)} of {len(table['design'])} designs" in texts(opened)
@@ -162,11 +164,12 @@ def test_a_tap_shows_where_the_time_of_a_design_goes(opened, small_study):
     opened.wait(f"{MODEL.format('parts large-packets')}.title.text.startsWith('design ')")
 
     title = opened.value(f"{MODEL.format('parts large-packets')}.title.text")
-    row = opened.value(f"{MODEL.format('designs large-packets')}.selected.indices[0]")
+    hit = opened.value(f"{MODEL.format('designs large-packets')}.selected.indices")
+    row = hit[0]
+    assert knee in hit
     assert title.startswith(
         f"design {table['design'][row]}: interleaving step {table['interleaving_step'][row]}, "
     )
-    assert table["cost"][row] == pytest.approx(table["cost"][knee])
     bars = {
         name: opened.value(f"{MODEL.format('detail large-packets')}.data['{name}']")
         for name in table
@@ -197,7 +200,7 @@ def test_a_tap_outside_the_brush_lists_all_designs_again(opened, small_study):
     opened.click(place(opened, name, table["cost"][far], table["packet_latency"][far]))
     opened.wait(f"{MODEL.format('count large-packets')}.text.startsWith('<b>all')")
     chosen = opened.value(f"{MODEL.format('designs large-packets')}.selected.indices")
-    assert table["cost"][chosen[0]] == pytest.approx(table["cost"][far])
+    assert far in chosen
     assert len(listed(opened)[0]) == len(table["design"])
 
 

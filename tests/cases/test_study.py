@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from cases import study_files
+from cases.advice import moved_star
 from cases.check import Runs
-from cases.findings import moved_knee, part_sections, study_text
+from cases.findings import part_sections, study_text
 from cases.packet_processor import CHOICES, default_processor
 from cases.study import STORE, explore_case
 from cases.study_files import SUMMARY, load_study, save_study
@@ -107,7 +108,7 @@ def test_text_names_units_and_marks_the_simulated(small_study):
         assert words in text
     for title in ("Pareto front (analytic)", "Greedy search (analytic)", "Simulated check"):
         assert title in text
-    assert moved_knee(study).title in text
+    assert moved_star(study).title in text
 
 
 def test_loaded_study_gives_the_designs_back(small_study, small_specs):

@@ -6,12 +6,16 @@ import csv
 import io
 import json
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from cases import answers
+from cases.packet_processor import default_processor, error_columns
 from cases.section import Section
 from cases.tables import csv_text, heading, json_text, number, text_table, unit
+from qmodels import solve
 from qmodels.systems.metrics import METRICS
 
 
@@ -88,3 +92,19 @@ def test_sections_escape_html():
     assert "x &amp; y" in html
     assert "<th>&lt;h&gt;</th>" in html
     assert section.text().splitlines() == ["a < b", "  x & y", "  <h>", "    1", "  inf"]
+
+
+def test_signed_means_show_once_an_answer_states_them():
+    """An answer with ``error`` by metric, each with a ``bias``: in the text, the CSV and the JSON."""
+    result = solve(default_processor())
+    plain = answers.solved_text(result)
+    biases = {name: 0.5 - k for k, name in enumerate(result.measured_error)}
+    stated = {name: SimpleNamespace(bias=bias, mean=1.0) for name, bias in biases.items()}
+    told = SimpleNamespace(**{**vars(result), "error": stated, "measured_error": dict.fromkeys(stated, 1.0)})
+    text, table = answers.solved_text(told), answers.solved_csv(told)
+    assert text != plain
+    for name, bias in biases.items():
+        assert f"({bias:+.1f})" in text
+        assert any(row.startswith(f"{name},") and f",1.0,{bias}," in row for row in table.splitlines())
+    assert answers.solved_json(told)["analytic"]["bias"] == biases
+    assert error_columns(told)["bias: packet_latency"] == biases["packet_latency"]

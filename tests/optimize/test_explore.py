@@ -86,6 +86,7 @@ def test_the_front_is_the_definition():
     result = explore(grid(), solve, **GOALS)
     goals = np.stack([result.table["latency"], result.table["cost"], -result.table["throughput"]], axis=1)
     feasible = (result.table["overflow"] <= 2e-3) & (result.table["overflow"] >= 0)
+    feasible &= np.isfinite(result.table["latency"])
     assert_array_equal(result.feasible, feasible)
     expected = [
         row
@@ -169,7 +170,71 @@ def test_saturated_designs_stay_in_the_table_and_off_the_front():
     assert saturated.any() and not saturated[result.front].any()
     everything = explore(Space(Chip(), width=[1, 2]), solve, minimize=["latency", "cost"])
     assert np.isinf(everything.table["latency"]).all()
-    assert everything.feasible.all() and everything.front.tolist() == [] and everything.knee is None
+    assert not everything.feasible.any() and everything.front.tolist() == [] and everything.knee is None
+    assert "2 of 2 designs (2 evaluated, 0 restored), 0 feasible" in str(everything)
+    assert (
+        "nothing is feasible: latency < inf alone excludes all; all designs are infinitely far from it"
+        "\nlatency < inf excludes 2 designs (full first: link in 2); all miss it by an infinite amount"
+    ) in str(everything)
+
+
+def loaded(chip):
+    """The queue as a model that says whether it keeps up, what fills up, and how far."""
+    capacity = chip.memory.channels * chip.width * (1 - 0.3 / chip.trials)
+    return {**solve(chip), "stable": capacity > LOAD, "bottleneck_load": LOAD / capacity}
+
+
+def test_what_does_not_keep_up_is_not_feasible_and_its_resource_is_named():
+    """With objectives that stay finite in an overloaded design, it would be on the front: it is cheapest."""
+    goals = {"minimize": "cost", "maximize": "throughput"}
+    result = explore(grid(), loaded, vectorized=True, **goals)
+    full = ~result.table["stable"]
+    assert 0 < full.sum() < len(full)
+    assert_array_equal(result.feasible, ~full)
+    assert result.table["stable"][result.front].all()
+    excluded = result.excluded[0]
+    loads = np.where(full, result.table["bottleneck_load"], np.inf)
+    assert (excluded.constraint, excluded.designs, excluded.nearest) == ("stable", full.sum(), loads.argmin())
+    assert (excluded.value, excluded.miss) == (loads.min(), pytest.approx(loads.min() - 1))
+    counts = {word: int((result.table["bottleneck"][full] == word).sum()) for word in ("link", "memory")}
+    first, other = sorted(counts, key=lambda word: -counts[word])
+    assert (
+        f"stable excludes {full.sum()} designs (full first: {first} in {counts[first]}, {other} in"
+        f" {counts[other]}); the nearest is design {loads.argmin()} with a load of {loads.min():.4g}, off by"
+    ) in str(result)
+    admitted = explore(grid(), loaded, vectorized=True, subject_to={"stable": (None, None)}, **goals)
+    assert admitted.feasible.all() and not admitted.table["stable"][admitted.front].all()
+    assert admitted.table["cost"][admitted.front].min() < result.table["cost"][result.front].min()
+
+
+def test_every_method_agrees_on_what_keeps_up():
+    bounds = {"cost": dict.fromkeys(("channels", "width"), "increasing") | {"policy": "constant"}}
+    bounds["throughput"] = dict.fromkeys(("channels", "width", "trials"), "increasing")
+    goals = {"minimize": "cost", "maximize": "throughput"}
+    for limits in ({}, {"stable": (None, None)}, {"stable": (1, None)}):
+        exact = explore(grid(), loaded, subject_to=limits, **goals)
+        bounded = explore(grid(), loaded, subject_to=limits, method="branch_and_bound",
+                          bounds={**bounds, "stable": {}}, **goals)  # fmt: skip
+        fronts = [found.values[found.front].tolist() for found in (exact, bounded)]
+        assert sorted(fronts[0]) == sorted(fronts[1])
+        for method in ("greedy", "coordinate"):
+            found = explore(grid(), loaded, subject_to=limits, method=method, **goals)
+            assert found.table["stable"][found.front].all() or "stable" in limits
+
+
+def test_nothing_feasible_is_nearest_at_the_least_load():
+    """Every latency misses its limit by infinity: the load says which design is nearest, not its number."""
+    space = Space(Chip(), channels=[1, 2], width=[4, 8], trials=[3, 1])
+    result = explore(space, loaded, minimize="cost", subject_to={"latency": (None, 50)})
+    assert not result.table["stable"].any() and not result.feasible.any()
+    assert result.closest == int(result.table["bottleneck_load"].argmin()) != 0
+    stable, latency = result.excluded
+    assert (stable.nearest, stable.value) == (result.closest, result.table["bottleneck_load"].min())
+    assert (latency.nearest, latency.value, latency.miss) == (None, None, np.inf)
+    text = str(result)
+    assert "latency <= 50 excludes 8 designs; all miss it by an infinite amount" in text
+    assert f"the least violation is at {space.label(result.closest)}" in text
+    assert "inf," not in text
 
 
 def test_a_varied_field_may_be_an_objective_or_a_constraint():
@@ -225,7 +290,8 @@ def test_limits_are_inclusive_and_open():
         result = explore(space, lambda chip: {"x": chip.width}, minimize="x", subject_to={"x": limits})
         assert np.flatnonzero(result.feasible).tolist() == expected
     result = explore(space, lambda chip: {"x": np.inf}, minimize="width", subject_to={"x": (0, 1)})
-    assert result.excluded[1].miss == np.inf and result.excluded[1].nearest == 0
+    assert result.excluded[1].miss == np.inf and result.excluded[1].nearest is None
+    assert str(result.excluded[1]) == "x <= 1 excludes 3 designs; all miss it by an infinite amount"
 
 
 def test_constraints_of_the_space_cost_no_evaluation_and_are_reported():
@@ -251,8 +317,9 @@ def test_progress_counts_designs():
 
 def test_a_summary_for_people():
     text = str(explore(grid(), solve, **GOALS))
-    first, knee, excluded = text.splitlines()
-    assert first.startswith("exhaustive: 72 of 72 designs (72 evaluated, 0 restored), 48 feasible, ")
+    first, knee, saturated, excluded = text.splitlines()
+    assert first.startswith("exhaustive: 72 of 72 designs (72 evaluated, 0 restored), 24 feasible, ")
+    assert saturated.startswith("latency < inf excludes 36 designs (full first: ")
     assert knee.startswith("knee: design ") and "latency=" in knee and "policy='" in knee
     assert (
         excluded == "overflow <= 0.002 excludes 24 designs; the nearest is design 0 with 0.01, off by 0.008"

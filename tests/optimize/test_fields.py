@@ -125,6 +125,34 @@ def test_bad_names_are_refused(name, message):
         assert str(caught.value).startswith(message)
 
 
+def test_one_word_of_a_name_suggests_it_and_several_suggestions_are_paths():
+    """A heading of a table says trials; the field alloc_trial_count is not spelt like it."""
+
+    @dataclass(frozen=True)
+    class FreeList:
+        alloc_trial_count: int = 1
+
+    @dataclass(frozen=True)
+    class Cost:
+        trial: float = 0.1
+
+    @dataclass(frozen=True)
+    class Allocator:
+        free_list: FreeList = FreeList()
+        cost: Cost = Cost()
+
+    for spec, known in ((FreeList(), "'alloc_trial_count'"), (Cost(), "'trial'")):
+        with pytest.raises(ValueError) as caught:
+            find_field(spec, "trials")
+        assert str(caught.value).endswith(f"has no field 'trials'; did you mean {known}?")
+    with pytest.raises(ValueError) as caught:
+        find_field(Allocator(), "trials")
+    suggested = str(caught.value).split("did you mean ")[1].rstrip("?").split(" or ")
+    assert sorted(suggested) == ["'cost.trial'", "'free_list.alloc_trial_count'"]
+    for path in suggested:
+        assert find_field(Allocator(), path.strip("'")) == path.strip("'")
+
+
 def test_overlapping_names_are_refused():
     with pytest.raises(ValueError, match="fields 'channels' and 'dram.channels' overlap: dram.channels and"):
         replace_fields(Chip(), {"channels": 1, "dram.channels": 2})

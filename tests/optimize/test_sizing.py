@@ -130,6 +130,50 @@ def test_the_end_of_the_range_may_be_the_answer():
     assert (one.value, one.evaluations) == (0.75, 1)
 
 
+@dataclass(frozen=True)
+class Board:
+    """A memory that takes 3 to 21 channels."""
+
+    channels: Any = 4
+    rate: Any = 0.25
+
+    def __post_init__(self) -> None:
+        if np.any(np.asarray(self.channels) > 21) or np.any(np.asarray(self.channels) < 3):
+            raise ValueError(f"channels must be from 3 to 21, got {np.max(self.channels)}")
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+@pytest.mark.parametrize("high", [40, 64, 1000])
+def test_the_range_ends_where_the_spec_does(vectorized, high):
+    def look(targets, which="smallest", within=(1, high)):
+        return size(Board(), model, "channels", subject_to=targets, within=within, which=which,
+                    vectorized=vectorized)  # fmt: skip
+
+    inside = look({"wait": (None, 1.5)})
+    assert (inside.value, inside.misses, inside.message) == (14, 13, "")
+    missed = look({"wait": (None, 0.2)})
+    assert (missed.status, missed.best, missed.value) == ("unreachable", 21, None)
+    assert missed.message.startswith(
+        "wait <= 0.2 is not met from 3 to 21: the best is 0.615385 at channels=21"
+    )
+    assert "the spec takes channels only to 21: channels must be from 3 to 21, got 22" in missed.message
+    most = look({"cost": (None, 1e9)}, "largest")
+    assert (most.value, most.misses) == (21, None)
+    assert most.message == "the spec takes channels only to 21: channels must be from 3 to 21, got 22"
+    least = look({"cost": (None, 1e9)})
+    assert (least.value, least.message) == (
+        3,
+        "the spec takes channels only to 3: channels must be from 3 to 21, got 2",
+    )
+    with pytest.raises(ValueError, match="within must hold values of channels that the spec takes, got 30"):
+        look({"cost": (None, 1e9)}, within=(30, high))
+
+
+def test_the_end_of_a_real_range_is_found_to_the_tolerance():
+    answer = size(Board(), model, "channels", subject_to={"wait": (None, 0.1)}, within=(1.0, 50.0))
+    assert answer.status == "unreachable" and 21 - 1e-4 < answer.best <= 21
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
