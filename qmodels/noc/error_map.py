@@ -31,8 +31,7 @@ def error_table() -> dict[tuple[str, float], float]:
 def reach() -> dict[str, tuple[float, int]]:
     """Return how early networks of a family saturate, and the most nodes that were measured.
 
-    The first is the least simulated saturation rate as a part of the model's: Spidergons collapse
-    below the rate at which the state without congestion ends.
+    The first is the least simulated saturation rate as a part of the model's.
     """
     return {row["topology"]: (float(row["saturation"]), int(row["nodes"])) for row in _rows()}
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from qmodels._check import FloatArray
 from qmodels.noc.delay_law import delay_quantiles
-from qmodels.noc.error_map import measured_error, reach, validated
+from qmodels.noc.error_map import measured_error, validated
 from qmodels.noc.source_queue import source_waits
 from qmodels.noc.waits import Waits, find_waits, largest_load, saturation_load
 from qmodels.systems.injection import Bernoulli
@@ -32,8 +32,8 @@ METRICS = (
 
 CURVE_POINTS = 50
 
-EARLY = 0.8
-"""Answers warn of kinds of networks some of which saturate below this part of the model's rate."""
+NOTICED = 0.95
+"""Answers warn of networks that carry less than this part of their saturation rate once jammed."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,7 +55,7 @@ class NocAnswer:
     Notes
     -----
     Overload: latencies and quantiles are ``inf``, ``stable`` is False, utilizations at most 1, and the
-    throughput is the offered one up to the saturation rate, from there on that of the saturation rate.
+    throughput is the offered one up to the saturation rate, from there on that of the congested rate.
     """
 
     model: str
@@ -154,6 +154,15 @@ class NocAnswer:
         return self._saturation[0]
 
     @property
+    def congested_rate(self) -> float:
+        """Injection rate that is carried once all buffers are full [packets/cycle].
+
+        Below the saturation rate in rings and Spidergons: between the two a network is metastable, and
+        keeps up as long as no burst jams it; see `qmodels.noc.collapse`.
+        """
+        return min(self.saturation_rate, self.waits.turns.jam[1])
+
+    @property
     def ideal_saturation_rate(self) -> float:
         """Injection rate at which the first channel is busy all the time, an upper bound [packets/cycle]."""
         return largest_load(self.waits.turns)
@@ -168,7 +177,8 @@ class NocAnswer:
     def throughput(self) -> Any:
         """Packets delivered by the whole network [packets/cycle]."""
         turns, loads = self.waits.turns, self.waits.loads
-        carried = loads if self.waits.stable.all() else np.minimum(loads, self.saturation_rate)
+        stable = self.waits.stable
+        carried = loads if stable.all() else np.where(stable, loads, np.minimum(loads, self.congested_rate))
         return self._as_asked(carried * turns.offered)
 
     @property
@@ -241,10 +251,9 @@ class NocAnswer:
         circle = self.noc.find_deadlock()
         if circle:
             lines.append(f"packets may deadlock: {len(circle)} virtual channels in a circle from {circle[0]}")
-        least, _ = reach().get(self.noc.topology.kind, (1.0, 0))
-        if least < EARLY and self.waits.loads.max(initial=0.0) > least * self.saturation_rate:
-            kind = self.noc.topology.kind
-            lines.append(f"some networks of the kind {kind} saturate at {least:.0%} of this saturation rate")
+        jammed = self.congested_rate
+        if self.waits.loads.max(initial=0.0) > jammed and jammed < NOTICED * self.saturation_rate:
+            lines.append(f"metastable: once jammed, the network carries {jammed:.4g} packets/cycle only")
         run = int(self.waits.turns.table.source_step.max(initial=0))
         if run > 1:
             lines.append(f"runs of {run} packets to each target in turn: they wait longer than this")

@@ -109,7 +109,7 @@ def find_waits(turns: Turns, loads: FloatArray) -> Waits:
     loads : array
         Factors of all rates; 1-dimensional.
     """
-    from qmodels.noc.fixed_point import STABLE, solve_turns
+    from qmodels.noc.fixed_point import BLOCKED, STABLE, solve_turns
 
     loads = np.asarray(loads, dtype=float)
     count = turns.channels.shape[0]
@@ -120,6 +120,8 @@ def find_waits(turns: Turns, loads: FloatArray) -> Waits:
         loads, turns.source, turns.sink, turns.pair, turns.level, turns.weight, turns.packets, turns.work,
         turns.square, turns.channels, smoothness(turns, loads), LAW, at_turn, stall, state,
     )  # fmt: skip
+    collapse, _, link = turns.jam
+    state[(state[:, 0] == STABLE) & (loads >= collapse)] = BLOCKED, link
     stable = state[:, 0] == STABLE
     for values in (at_turn, stall):
         values[~stable] = np.inf
