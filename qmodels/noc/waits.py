@@ -40,6 +40,8 @@ class Waits:
         Mean wait in a buffer before each turn; shape (loads, turns). [cycles]
     stall : array
         Mean delay of tails behind each channel, by bodies that did not fit into a buffer. [cycles]
+    front : array
+        Mean time that packets behind each channel keep the front of a buffer, waiting. [cycles]
     """
 
     turns: Turns
@@ -48,6 +50,7 @@ class Waits:
     limit: Integers
     at_turn: FloatArray
     stall: FloatArray
+    front: FloatArray
 
     @cached_property
     def at_hop(self) -> FloatArray:
@@ -114,16 +117,16 @@ def find_waits(turns: Turns, loads: FloatArray) -> Waits:
     loads = np.asarray(loads, dtype=float)
     count = turns.channels.shape[0]
     at_turn = np.zeros((loads.size, turns.source.size))
-    stall = np.zeros((loads.size, count))
+    stall, front = np.zeros((loads.size, count)), np.zeros((loads.size, count))
     state = np.zeros((loads.size, 2), dtype=np.int64)
     solve_turns(
         loads, turns.source, turns.sink, turns.pair, turns.level, turns.weight, turns.packets, turns.work,
-        turns.square, turns.channels, smoothness(turns, loads), LAW, at_turn, stall, state,
+        turns.square, turns.channels, smoothness(turns, loads), LAW, at_turn, stall, front, state,
     )  # fmt: skip
     collapse, _, link = turns.jam
     state[(state[:, 0] == STABLE) & (loads >= collapse)] = BLOCKED, link
     stable = state[:, 0] == STABLE
-    for values in (at_turn, stall):
+    for values in (at_turn, stall, front):
         values[~stable] = np.inf
     return Waits(
         turns=turns,
@@ -132,6 +135,7 @@ def find_waits(turns: Turns, loads: FloatArray) -> Waits:
         limit=np.where(stable, -1, state[:, 1]),
         at_turn=at_turn,
         stall=stall,
+        front=front,
     )
 
 
