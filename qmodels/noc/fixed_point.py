@@ -17,17 +17,12 @@ STABLE, OVERLOADED, BLOCKED, DIVERGED = 0, 1, 2, 3
 no fixed point found."""
 
 CONFLICT, CLUMP, HOLD, OTHERS, FELLOW, TAIL, ROOM, TYPICAL, PASSED, BUNCHED, BESIDE = range(11)
+PREEMPTION, TOGETHER = 11, 12
 """Positions in the law, see `qmodels.noc.waits.LAW`."""
 
 MAX_ITERATIONS = 400
 TOLERANCE = 1e-6
 """Of the largest change in an iteration, relative to one cycle and the value."""
-
-PREEMPTION, TOGETHER = 0.9, 0.6
-"""How far packets need not wait for one of lower priority that is under way: its flits that come late
-find the output taken; 0 is none, 1 preemption at any flit. The first where buffers hold a credit loop, the
-second is the power of the loop over the buffer, for flits stay together in longer ones. Fitted to
-simulations with four priorities, and of short urgent and long lazy packets (`noc_metrics.py`)."""
 
 SMALL = 1e-9
 """Waits not worth a buffer. [cycles]"""
@@ -80,7 +75,7 @@ def solve_turns(
         rho = channels[:, 1] * load / left
         rate, busy, second = packets * load, work * load / left[sink], square * load / left[sink] ** 2
         factor = np.ones(turns)
-        _favour(factor, sink, level, weight, busy, rho, channels, levels)
+        _favour(factor, sink, level, weight, busy, rho, channels, law, levels)
         from_pair = np.zeros(pairs)
         pair_second = np.zeros(pairs)
         for t in range(turns):
@@ -107,7 +102,7 @@ def solve_turns(
 
 @compiled
 def _favour(
-    factor: Any, sink: Any, level: Any, weight: Any, busy: Any, rho: Any, channels: Any, levels: int
+    factor: Any, sink: Any, level: Any, weight: Any, busy: Any, rho: Any, channels: Any, law: Any, levels: int
 ) -> None:  # fmt: skip
     """Multiply in how much longer packets wait for their priority and weight."""
     count = rho.size
@@ -123,7 +118,7 @@ def _favour(
         for k in range(level[t]):
             before += loads[c, k]
         upto = before + loads[c, level[t]]
-        late = min(1.0, PREEMPTION * (channels[c, 4] / channels[c, 3]) ** TOGETHER)
+        late = min(1.0, law[PREEMPTION] * (channels[c, 4] / channels[c, 3]) ** law[TOGETHER])
         factor[t] = (1 - late * (1 - upto / rho[c])) / ((1 - before) * (1 - upto))
         total[c] += busy[t] / rho[c] * factor[t]
     for t in range(factor.size):

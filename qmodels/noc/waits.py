@@ -11,13 +11,16 @@ from qmodels._check import FloatArray
 from qmodels.noc.turn_taking import smoothness
 from qmodels.noc.turns import Integers, Turns
 
-LAW = np.array([0.643, 1.097, 1.071, 0.273, 0.9, 0.391, 0.446, 0.482, 0.231, 1.042, 0.806])
+LAW = np.array([0.643, 1.097, 1.071, 0.273, 0.9, 0.391, 0.446, 0.482, 0.231, 1.042, 0.806, 0.9, 0.6])
 """Fitted to simulations, see `qmodels.noc.solve_noc`: how far other virtual channels of an input are in
 the way; weight of packets that follow right behind another; of hold-ups by full buffers; how much rarer
 these are with more virtual channels; hold-ups of others that want the same output; tails of packets
 longer than a buffer; room in a buffer beyond the credit loop [flits]; length of a short wait [packets];
 conflicts at an input that pass on to the virtual channel behind; packets that follow another because
-heads were blocked; heads for the same output beside one another."""
+heads were blocked; heads for the same output beside one another; how far packets need not wait for one
+of lower priority under way, whose flits that come late find the output taken (0 none, 1 preemption at
+any flit), where buffers hold a credit loop, and the power of the loop over the buffer in it, for flits
+stay together in longer ones. These two by ``tests/reference/noc_metrics.py fit``."""
 
 SEARCH_TOLERANCE = 2e-3
 

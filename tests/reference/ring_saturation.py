@@ -131,8 +131,8 @@ def fit() -> None:
         for kind in ("fit", "held out", "other traffic"):
             where = parts == kind
             mean, largest = size[where].mean(), size[where].max()
-            print(f"  {kind}: {where.sum()} networks, mean error {mean:.1f} %, largest {largest:.0f} %;", end=" ")
-            print(f"without the law {before[where].mean():.1f} %")
+            print(f"  {kind}: {where.sum()} networks, mean error {mean:.1f} %,", end=" ")
+            print(f"largest {largest:.0f} %; without the law {before[where].mean():.1f} %")
 
 
 if __name__ == "__main__":
