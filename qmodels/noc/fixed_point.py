@@ -47,7 +47,7 @@ def solve_turns(
     front: Any,
     state: Any,
 ) -> None:
-    """Fill in waits, stalls, times at the front and the state for each of the loads, which multiply the rates.
+    """Fill in waits, stalls, times at the front and the state for each load; loads multiply the rates.
 
     ``channels`` has a row for each channel: 0 packets per cycle, 1 busy cycles per cycle, 2 virtual
     channels, 3 buffer [flits], 4 credit loop [cycles], 5 flits of a packet, 6 busy cycles per cycle

@@ -129,8 +129,8 @@ class NocAnswer:
         Notes
         -----
         An approximation on top of the means: the wait of each flow beyond its zero-load latency is
-        taken to be gamma distributed, with the variance of independent waits on its path that are 0
-        or exponential.
+        taken to be gamma distributed, with the variance of waits on its path that are 0 or exponential,
+        and more as they come together.
         """
         return self._as_asked(delay_quantiles(self, self._part, probability))
 
@@ -261,8 +261,16 @@ class NocAnswer:
 
     @property
     def measured_error(self) -> Mapping[str, Any]:
-        """Mean size of the error at such loads of such networks [% of the simulated value]."""
-        errors = measured_error(self.noc.topology.kind, self.waits.loads / self.saturation_rate)
+        """Mean size of the error at such loads of such networks, by metric [% of the simulated value]."""
+        return self._errors("mean_error")
+
+    @property
+    def signed_error(self) -> Mapping[str, Any]:
+        """Mean error there with its sign, below 0 where the model is too low [% of the simulated value]."""
+        return self._errors("signed_error")
+
+    def _errors(self, column: str) -> dict[str, Any]:
+        errors = measured_error(self.noc, self.waits.loads / self.saturation_rate, column)
         return {name: self._as_asked(values) for name, values in errors.items()}
 
     @property
@@ -321,14 +329,15 @@ class NocAnswer:
                 f"saturation at {self.saturation_rate:.4g} packets/cycle>"
             )
         lines = [self.model]
-        errors = self.measured_error
+        errors, signed = self.measured_error, self.signed_error
         for name, value in self.metrics.items():
             unit = "" if NOC_METRICS[name].unit == "1" else NOC_METRICS[name].unit
-            error = f"  error {errors[name]:.1f} %" if name in errors and self.stable else ""
+            known = name in errors and self.stable
+            error = f"  error {errors[name]:.1f} % ({signed[name]:+.1f})" if known else ""
             lines.append(f"  {name:<20} {float(value):>10.5g} {unit:<14}{error}".rstrip())
         lines.append(f"  {'stable' if self.stable else 'saturated'}; fills up first: {self.bottleneck}")
         if self.stable and errors:
-            lines.append("  error: mean against simulation at such loads of such networks")
+            lines.append("  error: mean (signed mean) against simulation at such loads of such networks")
         if not self.validated:
             lines.append("  outside the range in which the model's error was measured")
         lines += [f"  {warning}" for warning in self.warnings]

@@ -202,7 +202,9 @@ def errors(rows: list[Row], metrics: tuple[str, ...] = METRICS) -> dict[tuple[st
 def write_errors() -> None:
     """Write the error map of parts and quantiles."""
     with ERROR_FILE.open("w", newline="", encoding="utf-8") as file:
-        file.write("# Errors by part of the saturation rate [% of the simulated value], of delays of half a\n")
+        file.write(
+            "# Errors by part of the saturation rate [% of the simulated value], of delays of half a\n"
+        )
         file.write("# cycle and more. python tests/reference/noc_metrics.py errors\n")
         table = csv.writer(file, lineterminator="\n")
         table.writerow(
@@ -230,7 +232,12 @@ def fit() -> None:
             else:
                 where[index] = value
             parts = [
-                np.mean([np.abs(v).mean() for v in errors([x for x in mine if x[0].part == part], LATENCY).values()])
+                np.mean(
+                    [
+                        np.abs(v).mean()
+                        for v in errors([x for x in mine if x[0].part == part], LATENCY).values()
+                    ]
+                )
                 for part in ("fit", "held out")
             ]
             print(f"{name} = {value}: mean error {parts[0]:.2f} %, held out {parts[1]:.2f} %", flush=True)

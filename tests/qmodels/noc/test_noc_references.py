@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qmodels.noc.error_map import error_table, measured_error, reach
+from qmodels.noc.error_map import error_table, measured_error, metric_table, reach
 from qmodels.noc.solve_noc import solve_noc
 
 REFERENCE = Path(__file__).parents[2] / "reference"
@@ -22,7 +22,7 @@ def _load(name):
     return module
 
 
-references, rings = _load("booksim_latency"), _load("ring_saturation")
+references, rings, metrics = (_load(n) for n in ("booksim_latency", "ring_saturation", "noc_metrics"))
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +73,9 @@ def test_the_kept_networks_are_those_of_the_command():
 def test_a_jammed_ring_carries_what_the_simulator_says():
     noc = next(s for s, *_ in rings.read() if s.radix == 64 and s.traffic == "uniform").noc()
     rate = solve_noc(noc).saturation_rate
-    below, beyond = solve_noc(replace(noc, injection_rate=0.97 * rate)), solve_noc(
-        replace(noc, injection_rate=1.2 * rate)
+    below, beyond = (
+        solve_noc(replace(noc, injection_rate=0.97 * rate)),
+        solve_noc(replace(noc, injection_rate=1.2 * rate)),
     )
     assert below.stable and below.warnings[0].startswith("metastable: once jammed, the network carries")
     assert not beyond.stable and np.isinf(beyond.packet_latency)
@@ -113,6 +114,36 @@ def test_stated_errors_hold_for_the_first_to_saturate():
     # At a part of the model's saturation rate a network may be that much nearer to its own.
     least, _ = reach()["spidergon"]
     table = error_table()
-    at_half = measured_error("spidergon", np.array([0.5]))["packet_latency"][0]
+    noc = next(s for s, *_ in rings.read() if s.topology == "spidergon").noc()
+    at_half = measured_error(noc, np.array([0.5]))["packet_latency"][0]
     known = [table["spidergon", load] for load in (0.5, 0.7)]
     assert at_half == pytest.approx(np.interp(0.5 / least, [0.5, 0.7], known))
+
+
+@pytest.fixture(scope="module")
+def metric_errors():
+    return metrics.errors([one for one in metrics.read() if one[1]["load"] in ("0.5", "0.7")])
+
+
+def test_the_errors_of_parts_and_quantiles_are_those_of_the_rows(metric_errors):
+    signed, sizes = metric_table("signed_error"), metric_table()
+    assert {metric for _, metric in sizes} == set(metrics.METRICS)
+    for (kind, of, metric, load), values in metric_errors.items():
+        if of == "all":
+            assert dict(signed[kind, metric])[load] == pytest.approx(values.mean(), abs=0.011)
+            assert dict(sizes[kind, metric])[load] == pytest.approx(np.abs(values).mean(), abs=0.011)
+
+
+@pytest.mark.parametrize(
+    ("kind", "of", "metric", "allowed"),
+    [
+        ("alike", "all", "packet_latency_p99", 6.5),
+        ("bursts", "all", "packet_latency", 4.0),
+        ("priorities", "urgent", "packet_latency", 4.5),
+        ("priorities", "all", "packet_latency", 5.5),
+    ],
+)
+def test_errors_with_bursts_and_priorities(metric_errors, kind, of, metric, allowed):
+    for load in (0.5, 0.7):
+        values = metric_errors[kind, of, metric, load]
+        assert values.size >= 24 and np.abs(values).mean() <= allowed
