@@ -15,10 +15,12 @@ RINGS = ("ring", "spidergon")
 COLLAPSE = np.array([0.783, 0.75, -0.795, -0.59, 0.342, -0.234])
 """Cycles that a flit loses at a link of a ring when a jam first keeps itself alive, and the exponents of
 the factors in `Ring`. Fitted to simulations: ``tests/reference/ring_saturation.py fit`` makes it from
-ring_saturation.csv and prints the error on networks held out."""
+ring_saturation.csv. On 32 networks held out the saturation rate is off by 3.4 % on average and 9 % at most
+(12.7 % without the law), on 8 with permutations by 4 and 14 %."""
 
 CONGESTED = np.array([0.574, 0.682, -0.309, -0.026, -0.03, 0.505])
-"""The same when all buffers are full."""
+"""The same when all buffers are full: the rate carried is off by 7.6 % on average, 24 % at most; less is
+known of permutations, which jam less or not at all (up to 52 % too low)."""
 
 
 class Ring(NamedTuple):
