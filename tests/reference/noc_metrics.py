@@ -243,10 +243,17 @@ def fit() -> None:
             print(f"{name} = {value}: mean error {parts[0]:.2f} %, held out {parts[1]:.2f} %", flush=True)
     alike = [(c, r) for c, r in rows if kind_of(c) == "alike"]
     fitted = [one for one in alike if one[0].part != "held out"][::2]
+    answers = [(solve_noc(case.noc(float(row["injection_rate"]))), row) for case, row in fitted]
 
     def miss(spread: Any) -> float:
         delay_law.SPREAD[:] = np.maximum(spread, 0.01)
-        return float(np.mean([np.abs(values).mean() for values in errors(fitted, QUANTILES).values()]))
+        sizes = [
+            abs(float(answer.quantile(percent / 100)) / float(row[f"packet_latency_p{percent}"]) - 1)
+            for answer, row in answers
+            for percent in (95, 99)
+            if answer.stable
+        ]
+        return float(np.mean(sizes))
 
     best = minimize(miss, delay_law.SPREAD.copy(), method="Nelder-Mead", options={"maxfev": 45})
     miss(np.round(best.x, 3))
