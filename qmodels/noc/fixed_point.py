@@ -17,15 +17,12 @@ STABLE, OVERLOADED, BLOCKED, DIVERGED = 0, 1, 2, 3
 no fixed point found."""
 
 CONFLICT, CLUMP, HOLD, OTHERS, FELLOW, TAIL, ROOM, TYPICAL, PASSED, BUNCHED, BESIDE = range(11)
+PREEMPTION, TOGETHER = 11, 12
 """Positions in the law, see `qmodels.noc.waits.LAW`."""
 
 MAX_ITERATIONS = 400
 TOLERANCE = 1e-6
 """Of the largest change in an iteration, relative to one cycle and the value."""
-
-PREEMPTION = 0.9
-"""How far packets need not wait for one of lower priority that is under way: its flits that come late
-find the output taken. Fitted to simulations with four priorities; 0 is none, 1 preemption at any flit."""
 
 SMALL = 1e-9
 """Waits not worth a buffer. [cycles]"""
@@ -47,9 +44,10 @@ def solve_turns(
     law: Any,
     wait: Any,
     stall: Any,
+    front: Any,
     state: Any,
 ) -> None:
-    """Fill in waits, stalls and the state for each of the loads, which multiply the rates.
+    """Fill in waits, stalls, times at the front and the state for each load; loads multiply the rates.
 
     ``channels`` has a row for each channel: 0 packets per cycle, 1 busy cycles per cycle, 2 virtual
     channels, 3 buffer [flits], 4 credit loop [cycles], 5 flits of a packet, 6 busy cycles per cycle
@@ -63,7 +61,7 @@ def solve_turns(
         pairs, levels = max(pairs, pair[t] + 1), max(levels, level[t] + 1)
     h, q, front_q = np.zeros(turns), np.zeros(turns), np.zeros(turns)
     held = np.zeros(count)
-    long_wait = np.zeros(count)
+    long_wait, heads = np.zeros(count), np.zeros(count)
     for n in range(loads.size):
         load = loads[n]
         state[n, 0], state[n, 1] = STABLE, 0
@@ -77,7 +75,7 @@ def solve_turns(
         rho = channels[:, 1] * load / left
         rate, busy, second = packets * load, work * load / left[sink], square * load / left[sink] ** 2
         factor = np.ones(turns)
-        _favour(factor, sink, level, weight, busy, rho, levels)
+        _favour(factor, sink, level, weight, busy, rho, channels, law, levels)
         from_pair = np.zeros(pairs)
         pair_second = np.zeros(pairs)
         for t in range(turns):
@@ -88,7 +86,7 @@ def solve_turns(
             own[t] *= channels[sink[t], 8] * smooth[n, sink[t]]
         result = _iterate(
             source, sink, pair, rate, second, from_pair, pair_second, lam, rho, channels, smooth[n],
-            factor, own, law, h, q, front_q, held, long_wait,
+            factor, own, law, h, q, front_q, held, long_wait, heads,
         )  # fmt: skip
         state[n, 0], state[n, 1] = result
         if result[0] != STABLE:
@@ -97,12 +95,15 @@ def solve_turns(
         for t in range(turns):
             wait[n, t] = own[t] + q[t]
         for c in range(count):
+            front[n, c] = heads[c] / lam[c] if lam[c] > 0 else 0.0
             if channels[c, 5] > channels[c, 3] and channels[c, 7] > 0:
                 stall[n, c] = law[TAIL] * long_wait[c] * rho[c] * channels[c, 5] / 2
 
 
 @compiled
-def _favour(factor: Any, sink: Any, level: Any, weight: Any, busy: Any, rho: Any, levels: int) -> None:
+def _favour(
+    factor: Any, sink: Any, level: Any, weight: Any, busy: Any, rho: Any, channels: Any, law: Any, levels: int
+) -> None:  # fmt: skip
     """Multiply in how much longer packets wait for their priority and weight."""
     count = rho.size
     loads, over, total = np.zeros((count, levels)), np.zeros(count), np.zeros(count)
@@ -117,7 +118,8 @@ def _favour(factor: Any, sink: Any, level: Any, weight: Any, busy: Any, rho: Any
         for k in range(level[t]):
             before += loads[c, k]
         upto = before + loads[c, level[t]]
-        factor[t] = (1 - PREEMPTION * (1 - upto / rho[c])) / ((1 - before) * (1 - upto))
+        late = min(1.0, law[PREEMPTION] * (channels[c, 4] / channels[c, 3]) ** law[TOGETHER])
+        factor[t] = (1 - late * (1 - upto / rho[c])) / ((1 - before) * (1 - upto))
         total[c] += busy[t] / rho[c] * factor[t]
     for t in range(factor.size):
         c = sink[t]
@@ -159,7 +161,7 @@ def _output_waits(
 def _iterate(
     source: Any, sink: Any, pair: Any, rate: Any, second: Any, from_pair: Any, pair_second: Any,
     lam: Any, rho: Any, channels: Any, smooth: Any, factor: Any, own: Any, law: Any,
-    h: Any, q: Any, front_q: Any, held: Any, long_wait: Any,
+    h: Any, q: Any, front_q: Any, held: Any, long_wait: Any, heads: Any,
 ) -> tuple[int, int]:  # fmt: skip
     """Find times at the front ``h``, waits behind heads ``q`` and hold-ups of the channels ``held``."""
     kappa, clump, passed_on, bunched, beside = (
@@ -173,7 +175,7 @@ def _iterate(
     turns, count = source.size, lam.size
     contention = np.zeros(count)
     pair_h, pair_wait = np.zeros(from_pair.size), np.zeros(from_pair.size)
-    heads, into = np.zeros(count), np.zeros(count)
+    into = np.zeros(count)
     same, other, same_load, other_load = np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count)
     full = np.zeros(count)
     pair_part = np.zeros((from_pair.size, 3))

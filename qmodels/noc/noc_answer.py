@@ -11,7 +11,7 @@ import numpy as np
 
 from qmodels._check import FloatArray
 from qmodels.noc.delay_law import delay_quantiles
-from qmodels.noc.error_map import interleaved, measured_error, reach, validated
+from qmodels.noc.error_map import interleaved, measured_error, validated
 from qmodels.noc.source_queue import source_waits
 from qmodels.noc.waits import Waits, find_waits, largest_load, saturation_load
 from qmodels.systems.injection import Bernoulli
@@ -35,8 +35,8 @@ CURVE_POINTS = 50
 SAME = 1e-9
 """Loads of channels that differ by a smaller part are alike."""
 
-EARLY = 0.8
-"""Answers warn of kinds of networks some of which saturate below this part of the model's rate."""
+NOTICED = 0.95
+"""Answers warn of networks that carry less than this part of their saturation rate once jammed."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,7 +61,7 @@ class NocAnswer:
     Notes
     -----
     Overload: latencies and quantiles are ``inf``, ``stable`` is False, utilizations at most 1, and the
-    throughput is the offered one up to the saturation rate, from there on that of the saturation rate.
+    throughput is the offered one up to the saturation rate, from there on that of the congested rate.
     """
 
     model: str
@@ -136,8 +136,8 @@ class NocAnswer:
         Notes
         -----
         An approximation on top of the means: the wait of each flow beyond its zero-load latency is
-        taken to be gamma distributed, with the variance of independent waits on its path that are 0
-        or exponential.
+        taken to be gamma distributed, with the variance of waits on its path that are 0 or exponential,
+        and more as they come together.
         """
         return self._as_asked(delay_quantiles(self, self._part, probability))
 
@@ -168,6 +168,15 @@ class NocAnswer:
         return loads / most if most > 0 else np.where(loads > 0, np.inf, 0.0)
 
     @property
+    def congested_rate(self) -> float:
+        """Injection rate that is carried once all buffers are full [packets/cycle].
+
+        Below the saturation rate in rings and Spidergons: between the two a network is metastable, and
+        keeps up as long as no burst jams it; see `qmodels.noc.collapse`.
+        """
+        return min(self.saturation_rate, self.waits.turns.jam[1])
+
+    @property
     def ideal_saturation_rate(self) -> float:
         """Injection rate at which the first channel is busy all the time, an upper bound [packets/cycle]."""
         return largest_load(self.waits.turns)
@@ -186,7 +195,8 @@ class NocAnswer:
     def throughput(self) -> Any:
         """Packets delivered by the whole network [packets/cycle]."""
         turns, loads = self.waits.turns, self.waits.loads
-        carried = loads if self.waits.stable.all() else np.minimum(loads, self.saturation_rate)
+        stable = self.waits.stable
+        carried = loads if stable.all() else np.where(stable, loads, np.minimum(loads, self.congested_rate))
         return self._as_asked(carried * turns.offered)
 
     @property
@@ -259,10 +269,9 @@ class NocAnswer:
         if self.deadlock:
             number, first = len(self.deadlock), self.deadlock[0]
             lines.append(f"packets may deadlock: {number} virtual channels in a circle from {first}")
-        least, _ = reach().get(self.noc.topology.kind, (1.0, 0))
-        if least < EARLY and self.waits.loads.max(initial=0.0) > least * self.saturation_rate:
-            kind = self.noc.topology.kind
-            lines.append(f"some networks of the kind {kind} saturate at {least:.0%} of this saturation rate")
+        jammed = self.congested_rate
+        if self.waits.loads.max(initial=0.0) > jammed and jammed < NOTICED * self.saturation_rate:
+            lines.append(f"metastable: once jammed, the network carries {jammed:.4g} packets/cycle only")
         if interleaved(self.noc):
             lines.append("flits compete for the switch one by one: the model lets packets hold it")
         run = int(self.waits.turns.table.source_step.max(initial=0))
@@ -272,10 +281,18 @@ class NocAnswer:
 
     @property
     def measured_error(self) -> Mapping[str, Any]:
-        """Mean size of the error at such loads of such networks [% of the simulated value]."""
+        """Mean size of the error at such loads of such networks, by metric [% of the simulated value]."""
+        return self._errors("mean_error")
+
+    @property
+    def signed_error(self) -> Mapping[str, Any]:
+        """Mean error there with its sign, below 0 where the model is too low [% of the simulated value]."""
+        return self._errors("signed_error")
+
+    def _errors(self, column: str) -> dict[str, Any]:
         if self.deadlock:
             return {}
-        errors = measured_error(self.noc.topology.kind, self._part_of_saturation)
+        errors = measured_error(self.noc, self._part_of_saturation, column)
         return {name: self._as_asked(values) for name, values in errors.items()}
 
     @property
@@ -335,15 +352,16 @@ class NocAnswer:
                 f"saturation at {self.saturation_rate:.4g} packets/cycle>"
             )
         lines = [self.model]
-        errors = self.measured_error
+        errors, signed = self.measured_error, self.signed_error
         for name, value in self.metrics.items():
             unit = "" if NOC_METRICS[name].unit == "1" else NOC_METRICS[name].unit
-            error = f"  error {errors[name]:.1f} %" if name in errors and self.stable else ""
+            known = name in errors and self.stable
+            error = f"  error {errors[name]:.1f} % ({signed[name]:+.1f})" if known else ""
             lines.append(f"  {name:<20} {float(value):>10.5g} {unit:<14}{error}".rstrip())
         state = "stable" if self.stable else "deadlock" if self.deadlock else "saturated"
         lines.append(f"  {state}; busiest: {self.bottleneck}")
         if self.stable and errors:
-            lines.append("  error: mean against simulation at such loads of such networks")
+            lines.append("  error: mean (signed mean) against simulation at such loads of such networks")
         if not self.validated:
             lines.append("  outside the range in which the model's error was measured")
         lines += [f"  {warning}" for warning in self.warnings]

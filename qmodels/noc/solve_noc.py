@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from qmodels.noc.collapse import jam_loads
 from qmodels.noc.noc_answer import NocAnswer
 from qmodels.noc.turns import Turns, group_turns
 from qmodels.noc.waits import find_waits, stuck_waits
@@ -24,7 +25,7 @@ def _turns(plain: Noc) -> tuple[Turns, tuple[str, ...]]:
     table = plain.flow_table()
     scv = plain.process.scv if isinstance(plain.process, OnOff) else 1.0
     turns = group_turns(table, plain.router, rate=table.unit_rate, arrival_scv=scv)
-    return turns, plain.find_deadlock() or ()
+    return replace(turns, jam=jam_loads(turns, plain.topology.kind)), plain.find_deadlock() or ()
 
 
 def solve_noc(noc: Noc) -> Any:
@@ -82,11 +83,10 @@ def solve_noc(noc: Noc) -> Any:
 
     Latency: zero load + source queue + :math:`\sum (U + q)` + delays of tails that were held up.
     Saturated is a load at which a channel would be busy all the time, heads would block an input all
-    the time, or the fixed point does not exist. That is the rate at which the state without congestion
-    ends; rings with few virtual channels are metastable some way below it, where a rare jam keeps
-    itself alive, and may collapse earlier (`measured_error.csv` and the reference runs have how much
-    earlier). Waits that full buffers shift from the network to its sources are counted where they would
-    be without a limit, so that latencies are better than their division.
+    the time, or the fixed point does not exist, which is the rate at which the state without congestion
+    ends; or one at which rings collapse, because a jam keeps itself alive (`qmodels.noc.collapse`).
+    Waits that full buffers shift from the network to its sources are counted where they would be without
+    a limit, so that latencies are better than their division.
 
     The queue of step 1 and the recursion over full buffers are old ideas [1]_; the constants that weigh
     steps 2 to 4 (`qmodels.noc.waits.LAW`) were fitted to flit-level simulations of 45 networks and 15 of

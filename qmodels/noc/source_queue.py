@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from qmodels._check import FloatArray
@@ -11,6 +13,13 @@ from qmodels.systems.injection import Bernoulli
 from qmodels.systems.noc import Noc
 
 BISECTIONS = 50
+
+BLOCKED = 0.25
+"""How far packets of a burst in different virtual channels block each other at an interface, 1 as in the
+same. Fitted to simulations of bursts: tests/reference/noc_metrics.py."""
+
+HIGHEST = 0.98
+"""Load of an interface by packets that block each other from which on no more is counted."""
 
 FULL = 1 - 1e-12
 """Loads are kept below 1 here; the waits of overloaded networks are set to infinity in the end."""
@@ -35,8 +44,11 @@ def source_waits(noc: Noc, waits: Waits) -> FloatArray:
     .. math:: W = \frac{1}{z} + \frac{1 - \gamma_1\gamma_2 E[S^2]/2 - P E[S]}
                               {P + \gamma_1\gamma_2 E[S] - \gamma_1 - \gamma_2}.
 
-    All exact for one kind of packets; :math:`S` is given a gamma law otherwise. With priorities each
-    class has a queue of its own; its wait is Cobham's,
+    All exact for one kind of packets; :math:`S` is given a gamma law otherwise. Packets also wait for each
+    other's turn in the buffers of the interface: they take :math:`S + B`, with :math:`B` the time at the
+    front of a buffer, as far as packets share one or block each other nevertheless (`BLOCKED`). What
+    that adds for Bernoulli packets of one length is in the waits there already and taken off, for others
+    in proportion to the shortest. With priorities each class has a queue of its own; its wait is Cobham's,
     :math:`W (1-\rho)/((1-\sigma_{k-1})(1-\sigma_k))`. A circuit has a queue of its own too.
     """
     turns = waits.turns
@@ -62,6 +74,10 @@ def source_waits(noc: Noc, waits: Waits) -> FloatArray:
     mean = np.divide(work.sum(axis=1), count, out=np.zeros(table.nodes), where=count > 0)
     second = np.divide(square, count, out=np.zeros(table.nodes), where=count > 0)
     wait = _queue(noc, loads * count, rho, mean, second)
+    if isinstance(noc.process, OnOff) or np.ptp(busy) > 0:
+        shortest = np.full(table.nodes, np.inf)
+        np.minimum.at(shortest, table.source, np.where(ordinary > 0, busy, np.inf))
+        wait = _blocked(noc, waits, loads * count, mean, second, np.where(count > 0, shortest, 0.0))
     wait = wait[:, :, None] * (1 - rho)[:, :, None] / ((1 - before) * (1 - upto))
     result = wait[:, table.source, level]
     own = np.minimum(loads * rate * busy, FULL)
@@ -77,6 +93,23 @@ def _queue(noc: Noc, rate: FloatArray, rho: FloatArray, mean: FloatArray, second
     less = rho if isinstance(noc.process, Bernoulli) else 0.0
     wait: FloatArray = np.maximum(rate * second - less, 0.0) / (2 * (1 - rho))
     return wait
+
+
+def _blocked(
+    noc: Noc, waits: Waits, rate: FloatArray, mean: FloatArray, second: FloatArray, shortest: FloatArray
+) -> FloatArray:
+    """Return the wait of packets that also block each other at the front of their buffers."""
+    channels = waits.turns.channels[: mean.size]
+    same = 1 / channels[:, 9]
+    front = np.where(waits.stable[:, None], waits.front[:, : mean.size], 0.0)
+    front = (same + BLOCKED * (1 - same)) * front
+    front = np.minimum(front, np.maximum(HIGHEST / np.maximum(rate, 1e-12) - mean, 0.0))
+    longer, more = mean + front, 2 * front * (mean + front)
+    idle, busy = np.minimum(rate * mean, FULL), np.minimum(rate * longer, FULL)
+    alike = replace(noc, process=Bernoulli())
+    known = _queue(alike, rate, busy, longer, mean**2 + more) - _queue(alike, rate, idle, mean, mean**2)
+    even = np.divide(shortest, mean, out=np.ones(mean.size), where=mean > 0)
+    return _queue(noc, rate, busy, longer, second + more) - even * known
 
 
 def _bursty_queue(

@@ -47,6 +47,8 @@ class Turns:
         circuits.
     busy_cycles : array
         Cycles that a packet of each flow keeps its slowest channel busy when alone. [cycles]
+    jam : tuple of (float, float, int)
+        Loads at which rings collapse and that they carry then, and where: `qmodels.noc.collapse`.
     """
 
     table: FlowTable
@@ -63,6 +65,7 @@ class Turns:
     channels: FloatArray
     of_hop: Integers
     busy_cycles: FloatArray
+    jam: tuple[float, float, int] = (float("inf"), float("inf"), -1)
 
     @cached_property
     def zero_load(self) -> FloatArray:

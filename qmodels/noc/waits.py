@@ -11,13 +11,16 @@ from qmodels._check import FloatArray
 from qmodels.noc.turn_taking import smoothness
 from qmodels.noc.turns import Integers, Turns
 
-LAW = np.array([0.643, 1.097, 1.071, 0.273, 0.9, 0.391, 0.446, 0.482, 0.231, 1.042, 0.806])
+LAW = np.array([0.643, 1.097, 1.071, 0.273, 0.9, 0.391, 0.446, 0.482, 0.231, 1.042, 0.806, 0.9, 0.6])
 """Fitted to simulations, see `qmodels.noc.solve_noc`: how far other virtual channels of an input are in
 the way; weight of packets that follow right behind another; of hold-ups by full buffers; how much rarer
 these are with more virtual channels; hold-ups of others that want the same output; tails of packets
 longer than a buffer; room in a buffer beyond the credit loop [flits]; length of a short wait [packets];
 conflicts at an input that pass on to the virtual channel behind; packets that follow another because
-heads were blocked; heads for the same output beside one another."""
+heads were blocked; heads for the same output beside one another; how far packets need not wait for one
+of lower priority under way, whose flits that come late find the output taken (0 none, 1 preemption at
+any flit), where buffers hold a credit loop, and the power of the loop over the buffer in it, for flits
+stay together in longer ones. These two by ``tests/reference/noc_metrics.py fit``."""
 
 SEARCH_TOLERANCE = 2e-3
 
@@ -40,6 +43,8 @@ class Waits:
         Mean wait in a buffer before each turn; shape (loads, turns). [cycles]
     stall : array
         Mean delay of tails behind each channel, by bodies that did not fit into a buffer. [cycles]
+    front : array
+        Mean time that packets behind each channel keep the front of a buffer, waiting. [cycles]
     """
 
     turns: Turns
@@ -48,6 +53,7 @@ class Waits:
     limit: Integers
     at_turn: FloatArray
     stall: FloatArray
+    front: FloatArray
 
     @cached_property
     def at_hop(self) -> FloatArray:
@@ -109,19 +115,21 @@ def find_waits(turns: Turns, loads: FloatArray) -> Waits:
     loads : array
         Factors of all rates; 1-dimensional.
     """
-    from qmodels.noc.fixed_point import STABLE, solve_turns
+    from qmodels.noc.fixed_point import BLOCKED, STABLE, solve_turns
 
     loads = np.asarray(loads, dtype=float)
     count = turns.channels.shape[0]
     at_turn = np.zeros((loads.size, turns.source.size))
-    stall = np.zeros((loads.size, count))
+    stall, front = np.zeros((loads.size, count)), np.zeros((loads.size, count))
     state = np.zeros((loads.size, 2), dtype=np.int64)
     solve_turns(
         loads, turns.source, turns.sink, turns.pair, turns.level, turns.weight, turns.packets, turns.work,
-        turns.square, turns.channels, smoothness(turns, loads), LAW, at_turn, stall, state,
+        turns.square, turns.channels, smoothness(turns, loads), LAW, at_turn, stall, front, state,
     )  # fmt: skip
+    collapse, _, link = turns.jam
+    state[(state[:, 0] == STABLE) & (loads >= collapse)] = BLOCKED, link
     stable = state[:, 0] == STABLE
-    for values in (at_turn, stall):
+    for values in (at_turn, stall, front):
         values[~stable] = np.inf
     return Waits(
         turns=turns,
@@ -130,6 +138,7 @@ def find_waits(turns: Turns, loads: FloatArray) -> Waits:
         limit=np.where(stable, -1, state[:, 1]),
         at_turn=at_turn,
         stall=stall,
+        front=front,
     )
 
 

@@ -3,7 +3,8 @@
 ``python tests/reference/booksim_latency.py booksim`` writes `booksim_latency.csv` with BookSim2
 (commit 28f43299 of github.com/booksim/booksim2), whose program the environment variable BOOKSIM names;
 ``... simulate`` writes `flit_latency.csv` with `validate.simulate`, other settings and Spidergons among
-them; ``... errors`` compares the model with both and writes ``qmodels/noc/measured_error.csv``.
+them; ``... errors`` compares the model with both, and with the long rings and Spidergons of noc_metrics.py,
+and writes ``qmodels/noc/measured_error.csv``.
 
 Loads are parts of the saturation rate, found by bisection with our simulator. Kept of BookSim2 are the
 22 settings that were finished, with saturation rates from an earlier flit simulator of the same router
@@ -22,6 +23,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,7 @@ from qmodels.systems.topologies import mesh, ring, spidergon, torus
 HERE = Path(__file__).parent
 BOOKSIM_FILE = HERE / "booksim_latency.csv"
 FLIT_FILE = HERE / "flit_latency.csv"
+METRIC_FILE = HERE / "noc_metrics.csv"
 ERROR_FILE = HERE.parents[1] / "qmodels" / "noc" / "measured_error.csv"
 LOADS = (0.1, 0.3, 0.5, 0.7, 0.85, 0.95)
 HOT = 4
@@ -219,19 +222,29 @@ def write(path: Path, remark: str, settings: list[Setting], tool: str) -> None:
                 file.flush()
 
 
+def long_rings() -> Iterator[tuple[Setting, dict[str, float]]]:
+    """Yield the settings and numbers of the long rings and Spidergons of noc_metrics.py."""
+    with METRIC_FILE.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(line for line in file if not line.startswith("#")):
+            if row["part"] == "long ring":
+                whole = [int(row[name]) for name in ("flits", "virtual_channels", "buffer_flits")]
+                setting = Setting(row["topology"], int(row["radix"]), 1, row["traffic"], *whole)
+                numbers = {name: float(row[name]) for name in ("load", "injection_rate", "packet_latency")}
+                yield setting, numbers | {"saturation_rate": numbers["injection_rate"] / numbers["load"]}
+
+
 def errors() -> Iterator[tuple[Setting, float, float, float]]:
     """Yield setting, load, error of the latency and error of the saturation rate. [% of the reference]"""
-    for path in (BOOKSIM_FILE, FLIT_FILE):
-        for setting, row in read(path):
-            if not np.isfinite(row["packet_latency"]):
-                continue
-            answer = solve_noc(setting.noc(row["injection_rate"]))
-            yield (
-                setting,
-                row["load"],
-                100 * (float(answer.packet_latency) / row["packet_latency"] - 1),
-                100 * (answer.saturation_rate / row["saturation_rate"] - 1),
-            )
+    for setting, row in chain(read(BOOKSIM_FILE), read(FLIT_FILE), long_rings()):
+        if not np.isfinite(row["packet_latency"]):
+            continue
+        answer = solve_noc(setting.noc(row["injection_rate"]))
+        yield (
+            setting,
+            row["load"],
+            100 * (float(answer.packet_latency) / row["packet_latency"] - 1),
+            100 * (answer.saturation_rate / row["saturation_rate"] - 1),
+        )
 
 
 def write_errors() -> None:
@@ -241,7 +254,7 @@ def write_errors() -> None:
     nodes: dict[str, int] = {}
     for setting, load, error, saturation in errors():
         kind = setting.topology
-        found.setdefault((kind, load), []).append(abs(error))
+        found.setdefault((kind, load), []).append(error)
         least[kind] = min(least.get(kind, 1.0), 1 / (1 + saturation / 100))
         nodes[kind] = max(nodes.get(kind, 0), setting.nodes)
     with ERROR_FILE.open("w", newline="", encoding="utf-8") as file:
@@ -256,20 +269,32 @@ def write_errors() -> None:
         )
         table = csv.writer(file, lineterminator="\n")
         table.writerow(
-            ("topology", "load", "points", "mean_error", "max_error", "unstable", "saturation", "nodes")
+            (
+                "topology",
+                "load",
+                "points",
+                "signed_error",
+                "mean_error",
+                "max_error",
+                "unstable",
+                "saturation",
+                "nodes",
+            )  # fmt: skip
         )
         for (family, load), values in sorted(found.items()):
-            size = np.array(values)
-            finite = size[np.isfinite(size)]
+            signed = np.array(values)
+            signed = signed[np.isfinite(signed)]
+            finite = np.abs(signed)
             if finite.size:
                 table.writerow(
                     (
                         family,
                         load,
-                        size.size,
+                        len(values),
+                        f"{signed.mean():.2f}",
                         f"{finite.mean():.2f}",
                         f"{finite.max():.2f}",
-                        size.size - finite.size,
+                        len(values) - finite.size,
                         f"{least[family]:.3f}",
                         nodes[family],
                     )

@@ -1,0 +1,114 @@
+"""Rings that jam: the load at which a network of rings with datelines collapses, and what it carries then."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from qmodels._check import FloatArray
+from qmodels.noc.turns import Turns
+
+RINGS = ("ring", "spidergon")
+"""Kinds of topologies of which the collapse was measured."""
+
+COLLAPSE = np.array([0.783, 0.75, -0.795, -0.59, 0.342, -0.234])
+"""Cycles that a flit loses at a link of a ring when a jam first keeps itself alive, and the exponents of
+the factors in `Ring`. Fitted to simulations: ``tests/reference/ring_saturation.py fit`` makes it from
+ring_saturation.csv. On 32 networks held out the saturation rate is off by 3.4 % on average and 9 % at most
+(12.7 % without the law), on 8 with permutations by 4 and 14 %."""
+
+CONGESTED = np.array([0.574, 0.682, -0.309, -0.026, -0.03, 0.505])
+"""The same when all buffers are full: the rate carried is off by 7.6 % on average, 24 % at most; less is
+known of permutations, which jam less or not at all (up to 52 % too low)."""
+
+
+class Ring(NamedTuple):
+    """What decides how well the rings of a network carry their packets when buffers fill.
+
+    Parameters
+    ----------
+    load : float
+        Flits per cycle that a flit finds on its links of the rings, itself included, at load 1.
+    bottleneck : int
+        Channel with the highest load.
+    alone : float
+        Cycles from flit to flit when credits come late: those of the credit loop for each place in the
+        buffers of a class, at least 1. [cycles]
+    factors : array
+        Inputs of a router that want the same link, less one, taken for two where streams of two sources
+        and more share it; virtual channels of a class; buffer over the credit loop; flits of a packet;
+        links of the rings that it passes, as a flit on a ring finds it.
+    """
+
+    load: float
+    bottleneck: int
+    alone: float
+    factors: FloatArray
+
+    def highest(self, law: FloatArray) -> float:
+        """Return the load at which the rings are busy for all the time with what flits need and lose."""
+        lost = law[0] * np.prod(np.maximum(self.factors, 1e-9) ** law[1:])
+        return float(1 / (self.load * (self.alone + lost)))
+
+
+def find_rings(turns: Turns) -> Ring | None:
+    """Return what the channels with VC classes have in common, None without any that is used."""
+    table = turns.table
+    flow = np.repeat(np.arange(table.source.size), np.diff(table.path_start))
+    classed = table.path_vc_high - table.path_vc_low < table.virtual_channels
+    sent = turns.flow_rate * table.flits
+    busy = np.where(classed, sent[flow], 0.0) * table.channel_cycles_per_flit[table.path_channel]
+    load = np.bincount(table.path_channel, busy, minlength=len(table.channel_names))
+    if not load.sum() > 0:
+        return None
+    part = load / load.sum()
+    hops = np.bincount(flow, classed, minlength=table.source.size)
+    ways = np.unique(turns.source * load.size + turns.sink)
+    inputs = float(part @ np.bincount(ways % load.size, minlength=load.size))
+    passes = np.zeros((table.nodes, load.size), dtype=bool)
+    passes[table.source[flow[sent[flow] > 0]], table.path_channel[sent[flow] > 0]] = True
+    streams = float(part @ passes.sum(axis=0))
+    vcs, buffer, loop, flits = (float(part @ turns.channels[:, k]) for k in (2, 3, 4, 5))
+    length = float(sent @ hops**2 / (sent @ hops))
+    return Ring(
+        load=float(part @ load),
+        bottleneck=int(np.argmax(load)),
+        alone=max(1.0, loop / (vcs * buffer)),
+        factors=np.array([max(inputs - 1, min(1.0, streams - 1)), vcs, buffer / loop, flits, length]),
+    )
+
+
+def jam_loads(turns: Turns, kind: str) -> tuple[float, float, int]:
+    r"""Return the loads at which a network collapses and that it carries jammed, and the busiest link.
+
+    Parameters
+    ----------
+    turns : Turns
+        The network at load 1.
+    kind : str
+        Of the topology. Loads of kinds that are not in `RINGS` are ``inf``, the link -1.
+
+    Notes
+    -----
+    Rings have two states: packets meet little, or a jam, once begun, keeps itself alive, because each
+    packet that leaves it lets others in from the sides which have farther to go. The uncongested state
+    ends where a link is busy all the time. Of all that was simulated one law holds for the load
+    :math:`\lambda` of a link then:
+
+    .. math:: \frac{1}{\lambda} = \max\left(1, \frac{C}{vB}\right)
+              + a\,(n-1)^{e_1} v^{e_2} (B/C)^{e_3} L^{e_4} d^{e_5},
+
+    with :math:`n` inputs that merge into a link, :math:`v` virtual channels of a class (half of all, for
+    the datelines), :math:`B` places of a buffer, the credit loop :math:`C`, packets of :math:`L` flits
+    and :math:`d` links on the way: the time of a flit on a link, and what it loses. Longer packets and
+    more inputs lose more, room takes it up. Hot spots saturate before, where the usual model says.
+
+    Fitted to uniform traffic and one hot node, 8 to 64 nodes, 2 to 8 virtual channels of 4 to 16 places,
+    1 to 16 flits. A run of 25,000 cycles found the collapse; longer ones find it a little earlier.
+    """
+    ring = find_rings(turns) if kind in RINGS else None
+    if ring is None:
+        return float("inf"), float("inf"), -1
+    collapse = ring.highest(COLLAPSE)
+    return collapse, min(collapse, ring.highest(CONGESTED)), ring.bottleneck

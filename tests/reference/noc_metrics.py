@@ -1,0 +1,271 @@
+"""Parts and quantiles of the latency by flit-level simulation, also of priorities and bursts.
+
+``python tests/reference/noc_metrics.py simulate`` writes `noc_metrics.csv` in five minutes. Networks of
+one kind of packets are those of booksim_latency.py and long rings held out of ring_saturation.py, at
+parts of their kept saturation rates; mixes of short urgent and long lazy packets and bursty sources
+run at parts of the model's. Of mixes there are two more rows, the urgent packets' and the lazy ones'.
+``... errors`` compares the model with them and writes ``qmodels/noc/metric_error.csv``; ``... fit`` tries
+the constants for bursts and priorities and fits those of the quantiles, on rows for the fit, and prints
+the errors on those held out. Run from the root of the repository, with it on the path.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import random
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from qmodels.noc import delay_law, source_queue, waits
+from qmodels.noc.fixed_point import PREEMPTION, TOGETHER
+from qmodels.noc.solve_noc import solve_noc
+from qmodels.systems.injection import bursts
+from qmodels.systems.noc import Noc
+from qmodels.systems.router import PacketClass
+
+HERE = Path(__file__).parent
+FILE = HERE / "noc_metrics.csv"
+ERROR_FILE = HERE.parents[1] / "qmodels" / "noc" / "metric_error.csv"
+LEAST = 0.5
+"""Delays of which an error is worth a number. [cycles]"""
+LOADS = (0.1, 0.3, 0.5, 0.7, 0.85, 0.95)
+METRICS = (
+    "packet_latency", "packet_latency_p95", "packet_latency_p99", "source_queue_delay", "traversal_delay",
+)  # fmt: skip
+LATENCY, QUANTILES = METRICS[:1], METRICS[1:3]
+HEADER = (
+    "topology", "radix", "dimensions", "traffic", "flits", "virtual_channels", "buffer_flits",
+    "urgent_flits", "urgent_share", "scv", "part", "load", "injection_rate", "packets_of", *METRICS,
+    "half_width",
+)  # fmt: skip
+
+
+def references(name: str = "booksim_latency") -> Any:
+    """Return a module of this folder."""
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
+        assert spec is not None and spec.loader is not None
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network, and what is special about its packets; ``scv`` 1 is Bernoulli."""
+
+    setting: Any
+    urgent_flits: int = 0
+    urgent_share: float = 0.0
+    scv: float = 1.0
+    part: str = "fit"
+
+    def noc(self, rate: float = 0.01) -> Noc:
+        """Return the spec."""
+        noc: Noc = self.setting.noc(rate)
+        if self.scv != 1:
+            noc = replace(noc, process=bursts(scv=self.scv))
+        if self.urgent_flits:
+            mix = (
+                PacketClass(flits=self.urgent_flits, share=self.urgent_share, priority=0),
+                PacketClass(flits=self.setting.flits, share=1 - self.urgent_share, priority=1),
+            )
+            router = replace(noc.router, arbitration="priority")
+            noc = replace(noc, mix=mix, router=router, flits_per_packet=0)
+        return noc
+
+
+NETS = (("mesh", 4, 2), ("torus", 4, 2), ("ring", 12, 1), ("spidergon", 16, 1), ("mesh", 6, 2))
+
+
+def cases() -> Iterator[tuple[Case, float]]:
+    """Yield the cases and the rate that is load 1."""
+    made = references()
+    for path in (made.BOOKSIM_FILE, made.FLIT_FILE):
+        for setting, row in made.read(path):
+            if row["load"] == 0.1:
+                part = "held out" if path == made.FLIT_FILE else "fit"
+                yield Case(setting, part=part), row["saturation_rate"]
+    for setting, part, rate, _ in references("ring_saturation").read():
+        if part == "held out" and setting.radix >= 24:
+            yield Case(setting, part="long ring"), rate
+    dice = random.Random(31)
+    for k in range(50):
+        vcs, buffer = dice.choice([2, 2, 4]), dice.choice([4, 6, 8, 16])
+        long, short = dice.choice([5, 9, 9, 16]), dice.choice([1, 1, 2, 5])
+        share, scv = dice.choice([0.2, 0.5, 0.8]), dice.choice([2.5, 4.0, 8.0, 12.0])
+        net = NETS[k // 2 % len(NETS)]
+        setting = made.Setting(*net, "uniform", long, vcs, buffer)
+        part = "held out" if k % 6 > 3 else "fit"
+        case = Case(setting, short, share, part=part) if k % 2 else Case(setting, scv=scv, part=part)
+        yield case, solve_noc(case.noc()).saturation_rate
+
+
+def simulate() -> None:
+    """Simulate and write, row by row."""
+    import validate
+
+    with FILE.open("w", newline="", encoding="utf-8") as file:
+        file.write("# Of our flit simulator: tests/reference/noc_metrics.py simulate; scv 1: Bernoulli\n")
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(HEADER)
+        for case, saturation in cases():
+            s = case.setting
+            plain = case.urgent_flits == 0 and case.scv == 1
+            for load in LOADS if plain else LOADS[1:-1]:
+                packets = 10_000 if load <= 0.5 and plain else 30_000
+                rate = load * saturation
+                result = validate.simulate(case.noc(rate), replications=4, packets=packets)
+                if not result.stable:
+                    continue
+                fields = (
+                    s.topology, s.radix, s.dimensions, s.traffic, s.flits, s.virtual_channels,
+                    s.buffer_flits, case.urgent_flits, case.urgent_share, case.scv, case.part, load,
+                    f"{rate:.6f}",
+                )  # fmt: skip
+                half = f"{result.packet_latency.half_width:.3f}"
+                values = [f"{result[name].best:.4f}" for name in METRICS]
+                table.writerow((*fields, "all", *values, half))
+                if case.urgent_flits:
+                    for name, means in by_class(result).items():
+                        table.writerow((*fields, name, *means, "nan"))
+                file.flush()
+
+
+def by_class(result: Any) -> dict[str, list[str]]:
+    """Return the means of urgent and of lazy packets; there are no quantiles of them."""
+    flows = result.flow_rows()
+    rate = np.array([one["throughput"] for one in flows])
+    level = np.array([one["packet_class"] for one in flows])
+    latency = np.array([one["packet_latency"] for one in flows])
+    source = np.array([one["source_queue_delay"] for one in flows])
+    found = {}
+    for number, name in enumerate(("urgent", "lazy")):
+        part = np.where((level == number) & (rate > 0), rate, 0.0)
+        used = part > 0
+        whole = float(part[used] @ latency[used] / part.sum())
+        wait = float(part[used] @ source[used] / part.sum())
+        found[name] = [f"{whole:.4f}", "nan", "nan", f"{wait:.4f}", f"{whole - wait:.4f}"]
+    return found
+
+
+Row = tuple[Case, dict[str, str]]
+
+
+def read() -> Iterator[Row]:
+    """Yield the cases and rows of the file."""
+    make = references().Setting
+    with FILE.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(line for line in file if not line.startswith("#")):
+            whole = [int(row[name]) for name in ("flits", "virtual_channels", "buffer_flits")]
+            size = int(row["radix"]), int(row["dimensions"])
+            setting = make(row["topology"], *size, row["traffic"], *whole)
+            special = int(row["urgent_flits"]), float(row["urgent_share"]), float(row["scv"])
+            yield Case(setting, *special, row["part"]), row
+
+
+def kind_of(case: Case) -> str:
+    """Return the name of the kind of packets, that of `qmodels.noc.error_map.packets_of`."""
+    return "priorities" if case.urgent_flits else "bursts" if case.scv != 1 else "alike"
+
+
+def solved(case: Case, row: dict[str, str], metrics: tuple[str, ...] = METRICS) -> dict[str, float]:
+    """Return what the model says about a row."""
+    answer = solve_noc(case.noc(float(row["injection_rate"])))
+    if row["packets_of"] == "all":
+        return {name: float(answer[name]) for name in metrics}
+    flows = answer.flows
+    mine = flows["packet_class"] == ("urgent", "lazy").index(row["packets_of"])
+    part = flows["rate"][mine] / flows["rate"][mine].sum()
+    return {name: float(part @ flows[name][mine]) for name in metrics if row[name] != "nan"}
+
+
+def errors(rows: list[Row], metrics: tuple[str, ...] = METRICS) -> dict[tuple[str, str, str, float], Any]:
+    """Return the errors by kind of packets, packets of, metric and load [% of the simulated value]."""
+    found: dict[tuple[str, str, str, float], list[float]] = {}
+    for case, row in rows:
+        for name, value in solved(case, row, metrics).items():
+            simulated = float(row[name])
+            if simulated >= LEAST and np.isfinite(value):
+                key = kind_of(case), row["packets_of"], name, float(row["load"])
+                found.setdefault(key, []).append(100 * (value / simulated - 1))
+    return {key: np.array(values) for key, values in found.items()}
+
+
+def write_errors() -> None:
+    """Write the error map of parts and quantiles."""
+    with ERROR_FILE.open("w", newline="", encoding="utf-8") as file:
+        file.write(
+            "# Errors by part of the saturation rate [% of the simulated value], of delays of half a\n"
+        )
+        file.write("# cycle and more. python tests/reference/noc_metrics.py errors\n")
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(
+            ("packets", "packets_of", "metric", "load", "points", "signed_error", "mean_error", "max_error")
+        )
+        for key, values in sorted(errors(list(read())).items()):
+            numbers = values.mean(), np.abs(values).mean(), np.abs(values).max()
+            table.writerow((*key, values.size, *(f"{number:.2f}" for number in numbers)))
+
+
+def fit() -> None:
+    """Try constants of bursts and priorities, fit those of the quantiles, and print the errors."""
+    rows = [one for one in read() if one[1]["load"] != "0.95"]
+    for name, where, index, values, kind in (
+        ("BLOCKED", source_queue, None, (0.0, 0.25, 0.5, 0.75), "bursts"),
+        ("LAW[PREEMPTION]", waits.LAW, PREEMPTION, (0.7, 0.8, 0.9, 1.0), "priorities"),
+        ("LAW[TOGETHER]", waits.LAW, TOGETHER, (0.0, 0.3, 0.6, 0.9), "priorities"),
+    ):
+        of = "urgent" if kind == "priorities" else "all"
+        mine = [(c, r) for c, r in rows if kind_of(c) == kind and r["packets_of"] == of]
+        now = getattr(where, name) if index is None else where[index]
+        for value in (*values, now):
+            if index is None:
+                setattr(where, name, value)
+            else:
+                where[index] = value
+            parts = [
+                np.mean(
+                    [
+                        np.abs(v).mean()
+                        for v in errors([x for x in mine if x[0].part == part], LATENCY).values()
+                    ]
+                )
+                for part in ("fit", "held out")
+            ]
+            print(f"{name} = {value}: mean error {parts[0]:.2f} %, held out {parts[1]:.2f} %", flush=True)
+    alike = [(c, r) for c, r in rows if kind_of(c) == "alike"]
+    fitted = [one for one in alike if one[0].part != "held out"][::2]
+    answers = [(solve_noc(case.noc(float(row["injection_rate"]))), row) for case, row in fitted]
+
+    def miss(spread: Any) -> float:
+        delay_law.SPREAD[:] = np.maximum(spread, 0.01)
+        sizes = [
+            abs(float(answer.quantile(percent / 100)) / float(row[f"packet_latency_p{percent}"]) - 1)
+            for answer, row in answers
+            for percent in (95, 99)
+            if answer.stable
+        ]
+        return float(np.mean(sizes))
+
+    best = minimize(miss, delay_law.SPREAD.copy(), method="Nelder-Mead", options={"maxfev": 45})
+    miss(np.round(best.x, 3))
+    print(f"SPREAD = np.array({delay_law.SPREAD.tolist()})")
+    held = [one for one in alike if one[0].part == "held out"]
+    for key, values in sorted(errors(held, QUANTILES).items()):
+        print(f"  {key[2]} at {key[3]}: {values.mean():+.1f} %, size {np.abs(values).mean():.1f} %, held out")
+
+
+if __name__ == "__main__":
+    command = sys.argv[1] if len(sys.argv) > 1 else ""
+    commands = {"simulate": simulate, "errors": write_errors, "fit": fit}
+    if command not in commands:
+        raise SystemExit("simulate, errors or fit?")
+    commands[command]()
