@@ -192,7 +192,8 @@ def occupied_lines(
     finds one with probability :math:`\text{hit}\, n / \bar n`. The victim of a hit may go to the same slice,
     which changes nothing. Where a slice has d lines less than usual the private caches have so many
     more of its :math:`p`, of which victims come :math:`1 + d/p` times as often. Births equal deaths at
-    :math:`\bar n / (1 - \text{expired})`: a slice with more room than that is never full. Approximation: all lines alike.
+    :math:`\bar n / (1 - \text{expired})`: a slice with more room than that is never full. Approximation: all
+    lines alike.
 
     Examples
     --------
