@@ -94,6 +94,7 @@ def free_list(
     other_access: npt.ArrayLike = 0.0,
     other_packet: npt.ArrayLike = 0.0,
     read_last: npt.ArrayLike = 0.0,
+    access_within: npt.ArrayLike | None = None,
 ) -> FreeListResult:
     r"""Steady state of a FIFO free list whose head goes to the tail while its bank is busy.
 
@@ -119,6 +120,10 @@ def free_list(
     read_last : array_like
         Probability that the access right before the first allocation after a packet's return was the
         read of its last block. Counts only where ``other_access`` is positive.
+    access_within : array_like, optional
+        ``other_access`` between two blocks of a packet that no other packet's block lies between, where
+        this differs from the mean: an input that writes alone leaves more time for reads. Counts only
+        where ``other_access`` is positive.
 
     Returns
     -------
@@ -179,20 +184,26 @@ def free_list(
         )
     if abs(chances.sum() - 1) > 1e-9:
         raise ValueError(f"probability must sum to 1, got {float(chances.sum())!r}")
-    b, t, d, access, packet, last = np.broadcast_arrays(
+    b, t, d, access, packet, last, within = np.broadcast_arrays(
         _check.count("banks", banks),
         _check.count("alloc_trial_count", alloc_trial_count),
         _check.count("busy_accesses", busy_accesses, minimum=0),
         _check.probability("other_access", other_access),
         _check.probability("other_packet", other_packet),
         _check.probability("read_last", read_last),
+        _check.probability("access_within", other_access if access_within is None else access_within),
     )
     law = (tuple(sizes.tolist()), tuple(chances.tolist()))
     busy = np.zeros((*t.shape, int(t.max(initial=1)) + 1))
     adjacent = np.zeros(t.shape)
     for where in np.ndindex(t.shape):
         trials = int(t[where])
-        chances_of_others = (float(access[where]), float(packet[where]), float(last[where]))
+        chances_of_others = (
+            float(access[where]),
+            float(packet[where]),
+            float(last[where]),
+            float(within[where]),
+        )
         heads, adjacent[where] = _steady(int(b[where]), trials, int(d[where]), law, *chances_of_others)
         busy[where][: trials + 1] = heads
     return FreeListResult(alloc_trial_count=t[()], busy_heads=busy, adjacent_probability=adjacent[()])
@@ -207,6 +218,7 @@ def _steady(
     other_access: float,
     other_packet: float,
     read_last: float,
+    access_within: float,
 ) -> tuple[FloatArray, float]:
     """Return the probability of k = 0, 1, ... busy heads in turn, and of a block on the bank before."""
     if window == 0 or banks == 1 or window > MOST_WINDOW or trials == 1:
@@ -222,6 +234,7 @@ def _steady(
             mean_size=float(sizes @ chances),
             other_packet=other_packet,
             read_last=read_last,
+            access_within=access_within,
         ),
     )
     if trials > followed:
