@@ -13,15 +13,12 @@ from qmodels.systems.data_queueing import DataQueueing
 FILE = Path(__file__).with_name("conflict_errors.csv")
 MOST_LOAD, MOST_SQUARE = 0.95, 3.5
 """Load, and second moment over squared mean of a packet's segments, up to which anything is validated."""
-LEAST_LOAD = {2: 0.5, 3: 0.7}
-"""Load from which packets leave in an order that has nothing to do with that of their arrival, by trials."""
+MOST_TRIALS = 2
+LEAST_LOAD = 0.5
+"""Load from which packets leave in an order that has nothing to do with that of their arrival."""
 LEAST_MEAN, LEAST_LARGE = 5.0, 0.85
-"""Mean segments of a packet, and share of the segments in VMS1, for two trials."""
-SHORT, MOST_SHORT = (2, 9), 0.05
-"""Segments of short packets, of which the first may be on the bank of the block rejected before it, and
-their share among the packets, for three trials."""
-LEAST_BANKS = 8
-"""For three trials."""
+"""Mean segments of a packet, and share of the segments in VMS1. The first block of a short packet may be
+on the bank of a block rejected before the packet returned, because that block was being read."""
 BAR = 0.05
 """Error of the write conflicts of a validated design, at most."""
 
@@ -53,7 +50,7 @@ class ConflictError:
         where = "inside" if self.validated else "outside"
         return (
             f"write conflicts {100 * self.mean:+.1f} % ({100 * self.low:+.0f} to {100 * self.high:+.0f} %) "
-            f"in {self.designs} simulated designs {where} the validated range with {self.trials} trials"
+            f"in {self.designs} simulated designs {where} the validated range at {self.trials} trial(s)"
         )
 
 
@@ -90,9 +87,9 @@ def conflict_error(trials: int, validated: bool) -> ConflictError:
 def is_validated(spec: DataQueueing) -> bool:
     """Return whether the design is like those whose write conflicts were found within `BAR`.
 
-    More trials and busy accesses, overload, sizes with a heavy tail, a port alone at its end and bursts have
-    shown larger errors, and so have light load, where packets return in the order in which they
-    were stored, and, with three trials, short packets, few banks and page control.
+    Third and later trials, more busy accesses, overload, short packets, sizes with a heavy tail, a port
+    alone at its end and bursts have shown larger errors, and so has light load, where packets return in the
+    order in which they were stored.
     """
     data, traffic, trials = spec.data, spec.traffic, int(spec.allocation.alloc_trial_count)
     segments, share = traffic.segment_law(int(data.segment_bytes))
@@ -109,20 +106,10 @@ def is_validated(spec: DataQueueing) -> bool:
     if trials == 1:
         return True
     large = segments > spec.allocation.small_packet_segments
-    fine = (
-        trials in LEAST_LOAD
+    return (
+        trials <= MOST_TRIALS
         and isinstance(traffic.arrivals, Poisson)
-        and load >= LEAST_LOAD[trials]
+        and load >= LEAST_LOAD
         and mean >= LEAST_MEAN
         and float((segments * share)[large].sum()) >= LEAST_LARGE * mean
-    )
-    if trials == 2 or not fine:
-        return fine
-    short = (segments >= SHORT[0]) & (segments <= SHORT[1])
-    return (
-        float(share[short].sum()) <= MOST_SHORT
-        and bool(large.all())
-        and int(data.banks) >= LEAST_BANKS
-        and not data.page_control
-        and min(traffic.input_ports, traffic.output_ports) == 2
     )

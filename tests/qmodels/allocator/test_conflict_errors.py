@@ -21,8 +21,8 @@ def with_trials(spec: DataQueueing, trials: int) -> DataQueueing:
 
 def test_validated_designs_are_within_the_bar():
     inside = [row for row in error_rows() if row["validated"]]
-    assert len(inside) > 50
-    assert {row["trials"] for row in inside} == {1, 2, 3}
+    assert len(inside) > 40
+    assert {row["trials"] for row in inside} == {1, 2}
     for row in inside:
         assert row["model"] == pytest.approx(row["simulated"], rel=BAR)
 
@@ -38,11 +38,10 @@ def test_the_model_of_today_made_the_kept_errors():
     assert next(rows, None) is None
 
 
-@pytest.mark.parametrize("trials", [2, 3])
 @pytest.mark.parametrize("changes", [{"load_factor": 0.8}, {"input_speed": 1.3, "queues": 100}])
-def test_designs_that_are_not_in_the_file(trials, changes):
-    """Simulated with another seed; the intervals are within 2 and 4 %."""
-    spec = with_trials(replace(BASE, traffic=replace(BASE.traffic, **changes)), trials)
+def test_designs_that_are_not_in_the_file(changes):
+    """Simulated with another seed; with a third trial the errors are 4 to 6 %."""
+    spec = with_trials(replace(BASE, traffic=replace(BASE.traffic, **changes)), 2)
     answer = solve(spec)
     result = simulate(spec, packets=200_000, replications=4, seed=5)
     assert answer.validated
@@ -51,7 +50,7 @@ def test_designs_that_are_not_in_the_file(trials, changes):
 
 
 def test_what_is_not_validated():
-    assert is_validated(with_trials(BASE, 3)) and not is_validated(with_trials(BASE, 4))
+    assert is_validated(with_trials(BASE, 2)) and not is_validated(with_trials(BASE, 3))
     for traffic in (
         {"load_factor": 0.3},
         {"load_factor": 1.1},
@@ -63,6 +62,6 @@ def test_what_is_not_validated():
         assert not is_validated(spec), traffic
     assert not is_validated(replace(BASE, data=replace(BASE.data, busy_accesses=2)))
     error = conflict_error(5, False)
-    assert "outside the validated range with 5 trials" in str(error)
+    assert "outside the validated range at 5 trial(s)" in str(error)
     assert str(error) in repr(solve(with_trials(BASE, 5)))
     assert error.low < error.mean < error.high
