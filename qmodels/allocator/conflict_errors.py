@@ -56,7 +56,7 @@ class ConflictError:
 
 @cache
 def error_rows() -> tuple[dict[str, float], ...]:
-    """Return trials, validated, simulated and model of each design, made by ``python -m cases.dqm_errors``."""
+    """Return trials, validated, simulated and model of each design, by ``python -m cases.dqm_errors``."""
     with FILE.open(encoding="utf-8", newline="") as file:
         return tuple(
             {name: float(value) for name, value in row.items() if name != "design"}

@@ -57,8 +57,8 @@ def solve_data_queueing(spec: DataQueueing) -> DataQueueingAnswer:
     conflict, those of packets just read are not followed, nor is a dry VMS2 or VMS3 beyond its
     emptiness. Overload is taken as lasting: a trace that fills the memory for a part of the time
     overflows, and runs its list dry, less. The error of the write conflicts, signed, is in
-    ``conflict_errors.csv``, made by ``python -m cases.dqm_errors``: within 5 % where the answer is validated, and
-    otherwise as it says. The alternatives are accounted for in
+    ``conflict_errors.csv``, made by ``python -m cases.dqm_errors``: within 5 % where the answer is
+    validated, and otherwise as it says. The alternatives are accounted for in
     `qmodels.allocator.alternatives`.
 
     Examples
