@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from cases.tables import csv_text
 from qmodels.allocator.conflict_errors import FILE, is_validated
@@ -29,7 +30,7 @@ BASE = DataQueueing(
 def designs() -> dict[str, DataQueueing]:
     """Return the designs that are compared, with one trial each, by what is special about them."""
 
-    def traffic(**changes: object) -> DataQueueing:
+    def traffic(**changes: Any) -> DataQueueing:
         return replace(BASE, traffic=replace(BASE.traffic, **changes))
 
     def small(largest: int, vms1: int, load: float = 0.95) -> DataQueueing:
@@ -65,7 +66,7 @@ def designs() -> dict[str, DataQueueing]:
     }
 
 
-def rows(found: list[tuple[str, DataQueueing, float, float]]) -> list[dict[str, object]]:
+def rows(found: list[tuple[str, DataQueueing, float, float]]) -> list[dict[str, Any]]:
     """Return the rows of the file from name, design, simulated conflicts and their half-width."""
     from qmodels import solve
 

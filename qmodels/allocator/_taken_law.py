@@ -17,12 +17,12 @@ class TakenLaw:
     ----------
     chain : ListChain
         Its views, trial states and places index the tables, (views, states, places) each.
-    states : TrialStates, optional
+    changed : TrialStates, optional
         How an allocation goes, if not as the chain's do: the same states with other chances.
     """
 
-    def __init__(self, chain: ListChain, states: TrialStates | None = None) -> None:
-        self._trials, self._states = chain.trials, states or chain.states
+    def __init__(self, chain: ListChain, changed: TrialStates | None = None) -> None:
+        self._trials, self._states = chain.trials, changed or chain.states
         self._shape = (len(chain.views), len(chain.states), chain.trials.places)
         self.rejected = np.array([rejected for rejected, _, _ in chain.states.states])
         self._sizes = np.array([len(distinct(window + other)) for window, other in chain.views])
