@@ -15,6 +15,9 @@ from qmodels.allocator._windows import Window, canonical, distinct, draw_any, dr
 ALWAYS = -1
 """In place of a parameter's number: the transition has no further factor."""
 
+BETWEEN, WITHIN = range(2)
+"""Laws of the bank taken: next to another packet's block, or right after a block of the same packet."""
+
 View = tuple[Window, Window]
 """A window, and the busy bank of another access if it was met."""
 
@@ -35,12 +38,16 @@ class PacketRules:
     read_last : float
         Probability that the last block of a packet was read, and the packet returned, right
         before the next allocation.
+    access_within : float
+        Probability that an access to a random bank came between two blocks of a packet that no other
+        packet's block lies between; one that does comes with its own `TrialRules.other_access`.
     """
 
     endings: tuple[float, ...]
     mean_size: float
     other_packet: float
     read_last: float
+    access_within: float
 
 
 @dataclass(kw_only=True, eq=False)
@@ -100,7 +107,7 @@ class ListChain:
     A state has the banks of both views up to a renaming, the reader's trial state, and what the
     writer is at: storing a packet of which only rejected blocks are read, or about to return one
     (both with his own trial state), returning it (with the age of the block before), passing over
-    another packet's block in it, or starting on a history of his own.
+    another packet's block in it, or having done so, or starting on a history of his own.
     """
 
     def __init__(self, trials: TrialRules, packets: PacketRules) -> None:
@@ -111,7 +118,8 @@ class ListChain:
         self._todo: list[tuple[View, View]] = []
         count, ages = len(self.states), len(packets.endings)
         self._returning, self._age = count, 2 * count
-        self._passing, self._afresh = 2 * count + ages, 2 * count + 2 * ages
+        self._passing, self._passed = 2 * count + ages, 2 * count + 2 * ages
+        self._afresh = 2 * count + 3 * ages
         self._go_on = self._passing if packets.other_packet > 0 else self._age
         self._writers = self._afresh + 2
         self._block = count * self._writers
@@ -168,9 +176,10 @@ class ListChain:
         if writer[1]:
             return
         for age in range(1, len(endings)):
-            self._return_next(age)
+            self._return_next(age, self._age, WITHIN)
             if self.packets.other_packet > 0:
                 self._pass_over(age)
+                self._return_next(age, self._passed, BETWEEN)
 
     def _banks(self, own: Window, place_parameter: list[int]) -> list[tuple[int, float, int]]:
         """Return the banks by place: bank, its probability given its parameter, parameter."""
@@ -179,11 +188,11 @@ class ListChain:
             (bank, chance, place_parameter[-1]) for bank, chance in others
         ]
 
-    def _taken_banks(self) -> list[tuple[int, float, int]]:
+    def _taken_banks(self, law: int) -> list[tuple[int, float, int]]:
         # Counted down from ALWAYS, as the number of views is not known until the chain is built.
         view, places = self.view(*self._writer), self.trials.places
         own = distinct(self._writer[0])
-        return self._banks(own, [ALWAYS - 1 - (view * places + place) for place in range(places)])
+        return self._banks(own, [ALWAYS - 1 - 2 * (view * places + place) - law for place in range(places)])
 
     def _try(self, state: int) -> None:
         """Let the writer, of whom only rejected blocks are read, examine a block."""
@@ -220,19 +229,19 @@ class ListChain:
                     weight = chance * (1 - ends) * part
                     self._read(at, bank, (window, ()), self._go_on + 1, weight, ALWAYS)
 
-    def _return_next(self, age: int) -> None:
+    def _return_next(self, age: int, at: int, law: int) -> None:
         """Let a further block of a returned packet be read."""
         ends = self.packets.endings[age]
         older = min(age + 1, len(self.packets.endings) - 1)
-        for bank, chance, parameter in self._taken_banks():
+        for bank, chance, parameter in self._taken_banks(law):
             if ends > 0:
                 for told, part in self._after_return():
                     to = self._afresh + told
-                    self._read(self._age + age, bank, self._writer, to, chance * ends * part, parameter)
+                    self._read(at + age, bank, self._writer, to, chance * ends * part, parameter)
             if ends < 1:
                 window = ((bank, *self._writer[0][:-1]), ())
                 weight = chance * (1 - ends)
-                self._read(self._age + age, bank, window, self._go_on + older, weight, parameter)
+                self._read(at + age, bank, window, self._go_on + older, weight, parameter)
 
     def _after_return(self) -> list[tuple[bool, float]]:
         """Return whether the first allocation after a return follows its last read, and the chances."""
@@ -241,11 +250,12 @@ class ListChain:
 
     def _pass_over(self, age: int) -> None:
         """Let another packet's block be taken before this packet's next one, or none."""
-        other, at, to = self.packets.other_packet, self._passing + age, self._age + age
+        other, at = self.packets.other_packet, self._passing + age
         if other < 1:
-            self._silent(at, self._writer, to, 1 - other, ALWAYS)
-        for bank, chance, parameter in self._taken_banks():
-            self._silent(at, ((bank, *self._writer[0][:-1]), ()), to, chance * other, parameter)
+            self._silent(at, self._writer, self._age + age, 1 - other, ALWAYS)
+        for bank, chance, parameter in self._taken_banks(BETWEEN):
+            passed = ((bank, *self._writer[0][:-1]), ())
+            self._silent(at, passed, self._passed + age, chance * other, parameter)
 
     def _silent(self, at: int, writer: View, to: int, chance: float, parameter: int) -> None:
         """Enter a step of the writer that leaves nothing to read."""

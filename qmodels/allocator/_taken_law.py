@@ -6,6 +6,7 @@ import numpy as np
 
 from qmodels._check import FloatArray
 from qmodels.allocator._list_chain import Entries, ListChain
+from qmodels.allocator._trial_states import TrialStates
 from qmodels.allocator._windows import distinct
 
 
@@ -16,10 +17,12 @@ class TakenLaw:
     ----------
     chain : ListChain
         Its views, trial states and places index the tables, (views, states, places) each.
+    changed : TrialStates, optional
+        How an allocation goes, if not as the chain's do: the same states with other chances.
     """
 
-    def __init__(self, chain: ListChain) -> None:
-        self._trials, self._states = chain.trials, chain.states
+    def __init__(self, chain: ListChain, changed: TrialStates | None = None) -> None:
+        self._trials, self._states = chain.trials, changed or chain.states
         self._shape = (len(chain.views), len(chain.states), chain.trials.places)
         self.rejected = np.array([rejected for rejected, _, _ in chain.states.states])
         self._sizes = np.array([len(distinct(window + other)) for window, other in chain.views])
@@ -30,13 +33,13 @@ class TakenLaw:
         for (window, other), view in list(chain.views.items()):
             own, known = distinct(window), distinct(window + other)
             fresh = len(known)
-            for state in chain.states.possible(window, other):
+            for state in self._states.possible(window, other):
                 for place in range(self._shape[2]):
                     if place > fresh and place < self._shape[2] - 1 or place == fresh < self._shape[2] - 1:
                         continue
                     bank = known[place] if place < fresh else fresh
                     at = np.array([(view * states + state) * self._shape[2] + place])
-                    for chance, after, met in chain.states.outcomes(window, other, state, bank):
+                    for chance, after, met in self._states.outcomes(window, other, state, bank):
                         if after >= 0:
                             to = chain.view(window, met) * states + after
                             onward.add(at, np.array([to]), chance, 0)

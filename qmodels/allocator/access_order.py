@@ -26,12 +26,15 @@ class AccessOrder:
         read that returned it, if no other packet returns before that allocation.
     own_read : float
         Probability that nothing comes between two reads of a packet.
+    access_within : float
+        ``other_access`` between two blocks of a packet with no other packet's block of the list between.
     """
 
     other_access: float
     other_packet: float
     read_last: float
     own_read: float
+    access_within: float
 
 
 def access_order(
@@ -66,7 +69,8 @@ def access_order(
     the gap :math:`G` between two allocations is :math:`1/v` times a Beta(1, k) variable, and an
     output port reads in it with probability :math:`\rho \min(G/O, 1)`. As there are as many reads as
     allocations, a read is followed by an allocation as often as an allocation follows a read; a
-    read returns a packet with the probability of one in its mean size. Approximate: the ports are
+    read returns a packet with the probability of one in its mean size; while all inputs are idle
+    packets return as often as they arrive. Approximate: the ports are
     taken as independent of each other and of the state of the queues.
 
     Examples
@@ -79,11 +83,13 @@ def access_order(
     active = min(1.0, load / (input_ports * input_speed))
     reading = min(load, 1.0)
     levels = (np.arange(NODES) + 0.5) / NODES
-    from_list = 0.0
+    from_list, alone = 0.0, 1.0
     chance = (1.0 - active) ** (input_ports - 1)
     for others in range(input_ports):
         gap = (1.0 - (1.0 - levels) ** (1.0 / others) if others else np.ones(1)) / input_speed
         quiet = float(np.mean((1.0 - reading * np.minimum(gap / output_ports, 1.0)) ** output_ports))
+        if others == 0:
+            alone = quiet
         from_list += chance * quiet * (1.0 + others * list_share) / (1.0 + others)
         if active >= 1.0:
             chance = float(others + 1 == input_ports - 1)
@@ -92,10 +98,19 @@ def access_order(
     writes = active * min(1.0, output_ports * input_speed)
     other = min(max(1.0 - from_list, 0.0), 1.0)
     ends = 1.0 / mean_size
-    returned_first = (1.0 - other) * ends / max(1.0 - (1.0 - ends) * (1.0 - other), 1e-300)
+    # Other inputs that write no block of the list are idle, or write others' segments.
+    no_block = 1.0 - active * list_share
+    quiet_inputs = ((1.0 - active) / no_block) ** (input_ports - 1) if no_block > 0 else 1.0
+    idle = (1.0 - active) ** input_ports
+    # With all inputs idle packets return as often as they arrive, which ends it; reads are single blocks.
+    soon = max(other - idle / (1.0 + mean_size), 0.0) / max(1.0 - idle, 1e-300)
+    soon = min(soon, 1.0)
+    busy_first = (1.0 - soon) * ends / max(1.0 - (1.0 - ends) * (1.0 - soon), 1e-300)
+    returned_first = idle / 2.0 + (1.0 - idle) * busy_first
     return AccessOrder(
         other_access=other,
         other_packet=1.0 - (1.0 - active * list_share) ** (input_ports - 1),
-        read_last=other / (1.0 - returned_first) if other > 0 else 0.0,
+        read_last=min(other / (1.0 - returned_first), 1.0) if other > 0 else 0.0,
+        access_within=1.0 - alone * quiet_inputs,
         own_read=(1.0 - reading) ** (output_ports - 1) * (1.0 - writes) ** input_ports,
     )

@@ -27,7 +27,9 @@ class DataQueueingAnswer:
     stable : bool or array of bool
         Whether the load is below what the output ports drain.
     validated : bool or array of bool
-        Whether the design lies in the range in which the model was compared with simulation.
+        Whether the design lies in the range in which the model was compared with simulation, and found good.
+    error : ConflictError or array of them
+        Signed errors of the write conflicts of designs inside that range, or outside where this one is.
     """
 
     metrics: Mapping[str, Any]
@@ -35,6 +37,7 @@ class DataQueueingAnswer:
     deletion_accesses: FloatArray
     stable: Any
     validated: Any
+    error: Any
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -51,7 +54,8 @@ class DataQueueingAnswer:
             lines.append(f"  {name:<36} {float(value):>12.5g} {'' if unit == '1' else unit}".rstrip())
         lines.append("  stable" if self.stable else "  overloaded")
         if not self.validated:
-            lines.append("  outside the range in which the model's error was measured")
+            lines.append("  outside the range in which the model is validated")
+        lines.append(f"  {self.error}")
         return "\n".join(lines)
 
     def to_pandas(self) -> Any:
@@ -73,6 +77,8 @@ def stacked(answers: Sequence[DataQueueingAnswer], shape: tuple[int, ...]) -> Da
             row[: len(law)] = law
         return table.reshape(*shape, -1) if each else table.reshape(*shape, 0)
 
+    errors = np.empty(len(answers), dtype=object)
+    errors[:] = [answer.error for answer in answers]
     return DataQueueingAnswer(
         metrics={
             name: np.array([answer.metrics[name] for answer in answers], dtype=float).reshape(shape)
@@ -82,4 +88,5 @@ def stacked(answers: Sequence[DataQueueingAnswer], shape: tuple[int, ...]) -> Da
         deletion_accesses=laws([answer.deletion_accesses for answer in answers]),
         stable=np.array([answer.stable for answer in answers], dtype=bool).reshape(shape),
         validated=np.array([answer.validated for answer in answers], dtype=bool).reshape(shape),
+        error=errors.reshape(shape),
     )

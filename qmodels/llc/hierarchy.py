@@ -11,10 +11,14 @@ import numpy.typing as npt
 from qmodels._check import FloatArray, IntArray
 from qmodels.llc.characteristic_time import hit_ratios, solve_time, solve_times
 from qmodels.llc.renewal import miss_gap
+from qmodels.llc.victim import next_lines, occupied_lines, victim_level
 
-NODES = 12
-ROUNDS = 4
+ROUNDS = 12
+"""Times that the lines held by slices that wait for victims are computed anew, at most."""
+SETTLED = 1e-4
+"""Share of a slice by which they then change, at most."""
 SMALL = 1e-5
+TINY = 1e-300
 
 
 def copy_levels(
@@ -176,21 +180,9 @@ def exclusive_levels(
 
     Notes
     -----
-    A core's private levels together are one LRU cache of the sum of their sizes: exact. With
-    characteristic time :math:`T_1` of that cache, :math:`a` requests of a core for a line, and
-    :math:`h = 1 - e^{-a T_1}`, a core at a random moment holds the line with probability
-    :math:`h`, since a time with survival function :math:`A` (the age of a busy period of
-    M/D/infinity), or has pushed it out a time :math:`\text{Exp}(a)` ago. The shared level holds
-    the line if the latest of these events of all cores pushed it out, within its characteristic
-    time :math:`T_2`. With :math:`v = 1 - e^{-a u}` and :math:`S = h A(u) + (1 - h)(1 - v)` a core that
-    misses finds it there with probability
-
-    .. math:: \int_0^{1-e^{-aT_2}} S^{C-1} + (C-1)(1-h)(1-v) S^{C-2}\, dv,
-
-    and it is there at a random moment with probability :math:`\int C (1-h) S^{C-1} dv`, which sums
-    to the lines of the level. With one core this is LRU with the sum of all sizes.
-    Approximation (constant characteristic times), derived here; measured errors in
-    `tests/qmodels/llc/test_hierarchy.py`.
+    A core's private levels together are one LRU cache of the sum of their sizes: exact. The shared level
+    and its slices: `qmodels.llc.victim`. With one core this is LRU with the sum of all sizes.
+    Approximation (constant characteristic times); measured errors in `tests/qmodels/llc/test_hierarchy.py`.
     """
     rate = popularity / cores
     result, total, before = [], 0, np.zeros_like(rate)
@@ -206,80 +198,36 @@ def exclusive_levels(
         return np.array(result)
     out = 1.0 - before
     group = np.zeros(len(rate), dtype=np.int64) if slice_of_line is None else slice_of_line
-    with np.errstate(divide="ignore", invalid="ignore"):
-        dead = float(np.median((-np.log(out) / rate)[(rate > 0) & (out > 0)])) if private else 0.0
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
-    nodes, weights = (nodes + 1.0) / 2.0, weights / 2.0
-    others = cores - 1
-
-    def integrals(time: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the hit probability, the presence, and the slope of the presence times the time."""
-        top = -np.expm1(-rate * time)
-        v = top[:, None] * nodes
-        end = _other_core(rate, out, dead, time)
-        if others:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                u = np.where(rate[:, None] > 0, -np.log1p(-v) / rate[:, None], 0.0)
-            s = _other_core(rate[:, None], out[:, None], dead, u)
-            hit = top * ((s**others + others * out[:, None] * (1.0 - v) * s ** (others - 1)) @ weights)
-            present = top * cores * out * (s**others @ weights)
-        else:
-            hit, present = top, top * out
-        return hit, present, cores * out * rate * time * (1.0 - top) * end**others
 
     def held(time: FloatArray) -> tuple[FloatArray, FloatArray]:
-        _, present, slope = integrals(time)
-        return present, slope
+        _, present, expired = victim_level(rate=rate, out=out, cores=cores, time=time)
+        return present, cores * out * rate * time * expired
 
     def by_slice(weights: FloatArray) -> FloatArray:
         return np.asarray(np.bincount(group, weights=weights, minlength=len(sizes)), dtype=float)
 
     longest = _longest(rate * out)
-    full, time = sizes, None
-    for _ in range(ROUNDS if len(sizes) > 1 else 1):
+    asked = by_slice(count * popularity * out)
+    per_request = 1.0 / np.maximum(asked, TINY)
+    private_lines = by_slice(count * cores * (1.0 - out))
+    full, time, change = sizes, None, None
+    for _ in range(ROUNDS):
         time = solve_times(held, count=count, group=group, capacity=full, longest=longest, start=time)
-        hit, present, _ = integrals(time[group])
-        full = _occupied(
-            sizes,
-            taken=by_slice(count * popularity * out * hit),
-            pushed=by_slice(count * popularity * out * (1.0 - present * others / cores)),
+        hit, present, expired = victim_level(rate=rate, out=out, cores=cores, time=time[group])
+        now = occupied_lines(
+            lines=sizes.astype(int),
+            held=np.minimum(by_slice(count * present), full),
+            usual=full,
+            private=private_lines,
+            hit=by_slice(count * popularity * out * hit) * per_request,
+            expired=by_slice(count * popularity * out * expired) * per_request,
+            share=asked / max(asked.sum(), TINY),
         )
+        full, change = np.minimum(next_lines(full, now, change), sizes), now - full
+        if np.all(np.abs(change) < SETTLED * sizes):
+            break
     result.append(np.where(popularity > 0, hit, 0.0))
     return np.array(result)
-
-
-def _occupied(sizes: FloatArray, *, taken: FloatArray, pushed: FloatArray) -> FloatArray:
-    """Return the mean lines in each slice: one that lost a line to a hit waits for the next victim.
-
-    A birth-death chain: victims come at rate ``pushed``, hits take lines in proportion to those held,
-    ``taken`` of a full slice. The victim of a hit goes to the same slice with probability one
-    over the slices, which changes nothing.
-    """
-    births = pushed - taken / len(sizes)
-    deaths = taken * (1.0 - 1.0 / len(sizes))
-    most = int(sizes.max())
-    held = np.arange(most + 1)
-    # Weight of n lines relative to a full slice: deaths of n + 1, n + 2, ... over births.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.log(deaths / births)[:, None] + np.log(held[1:] / sizes[:, None])
-    steps = np.where(held[1:] <= sizes[:, None], ratio, 0.0)
-    log_weight = np.concatenate(
-        (np.cumsum(steps[:, ::-1], axis=1)[:, ::-1], np.zeros((len(sizes), 1))), axis=1
-    )
-    weight = np.where(held <= sizes[:, None], np.exp(log_weight), 0.0)
-    return np.asarray((weight * held).sum(axis=1) / weight.sum(axis=1))
-
-
-def _other_core(rate: FloatArray, out: FloatArray, dead: float, time: FloatArray) -> FloatArray:
-    """Return the probability that a core's last push or reload of a line is longer ago than a time.
-
-    The age of a busy period of M/D/infinity is uniform on the dead time where requests are rare and
-    exponential where they are frequent.
-    """
-    load = rate * dead
-    aged = rate * time / np.where(load > 0, np.expm1(np.minimum(load, 700.0)), 1.0)
-    age = np.where(load < 1.0, np.maximum(1.0 - aged, 0.0), np.exp(-aged))
-    return (1.0 - out) * age + out * np.exp(-rate * time)
 
 
 def _longest(rate: FloatArray) -> float:

@@ -21,7 +21,7 @@ FEWEST_LINES = 40
 """Smallest cache (of each slice) for which the errors below were measured."""
 FEWEST_EXCLUSIVE = {"level": 2, "shared": 64, "catalogue": 500}
 """The same for exclusive levels: lines of a level or slice, of the shared level, and of the table."""
-MEASURED_ERROR = {"copy": 0.05, "inclusive": 0.2, "exclusive": 0.5}
+MEASURED_ERROR = {"copy": 0.05, "inclusive": 0.2, "exclusive": 0.7}
 """Largest difference from simulation by inclusion, see ``tests/validate/cache``. [percentage points] Of two
 lines in each slice with copies 0.5 points, of ten lines 0.1; of exclusive ones with 8 lines in all 1.3."""
 
