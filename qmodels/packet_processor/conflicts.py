@@ -1,4 +1,4 @@
-"""Conflicts and trials of the writes with open pages: what keeps their banks busy, and what comes in between."""
+"""Conflicts and trials with open pages: what keeps banks busy, and what comes between two writes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ from qmodels.packet_processor.links import EngineState, PathState
 from qmodels.packet_processor.memory import MemoryState
 from qmodels.packet_processor.trial_walk import KINDS
 
-OVERLAP_LOSS = 1.36
+OVERLAP_LOSS = 1.07
 """Relative loss of overlaps of two packets' accesses per unit of injection load; see `cases.trial_plane`."""
-READ_SPREAD = 1.58
-"""Time by which a packet's reads are spread per unit of injection load; see `cases.trial_plane`. [segments' times]"""
-READ_KEPT, READ_CUT = 0.84, 0.43
+READ_SPREAD = 0.64
+"""Time by which a packet's reads are spread apart per unit of injection load; see `cases.trial_plane`.
+[times of a segment on a link]"""
+READ_FOLLOWED = 0.38
+"""Part of the later reads of a visit that come between the writes behind one that was forced upon its
+bank, per unit of injection load; see `cases.trial_plane`."""
+READ_KEPT, READ_CUT = 0.86, 0.40
 """Part of the reads' conflicts that trials leave alone; read conflicts for each conflict of a write
 that was forced upon a busy bank; see `cases.trial_plane`."""
 
@@ -37,6 +41,8 @@ class BusyTimes:
         The same for a lookup and for the writes of a packet.
     way, service : ndarray
         From the allocation of a block until its write is at the bank, and from then on.
+    read_way : ndarray
+        From the issue of a read until it is at its bank.
     """
 
     reads: FloatArray
@@ -44,6 +50,7 @@ class BusyTimes:
     write: FloatArray
     way: FloatArray
     service: FloatArray
+    read_way: FloatArray
 
 
 def busy_times(
@@ -71,6 +78,7 @@ def busy_times(
             "write": late + way + written,
             "way": way,
             "service": written,
+            "read_way": shared + c.request_time,
         }
     # A bank that never becomes free counts as busy for very long.
     return BusyTimes(**{name: np.nan_to_num(np.minimum(time, 1e9), nan=1e9) for name, time in times.items()})
@@ -125,12 +133,15 @@ class Conflicts:
     spread : ndarray
         More reads of the same packet come between the writes that follow; the reads meet
         these writes as often.
+    following : ndarray
+        Reads of a visit to a place behind its first one.
     """
 
     forced: FloatArray
     starts: FloatArray
     overlaps: FloatArray
     spread: FloatArray
+    following: FloatArray
 
     @property
     def late(self) -> FloatArray:
@@ -161,8 +172,8 @@ def conflicts(
 
     Notes
     -----
-    A block is forced upon a busy bank as the walk of `qmodels.packet_processor.trial_walk` says, and its write
-    conflicts if the bank is still busy when the write gets there. Beyond that two operations of
+    A block is forced upon a busy bank as the walk of `qmodels.packet_processor.trial_walk` says,
+    and its write conflicts if the bank is still busy when the write gets there. Beyond that two operations of
     the pointer memory overlap on their way: the writes of n segments are at their banks
     :math:`n (g_w - g_a)` later than they were allocated, for gaps of segments :math:`g_w` on the
     network and :math:`g_a` at the allocator. A packet drained in that window, at rate :math:`\nu`
@@ -211,5 +222,6 @@ def conflicts(
         forced=forced,
         starts=starts,
         overlaps=by_size.sum(axis=1) * np.maximum(1.0 - OVERLAP_LOSS * load, 0.0),
-        spread=in_a_row.sum(axis=1) * following * apart,
+        spread=in_a_row.sum(axis=1) * following * apart + READ_FOLLOWED * load * following * forced,
+        following=following,
     )

@@ -8,7 +8,14 @@ import numpy as np
 
 from qmodels._check import FloatArray
 from qmodels.allocator import TrialResult, allocation_trials
-from qmodels.packet_processor.conflicts import BusyTimes, busy_times, conflicts, on_the_books, trials
+from qmodels.packet_processor.conflicts import (
+    BusyTimes,
+    Conflicts,
+    busy_times,
+    conflicts,
+    on_the_books,
+    trials,
+)
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.links import EngineState, PathState, engine_state, path_state
 from qmodels.packet_processor.memory import MemoryState, even_loads, memory_state, uneven_loads
@@ -157,7 +164,7 @@ def balance(
         writes = write_stream(c, rate, segment_gap)
         with np.errstate(over="ignore", invalid="ignore"):
             if closed:
-                on_books = busy.lookup - c.precharge - c.burst - c.recovery - memory.bus_wait + memory.held
+                on_books = busy.read_way + memory.bank_wait + memory.held
                 found = writes.meets(from_reads, np.minimum(on_books, 1e9), own_too=True)
                 found = np.where(on_books < 1e9, found, 1.0)
             else:
@@ -236,15 +243,7 @@ def operate(c: Columns, rate: FloatArray, arrivals: Variability) -> OperatingPoi
         read_conflict = read_met
     else:
         tried = trials(c, rate, b.busy, b.allocation)
-        parts = conflicts(
-            c,
-            rate,
-            b.busy,
-            b.engine,
-            allocation=b.allocation,
-            segment_gap=b.segment_gap,
-            request_gap=b.request_gap,
-        )
+        parts = conflict_parts(c, b)
         large, read_conflict = parts.write, parts.read(read_met)
         small = np.minimum(-np.expm1(-from_reads * held) * other_list_busy + parts.late, 1.0)
     store_wait, drain_wait = _pointer_waits(c, rate, b, tried, arrivals)
@@ -264,6 +263,19 @@ def operate(c: Columns, rate: FloatArray, arrivals: Variability) -> OperatingPoi
         store_wait=store_wait,
         drain_wait=drain_wait,
         slice_wait=np.where(c.slices > 0, slice_wait, 0.0),
+    )
+
+
+def conflict_parts(c: Columns, b: Balance) -> Conflicts:
+    """Return the parts of the conflict probabilities with open pages."""
+    return conflicts(
+        c,
+        b.rate,
+        b.busy,
+        b.engine,
+        allocation=b.allocation,
+        segment_gap=b.segment_gap,
+        request_gap=b.request_gap,
     )
 
 

@@ -95,7 +95,7 @@ class TrialColumns:
         cut: FloatArray,
         first: bool = False,
     ) -> FloatArray:
-        """Return what a run's end does to a segment: writes left behind on the old run keep places ``busy``."""
+        """Return what a run's end does to a segment: writes of the old run keep their places ``busy``."""
         time = np.maximum(busy, 1e-3)
         row = self.first if first else self.row
         each = self._of_walks(kind, "starts", row, rate * self.packets * time, pace / time)

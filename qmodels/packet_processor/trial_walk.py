@@ -142,8 +142,8 @@ def _walk(ring: IntArray, chunk: IntArray, trials: IntArray, cut: FloatArray, ar
 def _weights(law: Law) -> tuple[FloatArray, FloatArray]:
     r"""Return the probability that the k-th segment after a moment comes while a place is busy.
 
-    (`LOADS`, `PACES`, segments), for the end of an operation that visits places, after which packets come as a Poisson
-    stream, and for the beginning of a run, which is at a random segment of a packet.
+    (`LOADS`, `PACES`, segments), for the end of an operation that visits places, after which packets
+    come as a Poisson stream, and for the beginning of a run, which is at a random segment of a packet.
     """
     segment = np.arange(HORIZON)
     size, longer = np.zeros(HORIZON + 1), np.zeros(HORIZON)
