@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from qmodels._check import FloatArray, IntArray
-from qmodels.packet_processor.trial_walk import HORIZON, Tables, lookup, tables
+from qmodels.packet_processor.trial_walk import BEHIND, HORIZON, Tables, lookup, tables
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,8 +78,8 @@ class TrialColumns:
         """
         times = np.concatenate([np.maximum(busy, 1e-3), np.maximum(lone, 1e-3)[:, None]], axis=1)
         visits = np.concatenate([self.arcs, lookups[:, None]], axis=1)
-        number = self.arcs.shape[1]
-        arc = np.append(np.arange(number), 0)
+        number = self.walks[0].visits[kind].shape[1]
+        arc = np.append(np.arange(self.arcs.shape[1]), 0)
         load = (rate * self.packets)[:, None] * times
         each = self._of_walks(kind, "visits", self.row[:, None] * number + arc, load, pace[:, None] / times)
         total = (visits * each).sum(axis=1) * self.share
@@ -138,6 +138,7 @@ def trial_columns(
     least = np.minimum(trials, 1024.0)
     shape, of_shape = np.unique(np.stack([ring, chunk, run_length]), axis=1, return_inverse=True)
     arcs, reads = _arcs(segments, size_share, *shape)
+    width = max(arcs.shape[1], min(int(ring.max()), BEHIND))
     walks, walk, row, first = (
         [],
         np.zeros(len(ring), dtype=np.int64),
@@ -164,7 +165,7 @@ def trial_columns(
         row[mine], first[mine] = of_key.reshape(2, -1)
         walk[mine] = number
         key = tuple((int(a), int(b), int(t), p) for a, b, t, p in keys.T.tolist())
-        walks.append(tables(key, law, arcs.shape[1]))
+        walks.append(tables(key, law, width))
     return TrialColumns(
         walks=tuple(walks),
         walk=walk,

@@ -19,6 +19,8 @@ from qmodels._check import FloatArray, IntArray
 
 HORIZON = 64
 """Segments after a visit that are followed. [segments]"""
+BEHIND = 16
+"""Most places of the old run that a new one can find busy."""
 PHASES = 64
 """Places of the walk's start over which is averaged, where a ring has more blocks."""
 OPERATIONS = 8
@@ -60,14 +62,14 @@ def tables(keys: tuple[Key, ...], law: Law, arcs: int) -> Tables:
     law : tuple of (int, float)
         Segments of a packet and their probabilities.
     arcs : int
-        Most neighbouring places that one visit keeps busy.
+        Most neighbouring places that are busy together, at least as many as a ring has, up to `BEHIND`.
 
     Examples
     --------
     With two places of four blocks, four trials never leave a chunk that is busy from its start,
     five do:
 
-    >>> few, more = (tables(((2, 4, t, 0.02),), ((8, 1.0),), 1).visits["forced"][0, 0, 20] for t in (1, 5))
+    >>> few, more = (tables(((2, 4, t, 0.02),), ((8, 1.0),), 2).visits["forced"][0, 0, 20] for t in (1, 5))
     >>> bool(more < 0.5 * few)
     True
     """
@@ -84,7 +86,7 @@ def tables(keys: tuple[Key, ...], law: Law, arcs: int) -> Tables:
             visits[mine, arc - 1] += found[mine, busy - 1] @ later.reshape(grid, HORIZON).T
     for places, blocks in {key[:2] for key in keys}:
         mine = np.flatnonzero((ring == places) & (chunk == blocks))
-        for arc, weight in enumerate(_left_behind(begun, min(places, arcs), blocks)):
+        for arc, weight in enumerate(_left_behind(begun, min(places, BEHIND), blocks)):
             starts[mine] += found[mine, arc] @ weight.reshape(grid, HORIZON).T
     return Tables(
         visits={kind: np.ascontiguousarray(visits[:, :, k]) for k, kind in enumerate(KINDS)},
