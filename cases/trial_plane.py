@@ -4,7 +4,8 @@
 their own rate and at 30, 50 and 80 % of the capacity, and writes ``cases/data/trial-plane.csv``
 (model | simulated with its interval); it takes about an hour on one core. With ``--summary`` it
 solves the points again and prints how far the model is, with ``--fit`` it also fits the constants
-of `qmodels.packet_processor.conflicts` anew and prints them with the error on channel counts left out.
+of `qmodels.packet_processor.conflicts` anew
+and prints them with the errors on channel counts left out.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy as np
 from cases.accuracy import write
 from cases.packet_processor import DATA, WORKLOADS, default_processor
 from optimize.fields import replace_fields
-from qmodels._check import FloatArray
+from qmodels._check import FloatArray, IntArray
 from qmodels.systems.packet_processor import PacketProcessor
 
 FILE = DATA / "trial-plane.csv"
@@ -40,7 +41,7 @@ CAPACITY = {
 """Saturation throughput with one trial, by workload and channels, to which loads refer. [Gb/s]"""
 MOST = 0.86
 """Part of the capacity above which a workload's own rate is left out."""
-METRICS = (
+METRICS = WRITES, READS, ACCESSES = (
     "write_conflict_probability",
     "read_conflict_probability",
     "pointer_accesses_per_allocation",
@@ -93,8 +94,8 @@ def measure(executor: Executor | None = None) -> dict[str, Any]:
         )
         for metric in METRICS:
             estimate = run.metrics[metric]
-            found = (model.metrics[metric], estimate.best, estimate.low, estimate.high)
-            found = tuple(float(f"{value:.6g}") for value in found)
+            values = (model.metrics[metric], estimate.best, estimate.low, estimate.high)
+            found = [float(f"{value:.6g}") for value in values]
             rows.append(
                 point
                 | dict(zip(("metric", "model", "simulated", "low", "high"), (metric, *found), strict=True))
@@ -159,7 +160,7 @@ def planes(path: Path = FILE) -> list[Plane]:
             kind: {metric: np.array([float(r[kind]) for r in mine[metric]]) for metric in METRICS}
             for kind in ("simulated", "low", "high")
         }
-        where = {name: np.array([float(r[name]) for r in mine[METRICS[0]]]) for name in NAMES[1:]}
+        where = {name: np.array([float(r[name]) for r in mine[WRITES]]) for name in NAMES[1:]}
         where |= {name: where[name].astype(int) for name in NAMES[3:]}
         result.append(Plane(workload=workload, where=where, **columns))
     return result
@@ -175,7 +176,7 @@ def summary(kept: list[Plane]) -> str:
             text = f"{plane.workload} {metric}: {np.sum(np.abs(error) > 1)} of {error.size} outside the bar, "
             size = np.abs(ratio)
             text += f"mean {ratio.mean():+.1f} %, mean size {size.mean():.1f} %, largest {size.max():.0f} %"
-            if metric != METRICS[2]:
+            if metric != ACCESSES:
                 for along in NAMES[4:]:
                     apart, turned = plane.order(metric, model, along)
                     text += f"; {along}: {turned} of {apart} separated pairs turned"
@@ -183,69 +184,60 @@ def summary(kept: list[Plane]) -> str:
     return "\n".join(lines)
 
 
-def fit(kept: list[Plane], left_out: int | None = None) -> dict[str, float]:
-    """Return the constants of `qmodels.packet_processor.conflicts` that fit the plane best.
+CONSTANTS = {WRITES: ("OVERLAP_LOSS", "READ_SPREAD", "READ_FOLLOWED"), READS: ("READ_KEPT", "READ_CUT")}
+"""The constants of `qmodels.packet_processor.conflicts` in which each conflict probability is linear."""
 
-    Least squares of the relative errors. Points with ``left_out`` channels do not take part.
+
+def linear(kept: list[Plane]) -> tuple[IntArray, dict[str, FloatArray]]:
+    """Return the channels of all points, and by metric what its constants multiply and what is left for them.
+
+    Relative to the simulation; the last column is what is left.
     """
     from qmodels.packet_processor import conflicts as c
     from qmodels.packet_processor.design import columns
     from qmodels.packet_processor.load import conflict_parts, operate
     from qmodels.packet_processor.variability import variability
 
-    writes, reads = [], []
+    tables: dict[str, list[FloatArray]] = {metric: [] for metric in CONSTANTS}
     for plane in kept:
         design = columns(plane.spec)
         point = operate(design, design.packet_rate, variability(plane.spec.workload, design.shape))
         parts = conflict_parts(design, point)
-        load = point.engine.inject_intensity
-        base = parts.overlaps / np.maximum(1.0 - c.OVERLAP_LOSS * load, 1e-9)
-        behind = c.READ_FOLLOWED * load * parts.following * parts.forced
-        apart = (point.request_gap + c.READ_SPREAD * load * design.segment_time) / point.segment_gap
-        row = (parts.spread - behind) / apart
-        forced = parts.forced + parts.starts
+        load, gap = point.engine.inject_intensity, point.segment_gap
+        behind, forced = load * parts.following * parts.forced, parts.forced + parts.starts
+        overlaps = parts.overlaps / np.maximum(1.0 - c.OVERLAP_LOSS * load, 1e-9)
+        apart = (point.request_gap + c.READ_SPREAD * load * design.segment_time) / gap
+        in_a_row = (parts.spread - c.READ_FOLLOWED * behind) / apart
         met = (point.read_conflict - parts.spread - c.READ_CUT * forced) / c.READ_KEPT
-        use = plane.where["channels"] != left_out
-        for rows, metric, known, unknown in (
-            (
-                writes,
-                METRICS[0],
-                forced + base + row * point.request_gap / point.segment_gap,
-                (
-                    -base * load,
-                    row * load * design.segment_time / point.segment_gap,
-                    load * parts.following * parts.forced,
-                ),
-            ),
-            (reads, METRICS[1], parts.spread, (met, forced)),
-        ):
+        spread = in_a_row * load * design.segment_time / gap
+        known = {WRITES: forced + overlaps + in_a_row * point.request_gap / gap, READS: parts.spread}
+        unknown = {WRITES: (-overlaps * load, spread, behind), READS: (met, forced)}
+        for metric, rows in tables.items():
             truth = plane.simulated[metric]
-            rows.append((np.stack([*unknown, truth - known], axis=1) / truth[:, None])[use])
-    found = []
-    for rows in (writes, reads):
-        table = np.concatenate(rows)
-        found += np.linalg.lstsq(table[:, :-1], table[:, -1], rcond=None)[0].tolist()
-    names = ("OVERLAP_LOSS", "READ_SPREAD", "READ_FOLLOWED", "READ_KEPT", "READ_CUT")
-    return dict(zip(names, found, strict=True))
+            rows.append(np.stack([*unknown[metric], truth - known[metric]], axis=1) / truth[:, None])
+    channels = np.concatenate([plane.where["channels"] for plane in kept]).astype(np.int64)
+    return channels, {metric: np.concatenate(rows) for metric, rows in tables.items()}
 
 
-def held_out(kept: list[Plane]) -> dict[int, dict[str, float]]:
-    """Return the mean size of the relative errors [%] on each channel count, fitted on the two others."""
-    from unittest.mock import patch
+def fit(kept: list[Plane]) -> dict[str, float]:
+    """Return the constants that fit the plane best: least squares of the relative errors."""
+    found: dict[str, float] = {}
+    for metric, table in linear(kept)[1].items():
+        values = np.linalg.lstsq(table[:, :-1], table[:, -1], rcond=None)[0].tolist()
+        found |= dict(zip(CONSTANTS[metric], values, strict=True))
+    return found
 
-    from qmodels.packet_processor import conflicts
 
+def held_out(kept: list[Plane]) -> dict[tuple[str, int], float]:
+    """Return the mean size of the relative error [%] on each channel count, fitted on the two others."""
+    channels, tables = linear(kept)
     result = {}
-    for channels in sorted(CHANNELS):
-        with patch.multiple(conflicts, **fit(kept, left_out=channels)):
-            sizes: dict[str, list[FloatArray]] = {metric: [] for metric in METRICS[:2]}
-            for plane in kept:
-                mine, model = plane.where["channels"] == channels, plane.solved()
-                for metric, each in sizes.items():
-                    each.append(np.abs(model[metric] / plane.simulated[metric] - 1.0)[mine])
-        result[channels] = {
-            metric: float(100.0 * np.concatenate(each).mean()) for metric, each in sizes.items()
-        }
+    for metric, table in tables.items():
+        for count in sorted(CHANNELS):
+            mine = channels == count
+            values = np.linalg.lstsq(table[~mine, :-1], table[~mine, -1], rcond=None)[0]
+            error = table[mine, :-1] @ values - table[mine, -1]
+            result[metric, count] = 100.0 * float(np.abs(error).mean())
     return result
 
 

@@ -6,14 +6,18 @@ import numpy as np
 import pytest
 
 from cases.trial_plane import (
+    ACCESSES,
     METRICS,
     NAMES,
+    READS,
     RELATIVE,
     REPLICATIONS,
     SEED,
     WORKLOADS,
+    WRITES,
     Plane,
     fit,
+    held_out,
     planes,
     points,
     spec_of,
@@ -21,8 +25,6 @@ from cases.trial_plane import (
 from qmodels import solve
 from qmodels.packet_processor import conflicts
 from validate import simulate
-
-WRITES, READS, ACCESSES = METRICS
 
 
 @pytest.fixture(scope="module", params=range(len(WORKLOADS)), ids=WORKLOADS)
@@ -83,6 +85,8 @@ def test_trials_count_at_every_step(step: int, channels: int) -> None:
 def test_the_constants_are_those_that_the_command_fits() -> None:
     for name, value in fit(planes()).items():
         assert getattr(conflicts, name) == pytest.approx(value, rel=0.02, abs=0.005), name
+    # On channel counts left out of the fit: 5.8 to 8.1 % (none left out: 6.2) and 4.3 to 5.8 % (4.8).
+    assert max(held_out(planes()).values()) < 9.0
 
 
 def test_a_run_made_today_is_the_kept_one() -> None:
