@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from cases.packet_processor import WORKLOADS
 from cases.trial_plane import (
     ACCESSES,
     METRICS,
@@ -13,7 +14,6 @@ from cases.trial_plane import (
     RELATIVE,
     REPLICATIONS,
     SEED,
-    WORKLOADS,
     WRITES,
     Plane,
     fit,
