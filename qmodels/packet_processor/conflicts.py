@@ -55,17 +55,17 @@ class BusyTimes:
 
 def busy_times(
     c: Columns,
-    rate: FloatArray,
     *,
     paths: PathState,
     engine: EngineState,
     memory: MemoryState,
     allocation: FloatArray,
+    port: FloatArray,
 ) -> BusyTimes:
-    """Return how long visits keep the places of a run busy."""
+    """Return how long visits keep the places of a run busy, with the wait for a channel's ``port``."""
     with np.errstate(over="ignore", invalid="ignore"):
         shared = engine.inject_wait + paths.request_pipeline + paths.request_wait + paths.request_blocked
-        shared = shared + port_wait(c, rate)
+        shared = shared + port
         service = memory.bank_wait + c.precharge + c.burst + c.recovery
         one = shared + c.request_time + service + memory.bus_wait
         each = np.maximum(c.burst + memory.bus_wait, c.burst / np.maximum(1.0 - memory.bus_others, 1e-9))

@@ -14,6 +14,7 @@ from qmodels.packet_processor.conflicts import (
     busy_times,
     conflicts,
     on_the_books,
+    port_wait,
     trials,
 )
 from qmodels.packet_processor.design import Columns
@@ -145,7 +146,7 @@ def balance(
     spread = np.minimum(c.channels, np.maximum(mean / c.step, 1.0))
     drain_gap = np.maximum(request_gap, c.burst / spread)
     paths = path_state(c, rate)
-    even = even_loads(c)
+    even, port = even_loads(c), port_wait(c, rate)
     reads = read_stream(c, rate, request_gap)
     from_reads, from_all = _others(c, rate, trains)
     blocked, changes = start or (np.zeros_like(rate), np.stack([trains, trains]) / mean)
@@ -160,7 +161,7 @@ def balance(
         memory = memory_state(
             c, rate, even, trains=trains, changes=changes, request_gap=request_gap, arrivals=arrivals
         )
-        busy = busy_times(c, rate, paths=paths, engine=engine, memory=memory, allocation=allocation)
+        busy = busy_times(c, paths=paths, engine=engine, memory=memory, allocation=allocation, port=port)
         writes = write_stream(c, rate, segment_gap)
         with np.errstate(over="ignore", invalid="ignore"):
             if closed:
