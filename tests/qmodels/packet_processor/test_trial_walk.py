@@ -31,7 +31,7 @@ def walked(ring: int, chunk: int, trials: int, cut: float, arc: int) -> np.ndarr
 def test_the_walk_is_that_of_the_free_list_block_by_block(
     ring: int, chunk: int, trials: int, arc: int
 ) -> None:
-    found = _walk(*(np.array([x]) for x in (ring, chunk, trials)), np.array([0.03]), arc)
+    found = _walk(np.array([ring]), np.array([chunk]), np.array([trials]), np.array([0.03]), arc)
     assert_allclose(found[0, arc - 1], walked(ring, chunk, trials, 0.03, arc), atol=1e-12)
 
 
