@@ -12,6 +12,7 @@ import numpy.typing as npt
 from qmodels._check import FloatArray, IntArray
 from qmodels.llc import hit_ratios
 from qmodels.packet_processor.row_visits import RowVisits, row_visits
+from qmodels.packet_processor.trial_columns import TrialColumns, trial_columns
 from qmodels.systems.address_map import scatter
 from qmodels.systems.arrivals import OnOff
 from qmodels.systems.packet_processor import PacketProcessor
@@ -66,6 +67,7 @@ class Columns:
     enqueue_packet_accesses: FloatArray
     dequeue_packet_accesses: FloatArray
     rows: RowVisits
+    walks: TrialColumns
 
     @property
     def mean_segments(self) -> float:
@@ -96,7 +98,14 @@ class Columns:
             for name, value in vars(self).items()
             if isinstance(value, np.ndarray) and name not in shared
         }
-        return replace(self, **columns, rows=rows, shape=designs.shape, full_shape=designs.shape)
+        return replace(
+            self,
+            **columns,
+            rows=rows,
+            walks=self.walks.take(designs),
+            shape=designs.shape,
+            full_shape=designs.shape,
+        )
 
     @property
     def refreshing(self) -> FloatArray:
@@ -169,6 +178,12 @@ def columns(spec: PacketProcessor) -> Columns:
         row_blocks=same_row,
         mean_run_length=flat["run_length"],
     )
+    walks = trial_columns(
+        segments=np.asarray(segments, dtype=float),
+        size_share=np.asarray(share, dtype=float),
+        row_blocks=same_row,
+        **{name: flat[name] for name in ("step", "channels", "banks", "run_length", "trials", "small")},
+    )
     return Columns(
         spec=spec,
         shape=shape,
@@ -181,6 +196,7 @@ def columns(spec: PacketProcessor) -> Columns:
         miss_channel_peak=cached[:, 2],
         miss_bank_peak=cached[:, 3],
         rows=rows,
+        walks=walks,
         **flat,
     )
 

@@ -8,6 +8,15 @@ import numpy as np
 
 from qmodels._check import FloatArray
 from qmodels.allocator import TrialResult, allocation_trials
+from qmodels.packet_processor.conflicts import (
+    BusyTimes,
+    Conflicts,
+    busy_times,
+    conflicts,
+    on_the_books,
+    port_wait,
+    trials,
+)
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.links import EngineState, PathState, engine_state, path_state
 from qmodels.packet_processor.memory import MemoryState, even_loads, memory_state, uneven_loads
@@ -38,8 +47,6 @@ class Balance:
         The two networks between the engines' own links.
     engine : EngineState
         An engine's own links.
-    trials : TrialResult
-        Allocation trials of a segment of a large packet; one of a small packet takes one access.
     accesses : ndarray
         Pointer accesses of an allocation, mean over all segments.
     allocation : ndarray
@@ -48,8 +55,11 @@ class Balance:
         Time between the segments of a packet on the request network, and between its reads.
     trains : ndarray
         Rows a packet visits in one direction: trains of accesses.
-    rejected : ndarray
-        Probability that the first block tried is rejected.
+    blocked : ndarray
+        What the ring is iterated on: accesses of an allocation by trials beyond one, or with closed
+        pages the probability that the first block tried is rejected.
+    busy : BusyTimes
+        How long visits keep the places of a run busy.
     changes : ndarray
         Probability that an access opens its row, for writes and for reads, (2, designs).
     """
@@ -59,13 +69,13 @@ class Balance:
     available: FloatArray
     paths: PathState
     engine: EngineState
-    trials: TrialResult
     accesses: FloatArray
     allocation: FloatArray
     segment_gap: FloatArray
     request_gap: FloatArray
     trains: FloatArray
-    rejected: FloatArray
+    blocked: FloatArray
+    busy: BusyTimes
     changes: FloatArray
 
     @property
@@ -93,6 +103,8 @@ class OperatingPoint(Balance):
 
     Parameters
     ----------
+    trials : TrialResult
+        Allocation trials of a segment of a large packet; one of a small packet takes one access.
     write_conflict, read_conflict : ndarray
         Probability that a segment meets its bank busy with another row.
     memory : MemoryState
@@ -104,6 +116,7 @@ class OperatingPoint(Balance):
         front of an LLC slice.
     """
 
+    trials: TrialResult
     write_conflict: FloatArray
     read_conflict: FloatArray
     memory: MemoryState
@@ -123,61 +136,50 @@ def balance(
 
     Busy banks cause trials, trials pace the segments, their pace keeps or breaks up row visits
     and loads links and banks, which makes banks busy: the ring is iterated with damping from
-    the empty system, or from the rejections and row changes at a similar rate.
+    the empty system, or from the trials and row changes at a similar rate.
     """
     mean, banks = c.mean_segments, c.channels * c.banks
     closed = c.spec.dram.page_policy == "closed"
     trains = np.full_like(rate, mean) if closed else c.rows.visits @ c.size_share
-    stay_on_bank = _next_on_same_bank(c)
     small = c.small_part
     request_gap = np.maximum(c.dequeue_accesses * c.pointer_time, c.request_time)
     spread = np.minimum(c.channels, np.maximum(mean / c.step, 1.0))
     drain_gap = np.maximum(request_gap, c.burst / spread)
     paths = path_state(c, rate)
-    even = even_loads(c)
+    even, port = even_loads(c), port_wait(c, rate)
     reads = read_stream(c, rate, request_gap)
     from_reads, from_all = _others(c, rate, trains)
-    rejected, changes = start or (np.zeros_like(rate), np.stack([trains, trains]) / mean)
+    blocked, changes = start or (np.zeros_like(rate), np.stack([trains, trains]) / mean)
     settled = np.zeros(rate.shape, dtype=bool)
     pace, upward = np.full(rate.shape, DAMPING), np.ones(rate.shape, dtype=bool)
     for _ in range(ITERATIONS):
-        trials = allocation_trials(
-            busy=rejected,
-            busy_again=np.clip(stay_on_bank + (1.0 - stay_on_bank) * rejected, 0.0, 1.0),
-            alloc_trial_count=c.trials,
-        )
-        accesses = small + (1.0 - small) * trials.mean_accesses
+        beyond = _closed_trials(c, blocked).mean_accesses - 1.0 if closed else blocked
+        accesses = 1.0 + (1.0 - small) * beyond
         allocation = (accesses + c.enqueue_accesses) * c.pointer_time
         segment_gap = np.maximum(allocation, c.segment_time)
         engine = engine_state(c, rate, paths, issue_gap=allocation, drain_gap=drain_gap, arrivals=arrivals)
         memory = memory_state(
             c, rate, even, trains=trains, changes=changes, request_gap=request_gap, arrivals=arrivals
         )
-        read_transit = (
-            engine.inject_wait
-            + paths.request_pipeline
-            + c.request_time
-            + paths.request_wait
-            + paths.request_blocked
-        )
+        busy = busy_times(c, paths=paths, engine=engine, memory=memory, allocation=allocation, port=port)
         writes = write_stream(c, rate, segment_gap)
-        on_books = read_transit + memory.bank_wait + memory.held
         with np.errstate(over="ignore", invalid="ignore"):
-            known = np.where(np.isfinite(on_books), on_books, 0.0)
-            busy = (
-                writes.meets(from_reads, known, own_too=True) if closed else writes.tried(from_reads, known)
-            )
-            found = np.where(np.isfinite(on_books), busy, 1.0)
+            if closed:
+                on_books = busy.read_way + memory.bank_wait + memory.held
+                found = writes.meets(from_reads, np.minimum(on_books, 1e9), own_too=True)
+                found = np.where(on_books < 1e9, found, 1.0)
+            else:
+                found = on_the_books(c, rate, busy, allocation, "extra")
             wanted = np.stack([writes.changes(from_reads), reads.changes(from_all)])
         if closed:
             wanted = np.ones_like(wanted)
-        moved = np.maximum(np.abs(found - rejected), np.abs(wanted - changes).max(axis=0))
+        moved = np.maximum(np.abs(found - blocked), np.abs(wanted - changes).max(axis=0))
         # Busy banks jump where a packet's segments just meet each other: half steps lead to the jump.
-        pace = np.where((found > rejected) == upward, pace, pace / 2.0)
-        upward = found > rejected
+        pace = np.where((found > blocked) == upward, pace, pace / 2.0)
+        upward = found > blocked
         # A settled design stays where it is: its answer does not depend on the others of a sweep.
         step = np.where(settled, 0.0, pace)
-        rejected = rejected + step * (found - rejected)
+        blocked = blocked + step * (found - blocked)
         changes = changes + step * (wanted - changes)
         settled |= pace * moved < TOLERANCE
         if settled.all():
@@ -198,13 +200,13 @@ def balance(
         available=1.0 - c.refreshing,
         paths=paths,
         engine=engine,
-        trials=trials,
         accesses=accesses,
         allocation=allocation,
         segment_gap=segment_gap,
         request_gap=request_gap,
         trains=trains,
-        rejected=rejected,
+        blocked=blocked,
+        busy=busy,
         changes=changes,
     )
 
@@ -223,22 +225,29 @@ def operate(c: Columns, rate: FloatArray, arrivals: Variability) -> OperatingPoi
         request_gap=b.request_gap,
         arrivals=arrivals,
     )
-    queued = (c.square_segments / mean - 1.0) / 2 * np.maximum(c.segment_time - b.allocation, 0.0)
-    longer = queued + c.segment_time - c.request_time
-    from_reads, from_all = _others(c, rate, b.trains)
     held = np.where(np.isfinite(memory.held), memory.held, 1e9)
-    met = write_stream(c, rate, b.segment_gap).meets(from_reads, held, own_too=closed)
-    late = -np.expm1(-from_reads * np.minimum(longer, held))
-    still = np.minimum(met / np.where(b.rejected > 0, b.rejected, 1.0), 1.0)
-
-    def repaired(taken_busy: FloatArray) -> FloatArray:
-        return taken_busy * still + (1.0 - taken_busy) * late
-
+    from_reads, from_all = _others(c, rate, b.trains)
+    read_met = read_stream(c, rate, b.request_gap).meets(from_all, held, own_too=closed)
     # VMS3's head is on a bank of the other half, which this packet has not used.
     other_list_busy = -np.expm1(-from_reads * held)
-    large = np.where(c.trials > 1, np.minimum(repaired(b.trials.taken_busy_probability), met), met)
-    small = np.minimum(repaired(b.rejected * other_list_busy), met)
-    store_wait, drain_wait = _pointer_waits(c, rate, b, arrivals)
+    if closed:
+        tried = _closed_trials(c, b.blocked)
+        met = write_stream(c, rate, b.segment_gap).meets(from_reads, held, own_too=True)
+        queued = (c.square_segments / mean - 1.0) / 2 * np.maximum(c.segment_time - b.allocation, 0.0)
+        late = -np.expm1(-from_reads * np.minimum(queued + c.segment_time - c.request_time, held))
+        still = np.minimum(met / np.where(b.blocked > 0, b.blocked, 1.0), 1.0)
+        large, small = (
+            np.minimum(taken * still + (1.0 - taken) * late, met)
+            for taken in (tried.taken_busy_probability, b.blocked * other_list_busy)
+        )
+        large = np.where(c.trials > 1, large, met)
+        read_conflict = read_met
+    else:
+        tried = trials(c, rate, b.busy, b.allocation)
+        parts = conflict_parts(c, b)
+        large, read_conflict = parts.write, parts.read(read_met)
+        small = np.minimum(-np.expm1(-from_reads * held) * other_list_busy + parts.late, 1.0)
+    store_wait, drain_wait = _pointer_waits(c, rate, b, tried, arrivals)
     slices = np.maximum(c.slices, 1.0)
     slice_wait = mean_work(
         train_rate=rate * c.lookups / slices,
@@ -247,8 +256,9 @@ def operate(c: Columns, rate: FloatArray, arrivals: Variability) -> OperatingPoi
     )
     return OperatingPoint(
         **vars(b),
+        trials=tried,
         write_conflict=c.small_part * small + (1.0 - c.small_part) * large,
-        read_conflict=read_stream(c, rate, b.request_gap).meets(from_all, held, own_too=closed),
+        read_conflict=read_conflict,
         memory=memory,
         bank_busy=np.minimum(memory.visit_rate * held, 1.0),
         store_wait=store_wait,
@@ -257,11 +267,34 @@ def operate(c: Columns, rate: FloatArray, arrivals: Variability) -> OperatingPoi
     )
 
 
+def conflict_parts(c: Columns, b: Balance) -> Conflicts:
+    """Return the parts of the conflict probabilities with open pages."""
+    return conflicts(
+        c,
+        b.rate,
+        b.busy,
+        b.engine,
+        allocation=b.allocation,
+        segment_gap=b.segment_gap,
+        request_gap=b.request_gap,
+    )
+
+
 def _others(c: Columns, rate: FloatArray, trains: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the visits to a bank per time by reads and lookups, and by these and writes."""
     banks = c.channels * c.banks
     from_reads = rate * (trains + c.miss_rate) / banks
     return from_reads, from_reads + rate * trains / banks
+
+
+def _closed_trials(c: Columns, rejected: FloatArray) -> TrialResult:
+    """Return the trials with closed pages, where a block's bank is also busy with its own row."""
+    again = _next_on_same_bank(c)
+    return allocation_trials(
+        busy=rejected,
+        busy_again=np.clip(again + (1.0 - again) * rejected, 0.0, 1.0),
+        alloc_trial_count=c.trials,
+    )
 
 
 def _next_on_same_bank(c: Columns) -> FloatArray:
@@ -284,7 +317,7 @@ def returns(c: Columns) -> FloatArray:
 
 
 def _pointer_waits(
-    c: Columns, rate: FloatArray, b: Balance, arrivals: Variability
+    c: Columns, rate: FloatArray, b: Balance, tried: TrialResult, arrivals: Variability
 ) -> tuple[FloatArray, FloatArray]:
     """Return the work packets to store and to drain find at the pointer memory.
 
@@ -294,12 +327,12 @@ def _pointer_waits(
     mean, time = c.mean_segments, c.pointer_time
     intensity = b.intensity["pointer memory"]
     enqueue, dequeue = _pointer_work(c, b.accesses)
-    by_segment = np.where(c.is_small, 1.0, b.trials.mean_accesses[:, None]) + c.enqueue_accesses[:, None]
+    by_segment = np.where(c.is_small, 1.0, tried.mean_accesses[:, None]) + c.enqueue_accesses[:, None]
     stored, drained = (
         (work**2 @ c.size_share) - (work @ c.size_share) ** 2
         for work in (c.segments * by_segment, c.segments * c.dequeue_accesses[:, None] + returns(c))
     )
-    variance = stored + drained + (1.0 - c.small_part) * mean * b.trials.accesses_variance
+    variance = stored + drained + (1.0 - c.small_part) * mean * tried.accesses_variance
     area = (enqueue**2 + dequeue**2 + variance * time**2) / 2
     burst = burst_work(rate=rate, work=enqueue, arrival_scv=arrivals(intensity))
     storing, draining = (

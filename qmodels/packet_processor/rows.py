@@ -83,17 +83,6 @@ class Stream:
         )
         return np.asarray(1.0 - clear)
 
-    def tried(self, others: FloatArray, memory: FloatArray) -> FloatArray:
-        """Return the probability that an allocator finds the block's bank unfinished with another row.
-
-        Inside a chunk the row is the stream's again once a block of it was taken; a chunk that
-        was left because its bank was busy is met again, still busy, a round later.
-        """
-        near = self._clear(others, memory, self.near_own, self.near_gap, own_too=False)
-        fresh = 1.0 - self.near - self.far
-        elsewhere = (self.far + fresh * self._clear_of_own(memory)) * np.exp(-others * memory)
-        return np.asarray(1.0 - self.near * near - elsewhere)
-
     def _clear_of_own(self, memory: FloatArray) -> FloatArray:
         """Return the probability that no other run of the packet itself was just at the bank."""
         fresh = 1.0 - self.near - self.far

@@ -26,7 +26,7 @@ def saturation_rate(c: Columns, point: Balance, arrivals: Variability) -> FloatA
     low, low_gap = np.zeros(count), np.full(count, -1.0)
     high, high_gap = np.full(count, np.inf), np.ones(count)
     rate, gap = point.rate.copy(), point.load - 1.0
-    rejected, changes = point.rejected.copy(), point.changes.copy()
+    blocked, changes = point.blocked.copy(), point.changes.copy()
     kept_low, kept_high = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
     todo = np.arange(count)
     for _ in range(STEPS):
@@ -53,8 +53,8 @@ def saturation_rate(c: Columns, point: Balance, arrivals: Variability) -> FloatA
         if todo.size == 0:
             break
         again = balance(
-            c.take(todo), rate[todo], arrivals.take(todo), start=(rejected[todo], changes[:, todo])
+            c.take(todo), rate[todo], arrivals.take(todo), start=(blocked[todo], changes[:, todo])
         )
         gap[todo] = again.load - 1.0
-        rejected[todo], changes[:, todo] = again.rejected, again.changes
+        blocked[todo], changes[:, todo] = again.blocked, again.changes
     return np.where(np.isfinite(high), (low + high) / 2, low)

@@ -1,0 +1,60 @@
+"""The walk of the allocation trials against a plain-Python twin, and its limits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from qmodels.packet_processor.trial_walk import HORIZON, KINDS, LOADS, PACES, _walk, lookup, tables
+
+
+def walked(ring: int, chunk: int, trials: int, cut: float, arc: int) -> np.ndarray:
+    """Return (`KINDS`, segments) of one ring, block by block as the simulator's free list goes."""
+    total = np.zeros((len(KINDS), HORIZON))
+    for start in range(ring * chunk):
+        at, busy, heads = start, set(range(arc)), 0
+        for k in range(HORIZON):
+            weight = (1.0 - cut) ** heads
+            met = at // chunk in busy
+            rejected = 0
+            while rejected + 1 < trials and at // chunk in busy:
+                at, rejected = (at + 1) % (ring * chunk), rejected + 1
+            extra = rejected + (rejected > 0)
+            total[:, k] += weight * np.array([met, at // chunk in busy, extra, extra**2])
+            busy.discard(at // chunk)
+            at, heads = (at + 1) % (ring * chunk), heads + rejected + 1
+    return total / (ring * chunk)
+
+
+@pytest.mark.parametrize("ring, chunk, trials, arc", [(4, 1, 3, 2), (4, 4, 5, 2), (2, 8, 8, 1), (3, 2, 2, 3)])
+def test_the_walk_is_that_of_the_free_list_block_by_block(
+    ring: int, chunk: int, trials: int, arc: int
+) -> None:
+    found = _walk(np.array([ring]), np.array([chunk]), np.array([trials]), np.array([0.03]), arc)
+    assert_allclose(found[0, arc - 1], walked(ring, chunk, trials, 0.03, arc), atol=1e-12)
+
+
+def test_trials_help_once_they_lead_out_of_the_chunk() -> None:
+    trials = (1, 2, 3, 4, 5, 8)
+    table = tables(tuple((4, 4, t, 0.02) for t in trials), ((1, 0.5), (10, 0.5)), 4)
+    forced = table.visits["forced"][:, 0].reshape(len(trials), len(LOADS), len(PACES))[:, 4, 2]
+    # A visit to a whole chunk is met at its first block, or where a packet begins inside it.
+    assert np.all(np.diff(forced[:4]) > -0.25 * forced[0])
+    assert forced[4] < 0.1 * forced[0] and forced[5] <= forced[4]
+    extra = table.visits["extra"][:, 0].reshape(len(trials), -1)
+    assert np.all(extra[0] == 0.0) and np.all(np.diff(extra, axis=0) >= -1e-12)
+
+
+def test_with_one_trial_whatever_is_met_is_taken() -> None:
+    table = tables(((4, 2, 1, 0.02), (8, 16, 1, 0.02)), ((3, 1.0),), 8)
+    assert_allclose(table.visits["forced"], table.visits["met"])
+    assert_allclose(table.starts["forced"], table.starts["met"])
+
+
+def test_a_table_is_read_exactly_at_its_points_and_is_zero_where_nothing_stays_busy() -> None:
+    table = tables(((4, 2, 3, 0.02),), ((3, 1.0),), 4).visits["forced"][:, 0]
+    row = np.zeros(2, dtype=np.int64)
+    exact = lookup(table, row, load=LOADS[[3, 5]], pace=PACES[[1, 2]])
+    assert_allclose(exact, table[0, [3 * len(PACES) + 1, 5 * len(PACES) + 2]])
+    assert lookup(table, row[:1], load=np.zeros(1), pace=np.zeros(1)) == 0.0
