@@ -244,7 +244,7 @@ def _write_backlog(c: Columns, rate: FloatArray, reads: FloatArray, arrivals: Va
         gap_scv=arrivals(np.minimum(intensity, 1.0)) + 2.0 * noise * rate,
         first=meet,
         limit=long_run(np.ones_like(rate)),
-        count=max(int(np.max(c.step / mean)), 2),
+        count=np.maximum((c.step / mean).astype(np.int64), 2),
     )
     k = np.arange(1, len(terms) + 1)[:, None]
     together = (terms * np.maximum(1.0 - k * mean / c.step, 0.0)).sum(axis=0)
