@@ -249,7 +249,17 @@ def _walks(c: Columns, spacing: FloatArray, ends: Callable[[Any, FloatArray], An
 
     Designs that agree in all the walk needs share one.
     """
-    names = ("step", "channels", "banks", "bank_step", "row_blocks", "burst", "recovery", "precharge", "access")
+    names = (
+        "step",
+        "channels",
+        "banks",
+        "bank_step",
+        "row_blocks",
+        "burst",
+        "recovery",
+        "precharge",
+        "access",
+    )
     keys = np.stack([*(getattr(c, name) for name in names), c.run_length, c.segment_time, spacing])
     _, first, inverse = np.unique(keys, axis=1, return_index=True, return_inverse=True)
     inverse = inverse.reshape(-1)

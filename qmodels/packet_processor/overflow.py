@@ -61,6 +61,8 @@ def _by_size_at(segments: FloatArray, share: FloatArray, capacity: int, jobs: Fl
     # Nothing in store: refused is only what never fits.
     blocked[:] = segments > capacity
     some = jobs > 0
+    if not some.any():
+        return blocked
     place = np.log(jobs[some]) * np.sqrt(min(capacity, LONGEST)) * PER_SCALE
     around = np.floor(place)[:, None] + NEIGHBOURS
     points, which = np.unique(around, return_inverse=True)
