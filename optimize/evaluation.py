@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import closing
 from dataclasses import dataclass
@@ -107,6 +107,13 @@ def significant(values: Column, digits: int) -> Column:
     return np.where(np.isfinite(rounded), rounded, values)
 
 
+def compared(table: Columns, names: Iterable[str], digits: int | None) -> Columns:
+    """Return a table whose named numbers are rounded to the digits in which designs are compared."""
+    if digits is None:
+        return table
+    return table | {name: significant(table[name], digits) for name in names if table[name].dtype.kind == "f"}
+
+
 def stack(blocks: Sequence[Columns], designs: Designs, space: Space) -> Columns:
     """Join the columns of blocks of designs; all must have the same metrics of the same kind."""
     if not blocks:
@@ -160,7 +167,6 @@ class Runner:
     executor: Executor | None = None
     store: ChunkStore | None = None
     progress: Callable[[int, int], None] | None = None
-    digits: int | None = None
 
     def run(self, designs: Designs) -> tuple[Columns, int]:
         """Return the metrics of designs, in their order, and how many were evaluated now.
@@ -177,19 +183,18 @@ class Runner:
         if self.store is not None:
             done, restored = self.store.restore(designs)
             numbers.append(done)
-            blocks.extend(self._rounded(restored))
+            blocks.extend(restored)
             self._check(done, blocks)
         todo = designs[~np.isin(designs, done)]
         finished = done.size
         self._report(finished, designs.size)
         with closing(self._results(todo)) as results:
             for part, found in results:
-                columns = self._rounded(found)
-                self._check(part, columns)
+                self._check(part, found)
                 if self.store is not None:
                     self.store.put(part, stack(found, part, self.space))
                 numbers.append(part)
-                blocks.extend(columns)
+                blocks.extend(found)
                 finished += part.size
                 self._report(finished, designs.size)
         rows = np.concatenate([designs[:0], *numbers])
@@ -197,20 +202,6 @@ class Runner:
         order = np.argsort(rows)
         place = order[np.searchsorted(rows[order], designs)]
         return {name: column[place] for name, column in table.items()}, todo.size
-
-    def _rounded(self, blocks: list[Columns]) -> list[Columns]:
-        if self.digits is None:
-            return blocks
-        names = set(self.required)
-        return [
-            {
-                name: significant(column, self.digits)
-                if name in names and column.dtype.kind == "f"
-                else column
-                for name, column in columns.items()
-            }
-            for columns in blocks
-        ]
 
     def _report(self, finished: int, total: int) -> None:
         if self.progress is not None:

@@ -89,8 +89,9 @@ def explore(
     seed : int
         Of random designs: those of `restarts`, and those where branch and bound looks first.
     digits : int, optional
-        Round objectives and limited metrics to so many significant digits, so that differences
-        within the tolerance of a model's solver are ties. By default nothing is rounded.
+        Compare objectives and limited metrics in so many significant digits, so that differences
+        within the tolerance of a model's solver are ties; the table has them as the model gave
+        them. By default nothing is rounded.
     vectorized : bool, "grid" or sequence of str
         Whether `evaluate` broadcasts over specs with arrays in their fields: over all numeric
         fields, or over the named ones only. Other fields stay scalars. With "grid" every numeric
@@ -186,13 +187,12 @@ def explore(
             executor=executor,
             store=opened,
             progress=progress if method == "exhaustive" else None,
-            digits=digits,
         )
         if method == "exhaustive":
             numbers, excluded = _admitted(space, designs)
             metrics, evaluations = runner.run(numbers)
         else:
-            evaluator = Evaluator(runner, minimize, maximize, ranges, progress)
+            evaluator = Evaluator(runner, minimize, maximize, ranges, progress, digits)
             if bounds is not None:
                 proof = run_branch_and_bound(evaluator, bounds, seed)
             else:
@@ -221,6 +221,7 @@ def explore(
         restored=len(numbers) - evaluations,
         history=history,
         proof=proof,
+        digits=digits,
     )
 
 
