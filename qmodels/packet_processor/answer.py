@@ -8,6 +8,7 @@ import numpy as np
 
 from qmodels._check import FloatArray
 from qmodels.packet_processor.design import Columns, columns
+from qmodels.packet_processor.energy import energy_per_packet
 from qmodels.packet_processor.error_map import measured_error
 from qmodels.packet_processor.latency import Latency, latency
 from qmodels.packet_processor.link_shares import link_shares
@@ -108,9 +109,7 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
     }
     metrics = {name: _wide(c, value) for name, value in values.items()}
     with np.errstate(divide="ignore"):
-        energy = spec.energy.per_packet(
-            spec, **{k: _wide(c, v) for k, v in events.items()}, packet_rate=carried
-        )
+        energy = energy_per_packet(spec, **{k: _wide(c, v) for k, v in events.items()}, packet_rate=carried)
     metrics |= {
         "throughput": carried * c.mean_bytes * 8,
         "overflow_probability": blocked_segments,
