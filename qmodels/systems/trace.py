@@ -15,6 +15,7 @@ from qmodels import _check
 from qmodels._check import FloatArray, IntArray
 from qmodels.systems.captures import PCAP_MAGIC, PCAPNG_MAGIC, Flows, number_flows, read_pcap, read_pcapng
 from qmodels.systems.sizes import LARGEST_PACKET
+from qmodels.systems.trace_statistics import TraceStatistics, trace_statistics
 
 TCP_IP_HEADER_BYTES = 40
 """IPv4 and TCP header without options, which tcpdump summaries leave out of a packet's size. [bytes]"""
@@ -128,6 +129,11 @@ class Trace:
     def gap_scv(self) -> float:
         """Squared coefficient of variation of the gaps between packets."""
         return float(np.diff(self.times_ns).var()) * self.packet_rate**2
+
+    @cached_property
+    def statistics(self) -> TraceStatistics:
+        """Rate window by window and dispersion over time scales: what the mean rate hides."""
+        return trace_statistics(self.times_ns, self.bytes)
 
     def window(self, start: int, count: int) -> Trace:
         """Return ``count`` consecutive packets from packet ``start`` (0 is the first); all must exist.
