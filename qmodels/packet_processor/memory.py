@@ -119,7 +119,9 @@ def memory_state(
     several banks take turns on the bus: an access finds the others' single accesses as in
     M/D/1, but one access of every train there is (processor sharing) the longer trains are.
     Reads and lookups find the writes' backlog if they need the very bank it stands at. Bursts of
-    arrivals are bursts of writes; the hold has smoothed the reads.
+    arrivals are bursts of writes; reads are taken to come as evenly as Poisson packets, which is
+    true of bursts much shorter than the hold and false of longer ones, which come back as bursts of
+    reads: `qmodels.packet_processor.burstiness` tells them apart.
     """
     mean, banks = c.mean_segments, c.channels * c.banks
     closed = c.spec.dram.page_policy == "closed"
