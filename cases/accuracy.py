@@ -48,7 +48,7 @@ ARRIVALS: dict[str, Arrivals] = {
     "bursts": OnOff(on_packets=10, peak_to_mean=3.0),
 }
 TURNS = ("poisson", "bursts", "poisson", "short bursts")
-BURSTS = ((0.0, 1.5), (1.5, 8.0))
+BURSTS = ((0.0, 1.2), (1.2, 8.0))
 """Regions of the dispersion of the arrivals over that of Poisson packets."""
 SMALL_SHARE = 1e-3
 """Probabilities below are left out of relative errors."""
@@ -246,10 +246,11 @@ def main() -> None:
             write(directions.FILE, directions.measure(executor=pool))
     lines = summary(load_table())
     write(ERROR_MAP, {name: [line[name] for line in lines] for name in lines[0]})
-    ordered = directions.summary(load_table(directions.FILE))
+    pairs = load_table(directions.FILE)
+    ordered = directions.summary(pairs)
     write(DIRECTION_MAP, {name: [line[name] for line in ordered] for name in ordered[0]})
     text = README.read_text(encoding="utf-8")
-    for table in (markdown(lines), directions.markdown(ordered)):
+    for table in (markdown(lines), directions.markdown(pairs)):
         print(table)
         text = with_table(text, table)
     README.write_text(text, encoding="utf-8")

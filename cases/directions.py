@@ -272,15 +272,14 @@ def summary(table: dict[str, Any]) -> list[dict[str, Any]]:
     return lines
 
 
-def markdown(lines: list[dict[str, Any]]) -> str:
-    """Return the summary with a row per decision and a column per objective, all regions together."""
+def markdown(table: dict[str, Any]) -> str:
+    """Return how many of the separated pairs the model orders alike, by decision and objective."""
+    separated, agree = judged(table)
+    decision, metric = (np.asarray(table[name]) for name in ("decision", "metric"))
     text = ["| decision | " + " | ".join(name.replace("_", " ") for name in OBJECTIVES) + " |"]
     text.append("|---|" + "---|" * len(OBJECTIVES))
-    for decision in AXES:
-        cells = []
-        for objective in OBJECTIVES:
-            mine = [line for line in lines if line["decision"] == decision and line["metric"] == objective]
-            separated, agree = (sum(line[name] for line in mine) for name in ("separated", "agree"))
-            cells.append(f"{agree} of {separated}" if separated else "–")
-        text.append(f"| {decision.replace('_', ' ')} | " + " | ".join(cells) + " |")
+    for name in AXES:
+        mine = [(decision == name) & (metric == objective) & separated for objective in OBJECTIVES]
+        cells = [f"{(pairs & agree).sum()} of {pairs.sum()}" if pairs.any() else "–" for pairs in mine]
+        text.append(f"| {name.replace('_', ' ')} | " + " | ".join(cells) + " |")
     return "\n".join(text)

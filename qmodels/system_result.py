@@ -74,9 +74,9 @@ class SystemResult:
         return {name: error.mean for name, error in self.error.items()}
 
     def _error(self, name: str) -> str:
-        if name not in self.error or not self.stable:
+        error = self.error.get(name)
+        if error is None or not self.stable or not np.isfinite(error.mean):
             return ""
-        error = self.error[name]
         return f" error {error.mean:.1f} {error.unit}, bias {error.bias:+.1f}, at most {error.largest:.1f}"
 
     def _measured_at(self) -> str:

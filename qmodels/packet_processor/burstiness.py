@@ -10,6 +10,9 @@ from qmodels._check import FloatArray
 from qmodels.systems.arrivals import OnOff, Recorded
 from qmodels.systems.workload import Workload
 
+ERRORS = 2.0
+"""Standard errors by which an estimate is lowered."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Burstiness:
@@ -47,8 +50,9 @@ def burstiness(workload: Workload, shape: tuple[int, ...] = ()) -> Burstiness:
     .. math:: I(t) = 1 + \frac{2 P \alpha}{(\alpha + \beta)^2}
         \left(1 - \frac{1 - e^{-(\alpha + \beta) t}}{(\alpha + \beta) t}\right),
 
-    exact (the interrupted Poisson process). Of a recorded trace it is estimated from blocks
-    (`qmodels.systems.trace_statistics`), to a fifth or so on the longest scales.
+    exact (the interrupted Poisson process). Of a recorded trace it is estimated from n blocks
+    (`qmodels.systems.trace_statistics`) and lowered by `ERRORS` of its standard errors, a part
+    :math:`\sqrt{2/n}` each, so that the few blocks of the longest scales do not look bursty by chance.
 
     Examples
     --------
@@ -63,8 +67,9 @@ def burstiness(workload: Workload, shape: tuple[int, ...] = ()) -> Burstiness:
     if isinstance(arrivals, Recorded):
         found = arrivals.trace.statistics
         sizes = np.asarray(arrivals.trace.bytes, dtype=float)
-        dispersion = found.byte_dispersion / (1.0 + sizes.var() / sizes.mean() ** 2)
         scale = found.scale_ns * arrivals.trace.packet_rate
+        sure = np.maximum(1.0 - ERRORS * np.sqrt(2.0 * scale / sizes.size), 0.0)
+        dispersion = sure * found.byte_dispersion / (1.0 + sizes.var() / sizes.mean() ** 2)
         most = np.maximum.accumulate(dispersion)
         within = np.interp(np.log(np.maximum(hold, 1e-9)), np.log(scale), most)
         return Burstiness(

@@ -119,7 +119,7 @@ def measured_errors(
     return {
         metric: MeasuredError(
             unit=unit,
-            **_at(table, load, dispersion),
+            **_at(table, np.where(load < 1.0, load, np.inf), dispersion),
             agreement=_agreement(metric, load, step),
         )
         for metric, (unit, table) in _errors().items()
@@ -127,21 +127,20 @@ def measured_errors(
 
 
 def _at(table: dict[str, FloatArray], load: FloatArray, dispersion: FloatArray) -> dict[str, FloatArray]:
-    values = {name: np.full(load.shape, np.inf) for name in NUMBERS} | {
-        name: np.full(load.shape, np.nan) for name in REGION
-    }
+    region = np.full(load.shape, -1)
     for k in range(table["mean"].size):
-        here = _inside(load, table["load_above"][k], table["load_to"][k]) & _inside(
-            dispersion, table["dispersion_above"][k], table["dispersion_to"][k]
-        )
-        for name, value in values.items():
-            value[here] = table[name][k]
-    return values
+        here = _inside(load, table["load_above"][k], table["load_to"][k])
+        region[here & _inside(dispersion, table["dispersion_above"][k], table["dispersion_to"][k])] = k
+    # The last entry is that of no region.
+    return {
+        name: np.append(table[name], np.inf if name in NUMBERS else np.nan)[region]
+        for name in NUMBERS + REGION
+    }
 
 
 def _inside(value: FloatArray, above: float, to: float) -> Mask:
-    """Return what is in a region; a load of 1 and more is in none."""
-    return np.asarray((value > above) & (value <= to) & (value != 1.0 if to == 1.0 else True))
+    """Return what is in a region."""
+    return np.asarray((value > above) & (value <= to))
 
 
 def _agreement(metric: str, load: FloatArray, step: FloatArray) -> FloatArray:
