@@ -12,6 +12,7 @@ from qmodels.packet_processor.error_map import measured_dispersion, wrong_direct
 
 VALIDATED_LOAD = 0.8
 VALIDATED_RUN = 32.0
+VALIDATED_BANKS = 4.0
 VALIDATED_OUTLASTING = 1.5
 """Growth of the dispersion beyond the hold that a recorded stream of independent packets shows by chance."""
 
@@ -28,6 +29,7 @@ def doubts(c: Columns, load: FloatArray, bursts: Burstiness) -> dict[str, npt.ND
     found = {
         f"load above {VALIDATED_LOAD:.0%}": load > VALIDATED_LOAD,
         f"free-list runs shorter than {VALIDATED_RUN:g} blocks": c.run_length < VALIDATED_RUN,
+        f"fewer than {VALIDATED_BANKS:g} banks a channel": c.banks < VALIDATED_BANKS,
         "closed pages where consecutive blocks share a bank": (c.spec.dram.page_policy != "open")
         & (c.bank_step != 1),
         "routers with fewer than 2 virtual channels of 8 flits, or another arbitration than round robin": (

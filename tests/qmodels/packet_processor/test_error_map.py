@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import qmodels as qm
+from optimize.fields import replace_fields
 from qmodels.packet_processor import error_map
 from qmodels.packet_processor.error_map import AGREED, FEWEST, measured_errors, wrong_directions
+from qmodels.systems.router import Router
 
 ERRORS = """metric,unit,load_above,load_to,dispersion_above,dispersion_to,bias,mean,largest,relative_bias,\
 relative_mean,relative_largest,designs
@@ -105,3 +107,21 @@ def test_an_answer_shows_bias_mean_and_largest_and_where(maps: Any) -> None:
     assert "on 7 designs at loads of 0% to 50%, arrivals up to 1.5 times as dispersed as Poisson" in text
     full = qm.solve(replace(processor(1), workload=qm.Workload(offered_gbps=400.0)))
     assert full.measured_error["packet_latency"] == np.inf and "error inf" not in repr(full)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"free_list.mean_run_length": 8.0}, "free-list runs shorter than 32 blocks"),
+        ({"dram.banks": 2}, "fewer than 4 banks a channel"),
+        ({"dram.page_policy": "closed"}, "closed pages where consecutive blocks share a bank"),
+        ({"noc.router": Router(virtual_channels=1)}, "routers with fewer than 2 virtual channels"),
+        ({"workload.offered_gbps": 90.0}, "load above 80%"),
+    ],
+)
+def test_what_sets_a_design_apart_is_named(maps: Any, changes: dict[str, Any], words: str) -> None:
+    maps("")
+    assert qm.solve(processor(1)).validated
+    result = qm.solve(replace_fields(processor(1), changes))
+    assert not result.validated and [doubt.startswith(words) for doubt in result.doubts] == [True]
+    assert words in repr(result)
