@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from optimize._check import Range, size_of
 from optimize.choices import Column
-from optimize.evaluation import compared
 from optimize.greedy import Step
 from optimize.pareto import (
     FloatArray,
@@ -96,8 +95,6 @@ class Exploration:
         The path of a greedy or coordinate search; empty otherwise.
     proof : Proof or None
         What a branch and bound rests on; None for other methods.
-    digits : int or None
-        Significant digits in which designs were compared; None for all.
     """
 
     space: Space
@@ -115,7 +112,6 @@ class Exploration:
     closest: int | None = None
     history: tuple[Step, ...] = ()
     proof: Proof | None = None
-    digits: int | None = None
 
     @property
     def objectives(self) -> tuple[str, ...]:
@@ -129,9 +125,8 @@ class Exploration:
 
     @property
     def values(self) -> FloatArray:
-        """Objectives of all rows as they were compared, of shape (rows, objectives)."""
-        rounded = [name for name in self.objectives if name not in self.space.choices]
-        return objective_values(compared(self.table, rounded, self.digits), self.objectives)
+        """Objectives of all rows, of shape (rows, objectives)."""
+        return objective_values(self.table, self.objectives)
 
     def spec(self, row: int) -> Any:
         """Return the spec of a row."""
@@ -253,7 +248,6 @@ def conclude(
     restored: int,
     history: tuple[Step, ...] = (),
     proof: Proof | None = None,
-    digits: int | None = None,
 ) -> Exploration:
     """Find the front, the knee and the exclusions of a finished table."""
     designs = table["design"]
@@ -263,22 +257,19 @@ def conclude(
     front = np.zeros(0, dtype=np.int64)
     duplicates, knee, closest = 0, None, None
     if len(designs):
-        rounded = compared(
-            table, (name for name in (*objectives, *subject_to) if name not in space.choices), digits
-        )
-        for (name, sign, bound), miss in misses(rounded, subject_to).items():
+        for (name, sign, bound), miss in misses(table, subject_to).items():
             feasible &= miss == 0
             rows = np.flatnonzero(miss > 0)
             excluded += (
                 _exclusion(f"{name} {sign} {bound:g}", designs[rows], table[name][rows], miss[rows]),
             )
-        costs = as_costs(objective_values(rounded, objectives), mask)
+        costs = as_costs(objective_values(table, objectives), mask)
         candidates = np.flatnonzero(feasible)
         front = candidates[nondominated(costs[candidates])]
         duplicates = len(front) - len(np.unique(costs[front], axis=0))
         nearest = knee_index(costs[front])
         knee = None if nearest is None else int(front[nearest])
-        closest = None if feasible.any() else int(violation(rounded, subject_to).argmin())
+        closest = None if feasible.any() else int(violation(table, subject_to).argmin())
     return Exploration(
         space=space,
         method=method,
@@ -295,5 +286,4 @@ def conclude(
         restored=restored,
         history=history,
         proof=proof,
-        digits=digits,
     )

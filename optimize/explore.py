@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -187,12 +188,13 @@ def explore(
             executor=executor,
             store=opened,
             progress=progress if method == "exhaustive" else None,
+            digits=digits,
         )
         if method == "exhaustive":
             numbers, excluded = _admitted(space, designs)
             metrics, evaluations = runner.run(numbers)
         else:
-            evaluator = Evaluator(runner, minimize, maximize, ranges, progress, digits)
+            evaluator = Evaluator(runner, minimize, maximize, ranges, progress)
             if bounds is not None:
                 proof = run_branch_and_bound(evaluator, bounds, seed)
             else:
@@ -209,7 +211,7 @@ def explore(
     table = {"design": numbers, **space.columns(numbers), **metrics}
     for name in (*objectives, *ranges):
         table.setdefault(name, np.zeros(0))
-    return conclude(
+    found = conclude(
         space=space,
         method=method,
         minimize=minimize,
@@ -221,8 +223,8 @@ def explore(
         restored=len(numbers) - evaluations,
         history=history,
         proof=proof,
-        digits=digits,
     )
+    return replace(found, table=runner.unrounded(found.table))
 
 
 def _open(

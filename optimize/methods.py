@@ -10,7 +10,7 @@ from optimize import _check
 from optimize.bounds import ROUNDING, Bounds, Directions
 from optimize.branch_bound import BranchAndBound
 from optimize.demands import Demand, demands_of
-from optimize.evaluation import Runner, compared, stack
+from optimize.evaluation import Runner, stack
 from optimize.exploration import objective_values, violation
 from optimize.greedy import Step, search, simplex_weights
 from optimize.pareto import FloatArray, as_costs
@@ -28,9 +28,7 @@ class Evaluator:
         maximize: tuple[str, ...],
         ranges: dict[str, _check.Range],
         progress: Callable[[int, int], None] | None,
-        digits: int | None = None,
     ) -> None:
-        self.digits = digits
         self.runner, self._minimize, self._maximize = runner, minimize, maximize
         self._ranges, self._progress = ranges, progress
         self._designs: list[Designs] = []
@@ -38,7 +36,7 @@ class Evaluator:
         self._evaluations = self._looked = 0
 
     def columns(self, numbers: Designs) -> Columns:
-        """Return varied fields and metrics, as they are compared, of designs not asked for before."""
+        """Return varied fields and metrics of designs not asked for before."""
         metrics, evaluations = self.runner.run(numbers)
         self._evaluations += evaluations
         self._looked += numbers.size
@@ -46,8 +44,7 @@ class Evaluator:
         self._blocks.append(metrics)
         if self._progress:
             self._progress(self._looked, self._looked)
-        rounded = [name for name in self.runner.required if name in metrics]
-        return {**self.runner.space.columns(numbers), **compared(metrics, rounded, self.digits)}
+        return {**self.runner.space.columns(numbers), **metrics}
 
     def costs(self, designs: list[int]) -> tuple[FloatArray, FloatArray]:
         """Return the costs of designs and how far they violate the constraints, for a search."""
@@ -96,7 +93,7 @@ def run_branch_and_bound(evaluator: Evaluator, bounds: Bounds | None, seed: int)
     """Run a branch and bound."""
     space, demands = evaluator.runner.space, evaluator.demands()
     metrics = list(dict.fromkeys(demand.metric for demand in demands))
-    digits = evaluator.digits
+    digits = evaluator.runner.digits
     # One unit in the last digit is rounding where metrics are rounded.
     tolerance = ROUNDING if digits is None else max(ROUNDING, 1.001 * 10.0 ** (1 - digits))
     directions = Directions(space, metrics, bounds or {}, tolerance)

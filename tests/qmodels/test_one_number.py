@@ -126,7 +126,13 @@ def test_designs_of_a_bundled_workload_are_alone_what_they_are_in_an_exploration
         some = np.random.default_rng(3).integers(space.size, size=40)
         found = [
             explore(
-                space, solved_columns, minimize="packet_latency", designs=some, vectorized=how, chunk=chunk
+                space,
+                solved_columns,
+                minimize="packet_latency",
+                designs=some,
+                vectorized=how,
+                chunk=chunk,
+                digits=5,
             )
             for how, chunk in ((True, None), (True, 7), ("grid", None))
         ]
