@@ -66,6 +66,7 @@ def test_a_wrong_direction_is_one_of_its_region(maps: Any) -> None:
         f"alloc_trial_count,write_conflict_probability,0.0,0.5,0.0,2.0,20,{separated},{right},4,0\n"
         f"channels,packet_latency,0.5,0.8,8.0,inf,20,{FEWEST},0,2,0\n"
         f"slices,packet_latency,0.0,0.8,0.0,inf,20,{FEWEST - 1},0,2,0\n"
+        "slices,read_conflict_probability,0.0,0.8,0.0,inf,20,20,0,2,0\n"
     )
     load, step = np.array([0.3, 0.3, 0.3, 0.6, 0.6, 0.9]), np.array([1.0, 4, 16, 16, 64, 16])
     wrong = wrong_directions(load=load, step=step)
