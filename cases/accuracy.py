@@ -151,11 +151,11 @@ def summary(table: dict[str, Any]) -> list[dict[str, Any]]:
         np.asarray(table[name]) for name in ("metric", "load", "error", "dispersion", "model", "simulated")
     )
     good = np.asarray([str(value) == "True" for value in table["stable"]]) & np.isfinite(error)
+    finite = np.isfinite(model) & np.isfinite(simulated) & (simulated > 0)
+    relative = np.zeros(load.shape)
+    relative[finite] = 100.0 * (model[finite] / simulated[finite] - 1.0)
     lines = []
     for name in METRICS:
-        relative = 100.0 * np.divide(
-            model - simulated, simulated, out=np.zeros(load.shape), where=simulated > 0
-        )
         counted = is_relative(name) | (simulated > SMALL_SHARE)
         for bursts_above, bursts_to in BURSTS:
             for above, to in REGIONS:
