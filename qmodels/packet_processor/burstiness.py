@@ -58,7 +58,7 @@ def burstiness(workload: Workload, shape: tuple[int, ...] = ()) -> Burstiness:
     --------
     >>> burst = burstiness(Workload(arrivals=OnOff(on_packets=10, peak_to_mean=3)))
     >>> burst.dispersion.round(2), bool(burst.outlasting[0] < 1.2)
-    (array([4.72]), True)
+    (array([4.73]), True)
     """
     hold = np.broadcast_to(np.asarray(workload.hold_ns * workload.packet_rate, dtype=float), shape).reshape(
         -1
