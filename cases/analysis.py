@@ -125,6 +125,7 @@ def analyse(name: str, space: Space, *, budget: float | None = None, points: int
             subject_to=SUBJECT_TO,
             vectorized=True,
             method="greedy",
+            digits=DIGITS,
             order=GREEDY_ORDER,
             # In steps of 1/k for k objectives, so that all alike is one of the weightings.
             weights=simplex_weights(len(exploration.objectives), len(exploration.objectives)),

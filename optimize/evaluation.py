@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -161,6 +161,7 @@ class Runner:
     store: ChunkStore | None = None
     progress: Callable[[int, int], None] | None = None
     digits: int | None = None
+    raw: list[tuple[Designs, Columns]] = field(default_factory=list)
 
     def run(self, designs: Designs) -> tuple[Columns, int]:
         """Return the metrics of designs, in their order, and how many were evaluated now.
@@ -177,14 +178,14 @@ class Runner:
         if self.store is not None:
             done, restored = self.store.restore(designs)
             numbers.append(done)
-            blocks.extend(self._rounded(restored))
+            blocks.extend(self._rounded(restored, done))
             self._check(done, blocks)
         todo = designs[~np.isin(designs, done)]
         finished = done.size
         self._report(finished, designs.size)
         with closing(self._results(todo)) as results:
             for part, found in results:
-                columns = self._rounded(found)
+                columns = self._rounded(found, part)
                 self._check(part, columns)
                 if self.store is not None:
                     self.store.put(part, stack(found, part, self.space))
@@ -198,19 +199,31 @@ class Runner:
         place = order[np.searchsorted(rows[order], designs)]
         return {name: column[place] for name, column in table.items()}, todo.size
 
-    def _rounded(self, blocks: list[Columns]) -> list[Columns]:
-        if self.digits is None:
+    def _rounded(self, blocks: list[Columns], designs: Designs) -> list[Columns]:
+        if self.digits is None or not blocks:
             return blocks
-        names = set(self.required)
-        return [
-            {
-                name: significant(column, self.digits)
-                if name in names and column.dtype.kind == "f"
-                else column
-                for name, column in columns.items()
-            }
-            for columns in blocks
+        names = [
+            name
+            for name in self.required
+            if all(name in block and block[name].dtype.kind == "f" for block in blocks)
         ]
+        self.raw.append(
+            (designs, {name: np.concatenate([block[name] for block in blocks]) for name in names})
+        )
+        return [
+            columns | {name: significant(columns[name], self.digits) for name in names} for columns in blocks
+        ]
+
+    def unrounded(self, table: Columns) -> Columns:
+        """Return a table of designs that ran with all metrics as the model gave them."""
+        if not self.raw or not table["design"].size:
+            return table
+        numbers = np.concatenate([designs for designs, _ in self.raw])
+        order = np.argsort(numbers, kind="stable")
+        place = order[np.searchsorted(numbers[order], table["design"])]
+        return table | {
+            name: np.concatenate([columns[name] for _, columns in self.raw])[place] for name in self.raw[0][1]
+        }
 
     def _report(self, finished: int, total: int) -> None:
         if self.progress is not None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,8 +92,9 @@ def explore(
     seed : int
         Of random designs: those of `restarts`, and those where branch and bound looks first.
     digits : int, optional
-        Round objectives and limited metrics to so many significant digits, so that differences
-        within the tolerance of a model's solver are ties. By default nothing is rounded.
+        Compare objectives and limited metrics in so many significant digits, so that differences
+        within the tolerance of a model's solver are ties; the table has them as the model gave
+        them. By default nothing is rounded.
     vectorized : bool, "grid" or sequence of str
         Whether `evaluate` broadcasts over specs with arrays in their fields: over all numeric
         fields, or over the named ones only. Other fields stay scalars. With "grid" every numeric
@@ -212,7 +214,7 @@ def explore(
     table = {"design": numbers, **space.columns(numbers), **metrics}
     for name in (*objectives, *ranges):
         table.setdefault(name, np.zeros(0))
-    return conclude(
+    found = conclude(
         space=space,
         method=method,
         minimize=minimize,
@@ -225,6 +227,7 @@ def explore(
         history=history,
         proof=proof,
     )
+    return replace(found, table=runner.unrounded(found.table))
 
 
 def _open(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qmodels.systems.metrics import METRICS, is_relative
+from qmodels.systems.metrics import METRICS
+
+if TYPE_CHECKING:
+    from qmodels.packet_processor.error_map import MeasuredError
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,10 +39,13 @@ class SystemResult:
     resources : mapping of str to float
         Traffic intensity of every single resource; only for a spec without array fields.
     validated : bool or array of bool
-        Whether the design lies in the range in which the model's error was measured.
-    measured_error : mapping of str to float or array
-        Mean size of the error against simulation at such loads, by metric. [% of the simulated
-        value, or percentage points of a probability]
+        Whether the design is like those on which the model's error was measured, and the model orders
+        the choices there as the simulation does.
+    error : mapping of str to MeasuredError
+        The error against simulation on designs like this, by metric: bias, mean, largest, and where
+        it was measured (`qmodels.packet_processor.error_map.MeasuredError`).
+    doubts : mapping of str to bool or array of bool
+        What speaks against it, in words; a design without any is validated.
     """
 
     model: str
@@ -50,7 +56,8 @@ class SystemResult:
     stable: Any
     resources: Mapping[str, float]
     validated: Any
-    measured_error: Mapping[str, Any]
+    error: Mapping[str, MeasuredError]
+    doubts: Mapping[str, Any]
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -63,10 +70,28 @@ class SystemResult:
         """Traffic intensity of the resource that fills up first."""
         return np.max(np.broadcast_arrays(*self.utilization.values()), axis=0)[()]
 
+    @property
+    def measured_error(self) -> dict[str, Any]:
+        """Mean size of the error against simulation on designs like this, by metric.
+
+        In % of the simulated value, or percentage points of a probability.
+        """
+        return {name: error.mean for name, error in self.error.items()}
+
     def _error(self, name: str) -> str:
-        if name not in self.measured_error or not self.stable:
+        error = self.error.get(name)
+        if error is None or not self.stable or not np.isfinite(error.mean):
             return ""
-        return f" error {self.measured_error[name]:.1f} {'%' if is_relative(name) else 'points'}"
+        return f" error {error.mean:.1f} {error.unit}, bias {error.bias:+.1f}, at most {error.largest:.1f}"
+
+    def _measured_at(self) -> str:
+        where = next(iter(self.error.values()))
+        if not np.isfinite(where.mean):
+            return "is not known for such arrivals or loads"
+        return (
+            f"on {where.designs:.0f} designs at loads of {where.load_above:.0%} to {where.load_to:.0%}, "
+            f"arrivals up to {where.dispersion_to:.2g} times as dispersed as Poisson"
+        )
 
     def to_pandas(self) -> Any:
         """Return the metrics as a tidy DataFrame, one row per design (needs pandas)."""
@@ -88,8 +113,11 @@ class SystemResult:
         state = "stable" if self.stable else "saturated"
         load = self.utilization[str(self.bottleneck)]
         lines.append(f"  {state}; fills up first: {self.bottleneck} (load {load:.3f})")
-        if self.stable:
-            lines.append("  error: mean against simulation at such loads")
+        if self.stable and self.error:
+            lines.append(
+                f"  error: mean size, signed mean and largest against simulation {self._measured_at()}"
+            )
         if not self.validated:
-            lines.append("  outside the range in which the model's error was measured")
+            lines.append("  outside the range in which the model's error was measured:")
+            lines += [f"    {words}" for words, applies in self.doubts.items() if applies]
         return "\n".join(lines)

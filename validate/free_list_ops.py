@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.systems import free_list
 from validate.jit import inlined, part
 from validate.prefetch import prefetch
 
@@ -37,8 +36,6 @@ WORD = 64
 """Blocks of one word of the bitmap."""
 
 NONE = -1
-
-allocation_accesses = part(free_list.allocation_accesses)
 
 
 @inlined
@@ -92,13 +89,14 @@ def allocate_by_trials(
     blocks: Any, lists: Any, banks: Any, page_control: bool, which: int, trials: int
 ) -> tuple[int, int]:
     """Take a block from a FIFO list: heads on busy banks go to the tail, up to so many are examined."""
-    rejected = 0
+    reads, writes = 0, 0
     trials = min(trials, lists[which]["length"])
-    while rejected + 1 < trials and is_busy(blocks, banks, page_control, lists[which]["head"]):
+    while reads + 1 < trials and is_busy(blocks, banks, page_control, lists[which]["head"]):
         block = take_head(blocks, lists, which)
         splice_tail(blocks, lists, which, block, block, 1)
-        rejected += 1
-    return take_head(blocks, lists, which), allocation_accesses(rejected)
+        reads += 1
+        writes = 1  # the rejected blocks are a chain already: one write links it to the tail
+    return take_head(blocks, lists, which), reads + 1 + writes
 
 
 @part
@@ -129,7 +127,7 @@ def allocate_from_stack(
         lists[VMS1]["tail"] = before
     lists[VMS1]["length"] -= 1
     blocks[block]["next"] = NONE
-    return block, allocation_accesses(rejected)
+    return block, rejected + 1 + 1  # each block examined is read, one write closes the gap
 
 
 @part

@@ -42,6 +42,7 @@ from validate.packet_state import (
     OFFERED_PACKETS,
     OFFERED_SEGMENTS,
     READ,
+    SLICE_ACCESSES,
     WRITE,
     World,
 )
@@ -85,6 +86,7 @@ def begin_lookup(w: World, now: float, packet: int) -> None:
         return
     station = p["first_slice"] + scatter(entry) % p["slices"]
     end = serve(w.stations, station, now + p["bus_ns"], p["slice_ns"])
+    w.counts[SLICE_ACCESSES] += 1
     note(w, now + p["bus_ns"], station, 1)
     note(w, end, station, -1)
     schedule(w.heap, end + p["bus_ns"], packet * KINDS + SLICE_DONE)

@@ -9,6 +9,8 @@ from validate.engine import schedule, serve
 from validate.jit import part
 from validate.packet_state import (
     ACCESSES,
+    ACTIVATIONS,
+    BURSTS,
     LOOKUP,
     NONE,
     READ,
@@ -135,6 +137,7 @@ def start_bank(w: World, now: float, segment: int) -> None:
     w.segments[segment]["hit"] = hit
     w.counts[ACCESSES] += 1
     w.counts[ROW_HITS] += hit
+    w.counts[ACTIVATIONS] += not hit
     station = p["first_bank"] + bank
     w.stations[station]["busy"] += precharge_ns + p["burst_ns"] + (0.0 if hit else p["recovery_ns"])
     w.stations[station]["waited"] += begin - w.segments[segment]["joined"]
@@ -166,6 +169,7 @@ def use_bus(w: World, now: float, segment: int) -> None:
     bank = w.segments[segment]["bank"]
     station = p["first_bus"] + bank // p["banks"]
     end = serve(w.stations, station, now, p["burst_ns"])
+    w.counts[BURSTS] += 1
     free = end if w.segments[segment]["hit"] else end + p["recovery_ns"]
     note(w, now, station, 1)
     note(w, end, station, -1)

@@ -13,6 +13,7 @@ from qmodels import _check
 from qmodels.systems.metrics import METRICS
 from qmodels.systems.packet_processor import PacketProcessor
 from validate import packet_state as c
+from validate.packet_energy import energy_per_packet
 from validate.packet_inputs import check_single, station_groups, station_names
 from validate.packet_run import PARTS, Job, Run, run_replication
 from validate.result import SimulationResult
@@ -214,29 +215,10 @@ def _metrics(
         "llc_hit_ratio": share(c.LOOKUP_HITS, c.LOOKUPS),
         "overflow_probability": share(c.BLOCKED_SEGMENTS, c.OFFERED_SEGMENTS),
         "blocking_probability": share(c.BLOCKED_PACKETS, c.OFFERED_PACKETS),
-        "energy_per_packet": mean([_energy(spec, r) for r in opened]),
+        "energy_per_packet": mean([energy_per_packet(spec, r) for r in opened]),
         "cost": exactly(float(spec.cost.total(spec)), confidence=confidence),
     }
     if closed:
         bits = [8 * r.counts[c.LEFT_BYTES] for r in closed]
         metrics["saturation_throughput"] = rate(bits, [r.duration for r in closed])
     return metrics
-
-
-def _energy(spec: PacketProcessor, run: Run) -> float:
-    """Return the energy of a carried packet from what was counted [nJ]; ``inf`` if none was carried."""
-    groups, carried = station_groups(spec), run.counts[c.LEFT_PACKETS]
-    if carried == 0:
-        return INF
-    links = run.busy[groups["request links"]].sum() + run.busy[groups["response links"]].sum()
-    return float(
-        spec.energy.per_packet(
-            spec,
-            activations=(run.counts[c.ACCESSES] - run.counts[c.ROW_HITS]) / carried,
-            bursts=run.counts[c.ACCESSES] / carried,
-            flit_hops=links * spec.noc.clock_ghz / carried,
-            pointer_accesses=run.busy[0] * spec.free_list.clock_ghz / carried,
-            lookups=run.counts[c.LOOKUPS] / carried,
-            packet_rate=carried / run.duration,
-        )
-    )

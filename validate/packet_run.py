@@ -10,7 +10,7 @@ from qmodels._check import FloatArray, IntArray
 from qmodels.systems.packet_processor import PacketProcessor
 from validate.packet_inputs import draw_world, new_networks, station_groups
 from validate.packet_loop import begin, run
-from validate.packet_state import LEFT_PACKETS, MOST_ALLOCATION_ACCESSES, World
+from validate.packet_state import FLIT_HOPS, LEFT_PACKETS, MOST_ALLOCATION_ACCESSES, World
 from validate.statistics import Histogram, warm_up
 
 SNAPSHOTS = 101
@@ -116,6 +116,7 @@ def run_with_snapshots(spec: PacketProcessor, world: World) -> list[_Snapshot]:
         now = float(world.heap[0]["time"])
         for members, network in zip(links, networks, strict=True):
             world.stations["busy"][members] = network.channel["flits"] / float(spec.noc.clock_ghz)
+        world.counts[FLIT_HOPS] = sum(int(network.channel["flits"].sum()) for network in networks)
         # Of the work a station has accepted only what is done by now counts.
         ahead = np.maximum(world.stations["free_at"] - now, 0.0)
         snapshots.append(

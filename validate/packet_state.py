@@ -111,8 +111,12 @@ NOTE = np.dtype([("time", "f8"), ("station", "i4"), ("change", "i4")])
     ACCESSES,
     ROW_HITS,
     EVENTS,
-) = range(18)
-COUNTS = 18
+    ACTIVATIONS,
+    BURSTS,
+    SLICE_ACCESSES,
+    FLIT_HOPS,
+) = range(22)
+COUNTS = 22
 
 NONE = -1
 UNOPENED, REFRESHED = -1, -(2**62)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from qmodels._check import FloatArray
+from qmodels.packet_processor.burstiness import burstiness
 from qmodels.packet_processor.design import Columns, columns
-from qmodels.packet_processor.error_map import measured_error
+from qmodels.packet_processor.doubts import doubts
+from qmodels.packet_processor.energy import energy_per_packet
+from qmodels.packet_processor.error_map import measured_errors
 from qmodels.packet_processor.latency import Latency, latency
 from qmodels.packet_processor.link_shares import link_shares
 from qmodels.packet_processor.load import OperatingPoint, operate, returns
@@ -20,9 +24,6 @@ from qmodels.system_result import SystemResult
 from qmodels.systems.free_list import allocation_accesses
 from qmodels.systems.metrics import METRICS
 from qmodels.systems.packet_processor import PacketProcessor
-
-VALIDATED_LOAD = 0.8
-VALIDATED_RUN = 32.0
 
 
 def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
@@ -108,15 +109,19 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
     }
     metrics = {name: _wide(c, value) for name, value in values.items()}
     with np.errstate(divide="ignore"):
-        energy = spec.energy.per_packet(
-            spec, **{k: _wide(c, v) for k, v in events.items()}, packet_rate=carried
-        )
+        energy = energy_per_packet(spec, **{k: _wide(c, v) for k, v in events.items()}, packet_rate=carried)
     metrics |= {
         "throughput": carried * c.mean_bytes * 8,
         "overflow_probability": blocked_segments,
         "blocking_probability": blocked_packets,
         "energy_per_packet": energy,
         "cost": np.broadcast_to(np.asarray(spec.cost.total(spec), dtype=float), c.full_shape),
+    }
+    bursts = burstiness(spec.workload, c.shape)
+    doubted = doubts(c, full, bursts)
+    errors = {
+        name: replace(error, **{k: _plain(_wide(c, v)) for k, v in vars(error).items() if k != "unit"})
+        for name, error in measured_errors(load=full, dispersion=bursts.dispersion, step=c.step).items()
     }
     return SystemResult(
         model="packet processor, analytic",
@@ -128,8 +133,9 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
         bottleneck=_plain(_wide(c, np.array(groups)[stacked.argmax(axis=0)])),
         stable=_plain(_wide(c, stable)),
         resources={} if c.full_shape else _resources(c, point),
-        validated=_plain(_wide(c, _validated(c, full))),
-        measured_error={name: _plain(_wide(c, value)) for name, value in measured_error(full).items()},
+        validated=_plain(_wide(c, ~np.any([np.zeros_like(stable), *doubted.values()], axis=0))),
+        doubts={words: _plain(_wide(c, mask)) for words, mask in doubted.items()},
+        error=errors,
     )
 
 
@@ -145,23 +151,6 @@ def _wide(c: Columns, value: Any) -> Any:
 def _plain(value: Any) -> Any:
     """Return the number where there is only one design."""
     return value if np.ndim(value) else np.asarray(value).item()
-
-
-def _validated(c: Columns, full: FloatArray) -> Any:
-    """Return which designs are like those the error was measured on.
-
-    Moderate load, free lists with runs, no closed pages where runs stay on one bank, and routers with
-    at least two virtual channels of eight flits, in which packets hold the switch and credits are back
-    before a buffer is empty: the model has no stops for credits.
-    """
-    router = c.spec.noc.router
-    loop = router.credit_cycles + 2 * max(c.spec.noc.topology.link_delays, default=0)
-    if not router.hold_switch_for_packet or loop > router.buffer_flits:
-        return np.zeros(full.shape, dtype=bool)
-    if router.virtual_channels < 2 or router.buffer_flits < 8 or router.arbitration != "round_robin":
-        return np.zeros(full.shape, dtype=bool)
-    like = (c.run_length >= VALIDATED_RUN) & ((c.spec.dram.page_policy == "open") | (c.bank_step == 1))
-    return (full <= VALIDATED_LOAD) & like
 
 
 def _latency_parts(c: Columns, parts: Latency) -> dict[str, FloatArray]:

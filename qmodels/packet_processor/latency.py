@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,9 @@ from qmodels._check import FloatArray
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.load import OperatingPoint, returns
 from qmodels.packet_processor.lone_packet import LONGEST_WALK, LonePacket, last_delivered, last_of_first
+
+PACE_STEP = 1 / 64
+"""Of a burst: paces of a packet's segments between which lone packets are interpolated."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -212,56 +216,20 @@ def _alone(c: Columns, point: OperatingPoint) -> tuple[FloatArray, FloatArray]:
     """
     paths = point.paths
     time = c.pointer_time
-    keys = np.stack(
-        [
-            c.step,
-            c.channels,
-            c.banks,
-            c.bank_step,
-            c.row_blocks,
-            c.run_length,
-            c.burst,
-            c.recovery,
-            c.precharge,
-            c.access,
-            np.round(point.segment_gap, 3),
-            np.round(point.request_gap, 3),
-            c.segment_time,
-        ]
-    )
-    _, first, inverse = np.unique(keys, axis=1, return_index=True, return_inverse=True)
-    inverse = inverse.reshape(-1)
-    pick = {
-        name: getattr(c, name)[first]
-        for name in (
-            "step",
-            "channels",
-            "banks",
-            "bank_step",
-            "row_blocks",
-            "burst",
-            "recovery",
-            "precharge",
-            "access",
-        )
-    }
-    walk = LonePacket(
-        **pick, mean_run_length=c.run_length[first], open_page=c.spec.dram.page_policy == "open"
-    )
-    count = int(min(c.segments.max(), LONGEST_WALK))
-    zero = np.zeros(len(first))
-    written = returned = np.zeros(1)
     opens = np.minimum(point.changes * c.mean_segments / point.trains, 1.0)
-    for warm in (False, True):
-        write_done = walk.done(first=zero, spacing=point.segment_gap[first], count=count, warm=warm)
-        read_done = walk.done(first=zero, spacing=point.request_gap[first], count=count, warm=warm)
-        part = 1.0 - opens if warm else opens
-        written = written + part[0][:, None] * _at_sizes(last_of_first(write_done), c.segments)[inverse]
-        returned = (
-            returned
-            + part[1][:, None]
-            * _at_sizes(last_delivered(read_done, c.segment_time[first]), c.segments)[inverse]
-        )
+
+    def mixed(opened: FloatArray, cold: FloatArray, warm: FloatArray) -> FloatArray:
+        return opened[:, None] * cold + (1.0 - opened)[:, None] * warm
+
+    # Paces set by trials differ from design to design: they are read off between a few.
+    size = c.burst * PACE_STEP
+    paced = np.where(point.segment_gap > c.segment_time, point.segment_gap / size, 0.0)
+    below = np.floor(paced)
+    part = (paced - below)[:, None]
+    ends = [np.where(paced > 0, (below + k) * size, point.segment_gap) for k in (0.0, 1.0)]
+    low, high = (mixed(opens[0], *_walks(c, end, lambda done, _: last_of_first(done))) for end in ends)
+    written = (1.0 - part) * low + part * high
+    returned = mixed(opens[1], *_walks(c, point.request_gap, last_delivered))
     # The first write starts after one allocation, the first read after one dequeue; both walks start there.
     first_write = _allocation(c, point)
     operation_write = c.segments * first_write
@@ -274,6 +242,38 @@ def _alone(c: Columns, point: OperatingPoint) -> tuple[FloatArray, FloatArray]:
         - operation_read
     )
     return written, returned
+
+
+def _walks(c: Columns, spacing: FloatArray, ends: Callable[[Any, FloatArray], Any]) -> list[FloatArray]:
+    """Return when the accesses of a lone packet have ended, by size: with all rows closed, and all open.
+
+    Designs that agree in all the walk needs share one.
+    """
+    names = (
+        "step",
+        "channels",
+        "banks",
+        "bank_step",
+        "row_blocks",
+        "burst",
+        "recovery",
+        "precharge",
+        "access",
+    )
+    keys = np.stack([*(getattr(c, name) for name in names), c.run_length, c.segment_time, spacing])
+    _, first, inverse = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+    inverse = inverse.reshape(-1)
+    walk = LonePacket(
+        **{name: getattr(c, name)[first] for name in names},
+        mean_run_length=c.run_length[first],
+        open_page=c.spec.dram.page_policy == "open",
+    )
+    count = int(min(c.segments.max(), LONGEST_WALK))
+    found = []
+    for warm in (False, True):
+        done = walk.done(first=np.zeros(len(first)), spacing=spacing[first], count=count, warm=warm)
+        found.append(_at_sizes(ends(done, c.segment_time[first]), c.segments)[inverse])
+    return found
 
 
 def _at_sizes(by_count: Any, segments: FloatArray) -> FloatArray:

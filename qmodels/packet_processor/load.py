@@ -173,6 +173,10 @@ def balance(
             wanted = np.stack([writes.changes(from_reads), reads.changes(from_all)])
         if closed:
             wanted = np.ones_like(wanted)
+        # Only when all have settled, so that all that follows from a settled design's state is of that
+        # state, whatever the others of a sweep still do.
+        if settled.all():
+            break
         moved = np.maximum(np.abs(found - blocked), np.abs(wanted - changes).max(axis=0))
         # Busy banks jump where a packet's segments just meet each other: half steps lead to the jump.
         pace = np.where((found > blocked) == upward, pace, pace / 2.0)
@@ -182,8 +186,6 @@ def balance(
         blocked = blocked + step * (found - blocked)
         changes = changes + step * (wanted - changes)
         settled |= pace * moved < TOLERANCE
-        if settled.all():
-            break
     slices = rate * c.lookups * c.slice_time * c.slice_peak
     opening = c.precharge + c.burst + c.recovery
     data_work = 2 * mean * c.burst + changes.sum(axis=0) * mean * (opening - c.burst)

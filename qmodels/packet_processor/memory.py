@@ -119,7 +119,9 @@ def memory_state(
     several banks take turns on the bus: an access finds the others' single accesses as in
     M/D/1, but one access of every train there is (processor sharing) the longer trains are.
     Reads and lookups find the writes' backlog if they need the very bank it stands at. Bursts of
-    arrivals are bursts of writes; the hold has smoothed the reads.
+    arrivals are bursts of writes; reads are taken to come as evenly as Poisson packets, which is
+    true of bursts much shorter than the hold and false of longer ones, which come back as bursts of
+    reads: `qmodels.packet_processor.burstiness` tells them apart.
     """
     mean, banks = c.mean_segments, c.channels * c.banks
     closed = c.spec.dram.page_policy == "closed"
@@ -244,7 +246,7 @@ def _write_backlog(c: Columns, rate: FloatArray, reads: FloatArray, arrivals: Va
         gap_scv=arrivals(np.minimum(intensity, 1.0)) + 2.0 * noise * rate,
         first=meet,
         limit=long_run(np.ones_like(rate)),
-        count=max(int(np.max(c.step / mean)), 2),
+        count=np.maximum((c.step / mean).astype(np.int64), 2),
     )
     k = np.arange(1, len(terms) + 1)[:, None]
     together = (terms * np.maximum(1.0 - k * mean / c.step, 0.0)).sum(axis=0)

@@ -13,6 +13,8 @@ from qmodels.queues.erlang import kaufman_roberts
 FAR = 12.0
 LONGEST = 16384
 PER_SCALE = 2
+NEIGHBOURS = np.arange(-3.0, 5.0)
+"""Points of the table a design is read off, counted from the one below it."""
 
 
 def blocking(
@@ -51,20 +53,31 @@ def _by_size_at(segments: FloatArray, share: FloatArray, capacity: int, jobs: Fl
 
     Many designs whose demands lie close together share a table: blocking changes over a
     relative change of the demand of 1 / sqrt(capacity), which is resolved by `PER_SCALE` points.
+    The points are fixed and each design is read off those around it, alone as in a sweep.
     """
+    blocked = np.ones((jobs.size, segments.size))
     if capacity == 0:
-        return np.ones((jobs.size, segments.size))
-    distinct, which = np.unique(np.round(jobs, 6), return_inverse=True)
-    width = 1.0 / np.sqrt(min(capacity, LONGEST)) / PER_SCALE
-    points = int(np.log(distinct[-1] / distinct[0]) / width) + 4 if distinct[0] > 0 else distinct.size
-    if points >= distinct.size:
-        return _by_size(segments, share, capacity, distinct)[which.reshape(-1)]
-    from scipy.interpolate import CubicSpline
+        return blocked
+    # Nothing in store: refused is only what never fits.
+    blocked[:] = segments > capacity
+    some = jobs > 0
+    if not some.any():
+        return blocked
+    place = np.log(jobs[some]) * np.sqrt(min(capacity, LONGEST)) * PER_SCALE
+    around = np.floor(place)[:, None] + NEIGHBOURS
+    points, which = np.unique(around, return_inverse=True)
+    table = _by_size(segments, share, capacity, np.exp(points / np.sqrt(min(capacity, LONGEST)) / PER_SCALE))
+    known = np.log(np.maximum(table, 1e-300))[which.reshape(around.shape)]
+    weight = _lagrange(place - np.floor(place))
+    blocked[some] = np.minimum(np.exp(np.einsum("dk,dkn->dn", weight, known)), 1.0)
+    return blocked
 
-    table = np.geomspace(distinct[0], distinct[-1], points)
-    known = np.log(np.maximum(_by_size(segments, share, capacity, table), 1e-300))
-    spline = CubicSpline(np.log(table), known)
-    return np.minimum(np.exp(spline(np.log(jobs))), 1.0)
+
+def _lagrange(part: FloatArray) -> FloatArray:
+    """Return the weights of the values at `NEIGHBOURS` in the polynomial through them, at parts of a step."""
+    other = ~np.eye(NEIGHBOURS.size, dtype=bool)
+    apart = np.where(other, NEIGHBOURS[:, None] - NEIGHBOURS, 1.0).prod(axis=1)
+    return np.asarray(np.where(other, part[:, None, None] - NEIGHBOURS, 1.0).prod(axis=2) / apart)
 
 
 def _by_size(segments: FloatArray, share: FloatArray, capacity: int, jobs: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from qmodels._check import FloatArray
+from qmodels._check import FloatArray, IntArray
 
 
 def positive_part_mean(mean: Any, deviation: Any) -> Any:
@@ -27,7 +27,7 @@ def wait_terms(
     gap_scv: Any,
     first: FloatArray,
     limit: FloatArray,
-    count: int,
+    count: IntArray | int,
 ) -> FloatArray:
     r"""Terms of Spitzer's identity for the wait of customers of a GI/G/1 queue that starts empty.
 
@@ -41,14 +41,14 @@ def wait_terms(
         The first term, :math:`E[(B - T)^+]`, which the caller knows exactly. [time]
     limit : ndarray
         The long-run wait, ``inf`` if the queue is unstable. [time]
-    count : int
-        Terms wanted, at least 2.
+    count : int or ndarray of int
+        Terms wanted of each queue, at least 2.
 
     Returns
     -------
     ndarray
-        One row per term k = 1..count; the (k+1)-th customer waits the sum of the first k on
-        average, whether the queue is stable or not. [time]
+        One row per term k = 1..count, 0 beyond a queue's own count; the (k+1)-th customer waits the
+        sum of the first k on average, whether the queue is stable or not. [time]
 
     Notes
     -----
@@ -76,9 +76,9 @@ def wait_terms(
     >>> (terms[:9].sum() / load).round(2), (terms.sum() / load).round(2)
     (np.float64(0.46), np.float64(0.5))
     """
-    j = np.arange(2, count + 1)[:, None]
+    j = np.arange(2, int(np.max(count)) + 1)[:, None]
     drift = service_mean - gap_mean
     spread = np.sqrt(service_scv * service_mean**2 + gap_scv * gap_mean**2)
-    later = positive_part_mean(j * drift, np.sqrt(j) * spread) / j
+    later = np.where(j <= count, positive_part_mean(j * drift, np.sqrt(j) * spread) / j, 0.0)
     room = np.maximum(limit - first, 0.0) / np.maximum(later.sum(axis=0), 1e-300)
     return np.asarray(np.concatenate([first[None], later * np.minimum(room, 1.0)]))

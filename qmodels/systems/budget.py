@@ -1,4 +1,4 @@
-"""Energy and cost: what one event and one part is charged, and the sums."""
+"""Energy and cost: what one event and one part is charged, and the bill of the parts."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class Energy:
     """Energy per event and background power; replace what you know better.
+
+    Prices only: the model and the simulator each count the events, and add them up, for themselves.
 
     The router figures are a least-squares reading of [1]_, Tables II and III (32 routers,
     12 powers): power = 32 (15 mW + 1.9 mW per byte of link) + 20 pJ per transported byte over
@@ -54,37 +56,6 @@ class Energy:
     def __post_init__(self) -> None:
         for item in fields(self):
             _check.nonnegative(f"energy.{item.name}", getattr(self, item.name))
-
-    def per_packet(
-        self,
-        spec: PacketProcessor,
-        *,
-        activations: Numeric,
-        bursts: Numeric,
-        flit_hops: Numeric,
-        pointer_accesses: Numeric,
-        lookups: Numeric,
-        packet_rate: Numeric,
-    ) -> Numeric:
-        """Return the energy of one carried packet, in nJ.
-
-        Events are counts per carried packet; ``flit_hops`` counts a flit once per link it
-        holds; ``packet_rate`` is that of the carried packets. [packets/ns]
-        """
-        width = spec.noc.link_width
-        dynamic = (
-            activations * self.activation_nj
-            + bursts * self.burst_nj
-            + flit_hops * width * self.hop_pj_per_byte / 1000
-            + pointer_accesses * self.pointer_nj
-            + lookups * self.lookup_nj * (spec.llc.slices > 0)
-        )
-        background_mw = (
-            spec.dram.channels * self.channel_mw
-            + spec.llc.slices * self.slice_mw
-            + spec.noc.topology.nodes * (self.router_mw + width * self.router_mw_per_byte)
-        )
-        return dynamic + background_mw / 1000 / packet_rate
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cases.accuracy import DRAWN, LOADS, METRICS, REGIONS, cases, load_table, markdown, measure, summary
-from qmodels.packet_processor.error_map import FILE, measured_error
+from cases import directions
+from cases.accuracy import (
+    ARRIVALS,
+    BURSTS,
+    DESIGNS,
+    DRAWN,
+    LOADS,
+    METRICS,
+    REGIONS,
+    cases,
+    load_table,
+    markdown,
+    measure,
+    summary,
+)
+from qmodels.packet_processor.burstiness import burstiness
+from qmodels.packet_processor.error_map import FILE, MeasuredError, measured_dispersion, measured_errors
+
+
+def errors_at(load: float, dispersion: float) -> dict[str, MeasuredError]:
+    one = np.ones(1)
+    return measured_errors(load=load * one, dispersion=dispersion * one, step=one)
 
 
 def test_the_kept_table_covers_the_space_and_the_loads() -> None:
@@ -22,19 +42,63 @@ def test_the_kept_table_covers_the_space_and_the_loads() -> None:
 
 def test_the_error_map_is_the_summary_of_the_kept_table() -> None:
     for line in summary(load_table()):
-        middle = np.array([(line["load_above"] + line["load_to"]) / 2])
-        assert measured_error(middle)[line["metric"]][0] == pytest.approx(line["mean"])
-    assert FILE.exists() and np.isinf(measured_error(np.array([1.0]))["packet_latency"]).all()
+        load = (line["load_above"] + line["load_to"]) / 2
+        found = errors_at(load, (line["dispersion_above"] + line["dispersion_to"]) / 2)[line["metric"]]
+        for name in (
+            "bias",
+            "mean",
+            "largest",
+            "relative_bias",
+            "relative_mean",
+            "relative_largest",
+            "designs",
+        ):
+            assert getattr(found, name)[0] == pytest.approx(line[name]), name
+        assert abs(line["bias"]) <= line["mean"] <= line["largest"]
+    assert FILE.exists() and np.isinf(errors_at(1.0, 1.0)["packet_latency"].mean).all()
 
 
-def test_the_readme_shows_the_summary() -> None:
-    readme = Path(__file__).parents[2] / "README.md"
-    assert markdown(summary(load_table())) in readme.read_text(encoding="utf-8")
+def test_every_region_is_measured() -> None:
+    """Poisson arrivals are even, both kinds of bursts are bursts, and none lies beyond the map."""
+    assert all(line["designs"] > 0 for line in summary(load_table()))
+    for what, spec in cases(DESIGNS):
+        dispersion = burstiness(spec.workload).dispersion[0]
+        assert dispersion <= measured_dispersion() == BURSTS[-1][1]
+        assert (dispersion <= BURSTS[0][1]) == (what["arrivals"] == "poisson")
+
+
+def test_the_summary_is_signed() -> None:
+    """By hand: errors of -30 and +10 % have a bias of -10, a mean size of 20 and a largest of 30."""
+    table = {
+        "metric": ["packet_latency"] * 3 + ["write_conflict_probability"],
+        "load": [0.4, 0.5, 0.5, 0.5],
+        "dispersion": [1.0] * 4,
+        "model": [70.0, 110.0, 1.0, 0.01],
+        "simulated": [100.0, 100.0, 100.0, 0.02],
+        "error": [-30.0, 10.0, -99.0, -1.0],
+        "stable": ["True", "True", "False", "True"],
+    }
+    lines = {(line["metric"], line["load_to"], line["dispersion_to"]): line for line in summary(table)}
+    latency = lines["packet_latency", 0.5, BURSTS[0][1]]
+    assert [latency[name] for name in ("bias", "mean", "largest", "designs")] == [-10.0, 20.0, 30.0, 2]
+    conflicts = lines["write_conflict_probability", 0.5, BURSTS[0][1]]
+    assert (conflicts["unit"], conflicts["bias"], conflicts["relative_bias"]) == ("points", -1.0, -50.0)
+    assert np.isinf(lines["packet_latency", 0.65, BURSTS[0][1]]["mean"])
+
+
+def test_the_readme_shows_the_summaries() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    assert markdown(summary(load_table())) in readme
+    assert directions.markdown(load_table(directions.FILE)) in readme
 
 
 def test_bars_hold_up_to_80_percent() -> None:
-    """Mean latency within 10 % on average, conflict probabilities within 2 points on average."""
-    lines = [line for line in summary(load_table()) if line["load_to"] <= 0.8]
+    """Poisson packets: mean latency within 10 % on average, conflicts within 2 points on average."""
+    lines = [
+        line
+        for line in summary(load_table())
+        if line["load_to"] <= 0.8 and line["dispersion_to"] == BURSTS[0][1]
+    ]
     assert len(lines) == len(METRICS) * (len(REGIONS) - 1)
     for line in lines:
         if line["metric"] == "packet_latency":
@@ -55,4 +119,5 @@ def test_the_kept_table_is_what_the_command_makes() -> None:
 def test_designs_are_drawn_from_the_whole_space() -> None:
     drawn = list(cases(16))
     assert [what["load"] for what, _ in drawn] == list(LOADS) * 2
+    assert {what["arrivals"] for what, _ in cases(DESIGNS)} == set(ARRIVALS)
     assert len({tuple(what.items()) for what, _ in drawn}) == 16

@@ -525,4 +525,4 @@ def test_rounding_makes_ties_of_what_a_solver_cannot_tell_apart():
     assert len(explore(space, noisy, minimize=["x", "y"]).front) == 1
     rounded = explore(space, noisy, minimize=["x", "y"], digits=4)
     assert rounded.front.tolist() == [0, 2, 4] and rounded.duplicates == 2
-    assert set(rounded.table["y"]) == {1234.0, 2469.0} and set(rounded.table["free"]) == {1.23456}
+    assert rounded.table["y"][0] == 1234.5  # the table has what the model said

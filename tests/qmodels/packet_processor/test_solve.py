@@ -131,8 +131,7 @@ def test_a_sweep_is_the_same_as_its_designs() -> None:
     for k, (step, channels, trials, width, slices) in enumerate(grid.T.tolist()):
         one = qm.solve(processor(step=step, channels=channels, trials=trials, width=width, slices=slices))
         for name, value in one.metrics.items():
-            # The iteration stops for all designs of a sweep together, to 1e-6.
-            assert_allclose(sweep.metrics[name][k], value, rtol=1e-4, atol=1e-6, err_msg=name)
+            assert_allclose(sweep.metrics[name][k], value, rtol=1e-9, err_msg=name)
         assert sweep.bottleneck[k] == one.bottleneck
         assert isinstance(one.packet_latency, float) and isinstance(one.stable, bool)
 
@@ -189,7 +188,7 @@ def test_a_sweep_of_burst_lengths_is_its_single_answers() -> None:
         )
 
     sweep = qm.solve(bursty(np.array([2.0, 5.0, 20.0]))).packet_latency
-    assert_allclose(sweep, [qm.solve(bursty(n)).packet_latency for n in (2.0, 5.0, 20.0)], rtol=1e-4)
+    assert_allclose(sweep, [qm.solve(bursty(n)).packet_latency for n in (2.0, 5.0, 20.0)], rtol=1e-9)
     assert np.all(np.diff(sweep) > 0)
 
 

@@ -1,4 +1,4 @@
-"""Energy and cost are sums of priced parts: a price raised by one adds the number of parts."""
+"""The cost is a sum of priced parts: a price raised by one adds the number of parts."""
 
 from __future__ import annotations
 
@@ -18,15 +18,6 @@ SPEC = replace(
     llc=replace(BASE.llc, slices=2, slice_lines=1024),
     free_list=replace(BASE.free_list, segments=2**20, alloc_trial_count=4),
 )
-EVENTS = {
-    "activations": 2.0,
-    "bursts": 10.0,
-    "flit_hops": 500.0,
-    "pointer_accesses": 20.0,
-    "lookups": 4.0,
-    "packet_rate": 0.01,
-}
-
 # Spidergon of 16 nodes: three links out of each node; 8 engines and 3 channels, in and out.
 LINKS = 16 * 3 + 2 * (8 + 3)
 PARTS = {
@@ -38,23 +29,10 @@ PARTS = {
     "pointer_per_mib": 8,
     "trial": 3,
 }
-PER_PACKET = {
-    "activation_nj": 2,
-    "burst_nj": 10,
-    "hop_pj_per_byte": 500 * 8 / 1000,
-    "pointer_nj": 20,
-    "lookup_nj": 4,
-    # A milliwatt during the 100 ns between packets is 0.1 nJ.
-    "channel_mw": 3 * 0.1,
-    "slice_mw": 2 * 0.1,
-    "router_mw": 16 * 0.1,
-    "router_mw_per_byte": 16 * 8 * 0.1,
-}
 
 
 def test_every_price_has_its_parts():
     assert set(PARTS) == {item.name for item in fields(Cost)}
-    assert set(PER_PACKET) == {item.name for item in fields(Energy)}
 
 
 @pytest.mark.parametrize(("price", "parts"), PARTS.items())
@@ -65,19 +43,6 @@ def test_cost_counts_the_parts(price, parts):
     assert replace(Cost(), **{price: getattr(Cost(), price) + 1}).total(SPEC) == pytest.approx(
         Cost().total(SPEC) + parts, rel=1e-12
     )
-
-
-@pytest.mark.parametrize(("price", "parts"), PER_PACKET.items())
-def test_energy_counts_the_events(price, parts):
-    nothing = Energy(**dict.fromkeys(PER_PACKET, 0))
-    assert nothing.per_packet(SPEC, **EVENTS) == 0
-    assert replace(nothing, **{price: 1}).per_packet(SPEC, **EVENTS) == pytest.approx(parts, rel=1e-12)
-
-
-def test_lookups_without_slices_cost_no_slice_energy():
-    without = replace(SPEC, llc=replace(SPEC.llc, slices=0))
-    only_lookups = Energy(**dict.fromkeys(PER_PACKET, 0) | {"lookup_nj": 1})
-    assert only_lookups.per_packet(without, **EVENTS) == 0
 
 
 def test_a_sweep_is_one_call():

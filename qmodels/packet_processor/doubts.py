@@ -1,0 +1,52 @@
+"""Why an answer is not validated: what sets a design apart from those on which the error was measured."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from qmodels._check import FloatArray
+from qmodels.packet_processor.burstiness import Burstiness
+from qmodels.packet_processor.design import Columns
+from qmodels.packet_processor.error_map import measured_dispersion, wrong_directions
+
+VALIDATED_LOAD = 0.8
+VALIDATED_RUN = 32.0
+VALIDATED_BANKS = 4.0
+VALIDATED_OUTLASTING = 1.5
+"""Growth of the dispersion beyond the hold that a recorded stream of independent packets shows by chance."""
+
+
+def doubts(c: Columns, load: FloatArray, bursts: Burstiness) -> dict[str, npt.NDArray[np.bool_]]:
+    """Return what speaks against trusting the measured error, in words, and for which designs it does.
+
+    Only what applies to a design of the sweep is listed; a design without doubts is validated.
+    """
+    router = c.spec.noc.router
+    few = router.virtual_channels < 2 or router.buffer_flits < 8
+    credits = router.credit_cycles + 2 * max(c.spec.noc.topology.link_delays, default=0)
+    most = measured_dispersion()
+    largest = np.max(bursts.dispersion, initial=0.0)
+    found = {
+        f"load above {VALIDATED_LOAD:.0%}": load > VALIDATED_LOAD,
+        f"free-list runs shorter than {VALIDATED_RUN:g} blocks": c.run_length < VALIDATED_RUN,
+        f"fewer than {VALIDATED_BANKS:g} banks a channel": c.banks < VALIDATED_BANKS,
+        "closed pages where consecutive blocks share a bank": (c.spec.dram.page_policy != "open")
+        & (c.bank_step != 1),
+        "routers with fewer than 2 virtual channels of 8 flits, or another arbitration than round robin": (
+            np.full(load.shape, few or router.arbitration != "round_robin")
+        ),
+        "routers in which flits compete for the switch one by one": (
+            np.full(load.shape, not router.hold_switch_for_packet)
+        ),
+        "credits that come back later than a buffer is empty, for which the model does not stop": (
+            np.full(load.shape, credits > router.buffer_flits)
+        ),
+        f"bursts beyond those measured: arrivals {largest:.3g} times as dispersed as Poisson, "
+        f"measured to {most:.3g}": bursts.dispersion > most,
+        "bursts that outlast the hold, so that they come back as bursts of reads": (
+            bursts.outlasting > VALIDATED_OUTLASTING
+        ),
+        **wrong_directions(load=load, step=c.step),
+    }
+    return {words: mask for words, mask in found.items() if mask.any()}

@@ -1,0 +1,220 @@
+"""A design has one number: alone, in a sweep, in another order, and on a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+import qmodels as qm
+from optimize.fields import replace_fields
+from qmodels.systems.data_queueing import DataQueueing
+from qmodels.systems.dram_system import dram
+from qmodels.systems.dram_traffic import AddressTrace, Packets, RandomBlocks, StridedBlocks
+from qmodels.systems.router import Router
+from qmodels.systems.topologies import mesh, ring, spidergon, torus
+
+EQUAL = 1e-9
+SIZES = [qm.imix(), qm.bimodal(small=64, large=1518, small_fraction=0.3), qm.fixed(bytes=640)]
+CHOICES: dict[str, Any] = {
+    "dram.interleaving_step": st.sampled_from([1, 2, 4, 8, 16, 32]),
+    "dram.channels": st.sampled_from([1, 3, 8]),
+    "dram.banks": st.sampled_from([2, 4, 8]),
+    "free_list.alloc_trial_count": st.integers(1, 8),
+    "free_list.small_packet_segments": st.sampled_from([0, 1, 2, 4]),
+    "free_list.segments": st.sampled_from([128, 256, 1024, 4_194_304]),
+    "free_list.mean_run_length": st.sampled_from([1.0, 8.0, 64.0]),
+    "free_list.clock_ghz": st.sampled_from([0.3, 0.5, 1.0]),
+    "noc.link_width": st.sampled_from([8, 32]),
+    "llc.slices": st.sampled_from([0, 1, 4]),
+    "workload.offered_gbps": st.floats(0.5, 60.0),
+    "workload.hold_ns": st.sampled_from([0.0, 300.0, 10_000.0]),
+}
+shared = st.fixed_dictionaries(
+    {
+        "workload.sizes": st.sampled_from(SIZES),
+        "dram.page_policy": st.sampled_from(["open", "closed"]),
+        "dram.refresh": st.booleans(),
+        "workload.arrivals": st.sampled_from([qm.Poisson(), qm.OnOff(on_packets=10, peak_to_mean=3)]),
+    }
+)
+sweeps = st.lists(st.fixed_dictionaries(CHOICES), min_size=2, max_size=5)
+
+
+def base_of(chosen: Mapping[str, Any]) -> qm.PacketProcessor:
+    given_fields = dict(chosen)
+    if given_fields.pop("dram.refresh"):
+        given_fields |= {"dram.refresh_interval_cycles": 3120, "dram.refresh_cycles": 51}
+    return replace_fields(qm.PacketProcessor(), given_fields)
+
+
+def numbers(result: Any) -> dict[str, Any]:
+    """Return all a result says, numbers and words, by name."""
+    found = {
+        f"{group}: {name}": value
+        for group in ("metrics", "latency_parts", "utilization")
+        for name, value in getattr(result, group, {}).items()
+    }
+    said = {
+        name: vars(result)[name] for name in ("stable", "bottleneck", "validated") if name in vars(result)
+    }
+    return found | said
+
+
+def assert_same(one: Any, many: Any, place: Any, size: tuple[int, ...]) -> None:
+    for name, value in numbers(one).items():
+        other = np.broadcast_to(numbers(many)[name], size)[place]
+        if np.asarray(value).dtype.kind in "fi":
+            assert_allclose(other, value, rtol=EQUAL, atol=1e-300, err_msg=name)
+        else:
+            assert other == value, name
+
+
+fast = settings(derandomize=True, deadline=None, phases=[Phase.generate])
+"""A failing sweep is small enough as it is; shrinking it would take minutes."""
+
+
+@settings(fast, max_examples=12)
+@given(shared, sweeps)
+def test_a_packet_processor_alone_in_a_sweep_and_in_any_order(
+    chosen: dict[str, Any], designs: list[dict[str, Any]]
+) -> None:
+    base, size = base_of(chosen), (len(designs),)
+
+    def sweep(rows: list[dict[str, Any]]) -> Any:
+        return qm.solve(
+            replace_fields(base, {name: np.array([row[name] for row in rows]) for name in CHOICES})
+        )
+
+    together, reverse = sweep(designs), sweep(designs[::-1])
+    for k, design in enumerate(designs):
+        alone = qm.solve(replace_fields(base, design))
+        assert_same(alone, together, k, size)
+        assert_same(alone, reverse, len(designs) - 1 - k, size)
+
+
+@settings(fast, max_examples=4)
+@given(shared, st.fixed_dictionaries(CHOICES))
+def test_a_packet_processor_alone_and_on_a_grid(chosen: dict[str, Any], design: dict[str, Any]) -> None:
+    base = replace_fields(base_of(chosen), design)
+    steps, trials, lists = np.array([1, 4, 16]), np.array([1, 3]), np.array([200, 4096])
+    axes = {
+        "dram.interleaving_step": steps[:, None, None],
+        "free_list.alloc_trial_count": trials[:, None],
+        "free_list.segments": lists,
+    }
+    grid = qm.solve(replace_fields(base, axes))
+    for place in np.ndindex(3, 2, 2):
+        values = (axis[k].item() for axis, k in zip((steps, trials, lists), place, strict=True))
+        alone = qm.solve(replace_fields(base, dict(zip(axes, values, strict=True))))
+        assert_same(alone, grid, place, (3, 2, 2))
+
+
+def test_designs_of_a_bundled_workload_are_alone_what_they_are_in_an_exploration() -> None:
+    """The spread of steps is what told designs from their neighbours: a term a step over all of them."""
+    from cases.packet_processor import default_processor, default_space, solved_columns
+    from optimize import explore
+
+    for workload in ("small-packets", "large-packets"):
+        space = default_space(default_processor(workload))
+        some = np.random.default_rng(3).integers(space.size, size=40)
+        found = [
+            explore(
+                space,
+                solved_columns,
+                minimize="packet_latency",
+                designs=some,
+                vectorized=how,
+                chunk=chunk,
+                digits=5,
+            )
+            for how, chunk in ((True, None), (True, 7), ("grid", None))
+        ]
+        for row, design in enumerate(found[0].table["design"][::4].tolist()):
+            alone = solved_columns(space.spec(design))
+            for result in found:
+                for name, value in alone.items():
+                    other = result.table[name][4 * row]
+                    if isinstance(value, str):
+                        assert other == value
+                    else:
+                        assert_allclose(other, value, rtol=EQUAL, atol=1e-300, err_msg=name)
+
+
+def data_queueing() -> tuple[Callable[..., Any], dict[str, list[Any]]]:
+    def spec(banks: Any, trials: Any, load: Any) -> Any:
+        base = DataQueueing()
+        return replace_fields(
+            base,
+            {
+                "data.banks": banks,
+                "allocation.alloc_trial_count": trials,
+                "traffic.load_factor": load,
+            },
+        )
+
+    return spec, {"banks": [8, 4, 8, 2], "trials": [2, 1, 4, 3], "load": [0.95, 0.5, 0.7, 0.9]}
+
+
+def memory(scheduler: str, traffic: Any) -> tuple[Callable[..., Any], dict[str, list[Any]]]:
+    system = replace(dram("DDR4-3200", scheduler=scheduler), traffic=traffic)
+    top = float(qm.solve(system).saturation_rate)
+    rates = [part * top for part in (0.1, 0.9, 0.5, 1.3, 0.7)]
+    return lambda rate: replace(system, traffic=replace(traffic, arrival_rate=rate)), {"rate": rates}
+
+
+def network(topology: Any, **changes: Any) -> tuple[Callable[..., Any], dict[str, list[Any]]]:
+    noc = qm.Noc(topology=topology, traffic=qm.uniform(nodes=16), **changes)
+    top = float(qm.solve(noc).saturation_rate)
+    return lambda rate: replace(noc, injection_rate=rate), {
+        "rate": [part * top for part in (0.5, 0.05, 0.95, 1.2, 0.75)]
+    }
+
+
+SWEPT: dict[str, Callable[[], tuple[Callable[..., Any], dict[str, list[Any]]]]] = {
+    "data queueing": data_queueing,
+    "ring": lambda: network(ring(16)),
+    "spidergon": lambda: network(spidergon(16), link_width=8),
+    "torus": lambda: network(torus(4, 4)),
+    "mesh": lambda: network(mesh(4, 4), router=Router(virtual_channels=4, buffer_flits=4)),
+    **{
+        f"{scheduler} {type(traffic).__name__}": lambda scheduler=scheduler, traffic=traffic: memory(
+            scheduler, traffic
+        )
+        for scheduler in ("in-order", "oldest-ready-first", "fr-fcfs")
+        for traffic in (
+            RandomBlocks(write_fraction=0.3),
+            StridedBlocks(stride=5, write_fraction=0.3),
+            Packets(blocks=7, spacing=1, write_fraction=0.3),
+            AddressTrace(blocks=(0, 900, 1, 77, 12345), writes=(0, 1, 0, 0, 1)),
+        )
+    },
+}
+
+
+WARM = pytest.mark.xfail(reason="the fixed point at one load starts from that at the load before it: to 2e-8")
+NETWORKS = ("ring", "spidergon", "torus", "mesh")
+
+
+@pytest.mark.parametrize("kind", [pytest.param(name, marks=[WARM] * (name in NETWORKS)) for name in SWEPT])
+def test_any_other_system_alone_in_a_sweep_and_in_any_order(kind: str) -> None:
+    spec, columns = SWEPT[kind]()
+    count = len(next(iter(columns.values())))
+    orders = [list(range(count)), list(range(count))[::-1], [1, 0]]
+    sweeps = [qm.solve(spec(**{name: np.array(v)[order] for name, v in columns.items()})) for order in orders]
+    for k in range(count):
+        alone = numbers(qm.solve(spec(**{name: values[k] for name, values in columns.items()})))
+        for order, sweep in zip(orders, sweeps, strict=True):
+            for name, values in numbers(sweep).items() if k in order else ():
+                if np.shape(values)[:1] == (len(order),):
+                    found = np.asarray(values)[order.index(k)]
+                    same = found == alone[name]
+                    if np.asarray(found).dtype.kind in "fi":
+                        same = np.isclose(found, alone[name], rtol=EQUAL, atol=1e-300)
+                    assert np.all(same), (name, found, alone[name])
