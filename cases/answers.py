@@ -35,7 +35,7 @@ SWEPT = (
 def verdict(result: SystemResult | SimulationResult) -> str:
     """Return which group of resources fills up first and how far, ``saturated: dram buses at 137 %``."""
     name = str(result.bottleneck)
-    load = 100 * float(result.utilization[name])
+    load = 100 * float(result.traffic_intensity[name])
     return f"{'stable' if result.stable else 'saturated'}: {name} at {load:.0f} %"
 
 
@@ -80,6 +80,7 @@ def solved_json(result: SystemResult) -> dict[str, Any]:
             **({"bias": biases} if (biases := stated_biases(result)) else {}),
             "latency_parts": dict(result.latency_parts),
             "utilization": dict(result.utilization),
+            "traffic_intensity": dict(result.traffic_intensity),
             "resources": dict(result.resources),
         },
         "units": units(),

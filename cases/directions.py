@@ -161,7 +161,7 @@ def _measured(
     if key not in seen:
         seen[key] = None
         model = solve(spec)
-        fullest = max(float(value) for value in model.utilization.values())
+        fullest = float(model.bottleneck_load)
         if model.stable and fullest <= FULL:
             jobs = [Job(spec=spec, seed=seed, replication=k, packets=PACKETS) for k in range(REPLICATIONS)]
             if load == LOADS[-1][0]:  # once is enough: nothing is held and time is as long as it takes

@@ -30,8 +30,10 @@ class SystemResult:
     latency_parts : mapping of str to float or array
         Shares of the mean packet latency, which they add up to. [ns]
     utilization : mapping of str to float or array
-        Traffic intensity of the most loaded member of each group of resources; above 1 in an
-        overloaded design, whose busy fraction is 1.
+        Busy fraction of the most loaded member of each group of resources, at most 1.
+    traffic_intensity : mapping of str to float or array
+        Share of what it can carry that each group is offered; above 1 in an overloaded design. Networks
+        fill up before their links are busy all the time, DRAM is not there while it is refreshed.
     bottleneck : str or array of str
         The group that fills up first.
     stable : bool or array of bool
@@ -52,6 +54,7 @@ class SystemResult:
     metrics: Mapping[str, Any]
     latency_parts: Mapping[str, Any]
     utilization: Mapping[str, Any]
+    traffic_intensity: Mapping[str, Any]
     bottleneck: Any
     stable: Any
     resources: Mapping[str, float]
@@ -68,7 +71,7 @@ class SystemResult:
     @property
     def bottleneck_load(self) -> Any:
         """Traffic intensity of the resource that fills up first."""
-        return np.max(np.broadcast_arrays(*self.utilization.values()), axis=0)[()]
+        return np.max(np.broadcast_arrays(*self.traffic_intensity.values()), axis=0)[()]
 
     @property
     def measured_error(self) -> dict[str, Any]:
@@ -111,7 +114,7 @@ class SystemResult:
                 f"  {name:<36} {float(value):>12.5g} {'' if unit == '1' else unit:<5}{self._error(name)}"
             )
         state = "stable" if self.stable else "saturated"
-        load = self.utilization[str(self.bottleneck)]
+        load = self.traffic_intensity[str(self.bottleneck)]
         lines.append(f"  {state}; fills up first: {self.bottleneck} (load {load:.3f})")
         if self.stable and self.error:
             lines.append(

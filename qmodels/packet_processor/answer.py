@@ -118,7 +118,7 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
         "cost": np.broadcast_to(np.asarray(spec.cost.total(spec), dtype=float), c.full_shape),
     }
     bursts = burstiness(spec.workload, c.shape)
-    doubted = doubts(c, full, bursts)
+    doubted = doubts(c, point, bursts)
     errors = {
         name: replace(error, **{k: _plain(_wide(c, v)) for k, v in vars(error).items() if k != "unit"})
         for name, error in measured_errors(load=full, dispersion=bursts.dispersion, step=c.step).items()
@@ -129,7 +129,10 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
         latency_parts={
             name: _plain(_wide(c, _where(stable, value))) for name, value in _latency_parts(c, parts).items()
         },
-        utilization={name: _plain(_wide(c, value)) for name, value in point.intensity.items()},
+        utilization={
+            name: _plain(_wide(c, np.minimum(value, 1.0))) for name, value in point.intensity.items()
+        },
+        traffic_intensity={name: _plain(_wide(c, value)) for name, value in point.loads.items()},
         bottleneck=_plain(_wide(c, np.array(groups)[stacked.argmax(axis=0)])),
         stable=_plain(_wide(c, stable)),
         resources={} if c.full_shape else _resources(c, point),
