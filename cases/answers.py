@@ -35,8 +35,17 @@ SWEPT = (
 def verdict(result: SystemResult | SimulationResult) -> str:
     """Return which group of resources fills up first and how far, ``saturated: dram buses at 137 %``."""
     name = str(result.bottleneck)
-    load = 100 * float(result.traffic_intensity[name])
+    # A simulation sees busy fractions only.
+    loads = getattr(result, "traffic_intensity", result.utilization)
+    load = 100 * float(loads[name])
     return f"{'stable' if result.stable else 'saturated'}: {name} at {load:.0f} %"
+
+
+def reservations(result: SystemResult) -> list[str]:
+    """Return why the stated error need not apply to an answer, line by line; nothing if it does."""
+    if result.validated:
+        return []
+    return [f"{UNKNOWN}:", *(f"  {words}" for words, applies in result.doubts.items() if applies)]
 
 
 def units() -> dict[str, str]:
@@ -51,7 +60,7 @@ def solved_text(result: SystemResult) -> str:
         [name.replace("_", " "), value, _unit(name), _stated(name, errors.get(name), biases.get(name))]
         for name, value in result.metrics.items()
     ]
-    notes = [] if result.validated else [UNKNOWN]
+    notes = reservations(result)
     parts = [
         "\n".join(["Analytic answer, " + verdict(result), *notes, LEGEND]),
         text_table(["metric", "analytic", "unit", "±"], metrics),
@@ -203,7 +212,7 @@ def compared_text(comparison: Comparison) -> str:
         "stated ±",
         "analytic is",
     ]
-    note = "" if solved.validated else f"\n{UNKNOWN}"
+    note = "".join(f"\n{line}" for line in reservations(solved))
     parts = [
         f"Analytic: {verdict(solved)}\nSimulated: {verdict(simulated)}; {_effort(simulated)}{note}",
         text_table(headings, rows),

@@ -165,7 +165,7 @@ def error_columns(result: SystemResult) -> dict[str, Any]:
 
 def stated_biases(result: SystemResult) -> dict[str, Any]:
     """Return the signed mean error of every metric for which the answer states one."""
-    return {name: error.bias for name, error in getattr(result, "error", {}).items()}
+    return {name: error.bias for name, error in result.error.items()}
 
 
 def result_columns(result: SystemResult) -> dict[str, Any]:
