@@ -30,8 +30,6 @@ class Ring(NamedTuple):
     ----------
     load : float
         Flits per cycle that a flit finds on its links of the rings, itself included, at load 1.
-    bottleneck : int
-        Channel with the highest load.
     alone : float
         Cycles from flit to flit when credits come late: those of the credit loop for each place in the
         buffers of a class, at least 1. [cycles]
@@ -42,7 +40,6 @@ class Ring(NamedTuple):
     """
 
     load: float
-    bottleneck: int
     alone: float
     factors: FloatArray
 
@@ -73,21 +70,20 @@ def find_rings(turns: Turns) -> Ring | None:
     length = float(sent @ hops**2 / (sent @ hops))
     return Ring(
         load=float(part @ load),
-        bottleneck=int(np.argmax(load)),
         alone=max(1.0, loop / (vcs * buffer)),
         factors=np.array([max(inputs - 1, min(1.0, streams - 1)), vcs, buffer / loop, flits, length]),
     )
 
 
-def jam_loads(turns: Turns, kind: str) -> tuple[float, float, int]:
-    r"""Return the loads at which a network collapses and that it carries jammed, and the busiest link.
+def jam_loads(turns: Turns, kind: str) -> tuple[float, float]:
+    r"""Return the loads at which a network collapses and that it carries once jammed.
 
     Parameters
     ----------
     turns : Turns
         The network at load 1.
     kind : str
-        Of the topology. Loads of kinds that are not in `RINGS` are ``inf``, the link -1.
+        Of the topology. Loads of kinds that are not in `RINGS` are ``inf``.
 
     Notes
     -----
@@ -109,6 +105,6 @@ def jam_loads(turns: Turns, kind: str) -> tuple[float, float, int]:
     """
     ring = find_rings(turns) if kind in RINGS else None
     if ring is None:
-        return float("inf"), float("inf"), -1
+        return float("inf"), float("inf")
     collapse = ring.highest(COLLAPSE)
-    return collapse, min(collapse, ring.highest(CONGESTED)), ring.bottleneck
+    return collapse, min(collapse, ring.highest(CONGESTED))

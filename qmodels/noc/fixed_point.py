@@ -64,13 +64,14 @@ def solve_turns(
     long_wait, heads = np.zeros(count), np.zeros(count)
     for n in range(loads.size):
         load = loads[n]
-        state[n, 0], state[n, 1] = STABLE, 0
+        state[n] = STABLE
+        # From rest at every load: what is found does not depend on the others of a sweep.
+        h[:], q[:], front_q[:], held[:] = 0.0, 0.0, 0.0, 0.0
         if load <= 0:
             continue
         lam, left = channels[:, 0] * load, 1 - channels[:, 6] * load
-        worst = np.argmax(channels[:, 1] + channels[:, 6])
-        if load * (channels[worst, 1] + channels[worst, 6]) >= 1:
-            state[n, 0], state[n, 1] = OVERLOADED, worst
+        if load * np.max(channels[:, 1] + channels[:, 6]) >= 1:
+            state[n] = OVERLOADED
             continue
         rho = channels[:, 1] * load / left
         rate, busy, second = packets * load, work * load / left[sink], square * load / left[sink] ** 2
@@ -84,13 +85,11 @@ def solve_turns(
         own = _output_waits(sink, pair, rate, busy, second, from_pair, pair_second, lam, rho, factor)
         for t in range(turns):
             own[t] *= channels[sink[t], 8] * smooth[n, sink[t]]
-        result = _iterate(
+        state[n] = _iterate(
             source, sink, pair, rate, second, from_pair, pair_second, lam, rho, channels, smooth[n],
             factor, own, law, h, q, front_q, held, long_wait, heads,
         )  # fmt: skip
-        state[n, 0], state[n, 1] = result
-        if result[0] != STABLE:
-            h[:], q[:], front_q[:], held[:] = 0.0, 0.0, 0.0, 0.0
+        if state[n] != STABLE:
             continue
         for t in range(turns):
             wait[n, t] = own[t] + q[t]
@@ -162,7 +161,7 @@ def _iterate(
     source: Any, sink: Any, pair: Any, rate: Any, second: Any, from_pair: Any, pair_second: Any,
     lam: Any, rho: Any, channels: Any, smooth: Any, factor: Any, own: Any, law: Any,
     h: Any, q: Any, front_q: Any, held: Any, long_wait: Any, heads: Any,
-) -> tuple[int, int]:  # fmt: skip
+) -> int:  # fmt: skip
     """Find times at the front ``h``, waits behind heads ``q`` and hold-ups of the channels ``held``."""
     kappa, clump, passed_on, bunched, beside = (
         law[CONFLICT],
@@ -179,7 +178,6 @@ def _iterate(
     same, other, same_load, other_load = np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count)
     full = np.zeros(count)
     pair_part = np.zeros((from_pair.size, 3))
-    worst = 0
     for _ in range(MAX_ITERATIONS):
         change = 0.0
         contention[:], heads[:], into[:], long_wait[:], full[:] = 0.0, 0.0, 0.0, 0.0, 0.0
@@ -232,11 +230,10 @@ def _iterate(
             two = kappa * (1 - one)
             other_busy, same_busy = two * (other_load[i] - load_first), one * same_load[i]
             if max(other_busy, same_busy) >= 1:
-                return BLOCKED, i
+                return BLOCKED
             new_front = two * (other[i] - first) / (1 - other_busy) * factor[t]
             new = new_front + one * (same[i] - again) / (1 - same_busy)
-            if abs(new - q[t]) / (1 + new) > change:
-                change, worst = abs(new - q[t]) / (1 + new), i
+            change = max(change, abs(new - q[t]) / (1 + new))
             front_q[t] += 0.5 * (new_front - front_q[t])
             q[t] += 0.5 * (new - q[t])
             if channels[i, 7] > 0 and own[t] + q[t] > SMALL:
@@ -253,8 +250,8 @@ def _iterate(
             change = max(change, abs(new - held[c]) / (1 + new))
             held[c] += 0.5 * (new - held[c])
         if change < TOLERANCE:
-            return STABLE, 0
-    return (STABLE, 0) if change < 1e-3 else (DIVERGED, worst)
+            return STABLE
+    return STABLE if change < 1e-3 else DIVERGED
 
 
 @compiled

@@ -152,15 +152,9 @@ class NocAnswer:
         return self.quantile(0.99)
 
     @cached_property
-    def _saturation(self) -> tuple[float, int]:
-        if self.deadlock:
-            return 0.0, -1
-        return saturation_load(self.waits.turns)
-
-    @property
     def saturation_rate(self) -> float:
         """Injection rate from which queues grow without end [packets/cycle]."""
-        return self._saturation[0]
+        return 0.0 if self.deadlock else saturation_load(self.waits.turns)
 
     @property
     def _part_of_saturation(self) -> FloatArray:

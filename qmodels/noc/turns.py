@@ -47,8 +47,8 @@ class Turns:
         circuits.
     busy_cycles : array
         Cycles that a packet of each flow keeps its slowest channel busy when alone. [cycles]
-    jam : tuple of (float, float, int)
-        Loads at which rings collapse and that they carry then, and where: `qmodels.noc.collapse`.
+    jam : tuple of (float, float)
+        Loads at which rings collapse and that they carry then: `qmodels.noc.collapse`.
     """
 
     table: FlowTable
@@ -65,7 +65,7 @@ class Turns:
     channels: FloatArray
     of_hop: Integers
     busy_cycles: FloatArray
-    jam: tuple[float, float, int] = (float("inf"), float("inf"), -1)
+    jam: tuple[float, float] = (float("inf"), float("inf"))
 
     @cached_property
     def zero_load(self) -> FloatArray:

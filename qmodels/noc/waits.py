@@ -37,8 +37,6 @@ class Waits:
         Loads.
     stable : array of bool
         Whether all queues have a steady state.
-    limit : array of int
-        Where there is none, the channel that fills up; otherwise -1.
     at_turn : array
         Mean wait in a buffer before each turn; shape (loads, turns). [cycles]
     stall : array
@@ -50,7 +48,6 @@ class Waits:
     turns: Turns
     loads: FloatArray
     stable: np.ndarray
-    limit: Integers
     at_turn: FloatArray
     stall: FloatArray
     front: FloatArray
@@ -115,27 +112,24 @@ def find_waits(turns: Turns, loads: FloatArray) -> Waits:
     loads : array
         Factors of all rates; 1-dimensional.
     """
-    from qmodels.noc.fixed_point import BLOCKED, STABLE, solve_turns
+    from qmodels.noc.fixed_point import STABLE, solve_turns
 
     loads = np.asarray(loads, dtype=float)
     count = turns.channels.shape[0]
     at_turn = np.zeros((loads.size, turns.source.size))
     stall, front = np.zeros((loads.size, count)), np.zeros((loads.size, count))
-    state = np.zeros((loads.size, 2), dtype=np.int64)
+    state = np.zeros(loads.size, dtype=np.int64)
     solve_turns(
         loads, turns.source, turns.sink, turns.pair, turns.level, turns.weight, turns.packets, turns.work,
         turns.square, turns.channels, smoothness(turns, loads), LAW, at_turn, stall, front, state,
     )  # fmt: skip
-    collapse, _, link = turns.jam
-    state[(state[:, 0] == STABLE) & (loads >= collapse)] = BLOCKED, link
-    stable = state[:, 0] == STABLE
+    stable = (state == STABLE) & (loads < turns.jam[0])
     for values in (at_turn, stall, front):
         values[~stable] = np.inf
     return Waits(
         turns=turns,
         loads=loads,
         stable=stable,
-        limit=np.where(stable, -1, state[:, 1]),
         at_turn=at_turn,
         stall=stall,
         front=front,
@@ -160,20 +154,19 @@ def largest_load(turns: Turns) -> float:
     return 1 / most if most > 0 else float("inf")
 
 
-def saturation_load(turns: Turns) -> tuple[float, int]:
-    """Return the load from which there is no steady state, and the channel that fills up there.
+def saturation_load(turns: Turns) -> float:
+    """Return the load from which there is no steady state.
 
     Found by bisection to 0.2 %.
     """
     high = largest_load(turns)
     if not np.isfinite(high):
-        return high, -1
-    low, limit = 0.0, int(np.argmax(turns.channels[:, 1] + turns.channels[:, 6]))
+        return high
+    low = 0.0
     while high - low > SEARCH_TOLERANCE * high:
         middle = (low + high) / 2
-        waits = find_waits(turns, np.array([middle]))
-        if waits.stable[0]:
+        if find_waits(turns, np.array([middle])).stable[0]:
             low = middle
         else:
-            high, limit = middle, int(waits.limit[0])
-    return (low + high) / 2, limit
+            high = middle
+    return (low + high) / 2

@@ -96,7 +96,7 @@ def _blocking(
     network = one_network(noc, channels, responses=responses, mix=mix)
     table = network.flow_table()
     turns = group_turns(table, noc.router, rate=table.unit_rate)
-    limit, _ = saturation_load(turns)
+    limit = saturation_load(turns)
     loads = FRACTIONS * limit
     waits = find_waits(turns, loads).at_turn
     ejections = np.flatnonzero(table.channel_kind == EJECTION)

@@ -198,11 +198,7 @@ SWEPT: dict[str, Callable[[], tuple[Callable[..., Any], dict[str, list[Any]]]]] 
 }
 
 
-WARM = pytest.mark.xfail(reason="the fixed point at one load starts from that at the load before it: to 2e-8")
-NETWORKS = ("ring", "spidergon", "torus", "mesh")
-
-
-@pytest.mark.parametrize("kind", [pytest.param(name, marks=[WARM] * (name in NETWORKS)) for name in SWEPT])
+@pytest.mark.parametrize("kind", SWEPT)
 def test_any_other_system_alone_in_a_sweep_and_in_any_order(kind: str) -> None:
     spec, columns = SWEPT[kind]()
     count = len(next(iter(columns.values())))

@@ -24,7 +24,7 @@ from qmodels.noc.waits import saturation_load
 
 HERE = Path(__file__).parent
 FILE = HERE / "ring_saturation.csv"
-NO_JAM = (float("inf"), float("inf"), -1)
+NO_JAM = (float("inf"), float("inf"))
 COUNT = 100
 OTHERS = [
     (kind, size, traffic)
@@ -108,7 +108,7 @@ def fit() -> None:
         ring = find_rings(turns)
         assert ring is not None
         rings.append(ring)
-        calm.append(saturation_load(replace(turns, jam=NO_JAM))[0])
+        calm.append(saturation_load(replace(turns, jam=NO_JAM)))
         found.append(rate)
         jammed.append(congested)
         kinds.append(part)
