@@ -22,6 +22,9 @@ class Reproduction(Protocol):
     def table(self) -> str:
         """Return everything as text."""
 
+    def numbers(self) -> list[Any]:
+        """Return every published number beside ours, as `cases.published_numbers.Number`."""
+
     def columns(self) -> dict[str, list[Any]]:
         """Return the numbers of the tables, one row each."""
 

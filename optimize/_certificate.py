@@ -118,8 +118,8 @@ class _Exact:
         rows = [
             [position[part][cell] for part, cell in enumerate(program.cells_of(choice))] for choice in known
         ]
-        self._known = [
-            sum((column[[row[k] for row in rows]] for k, column in enumerate(columns)), start=0)
+        self._known: list[Column] = [
+            np.sum([column[[row[k] for row in rows]] for k, column in enumerate(columns)], axis=0)
             for columns in self._columns[: self._count]
         ]
 

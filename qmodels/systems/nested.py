@@ -37,7 +37,8 @@ def check_parts(spec: Any, prefix: str = "") -> None:
         ...
     ValueError: llc must be a Llc, got CacheLevel(lines=8, ...
     """
-    for name, (kinds, several) in _parts(type(spec)).items():
+    kind: Any = type(spec)
+    for name, (kinds, several) in _parts(kind).items():
         value = getattr(spec, name)
         members = value if several and isinstance(value, tuple) else (value,)
         if several != isinstance(value, tuple) or not all(isinstance(one, kinds) for one in members):
@@ -58,7 +59,7 @@ def _short(value: Any) -> str:
 
 
 @cache
-def _parts(spec_type: type[Any]) -> dict[str, tuple[tuple[type, ...], bool]]:
+def _parts(spec_type: Any) -> dict[str, tuple[tuple[type, ...], bool]]:
     """Return the kinds allowed in every field that holds specs, and whether it holds a tuple of them."""
     hints = get_type_hints(spec_type)
     found = {}

@@ -188,7 +188,8 @@ def _one_of(value: Any, options: tuple[Any, ...], key: str, base_dir: Path) -> A
     for option in options:
         if isinstance(value, plain.get(get_origin(option) or option, ())):
             return _value(value, option, key, base_dir)
-    kinds = {_kind(option): option for option in options if is_dataclass(option)}
+    specs: list[Any] = [option for option in options if is_dataclass(option)]
+    kinds = {_kind(option): option for option in specs}
     if isinstance(value, dict) and "kind" not in value and len(kinds) == 1:
         value = {"kind": next(iter(kinds)), **value}
     if not isinstance(value, dict) or "kind" not in value:
