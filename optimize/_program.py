@@ -196,6 +196,7 @@ class Program:
         for number, row in enumerate(self.budgets, start=len(self.objectives)):
             # Rounded outwards: no choice within the budget is lost, the check below does the rest.
             room = (nextafter(row.bound, inf) - nextafter(self.floors[number], -inf)) / self.scales[number]
+            room = min(room, 2.0 * len(self.cells))  # more does not bind: normalised values are at most 1
             build.model.at_most(build.terms(self._weights[number]), room)
         if extend is not None:
             extend(build)

@@ -66,6 +66,8 @@ def burstiness(workload: Workload, shape: tuple[int, ...] = ()) -> Burstiness:
     arrivals = workload.arrivals
     if isinstance(arrivals, Recorded):
         found = arrivals.trace.statistics
+        if not found.scale_ns.size:  # too few packets for a single scale: anything may be
+            return Burstiness(dispersion=np.full(hold.shape, np.inf), outlasting=np.ones(hold.shape))
         sizes = np.asarray(arrivals.trace.bytes, dtype=float)
         scale = found.scale_ns * arrivals.trace.packet_rate
         sure = np.maximum(1.0 - ERRORS * np.sqrt(2.0 * scale / sizes.size), 0.0)

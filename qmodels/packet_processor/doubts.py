@@ -54,8 +54,12 @@ def doubts(c: Columns, point: Balance, bursts: Burstiness) -> dict[str, npt.NDAr
         "credits that come back later than a buffer is empty, for which the model does not stop": (
             np.full(load.shape, credits > router.buffer_flits)
         ),
-        f"bursts beyond those measured: arrivals {largest:.3g} times as dispersed as Poisson, "
-        f"measured to {most:.3g}": bursts.dispersion > most,
+        (
+            f"bursts beyond those measured: arrivals {largest:.3g} times as dispersed as Poisson, "
+            f"measured to {most:.3g}"
+            if np.isfinite(largest)
+            else "a recorded trace with too few packets to tell how dispersed it is"
+        ): bursts.dispersion > most,
         "bursts that outlast the hold, so that they come back as bursts of reads": (
             bursts.outlasting > VALIDATED_OUTLASTING
         ),

@@ -133,7 +133,8 @@ def test_solve_states_the_error_that_applies_in_every_format(run, load):
         unit = "%" if is_relative(name) else "points"
         assert (rows[name]["error_unit"], answer["error_units"][name]) == (unit, unit)
         assert float(rows[name]["error"]) == pytest.approx(errors[name])
-        assert line.endswith(f"{errors[name]:.1f} {unit}")
+        bias = result.error[name].bias
+        assert line.endswith(f"{errors[name]:.1f} {unit} ({bias:+.1f})")
     assert ("not validated" in text) is not LOADS[load]
 
 
@@ -203,7 +204,7 @@ def test_overload_is_an_answer(run):
     answer = json.loads(run("solve", "--set", "load_factor=4", "--json")[1])["analytic"]
     assert answer["stable"] is False
     assert answer["metrics"]["packet_latency"] is None
-    assert answer["utilization"][answer["bottleneck"]] > 1
+    assert answer["traffic_intensity"][answer["bottleneck"]] > 1 >= max(answer["utilization"].values())
 
 
 def test_settings_take_a_leaf_or_a_path(run):

@@ -201,7 +201,7 @@ def test_a_campaign_has_a_table_of_all_its_points(tmp_path):
     options = {"packets": 1000, "replications": 2, "store": tmp_path / "runs.sqlite"}
     campaign = simulate(specs, **options)
     table = campaign.table()
-    own = ["metric", "unit", "low", "best", "high", "stable"]
+    own = ["metric", "unit", "low", "best", "high", "interval_valid", "stable"]
     assert list(table) == ["point", "allocation.alloc_trial_count", *own]
     count = len(DATA_QUEUEING_METRICS)
     assert table["allocation.alloc_trial_count"] == [1] * count + [2] * count + [3] * count

@@ -39,7 +39,7 @@ def test_toml_and_hash():
         ({"channels": [1, 2]}, "channels must be one number, not an array of them, got .*"),
         ({"load": 0}, "load must be finite and > 0, got 0.0"),
         ({"llc_rate": -1}, "llc_rate must be finite and > 0, got -1.0"),
-        ({"popularity": None}, "popularity must be a Zipf law, got None"),
+        ({"popularity": None}, "popularity must be a Zipf, got None"),
         ({"line_bytes": 63}, r"line_bytes must be a multiple of entry_bytes \(2\), got 63"),
         ({"l1_bytes": 62}, "l1_bytes must hold a line of 64 bytes, got 62"),
         ({"l2_bytes": 62}, "l2_bytes must hold a line of 64 bytes, got 62"),

@@ -115,7 +115,15 @@ def test_an_answer_shows_bias_mean_and_largest_and_where(maps: Any) -> None:
     [
         ({"free_list.mean_run_length": 8.0}, "free-list runs shorter than 32 blocks"),
         ({"dram.banks": 2}, "fewer than 4 banks a channel"),
-        ({"dram.page_policy": "closed"}, "closed pages where consecutive blocks share a bank"),
+        (
+            {"dram.page_policy": "closed", "free_list.alloc_trial_count": 1},
+            "closed pages where consecutive blocks share a bank",
+        ),
+        (
+            {"dram.page_policy": "closed", "dram.bank_step": 1, "free_list.alloc_trial_count": 3},
+            "closed pages with several trials",
+        ),
+        ({"dram.bank_step": 8}, "blocks of a row on several banks"),
         ({"noc.router": Router(virtual_channels=1)}, "routers with fewer than 2 virtual channels"),
         ({"workload.offered_gbps": 90.0}, "load above 80%"),
     ],
