@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from qmodels.packet_processor.burstiness import burstiness
 from qmodels.packet_processor.error_map import measured_dispersion
 from qmodels.systems.workload import Workload
 
-BELLCORE = Path("/work/shared/traces/BC-pAug89-100k.TL")
+TRACES = Path(os.environ.get("QMODELS_TRACES", Path(__file__).parents[4] / "shared" / "traces"))
+BELLCORE = TRACES / "BC-pAug89-100k.TL"
 
 
 def recorded(times: np.ndarray, sizes: Any, **changes: Any) -> Workload:
