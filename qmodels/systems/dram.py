@@ -89,6 +89,8 @@ class Dram:
         _check.count("dram.row_bytes", self.row_bytes)
         _check.positive("dram.clock_ghz", self.clock_ghz)
         interval, refresh = np.asarray(self.refresh_interval_cycles), np.asarray(self.refresh_cycles)
+        if interval.shape != refresh.shape and interval.ndim == refresh.ndim == 1:
+            refresh = refresh[:, None]  # swept apart: all combinations have to be possible
         if np.any((refresh > 0) & (2 * refresh > interval)):
             rule = f"at least twice dram.refresh_cycles = {self.refresh_cycles}"
             raise ValueError(

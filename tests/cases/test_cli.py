@@ -195,6 +195,14 @@ def test_solve_csv(run):
     assert [row["unit"] for row in rows] == [metric.unit for metric in METRICS.values()]
 
 
+def test_two_swept_fields_that_a_spec_compares_are_solved_in_all_combinations(run):
+    words = ("solve", "--set", "dram.refresh_interval_cycles=[6240, 3120]", "--csv")
+    code, out, _ = run(*words, "--set", "dram.refresh_cycles=[100, 200, 300]")
+    assert code == 0 and len(out.splitlines()) == 7
+    code, _, error = run(*words, "--set", "dram.refresh_cycles=[100, 200, 2000]")
+    assert code == 2 and "dram.refresh_interval_cycles must be at least twice" in error
+
+
 def test_overload_is_an_answer(run):
     code, out, err = run("solve", "--set", "load_factor=4")
     assert (code, err) == (0, "")
