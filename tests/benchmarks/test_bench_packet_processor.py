@@ -70,7 +70,7 @@ def test_the_full_space_by_branch_and_bound(benchmark: Any) -> None:
         )
 
     result = benchmark.pedantic(run, kwargs={"method": "branch_and_bound", "bounds": BOUNDS}, rounds=1)
-    assert result.evaluations < 0.15 * space.size  # 10 %: the trials' walk is not monotone in the step
+    assert result.evaluations < 0.15 * space.size
     exact = run()
     fronts = [np.sort(each.table["design"][each.front]) for each in (exact, result)]
     np.testing.assert_array_equal(*fronts)
