@@ -26,6 +26,9 @@ class Row:
                 raise ValueError(
                     f"{metric!r} of group {name!r} must not be infinitely good, got {-sign * inf}"
                 )
+        largest = [float(np.abs(values[np.isfinite(values)]).max(initial=0.0)) for values in self.values]
+        if sum(largest) == inf:
+            raise ValueError(f"{metric!r} must have sums below {np.finfo(float).max:.4g}, got {largest}")
 
     def total(self, cells: list[int]) -> float:
         """Return the correctly rounded signed sum over one cell per component."""

@@ -248,6 +248,12 @@ def test_an_infeasible_front_says_why():
     assert (together.status, together.message) == ("infeasible", "the budgets cannot be met together")
 
 
+def test_sums_beyond_the_numbers_are_refused():
+    groups = {"a": {"x": [1e308, 1.0], "y": [0.0, 1.0]}, "b": {"x": [1e308, 5e-324], "y": [0.0, 1.0]}}
+    with pytest.raises(ValueError, match=r"'x' must have sums below 1\.798e\+308, got \[1e\+308, 1e\+308\]"):
+        exact_front(groups, minimize=["x", "y"])
+
+
 TWO = {"g": {"a": [1.0, 2.0], "b": [2.0, 1.0]}}
 
 
