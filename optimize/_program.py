@@ -9,7 +9,7 @@ from math import fsum, inf, nextafter, prod
 
 import numpy as np
 
-from optimize._grid import grid_step
+from optimize._grid import RESOLUTION, grid_step
 from optimize._pulp import Model
 from optimize.components import Groups, Tables
 from optimize.pareto import FloatArray, IntArray, nondominated
@@ -46,6 +46,9 @@ class Solution:
     choice: dict[str, int]
     bound: float | None
     message: str = ""
+
+
+_OVER_BUDGET = "the budgets cannot be met together"
 
 
 class Program:
@@ -114,7 +117,7 @@ class Program:
         self.message = "; ".join(reasons)
         cells = [np.flatnonzero(good) for good in keep]
         if not self.message and any(not kept.size for kept in cells):
-            self.message = "the budgets cannot be met together"
+            self.message = _OVER_BUDGET
         return cells if self.message else [self._undominated(k, kept) for k, kept in enumerate(cells)]
 
     def _undominated(self, component: int, cells: IntArray) -> IntArray:
@@ -144,8 +147,11 @@ class Program:
 
     def step(self, row: int) -> float | None:
         """Return the step of the grid that normalised values lie on; None if there is none."""
-        kept = zip(self.rows[row].values, self.cells, strict=True)
-        sizes = [np.abs(values[cells]) / self.scales[row] for values, cells in kept]
+        kept = [values[cells] for values, cells in zip(self.rows[row].values, self.cells, strict=True)]
+        if any(_swallowed(values, self.scales[row]) for values in kept):
+            return None
+        with np.errstate(over="ignore"):  # a scale among the smallest numbers: sizes are infinite beside it
+            sizes = [np.abs(values) / self.scales[row] for values in kept]
         return grid_step(np.concatenate(self._weights[row]), np.concatenate(sizes))
 
     def normalised(self, row: int, choice: Mapping[str, int]) -> float:
@@ -199,6 +205,8 @@ class Program:
         for number, row in enumerate(self.budgets, start=len(self.objectives)):
             # Rounded outwards: no choice within the budget is lost, the check below does the rest.
             room = (nextafter(row.bound, inf) - nextafter(self.floors[number], -inf)) / self.scales[number]
+            if room < 0:  # no cell that the other budgets leave is low enough
+                return Solution(status="infeasible", choice={}, bound=None, message=_OVER_BUDGET)
             room = min(room, 2.0 * len(self.cells))  # more does not bind: normalised values are at most 1
             build.model.at_most(build.terms(self._weights[number]), room)
         if extend is not None:
@@ -209,9 +217,7 @@ class Program:
             self.solves += 1
             bound = outcome.bound if np.isfinite(outcome.bound) else None
             if outcome.status == "infeasible":
-                return Solution(
-                    status="infeasible", choice={}, bound=None, message="the budgets cannot be met together"
-                )
+                return Solution(status="infeasible", choice={}, bound=None, message=_OVER_BUDGET)
             if not outcome.values:
                 message = "the time limit came before the first solution"
                 return Solution(status=outcome.status, choice={}, bound=bound, message=message)
@@ -300,6 +306,16 @@ class Build:
                 cell = self._program.tables.cell(k, choice)
                 taken.append(numbers[int(np.searchsorted(self._program.cells[k], cell))])
         self.model.at_most(dict.fromkeys(taken, 1.0), len(taken) - 1)
+
+
+def _swallowed(values: FloatArray, scale: float) -> bool:
+    """Return whether a value is lost in its normalised one, as 1 is in 1 + 1e300."""
+    least = values.min()
+    above = values - least
+    part = above - values
+    lost = (values - (above - part)) - (least + part)  # exact (Knuth's two-sum)
+    vanishes = (above > 0) & (above / scale == 0)
+    return bool((vanishes | (np.abs(lost) > RESOLUTION * np.abs(values))).any())
 
 
 def _unreachable(row: Row, least: float) -> str:

@@ -96,6 +96,15 @@ def test_groups_equal_exhaustive_on_any_numbers(instance):
     check_against_exhaustive(instance, 0)
 
 
+extremes = st.sampled_from([0.0, 5e-324, -5e-324, 2.5e-310, 1e-300, 1.0, -1.0, 0.1, 7.0, 1e300, -1e300])
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(instances(groups=st.integers(2, 4), options=st.integers(1, 5), number=extremes))
+def test_groups_equal_exhaustive_at_the_ends_of_the_numbers(instance):
+    check_against_exhaustive(instance, 0)
+
+
 decades = st.builds(lambda digit, exponent: digit * 10.0**exponent, st.integers(-9, 9), st.integers(-15, 8))
 
 
