@@ -36,7 +36,7 @@ def _require_siblings(names: tuple[str, ...] = ("qmodels", "optimize", "validate
 
 def _started_as_command() -> bool:
     """Return whether this is the command ``qmodels``, rather than Python code that imports us."""
-    return Path(sys.argv[0] if sys.argv else "").stem == "qmodels" or "cases.cli" in sys.orig_argv[:4]
+    return Path(sys.argv[0] if sys.argv else "").stem == "qmodels" or "cases.cli.main" in sys.orig_argv[:4]
 
 
 try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qmodels.systems.metrics import METRICS
+from qmodels.systems.spec.metrics import METRICS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

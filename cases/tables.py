@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from cases.packet_processor import BIAS, ERROR, PART
-from qmodels.systems.metrics import METRICS, is_relative
+from cases.study.packet_processor import BIAS, ERROR, PART
+from qmodels.systems.spec.metrics import METRICS, is_relative
 
 _UNITS = {"interleaving_step": "segments", "link_width": "bytes"}
 

@@ -13,19 +13,25 @@ specs are (nested) dataclasses, models are callables.
 
 from __future__ import annotations
 
-from optimize.assignment import Assignment, assign
-from optimize.components import Component, chosen_spec, tabulate
-from optimize.congestion import CongestedChoice, choose_congested
-from optimize.dma_placement import place_dma
-from optimize.dma_problem import DmaProblem
-from optimize.epsilon_constraint import ExactFront, exact_front
-from optimize.exploration import Exclusion, Exploration
-from optimize.explore import explore
-from optimize.fields import field_paths, find_field, get_field, replace_fields
-from optimize.gains import choose_by_gain
-from optimize.greedy import Step, simplex_weights
-from optimize.milp import Choice, choose
-from optimize.pareto import (
+from optimize.analysis.sensitivity import Elasticity, sensitivity
+from optimize.analysis.sizing import Size, size
+from optimize.analysis.sobol import SobolIndices, sobol
+from optimize.analysis.tornado import Tornado, tornado
+from optimize.programs.assignment import Assignment, assign
+from optimize.programs.components import Component, chosen_spec, tabulate
+from optimize.programs.congestion import CongestedChoice, choose_congested
+from optimize.programs.dma_placement import place_dma
+from optimize.programs.dma_problem import DmaProblem
+from optimize.programs.epsilon_constraint import ExactFront, exact_front
+from optimize.programs.gains import choose_by_gain
+from optimize.programs.milp import Choice, choose
+from optimize.programs.piecewise import Curve, PiecewiseLinear
+from optimize.programs.placement import Placement, place
+from optimize.programs.sums import SumFront, sum_front
+from optimize.search.exploration import Exclusion, Exploration
+from optimize.search.explore import explore
+from optimize.search.greedy import Step, simplex_weights
+from optimize.search.pareto import (
     FrontComparison,
     compare_fronts,
     epsilon_thin,
@@ -34,17 +40,11 @@ from optimize.pareto import (
     nondominated,
     pareto_ranks,
 )
-from optimize.piecewise import Curve, PiecewiseLinear
-from optimize.placement import Placement, place
-from optimize.proof import Proof, Violation
-from optimize.sensitivity import Elasticity, sensitivity
-from optimize.sizing import Size, size
-from optimize.sobol import SobolIndices, sobol
-from optimize.space import Space
-from optimize.sums import SumFront, sum_front
-from optimize.tornado import Tornado, tornado
-from optimize.two_stage import TwoStage, two_stage
-from optimize.uncertain import Membership, front_membership, front_probability
+from optimize.search.proof import Proof, Violation
+from optimize.search.two_stage import TwoStage, two_stage
+from optimize.search.uncertain import Membership, front_membership, front_probability
+from optimize.spaces.fields import field_paths, find_field, get_field, replace_fields
+from optimize.spaces.space import Space
 
 __all__ = [
     "Assignment",

@@ -22,23 +22,17 @@ if TYPE_CHECKING:
     from qmodels.queues import *  # noqa: F403
     from qmodels.system_result import SystemResult
     from qmodels.systems import laws
-    from qmodels.systems.arrivals import OnOff, Poisson, Recorded
-    from qmodels.systems.budget import Cost, Energy
-    from qmodels.systems.cache import CacheLevel, CacheSystem
-    from qmodels.systems.data_queueing import DataQueueing
-    from qmodels.systems.dram import Dram
-    from qmodels.systems.dram_system import DramSystem, dram
-    from qmodels.systems.dram_traffic import RandomBlocks, StridedBlocks
-    from qmodels.systems.free_list import FreeList
-    from qmodels.systems.injection import Bernoulli, bursts
-    from qmodels.systems.llc import Llc
-    from qmodels.systems.llc_processor import LlcProcessor
-    from qmodels.systems.memory_map import InterleavedRegion, MemoryMap
-    from qmodels.systems.messaging import MessageProgram
-    from qmodels.systems.network_parts import JobClass, Station
-    from qmodels.systems.noc import Noc
-    from qmodels.systems.noc_memory import interleaved, transactions
-    from qmodels.systems.noc_traffic import (
+    from qmodels.systems.cache.llc import Llc
+    from qmodels.systems.cache.llc_processor import LlcProcessor
+    from qmodels.systems.cache.spec import CacheLevel, CacheSystem
+    from qmodels.systems.memory.dram import Dram
+    from qmodels.systems.memory.dram_system import DramSystem, dram
+    from qmodels.systems.memory.dram_traffic import RandomBlocks, StridedBlocks
+    from qmodels.systems.memory.memory_map import InterleavedRegion, MemoryMap
+    from qmodels.systems.memory.numa import NumaMachine
+    from qmodels.systems.noc.injection import Bernoulli, bursts
+    from qmodels.systems.noc.memory import interleaved, transactions
+    from qmodels.systems.noc.patterns import (
         bit_complement,
         hotspot,
         neighbour,
@@ -49,15 +43,10 @@ if TYPE_CHECKING:
         transpose,
         uniform,
     )
-    from qmodels.systems.numa import NumaMachine
-    from qmodels.systems.packet_processor import PacketProcessor
-    from qmodels.systems.popularity import Empirical, Zipf
-    from qmodels.systems.processor_noc import ProcessorNoc
-    from qmodels.systems.queueing_network import QueueingNetwork, single_station, tandem
-    from qmodels.systems.router import PacketClass, QosRule, Router
-    from qmodels.systems.routes import SourceRoute
-    from qmodels.systems.sizes import SizeLaw, bimodal, empirical, fixed, heavy_tailed, imix
-    from qmodels.systems.topologies import (
+    from qmodels.systems.noc.router import PacketClass, QosRule, Router
+    from qmodels.systems.noc.routes import SourceRoute
+    from qmodels.systems.noc.spec import Noc
+    from qmodels.systems.noc.topologies import (
         concentrated_mesh,
         crossbar,
         from_edge_file,
@@ -67,35 +56,46 @@ if TYPE_CHECKING:
         spidergon,
         torus,
     )
-    from qmodels.systems.topology import Topology, from_graph
-    from qmodels.systems.trace import Trace, read_trace
-    from qmodels.systems.work_queues import WorkQueues
-    from qmodels.systems.workload import Workload
+    from qmodels.systems.noc.topology import Topology, from_graph
+    from qmodels.systems.packets.budget import Cost, Energy
+    from qmodels.systems.packets.data_queueing import DataQueueing
+    from qmodels.systems.packets.free_list import FreeList
+    from qmodels.systems.packets.packet_processor import PacketProcessor
+    from qmodels.systems.packets.processor_noc import ProcessorNoc
+    from qmodels.systems.programs.messaging import MessageProgram
+    from qmodels.systems.programs.work_queues import WorkQueues
+    from qmodels.systems.stations.parts import JobClass, Station
+    from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station, tandem
+    from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
+    from qmodels.systems.traffic.popularity import Empirical, Zipf
+    from qmodels.systems.traffic.sizes import SizeLaw, bimodal, empirical, fixed, heavy_tailed, imix
+    from qmodels.systems.traffic.trace import Trace, read_trace
+    from qmodels.systems.traffic.workload import Workload
 
 _HOME = {
     "qmodels.dispatch": ("solve",),
     "qmodels.system_result": ("SystemResult",),
-    "qmodels.systems.arrivals": ("OnOff", "Poisson", "Recorded"),
-    "qmodels.systems.budget": ("Cost", "Energy"),
-    "qmodels.systems.cache": ("CacheLevel", "CacheSystem"),
-    "qmodels.systems.data_queueing": ("DataQueueing",),
-    "qmodels.systems.dram": ("Dram",),
-    "qmodels.systems.dram_traffic": (
+    "qmodels.systems.traffic.arrivals": ("OnOff", "Poisson", "Recorded"),
+    "qmodels.systems.packets.budget": ("Cost", "Energy"),
+    "qmodels.systems.cache.spec": ("CacheLevel", "CacheSystem"),
+    "qmodels.systems.packets.data_queueing": ("DataQueueing",),
+    "qmodels.systems.memory.dram": ("Dram",),
+    "qmodels.systems.memory.dram_traffic": (
         "RandomBlocks",
         "StridedBlocks",
     ),
-    "qmodels.systems.popularity": ("Empirical", "Zipf"),
-    "qmodels.systems.dram_system": ("DramSystem", "dram"),
-    "qmodels.systems.free_list": ("FreeList",),
-    "qmodels.systems.injection": ("Bernoulli", "bursts"),
-    "qmodels.systems.llc": ("Llc",),
-    "qmodels.systems.llc_processor": ("LlcProcessor",),
-    "qmodels.systems.memory_map": ("InterleavedRegion", "MemoryMap"),
-    "qmodels.systems.messaging": ("MessageProgram",),
-    "qmodels.systems.network_parts": ("JobClass", "Station"),
-    "qmodels.systems.noc": ("Noc",),
-    "qmodels.systems.noc_memory": ("interleaved", "transactions"),
-    "qmodels.systems.noc_traffic": (
+    "qmodels.systems.traffic.popularity": ("Empirical", "Zipf"),
+    "qmodels.systems.memory.dram_system": ("DramSystem", "dram"),
+    "qmodels.systems.packets.free_list": ("FreeList",),
+    "qmodels.systems.noc.injection": ("Bernoulli", "bursts"),
+    "qmodels.systems.cache.llc": ("Llc",),
+    "qmodels.systems.cache.llc_processor": ("LlcProcessor",),
+    "qmodels.systems.memory.memory_map": ("InterleavedRegion", "MemoryMap"),
+    "qmodels.systems.programs.messaging": ("MessageProgram",),
+    "qmodels.systems.stations.parts": ("JobClass", "Station"),
+    "qmodels.systems.noc.spec": ("Noc",),
+    "qmodels.systems.noc.memory": ("interleaved", "transactions"),
+    "qmodels.systems.noc.patterns": (
         "bit_complement",
         "hotspot",
         "neighbour",
@@ -106,14 +106,14 @@ _HOME = {
         "transpose",
         "uniform",
     ),
-    "qmodels.systems.numa": ("NumaMachine",),
-    "qmodels.systems.packet_processor": ("PacketProcessor",),
-    "qmodels.systems.processor_noc": ("ProcessorNoc",),
-    "qmodels.systems.queueing_network": ("QueueingNetwork", "single_station", "tandem"),
-    "qmodels.systems.router": ("PacketClass", "QosRule", "Router"),
-    "qmodels.systems.routes": ("SourceRoute",),
-    "qmodels.systems.sizes": ("SizeLaw", "bimodal", "empirical", "fixed", "heavy_tailed", "imix"),
-    "qmodels.systems.topologies": (
+    "qmodels.systems.memory.numa": ("NumaMachine",),
+    "qmodels.systems.packets.packet_processor": ("PacketProcessor",),
+    "qmodels.systems.packets.processor_noc": ("ProcessorNoc",),
+    "qmodels.systems.stations.queueing_network": ("QueueingNetwork", "single_station", "tandem"),
+    "qmodels.systems.noc.router": ("PacketClass", "QosRule", "Router"),
+    "qmodels.systems.noc.routes": ("SourceRoute",),
+    "qmodels.systems.traffic.sizes": ("SizeLaw", "bimodal", "empirical", "fixed", "heavy_tailed", "imix"),
+    "qmodels.systems.noc.topologies": (
         "concentrated_mesh",
         "crossbar",
         "from_edge_file",
@@ -123,10 +123,10 @@ _HOME = {
         "spidergon",
         "torus",
     ),
-    "qmodels.systems.topology": ("Topology", "from_graph"),
-    "qmodels.systems.trace": ("Trace", "read_trace"),
-    "qmodels.systems.work_queues": ("WorkQueues",),
-    "qmodels.systems.workload": ("Workload",),
+    "qmodels.systems.noc.topology": ("Topology", "from_graph"),
+    "qmodels.systems.traffic.trace": ("Trace", "read_trace"),
+    "qmodels.systems.programs.work_queues": ("WorkQueues",),
+    "qmodels.systems.traffic.workload": ("Workload",),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 

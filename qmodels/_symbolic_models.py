@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from qmodels import _check
-from qmodels.networks.fork_join import nelson_tantawi_factor, two_branch_response
-from qmodels.networks.mva import mva_recursion
-from qmodels.queues._erlang import erlang_b_step
-from qmodels.queues.batch import mxg1_waiting_time
-from qmodels.queues.discrete import geoxg1_waiting_time
-from qmodels.queues.erlang import erlang_c_from_b
-from qmodels.queues.gg1 import kingman_waiting_time, klb_exponent, marchal_waiting_time
-from qmodels.queues.gg1_bounds import daley_bound, marshall_bound
-from qmodels.queues.ggc import allen_cunneen_waiting_time
-from qmodels.queues.mg1 import mg1_waiting_time, mg1_waiting_time_variance
-from qmodels.queues.mmc import mm1_waiting_time, mmc_waiting_time
-from qmodels.queues.mmck import mmck_blocking, mmck_waiting_time
-from qmodels.queues.priority import priority_waiting_time
+from qmodels import checks
+from qmodels.networks.closed.mva import mva_recursion
+from qmodels.networks.open.fork_join import nelson_tantawi_factor, two_branch_response
+from qmodels.queues.disciplines.priority import priority_waiting_time
+from qmodels.queues.general.discrete import geoxg1_waiting_time
+from qmodels.queues.general.gg1 import kingman_waiting_time, klb_exponent, marchal_waiting_time
+from qmodels.queues.general.gg1_bounds import daley_bound, marshall_bound
+from qmodels.queues.general.ggc import allen_cunneen_waiting_time
+from qmodels.queues.general.mg1 import mg1_waiting_time, mg1_waiting_time_variance
+from qmodels.queues.markovian.batch import mxg1_waiting_time
+from qmodels.queues.markovian.erlang import erlang_c_from_b
+from qmodels.queues.markovian.erlang_recurrence import erlang_b_step
+from qmodels.queues.markovian.mmc import mm1_waiting_time, mmc_waiting_time
+from qmodels.queues.markovian.mmck import mmck_blocking, mmck_waiting_time
 
 _NAMES = {
     "arrival_rate": "lambda",
@@ -54,7 +54,7 @@ class Parameters:
         if name not in self.given:
             raise ValueError(f"{name} must be given as a whole number, got a symbol")
         self.whole.add(name)
-        return int(_check.count(name, self.given[name], minimum=minimum))
+        return int(checks.count(name, self.given[name], minimum=minimum))
 
     def flag(self, name: str, default: bool) -> bool:
         self.whole.add(name)
@@ -63,7 +63,7 @@ class Parameters:
     def finish(self) -> None:
         known = [*self.used, *self.whole]
         for name in self.given:
-            _check.choice("parameter", name, known)
+            checks.choice("parameter", name, known)
 
 
 Built = tuple[dict[str, Any], Any]

@@ -9,22 +9,24 @@ from qmodels.system_result import SystemResult
 
 if TYPE_CHECKING:
     from qmodels.allocator.answer import DataQueueingAnswer
-    from qmodels.networks.network_answer import NetworkAnswer
-    from qmodels.systems.data_queueing import DataQueueing
-    from qmodels.systems.packet_processor import PacketProcessor
-    from qmodels.systems.queueing_network import QueueingNetwork
+    from qmodels.networks.answer import NetworkAnswer
+    from qmodels.systems.packets.data_queueing import DataQueueing
+    from qmodels.systems.packets.packet_processor import PacketProcessor
+    from qmodels.systems.stations.queueing_network import QueueingNetwork
 
 MODELS = {
-    "qmodels.systems.packet_processor.PacketProcessor": "qmodels.packet_processor.solve_packet_processor",
-    "qmodels.systems.queueing_network.QueueingNetwork": "qmodels.networks.solve_network.solve_network",
-    "qmodels.systems.data_queueing.DataQueueing": "qmodels.allocator.solve_data_queueing",
-    "qmodels.systems.noc.Noc": "qmodels.noc.solve_noc.solve_noc",
-    "qmodels.systems.messaging.MessageProgram": "qmodels.noc.solve_program.solve_program",
-    "qmodels.systems.dram_system.DramSystem": "qmodels.memory.solve_dram.solve_dram",
-    "qmodels.systems.cache.CacheSystem": "qmodels.llc.solve_cache.solve_cache",
-    "qmodels.systems.llc_processor.LlcProcessor": "qmodels.llc.solve_processor.solve_llc_processor",
-    "qmodels.systems.numa.NumaMachine": "qmodels.memory.solve_numa.solve_numa",
-    "qmodels.systems.work_queues.WorkQueues": "qmodels.work_queues.solve.solve_work_queues",
+    "qmodels.systems.packets.packet_processor.PacketProcessor": (
+        "qmodels.packet_processor.solve_packet_processor"
+    ),
+    "qmodels.systems.stations.queueing_network.QueueingNetwork": "qmodels.networks.solve.solve_network",
+    "qmodels.systems.packets.data_queueing.DataQueueing": "qmodels.allocator.solve_data_queueing",
+    "qmodels.systems.noc.spec.Noc": "qmodels.noc.solve_noc.solve_noc",
+    "qmodels.systems.programs.messaging.MessageProgram": "qmodels.noc.solve_program.solve_program",
+    "qmodels.systems.memory.dram_system.DramSystem": "qmodels.memory.dram.solve.solve_dram",
+    "qmodels.systems.cache.spec.CacheSystem": "qmodels.llc.solve_cache.solve_cache",
+    "qmodels.systems.cache.llc_processor.LlcProcessor": "qmodels.llc.solve_processor.solve_llc_processor",
+    "qmodels.systems.memory.numa.NumaMachine": "qmodels.memory.numa.solve.solve_numa",
+    "qmodels.systems.programs.work_queues.WorkQueues": "qmodels.work_queues.solve.solve_work_queues",
 }
 """The model of each kind of spec, both by their full names: only what is used is imported."""
 
@@ -57,11 +59,11 @@ def solve(spec: Any) -> Any:
     TypeError
         If there is no model for the spec's type.
     ValueError
-        If no model covers a network, see `qmodels.networks.solve_network.solve_network`.
+        If no model covers a network, see `qmodels.networks.solve.solve_network`.
 
     Examples
     --------
-    >>> from qmodels.systems.packet_processor import PacketProcessor
+    >>> from qmodels.systems.packets.packet_processor import PacketProcessor
     >>> bool(solve(PacketProcessor()).stable)
     True
     """

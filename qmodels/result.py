@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmodels import _check
+from qmodels import checks
 
 FloatArray = npt.NDArray[np.float64]
 Law = Callable[..., FloatArray]
@@ -121,15 +121,15 @@ class QueueResult:
     def number_in_system_probability(self, n: npt.ArrayLike) -> FloatArray:
         """Return the probability that `n` jobs are in the system (0 where no steady state exists)."""
         law = self._law("number_pmf", "distribution of the number in system")
-        return law(_check.count("n", n, minimum=0))[()]
+        return law(checks.count("n", n, minimum=0))[()]
 
     def waiting_time_tail(self, t: npt.ArrayLike) -> FloatArray:
         """Return the probability that a job waits longer than `t` (1 where overloaded)."""
-        return self._law("waiting_tail", "waiting-time distribution")(_check.nonnegative("t", t))[()]
+        return self._law("waiting_tail", "waiting-time distribution")(checks.nonnegative("t", t))[()]
 
     def response_time_tail(self, t: npt.ArrayLike) -> FloatArray:
         """Return the probability that a job's response takes longer than `t` (1 where overloaded)."""
-        return self._law("response_tail", "response-time distribution")(_check.nonnegative("t", t))[()]
+        return self._law("response_tail", "response-time distribution")(checks.nonnegative("t", t))[()]
 
     def waiting_time_quantile(self, p: npt.ArrayLike) -> FloatArray:
         """Return the smallest time that a fraction `p` of the jobs does not wait beyond.
@@ -147,11 +147,11 @@ class QueueResult:
         return self._quantile("response", p)
 
     def _quantile(self, kind: str, p: npt.ArrayLike) -> FloatArray:
-        level = _check.probability("p", p)
+        level = checks.probability("p", p)
         formula = getattr(self, f"{kind}_quantile")
         if formula is not None:
             return np.asarray(formula(level))[()]
-        from qmodels.queues._quantile import quantile
+        from qmodels.queues.numerics.quantile import quantile
 
         tail = self._law(f"{kind}_tail", f"{kind}-time distribution")
         return quantile(tail, level, scale=self.mean_response_time)

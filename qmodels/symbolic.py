@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from qmodels import _check
+from qmodels import checks
 from qmodels._symbolic_models import MODELS, Parameters
 
 _HIGHEST_DEGREE = 4  # of an equation that radicals solve
@@ -163,7 +163,7 @@ class SymbolicModel:
         import sympy
 
         point = {self._symbol(name): sympy.Rational(value) for name, value in values.items()}
-        return self._metric(metric).subs(point).evalf(int(_check.count("digits", digits)))
+        return self._metric(metric).subs(point).evalf(int(checks.count("digits", digits)))
 
     def function(self, metric: str) -> Callable[..., Any]:
         """Return a NumPy function of the free parameters, which it takes by name."""
@@ -178,14 +178,14 @@ class SymbolicModel:
         return evaluate
 
     def _metric(self, name: str) -> Any:
-        return self.metrics[_check.choice("metric", name, self.metrics)]
+        return self.metrics[checks.choice("metric", name, self.metrics)]
 
     def _symbol(self, by: Any) -> Any:
         import sympy
 
         if isinstance(by, sympy.Symbol):
             return by
-        value = self.parameters[_check.choice("parameter", by, self.parameters)]
+        value = self.parameters[checks.choice("parameter", by, self.parameters)]
         if not value.is_Symbol:
             raise ValueError(f"parameter must be a free symbol, got {by} = {value}")
         return value
@@ -237,7 +237,7 @@ def symbolic(model: str, **parameters: Any) -> SymbolicModel:
     >>> symbolic("mm1").evaluate("mean_waiting_time", arrival_rate=1 - 2**-40, service_rate=1, digits=20)
     1099511627775.0000000
     """
-    build = MODELS[_check.choice("model", model, MODELS)]
+    build = MODELS[checks.choice("model", model, MODELS)]
     given = Parameters(parameters)
     metrics, stable = build(given)
     given.finish()

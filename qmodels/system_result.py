@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qmodels.systems.metrics import METRICS
+from qmodels.systems.spec.metrics import METRICS
 
 if TYPE_CHECKING:
     from qmodels.packet_processor.error_map import MeasuredError
@@ -25,7 +25,7 @@ class SystemResult:
     model : str
         Which model answered.
     metrics : mapping of str to float or array
-        Values by metric name, see ``qmodels.systems.metrics.METRICS`` for units; also
+        Values by metric name, see ``qmodels.systems.spec.metrics.METRICS`` for units; also
         attributes of the result (``result.packet_latency``).
     latency_parts : mapping of str to float or array
         Shares of the mean packet latency, which they add up to. [ns]

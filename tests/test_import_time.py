@@ -29,13 +29,15 @@ def modules_after(statements):
     return set(run.stdout.splitlines()[-1].split())
 
 
-@pytest.mark.parametrize("package", ["qmodels", "optimize", "validate", "cases", "cases.packet_processor"])
+@pytest.mark.parametrize(
+    "package", ["qmodels", "optimize", "validate", "cases", "cases.study.packet_processor"]
+)
 def test_packages_import_numpy_at_most(package):
     assert modules_after(f"import {package}").isdisjoint({*HEAVY, "typer", "rich"})
 
 
 def test_help_needs_no_numpy():
-    show_help = "from cases.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass"
+    show_help = "from cases.cli.main import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass"
     loaded = modules_after(show_help)
     assert loaded.isdisjoint({*HEAVY, "numpy"})
     assert "typer" in loaded

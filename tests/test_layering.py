@@ -17,12 +17,12 @@ def allowed(module: str) -> tuple[str, ...]:
     if module.startswith("cases"):
         return OURS
     if module.startswith("optimize"):
-        return ("optimize",)
+        return ("optimize", "qmodels.systems.spec")
     if module.startswith("validate"):
-        extra = ("qmodels.solve",) if module.startswith("validate.compare") else ()
-        return ("validate", "qmodels.systems", "qmodels._check", "optimize.result_store", *extra)
+        extra = ("qmodels.solve",) if module.startswith("validate.comparison") else ()
+        return ("validate", "qmodels.systems", "qmodels.checks", *extra)
     if module.startswith("qmodels.systems"):
-        return ("qmodels.systems", "qmodels._check")
+        return ("qmodels.systems", "qmodels.checks")
     return ("qmodels",)
 
 
@@ -63,19 +63,27 @@ def test_imports_follow_the_table(path):
 @pytest.mark.parametrize(
     ("module", "source", "found"),
     [
-        ("validate.engine", "import qmodels", ["qmodels"]),
-        ("validate.engine", "from qmodels import solve", ["qmodels.solve"]),
-        ("validate.compare", "def f():\n    from qmodels import solve", []),
-        ("validate.compare_runs", "import optimize.space", ["optimize.space"]),
-        ("validate.engine", "from qmodels.systems.noc import Noc", []),
-        ("validate.campaign", "from optimize.result_store import ResultStore", []),
-        ("validate.campaign", "from optimize.store import Store", ["optimize.store.Store"]),
-        ("qmodels.systems.noc", "from qmodels.queues.mg1 import mg1", ["qmodels.queues.mg1.mg1"]),
-        ("qmodels.systems.noc", "from qmodels import _check", []),
+        ("validate.engine.events", "import qmodels", ["qmodels"]),
+        ("validate.engine.events", "from qmodels import solve", ["qmodels.solve"]),
+        ("validate.comparison.model", "def f():\n    from qmodels import solve", []),
+        ("validate.comparison.runs", "import optimize.spaces.space", ["optimize.spaces.space"]),
+        ("validate.engine.events", "from qmodels.systems.noc.spec import Noc", []),
+        ("validate.campaigns.simulate", "from qmodels.systems.spec.store import ResultStore", []),
+        (
+            "validate.campaigns.simulate",
+            "from optimize.spaces.store import Store",
+            ["optimize.spaces.store.Store"],
+        ),
+        (
+            "qmodels.systems.noc.spec",
+            "from qmodels.queues.general.mg1 import mg1",
+            ["qmodels.queues.general.mg1.mg1"],
+        ),
+        ("qmodels.systems.noc.spec", "from qmodels import checks", []),
         ("qmodels.solve", "import cases", ["cases"]),
-        ("optimize.space", "from qmodels import _check", ["qmodels._check"]),
-        ("cases.cli", "from .study import load", [".study.load"]),
-        ("cases.cli", "import optimizers, validate", []),
+        ("optimize.spaces.space", "from qmodels import checks", ["qmodels.checks"]),
+        ("cases.cli.main", "from .study import load", [".study.load"]),
+        ("cases.cli.main", "import optimizers, validate", []),
     ],
 )
 def test_the_check_itself(module, source, found):

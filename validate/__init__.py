@@ -7,40 +7,40 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from validate.calibration import calibrate
-    from validate.calibration_result import Calibration
-    from validate.campaign import simulate
-    from validate.campaign_parquet import write_parquet
-    from validate.campaign_result import Campaign, CampaignInterrupted
-    from validate.compare_model import compare
-    from validate.compare_result import Comparison, SweepComparison
-    from validate.data_queueing_result import DataQueueingResult
-    from validate.network_result import NetworkSimulation
+    from validate.calibration.calibrate import calibrate
+    from validate.calibration.result import Calibration
+    from validate.campaigns.parquet import write_parquet
+    from validate.campaigns.result import Campaign, CampaignInterrupted
+    from validate.campaigns.simulate import simulate
+    from validate.comparison.model import compare
+    from validate.comparison.result import Comparison, SweepComparison
+    from validate.data_queueing.result import DataQueueingResult
+    from validate.estimates.statistics import Estimate
+    from validate.network.result import NetworkSimulation
+    from validate.packet_processor.result import SimulationResult
     from validate.readers import RunSet, read_booksim, read_dramsim3, read_gem5, read_ramulator, read_table
-    from validate.result import SimulationResult
-    from validate.statistics import Estimate
 
 _HOMES = {
-    "Calibration": "validate.calibration_result",
-    "Campaign": "validate.campaign_result",
-    "CampaignInterrupted": "validate.campaign_result",
-    "Comparison": "validate.compare_result",
-    "DataQueueingResult": "validate.data_queueing_result",
-    "Estimate": "validate.statistics",
-    "NetworkSimulation": "validate.network_result",
+    "Calibration": "validate.calibration.result",
+    "Campaign": "validate.campaigns.result",
+    "CampaignInterrupted": "validate.campaigns.result",
+    "Comparison": "validate.comparison.result",
+    "DataQueueingResult": "validate.data_queueing.result",
+    "Estimate": "validate.estimates.statistics",
+    "NetworkSimulation": "validate.network.result",
     "RunSet": "validate.readers",
-    "SimulationResult": "validate.result",
-    "SweepComparison": "validate.compare_result",
-    "calibrate": "validate.calibration",
-    "compare": "validate.compare_model",
+    "SimulationResult": "validate.packet_processor.result",
+    "SweepComparison": "validate.comparison.result",
+    "calibrate": "validate.calibration.calibrate",
+    "compare": "validate.comparison.model",
     "read_booksim": "validate.readers",
     "read_dramsim3": "validate.readers",
     "read_gem5": "validate.readers",
     "read_ramulator": "validate.readers",
     "read_table": "validate.readers",
     "saturation_rate": "validate.noc.saturation",
-    "simulate": "validate.campaign",
-    "write_parquet": "validate.campaign_parquet",
+    "simulate": "validate.campaigns.simulate",
+    "write_parquet": "validate.campaigns.parquet",
 }
 
 __all__ = [

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from qmodels._check import FloatArray
 from qmodels.allocator._list_chain import ListChain, PacketRules
 from qmodels.allocator._taken_law import TakenLaw
 from qmodels.allocator._trial_states import TrialRules, trial_states
+from qmodels.checks import FloatArray
 
 TOLERANCE = 1e-9
 """Largest change of a probability per allocation, in one round, at which the iteration ends."""

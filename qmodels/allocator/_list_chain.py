@@ -8,9 +8,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from qmodels._check import FloatArray, IntArray
 from qmodels.allocator._trial_states import TrialRules, trial_states
 from qmodels.allocator._windows import Window, canonical, distinct, draw_any, draw_others, draw_window
+from qmodels.checks import FloatArray, IntArray
 
 ALWAYS = -1
 """In place of a parameter's number: the transition has no further factor."""

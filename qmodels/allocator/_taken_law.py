@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from qmodels._check import FloatArray
 from qmodels.allocator._list_chain import Entries, ListChain
 from qmodels.allocator._trial_states import TrialStates
 from qmodels.allocator._windows import distinct
+from qmodels.checks import FloatArray
 
 
 class TakenLaw:

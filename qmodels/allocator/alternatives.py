@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from qmodels._check import FloatArray
-from qmodels.systems.free_list import allocation_accesses
+from qmodels.checks import FloatArray
+from qmodels.systems.packets.free_list import allocation_accesses
 
 WORD = 64
 """Blocks of a word of the bitmap, its access being 64 bits wide."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from qmodels._check import FloatArray
-from qmodels.systems.data_queueing import DATA_QUEUEING_METRICS
+from qmodels.checks import FloatArray
+from qmodels.systems.packets.data_queueing import DATA_QUEUEING_METRICS
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -19,7 +19,7 @@ class DataQueueingAnswer:
     Parameters
     ----------
     metrics : mapping of str to float or array
-        Values by the names of `qmodels.systems.data_queueing.DATA_QUEUEING_METRICS`, which has
+        Values by the names of `qmodels.systems.packets.data_queueing.DATA_QUEUEING_METRICS`, which has
         their units; also attributes of the answer.
     allocation_accesses, deletion_accesses : ndarray
         Probability of 0, 1, 2, ... pointer accesses of a block's allocation and of a packet's

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from qmodels.systems.arrivals import Poisson, Recorded
-from qmodels.systems.data_queueing import DataQueueing
+from qmodels.systems.packets.data_queueing import DataQueueing
+from qmodels.systems.traffic.arrivals import Poisson, Recorded
 
 FILE = Path(__file__).with_name("conflict_errors.csv")
 MOST_LOAD, MOST_SQUARE = 0.95, 3.5
@@ -56,7 +56,7 @@ class ConflictError:
 
 @cache
 def error_rows() -> tuple[dict[str, float], ...]:
-    """Return trials, validated, simulated and model of each design, by ``python -m cases.dqm_errors``."""
+    """Return trials, validated, simulated and model of each design (``cases.published.dqm.errors``)."""
     with FILE.open(encoding="utf-8", newline="") as file:
         return tuple(
             {name: float(value) for name, value in row.items() if name != "design"}

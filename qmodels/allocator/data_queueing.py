@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from qmodels._check import FloatArray, IntArray
 from qmodels.allocator.access_order import AccessOrder, access_order
 from qmodels.allocator.alternatives import accesses_law, bank_lists_busy, bitmap_busy, stack_busy
 from qmodels.allocator.answer import DataQueueingAnswer, stacked
@@ -17,8 +16,9 @@ from qmodels.allocator.list_memory import free_list
 from qmodels.allocator.offered import seen_load
 from qmodels.allocator.pointer_cycles import pointer_cycles
 from qmodels.allocator.stored import StoredPackets, overflow_metrics, stored_packets
-from qmodels.systems.data_queueing import DATA_QUEUEING_METRICS, DataQueueing
-from qmodels.systems.free_list import allocation_accesses
+from qmodels.checks import FloatArray, IntArray
+from qmodels.systems.packets.data_queueing import DATA_QUEUEING_METRICS, DataQueueing
+from qmodels.systems.packets.free_list import allocation_accesses
 
 SAMPLED = 4096
 """Blocks looked at to see which banks a mapping reaches."""
@@ -35,7 +35,7 @@ def solve_data_queueing(spec: DataQueueing) -> DataQueueingAnswer:
     Returns
     -------
     DataQueueingAnswer
-        The metrics of `qmodels.systems.data_queueing.DATA_QUEUEING_METRICS` in the steady state,
+        The metrics of `qmodels.systems.packets.data_queueing.DATA_QUEUEING_METRICS` in the steady state,
         which a list reaches when it has been used up several times, whatever its order at
         the start. In overload what is admitted is what can be drained; all metrics stay finite.
 
@@ -57,13 +57,13 @@ def solve_data_queueing(spec: DataQueueing) -> DataQueueingAnswer:
     conflict, those of packets just read are not followed, nor is a dry VMS2 or VMS3 beyond its
     emptiness. Overload is taken as lasting: a trace that fills the memory for a part of the time
     overflows, and runs its list dry, less. The error of the write conflicts, signed, is in
-    ``conflict_errors.csv``, made by ``python -m cases.dqm_errors``: within 5 % where the answer is
+    ``conflict_errors.csv``, made by ``python -m cases.published.dqm.errors``: within 5 % where the answer is
     validated, and otherwise as it says. The alternatives are accounted for in
     `qmodels.allocator.alternatives`.
 
     Examples
     --------
-    >>> from qmodels.systems.data_queueing import Allocation
+    >>> from qmodels.systems.packets.data_queueing import Allocation
     >>> trials = solve_data_queueing(DataQueueing(allocation=Allocation(alloc_trial_count=[1, 2, 3])))
     >>> trials.write_conflict_probability.round(4)
     array([0.125 , 0.0159, 0.0029])

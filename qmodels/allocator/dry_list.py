@@ -8,8 +8,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from qmodels._check import FloatArray, IntArray
 from qmodels.allocator._windows import Window, canonical
+from qmodels.checks import FloatArray, IntArray
 
 MOST_LENGTH = 512
 """Free blocks up to which the length of the list is followed at most."""

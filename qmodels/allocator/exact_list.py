@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from qmodels import _check
+from qmodels import checks
 from qmodels.allocator._windows import Window, canonical
 from qmodels.markov import DTMC
 
@@ -67,7 +67,7 @@ def exact_free_list(
         ("alloc_trial_count", alloc_trial_count),
         ("busy_accesses", busy_accesses),
     ):
-        _check.count(name, value)
+        checks.count(name, value)
     total = banks * blocks_per_bank
     if in_use >= total:
         raise ValueError(f"in_use must be below the {total} blocks, got {in_use}")

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmodels import _check
-from qmodels._check import FloatArray, IntArray
+from qmodels import checks
 from qmodels.allocator._fixed_point import steady_heads
 from qmodels.allocator._list_chain import PacketRules
 from qmodels.allocator._trial_states import TrialRules
-from qmodels.systems.free_list import allocation_accesses
+from qmodels.checks import FloatArray, IntArray
+from qmodels.systems.packets.free_list import allocation_accesses
 
 MOST_WINDOW = 3
 """Most later accesses of a busy bank that the chain follows; for more, blocks count as independent."""
@@ -193,8 +193,8 @@ def free_list(
     >>> round(float(packets.taken_busy_probability), 4), round(float(packets.mean_accesses), 3)
     (0.0003, 1.036)
     """
-    sizes = np.atleast_1d(_check.count("segments", segments))
-    chances = np.atleast_1d(_check.probability("probability", probability))
+    sizes = np.atleast_1d(checks.count("segments", segments))
+    chances = np.atleast_1d(checks.probability("probability", probability))
     if sizes.ndim > 1 or sizes.shape != chances.shape or np.any(np.diff(sizes) <= 0):
         raise ValueError(
             "segments must be ascending with one probability each, "
@@ -203,13 +203,13 @@ def free_list(
     if abs(chances.sum() - 1) > 1e-9:
         raise ValueError(f"probability must sum to 1, got {float(chances.sum())!r}")
     b, t, d, access, packet, last, within = np.broadcast_arrays(
-        _check.count("banks", banks),
-        _check.count("alloc_trial_count", alloc_trial_count),
-        _check.count("busy_accesses", busy_accesses, minimum=0),
-        _check.probability("other_access", other_access),
-        _check.probability("other_packet", other_packet),
-        _check.probability("read_last", read_last),
-        _check.probability("access_within", other_access if access_within is None else access_within),
+        checks.count("banks", banks),
+        checks.count("alloc_trial_count", alloc_trial_count),
+        checks.count("busy_accesses", busy_accesses, minimum=0),
+        checks.probability("other_access", other_access),
+        checks.probability("other_packet", other_packet),
+        checks.probability("read_last", read_last),
+        checks.probability("access_within", other_access if access_within is None else access_within),
     )
     law = (tuple(sizes.tolist()), tuple(chances.tolist()))
     busy = np.zeros((*t.shape, int(t.max(initial=1)) + 1))

@@ -6,10 +6,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from qmodels._check import FloatArray
-from qmodels.systems.arrivals import OnOff, Recorded
-from qmodels.systems.data_queueing_traffic import QueueTraffic, SelfSimilar
-from qmodels.systems.sizes import segment_count
+from qmodels.checks import FloatArray
+from qmodels.systems.packets.data_queueing_traffic import QueueTraffic, SelfSimilar
+from qmodels.systems.traffic.arrivals import OnOff, Recorded
+from qmodels.systems.traffic.sizes import segment_count
 
 FEWEST_WINDOWS = 16
 """Windows a trace must have for a variance between them."""
@@ -41,7 +41,7 @@ def offered_variability(traffic: QueueTraffic, *, segment_bytes: int, load: floa
 
     Examples
     --------
-    >>> from qmodels.systems.sizes import fixed
+    >>> from qmodels.systems.traffic.sizes import fixed
     >>> even = QueueTraffic(sizes=fixed(bytes=640))
     >>> offered_variability(even, segment_bytes=64, load=0.5, packets=1e6)
     5.0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qmodels._check import FloatArray, IntArray
+from qmodels.checks import FloatArray, IntArray
 
 
 @dataclass(frozen=True, kw_only=True)

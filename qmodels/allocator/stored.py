@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from qmodels._check import FloatArray, IntArray
 from qmodels.allocator.dry_list import MOST_LENGTH, DryList, dry_list
 from qmodels.allocator.offered import offered_variability
 from qmodels.allocator.overflow import ListOverflow, list_overflow
-from qmodels.systems.data_queueing import DataQueueing
+from qmodels.checks import FloatArray, IntArray
+from qmodels.systems.packets.data_queueing import DataQueueing
 
 RARELY = 1e-6
 """Share of segments refused below which a list is not looked at when it runs dry."""

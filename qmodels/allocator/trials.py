@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmodels import _check
-from qmodels.systems.free_list import allocation_accesses
+from qmodels import checks
+from qmodels.systems.packets.free_list import allocation_accesses
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,7 +56,7 @@ def allocation_trials(
     The chain starts busy with probability :math:`q` and stays busy with :math:`w`, hence
     :math:`P(R \ge k) = q w^{k-1}` rejections for :math:`1 \le k \le T-1`, and the block taken
     is on a busy bank with probability :math:`q w^{T-1}`. The accesses of :math:`R` rejections
-    are those of `qmodels.systems.free_list.allocation_accesses`. Exact for that chain; that the
+    are those of `qmodels.systems.packets.free_list.allocation_accesses`. Exact for that chain; that the
     list is one (rejected blocks that come back from the tail as neighbours are not modelled)
     holds until the list has turned over.
 
@@ -69,9 +69,9 @@ def allocation_trials(
     array([1.      , 1.25    , 1.265625])
     """
     q, w, most = np.broadcast_arrays(
-        _check.probability("busy", busy),
-        _check.probability("busy_again", busy_again),
-        _check.count("alloc_trial_count", alloc_trial_count),
+        checks.probability("busy", busy),
+        checks.probability("busy_again", busy_again),
+        checks.count("alloc_trial_count", alloc_trial_count),
     )
     mean_rejected = np.zeros(q.shape)
     mean = np.zeros(q.shape)

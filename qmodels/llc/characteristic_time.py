@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from qmodels import _check
-from qmodels._check import FloatArray, IntArray
+from qmodels import checks
+from qmodels.checks import FloatArray, IntArray
 
 REPLACEMENTS = ("lru", "fifo", "random")
 PRECISION = 1e-10
@@ -81,9 +81,9 @@ def hit_ratios(
     0.359
     """
     p, number = checked_popularity(popularity, count)
-    size = float(_check.nonnegative("capacity", capacity))
-    _check.choice("replacement", replacement, REPLACEMENTS)
-    q = float(_check.probability("insertion_probability", insertion_probability))
+    size = float(checks.nonnegative("capacity", capacity))
+    checks.choice("replacement", replacement, REPLACEMENTS)
+    q = float(checks.probability("insertion_probability", insertion_probability))
     if q == 0:
         raise ValueError("insertion_probability must be above 0, got 0")
     wanted = p > 0
@@ -107,8 +107,8 @@ def hit_ratios(
 
 def checked_popularity(popularity: npt.ArrayLike, count: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return the probabilities of lines and how many there are of each, or complain."""
-    p = _check.nonnegative("popularity", popularity)
-    number = np.broadcast_to(_check.nonnegative("count", count), p.shape)
+    p = checks.nonnegative("popularity", popularity)
+    number = np.broadcast_to(checks.nonnegative("count", count), p.shape)
     total = (p * number).sum()
     if p.ndim != 1 or not np.isclose(total, 1.0, rtol=0, atol=1e-9):
         raise ValueError(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from qmodels import _check
-from qmodels._check import FloatArray
+from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.llc.characteristic_time import checked_popularity
 
 MOST_LINES = 128
@@ -53,7 +53,7 @@ def exact_lru_hit_ratios(*, popularity: npt.ArrayLike, capacity: int) -> FloatAr
     array([0.5, 0.3, 0.2])
     """
     p, _ = checked_popularity(popularity, 1)
-    size = int(_check.count("capacity", capacity, minimum=0))
+    size = int(checks.count("capacity", capacity, minimum=0))
     if len(p) > MOST_LINES:
         raise ValueError(f"popularity must have at most {MOST_LINES} lines, got {len(p)}")
     hits = np.zeros(len(p))

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from qmodels._check import FloatArray, IntArray
+from qmodels.checks import FloatArray, IntArray
 from qmodels.llc.characteristic_time import hit_ratios, solve_time, solve_times
 from qmodels.llc.renewal import miss_gap
 from qmodels.llc.victim import next_lines, occupied_lines, victim_level

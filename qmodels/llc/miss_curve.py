@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterable
 import numpy as np
 import numpy.typing as npt
 
-from qmodels import _check
-from qmodels._check import FloatArray
+from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.llc.characteristic_time import hit_ratios
 
 
@@ -40,7 +40,7 @@ def hit_ratio_curve(
     array([0.   , 0.371, 1.   ])
     """
     p = np.asarray(popularity, dtype=float)
-    sizes = _check.nonnegative("capacities", capacities)
+    sizes = checks.nonnegative("capacities", capacities)
     weight = p * np.asarray(count, dtype=float)
     curve = [
         weight
@@ -94,7 +94,7 @@ def recorded_hit_ratio_curve(keys: Iterable[Hashable], *, capacities: npt.ArrayL
     >>> recorded_hit_ratio_curve("abcabcabcabc", capacities=[1, 3]).round(2)
     array([0.  , 0.75])
     """
-    sizes = _check.nonnegative("capacities", capacities)
+    sizes = checks.nonnegative("capacities", capacities)
     numbers: dict[Hashable, int] = {}
     order = np.fromiter((numbers.setdefault(key, len(numbers)) for key in keys), dtype=np.int64)
     n, different = len(order), len(numbers)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from qmodels import _check
-from qmodels._check import FloatArray, IntArray
+from qmodels import checks
+from qmodels.checks import FloatArray, IntArray
 from qmodels.llc.characteristic_time import hit_ratios
 
 
@@ -58,7 +58,7 @@ def shared_cache(*, shares: npt.ArrayLike, popularities: Sequence[npt.ArrayLike]
     """
     share, laws = _tenants(shares, popularities)
     mixture = np.concatenate([s * p for s, p in zip(share, laws, strict=True)])
-    hits = hit_ratios(popularity=mixture, capacity=int(_check.count("lines", lines, minimum=0)))
+    hits = hit_ratios(popularity=mixture, capacity=int(checks.count("lines", lines, minimum=0)))
     parts = np.split(hits, np.cumsum([len(p) for p in laws])[:-1])
     each = np.array([p @ h for p, h in zip(laws, parts, strict=True)])
     return Division(lines=np.array([h.sum() for h in parts]), hit_ratios=each, hit_ratio=float(share @ each))
@@ -82,7 +82,7 @@ def divided_cache(
     0.5
     """
     share, laws = _tenants(shares, popularities)
-    sizes = _check.count("lines", lines, minimum=0)
+    sizes = checks.count("lines", lines, minimum=0)
     if sizes.shape != share.shape:
         raise ValueError(f"lines must have one number for each of {len(share)} tenants, got {lines!r}")
     each = np.array([p @ hit_ratios(popularity=p, capacity=int(c)) for p, c in zip(laws, sizes, strict=True)])
@@ -115,7 +115,7 @@ def best_division(
     array([16., 16.])
     """
     share, laws = _tenants(shares, popularities)
-    total, step = int(_check.count("lines", lines)), int(_check.count("unit", unit))
+    total, step = int(checks.count("lines", lines)), int(checks.count("unit", unit))
     if total % step:
         raise ValueError(f"unit must divide the {total} lines, got {unit!r}")
     sizes: IntArray = np.zeros(len(laws), dtype=np.int64)
@@ -134,7 +134,7 @@ def best_division(
 def _tenants(
     shares: npt.ArrayLike, popularities: Sequence[npt.ArrayLike]
 ) -> tuple[FloatArray, list[FloatArray]]:
-    share = _check.nonnegative("shares", shares)
+    share = checks.nonnegative("shares", shares)
     if share.ndim != 1 or not np.isclose(share.sum(), 1.0, rtol=0, atol=1e-9):
         raise ValueError(f"shares must be one row that sums to 1, got {shares!r}")
     if len(popularities) != len(share):

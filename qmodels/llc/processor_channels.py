@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from qmodels._check import FloatArray
-from qmodels.systems.llc_processor import LlcProcessor
+from qmodels.checks import FloatArray
+from qmodels.systems.cache.llc_processor import LlcProcessor
 
 
 def channels_with_both_busy(spec: LlcProcessor, *, request_rate: float, replaced: float) -> FloatArray:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qmodels._check import FloatArray
+from qmodels.checks import FloatArray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

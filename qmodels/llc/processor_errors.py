@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from qmodels.systems.llc_processor import LlcProcessor
+from qmodels.systems.cache.llc_processor import LlcProcessor
 
 FILE = Path(__file__).with_name("processor_errors.csv")
 NEARLY_FULL = (0.75, 1.1)
@@ -45,7 +45,7 @@ class MeasuredError:
 
 @cache
 def error_rows() -> tuple[dict[str, Any], ...]:
-    """Return the designs with what was simulated and solved, made by ``python -m cases.llc3d_errors``."""
+    """Return the designs with what was simulated and solved (``cases.published.llc3d.errors``)."""
     with FILE.open(encoding="utf-8", newline="") as file:
         rows = csv.DictReader(line for line in file if not line.startswith("#"))
         return tuple(

@@ -8,11 +8,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from qmodels._check import FloatArray
+from qmodels.checks import FloatArray
 from qmodels.llc.victim import next_lines, occupied_lines, victim_level
-from qmodels.systems.cache_lines import line_popularity
-from qmodels.systems.llc_processor import LlcProcessor
-from qmodels.systems.popularity import Zipf
+from qmodels.systems.cache.lines import line_popularity
+from qmodels.systems.cache.llc_processor import LlcProcessor
+from qmodels.systems.traffic.popularity import Zipf
 
 DRAWN = 100_000
 """Entries that are put into lines at random, in as many tables as they make: the answer is the average."""

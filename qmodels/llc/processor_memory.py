@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qmodels._check import FloatArray
+from qmodels.checks import FloatArray
 from qmodels.llc.processor_channels import channels_with_both_busy
 from qmodels.llc.processor_hits import HitRatios
-from qmodels.systems.llc_processor import LlcProcessor
+from qmodels.systems.cache.llc_processor import LlcProcessor
 
 MOST_REPLACED = 0.99
 """Cores that are always busy would never let the number of requests in the DRAM change."""

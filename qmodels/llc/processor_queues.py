@@ -7,11 +7,11 @@ from math import ceil, sqrt
 
 import numpy as np
 
-from qmodels._check import FloatArray
+from qmodels.checks import FloatArray
 from qmodels.llc.processor_core import Stages, conditional_rates
 from qmodels.llc.processor_hits import HitRatios
 from qmodels.llc.processor_memory import MemoryPath, memory_path
-from qmodels.systems.llc_processor import LlcProcessor
+from qmodels.systems.cache.llc_processor import LlcProcessor
 
 ROUNDS = 200
 TOLERANCE = 1e-4

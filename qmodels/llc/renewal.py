@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmodels._check import FloatArray
+from qmodels.checks import FloatArray
 
 LAGS = 40
 """Beyond so many dead times the slowest exponential is the whole survival function."""

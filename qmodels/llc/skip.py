@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from qmodels import _check
-from qmodels._check import FloatArray
+from qmodels import checks
+from qmodels.checks import FloatArray
 
 
 def highest_miss_ratio(*, llc_time: npt.ArrayLike, memory_time: npt.ArrayLike) -> FloatArray:
@@ -35,5 +35,5 @@ def highest_miss_ratio(*, llc_time: npt.ArrayLike, memory_time: npt.ArrayLike) -
     >>> float(highest_miss_ratio(llc_time=20.0, memory_time=80.0))
     0.75
     """
-    cache, memory = _check.nonnegative("llc_time", llc_time), _check.positive("memory_time", memory_time)
+    cache, memory = checks.nonnegative("llc_time", llc_time), checks.positive("memory_time", memory_time)
     return np.maximum(1.0 - cache / memory, 0.0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from qmodels import _check
-from qmodels._check import FloatArray
-from qmodels.systems.cache_lines import HASHES, slice_of
+from qmodels import checks
+from qmodels.checks import FloatArray
+from qmodels.systems.cache.lines import HASHES, slice_of
 
 
 def slice_shares(*, popularity: npt.ArrayLike, slices: int, hashing: str = "modulo") -> FloatArray:
@@ -20,7 +20,7 @@ def slice_shares(*, popularity: npt.ArrayLike, slices: int, hashing: str = "modu
     slices : int
         Slices; a power of two for XOR folding.
     hashing : {"modulo", "xor", "mixed"}
-        See `qmodels.systems.cache_lines.slice_of`.
+        See `qmodels.systems.cache.lines.slice_of`.
 
     Returns
     -------
@@ -42,9 +42,9 @@ def slice_shares(*, popularity: npt.ArrayLike, slices: int, hashing: str = "modu
     >>> slice_shares(popularity=[0.4, 0.3, 0.2, 0.1], slices=2)
     array([0.6, 0.4])
     """
-    p = _check.nonnegative("popularity", popularity)
-    number = int(_check.count("slices", slices))
-    _check.choice("hashing", hashing, HASHES)
+    p = checks.nonnegative("popularity", popularity)
+    number = int(checks.count("slices", slices))
+    checks.choice("hashing", hashing, HASHES)
     if hashing == "xor" and number & (number - 1):
         raise ValueError(f"slices must be a power of two for XOR hashing, got {slices!r}")
     where = slice_of(np.arange(len(p)), slices=number, hashing=hashing)

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from qmodels._check import FloatArray
+from qmodels.checks import FloatArray
 from qmodels.llc.characteristic_time import hit_ratios
 from qmodels.llc.hierarchy import copy_levels, exclusive_levels, inclusive_levels
 from qmodels.llc.slices import slice_shares
-from qmodels.systems.cache import CacheSystem
-from qmodels.systems.cache_lines import line_popularity, slice_of
+from qmodels.systems.cache.lines import line_popularity, slice_of
+from qmodels.systems.cache.spec import CacheSystem
 
 MOST_SLICED_LINES = 200_000
 """Above, a sliced level is taken as one cache: the more lines, the less that matters."""
@@ -109,7 +109,7 @@ def solve_cache(spec: CacheSystem) -> CacheAnswer:
 
     Examples
     --------
-    >>> from qmodels.systems.cache import CacheLevel
+    >>> from qmodels.systems.cache.spec import CacheLevel
     >>> solve_cache(CacheSystem(private=(CacheLevel(lines=200),)))
     caches by characteristic time, within 0.05 points of simulation
       hit_ratio      0.20510

@@ -9,7 +9,7 @@ from typing import Any
 from qmodels.llc.processor_errors import MeasuredError, is_validated, measured_error
 from qmodels.llc.processor_hits import HitRatios, hit_ratios, llc_load
 from qmodels.llc.processor_queues import solve_queues
-from qmodels.systems.llc_processor import BANKS, LLC_PROCESSOR_METRICS, LlcProcessor
+from qmodels.systems.cache.llc_processor import BANKS, LLC_PROCESSOR_METRICS, LlcProcessor
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -21,8 +21,8 @@ class LlcProcessorAnswer:
     spec : LlcProcessor
         What was asked.
     metrics : mapping of str to float
-        By the names of `qmodels.systems.llc_processor.LLC_PROCESSOR_METRICS`, which has their units; also
-        attributes of the answer.
+        By the names of `qmodels.systems.cache.llc_processor.LLC_PROCESSOR_METRICS`, which has their units;
+        also attributes of the answer.
     validated : bool
         Whether the design lies in the range in which the model was compared with simulation.
     error : MeasuredError
@@ -106,8 +106,8 @@ def solve_llc_processor(spec: LlcProcessor, *, hits: HitRatios | None = None) ->
     (`processor_memory`), then the queues of the cores under the bound on all requests
     (`processor_queues`). Approximation. The errors against simulation, in one-at-a-time
     variations of the published design and in random designs, are in ``processor_errors.csv``, made by
-    ``python -m cases.llc3d_errors``. Where the load of a shared LLC is between 0.75 and 1.1 its long
-    queues come and go: there the waiting time was found up to 16 % too short and 83 % too long, the
+    ``python -m cases.published.llc3d.errors``. Where the load of a shared LLC is between 0.75 and 1.1 its
+    long queues come and go: there the waiting time was found up to 16 % too short and 83 % too long, the
     blocking probability wrong by up to 1.3 points, and the answer says that it is outside the range.
 
     References

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from qmodels._check import FloatArray
+from qmodels.checks import FloatArray
 
 NODES = 10
 """Points of each of two panels: ages up to the private caches' characteristic time, and above."""

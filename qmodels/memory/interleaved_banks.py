@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmodels import _check
-from qmodels._check import FloatArray
+from qmodels import checks
+from qmodels.checks import FloatArray
 
 MOST_PROCESSORS = 36
 """Processors up to which the chain is solved: 18,000 states."""
@@ -48,8 +48,8 @@ def memory_bandwidth(*, processors: int, banks: int) -> float:
     >>> [round(memory_bandwidth(processors=n, banks=n), 6) for n in (1, 2, 4, 8)]
     [1.0, 1.5, 2.620968, 4.947119]
     """
-    n = int(_check.count("processors", processors, maximum=MOST_PROCESSORS))
-    m = int(_check.count("banks", banks))
+    n = int(checks.count("processors", processors, maximum=MOST_PROCESSORS))
+    m = int(checks.count("banks", banks))
     levels = [_partitions(total, m) for total in range(n + 1)]
     numbers = [{state: k for k, state in enumerate(level)} for level in levels]
     throws = [_throw(levels[total], numbers[total + 1], m) for total in range(n)]
@@ -142,7 +142,7 @@ def memory_bandwidth_rau(*, processors: npt.ArrayLike, banks: npt.ArrayLike) -> 
     """
     from scipy.special import gammaln, logsumexp
 
-    n, m = np.broadcast_arrays(_check.count("processors", processors), _check.count("banks", banks))
+    n, m = np.broadcast_arrays(checks.count("processors", processors), checks.count("banks", banks))
     i = np.arange(float(np.min([n, m], axis=0).max()))
     n, m = (x[..., None].astype(float) for x in (n, m))
     with np.errstate(invalid="ignore"):

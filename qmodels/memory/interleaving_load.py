@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmodels import _check
-from qmodels.systems.address_map import channel_of
+from qmodels import checks
+from qmodels.systems.memory.address_map import channel_of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,8 +70,8 @@ def interleaving_load(*, blocks: int, step: npt.ArrayLike, channels: int) -> Int
     >>> load.burstiness, load.imbalance
     (array([ 6.        ,  6.45833333, 16.01388889]), array([1.        , 1.33333333, 3.        ]))
     """
-    n, c = int(_check.count("blocks", blocks)), int(_check.count("channels", channels))
-    steps = _check.count("step", step)
+    n, c = int(checks.count("blocks", blocks)), int(checks.count("channels", channels))
+    steps = checks.count("step", step)
     found = [_of_step(n, int(s), c) for s in steps.ravel()]
     touched, batch, burst, imbalance = (
         np.array(column).reshape(steps.shape)[()] for column in zip(*found, strict=True)

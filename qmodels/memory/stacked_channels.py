@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from qmodels import _check
-from qmodels.markov.ctmc import CTMC
+from qmodels import checks
+from qmodels.markov.chains.ctmc import CTMC
 
 MOST_STATES = 200_000
 
@@ -92,11 +92,11 @@ def stacked_channels(
     >>> round(q.blocking_probability, 6), round(q.mean_response_time, 6)
     (0.2, 1.0)
     """
-    rate = float(_check.positive("arrival_rate", arrival_rate))
-    one = float(_check.positive("single_rate", single_rate))
-    two = float(_check.positive("interleaved_rate", interleaved_rate))
-    size = int(_check.count("channels", channels))
-    room = int(_check.count("capacity", capacity))
+    rate = float(checks.positive("arrival_rate", arrival_rate))
+    one = float(checks.positive("single_rate", single_rate))
+    two = float(checks.positive("interleaved_rate", interleaved_rate))
+    size = int(checks.count("channels", channels))
+    room = int(checks.count("capacity", capacity))
     states = (size + 1) * (size + 2) // 2 + room
     if states > MOST_STATES:
         raise ValueError(f"channels must give at most {MOST_STATES} states, got {channels!r} with {states}")

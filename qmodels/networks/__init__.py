@@ -1,29 +1,29 @@
 """Networks of stations: exact, approximate and bounding solutions of open, closed and mixed ones."""
 
-from qmodels.networks.amva import bard_schweitzer, linearizer
-from qmodels.networks.bcmp import bcmp
-from qmodels.networks.blocking import loss_network, tandem_blocking
-from qmodels.networks.bounds import (
+from qmodels.networks.closed.amva import bard_schweitzer, linearizer
+from qmodels.networks.closed.bounds import (
     NetworkBounds,
     asymptotic_bounds,
     balanced_job_bounds,
     geometric_bounds,
     proportional_bounds,
 )
-from qmodels.networks.convolution import (
+from qmodels.networks.closed.convolution import (
     convolution,
     log_normalising_constant,
     marginal_distribution,
     throughput_curve,
 )
-from qmodels.networks.flow_equivalent import flow_equivalent
-from qmodels.networks.fork_join import ForkJoinResult, fork_join, fork_join_unequal, split_merge
-from qmodels.networks.jackson import jackson
+from qmodels.networks.closed.flow_equivalent import flow_equivalent
+from qmodels.networks.closed.mva import mva
 from qmodels.networks.mixed import mixed
-from qmodels.networks.mva import mva
-from qmodels.networks.qna import qna
+from qmodels.networks.open.bcmp import bcmp
+from qmodels.networks.open.blocking import loss_network, tandem_blocking
+from qmodels.networks.open.fork_join import ForkJoinResult, fork_join, fork_join_unequal, split_merge
+from qmodels.networks.open.jackson import jackson
+from qmodels.networks.open.qna import qna
+from qmodels.networks.open.traffic import routing_matrix, traffic_equations, visit_ratios
 from qmodels.networks.result import NetworkResult
-from qmodels.networks.traffic import routing_matrix, traffic_equations, visit_ratios
 
 __all__ = [
     "ForkJoinResult",

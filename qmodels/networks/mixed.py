@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmodels import _check
-from qmodels._check import FloatArray
-from qmodels.networks._closed import solve_closed
-from qmodels.networks._inputs import describe, require_product_form
+from qmodels import checks
+from qmodels.checks import FloatArray
+from qmodels.networks.closed.inputs import describe, require_product_form
+from qmodels.networks.closed.means import solve_closed
 from qmodels.networks.result import NetworkResult
 
 
@@ -160,8 +160,8 @@ def _classes(arrival_rate: Any, population: Any) -> tuple[tuple[Any, ...], Float
         names = tuple(dict.fromkeys([*arrival_rate, *population]))
         arrival_rate = [arrival_rate.get(name, 0.0) for name in names]
         population = [population.get(name, 0) for name in names]
-    rates = _check.nonnegative("arrival_rate", arrival_rate)
-    jobs = _check.count("population", population, minimum=0)
+    rates = checks.nonnegative("arrival_rate", arrival_rate)
+    jobs = checks.count("population", population, minimum=0)
     if rates.ndim != 1 or rates.shape != jobs.shape:
         raise ValueError(
             f"arrival_rate and population must list the same classes, got shapes {rates.shape}, {jobs.shape}"

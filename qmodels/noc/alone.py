@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from qmodels._check import FloatArray
-from qmodels.systems.noc_flows import INJECTION
-from qmodels.systems.router import Router
-from qmodels.systems.routes import Integers
+from qmodels.checks import FloatArray
+from qmodels.systems.noc.flows import INJECTION
+from qmodels.systems.noc.router import Router
+from qmodels.systems.noc.routes import Integers
 
 INJECTION_WIRE = 2
 """From a source to its router, whatever the pipeline of the routers. [cycles]"""
@@ -66,9 +66,9 @@ def busy_times(table: Any, router: Router, flits: Integers) -> tuple[FloatArray,
 
     Examples
     --------
-    >>> from qmodels.systems.noc import Noc
-    >>> from qmodels.systems.noc_traffic import uniform
-    >>> from qmodels.systems.topologies import mesh
+    >>> from qmodels.systems.noc.spec import Noc
+    >>> from qmodels.systems.noc.patterns import uniform
+    >>> from qmodels.systems.noc.topologies import mesh
     >>> noc = Noc(topology=mesh(2, 2), traffic=uniform(nodes=4), router=Router(buffer_flits=4))
     >>> table = noc.flow_table()
     >>> behind, last = busy_times(table, noc.router, table.flits)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from qmodels import _check
-from qmodels._check import FloatArray
+from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.noc.turns import group_turns
-from qmodels.systems.noc import Noc
+from qmodels.systems.noc.spec import Noc
 
 ROUNDS = 200
 
@@ -59,16 +59,16 @@ def latency_bounds(noc: Noc, *, burst_packets: float = 1.0) -> FloatArray:
 
     Examples
     --------
-    >>> from qmodels.systems.noc_traffic import uniform
-    >>> from qmodels.systems.router import QosRule
-    >>> from qmodels.systems.topologies import mesh
+    >>> from qmodels.systems.noc.patterns import uniform
+    >>> from qmodels.systems.noc.router import QosRule
+    >>> from qmodels.systems.noc.topologies import mesh
     >>> noc = Noc(topology=mesh(3, 3), traffic=uniform(nodes=9), flits_per_packet=4, injection_rate=0.05,
     ...           qos=(QosRule(source=0, target=8, circuit=True),))
     >>> bounds = latency_bounds(noc)
     >>> float(bounds[7]), int(np.isinf(bounds).sum())
     (20.0, 71)
     """
-    _check.at_least("burst_packets", burst_packets, 1.0)
+    checks.at_least("burst_packets", burst_packets, 1.0)
     if np.ndim(noc.injection_rate):
         raise ValueError(f"injection_rate must be one number for bounds, got {noc.injection_rate!r}")
     table = noc.flow_table()

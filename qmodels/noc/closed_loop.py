@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from qmodels._check import FloatArray
-from qmodels.networks.amva import linearizer
+from qmodels.checks import FloatArray
+from qmodels.networks.closed.amva import linearizer
 from qmodels.noc.turns import group_turns
-from qmodels.systems.noc import NOC_METRICS, Noc
-from qmodels.systems.noc_flows import LINK, FlowTable
-from qmodels.systems.noc_memory import Transactions
+from qmodels.systems.noc.flows import LINK, FlowTable
+from qmodels.systems.noc.memory import Transactions
+from qmodels.systems.noc.spec import NOC_METRICS, Noc
 
 _TOLERANCE = 1e-5
 _ROUNDS = 100
@@ -139,8 +139,8 @@ def closed_loop(noc: Noc) -> ClosedLoop:
     --------
     Seven engines on a Spidergon of 16 nodes share two memory channels:
 
-    >>> from qmodels.systems.noc_memory import transactions
-    >>> from qmodels.systems.topologies import spidergon
+    >>> from qmodels.systems.noc.memory import transactions
+    >>> from qmodels.systems.noc.topologies import spidergon
     >>> dma = transactions(initiators=range(7), channels=[8, 9], think_cycles=60, latency_cycles=30)
     >>> loop = closed_loop(Noc(topology=spidergon(16), traffic=dma))
     >>> round(loop.transaction_latency), loop.bottleneck

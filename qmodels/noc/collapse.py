@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from qmodels._check import FloatArray
+from qmodels.checks import FloatArray
 from qmodels.noc.turns import Turns
 
 RINGS = ("ring", "spidergon")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qmodels._check import FloatArray
+from qmodels.checks import FloatArray
 
 if TYPE_CHECKING:
     from qmodels.noc.noc_answer import NocAnswer

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from qmodels._check import FloatArray
+from qmodels.checks import FloatArray
 from qmodels.noc.collapse import RINGS
-from qmodels.systems.arrivals import OnOff
-from qmodels.systems.injection import Bernoulli
-from qmodels.systems.noc import Noc
-from qmodels.systems.noc_memory import Interleaved, Transactions
-from qmodels.systems.noc_traffic import Pattern
+from qmodels.systems.noc.injection import Bernoulli
+from qmodels.systems.noc.memory import Interleaved, Transactions
+from qmodels.systems.noc.patterns import Pattern
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.traffic.arrivals import OnOff
 
 FILE = Path(__file__).with_name("measured_error.csv")
 

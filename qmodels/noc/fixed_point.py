@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.markov._compiled import compiled
+from qmodels.markov.chains.compiled import compiled
 
 STABLE, OVERLOADED, BLOCKED, DIVERGED = 0, 1, 2, 3
 """What became of a load: waits found, a channel at its capacity, inputs whose heads block them for good,

@@ -11,8 +11,8 @@ import numpy as np
 
 from qmodels.noc.message_paths import MessagePath
 from qmodels.noc.message_rates import Transfer, transfer_rates
-from qmodels.systems.message_steps import PAIRED, Step
-from qmodels.systems.messaging import MessageProgram
+from qmodels.systems.programs.message_steps import PAIRED, Step
+from qmodels.systems.programs.messaging import MessageProgram
 
 INF = math.inf
 _PARTS = ("computing", "software", "network", "waiting", "contention")

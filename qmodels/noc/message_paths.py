@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from qmodels.noc.alone import credit_loops, head_times
-from qmodels.systems.message_network import service_table, services
-from qmodels.systems.messaging import MessageProgram
+from qmodels.systems.programs.message_network import service_table, services
+from qmodels.systems.programs.messaging import MessageProgram
 
 
 @dataclass(frozen=True, kw_only=True)

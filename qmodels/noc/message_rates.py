@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from qmodels._check import FloatArray
+from qmodels.checks import FloatArray
 
 ROUNDS, MEMORY, SETTLED = 60, 0.7, 1e-3
 """Rounds at most, share of the old waits kept in each, and the change of the rates that ends them."""

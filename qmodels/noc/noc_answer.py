@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from qmodels._check import FloatArray
+from qmodels.checks import FloatArray
 from qmodels.noc.delay_law import delay_quantiles
 from qmodels.noc.error_map import interleaved, measured_error, validated
 from qmodels.noc.source_queue import source_waits
 from qmodels.noc.waits import Waits, find_waits, largest_load, saturation_load
-from qmodels.systems.injection import Bernoulli
-from qmodels.systems.noc import NOC_METRICS, Noc
+from qmodels.systems.noc.injection import Bernoulli
+from qmodels.systems.noc.spec import NOC_METRICS, Noc
 
 METRICS = (
     "packet_latency",
@@ -291,7 +291,7 @@ class NocAnswer:
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """Values by the names that the simulator uses; units are in `qmodels.systems.noc.NOC_METRICS`."""
+        """Values by the names that the simulator uses; units are in `NOC_METRICS`."""
         return {name: getattr(self, name) for name in METRICS}
 
     @property

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from qmodels import _check
-from qmodels._check import FloatArray
-from qmodels.systems.noc import Noc
-from qmodels.systems.noc_flows import FlowTable
-from qmodels.systems.noc_memory import Transactions
+from qmodels import checks
+from qmodels.checks import FloatArray
+from qmodels.systems.noc.flows import FlowTable
+from qmodels.systems.noc.memory import Transactions
+from qmodels.systems.noc.spec import Noc
 
 TERMS = ("width", "buffers", "traffic")
 
@@ -37,7 +37,7 @@ class PowerParameters:
 
     def __post_init__(self) -> None:
         for name in ("width_mw", "buffer_mw", "hop_pj"):
-            _check.finite(name, getattr(self, name))
+            checks.finite(name, getattr(self, name))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,7 +183,7 @@ def calibrate_power(
     >>> print(fit.parameters.hop_pj.round(6))
     0.3
     """
-    power = _check.positive("watts", watts)
+    power = checks.positive("watts", watts)
     if power.shape != (len(nocs),):
         raise ValueError(f"watts must be one number per network ({len(nocs)}), got shape {power.shape}")
     if len(nocs) <= len(TERMS):
@@ -239,4 +239,4 @@ def _packet_rates(noc: Noc, table: FlowTable, rate: float | None) -> FloatArray:
         return table.rate
     if rate is None:
         raise ValueError("rate must be given for closed loops, got none")
-    return table.per_transaction() * float(_check.nonnegative("rate", rate))
+    return table.per_transaction() * float(checks.nonnegative("rate", rate))

@@ -12,10 +12,10 @@ from qmodels.noc.collapse import jam_loads
 from qmodels.noc.noc_answer import NocAnswer
 from qmodels.noc.turns import Turns, group_turns
 from qmodels.noc.waits import find_waits, stuck_waits
-from qmodels.systems.arrivals import OnOff
-from qmodels.systems.injection import Bernoulli
-from qmodels.systems.noc import Noc
-from qmodels.systems.noc_memory import Transactions
+from qmodels.systems.noc.injection import Bernoulli
+from qmodels.systems.noc.memory import Transactions
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.traffic.arrivals import OnOff
 
 MODEL = "wormhole model"
 
@@ -120,8 +120,8 @@ def solve_noc(noc: Noc) -> Any:
 
     Examples
     --------
-    >>> from qmodels.systems.topologies import mesh
-    >>> from qmodels.systems.noc_traffic import uniform
+    >>> from qmodels.systems.noc.topologies import mesh
+    >>> from qmodels.systems.noc.patterns import uniform
     >>> noc = Noc(topology=mesh(4, 4), traffic=uniform(nodes=16), flits_per_packet=5, injection_rate=0.05)
     >>> answer = solve_noc(noc)
     >>> bool(answer.stable), round(answer.zero_load_latency, 2)

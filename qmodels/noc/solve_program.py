@@ -13,10 +13,10 @@ import numpy as np
 
 from qmodels.noc.message_flow import Course, course
 from qmodels.noc.message_paths import MessagePath, message_paths
-from qmodels.systems.deadlock import find_deadlock
-from qmodels.systems.message_metrics import PROCESS_METRICS, unit_of
-from qmodels.systems.message_network import service_table, services
-from qmodels.systems.messaging import MessageProgram
+from qmodels.systems.noc.deadlock import find_deadlock
+from qmodels.systems.programs.message_metrics import PROCESS_METRICS, unit_of
+from qmodels.systems.programs.message_network import service_table, services
+from qmodels.systems.programs.messaging import MessageProgram
 
 ERRORS = Path(__file__).with_name("message_errors.csv")
 
@@ -31,8 +31,8 @@ class ProgramAnswer:
     Parameters
     ----------
     metrics : mapping of str to float
-        By name, see `qmodels.systems.message_metrics.PROGRAM_METRICS`, with the number of the process
-        in brackets; also ``answer["finish_time[3]"]``. [cycles]
+        By name, see `qmodels.systems.programs.message_metrics.PROGRAM_METRICS`, with the number of the
+        process in brackets; also ``answer["finish_time[3]"]``. [cycles]
     contention_time : tuple of float
         Of each process, the part of its network time that others cause. [cycles]
     circuit_latency : mapping of (int, int) to float
@@ -124,8 +124,8 @@ def solve_program(spec: MessageProgram) -> ProgramAnswer:
 
     Examples
     --------
-    >>> from qmodels.systems.collectives import barrier
-    >>> from qmodels.systems.topologies import mesh
+    >>> from qmodels.systems.programs.collectives import barrier
+    >>> from qmodels.systems.noc.topologies import mesh
     >>> answer = solve_program(MessageProgram(topology=mesh(2, 2), processes=barrier(processes=4)))
     >>> round(answer["execution_time"])
     2861

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from qmodels._check import FloatArray
+from qmodels.checks import FloatArray
 from qmodels.noc.waits import Waits
-from qmodels.systems.arrivals import OnOff
-from qmodels.systems.injection import Bernoulli
-from qmodels.systems.noc import Noc
+from qmodels.systems.noc.injection import Bernoulli
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.traffic.arrivals import OnOff
 
 BISECTIONS = 50
 

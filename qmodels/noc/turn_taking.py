@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from qmodels._check import FloatArray
+from qmodels.checks import FloatArray
 from qmodels.noc.turns import Turns
 
 CLOSEST = 1e-3

@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from qmodels._check import FloatArray
+from qmodels.checks import FloatArray
 from qmodels.noc.alone import busy_times, credit_loops, head_times
-from qmodels.systems.noc_flows import EJECTION, INJECTION, FlowTable
-from qmodels.systems.router import Router
+from qmodels.systems.noc.flows import EJECTION, INJECTION, FlowTable
+from qmodels.systems.noc.router import Router
 
 Integers = npt.NDArray[np.int64]
 

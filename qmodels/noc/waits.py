@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from qmodels._check import FloatArray
+from qmodels.checks import FloatArray
 from qmodels.noc.turn_taking import smoothness
 from qmodels.noc.turns import Integers, Turns
 

@@ -7,23 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from qmodels._check import FloatArray
+from qmodels.checks import FloatArray
 from qmodels.packet_processor.burstiness import burstiness
 from qmodels.packet_processor.design import Columns, columns
 from qmodels.packet_processor.doubts import doubts
 from qmodels.packet_processor.energy import energy_per_packet
 from qmodels.packet_processor.error_map import measured_errors
 from qmodels.packet_processor.latency import Latency, latency
-from qmodels.packet_processor.link_shares import link_shares
 from qmodels.packet_processor.load import OperatingPoint, operate, returns
+from qmodels.packet_processor.networks.link_shares import link_shares
 from qmodels.packet_processor.overflow import blocking
 from qmodels.packet_processor.saturation import saturation_rate
 from qmodels.packet_processor.tail import mixture_quantile
 from qmodels.packet_processor.variability import variability
 from qmodels.system_result import SystemResult
-from qmodels.systems.free_list import allocation_accesses
-from qmodels.systems.metrics import METRICS
-from qmodels.systems.packet_processor import PacketProcessor
+from qmodels.systems.packets.free_list import allocation_accesses
+from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.metrics import METRICS
 
 
 def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
@@ -37,14 +37,14 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
     Returns
     -------
     SystemResult
-        All metrics of `qmodels.systems.metrics.METRICS`. Where the offered load exceeds a
+        All metrics of `qmodels.systems.spec.metrics.METRICS`. Where the offered load exceeds a
         resource, latencies are ``inf`` and ``stable`` is False.
 
     Notes
     -----
     The packet latency is that of a lone packet in an idle system (its critical path through
     pointer memory, links, banks and buses, `qmodels.packet_processor.lone_packet`) plus the mean work of
-    other packets it finds at each of them (`qmodels.queues.paced`). Row visits, allocation
+    other packets it finds at each of them (`qmodels.queues.general.paced`). Row visits, allocation
     trials and the pace of segments depend on one another and are iterated. Sustainable
     throughput is the largest offered load that leaves every resource below its capacity at the
     operating point of that very load.

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qmodels._check import FloatArray
-from qmodels.systems.arrivals import OnOff, Recorded
-from qmodels.systems.workload import Workload
+from qmodels.checks import FloatArray
+from qmodels.systems.traffic.arrivals import OnOff, Recorded
+from qmodels.systems.traffic.workload import Workload
 
 ERRORS = 2.0
 """Standard errors by which an estimate is lowered."""
@@ -51,7 +51,7 @@ def burstiness(workload: Workload, shape: tuple[int, ...] = ()) -> Burstiness:
         \left(1 - \frac{1 - e^{-(\alpha + \beta) t}}{(\alpha + \beta) t}\right),
 
     exact (the interrupted Poisson process). Of a recorded trace it is estimated from n blocks
-    (`qmodels.systems.trace_statistics`) and lowered by `ERRORS` of its standard errors, a part
+    (`qmodels.systems.traffic.trace_statistics`) and lowered by `ERRORS` of its standard errors, a part
     :math:`\sqrt{2/n}` each, so that the few blocks of the longest scales do not look bursty by chance.
 
     Examples

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmodels._check import FloatArray, IntArray
+from qmodels.checks import FloatArray, IntArray
 from qmodels.llc import hit_ratios
-from qmodels.packet_processor.row_visits import RowVisits, row_visits
-from qmodels.packet_processor.trial_columns import TrialColumns, trial_columns
-from qmodels.systems.address_map import scatter
-from qmodels.systems.arrivals import OnOff
-from qmodels.systems.packet_processor import PacketProcessor
-from qmodels.systems.popularity import Zipf
+from qmodels.packet_processor.trials.columns import TrialColumns, trial_columns
+from qmodels.packet_processor.trials.row_visits import RowVisits, row_visits
+from qmodels.systems.memory.address_map import scatter
+from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.traffic.arrivals import OnOff
+from qmodels.systems.traffic.popularity import Zipf
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

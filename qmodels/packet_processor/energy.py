@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from qmodels._check import Numeric
-from qmodels.systems.packet_processor import PacketProcessor
+from qmodels.checks import Numeric
+from qmodels.systems.packets.packet_processor import PacketProcessor
 
 
 def energy_per_packet(
@@ -21,7 +21,7 @@ def energy_per_packet(
     Parameters
     ----------
     spec : PacketProcessor
-        The system, with the prices of `qmodels.systems.budget.Energy`.
+        The system, with the prices of `qmodels.systems.packets.budget.Energy`.
     activations, bursts : float or array
         Rows opened and segments moved over a data bus, per carried packet.
     flit_hops : float or array

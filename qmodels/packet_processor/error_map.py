@@ -1,6 +1,6 @@
 """The measured error of the model, and whether it orders the choices as the simulation does.
 
-Both maps are data, made by ``python -m cases.accuracy``.
+Both maps are data, made by ``python -m cases.joint_errors.accuracy``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmodels._check import FloatArray
+from qmodels.checks import FloatArray
 
 FILE = Path(__file__).with_name("error_map.csv")
 DIRECTIONS = Path(__file__).with_name("direction_map.csv")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from qmodels._check import FloatArray
+from qmodels.checks import FloatArray
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.load import OperatingPoint, returns
 from qmodels.packet_processor.lone_packet import LONGEST_WALK, LonePacket, last_delivered, last_of_first

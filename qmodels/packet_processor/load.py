@@ -6,9 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qmodels._check import FloatArray
 from qmodels.allocator import TrialResult, allocation_trials
-from qmodels.packet_processor.conflicts import (
+from qmodels.checks import FloatArray
+from qmodels.packet_processor.design import Columns
+from qmodels.packet_processor.memory import MemoryState, even_loads, memory_state, uneven_loads
+from qmodels.packet_processor.networks.links import EngineState, PathState, engine_state, path_state
+from qmodels.packet_processor.trials.conflicts import (
     BusyTimes,
     Conflicts,
     busy_times,
@@ -17,12 +20,9 @@ from qmodels.packet_processor.conflicts import (
     port_wait,
     trials,
 )
-from qmodels.packet_processor.design import Columns
-from qmodels.packet_processor.links import EngineState, PathState, engine_state, path_state
-from qmodels.packet_processor.memory import MemoryState, even_loads, memory_state, uneven_loads
-from qmodels.packet_processor.rows import read_stream, write_stream
+from qmodels.packet_processor.trials.rows import read_stream, write_stream
 from qmodels.packet_processor.variability import Variability
-from qmodels.queues.paced import burst_work, mean_work
+from qmodels.queues.general.paced import burst_work, mean_work
 
 ITERATIONS = 80
 DAMPING = 0.8

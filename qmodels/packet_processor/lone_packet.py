@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from qmodels._check import FloatArray
-from qmodels.systems.address_map import AddressMap
+from qmodels.checks import FloatArray
+from qmodels.systems.memory.address_map import AddressMap
 
 PLACEMENTS = 24
 LONGEST_WALK = 48

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qmodels._check import FloatArray
+from qmodels.checks import FloatArray
 from qmodels.packet_processor.design import Columns
-from qmodels.packet_processor.rows import run_blocks_in_row
+from qmodels.packet_processor.trials.rows import run_blocks_in_row
 from qmodels.packet_processor.variability import Variability
-from qmodels.queues.paced import burst_work, mean_work, train_area
-from qmodels.queues.transient import wait_terms
+from qmodels.queues.general.paced import burst_work, mean_work, train_area
+from qmodels.queues.general.transient import wait_terms
 
 NODES = 6
 FULLEST = 0.97

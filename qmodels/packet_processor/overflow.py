@@ -6,9 +6,9 @@ from math import ceil
 
 import numpy as np
 
-from qmodels._check import FloatArray
+from qmodels.checks import FloatArray
 from qmodels.packet_processor.design import Columns
-from qmodels.queues.erlang import kaufman_roberts
+from qmodels.queues.markovian.erlang import kaufman_roberts
 
 FAR = 12.0
 LONGEST = 16384

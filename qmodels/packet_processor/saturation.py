@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from qmodels._check import FloatArray
+from qmodels.checks import FloatArray
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.load import Balance, balance
 from qmodels.packet_processor.variability import Variability

@@ -7,12 +7,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from qmodels._check import FloatArray, IntArray
+from qmodels.checks import FloatArray, IntArray
 from qmodels.queues import HyperExponential, gm1, lindley_waiting_times
-from qmodels.systems.arrivals import OnOff, Recorded
-from qmodels.systems.sizes import segment_count
-from qmodels.systems.trace import Trace
-from qmodels.systems.workload import Workload
+from qmodels.systems.traffic.arrivals import OnOff, Recorded
+from qmodels.systems.traffic.sizes import segment_count
+from qmodels.systems.traffic.trace import Trace
+from qmodels.systems.traffic.workload import Workload
 
 INTENSITIES = np.concatenate([np.linspace(0.02, 0.9, 23), [0.94, 0.97, 0.99]])
 

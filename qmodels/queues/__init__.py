@@ -1,33 +1,33 @@
 """Single stations: one published model is one pure function over arrays."""
 
-from qmodels.queues.batch import mxg1
-from qmodels.queues.discrete import geod1, geog1, geoxg1
-from qmodels.queues.engset import engset, engset_time_congestion, mmc_finite
-from qmodels.queues.erlang import erlang_b, erlang_c, kaufman_roberts
-from qmodels.queues.erlang_a import erlang_a
-from qmodels.queues.gg1 import gg1_kingman, gg1_klb, gg1_marchal
-from qmodels.queues.gg1_bounds import gg1_lower_bound, gg1_upper_bound
-from qmodels.queues.ggc import ggc_allen_cunneen, ggc_kimura, ggc_whitt
-from qmodels.queues.gm1 import gm1, gmc
-from qmodels.queues.insensitive import mgcc, mginf
+from qmodels.queues.disciplines.polling import polling
+from qmodels.queues.disciplines.priority import mg1_nonpreemptive, mg1_preemptive_resume
+from qmodels.queues.disciplines.round_robin import polling_limited, weighted_round_robin
+from qmodels.queues.disciplines.sharing import mg1_ps, mm1_dps, mm1_ps
+from qmodels.queues.disciplines.srpt import fb_response_time, mg1_fb, mg1_srpt, srpt_response_time
+from qmodels.queues.disciplines.vacation import mg1_setup, mg1_vacations
+from qmodels.queues.general.discrete import geod1, geog1, geoxg1
+from qmodels.queues.general.gg1 import gg1_kingman, gg1_klb, gg1_marchal
+from qmodels.queues.general.gg1_bounds import gg1_lower_bound, gg1_upper_bound
+from qmodels.queues.general.ggc import ggc_allen_cunneen, ggc_kimura, ggc_whitt
+from qmodels.queues.general.gm1 import gm1, gmc
+from qmodels.queues.general.lindley import lindley_waiting_times
+from qmodels.queues.general.mdc import md1, mdc
+from qmodels.queues.general.mg1 import mg1
+from qmodels.queues.general.mg1_laws import mek1, mg1_fcfs, mh21
+from qmodels.queues.general.mg1k import md1k, mg1k
 from qmodels.queues.inverse import erlang_b_servers, erlang_c_servers, largest_rate, smallest_whole
 from qmodels.queues.laws import Deterministic, Erlang, Exponential, Gamma, Law
-from qmodels.queues.lindley import lindley_waiting_times
-from qmodels.queues.mdc import md1, mdc
-from qmodels.queues.mg1 import mg1
-from qmodels.queues.mg1_laws import mek1, mg1_fcfs, mh21
-from qmodels.queues.mg1k import md1k, mg1k
+from qmodels.queues.markovian.batch import mxg1
+from qmodels.queues.markovian.engset import engset, engset_time_congestion, mmc_finite
+from qmodels.queues.markovian.erlang import erlang_b, erlang_c, kaufman_roberts
+from qmodels.queues.markovian.erlang_a import erlang_a
+from qmodels.queues.markovian.insensitive import mgcc, mginf
+from qmodels.queues.markovian.mmc import mm1, mmc, mminf
+from qmodels.queues.markovian.mmc_priority import mmc_nonpreemptive, mmc_preemptive
+from qmodels.queues.markovian.mmck import mm1k, mmcc, mmck
+from qmodels.queues.markovian.state_dependent import mmc_balking, state_dependent
 from qmodels.queues.mixtures import Discrete, HyperExponential, balanced_hyperexponential
-from qmodels.queues.mmc import mm1, mmc, mminf
-from qmodels.queues.mmc_priority import mmc_nonpreemptive, mmc_preemptive
-from qmodels.queues.mmck import mm1k, mmcc, mmck
-from qmodels.queues.polling import polling
-from qmodels.queues.priority import mg1_nonpreemptive, mg1_preemptive_resume
-from qmodels.queues.round_robin import polling_limited, weighted_round_robin
-from qmodels.queues.sharing import mg1_ps, mm1_dps, mm1_ps
-from qmodels.queues.srpt import fb_response_time, mg1_fb, mg1_srpt, srpt_response_time
-from qmodels.queues.state_dependent import mmc_balking, state_dependent
-from qmodels.queues.vacation import mg1_setup, mg1_vacations
 
 __all__ = [
     "Deterministic",

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmodels import _check
-from qmodels.queues._erlang import erlang_b_pair
-from qmodels.queues.erlang import erlang_b_step, erlang_c_from_b
+from qmodels import checks
+from qmodels.queues.markovian.erlang import erlang_b_step, erlang_c_from_b
+from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
 
 _LARGEST = 1 << 20
 _MANY = 1 << 15  # servers beyond which the number is bisected
@@ -56,7 +56,8 @@ def smallest_whole(
     --------
     The fewest servers with 99 % of the responses within 5 service times:
 
-    >>> from qmodels.queues import mmc, mm1k
+    >>> from qmodels.queues import mm1k
+    >>> from qmodels.queues import mmc
     >>> in_time = lambda q: q.response_time_quantile(0.99) <= 5
     >>> smallest_whole(mmc, "servers", in_time, arrival_rate=8, service_rate=1)
     10
@@ -67,8 +68,8 @@ def smallest_whole(
     >>> smallest_whole(mm1k, "capacity", rare, arrival_rate=0.8, service_rate=1)
     55
     """
-    low = int(_check.count("minimum", minimum, minimum=0))
-    last = int(_check.count("maximum", maximum, minimum=low))
+    low = int(checks.count("minimum", minimum, minimum=0))
+    last = int(checks.count("maximum", maximum, minimum=low))
 
     def met(value: int) -> bool:
         return bool(meets(model(**{parameter: value}, **fixed)))
@@ -132,7 +133,7 @@ def largest_rate(
     >>> round(rate, 6)
     0.653573
     """
-    low, high = (float(_check.finite(name, v)) for name, v in (("minimum", minimum), ("maximum", maximum)))
+    low, high = (float(checks.finite(name, v)) for name, v in (("minimum", minimum), ("maximum", maximum)))
     if low > high:
         raise ValueError(f"minimum must be at most maximum = {high:g}, got {low:g}")
 
@@ -224,7 +225,7 @@ def _servers(
     measure: Callable[[int, float, float], float],
 ) -> npt.NDArray[np.int64]:
     load, wanted = np.broadcast_arrays(
-        _check.nonnegative("offered_load", offered_load), _check.probability(name, target)
+        checks.nonnegative("offered_load", offered_load), checks.probability(name, target)
     )
     if np.any(wanted <= 0):
         raise ValueError(f"{name} must be > 0, got {np.min(wanted):g}")

@@ -13,8 +13,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from qmodels import _check
-from qmodels.queues._poisson import poisson_pmf
+from qmodels import checks
+from qmodels.queues.numerics.poisson import poisson_pmf
 
 FloatArray = npt.NDArray[np.float64]
 Array = npt.NDArray[Any]
@@ -72,7 +72,7 @@ class Deterministic:
     mean: Any
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", _check.positive("mean", self.mean)[()])
+        object.__setattr__(self, "mean", checks.positive("mean", self.mean)[()])
 
     def moment(self, k: int) -> FloatArray:
         """Return the raw moment of order k."""
@@ -132,8 +132,8 @@ class Gamma:
     scv: Any
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", _check.positive("mean", self.mean)[()])
-        object.__setattr__(self, "scv", _check.positive("scv", self.scv)[()])
+        object.__setattr__(self, "mean", checks.positive("mean", self.mean)[()])
+        object.__setattr__(self, "scv", checks.positive("scv", self.scv)[()])
 
     def moment(self, k: int) -> FloatArray:
         """Return the raw moment of order k."""
@@ -253,7 +253,7 @@ def Erlang(*, mean: Any, phases: Any) -> Gamma:  # noqa: N802
     >>> float(Erlang(mean=2.0, phases=4).moment(2))
     5.0
     """
-    return Gamma(mean=mean, scv=1.0 / _check.count("phases", phases))
+    return Gamma(mean=mean, scv=1.0 / checks.count("phases", phases))
 
 
 def panels(borders: FloatArray) -> tuple[FloatArray, FloatArray]:

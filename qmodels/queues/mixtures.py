@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmodels import _check
+from qmodels import checks
 from qmodels.queues.laws import Deterministic, Exponential, expect_by_density
 
 FloatArray = npt.NDArray[np.float64]
@@ -113,7 +113,7 @@ def balanced_hyperexponential(*, mean: float, scv: float) -> HyperExponential:
     >>> round(float(law.moment(1)), 12), round(float(law.moment(2)), 12)
     (1.0, 5.0)
     """
-    m, c = float(_check.positive("mean", mean)), float(_check.positive("scv", scv))
+    m, c = float(checks.positive("mean", mean)), float(checks.positive("scv", scv))
     if c < 1:
         raise ValueError(f"scv must be >= 1 for a hyperexponential law, got {c:g}")
     p = (1 + np.sqrt((c - 1) / (c + 1))) / 2
@@ -187,8 +187,8 @@ class Discrete:
 
 
 def _mixture(name: str, probabilities: Any, values: Any) -> tuple[FloatArray, FloatArray]:
-    p = np.atleast_1d(_check.probability("probabilities", probabilities))
-    v = np.atleast_1d(_check.positive(name, values))
+    p = np.atleast_1d(checks.probability("probabilities", probabilities))
+    v = np.atleast_1d(checks.positive(name, values))
     if p.shape != v.shape or p.ndim != 1:
         raise ValueError(
             f"probabilities and {name} must be two lists of one length, got {p.shape} and {v.shape}"

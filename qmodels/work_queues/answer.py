@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from qmodels._check import FloatArray
-from qmodels.systems.work_queues import WORK_QUEUE_METRICS
+from qmodels.checks import FloatArray
+from qmodels.systems.programs.work_queues import WORK_QUEUE_METRICS
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -17,8 +17,8 @@ class WorkQueuesAnswer:
     Parameters
     ----------
     metrics : mapping of str to float
-        Values by the names of `qmodels.systems.work_queues.WORK_QUEUE_METRICS`, which has their units;
-        also attributes of the answer.
+        Values by the names of `qmodels.systems.programs.work_queues.WORK_QUEUE_METRICS`, which has their
+        units; also attributes of the answer.
     lower_bounds : mapping of str to float
         What no order of the tasks can beat: ``"work"`` over all cores, the busiest ``"memory"``, and
         the longest ``"path"`` of tasks that find each other. [cycles]

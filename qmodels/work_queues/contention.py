@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmodels import _check
-from qmodels._check import FloatArray
+from qmodels import checks
+from qmodels.checks import FloatArray
 
 
 def visit_time(*, customers: npt.ArrayLike, service_time: npt.ArrayLike, away_time: npt.ArrayLike) -> Any:
@@ -50,9 +50,9 @@ def visit_time(*, customers: npt.ArrayLike, service_time: npt.ArrayLike, away_ti
     >>> round(visit_time(customers=16, service_time=5000, away_time=50_000))
     31956
     """
-    n = np.maximum(_check.nonnegative("customers", customers), 1.0)
-    s = _check.nonnegative("service_time", service_time)
-    z = _check.nonnegative("away_time", away_time)
+    n = np.maximum(checks.nonnegative("customers", customers), 1.0)
+    s = checks.nonnegative("service_time", service_time)
+    z = checks.nonnegative("away_time", away_time)
     return visit_time_unchecked(n, s, z)[()]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 from math import prod
 
-from qmodels.systems.work_queues import Bag, WorkQueues
+from qmodels.systems.programs.work_queues import Bag, WorkQueues
 
 MOST_STATES = 500_000
 
@@ -45,7 +45,7 @@ def exact_makespan(spec: WorkQueues) -> float:
     --------
     Two cores share four tasks that one of them has; without stealing it takes four times the mean:
 
-    >>> from qmodels.systems.work_queues import Clusters, RunQueues, Stealing, TaskCosts
+    >>> from qmodels.systems.programs.work_queues import Clusters, RunQueues, Stealing, TaskCosts
     >>> spec = WorkQueues(
     ...     tasks=Bag(tasks=(4, 0)),
     ...     machine=Clusters(clusters=2, cores=1, numa_factors=((1.0, 1.2), (1.2, 1.0))),

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qmodels._check import FloatArray
-from qmodels.systems.region import Growth
-from qmodels.systems.work_queues import WorkQueues
+from qmodels.checks import FloatArray
+from qmodels.systems.programs.region import Growth
+from qmodels.systems.programs.work_queues import WorkQueues
 from qmodels.work_queues.contention import visit_time_unchecked
 from qmodels.work_queues.imbalance import ring_surplus
 from qmodels.work_queues.layers import layers_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from qmodels import _check
+from qmodels import checks
 
 STEP_DEVIATION = 1.75
 """Deviation of the tasks passed on per task, in rings of `FULL_RING` queues or more; below, it falls with
@@ -52,7 +52,7 @@ def expected_maximum(*, means: npt.ArrayLike, deviations: npt.ArrayLike) -> floa
     from scipy.special import ndtr
 
     m, d = np.broadcast_arrays(
-        _check.finite("means", means).ravel(), _check.nonnegative("deviations", deviations).ravel()
+        checks.finite("means", means).ravel(), checks.nonnegative("deviations", deviations).ravel()
     )
     low, high = float(np.max(m - 9 * d)), float(np.max(m + 9 * d))
     if high <= low:
@@ -109,9 +109,9 @@ def ring_surplus(*, tasks: float, queues: int, compute_scv: float = 0.0) -> floa
     >>> round(ring_surplus(tasks=3375, queues=16))
     49
     """
-    total = float(_check.nonnegative("tasks", tasks))
-    count = int(_check.count("queues", queues))
-    scv = float(_check.nonnegative("compute_scv", compute_scv))
+    total = float(checks.nonnegative("tasks", tasks))
+    count = int(checks.count("queues", queues))
+    scv = float(checks.nonnegative("compute_scv", compute_scv))
     deviation = step_deviation(queues=count, compute_scv=scv)
     reach = np.sqrt(np.pi / 8 * total) - 0.5826 * np.sqrt(total / count)
     return float(deviation * max(reach, 0.0)) if count > 1 else 0.0
@@ -144,11 +144,11 @@ def ring_block_imbalance(*, tasks: float, queues: int, blocks: int, compute_scv:
     >>> round(ring_block_imbalance(tasks=3375, queues=16, blocks=4), 3)
     0.068
     """
-    total = float(_check.positive("tasks", tasks))
-    count = int(_check.count("blocks", blocks))
+    total = float(checks.positive("tasks", tasks))
+    count = int(checks.count("blocks", blocks))
     if count == 1:
         return 0.0
-    scv = float(_check.nonnegative("compute_scv", compute_scv))
+    scv = float(checks.nonnegative("compute_scv", compute_scv))
     surplus = ring_surplus(tasks=total, queues=queues, compute_scv=scv)
     one = surplus / expected_maximum(means=np.zeros(queues), deviations=np.ones(queues))
     largest = expected_maximum(means=np.zeros(count), deviations=np.ones(count))

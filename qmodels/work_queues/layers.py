@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qmodels._check import FloatArray
-from qmodels.systems.region import Growth, grow
-from qmodels.systems.work_queues import WorkQueues
+from qmodels.checks import FloatArray
+from qmodels.systems.programs.region import Growth, grow
+from qmodels.systems.programs.work_queues import WorkQueues
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from qmodels.systems.region import Growth, grow
-from qmodels.systems.work_queues import WorkQueues
+from qmodels.systems.programs.region import Growth, grow
+from qmodels.systems.programs.work_queues import WorkQueues
 from qmodels.work_queues.answer import WorkQueuesAnswer
 from qmodels.work_queues.growth import Rounds, run_rounds
 from qmodels.work_queues.imbalance import expected_maximum, ring_block_imbalance
 
 MEAN_ERROR, LARGEST_ERROR = 2.3, 10.8
 """Mean and largest size of the makespan's error against simulation in the sweep of ``python -m
-cases.srp_growing_sweep``. [%]"""
+cases.published.srp.growing_sweep``. [%]"""
 TASKS_PER_CORE = (30.0, 1000.0)
 CORES = (1, 32)
 LARGEST_QUEUE_SHARE = 0.12
@@ -63,7 +63,7 @@ def solve_work_queues(spec: WorkQueues) -> WorkQueuesAnswer:
     one side only; stealing makes up for it:
 
     >>> from dataclasses import replace
-    >>> from qmodels.systems.work_queues import Stealing
+    >>> from qmodels.systems.programs.work_queues import Stealing
     >>> alone = WorkQueues()
     >>> stealing = replace(alone, stealing=Stealing(thieves="shepherd"))
     >>> [round(solve_work_queues(spec).speedup, 1) for spec in (alone, stealing)]

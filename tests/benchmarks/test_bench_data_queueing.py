@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qmodels.systems.data_queueing import Allocation, DataMemory, DataQueueing
-from validate.data_queueing_inputs import build_world, draw_packets
-from validate.data_queueing_kernel import run
+from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
+from validate.data_queueing.inputs import build_world, draw_packets
+from validate.data_queueing.kernel import run
 
 
 @pytest.mark.parametrize("segments", [65_536, 4_194_304])

@@ -15,15 +15,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qmodels.systems.laws import Exponential
-from qmodels.systems.network_parts import JobClass, Station
-from qmodels.systems.queueing_network import QueueingNetwork, single_station
-from validate.histogram import BINS
-from validate.network_replication import advance
-from validate.network_world import new_world
-from validate.recursion_kernel import TOTALS, serve_batches
-from validate.sampling import law_table
-from validate.streams import new_streams
+from qmodels.systems.laws.times import Exponential
+from qmodels.systems.stations.parts import JobClass, Station
+from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station
+from validate.engine.histogram import BINS
+from validate.engine.sampling import law_table
+from validate.engine.streams import new_streams
+from validate.network.recursion_kernel import TOTALS, serve_batches
+from validate.network.replication import advance
+from validate.network.world import new_world
 
 
 def processor_seconds():

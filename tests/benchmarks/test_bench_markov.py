@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import spsolve
 
 from qmodels.markov import CTMC, MAP, PhaseType, map_ph_1
-from qmodels.markov.stationary import balance_residual, solve_irreducible
+from qmodels.markov.chains.stationary import balance_residual, solve_irreducible
 
 SIZES = [
     pytest.param(315, id="1e5", marks=pytest.mark.benchmark(group="tandem 1e5")),

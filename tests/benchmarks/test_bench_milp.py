@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from optimize.assignment import assign
-from optimize.components import tabulate
-from optimize.epsilon_constraint import exact_front
-from optimize.milp import choose
-from optimize.piecewise import Curve
-from optimize.placement import place
-from optimize.sobol import sobol
-from optimize.space import Space
+from optimize.analysis.sobol import sobol
+from optimize.programs.assignment import assign
+from optimize.programs.components import tabulate
+from optimize.programs.epsilon_constraint import exact_front
+from optimize.programs.milp import choose
+from optimize.programs.piecewise import Curve
+from optimize.programs.placement import place
+from optimize.spaces.space import Space
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import qmodels as qm
-from cases.packet_processor import BOUNDS, FULL_CHOICES, SUBJECT_TO, default_processor, default_space
+from cases.study.packet_processor import BOUNDS, FULL_CHOICES, SUBJECT_TO, default_processor, default_space
 from optimize import explore
 
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from qmodels.systems.packet_processor import PacketProcessor
-from validate.packet_inputs import draw_world, new_networks
-from validate.packet_loop import begin, run
-from validate.packet_state import EVENTS
+from qmodels.systems.packets.packet_processor import PacketProcessor
+from validate.packet_processor.inputs import draw_world, new_networks
+from validate.packet_processor.loop import begin, run
+from validate.packet_processor.state import EVENTS
 
 
 def test_one_replication(benchmark):

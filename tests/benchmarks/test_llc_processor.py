@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from cases.llc3d_specs import realistic
+from cases.published.llc3d.specs import realistic
 from qmodels.llc.processor_hits import _lines
 from qmodels.llc.solve_processor import solve_llc_processor
-from qmodels.systems.llc_processor import ARCHITECTURES, LlcProcessor
+from qmodels.systems.cache.llc_processor import ARCHITECTURES, LlcProcessor
 from validate.llc_processor.kernel import fill_caches, run
 from validate.llc_processor.state import new_world
 

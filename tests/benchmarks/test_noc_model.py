@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from qmodels import solve
-from qmodels.systems.noc import Noc
-from qmodels.systems.noc_traffic import uniform
-from qmodels.systems.topologies import mesh
+from qmodels.systems.noc.patterns import uniform
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.noc.topologies import mesh
 
 
 def network(side, rate):

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from qmodels.systems.noc import Noc
-from qmodels.systems.noc_traffic import uniform
-from qmodels.systems.router import Router
-from qmodels.systems.topologies import mesh
+from qmodels.systems.noc.patterns import uniform
+from qmodels.systems.noc.router import Router
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.noc.topologies import mesh
 from validate.noc.replication import Job, run_replication
 
 POINTS = {"single-flit packets, 0.1 packets/cycle": (1, 0.1), "9-flit packets, 0.1 flits/cycle": (9, 0.1 / 9)}

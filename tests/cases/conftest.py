@@ -13,10 +13,10 @@ import time
 import numpy as np
 import pytest
 
-from cases.check import Runs
-from cases.packet_processor import default_processor
-from cases.study import STORE, explore_case
-from optimize.fields import replace_fields
+from cases.study.check import Runs
+from cases.study.packet_processor import default_processor
+from cases.study.run import STORE, explore_case
+from optimize.spaces.fields import replace_fields
 
 FEW = {"interleaving_step": [1, 8], "channels": [2, 4], "alloc_trial_count": [1, 3], "link_width": [8, 16]}
 """Choices that leave 2 x 2 x 2 x 2 x 5 designs."""

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cases import directions
-from cases.accuracy import (
+from cases.joint_errors import directions
+from cases.joint_errors.accuracy import (
     ARRIVALS,
     BURSTS,
     DESIGNS,

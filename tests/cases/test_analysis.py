@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cases.analysis import DIGITS, analyse, choose_within, representatives
-from cases.packet_processor import GREEDY_ORDER, default_space, solved_columns
-from optimize.fields import replace_fields
+from cases.study.analysis import DIGITS, analyse, choose_within, representatives
+from cases.study.packet_processor import GREEDY_ORDER, default_space, solved_columns
+from optimize.spaces.fields import replace_fields
 
 
 @pytest.fixture(scope="module")

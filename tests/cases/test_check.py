@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cases import check as check_module
-from cases.analysis import analyse
-from cases.check import LOAD_OF_THE_CLAIM, Runs, check, model_error
-from cases.packet_processor import default_space
-from qmodels.systems.metrics import METRICS, is_relative
-from validate.statistics import exactly
+from cases.study import check as check_module
+from cases.study.analysis import analyse
+from cases.study.check import LOAD_OF_THE_CLAIM, Runs, check, model_error
+from cases.study.packet_processor import default_space
+from qmodels.systems.spec.metrics import METRICS, is_relative
+from validate.estimates.statistics import exactly
 
 RUNS = Runs(packets=1000, replications=2, seed=5)
 
@@ -95,7 +95,7 @@ class Interrupt:
 
 @pytest.mark.parametrize("designs", [0, 1, 2])
 def test_interrupted_check_keeps_what_is_done_and_resumes(analysis, whole, tmp_path, monkeypatch, designs):
-    monkeypatch.setattr("validate.campaign_run.IN_FLIGHT", 1)
+    monkeypatch.setattr("validate.campaigns.run.IN_FLIGHT", 1)
     after = designs * RUNS_OF_A_DESIGN + 1
     options = {"runs": RUNS, "store": tmp_path / "store"}
     partial = check(analysis.exploration, analysis.chosen, progress=Interrupt(after), **options)

@@ -20,14 +20,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from cases.analysis import DIGITS
-from cases.cli import app, main
-from cases.dqm import kept
-from cases.packet_processor import default_processor
-from cases.reproductions import CASES
-from optimize.fields import replace_fields
+from cases.cli.main import app, main
+from cases.published.cases import CASES
+from cases.published.dqm.reproduction import kept
+from cases.study.analysis import DIGITS
+from cases.study.packet_processor import default_processor
+from optimize.spaces.fields import replace_fields
 from qmodels import solve
-from qmodels.systems.metrics import METRICS, is_relative
+from qmodels.systems.spec.metrics import METRICS, is_relative
 
 COMMANDS = ["explore", "solve", "simulate", "compare", "show", "reproduce"]
 BRIEF = ["--packets", "1000", "--replications", "2"]
@@ -76,7 +76,7 @@ def trace(tmp_path):
 
 def process(*arguments, **options):
     """Start the command as a user does."""
-    command = [sys.executable, "-m", "cases.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "cases.cli.main", *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
@@ -543,7 +543,7 @@ def test_design_and_workload_must_exist(run, small_study):
 
 
 def test_in_a_pipe_there_is_no_progress_and_a_reader_may_leave(tmp_path):
-    command = f"{sys.executable} -m cases.cli solve | head -n 1"
+    command = f"{sys.executable} -m cases.cli.main solve | head -n 1"
     ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert ended.stdout.startswith("Analytic answer, ")
     assert ended.stderr == ""
@@ -552,7 +552,7 @@ def test_in_a_pipe_there_is_no_progress_and_a_reader_may_leave(tmp_path):
 @pytest.mark.skipif(shutil.which("script") is None, reason="no terminal to pretend")
 def test_on_a_terminal_there_is_a_progress_bar(tmp_path):
     words = [*map(repr, FEW), *BRIEF, "--simulate-points", "2"]
-    explore = f"{sys.executable} -m cases.cli explore {' '.join(words)}"
+    explore = f"{sys.executable} -m cases.cli.main explore {' '.join(words)}"
     ended = subprocess.run(
         ["script", "-qec", f"{explore} --out {tmp_path / 'out'}", "/dev/null"],
         capture_output=True,
@@ -603,7 +603,7 @@ def test_a_foreign_module_of_our_name_is_named(tmp_path, name):
     assert ended.returncode != 0
     assert ended.stderr.splitlines()[-1].startswith(f"ImportError: {told}")
     ended = subprocess.run(
-        [sys.executable, "-m", "cases.cli", "solve"],
+        [sys.executable, "-m", "cases.cli.main", "solve"],
         capture_output=True,
         text=True,
         env=environment,
@@ -638,7 +638,7 @@ def broken(installed, change, *words):
 
 @pytest.mark.parametrize("command", ["--help", *COMMANDS])
 def test_every_command_names_the_file_that_another_distribution_has_overwritten(installed, command):
-    ended = broken(installed, lambda file: file.write_text(FOREIGN), "-m", "cases.cli", command)
+    ended = broken(installed, lambda file: file.write_text(FOREIGN), "-m", "cases.cli.main", command)
     assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
     file = installed / "validate" / "__init__.py"
     assert ended.stderr.startswith(f"qmodels: error: another distribution has overwritten {file}, ")

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cases import directions
-from cases.accuracy import load_table
-from cases.directions import AXES, LOADS, OBJECTIVES, STEPS, bases, judged, markdown, summary
+from cases.joint_errors import directions
+from cases.joint_errors.accuracy import load_table
+from cases.joint_errors.directions import AXES, LOADS, OBJECTIVES, STEPS, bases, judged, markdown, summary
 from qmodels.packet_processor.error_map import DIRECTIONS
 
 
@@ -108,8 +108,8 @@ def test_pairs_are_measured_with_common_random_numbers(monkeypatch: pytest.Monke
 
 
 def one_base() -> Any:
-    from optimize.fields import replace_fields
-    from qmodels.systems.packet_processor import PacketProcessor
+    from optimize.spaces.fields import replace_fields
+    from qmodels.systems.packets.packet_processor import PacketProcessor
 
     spec = replace_fields(PacketProcessor(), {"workload.offered_gbps": 20.0})
     return {"base": 0, "mix": "small", "load": 0.35}, spec
@@ -118,5 +118,5 @@ def one_base() -> Any:
 def test_the_command_is_named_where_the_maps_are_read() -> None:
     import qmodels.packet_processor.error_map as module
 
-    assert "python -m cases.accuracy" in (module.__doc__ or "")
+    assert "python -m cases.joint_errors.accuracy" in (module.__doc__ or "")
     assert Path(directions.FILE).exists()

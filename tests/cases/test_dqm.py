@@ -7,11 +7,9 @@ import csv
 import numpy as np
 import pytest
 
-from cases.check import Runs
-from cases.dqm import kept, reproduce
-from cases.dqm_causes import cause_specs, find_causes, variants
-from cases.dqm_explore import OBJECTIVES, explore_techniques
-from cases.dqm_files import (
+from cases.published.dqm.causes import cause_specs, find_causes, variants
+from cases.published.dqm.explore import OBJECTIVES, explore_techniques
+from cases.published.dqm.files import (
     TECHNIQUES,
     read_causes,
     read_cells,
@@ -20,7 +18,8 @@ from cases.dqm_files import (
     technique_rows,
     write_numbers,
 )
-from cases.dqm_specs import (
+from cases.published.dqm.reproduction import kept, reproduce
+from cases.published.dqm.specs import (
     DATA,
     PUBLISHED_SEGMENTS,
     TRACE,
@@ -33,9 +32,10 @@ from cases.dqm_specs import (
     technique,
     technique_space,
 )
-from cases.dqm_tables import COLUMNS, TITLES, rows_of
-from qmodels.systems.arrivals import Recorded
-from qmodels.systems.trace import Trace
+from cases.published.dqm.tables import COLUMNS, TITLES, rows_of
+from cases.study.check import Runs
+from qmodels.systems.traffic.arrivals import Recorded
+from qmodels.systems.traffic.trace import Trace
 from validate import simulate
 
 RNG = np.random.default_rng(1)
@@ -146,8 +146,10 @@ def test_parts_may_be_left_out_and_a_reproduction_resumes(tmp_path, monkeypatch)
     def broken(job):
         raise AssertionError("a finished replication was run again")
 
-    monkeypatch.setattr("validate.data_queueing.DataQueueingExperiment.run_replication", staticmethod(broken))
-    monkeypatch.setattr(broken, "__module__", "validate.data_queueing_run")
+    monkeypatch.setattr(
+        "validate.data_queueing.simulate.DataQueueingExperiment.run_replication", staticmethod(broken)
+    )
+    monkeypatch.setattr(broken, "__module__", "validate.data_queueing.run")
     monkeypatch.setattr(broken, "__qualname__", "run_replication")
     assert reproduce(BY_HAND, runs=runs, **options).cells == result.cells
 

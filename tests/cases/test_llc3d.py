@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cases.llc3d import (
+from cases.published.cases import published_case
+from cases.published.llc3d.errors import changed, designs, rows
+from cases.published.llc3d.reproduction import (
     CELLS,
     FIGURES,
     READING,
@@ -19,12 +21,10 @@ from cases.llc3d import (
     reproduce,
     write_numbers,
 )
-from cases.llc3d_errors import changed, designs, rows
-from cases.llc3d_specs import DATA, NAMES, places, published, readings, realistic
-from cases.reproductions import published_case
+from cases.published.llc3d.specs import DATA, NAMES, places, published, readings, realistic
 from qmodels import solve
 from qmodels.llc.processor_errors import VARIED
-from qmodels.systems.llc_processor import LlcProcessor
+from qmodels.systems.cache.llc_processor import LlcProcessor
 from validate import simulate
 
 

@@ -7,11 +7,11 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from cases.ocmpi import kept, write_numbers
-from cases.ocmpi_calibrate import changed
-from cases.ocmpi_claims import ASSUMPTIONS
-from cases.ocmpi_plots import save_plots
-from cases.ocmpi_specs import (
+from cases.published.ocmpi.calibrate import changed
+from cases.published.ocmpi.claims import ASSUMPTIONS
+from cases.published.ocmpi.plots import save_plots
+from cases.published.ocmpi.reproduction import kept, write_numbers
+from cases.published.ocmpi.specs import (
     CALIBRATED_ON,
     CYCLES_PER_WORD,
     DATA,
@@ -26,11 +26,11 @@ from cases.ocmpi_specs import (
     streaming,
     with_software,
 )
-from cases.ocmpi_sweep import SWEEP, error_map, measure, sweep_programs
-from cases.ocmpi_tables import ARMS, profile_programs, service_programs
+from cases.published.ocmpi.sweep import SWEEP, error_map, measure, sweep_programs
+from cases.published.ocmpi.tables import ARMS, profile_programs, service_programs
 from qmodels import solve
 from qmodels.noc.solve_program import ERRORS
-from qmodels.systems.collectives import barrier
+from qmodels.systems.programs.collectives import barrier
 from validate import simulate
 
 

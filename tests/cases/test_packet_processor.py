@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cases.packet_processor import (
+from cases.study.packet_processor import (
     BOUNDS,
     CHOICES,
     DATA,
@@ -23,9 +23,9 @@ from cases.packet_processor import (
     swept_fields,
 )
 from optimize import explore
-from optimize.fields import replace_fields
-from qmodels.systems.packet_processor import PacketProcessor
-from qmodels.systems.topology import Topology
+from optimize.spaces.fields import replace_fields
+from qmodels.systems.noc.topology import Topology
+from qmodels.systems.packets.packet_processor import PacketProcessor
 
 
 def test_bundled_trace_is_what_its_generator_makes():

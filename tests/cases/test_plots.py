@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cases.plots import label, new_figure, parts_figure, require_format, save, sweep_figure
-from cases.study_plots import error_figure, front_figure
+from cases.study.plots import error_figure, front_figure
 
 PARTS = {
     "lookup": 40.0,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cases import srp_growing
-from cases.published_numbers import TAGS, Number, readme_table, tag_rows, tags
-from cases.reproductions import CASES, published_case
-from cases.srp_growing_forms import SIZED, kept_forms
+from cases.published.cases import CASES, published_case
+from cases.published.numbers import TAGS, Number, readme_table, tag_rows, tags
+from cases.published.srp import growing as srp_growing
+from cases.published.srp.growing_forms import SIZED, kept_forms
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -53,7 +53,7 @@ def test_errors():
 
 def test_an_unknown_tag_is_refused(tmp_path, monkeypatch):
     (tmp_path / "odd-published.toml").write_text('[tags]\nx = { what = "x", tag = "true" }\n')
-    monkeypatch.setattr("cases.published_numbers.DATA", tmp_path)
+    monkeypatch.setattr("cases.published.numbers.DATA", tmp_path)
     with pytest.raises(ValueError, match=r"tag of odd\.x must be one of fitted, .*, got 'true'"):
         tags("odd")
 

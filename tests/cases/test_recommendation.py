@@ -9,22 +9,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cases.advice import recommendation
-from cases.analysis import representatives
-from cases.check import Runs, half_widths
-from cases.findings import part_sections, study_text
-from cases.packet_processor import DATA, MAXIMIZE, MINIMIZE
-from cases.recommendation import FAR, SATURATED, contradictions, largest_error, recommend
-from cases.report import page
-from cases.stream import peak_gbps, trace_section, trace_summary
-from cases.study import STORE, Part, Study, explore_case
-from cases.study_files import SUMMARY
-from cases.study_plots import error_figure, front_figure
-from optimize.fields import replace_fields
+from cases.study.advice import recommendation
+from cases.study.analysis import representatives
+from cases.study.check import Runs, half_widths
+from cases.study.files import SUMMARY
+from cases.study.findings import part_sections, study_text
+from cases.study.packet_processor import DATA, MAXIMIZE, MINIMIZE
+from cases.study.plots import error_figure, front_figure
+from cases.study.recommendation import FAR, SATURATED, contradictions, largest_error, recommend
+from cases.study.report import page
+from cases.study.run import STORE, Part, Study, explore_case
+from cases.study.stream import peak_gbps, trace_section, trace_summary
+from optimize.spaces.fields import replace_fields
 from qmodels.packet_processor.error_map import measured_errors
-from qmodels.systems.metrics import is_relative
-from qmodels.systems.packet_processor import PacketProcessor
-from qmodels.systems.spec_io import from_toml
+from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.metrics import is_relative
+from qmodels.systems.spec.toml import from_toml
 
 RUNS = Runs(packets=2000, replications=3, seed=2)
 FEW = {"interleaving_step": [1, 16], "channels": [2, 4, 8], "alloc_trial_count": [1, 3], "slices": [2, 4]}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cases.analysis import DIGITS
-from cases.packet_processor import PART
-from cases.report import ANALYTIC, SIMULATED, page
+from cases.study.analysis import DIGITS
+from cases.study.packet_processor import PART
+from cases.study.report import ANALYTIC, SIMULATED, page
 from cases.tables import heading
 
 MODEL = "Bokeh.documents[0].get_model_by_name('{}')"
@@ -224,8 +224,8 @@ def test_second_workload_has_its_own_tab(opened):
 
 
 def test_page_without_a_front_is_made(small_specs):
-    from cases.study import explore_case
-    from optimize.fields import replace_fields
+    from cases.study.run import explore_case
+    from optimize.spaces.fields import replace_fields
 
     overloaded = replace_fields(small_specs["large-packets"], {"load_factor": 100})
     text = page(explore_case({"large-packets": overloaded}, simulate=False))

@@ -8,16 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cases.reproductions import published_case
-from cases.srp import kept, reproduce, write_numbers
-from cases.srp_accuracy import error_columns, measure, sweep
-from cases.srp_blurring import calibrate, table_cells, table_specs
-from cases.srp_claims import claim_specs
-from cases.srp_placement import machine_of_work, placed_machine, problem_of
-from cases.srp_specs import ALGORITHMS, PLACEMENTS, READ_ROWS, blurring, published
-from optimize.dma_placement import place_dma
+from cases.published.cases import published_case
+from cases.published.srp.accuracy import error_columns, measure, sweep
+from cases.published.srp.blurring import calibrate, table_cells, table_specs
+from cases.published.srp.claims import claim_specs
+from cases.published.srp.placement import machine_of_work, placed_machine, problem_of
+from cases.published.srp.reproduction import kept, reproduce, write_numbers
+from cases.published.srp.specs import ALGORITHMS, PLACEMENTS, READ_ROWS, blurring, published
+from optimize.programs.dma_placement import place_dma
 from qmodels import solve
-from qmodels.memory.numa_error_map import FILE
+from qmodels.memory.numa.error_map import FILE
 from validate import simulate
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cases.srp_growing import (
+from cases.published.srp.growing import (
     assumptions,
     claims,
     kept_cells,
@@ -13,11 +13,11 @@ from cases.srp_growing import (
     simulated_cells,
     tables,
 )
-from cases.srp_growing_forms import forms_text, kept_forms, radius_of_blocks
-from cases.srp_growing_specs import FITTED, IMAGES, VERSIONS, growing_spec, image_body, published
-from cases.srp_growing_sweep import kept_sweep, sweep_specs
+from cases.published.srp.growing_forms import forms_text, kept_forms, radius_of_blocks
+from cases.published.srp.growing_specs import FITTED, IMAGES, VERSIONS, growing_spec, image_body, published
+from cases.published.srp.growing_sweep import kept_sweep, sweep_specs
 from qmodels import solve
-from qmodels.systems.region import grow
+from qmodels.systems.programs.region import grow
 from validate import simulate
 
 

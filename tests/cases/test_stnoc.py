@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cases.reproductions import published_case
-from cases.stnoc import kept
-from cases.stnoc_calibration import (
+from cases.published.cases import published_case
+from cases.published.stnoc.calibration import (
     errors,
     fit_power,
     places,
@@ -18,10 +17,11 @@ from cases.stnoc_calibration import (
     said,
     throughput,
 )
-from cases.stnoc_claims import contradictions
-from cases.stnoc_explore import CHANNELS, STEPS, knee
-from cases.stnoc_specs import CALIBRATED, WIDTHS, closed_noc, flits, open_noc, published
-from cases.stnoc_tables import READINGS, on_grid, table_errors
+from cases.published.stnoc.claims import contradictions
+from cases.published.stnoc.explore import CHANNELS, STEPS, knee
+from cases.published.stnoc.reproduction import kept
+from cases.published.stnoc.specs import CALIBRATED, WIDTHS, closed_noc, flits, open_noc, published
+from cases.published.stnoc.tables import READINGS, on_grid, table_errors
 from qmodels import solve
 from validate import simulate
 

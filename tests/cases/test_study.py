@@ -9,18 +9,18 @@ import re
 import numpy as np
 import pytest
 
-from cases import study_files
-from cases.advice import moved_star
-from cases.check import Runs
-from cases.findings import part_sections, study_text
-from cases.packet_processor import CHOICES, default_processor
-from cases.study import STORE, explore_case
-from cases.study_files import SUMMARY, load_study, save_study
+from cases.study import files as study_files
+from cases.study.advice import moved_star
+from cases.study.check import Runs
+from cases.study.files import SUMMARY, load_study, save_study
+from cases.study.findings import part_sections, study_text
+from cases.study.packet_processor import CHOICES, default_processor
+from cases.study.run import STORE, explore_case
 from cases.tables import heading
-from optimize.fields import replace_fields
-from qmodels.systems.metrics import METRICS
-from qmodels.systems.trace import Trace
-from qmodels.systems.workload import Workload
+from optimize.spaces.fields import replace_fields
+from qmodels.systems.spec.metrics import METRICS
+from qmodels.systems.traffic.trace import Trace
+from qmodels.systems.traffic.workload import Workload
 
 FILES = {
     "designs-large-packets.csv",
@@ -129,7 +129,7 @@ def test_failing_half_way_leaves_the_old_study(small_study, tmp_path, monkeypatc
     def fail(study):
         raise OSError("disk full")
 
-    monkeypatch.setattr("cases.report.page", fail)
+    monkeypatch.setattr("cases.study.report.page", fail)
     with pytest.raises(OSError, match="disk full"):
         save_study(study, tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
@@ -183,7 +183,7 @@ def test_points_must_not_be_negative(small_specs):
 def test_trace_that_is_in_no_file_is_refused_before_any_work(monkeypatch):
     trace = Trace(times_ns=[0, 10, 20], bytes=[64, 64, 64], source="by hand")
     spec = replace_fields(default_processor("large-packets"), {"workload": Workload.from_trace(trace)})
-    monkeypatch.setattr("cases.study.analyse", lambda *a, **k: pytest.fail("too late"))
+    monkeypatch.setattr("cases.study.run.analyse", lambda *a, **k: pytest.fail("too late"))
     with pytest.raises(ValueError, match="the trace is from 'by hand', which is not a file"):
         explore_case({"mine": spec}, simulate=False)
 

@@ -11,12 +11,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cases import answers
-from cases.packet_processor import default_processor, error_columns
-from cases.section import Section
+from cases.cli import answers
+from cases.study.packet_processor import default_processor, error_columns
+from cases.study.section import Section
 from cases.tables import csv_text, heading, json_text, number, text_table, unit
 from qmodels import solve
-from qmodels.systems.metrics import METRICS
+from qmodels.systems.spec.metrics import METRICS
 
 
 @pytest.mark.parametrize(

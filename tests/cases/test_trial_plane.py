@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cases.packet_processor import WORKLOADS
-from cases.trial_plane import (
+from cases.joint_errors.trial_plane import (
     ACCESSES,
     METRICS,
     NAMES,
@@ -22,8 +21,9 @@ from cases.trial_plane import (
     points,
     spec_of,
 )
+from cases.study.packet_processor import WORKLOADS
 from qmodels import solve
-from qmodels.packet_processor import conflicts
+from qmodels.packet_processor.trials import conflicts
 from validate import simulate
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optimize import Space, explore
-from optimize.constraints import answer, tabulate
+from optimize.spaces.constraints import answer, tabulate
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimize.assignment import assign
-from optimize.congestion import choose_congested
-from optimize.piecewise import Curve
+from optimize.programs.assignment import assign
+from optimize.programs.congestion import choose_congested
+from optimize.programs.piecewise import Curve
 
 
 def waiting(load):

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimize._program import Program, Solution
-from optimize.components import Component
-from optimize.epsilon_constraint import _Search, exact_front
-from optimize.pareto import nondominated
-from optimize.sums import sum_front
+from optimize.programs.components import Component
+from optimize.programs.epsilon_constraint import _Search, exact_front
+from optimize.programs.program import Program, Solution
+from optimize.programs.sums import sum_front
+from optimize.search.pareto import nondominated
 
 OBJECTIVES = ("a", "b", "c", "d")
 
@@ -148,7 +148,7 @@ def test_a_front_that_cannot_be_enumerated_says_its_resolution(monkeypatch):
     rng = np.random.default_rng(3)
     groups = {f"g{g}": {name: rng.random(6) for name in OBJECTIVES} for g in range(3)}
     complete = exact_front(groups, minimize=OBJECTIVES[:2])
-    monkeypatch.setattr("optimize._certificate.PAIRS", 10)
+    monkeypatch.setattr("optimize.programs._certificate.PAIRS", 10)
     front = exact_front(groups, minimize=OBJECTIVES[:2])
     assert front.status == "resolved" and not front.proven
     assert all(0 < one < 1e-5 for one in front.resolution) and 0 < front.gap < 1e-5

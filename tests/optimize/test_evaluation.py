@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from optimize.evaluation import metric_columns
+from optimize.spaces.evaluation import metric_columns
 
 
 @dataclass(frozen=True)

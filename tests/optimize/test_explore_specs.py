@@ -7,8 +7,8 @@ import pytest
 
 import qmodels as qm
 from optimize import Space, explore
-from qmodels.systems.cache import CacheLevel
-from qmodels.systems.dram_system import dram
+from qmodels.systems.cache.spec import CacheLevel
+from qmodels.systems.memory.dram_system import dram
 
 CACHES = qm.CacheSystem(cores=4, private=(CacheLevel(lines=64),), shared=CacheLevel(lines=512, slices=4))
 

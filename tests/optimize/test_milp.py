@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optimize import Space, choose, explore
-from optimize.components import Component, chosen_spec, tabulate
-from optimize.epsilon_constraint import exact_front
-from optimize.pareto import nondominated
+from optimize.programs.components import Component, chosen_spec, tabulate
+from optimize.programs.epsilon_constraint import exact_front
+from optimize.search.pareto import nondominated
 
 SENSES = ("minimize", "maximize")
 
@@ -118,7 +118,7 @@ def test_a_choice_that_cannot_be_certified_says_its_resolution(monkeypatch):
     losses = {"loss": [1e-1, 1e-9, 1e-11], "cost": [1.0, 2.0, 3.0]}
     groups = {"a": losses, "b": losses}
     assert choose(groups, minimize="loss", subject_to={"cost": (None, 5)}).objective == 1e-9 + 1e-11
-    monkeypatch.setattr("optimize._certificate.PAIRS", 1)
+    monkeypatch.setattr("optimize.programs._certificate.PAIRS", 1)
     choice = choose(groups, minimize="loss", subject_to={"cost": (None, 5)})
     assert choice.status == "resolved" and not choice.proven and choice.gap > 0
     assert choice.bound < 1e-9 and choice.objective - choice.bound == pytest.approx(choice.resolution)

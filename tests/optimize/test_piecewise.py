@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimize.piecewise import Curve
+from optimize.programs.piecewise import Curve
 
 X = np.linspace(0, 1, 20001)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimize.placement import METHODS, place
+from optimize.programs.placement import METHODS, place
 
 
 def mesh(rows, columns):

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from optimize._pulp import Model, solver_name
+from optimize.programs.linear import Model, solver_name
 
 
 def test_a_mixed_program():

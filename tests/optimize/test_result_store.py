@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import optimize
-from optimize.result_store import APPLICATION_ID, VERSION, ResultStore, stable_text
+from qmodels.systems.spec.store import APPLICATION_ID, VERSION, ResultStore, stable_text
 
 ROOT = Path(optimize.__file__).parents[1]
 RECORDS = {f"key {k}": {"x": k / 3, "name": "å", "list": [k, None, True]} for k in range(1200)}
@@ -71,7 +71,7 @@ def test_two_connections_see_each_other(tmp_path):
 
 WRITER = """
 import sys
-from optimize.result_store import ResultStore
+from qmodels.systems.spec.store import ResultStore
 with ResultStore(sys.argv[1]) as store:
     print("open", flush=True)
     for k in range(int(sys.argv[3])):

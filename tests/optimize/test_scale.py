@@ -19,7 +19,7 @@ from numpy.testing import assert_array_equal
 
 import optimize
 from optimize import Space, explore
-from optimize.chunk_store import ChunkStore
+from optimize.spaces.chunk_store import ChunkStore
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,8 @@ SCRIPT = """
 import sys, time
 from dataclasses import dataclass
 import numpy as np
-from optimize import Space, explore
+from optimize import Space
+from optimize import explore
 
 @dataclass(frozen=True)
 class Chip:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimize.sensitivity import sensitivity
+from optimize.analysis.sensitivity import sensitivity
 
 
 @dataclass(frozen=True)

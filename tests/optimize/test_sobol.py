@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from optimize.sobol import sobol
+from optimize.analysis.sobol import sobol
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def test_indices_equal_those_of_scipy_on_the_same_samples():
     theirs = stats.sobol_indices(
         func={"f_A": values[0][None], "f_B": values[1][None], "f_AB": np.array(values[2:])[:, None]}, n=n
     )
-    from optimize.sobol import _indices
+    from optimize.analysis.sobol import _indices
 
     first, total = _indices(np.array(values))
     np.testing.assert_allclose(first, theirs.first_order.ravel(), rtol=1e-9)

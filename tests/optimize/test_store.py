@@ -16,7 +16,7 @@ from numpy.testing import assert_array_equal
 
 import optimize
 from optimize import Space, explore
-from optimize.store import Store
+from optimize.spaces.store import Store
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,8 @@ def test_a_failure_keeps_what_was_finished(tmp_path):
 SCRIPT = """
 import os, sys, time
 from dataclasses import dataclass
-from optimize import Space, explore
+from optimize import Space
+from optimize import explore
 
 @dataclass(frozen=True)
 class Chip:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimize.gains import choose_by_gain
-from optimize.milp import choose
-from optimize.sums import sum_front
+from optimize.programs.gains import choose_by_gain
+from optimize.programs.milp import choose
+from optimize.programs.sums import sum_front
 
 tables = st.lists(
     st.integers(1, 4).flatmap(

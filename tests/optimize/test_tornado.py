@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from optimize.tornado import tornado
+from optimize.analysis.tornado import tornado
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ import pytest
 from scipy.stats import t as student
 
 from optimize import Space, explore
-from optimize.allocation import Known, allocate
-from optimize.two_stage import two_stage
+from optimize.search.allocation import Known, allocate
+from optimize.search.two_stage import two_stage
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimize.pareto import nondominated
-from optimize.uncertain import front_membership, front_probability
+from optimize.search.pareto import nondominated
+from optimize.search.uncertain import front_membership, front_probability
 
 intervals = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 3), st.integers(0, 2)),

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import qmodels as qm
-from qmodels import _check
+from qmodels import checks
 from qmodels.markov import CTMC, PhaseType
 from qmodels.networks import mva
 from qmodels.queues import mmc
-from qmodels.systems.spec_io import from_toml
+from qmodels.systems.spec.toml import from_toml
 
 NOT_NUMBERS = [
     (np.ma.array([0.5, 0.6], mask=[False, True]), "an array without a mask .*"),
@@ -42,7 +42,7 @@ def test_what_merely_converts_to_a_number_is_refused_in_one_line(value, rule):
     with pytest.raises(ValueError, match=f"^arrival_rate must be {rule}, got .+$"):
         mmc(arrival_rate=value, service_rate=1, servers=1)
     with pytest.raises(ValueError, match=rf"^n must be {rule}, got .+$"):
-        _check.count("n", value)
+        checks.count("n", value)
 
 
 @pytest.mark.parametrize("value", [Decimal("0.5"), Fraction(1, 2), np.float16(0.5), [Fraction(1, 2), 0.5]])
@@ -94,12 +94,12 @@ def test_a_document_refuses_them_as_the_shell_does():
 
 
 def test_counts_are_exact_to_the_last_one():
-    assert _check.count("n", 2**53 - 1) == 2**53 - 1
-    assert _check.count("n", np.array([2**53 - 1, 1])).tolist() == [2**53 - 1, 1]
+    assert checks.count("n", 2**53 - 1) == 2**53 - 1
+    assert checks.count("n", np.array([2**53 - 1, 1])).tolist() == [2**53 - 1, 1]
 
 
 def test_seeds_may_be_longer_than_any_count():
-    _check.seed(2**128 - 1)
+    checks.seed(2**128 - 1)
     for bad in (-1, True, 1.5, "1"):
         with pytest.raises(ValueError, match="^seed must be a whole number >= 0, got"):
-            _check.seed(bad)
+            checks.seed(bad)

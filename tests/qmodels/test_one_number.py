@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import qmodels as qm
-from optimize.fields import replace_fields
-from qmodels.systems.data_queueing import DataQueueing
-from qmodels.systems.dram_system import dram
-from qmodels.systems.dram_traffic import AddressTrace, Packets, RandomBlocks, StridedBlocks
-from qmodels.systems.router import Router
-from qmodels.systems.topologies import mesh, ring, spidergon, torus
+from optimize.spaces.fields import replace_fields
+from qmodels.systems.memory.dram_system import dram
+from qmodels.systems.memory.dram_traffic import AddressTrace, Packets, RandomBlocks, StridedBlocks
+from qmodels.systems.noc.router import Router
+from qmodels.systems.noc.topologies import mesh, ring, spidergon, torus
+from qmodels.systems.packets.data_queueing import DataQueueing
 
 EQUAL = 1e-9
 SIZES = [qm.imix(), qm.bimodal(small=64, large=1518, small_fraction=0.3), qm.fixed(bytes=640)]
@@ -118,7 +118,7 @@ def test_a_packet_processor_alone_and_on_a_grid(chosen: dict[str, Any], design: 
 
 def test_designs_of_a_bundled_workload_are_alone_what_they_are_in_an_exploration() -> None:
     """The spread of steps is what told designs from their neighbours: a term a step over all of them."""
-    from cases.packet_processor import default_processor, default_space, solved_columns
+    from cases.study.packet_processor import default_processor, default_space, solved_columns
     from optimize import explore
 
     for workload in ("small-packets", "large-packets"):

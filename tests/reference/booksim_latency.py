@@ -30,10 +30,10 @@ from typing import Any
 import numpy as np
 
 from qmodels.noc.solve_noc import solve_noc
-from qmodels.systems.noc import Noc
-from qmodels.systems.noc_traffic import Pattern
-from qmodels.systems.router import Router
-from qmodels.systems.topologies import mesh, ring, spidergon, torus
+from qmodels.systems.noc.patterns import Pattern
+from qmodels.systems.noc.router import Router
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.noc.topologies import mesh, ring, spidergon, torus
 
 HERE = Path(__file__).parent
 BOOKSIM_FILE = HERE / "booksim_latency.csv"

@@ -15,8 +15,8 @@ def main() -> None:
     sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parent)]
     from dram_pairs import pairs
 
-    from qmodels.memory.dram_errors import TABLE
-    from qmodels.memory.solve_dram import solve_dram
+    from qmodels.memory.dram.errors import TABLE
+    from qmodels.memory.dram.solve import solve_dram
     from validate import simulate
 
     rows = []

@@ -15,18 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.systems.dram_map import DramGeometry, Interleaved
-from qmodels.systems.dram_presets import PRESETS
-from qmodels.systems.dram_system import DramSystem, dram
-from qmodels.systems.dram_timing import abstract
-from qmodels.systems.dram_traffic import AddressTrace, Packets, RandomBlocks, StridedBlocks
+from qmodels.systems.memory.dram_map import DramGeometry, Interleaved
+from qmodels.systems.memory.dram_presets import PRESETS
+from qmodels.systems.memory.dram_system import DramSystem, dram
+from qmodels.systems.memory.dram_timing import abstract
+from qmodels.systems.memory.dram_traffic import AddressTrace, Packets, RandomBlocks, StridedBlocks
 
 LOADS = (0.3, 0.6, 0.85)
 EACH = 10
 
 
 def traffic_of(kind: str, draw: random.Random) -> Any:
-    """Return a traffic of a kind of `qmodels.memory.dram_errors.kind_of`."""
+    """Return a traffic of a kind of `qmodels.memory.dram.errors.kind_of`."""
     if kind == "random":
         return RandomBlocks(row_hit_probability=draw.choice([0.0, 0.6]))
     if kind == "packets":
@@ -77,7 +77,7 @@ def accesses(spec: DramSystem) -> int:
 
 def errors(spec: DramSystem, load: float, *, accesses: int, replications: int) -> dict[str, float]:
     """Return the errors of the model at a load against our simulator, those of times in %."""
-    from qmodels.memory.solve_dram import solve_dram
+    from qmodels.memory.dram.solve import solve_dram
     from validate import simulate
 
     rate = load * solve_dram(spec).saturation_rate
@@ -102,7 +102,7 @@ def errors(spec: DramSystem, load: float, *, accesses: int, replications: int) -
 def main() -> None:
     """Compare random systems of every kind."""
     sys.path.insert(0, str(Path(__file__).parents[2]))
-    from qmodels.memory.dram_errors import KINDS, PATTERNS
+    from qmodels.memory.dram.errors import KINDS, PATTERNS
 
     names = ("read_latency", "read_latency_p99", "wait", "conflicts")
     with PATTERNS.open("w", encoding="utf-8", newline="") as file:

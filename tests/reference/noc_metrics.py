@@ -26,9 +26,9 @@ from scipy.optimize import minimize
 from qmodels.noc import delay_law, source_queue, waits
 from qmodels.noc.fixed_point import PREEMPTION, TOGETHER
 from qmodels.noc.solve_noc import solve_noc
-from qmodels.systems.injection import bursts
-from qmodels.systems.noc import Noc
-from qmodels.systems.router import PacketClass
+from qmodels.systems.noc.injection import bursts
+from qmodels.systems.noc.router import PacketClass
+from qmodels.systems.noc.spec import Noc
 
 HERE = Path(__file__).parent
 FILE = HERE / "noc_metrics.csv"

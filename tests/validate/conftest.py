@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qmodels.systems.dram import Dram
-from qmodels.systems.free_list import FreeList
-from qmodels.systems.packet_processor import PacketProcessor
-from qmodels.systems.processor_noc import ProcessorNoc
-from qmodels.systems.sizes import fixed
-from qmodels.systems.topology import Topology
-from qmodels.systems.workload import Workload
-from validate.packet_inputs import draw_world, new_networks
-from validate.packet_loop import begin, run
+from qmodels.systems.memory.dram import Dram
+from qmodels.systems.noc.topology import Topology
+from qmodels.systems.packets.free_list import FreeList
+from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.packets.processor_noc import ProcessorNoc
+from qmodels.systems.traffic.sizes import fixed
+from qmodels.systems.traffic.workload import Workload
+from validate.packet_processor.inputs import draw_world, new_networks
+from validate.packet_processor.loop import begin, run
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from qmodels import markov, networks, queues
 from qmodels.queues import laws as exact_laws
 from qmodels.queues.mixtures import HyperExponential as ExactHyper
-from qmodels.systems.laws import (
+from qmodels.systems.laws.times import (
     MAP,
     Deterministic,
     Erlang,
@@ -20,9 +20,9 @@ from qmodels.systems.laws import (
     PhaseType,
     Uniform,
 )
-from qmodels.systems.network_parts import INF, ForkJoin, JobClass, Station
-from qmodels.systems.network_routing import Cyclic, ShortestQueue, StateDependent
-from qmodels.systems.queueing_network import QueueingNetwork, single_station, tandem
+from qmodels.systems.stations.parts import INF, ForkJoin, JobClass, Station
+from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station, tandem
+from qmodels.systems.stations.routing import Cyclic, ShortestQueue, StateDependent
 
 WAIT, RESPONSE, NUMBER = "mean_waiting_time", "mean_response_time", "mean_number_in_system"
 SYSTEM = "system_response_time"

@@ -10,9 +10,9 @@ from __future__ import annotations
 import heapq
 from itertools import count
 
-from qmodels.systems.network_routing import LEAVE
-from validate.sampling import draw, law_table
-from validate.streams import new_streams, uniform
+from qmodels.systems.stations.routing import LEAVE
+from validate.engine.sampling import draw, law_table
+from validate.engine.streams import new_streams, uniform
 
 
 class Source:

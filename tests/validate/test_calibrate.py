@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from validate.calibration import calibrate
+from validate.calibration.calibrate import calibrate
 from validate.readers import RunSet
 
 RATES = np.linspace(0.02, 0.2, 8)
@@ -145,8 +145,8 @@ def test_fields_of_a_spec():
 def test_the_librarys_own_model_of_a_spec():
     """A packet processor's own answers, recovered through ``qmodels.solve``."""
     from qmodels import solve
-    from qmodels.systems.packet_processor import PacketProcessor
-    from validate.compare_specs import with_fields
+    from qmodels.systems.packets.packet_processor import PacketProcessor
+    from validate.comparison.specs import with_fields
 
     truth = with_fields(PacketProcessor(), {"dram.clock_ghz": 0.45})
     loads = [0.3, 0.9]
@@ -169,9 +169,9 @@ def test_prints_and_becomes_a_dictionary():
 def test_parts_of_a_network():
     """Service times of a closed network found from its cycle times, through ``qmodels.solve``."""
     from qmodels import solve
-    from qmodels.systems.laws import Exponential
-    from qmodels.systems.network_parts import JobClass, Station
-    from qmodels.systems.queueing_network import QueueingNetwork
+    from qmodels.systems.laws.times import Exponential
+    from qmodels.systems.stations.parts import JobClass, Station
+    from qmodels.systems.stations.queueing_network import QueueingNetwork
 
     def network(jobs, disk):
         return QueueingNetwork(

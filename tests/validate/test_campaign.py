@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from qmodels.systems.data_queueing import Allocation, DataMemory, DataQueueing
-from qmodels.systems.laws import Exponential
-from qmodels.systems.packet_processor import PacketProcessor
-from qmodels.systems.queueing_network import single_station
+from qmodels.systems.laws.times import Exponential
+from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
+from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.stations.queueing_network import single_station
 from validate import CampaignInterrupted, simulate
-from validate.campaign import EXPERIMENTS
-from validate.campaign_parquet import write_parquet
-from validate.campaign_progress import TerminalProgress
-from validate.campaign_result import varied_fields
-from validate.network_records import visit_records
+from validate.campaigns.parquet import write_parquet
+from validate.campaigns.progress import TerminalProgress
+from validate.campaigns.result import varied_fields
+from validate.campaigns.simulate import EXPERIMENTS
+from validate.network.records import visit_records
 
 
 @pytest.fixture
@@ -249,7 +249,7 @@ def test_a_failing_run_is_named(toy):
 
 
 def test_ctrl_c_gives_the_points_that_are_finished(toy, monkeypatch):
-    monkeypatch.setattr("validate.campaign_run.IN_FLIGHT", 1)
+    monkeypatch.setattr("validate.campaigns.run.IN_FLIGHT", 1)
 
     def stop(done, total):
         assert total == 12
@@ -265,7 +265,7 @@ def test_ctrl_c_gives_the_points_that_are_finished(toy, monkeypatch):
 
 
 def test_ctrl_c_in_a_later_round_gives_the_rounds_before(toy, monkeypatch):
-    monkeypatch.setattr("validate.campaign_run.IN_FLIGHT", 1)
+    monkeypatch.setattr("validate.campaigns.run.IN_FLIGHT", 1)
 
     def stop(done, total):
         if done == 15:
@@ -308,7 +308,7 @@ def test_a_bar_on_a_terminal_and_nothing_in_a_pipe(monkeypatch, terminal):
     monkeypatch.setattr(sys, "stderr", error)
     monkeypatch.setenv("TERM", "xterm")
     clock = iter([0.0, 0.5, *(10.0,) * 3])
-    monkeypatch.setattr("validate.campaign_progress.monotonic", lambda: next(clock))
+    monkeypatch.setattr("validate.campaigns.progress.monotonic", lambda: next(clock))
     with TerminalProgress() as progress:
         progress(100, 500)
         assert error.text == ""

@@ -20,11 +20,12 @@ from hypothesis import given, settings
 from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.testing import assert_array_equal
 
-from optimize.result_store import ResultStore
-from validate import CampaignInterrupted, campaign_store, simulate
-from validate.campaign import EXPERIMENTS
-from validate.campaign_store import decode, encode, keys_of
-from validate.packet_run import Job, Run, run_replication
+from qmodels.systems.spec.store import ResultStore
+from validate import CampaignInterrupted, simulate
+from validate.campaigns import store as campaign_store
+from validate.campaigns.simulate import EXPERIMENTS
+from validate.campaigns.store import decode, encode, keys_of
+from validate.packet_processor.run import Job, Run, run_replication
 
 HERE = Path(__file__).parent
 ROOT = Path(__file__).parents[2]
@@ -110,7 +111,7 @@ def test_the_state_of_the_simulators_is_that_of_their_sources(monkeypatch):
 
 
 def test_a_failure_keeps_what_was_finished(toy, tmp_path, monkeypatch):
-    monkeypatch.setattr("validate.campaign_run.IN_FLIGHT", 1)
+    monkeypatch.setattr("validate.campaigns.run.IN_FLIGHT", 1)
     specs = [toy.Toy(mean=1.0), toy.Toy(mean=-1.0)]
     with pytest.raises(RuntimeError, match="lost the simulator"):
         simulate(specs, replications=4, store=tmp_path / "store")
@@ -121,7 +122,7 @@ def test_a_failure_keeps_what_was_finished(toy, tmp_path, monkeypatch):
 
 
 def test_ctrl_c_keeps_what_was_finished(toy, tmp_path, monkeypatch):
-    monkeypatch.setattr("validate.campaign_run.IN_FLIGHT", 1)
+    monkeypatch.setattr("validate.campaigns.run.IN_FLIGHT", 1)
     specs = [toy.Toy(mean=1.0), toy.Toy(mean=2.0)]
 
     def stop(done, total):
@@ -149,7 +150,8 @@ def test_a_foreign_store_is_refused_before_any_run(toy, tmp_path, content):
 CAMPAIGN = """
 import sys
 import toy_simulator
-from validate import campaign_store, simulate
+from validate import simulate
+from validate.campaigns import store as campaign_store
 toy_simulator.register()
 campaign_store.simulators = lambda: "toy"  # so that edits between the starts do not matter
 specs = [toy_simulator.Toy(mean=float(k), spread=k / 20) for k in range(1, 6)]
@@ -257,7 +259,7 @@ def test_two_processes_share_a_store(tmp_path, unkilled):
 PACKETS = """
 import sys
 from dataclasses import replace
-from qmodels.systems.packet_processor import PacketProcessor
+from qmodels.systems.packets.packet_processor import PacketProcessor
 from validate import simulate
 spec = PacketProcessor()
 specs = [replace(spec, workload=replace(spec.workload, load_factor=load)) for load in (0.5, 0.9)]

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from qmodels.systems.packet_processor import PacketProcessor
-from qmodels.systems.workload import Workload
+from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.traffic.workload import Workload
 from validate import compare, simulate
-from validate.compare_metrics import answered, load_of, measured
+from validate.comparison.metrics import answered, load_of, measured
+from validate.estimates.statistics import Estimate
 from validate.readers import RunSet
-from validate.statistics import Estimate
 
 RATES = [0.2, 0.5, 0.8, 0.9]
 

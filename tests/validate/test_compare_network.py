@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qmodels.systems.laws import Erlang, Exponential, Geometric, LogNormal
-from qmodels.systems.network_parts import ForkJoin, JobClass, Station
-from qmodels.systems.queueing_network import QueueingNetwork, single_station
+from qmodels.systems.laws.times import Erlang, Exponential, Geometric, LogNormal
+from qmodels.systems.stations.parts import ForkJoin, JobClass, Station
+from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station
 from validate import compare
 
 INF = float("inf")

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qmodels.systems.laws import Exponential
-from qmodels.systems.network_parts import JobClass, Station
-from qmodels.systems.packet_processor import PacketProcessor
-from qmodels.systems.queueing_network import QueueingNetwork
-from validate.campaign_result import varied_fields
-from validate.compare_specs import find_path, points_of, swept_fields, takes_array, with_fields
+from qmodels.systems.laws.times import Exponential
+from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.stations.parts import JobClass, Station
+from qmodels.systems.stations.queueing_network import QueueingNetwork
+from validate.campaigns.result import varied_fields
+from validate.comparison.specs import find_path, points_of, swept_fields, takes_array, with_fields
 
 NETWORK = QueueingNetwork(
     stations=[

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from validate.network_run import NetworkExperiment
-from validate.recursions import applies, run_replication
-from validate.statistics import Estimate
+from validate.estimates.statistics import Estimate
+from validate.network.recursions import applies, run_replication
+from validate.network.run import NetworkExperiment
 
 KNOWN = runpy.run_path(str(Path(__file__).with_name("known_systems.py")))
 SYSTEMS = KNOWN["single_class"], KNOWN["special"], KNOWN["with_priorities"], KNOWN["in_networks"]

@@ -8,16 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qmodels.systems.arrivals import Recorded
-from qmodels.systems.data_queueing import DATA_QUEUEING_METRICS, Allocation, DataMemory, DataQueueing
-from qmodels.systems.data_queueing_traffic import QueueTraffic, SelfSimilar
-from qmodels.systems.sizes import bimodal, fixed
-from qmodels.systems.trace import Trace
-from validate import data_queueing_state as c
+from qmodels.systems.packets.data_queueing import DATA_QUEUEING_METRICS, Allocation, DataMemory, DataQueueing
+from qmodels.systems.packets.data_queueing_traffic import QueueTraffic, SelfSimilar
+from qmodels.systems.traffic.arrivals import Recorded
+from qmodels.systems.traffic.sizes import bimodal, fixed
+from qmodels.systems.traffic.trace import Trace
 from validate import simulate
-from validate.data_queueing_inputs import build_memory, build_world, draw_packets, initial_order
-from validate.data_queueing_kernel import run
-from validate.data_queueing_replay import Player
+from validate.data_queueing import state as c
+from validate.data_queueing.inputs import build_memory, build_world, draw_packets, initial_order
+from validate.data_queueing.kernel import run
+from validate.data_queueing.replay import Player
 
 SMALL = DataQueueing(
     data=DataMemory(segments=8192, page_control=False), allocation=Allocation(vms1_size=8192)

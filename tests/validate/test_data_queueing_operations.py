@@ -11,9 +11,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from qmodels.systems.data_queueing import Allocation, DataMemory, DataQueueing
-from qmodels.systems.data_queueing_traffic import QueueTraffic
-from validate.data_queueing_replay import Player
+from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
+from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
+from validate.data_queueing.replay import Player
 
 SEGMENTS, QUEUES = 96, 3
 

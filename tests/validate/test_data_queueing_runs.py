@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qmodels.systems.data_queueing import Allocation, DataMemory, DataQueueing
-from qmodels.systems.data_queueing_traffic import QueueTraffic
-from qmodels.systems.sizes import SizeLaw
-from validate import data_queueing_state as c
-from validate.data_queueing_inputs import build_world, draw_packets
-from validate.data_queueing_kernel import run
-from validate.data_queueing_replay import Player
+from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
+from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
+from qmodels.systems.traffic.sizes import SizeLaw
+from validate.data_queueing import state as c
+from validate.data_queueing.inputs import build_world, draw_packets
+from validate.data_queueing.kernel import run
+from validate.data_queueing.replay import Player
 
 ALLOCATIONS = [
     Allocation(alloc_trial_count=3, small_packet_segments=2, vms1_size=32),

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from qmodels.systems.laws import (
+from qmodels.systems.laws.times import (
     Deterministic,
     Empirical,
     Exponential,
@@ -25,12 +25,12 @@ from qmodels.systems.laws import (
     Replay,
     Weibull,
 )
-from qmodels.systems.queueing_network import JobClass, QueueingNetwork, Station, single_station
+from qmodels.systems.stations.queueing_network import JobClass, QueueingNetwork, Station, single_station
 from validate import compare, simulate
-from validate.heavy_tails import decisive_share, skewness_of_means, tail_index
-from validate.network_run import NetworkExperiment
-from validate.recursions import run_replication
-from validate.statistics import Estimate, Histogram
+from validate.estimates.heavy_tails import decisive_share, skewness_of_means, tail_index
+from validate.estimates.statistics import Estimate, Histogram
+from validate.network.recursions import run_replication
+from validate.network.run import NetworkExperiment
 
 RESULTS = Path(__file__).parents[1] / "reference" / "heavy_tails.csv"
 H2 = HyperExponential(probabilities=(0.95, 0.05), means=(0.5 / 0.95, 10.0))

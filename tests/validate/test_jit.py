@@ -10,18 +10,16 @@ import numba
 import numpy as np
 import pytest
 
-from validate import (
-    data_queueing_inputs,
-    data_queueing_kernel,
-    data_queueing_replay,
-    engine,
-    jit,
-    packet_inputs,
-    packet_kernel,
-    packet_loop,
-    packet_network,
-)
-from validate.prefetch import prefetch
+from validate.data_queueing import inputs as data_queueing_inputs
+from validate.data_queueing import kernel as data_queueing_kernel
+from validate.data_queueing import replay as data_queueing_replay
+from validate.engine import events as engine
+from validate.engine import jit
+from validate.engine.prefetch import prefetch
+from validate.packet_processor import inputs as packet_inputs
+from validate.packet_processor import kernel as packet_kernel
+from validate.packet_processor import loop as packet_loop
+from validate.packet_processor import network as packet_network
 
 KERNELS = (
     data_queueing_inputs,
@@ -48,12 +46,12 @@ def test_every_compiled_function_is_kept_under_the_hash_of_its_sources():
 def test_sources_are_all_modules_that_kernels_are_imported_from():
     names = {str(path.relative_to(jit.ROOT)) for path in jit.sources(Path(packet_kernel.__file__))}
     assert {
-        "validate/packet_kernel.py",
-        "validate/packet_network.py",
-        "validate/packet_state.py",
-        "validate/engine.py",
-        "validate/free_list_ops.py",
-        "qmodels/systems/address_map.py",
+        "validate/packet_processor/kernel.py",
+        "validate/packet_processor/network.py",
+        "validate/packet_processor/state.py",
+        "validate/engine/events.py",
+        "validate/data_queueing/free_lists.py",
+        "qmodels/systems/memory/address_map.py",
     } <= names
     for module in KERNELS:
         known = jit.sources(Path(module.__file__))

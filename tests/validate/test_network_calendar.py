@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as hs
 
-from validate.engine import new_calendar, pending
-from validate.network_calendar import EARLY, LATE, drop, put
+from validate.engine.events import new_calendar, pending
+from validate.network.calendar import EARLY, LATE, drop, put
 
 EVENTS = 12
 # Few times, so that ties are common.

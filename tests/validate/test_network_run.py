@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as hs
 
-from qmodels.systems.laws import Deterministic, Erlang, Exponential, HyperExponential, Replay
-from qmodels.systems.network_parts import DISCIPLINES, ForkJoin, JobClass, Station
-from qmodels.systems.queueing_network import QueueingNetwork, single_station, tandem
+from qmodels.systems.laws.times import Deterministic, Erlang, Exponential, HyperExponential, Replay
+from qmodels.systems.stations.parts import DISCIPLINES, ForkJoin, JobClass, Station
+from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station, tandem
 from validate import simulate
-from validate.campaign_store import decode, encode
-from validate.network_records import EVENTS, event_trace, state_series, visit_records
-from validate.network_replication import VISITS, Job, Run, run_replication
-from validate.network_run import NetworkExperiment
-from validate.network_world import FIRST_POOL
+from validate.campaigns.store import decode, encode
+from validate.network.records import EVENTS, event_trace, state_series, visit_records
+from validate.network.replication import VISITS, Job, Run, run_replication
+from validate.network.run import NetworkExperiment
+from validate.network.world import FIRST_POOL
 
 ONE = Exponential(mean=1.0)
 MM1 = single_station(arrivals=Exponential(mean=1.25), service=ONE)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from qmodels import networks, queues
-from qmodels.systems.laws import (
+from qmodels.systems.laws.times import (
     MAP,
     Deterministic,
     Empirical,
@@ -22,9 +22,9 @@ from qmodels.systems.laws import (
     HyperExponential,
     LogNormal,
 )
-from qmodels.systems.network_parts import ForkJoin, JobClass, Station
-from qmodels.systems.network_routing import Cyclic, ShortestQueue, StateDependent
-from qmodels.systems.queueing_network import QueueingNetwork, single_station, tandem
+from qmodels.systems.stations.parts import ForkJoin, JobClass, Station
+from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station, tandem
+from qmodels.systems.stations.routing import Cyclic, ShortestQueue, StateDependent
 from validate import simulate
 
 ONE = Exponential(mean=1.0)

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qmodels.systems.laws import Deterministic, Empirical, Erlang, Exponential, Geometric
-from qmodels.systems.network_parts import ForkJoin, JobClass, Station
-from qmodels.systems.queueing_network import QueueingNetwork, single_station, tandem
+from qmodels.systems.laws.times import Deterministic, Empirical, Erlang, Exponential, Geometric
+from qmodels.systems.stations.parts import ForkJoin, JobClass, Station
+from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station, tandem
 from validate import simulate
-from validate.network_records import OUTCOMES, visit_records
-from validate.network_replication import Job, run_replication
+from validate.network.records import OUTCOMES, visit_records
+from validate.network.replication import Job, run_replication
 
 ROOT = Path(__file__).parents[2]
 _SPEC = importlib.util.spec_from_file_location("network_twin", Path(__file__).parent / "network_twin.py")

@@ -10,10 +10,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import qmodels as qm
-from qmodels.systems.budget import Energy
+from qmodels.systems.packets.budget import Energy
 from validate import simulate
-from validate.packet_energy import energy_per_packet
-from validate.packet_run import Job, run_replication
+from validate.packet_processor.energy import energy_per_packet
+from validate.packet_processor.run import Job, run_replication
 
 NOTHING = dict.fromkeys((item.name for item in fields(Energy)), 0.0)
 SEGMENTS, CHANNELS, WIDTH, GBPS = 3, 2, 16, 8.0
@@ -37,7 +37,7 @@ def run() -> Any:
 
 
 def misses(run: Any) -> float:
-    from validate import packet_state as c
+    from validate.packet_processor import state as c
 
     return float(run.counts[c.LOOKUPS] - run.counts[c.LOOKUP_HITS]) / float(run.counts[c.LEFT_PACKETS])
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from validate import simulate
 from validate.noc.state import IN_NETWORK, WAITING
-from validate.packet_inputs import (
+from validate.packet_processor.inputs import (
     PHASES,
     draw_world,
     initial_lists,
@@ -21,8 +21,8 @@ from validate.packet_inputs import (
     station_groups,
     station_names,
 )
-from validate.packet_loop import begin, run
-from validate.packet_run import packet_parts
+from validate.packet_processor.loop import begin, run
+from validate.packet_processor.run import packet_parts
 
 
 def blocks_of(world, which=None):

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qmodels.systems.llc import Llc
-from qmodels.systems.sizes import fixed
+from qmodels.systems.cache.llc import Llc
+from qmodels.systems.traffic.sizes import fixed
 from validate import simulate
 
 FAST = 1e4

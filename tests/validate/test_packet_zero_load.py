@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from qmodels.systems.sizes import fixed
-from validate.packet_run import packet_parts
+from qmodels.systems.traffic.sizes import fixed
+from validate.packet_processor.run import packet_parts
 
 
 def parts_of(world, packet=0):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from qmodels.systems.packet_processor import PacketProcessor
-from qmodels.systems.trace import Trace
-from qmodels.systems.workload import Workload
+from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.traffic.trace import Trace
+from qmodels.systems.traffic.workload import Workload
 from validate import simulate
-from validate.packet_state import BLOCKED_PACKETS, LEFT_BYTES
+from validate.packet_processor.state import BLOCKED_PACKETS, LEFT_BYTES
 
 SIZES = np.tile([64, 576], 1500)
 EVEN = Trace(times_ns=100.0 * np.arange(SIZES.size), bytes=SIZES, source="even gaps")

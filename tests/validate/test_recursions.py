@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmodels.queues import lindley_waiting_times, mm1
-from qmodels.systems.laws import (
+from qmodels.systems.laws.times import (
     MAP,
     Deterministic,
     Erlang,
@@ -16,22 +16,23 @@ from qmodels.systems.laws import (
     LogNormal,
     Replay,
 )
-from qmodels.systems.network_parts import JobClass, Station
-from qmodels.systems.queueing_network import QueueingNetwork, single_station, tandem
-from validate import network_replication, recursions
-from validate.blocks import draw_block
-from validate.histogram import BINS, bins_of
-from validate.network_replication import VISITS, Job
-from validate.recursion_kernel import CUSTOMERS, DELAYED, SERVED, SPAN, TOTALS, WAITED, serve_batches
-from validate.sampling import draw, law_table
-from validate.statistics import (
+from qmodels.systems.stations.parts import JobClass, Station
+from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station, tandem
+from validate.engine.blocks import draw_block
+from validate.engine.histogram import BINS, bins_of
+from validate.engine.sampling import draw, law_table
+from validate.engine.streams import new_streams
+from validate.estimates.statistics import (
     antithetic_interval,
     early_and_late,
     is_unstable,
     mean_interval,
     paired_difference,
 )
-from validate.streams import new_streams
+from validate.network import recursions
+from validate.network import replication as network_replication
+from validate.network.recursion_kernel import CUSTOMERS, DELAYED, SERVED, SPAN, TOTALS, WAITED, serve_batches
+from validate.network.replication import VISITS, Job
 
 POISSON = Exponential(mean=1.25)
 LAWS = (

@@ -7,12 +7,12 @@ import pytest
 import scipy.stats as st
 from scipy.special import ndtri
 
-from qmodels.markov.arrival_process import MAP as MarkovMAP
-from qmodels.markov.phase_type import PhaseType as MarkovPhaseType
-from qmodels.systems import laws
-from validate.jit import lean
-from validate.sampling import draw, law_table, normal_quantile
-from validate.streams import new_streams
+from qmodels.markov.processes.arrival_process import MAP as MarkovMAP
+from qmodels.markov.processes.phase_type import PhaseType as MarkovPhaseType
+from qmodels.systems.laws import times as laws
+from validate.engine.jit import lean
+from validate.engine.sampling import draw, law_table, normal_quantile
+from validate.engine.streams import new_streams
 
 COUNT = 50_000
 

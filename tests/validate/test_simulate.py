@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import validate
-from qmodels.systems.metrics import METRICS
-from qmodels.systems.packet_processor import PacketProcessor
+from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.metrics import METRICS
 from validate import simulate
-from validate.packet_run import PARTS
+from validate.packet_processor.run import PARTS
 
 ROOT = Path(__file__).parents[2]
 SHORT = {"packets": 2000, "replications": 3, "window": 64}
@@ -127,7 +127,7 @@ def test_every_public_name_is_there(name):
 def test_names_are_imported_when_used():
     code = (
         "import sys, validate; validate.simulate; assert 'numba' not in sys.modules; "
-        "import validate.packet_processor; assert 'numba' in sys.modules"
+        "import validate.packet_processor.simulate; assert 'numba' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
     with pytest.raises(AttributeError, match="has no attribute 'simulator'"):

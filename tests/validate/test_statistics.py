@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from validate.statistics import (
+from validate.estimates.statistics import (
     Estimate,
     Histogram,
     exactly,

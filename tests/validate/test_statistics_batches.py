@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
-from validate.statistics import batch_means, lag_one_correlation
+from validate.estimates.statistics import batch_means, lag_one_correlation
 
 
 def autoregressive(rng, *, runs, length, correlation, mean):

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from validate.bins import bin_of
-from validate.histogram import BINS, middle_of
-from validate.jit import jit
-from validate.statistics import Histogram, bins_of, merged, quantile_interval
+from validate.engine.bins import bin_of
+from validate.engine.histogram import BINS, middle_of
+from validate.engine.jit import jit
+from validate.estimates.statistics import Histogram, bins_of, merged, quantile_interval
 
 
 @jit

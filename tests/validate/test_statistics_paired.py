@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from validate.statistics import antithetic_interval, mean_interval, paired_difference
+from validate.estimates.statistics import antithetic_interval, mean_interval, paired_difference
 
 
 def test_paired_intervals_cover_and_gain_is_the_ratio_of_variances():

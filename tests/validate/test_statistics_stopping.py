@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from validate.statistics import (
+from validate.estimates.statistics import (
     Estimate,
     batch_means,
     early_and_late,

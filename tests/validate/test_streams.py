@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.stats as st
 
-from validate.jit import lean
-from validate.streams import new_streams, uniform
+from validate.engine.jit import lean
+from validate.engine.streams import new_streams, uniform
 
 
 @lean

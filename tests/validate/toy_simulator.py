@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from validate.statistics import Estimate, mean_interval
+from validate.estimates.statistics import Estimate, mean_interval
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +95,6 @@ class ToyExperiment:
 
 def register() -> None:
     """Make `validate.simulate` know this simulator."""
-    from validate.campaign import EXPERIMENTS
+    from validate.campaigns.simulate import EXPERIMENTS
 
     EXPERIMENTS[f"{Toy.__module__}.Toy"] = f"{Toy.__module__}.ToyExperiment"

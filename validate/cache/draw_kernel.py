@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.systems.cache_lines import feistel_step
-from validate.jit import jit, lean, lean_part
-from validate.streams import uniform
+from qmodels.systems.cache.lines import feistel_step
+from validate.engine.jit import jit, lean, lean_part
+from validate.engine.streams import uniform
 
 LAW = np.dtype(
     [
@@ -132,7 +132,7 @@ def zipf_rank(law: Any, streams: Any, stream: int) -> int:
 
 @lean
 def zipf_line(law: Any, keys: Any, streams: Any, stream: int) -> int:
-    """Return the line of a random entry, as `qmodels.systems.cache_lines.line_of` places it."""
+    """Return the line of a random entry, as `qmodels.systems.cache.lines.line_of` places it."""
     entry = zipf_rank(law, streams, stream) - 1
     if law[0]["scattered"]:
         entry = _step(entry, law[0]["half"], keys)

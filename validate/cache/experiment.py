@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from qmodels import _check
-from qmodels._check import FloatArray, IntArray
-from qmodels.systems.cache import CacheSystem
-from qmodels.systems.cache_lines import feistel, line_popularity
-from qmodels.systems.popularity import MOST_ENTRIES, Zipf
-from validate.metric_result import MetricResult
-from validate.statistics import Estimate, ratio_interval
+from qmodels import checks
+from qmodels.checks import FloatArray, IntArray
+from qmodels.systems.cache.lines import feistel, line_popularity
+from qmodels.systems.cache.spec import CacheSystem
+from qmodels.systems.traffic.popularity import MOST_ENTRIES, Zipf
+from validate.estimates.metric_result import MetricResult
+from validate.estimates.statistics import Estimate, ratio_interval
 
 LAPS = 4
 
@@ -80,7 +80,7 @@ def run_replication(job: Job) -> Run:
     from validate.cache.draw_kernel import LAW, alias, zipf_law
     from validate.cache.hierarchy_kernel import HASHES, INCLUSIONS, PLAN, run
     from validate.cache.lru_kernel import REPLACEMENTS, new_caches
-    from validate.streams import new_streams
+    from validate.engine.streams import new_streams
 
     spec = job.spec
     assert spec is not None
@@ -150,7 +150,7 @@ class CacheExperiment:
 
     Examples
     --------
-    >>> from qmodels.systems.cache import CacheLevel
+    >>> from qmodels.systems.cache.spec import CacheLevel
     >>> from validate import simulate
     >>> result = simulate(CacheSystem(private=(CacheLevel(lines=200),)), requests=100_000, replications=4)
     >>> abs(result.hit_ratio.best - 0.205) < 0.01
@@ -168,9 +168,9 @@ class CacheExperiment:
     run_replication: ClassVar[Callable[[Job], Run]] = staticmethod(run_replication)
 
     def __post_init__(self) -> None:
-        _check.count("requests", self.requests, minimum=1000)
+        checks.count("requests", self.requests, minimum=1000)
         if self.warm_up is not None:
-            _check.count("warm_up", self.warm_up, minimum=0)
+            checks.count("warm_up", self.warm_up, minimum=0)
 
     def jobs(self, start: int, stop: int) -> list[Job]:
         """Return a job for each replication."""

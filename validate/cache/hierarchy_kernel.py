@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.systems.address_map import scatter
+from qmodels.systems.memory.address_map import scatter
 from validate.cache.draw_kernel import alias_line, zipf_line
 from validate.cache.lru_kernel import NONE, find, insert, take, use
-from validate.jit import jit, lean, lean_part
-from validate.streams import uniform
+from validate.engine.jit import jit, lean, lean_part
+from validate.engine.streams import uniform
 
 COPY, INCLUSIVE, EXCLUSIVE = range(3)
 INCLUSIONS = ("copy", "inclusive", "exclusive")
@@ -25,7 +25,7 @@ PLAN = np.dtype(
 
 @lean
 def slice_number(line: int, slices: int, hashing: int) -> int:
-    """Return the slice of a line, as `qmodels.systems.cache_lines.slice_of` does."""
+    """Return the slice of a line, as `qmodels.systems.cache.lines.slice_of` does."""
     if slices == 1:
         return 0
     if hashing == MODULO:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from validate.jit import inlined
-from validate.streams import uniform
+from validate.engine.jit import inlined
+from validate.engine.streams import uniform
 
 NONE = -1
 DIRECT = 0

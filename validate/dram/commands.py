@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from validate.dram import state as c
 from validate.dram.state import Channel
-from validate.jit import inlined, lean_part
+from validate.engine.jit import inlined, lean_part
 
 
 @inlined

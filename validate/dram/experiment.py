@@ -8,13 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from qmodels import _check
-from qmodels.systems.dram_system import DramSystem
+from qmodels import checks
+from qmodels.systems.memory.dram_system import DramSystem
 from validate.dram import state as c
 from validate.dram.result import DramSimulation
 from validate.dram.run import Job, Run, run_replication
-from validate.packet_inputs import check_single
-from validate.statistics import (
+from validate.estimates.statistics import (
     INF,
     Estimate,
     exactly,
@@ -23,6 +22,7 @@ from validate.statistics import (
     probability_interval,
     ratio_interval,
 )
+from validate.packet_processor.inputs import check_single
 
 PARTS = {
     "latency_row": c.ROWS,
@@ -65,7 +65,7 @@ class DramExperiment:
 
     Examples
     --------
-    >>> from qmodels.systems.dram_system import dram
+    >>> from qmodels.systems.memory.dram_system import dram
     >>> from validate import simulate
     >>> result = simulate(dram("DDR4-3200", page_policy="closed"), accesses=20_000, replications=2)
     >>> result.stable, result.latency_row.best
@@ -83,8 +83,8 @@ class DramExperiment:
 
     def __post_init__(self) -> None:
         check_single(self.spec)
-        _check.count("accesses", self.accesses, minimum=1000)
-        _check.positive("traffic.arrival_rate", self.spec.traffic.arrival_rate)
+        checks.count("accesses", self.accesses, minimum=1000)
+        checks.positive("traffic.arrival_rate", self.spec.traffic.arrival_rate)
 
     def jobs(self, start: int, stop: int) -> list[Job]:
         """Return a job for each replication."""

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qmodels.systems.dram_system import DramSystem
-from qmodels.systems.dram_traffic import SPAN, AddressTrace, Packets, RandomBlocks
+from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.memory.dram_traffic import SPAN, AddressTrace, Packets, RandomBlocks
 
 
 class Accesses(NamedTuple):

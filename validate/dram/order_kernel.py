@@ -5,7 +5,7 @@ from __future__ import annotations
 from validate.dram import state as c
 from validate.dram.commands import close_for_refresh, limit_columns, limit_rows_after, record
 from validate.dram.state import Channel
-from validate.jit import lean
+from validate.engine.jit import lean
 
 
 @lean

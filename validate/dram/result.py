@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from qmodels import _check
-from qmodels._check import IntArray
-from qmodels.systems.dram_system import DRAM_METRICS
-from validate.metric_result import MetricResult
-from validate.statistics import INF, Estimate, exactly, ratio_interval
+from qmodels import checks
+from qmodels.checks import IntArray
+from qmodels.systems.memory.dram_system import DRAM_METRICS
+from validate.estimates.metric_result import MetricResult
+from validate.estimates.statistics import INF, Estimate, exactly, ratio_interval
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,10 +71,10 @@ class DramSimulation(MetricResult):
         -------
         Estimate
             The quantile of all replications together, its interval from how much the share of latencies
-            below it varies between them (see `validate.intervals.quantile_interval`); ``inf`` where the
-            system is overloaded or nothing was counted.
+            below it varies between them (see `validate.estimates.intervals.quantile_interval`); ``inf``
+            where the system is overloaded or nothing was counted.
         """
-        _check.probability("probability", probability)
+        checks.probability("probability", probability)
         rows = [count[int(write)] for count in self.counts]
         size = max(row.size for row in rows)
         below = np.cumsum([np.pad(row, (0, size - row.size)) for row in rows], axis=1)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qmodels._check import IntArray
-from qmodels.systems.dram_system import DramSystem
+from qmodels.checks import IntArray
+from qmodels.systems.memory.dram_system import DramSystem
 from validate.dram import state as c
 from validate.dram.inputs import draw_accesses
-from validate.stopping import early_and_late
+from validate.estimates.stopping import early_and_late
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qmodels.systems.dram_system import DramSystem
+from qmodels.systems.memory.dram_system import DramSystem
 
-# Numbers of a channel, see `qmodels.systems.dram_timing.DramTiming`; the last are the controller's.
+# Numbers of a channel, see `qmodels.systems.memory.dram_timing.DramTiming`; the last are the controller's.
 (
     BURST, T_RCD, CL, CWL, T_RP, T_RAS, T_RC, T_RRD_S, T_RRD_L, T_FAW, T_CCD_L, T_WTR_S, T_WTR_L, T_WR,
     T_RTP, T_RTRS, T_REFI, T_RFC, RANKS, GROUPS, BANKS, CLOSED, HITS_FIRST, CAP, HIGH, LOW, ACCESSES, SHIFT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from validate.cache.lru_kernel import NONE, find, insert, take, use
-from validate.jit import lean
+from validate.engine.jit import lean
 
 MISS = 2
 """The level of a line that no private cache of the core has."""

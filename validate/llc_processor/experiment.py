@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from qmodels import _check
-from qmodels.systems.llc_processor import BANKS, LLC_PROCESSOR_METRICS, LlcProcessor
-from validate.intervals import Estimate, probability_interval, ratio_interval
+from qmodels import checks
+from qmodels.systems.cache.llc_processor import BANKS, LLC_PROCESSOR_METRICS, LlcProcessor
+from validate.estimates.intervals import Estimate, probability_interval, ratio_interval
 from validate.llc_processor.replication import COUNTED, Job, Run, run_replication
 from validate.llc_processor.result import LlcProcessorSimulation
 
@@ -61,7 +61,7 @@ class LlcProcessorExperiment:
     def __post_init__(self) -> None:
         if not isinstance(self.spec, LlcProcessor):
             raise ValueError(f"spec must be an LlcProcessor, got {self.spec!r}")
-        _check.count("requests", self.requests, minimum=1000)
+        checks.count("requests", self.requests, minimum=1000)
 
     def jobs(self, start: int, stop: int) -> list[Job]:
         """Return a job for each replication."""

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from validate.cache.draw_kernel import zipf_line
-from validate.jit import jit, lean
+from validate.engine.jit import jit, lean
+from validate.engine.streams import uniform
 from validate.llc_processor.caches import MISS, fill, found_in_llc, level_of
 from validate.llc_processor.memory import BOTH, enter_memory, leave_memory
 from validate.llc_processor.state import CORES, EVENTS, LINES, PARTS
 from validate.llc_processor.stations import end_visit, join_slice, leave_slice, visit
-from validate.streams import uniform
 
 START, L1, L2, LLC, MEMORY, DONE = range(6)
 """Where a core's request goes next."""

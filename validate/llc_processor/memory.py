@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from validate.jit import lean
-from validate.streams import uniform
+from validate.engine.jit import lean
+from validate.engine.streams import uniform
 
 BOTH = 3
 

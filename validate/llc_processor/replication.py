@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qmodels._check import FloatArray
-from qmodels.systems.llc_processor import LlcProcessor
+from qmodels.checks import FloatArray
+from qmodels.systems.cache.llc_processor import LlcProcessor
 from validate.llc_processor.kernel import fill_caches, run
 from validate.llc_processor.state import TOTALS, new_world, warm_up_requests
 

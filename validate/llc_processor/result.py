@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from qmodels.systems.llc_processor import LLC_PROCESSOR_METRICS, LlcProcessor
-from validate.intervals import Estimate
-from validate.metric_result import MetricResult
+from qmodels.systems.cache.llc_processor import LLC_PROCESSOR_METRICS, LlcProcessor
+from validate.estimates.intervals import Estimate
+from validate.estimates.metric_result import MetricResult
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

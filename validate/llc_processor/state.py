@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qmodels.systems.cache_lines import feistel
-from qmodels.systems.llc_processor import BANKS, LlcProcessor
+from qmodels.systems.cache.lines import feistel
+from qmodels.systems.cache.llc_processor import BANKS, LlcProcessor
 from validate.cache.draw_kernel import zipf_law
 from validate.cache.lru_kernel import LRU, NONE, new_caches
-from validate.streams import new_streams
+from validate.engine.streams import new_streams
 
 SOURCES = ("events", "cores", "lines", "banks")
 EVENTS, CORES, LINES, PARTS = range(4)

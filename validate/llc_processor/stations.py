@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from validate.jit import lean
+from validate.engine.jit import lean
 
 
 @lean

@@ -8,13 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from qmodels import _check
-from qmodels._check import FloatArray
-from qmodels.systems.message_metrics import PROCESS_METRICS
-from qmodels.systems.message_network import services
-from qmodels.systems.messaging import MessageProgram
+from qmodels import checks
+from qmodels.checks import FloatArray
+from qmodels.systems.programs.message_metrics import PROCESS_METRICS
+from qmodels.systems.programs.message_network import services
+from qmodels.systems.programs.messaging import MessageProgram
+from validate.estimates.statistics import Estimate, mean_interval
 from validate.messaging.result import ProgramSimulation
-from validate.statistics import Estimate, mean_interval
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,8 +125,8 @@ class ProgramExperiment:
 
     Examples
     --------
-    >>> from qmodels.systems.collectives import barrier
-    >>> from qmodels.systems.topologies import mesh
+    >>> from qmodels.systems.programs.collectives import barrier
+    >>> from qmodels.systems.noc.topologies import mesh
     >>> from validate import simulate
     >>> program = MessageProgram(topology=mesh(2, 2), processes=barrier(processes=4))
     >>> result = simulate(program, replications=2)
@@ -146,8 +146,8 @@ class ProgramExperiment:
     def __post_init__(self) -> None:
         if not isinstance(self.spec, MessageProgram):
             raise ValueError(f"spec must be a MessageProgram, got {self.spec!r}")
-        _check.seed(self.seed)
-        _check.count("longest", self.longest)
+        checks.seed(self.seed)
+        checks.count("longest", self.longest)
         if not 0 < self.confidence < 1:
             raise ValueError(f"confidence must be between 0 and 1, got {self.confidence!r}")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from validate.jit import jit
+from validate.engine.jit import jit
 from validate.messaging.program import BLOCKED, DELAY, PACKETS, PARTS, SOFTWARE
 from validate.noc.kernel import quiet, step
 from validate.noc.sources import send

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from qmodels._check import FloatArray, IntArray
-from qmodels.systems.message_network import Service, service_table, services
-from qmodels.systems.message_steps import PAIRED
-from qmodels.systems.messaging import MessageProgram
+from qmodels.checks import FloatArray, IntArray
+from qmodels.systems.programs.message_network import Service, service_table, services
+from qmodels.systems.programs.message_steps import PAIRED
+from qmodels.systems.programs.messaging import MessageProgram
+from validate.engine.streams import new_streams, uniform
 from validate.noc.state import World, new_world
-from validate.streams import new_streams, uniform
 
 DELAY, PACKETS, TAKE = range(3)
 COMPUTING, SOFTWARE, NETWORK, BLOCKED, PARTS = range(5)

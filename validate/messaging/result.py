@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from qmodels._check import FloatArray
-from qmodels.systems.message_metrics import unit_of
-from qmodels.systems.message_network import Service
-from validate.metric_result import MetricResult
-from validate.statistics import Estimate
+from qmodels.checks import FloatArray
+from qmodels.systems.programs.message_metrics import unit_of
+from qmodels.systems.programs.message_network import Service
+from validate.estimates.metric_result import MetricResult
+from validate.estimates.statistics import Estimate
 
 SHOWN = 16
 """Processes that a printed result shows one by one."""
@@ -23,8 +23,8 @@ class ProgramSimulation(MetricResult):
     Parameters
     ----------
     metrics : mapping of str to Estimate
-        By name, see `qmodels.systems.message_metrics.PROGRAM_METRICS`, with the number of the process
-        in brackets; also ``result["finish_time[3]"]``. Intervals have no width where the program has
+        By name, see `qmodels.systems.programs.message_metrics.PROGRAM_METRICS`, with the number of the
+        process in brackets; also ``result["finish_time[3]"]``. Intervals have no width where the program has
         no jitter: it takes the same course every time.
     finish : array of float, shape (processes, replications)
         When each process ended. [cycles]

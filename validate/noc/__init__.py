@@ -5,16 +5,16 @@
 The network is a `World` that a driver moves on: `new_world` lays it out for a `FlowTable` (`state`),
 `send` puts a packet into the source queue of its flow (`sources`), `step` simulates a cycle and leaves
 what it delivered, and `quiet` says when cycles may be left out (`kernel`). Drivers here are
-`open_traffic` and `transactions`. Compile one with `validate.jit.lean`.
+`open_traffic` and `transactions`. Compile one with `validate.engine.jit.lean`.
 
 Examples
 --------
 A packet of 3 flits and its answer, on a ring of four. The answer, sent after the step of its cycle,
 leaves in the next one:
 
->>> from qmodels.systems.noc import Noc
->>> from qmodels.systems.noc_traffic import uniform
->>> from qmodels.systems.topologies import ring
+>>> from qmodels.systems.noc.spec import Noc
+>>> from qmodels.systems.noc.patterns import uniform
+>>> from qmodels.systems.noc.topologies import ring
 >>> from validate.noc.kernel import step
 >>> from validate.noc.replication import build_world
 >>> from validate.noc.sources import send

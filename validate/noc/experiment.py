@@ -8,17 +8,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from qmodels import _check
-from qmodels._check import FloatArray
-from qmodels.systems.noc import Noc
-from qmodels.systems.noc_flows import FlowTable
-from qmodels.systems.noc_memory import Transactions
-from validate.histogram import BINS, Histogram
+from qmodels import checks
+from qmodels.checks import FloatArray
+from qmodels.systems.noc.flows import FlowTable
+from qmodels.systems.noc.memory import Transactions
+from qmodels.systems.noc.spec import Noc
+from validate.engine.histogram import BINS, Histogram
+from validate.estimates.statistics import Estimate, exactly, quantile_interval, ratio_interval
+from validate.estimates.stopping import FEWEST_OBSERVATIONS
 from validate.noc.replication import Job, Run, run_replication
 from validate.noc.result import INF, NocSimulation
 from validate.noc.verdict import verdict
-from validate.statistics import Estimate, exactly, quantile_interval, ratio_interval
-from validate.stopping import FEWEST_OBSERVATIONS
 
 TIMES = (
     "packet_latency",
@@ -76,8 +76,8 @@ class NocExperiment:
 
     Examples
     --------
-    >>> from qmodels.systems.noc_traffic import uniform
-    >>> from qmodels.systems.topologies import spidergon
+    >>> from qmodels.systems.noc.patterns import uniform
+    >>> from qmodels.systems.noc.topologies import spidergon
     >>> from validate import simulate
     >>> noc = Noc(topology=spidergon(16), link_width=16, traffic=uniform(nodes=16), injection_rate=0.02)
     >>> result = simulate(noc, packets=2000, replications=4)
@@ -102,8 +102,8 @@ class NocExperiment:
         if np.ndim(self.spec.injection_rate):
             size = np.size(self.spec.injection_rate)
             raise ValueError(f"injection_rate must be one number to be simulated, not an array of {size}")
-        _check.count("packets", self.packets, minimum=100)
-        _check.count("cycles", self.cycles, minimum=1000)
+        checks.count("packets", self.packets, minimum=100)
+        checks.count("cycles", self.cycles, minimum=1000)
 
     def jobs(self, start: int, stop: int) -> list[Job]:
         """Return a job for each replication."""

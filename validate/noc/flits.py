@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from validate.jit import inlined
+from validate.engine.jit import inlined
 from validate.noc.state import (
     ACTIVE,
     ARBITRATION,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from validate.jit import inlined, lean
+from validate.engine.jit import inlined, lean
 from validate.noc.flits import ONE, ask, list_input
 from validate.noc.sources import forget, send_flits
 from validate.noc.state import (

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qmodels._check import FloatArray, IntArray
-from validate.bins import bin_of
-from validate.histogram import BINS
-from validate.jit import inlined
+from qmodels.checks import FloatArray, IntArray
+from validate.engine.bins import bin_of
+from validate.engine.histogram import BINS
+from validate.engine.jit import inlined
 from validate.noc.state import DELIVERED, WAITING, World
 
 SUMS = np.dtype([("packets", "i8"), ("latency", "i8"), ("queueing", "i8")])
@@ -24,7 +24,7 @@ FLOW_BINS, _EXACT = 512, 64
 class Meter(NamedTuple):
     """What is counted from `restart` on, and the series of the whole run.
 
-    ``sums`` by flow; ``counts`` of latencies on the scale of `validate.histogram`; ``flow_counts`` of
+    ``sums`` by flow; ``counts`` of latencies on the scale of `validate.engine.histogram`; ``flow_counts`` of
     each flow in its bins, if asked for. A row of ``series`` is an interval of ``interval[0]`` cycles:
     packets that wait at its end, packets delivered in it; the last row takes all that is later.
     """

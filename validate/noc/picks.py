@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from validate.jit import inlined
-from validate.streams import uniform
+from validate.engine.jit import inlined
+from validate.engine.streams import uniform
 
 PICK = np.dtype([("other", "i4"), ("keep", "f4")], align=True)
 """An entry of an alias table: a flow stands for itself, or with probability 1 - ``keep`` for another."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qmodels._check import IntArray
-from qmodels.systems.noc import Noc
-from qmodels.systems.noc_flows import FlowTable
-from qmodels.systems.noc_memory import Transactions
+from qmodels.checks import IntArray
+from qmodels.systems.noc.flows import FlowTable
+from qmodels.systems.noc.memory import Transactions
+from qmodels.systems.noc.spec import Noc
 from validate.noc.kernel import quiet, step
 from validate.noc.meter import Meter, new_meter, occupancy, restart
 from validate.noc.open_traffic import FULL, STUCK, run_open
@@ -58,7 +58,7 @@ class Run:
     sums : array of int, shape (3, flows)
         Packets delivered, sums of their latency and of the wait at the source.
     latencies : array of int, shape (2, bins)
-        Bins of the latencies on the scale of `validate.histogram`, and how many are in each.
+        Bins of the latencies on the scale of `validate.engine.histogram`, and how many are in each.
     flow_latencies : array of int, shape (2, bins)
         The same for all flows' bins, counted through, see `validate.noc.meter`; empty if not asked for.
     channels : array of int, shape (2, channels)

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmodels._check import FloatArray
-from qmodels.systems.noc import NOC_METRICS, Noc
-from validate.metric_result import MetricResult
+from qmodels.checks import FloatArray
+from qmodels.systems.noc.spec import NOC_METRICS, Noc
+from validate.estimates.metric_result import MetricResult
+from validate.estimates.statistics import Estimate, exactly, ratio_interval
 from validate.noc.meter import FLOW_BINS, flow_quantiles
 from validate.noc.replication import Run
 from validate.noc.verdict import overloaded_flows
-from validate.statistics import Estimate, exactly, ratio_interval
 
 INF = float("inf")
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from qmodels import _check
-from qmodels.systems.noc import Noc
-from qmodels.systems.noc_memory import Transactions
-from validate.campaign import simulate
+from qmodels import checks
+from qmodels.systems.noc.memory import Transactions
+from qmodels.systems.noc.spec import Noc
+from validate.campaigns.simulate import simulate
 from validate.noc.result import NocSimulation
 
 
@@ -76,8 +76,8 @@ def saturation_rate(
 
     Examples
     --------
-    >>> from qmodels.systems.noc_traffic import uniform
-    >>> from qmodels.systems.topologies import mesh
+    >>> from qmodels.systems.noc.patterns import uniform
+    >>> from qmodels.systems.noc.topologies import mesh
     >>> noc = Noc(topology=mesh(3, 3), traffic=uniform(nodes=9), flits_per_packet=1)
     >>> found = saturation_rate(noc, precision=0.2, replications=2, cycles=2000)
     >>> 0.6 < found.low < found.high <= 1.0, found.metastable
@@ -87,7 +87,7 @@ def saturation_rate(
         raise ValueError(f"spec must be a Noc, got {spec!r}")
     if isinstance(spec.traffic, Transactions):
         raise ValueError("saturation_rate needs open traffic, got Transactions")
-    if not 0 < _check.finite("precision", precision) < 1:
+    if not 0 < checks.finite("precision", precision) < 1:
         raise ValueError(f"precision must be between 0 and 1, got {precision!r}")
     table = spec.flow_table()
     busiest = float(np.max(table.channel_load() * table.channel_cycles_per_flit))

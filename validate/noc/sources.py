@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba.cpython.unsafe.numbers import trailing_zeros
 
-from validate.jit import inlined
+from validate.engine.jit import inlined
 from validate.noc.flits import NONE, ONE, launch
 from validate.noc.state import (
     CLOSED,

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qmodels import _check
-from qmodels._check import IntArray
+from qmodels import checks
+from qmodels.checks import IntArray
 
 CHANNEL = np.dtype(
     [
@@ -216,15 +216,15 @@ def new_world(
     ValueError
         If an argument is out of range or the table's paths are not those of its channels.
     """
-    _check.count("virtual_channels", virtual_channels, maximum=32)
-    _check.count("buffer_flits", buffer_flits, maximum=32767)
-    _check.count("pipeline_cycles", pipeline_cycles)
-    _check.count("credit_cycles", credit_cycles, minimum=pipeline_cycles + 1)
-    _check.choice("arbitration", arbitration, ARBITRATIONS)
+    checks.count("virtual_channels", virtual_channels, maximum=32)
+    checks.count("buffer_flits", buffer_flits, maximum=32767)
+    checks.count("pipeline_cycles", pipeline_cycles)
+    checks.count("credit_cycles", credit_cycles, minimum=pipeline_cycles + 1)
+    checks.choice("arbitration", arbitration, ARBITRATIONS)
     circuit_of = _circuit_numbers(table)
     circuits = int(circuit_of.max(initial=-1)) + 1
     per_channel = virtual_channels + circuits
-    _check.count("virtual channels, those of circuits included", per_channel, maximum=63)
+    checks.count("virtual channels, those of circuits included", per_channel, maximum=63)
     stride = _power_of_two(per_channel)
 
     channel = _channels(table, virtual_channels, per_channel, pipeline_cycles, credit_cycles)

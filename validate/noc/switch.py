@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba.cpython.unsafe.numbers import trailing_zeros
 
-from validate.jit import inlined
+from validate.engine.jit import inlined
 from validate.noc.flits import CIRCUIT_RANK, NONE, ONE, ask, launch, return_credit
 from validate.noc.state import (
     ACTIVE,

@@ -8,19 +8,19 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from qmodels._check import FloatArray
-from qmodels.systems.arrivals import OnOff, Poisson
-from qmodels.systems.injection import Bernoulli
-from qmodels.systems.laws import Deterministic, Exponential, Geometric, HyperExponential, Law
-from qmodels.systems.noc import Noc
-from qmodels.systems.noc_flows import FlowTable
-from qmodels.systems.noc_memory import Transactions
-from validate.engine import new_calendar, schedule
+from qmodels.checks import FloatArray
+from qmodels.systems.laws.times import Deterministic, Exponential, Geometric, HyperExponential, Law
+from qmodels.systems.noc.flows import FlowTable
+from qmodels.systems.noc.injection import Bernoulli
+from qmodels.systems.noc.memory import Transactions
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.traffic.arrivals import OnOff, Poisson
+from validate.engine.events import new_calendar, schedule
+from validate.engine.sampling import draw, law_table
+from validate.engine.streams import new_streams, uniform
 from validate.noc.open_traffic import CALENDAR, SOURCE, Open
 from validate.noc.picks import PICK
 from validate.noc.transactions import ENGINE, Closed
-from validate.sampling import draw, law_table
-from validate.streams import new_streams, uniform
 
 
 def alias_table(weights: FloatArray) -> tuple[FloatArray, npt.NDArray[np.int64]]:

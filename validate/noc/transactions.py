@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from validate.engine import next_event, schedule
-from validate.jit import inlined, lean
+from validate.engine.events import next_event, schedule
+from validate.engine.jit import inlined, lean
+from validate.engine.streams import uniform
 from validate.noc.kernel import quiet, step
 from validate.noc.meter import Meter, record
 from validate.noc.open_traffic import DONE, STUCK
 from validate.noc.picks import pick_flow
 from validate.noc.sources import send
 from validate.noc.state import DELIVERED, IN_NETWORK, NOW, World
-from validate.streams import uniform
 
 ENGINE = np.dtype(
     [("initiator", "i4"), ("flow", "i4"), ("asked", "i8"), ("done", "i8"), ("latency", "i8")], align=True

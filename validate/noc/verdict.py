@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from qmodels._check import IntArray
-from validate.intervals import mean_interval
-from validate.stopping import early_and_late, is_unstable
+from qmodels.checks import IntArray
+from validate.estimates.intervals import mean_interval
+from validate.estimates.stopping import early_and_late, is_unstable
 
 VERDICTS = ("stable", "metastable", "saturated", "deadlocked")
 

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from qmodels import _check
-from qmodels.systems.numa import NUMA_METRICS, NumaMachine
+from qmodels import checks
+from qmodels.systems.memory.numa import NUMA_METRICS, NumaMachine
+from validate.estimates.statistics import mean_interval
 from validate.numa.kernel import COMMANDS, EVENTS, SWITCHES, TRANSFERRED, WAITED
 from validate.numa.result import NumaResult
 from validate.numa.run import Job, Run, run_replication
-from validate.statistics import mean_interval
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ class NumaExperiment:
     def __post_init__(self) -> None:
         if not isinstance(self.spec, NumaMachine):
             raise ValueError(f"spec must be a NumaMachine, got {self.spec!r}")
-        _check.seed(self.seed)
+        checks.seed(self.seed)
         if not 0 < self.confidence < 1:
             raise ValueError(f"confidence must be between 0 and 1, got {self.confidence!r}")
 

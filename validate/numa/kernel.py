@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from validate.engine import next_event, pending, schedule, serve
-from validate.jit import jit, lean_part
+from validate.engine.events import next_event, pending, schedule, serve
+from validate.engine.jit import jit, lean_part
 
 COMPUTED, ARRIVES, BACK, READY = range(4)
 """Kinds of events: computing pauses, an access is at its controller, or back; a channel is set up."""

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from qmodels._check import FloatArray
-from qmodels.systems.numa import NUMA_METRICS
-from validate.metric_result import MetricResult
-from validate.statistics import Estimate
+from qmodels.checks import FloatArray
+from qmodels.systems.memory.numa import NUMA_METRICS
+from validate.estimates.metric_result import MetricResult
+from validate.estimates.statistics import Estimate
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -19,7 +19,7 @@ class NumaResult(MetricResult):
     Parameters
     ----------
     metrics : mapping of str to Estimate
-        By metric name, see `qmodels.systems.numa.NUMA_METRICS`; also attributes of the result.
+        By metric name, see `qmodels.systems.memory.numa.NUMA_METRICS`; also attributes of the result.
         Without random computing times their intervals have no width.
     core_time : array of float
         Mean time when each core is done; 0 for idle ones. [cycles]

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qmodels._check import FloatArray, IntArray
-from qmodels.systems.numa import NumaMachine
-from validate.engine import STATION, new_calendar
+from qmodels.checks import FloatArray, IntArray
+from qmodels.systems.memory.numa import NumaMachine
+from validate.engine.events import STATION, new_calendar
 from validate.numa import kernel as k
 
 

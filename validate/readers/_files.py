@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from qmodels import _check
+from qmodels import checks
 from validate.readers.run_set import Setting
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -110,6 +110,6 @@ def select(names: Iterable[str], patterns: str | Iterable[str], path: Path, what
         rule = re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."))
         matches = [name for name in known if rule.fullmatch(name)]
         if not matches:
-            raise ValueError(f"{path} has no {what} {pattern!r}{_check.nearest(pattern, known)}")
+            raise ValueError(f"{path} has no {what} {pattern!r}{checks.nearest(pattern, known)}")
         chosen.update(dict.fromkeys(matches))
     return list(chosen)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from qmodels import _check
+from qmodels import checks
 from validate.readers._files import Paths, find_files, select, settings_of, wrong
 from validate.readers.run_set import Run, RunSet, point
 
@@ -114,7 +114,7 @@ def read_gem5(
     (0.8, 'count/cycle')
     """
     if isinstance(dump, str):
-        _check.choice("dump", dump, ("all", "sum"))
+        checks.choice("dump", dump, ("all", "sum"))
     elif dump is not None and (isinstance(dump, bool) or not isinstance(dump, int)):
         raise ValueError(f"dump must be a whole number, 'all' or 'sum', got {dump!r}")
     runs: list[Run] = []

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmodels import _check
-from qmodels._check import FloatArray
-from validate.statistics import Estimate, exactly, mean_interval
+from qmodels import checks
+from qmodels.checks import FloatArray
+from validate.estimates.statistics import Estimate, exactly, mean_interval
 
 Setting = float | int | str | bool
 
@@ -172,7 +172,7 @@ class RunSet:
 
     def convert(self, *metrics: str, factor: float, unit: str) -> RunSet:
         """Return the runs with metrics times a positive factor, such as 0.5 ns per cycle."""
-        factor = float(_check.positive("factor", factor))
+        factor = float(checks.positive("factor", factor))
         for name in metrics:
             self._require(name, self.metrics, "no metric is called")
 
@@ -192,7 +192,7 @@ class RunSet:
         over : str
             The setting that numbers the replications.
         confidence : float
-            Coverage of the Student-t intervals, see `validate.statistics.mean_interval`.
+            Coverage of the Student-t intervals, see `validate.estimates.statistics.mean_interval`.
 
         Raises
         ------
@@ -249,7 +249,7 @@ class RunSet:
     @staticmethod
     def _require(name: str, known: Iterable[str], what: str) -> None:
         if name not in known:
-            raise ValueError(f"{what} {name!r}{_check.nearest(name, known)}")
+            raise ValueError(f"{what} {name!r}{checks.nearest(name, known)}")
 
 
 def _mean(settings: dict[str, Setting], members: list[Run], confidence: float) -> Run:

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from qmodels import _check
+from qmodels import checks
+from validate.estimates.statistics import Estimate
 from validate.readers._files import Paths, find_files, number, wrong
 from validate.readers.run_set import Run, RunSet, point
-from validate.statistics import Estimate
 
 EXPECTED = "a table with a row per run, CSV with a header line or Parquet"
 
@@ -88,7 +88,7 @@ def read_table(
         wanted = _wanted(rest if settings is None else settings)
         for name in [*used, *wanted.values()]:
             if name not in columns:
-                raise ValueError(f"{path} has no column {name!r}{_check.nearest(name, columns)}")
+                raise ValueError(f"{path} has no column {name!r}{checks.nearest(name, columns)}")
         for k, row in enumerate(rows, 1):
             where = f"{path}, row {k}"
             runs.append(

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from qmodels import _check
-from qmodels.systems.work_queues import WORK_QUEUE_METRICS, WorkQueues
-from validate.statistics import Estimate, mean_interval
+from qmodels import checks
+from qmodels.systems.programs.work_queues import WORK_QUEUE_METRICS, WorkQueues
+from validate.estimates.statistics import Estimate, mean_interval
 from validate.work_queues import state as c
 from validate.work_queues.result import WorkQueuesResult
 from validate.work_queues.run import Job, Run, run_replication
@@ -45,7 +45,7 @@ class WorkQueuesExperiment:
 
     Examples
     --------
-    >>> from qmodels.systems.region import Cube, Growth
+    >>> from qmodels.systems.programs.region import Cube, Growth
     >>> from validate import simulate
     >>> result = simulate(WorkQueues(tasks=Growth(grid=(9, 9, 9), body=Cube(side=7))), replications=4)
     >>> result.tasks, 1 < result.speedup.best < 16
@@ -63,7 +63,7 @@ class WorkQueuesExperiment:
     def __post_init__(self) -> None:
         if not isinstance(self.spec, WorkQueues):
             raise ValueError(f"spec must be a WorkQueues, got {self.spec!r}")
-        _check.seed(self.seed)
+        checks.seed(self.seed)
         if not 0 < self.confidence < 1:
             raise ValueError(f"confidence must be between 0 and 1, got {self.confidence!r}")
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from validate.jit import jit, part
-from validate.streams import uniform
+from validate.engine.jit import jit, part
+from validate.engine.streams import uniform
 from validate.work_queues import state as c
 
 IDLE, GETTING, WORKING, SPAWNING, ENQUEUEING, SEARCHING, CARRYING = 0, 1, 2, 3, 4, 5, 6

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from qmodels._check import FloatArray
-from qmodels.systems.work_queues import WORK_QUEUE_METRICS
-from validate.metric_result import MetricResult
-from validate.statistics import Estimate
+from qmodels.checks import FloatArray
+from qmodels.systems.programs.work_queues import WORK_QUEUE_METRICS
+from validate.estimates.metric_result import MetricResult
+from validate.estimates.statistics import Estimate
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -19,7 +19,7 @@ class WorkQueuesResult(MetricResult):
     Parameters
     ----------
     metrics : mapping of str to Estimate
-        By the names of `qmodels.systems.work_queues.WORK_QUEUE_METRICS`; also attributes of the
+        By the names of `qmodels.systems.programs.work_queues.WORK_QUEUE_METRICS`; also attributes of the
         result.
     cluster_tasks : array of float
         Tasks that the cores of each cluster ran, mean over the replications.

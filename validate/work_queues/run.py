@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qmodels._check import FloatArray, IntArray
-from qmodels.systems.region import Growth, grow
-from qmodels.systems.work_queues import WorkQueues
-from validate.streams import new_streams
+from qmodels.checks import FloatArray, IntArray
+from qmodels.systems.programs.region import Growth, grow
+from qmodels.systems.programs.work_queues import WorkQueues
+from validate.engine.streams import new_streams
 from validate.work_queues import state as c
 from validate.work_queues.kernel import World, push, run
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from cases.dqm_errors import BASE, designs
+from cases.published.dqm.errors import BASE, designs
 from qmodels import solve
 from qmodels.allocator.conflict_errors import BAR, conflict_error, error_rows, is_validated
-from qmodels.systems.arrivals import OnOff
-from qmodels.systems.data_queueing import DataQueueing
-from qmodels.systems.sizes import fixed
+from qmodels.systems.packets.data_queueing import DataQueueing
+from qmodels.systems.traffic.arrivals import OnOff
+from qmodels.systems.traffic.sizes import fixed
 from validate import simulate
 
 

@@ -12,15 +12,15 @@ from numpy.testing import assert_allclose
 
 from qmodels.allocator.answer import DataQueueingAnswer
 from qmodels.allocator.data_queueing import solve_data_queueing
-from qmodels.systems.data_queueing import (
+from qmodels.systems.packets.data_queueing import (
     DATA_QUEUEING_METRICS,
     Allocation,
     DataMemory,
     DataQueueing,
     PointerMemory,
 )
-from qmodels.systems.data_queueing_traffic import QueueTraffic
-from qmodels.systems.sizes import bimodal, heavy_tailed
+from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
+from qmodels.systems.traffic.sizes import bimodal, heavy_tailed
 from validate import simulate
 
 checks = settings(derandomize=True, deadline=None, max_examples=25)

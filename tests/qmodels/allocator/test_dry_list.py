@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose
 
 from qmodels.allocator.data_queueing import solve_data_queueing
 from qmodels.allocator.dry_list import ENUMERATED, drained_conflicts, dry_list
-from qmodels.systems.data_queueing import Allocation, DataMemory, DataQueueing
-from qmodels.systems.data_queueing_traffic import QueueTraffic
-from qmodels.systems.sizes import fixed
+from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
+from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
+from qmodels.systems.traffic.sizes import fixed
 from validate import simulate
 
 

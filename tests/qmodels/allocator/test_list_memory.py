@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.allocator import _fixed_point, free_list
-from qmodels.systems.free_list import allocation_accesses
+from qmodels.systems.packets.free_list import allocation_accesses
 
 checks = settings(derandomize=True, deadline=None, max_examples=25)
 MIX = {"segments": (1, 10, 24), "probability": (7 / 12, 4 / 12, 1 / 12)}

@@ -12,10 +12,10 @@ from qmodels.allocator.access_order import access_order
 from qmodels.allocator.alternatives import accesses_law, bank_lists_busy, bitmap_busy, stack_busy
 from qmodels.allocator.offered import offered_variability
 from qmodels.allocator.pointer_cycles import pointer_cycles
-from qmodels.systems.arrivals import OnOff, Recorded
-from qmodels.systems.data_queueing_traffic import QueueTraffic, SelfSimilar
-from qmodels.systems.sizes import fixed, imix
-from qmodels.systems.trace import Trace
+from qmodels.systems.packets.data_queueing_traffic import QueueTraffic, SelfSimilar
+from qmodels.systems.traffic.arrivals import OnOff, Recorded
+from qmodels.systems.traffic.sizes import fixed, imix
+from qmodels.systems.traffic.trace import Trace
 
 checks = settings(derandomize=True, deadline=None, max_examples=50)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.llc import exact_lru_hit_ratios, hit_ratios
-from qmodels.systems.popularity import Zipf
+from qmodels.systems.traffic.popularity import Zipf
 
 checks = settings(derandomize=True, deadline=None, max_examples=40)
 rules = st.sampled_from([("lru", 1.0), ("fifo", 1.0), ("random", 0.5), ("lru", 0.1)])

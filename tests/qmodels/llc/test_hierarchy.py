@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.llc import copy_levels, exclusive_levels, hit_ratios, inclusive_levels
-from qmodels.systems.popularity import Zipf
+from qmodels.systems.traffic.popularity import Zipf
 
 checks = settings(derandomize=True, deadline=None, max_examples=25)
 laws = st.builds(

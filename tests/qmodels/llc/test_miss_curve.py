@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from qmodels.llc import hit_ratio_curve, recorded_hit_ratio_curve
-from qmodels.systems.popularity import Zipf
+from qmodels.systems.traffic.popularity import Zipf
 
 SIZES = [10, 100, 400, 1000]
 

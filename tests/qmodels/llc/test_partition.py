@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.llc import best_division, divided_cache, highest_miss_ratio, shared_cache, slice_shares
-from qmodels.systems.popularity import Zipf
+from qmodels.systems.traffic.popularity import Zipf
 
 
 @settings(derandomize=True, deadline=None, max_examples=20)

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmodels.llc.processor_hits import hit_ratios
-from qmodels.systems.llc_processor import LlcProcessor
-from qmodels.systems.popularity import Zipf
+from qmodels.systems.cache.llc_processor import LlcProcessor
+from qmodels.systems.traffic.popularity import Zipf
 
 BASE = LlcProcessor()
 FEW = settings(max_examples=12, deadline=None, derandomize=True)

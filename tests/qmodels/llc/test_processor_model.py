@@ -18,10 +18,10 @@ from qmodels.llc.processor_hits import HitRatios, llc_load
 from qmodels.llc.processor_memory import dram_rates, memory_path
 from qmodels.llc.processor_queues import _hypoexponential
 from qmodels.llc.solve_processor import llc_skip_threshold, solve_llc_processor
-from qmodels.markov.ctmc import CTMC
-from qmodels.queues.mmck import mmck
-from qmodels.systems.llc_processor import ARCHITECTURES, LLC_PROCESSOR_METRICS, LlcProcessor
-from qmodels.systems.popularity import Zipf
+from qmodels.markov.chains.ctmc import CTMC
+from qmodels.queues.markovian.mmck import mmck
+from qmodels.systems.cache.llc_processor import ARCHITECTURES, LLC_PROCESSOR_METRICS, LlcProcessor
+from qmodels.systems.traffic.popularity import Zipf
 
 FEW = settings(max_examples=25, deadline=None, derandomize=True)
 NONE = HitRatios(l1=0.0, l2=0.0, llc=0.0, slice_shares=np.ones((1, 1)))
@@ -76,7 +76,7 @@ def test_stages_against_the_balance_equations():
 
 def test_memory_path_against_mva():
     """The closed network by another algorithm."""
-    from qmodels.networks.mva import mva
+    from qmodels.networks.closed.mva import mva
 
     spec = LlcProcessor(cores=9, slices=3, channels=16)
     hits = HitRatios(l1=0.1, l2=0.2, llc=0.3, slice_shares=np.array([[0.5, 0.3, 0.2]]))

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from qmodels.systems.llc_processor import LLC_PROCESSOR_METRICS, LlcProcessor
-from qmodels.systems.popularity import Zipf
-from qmodels.systems.spec_io import from_toml, stable_hash, to_toml
+from qmodels.systems.cache.llc_processor import LLC_PROCESSOR_METRICS, LlcProcessor
+from qmodels.systems.spec.toml import from_toml, stable_hash, to_toml
+from qmodels.systems.traffic.popularity import Zipf
 
 
 def test_published_design():

@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose
 
 import qmodels as qm
 from qmodels.llc import exact_lru_hit_ratios, recorded_hit_ratio_curve
-from qmodels.systems.cache import CacheLevel
-from qmodels.systems.popularity import Empirical
-from qmodels.systems.trace import read_trace
+from qmodels.systems.cache.spec import CacheLevel
+from qmodels.systems.traffic.popularity import Empirical
+from qmodels.systems.traffic.trace import read_trace
 
 TRACES = Path(os.environ.get("QMODELS_TRACES", Path(__file__).parents[4] / "shared" / "traces"))
 CAPTURE = TRACES / "libtrace-ip-in-mpls.pcap"

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from scipy.linalg import expm
 
 from qmodels.markov import CTMC
-from qmodels.markov import _uniformization as uniformization
+from qmodels.markov.chains import uniformization
 
 laws = settings(derandomize=True, deadline=None, max_examples=30)
 seeds = st.integers(0, 10**6)

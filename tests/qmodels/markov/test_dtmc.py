@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.markov import CTMC, DTMC
-from qmodels.markov import dtmc as dtmc_module
+from qmodels.markov.chains import dtmc as dtmc_module
 
 laws = settings(derandomize=True, deadline=None, max_examples=30)
 seeds = st.integers(0, 10**6)

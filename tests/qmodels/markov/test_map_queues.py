@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.integrate import quad
 
 from qmodels.markov import CTMC, MAP, PhaseType, map_g_1_k, map_map_1, map_ph_1, map_superposition
-from qmodels.markov import map_queues as map_queues_module
+from qmodels.markov.processes import map_queues as map_queues_module
 from qmodels.queues import Deterministic, Discrete, Gamma
 
 laws = settings(derandomize=True, deadline=None, max_examples=20)

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import qmodels.markov
-from qmodels.markov import _compiled
+from qmodels.markov.chains import compiled as _compiled
 
 
 def test_every_public_name_exists():
@@ -35,7 +35,7 @@ def test_small_chains_do_not_wake_the_compiler():
 
 def test_the_plain_twin_of_the_censoring_kernel():
     """Blocks of pivots and single pivots give the same censored rates as elimination one by one."""
-    from qmodels.markov._sparse_gth import _censor
+    from qmodels.markov.chains._sparse_gth import _censor
 
     rng = np.random.default_rng(5)
     size, pivots = 130, 100

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.sparse.linalg import spsolve
 
-from qmodels.markov import CTMC, _sparse_gth
-from qmodels.markov._sparse_gth import Elimination
-from qmodels.markov.stationary import balance_residual, single_class_law, solve_irreducible
+from qmodels.markov import CTMC
+from qmodels.markov.chains import _sparse_gth
+from qmodels.markov.chains._sparse_gth import Elimination
+from qmodels.markov.chains.stationary import balance_residual, single_class_law, solve_irreducible
 
 laws = settings(derandomize=True, deadline=None, max_examples=30)
 
@@ -200,7 +201,7 @@ def test_the_separator_tree_is_a_tree_over_all_states():
 def test_auto_iterates_where_the_elimination_would_be_too_large(monkeypatch):
     rates = tandem_rates((30, 30), 4.0)
     assert solve_irreducible(rates)[2] == "direct"
-    monkeypatch.setattr("qmodels.markov.stationary.MOST_OPERATIONS", 1e4)
+    monkeypatch.setattr("qmodels.markov.chains.stationary.MOST_OPERATIONS", 1e4)
     law, residual, method, cycles = solve_irreducible(rates)
     assert method == "iterative"
     assert residual <= 1e-12

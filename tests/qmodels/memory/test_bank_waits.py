@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from qmodels.memory.bank_waits import in_order_banks, ready_first_banks
-from qmodels.queues.mg1 import mg1
+from qmodels.memory.dram.bank_waits import in_order_banks, ready_first_banks
+from qmodels.queues.general.mg1 import mg1
 
 few = settings(max_examples=40, deadline=None, derandomize=True)
 loads = st.floats(0.01, 0.98)

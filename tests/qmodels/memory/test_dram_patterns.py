@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from qmodels.memory.bank_waits import in_order_banks, ready_first_banks
-from qmodels.memory.solve_dram import solve_dram
-from qmodels.systems.dram_map import DramGeometry, Interleaved
-from qmodels.systems.dram_presets import PRESETS
-from qmodels.systems.dram_system import DramSystem, dram
-from qmodels.systems.dram_timing import abstract
-from qmodels.systems.dram_traffic import AddressTrace, Packets, RandomBlocks, StridedBlocks
+from qmodels.memory.dram.bank_waits import in_order_banks, ready_first_banks
+from qmodels.memory.dram.solve import solve_dram
+from qmodels.systems.memory.dram_map import DramGeometry, Interleaved
+from qmodels.systems.memory.dram_presets import PRESETS
+from qmodels.systems.memory.dram_system import DramSystem, dram
+from qmodels.systems.memory.dram_timing import abstract
+from qmodels.systems.memory.dram_traffic import AddressTrace, Packets, RandomBlocks, StridedBlocks
 from validate import simulate
 
 

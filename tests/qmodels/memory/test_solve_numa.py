@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.memory.numa_bounds import numa_bounds
-from qmodels.memory.numa_contention import access_time, number_of_others, rotation_time, turns
-from qmodels.memory.solve_numa import placement_speedup, solve_numa
-from qmodels.systems.numa import NUMA_METRICS, NumaMachine
-from qmodels.systems.numa_parts import BlockWork, DmaEngine, NumaChip
+from qmodels.memory.numa.bounds import numa_bounds
+from qmodels.memory.numa.contention import access_time, number_of_others, rotation_time, turns
+from qmodels.memory.numa.solve import placement_speedup, solve_numa
+from qmodels.systems.memory.numa import NUMA_METRICS, NumaMachine
+from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
 
 few = settings(derandomize=True, deadline=None, max_examples=12)
 

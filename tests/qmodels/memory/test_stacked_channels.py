@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 
 from qmodels.memory.interleaving_load import interleaving_load
 from qmodels.memory.stacked_channels import stacked_channels
-from qmodels.queues.mmck import mmck
-from qmodels.systems.dram_map import DramGeometry, Interleaved
+from qmodels.queues.markovian.mmck import mmck
+from qmodels.systems.memory.dram_map import DramGeometry, Interleaved
 
 few = settings(max_examples=25, deadline=None, derandomize=True)
 rates = st.floats(0.05, 20)

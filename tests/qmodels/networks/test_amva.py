@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from qmodels.networks import amva, bard_schweitzer, convolution, linearizer, mixed, mva
+from qmodels.networks import bard_schweitzer, convolution, linearizer, mixed, mva
+from qmodels.networks.closed import amva
 
 LAWS = settings(max_examples=40, deadline=None, derandomize=True)
 

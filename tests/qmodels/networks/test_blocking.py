@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.markov import CTMC
-from qmodels.markov.phase_type_fit import ph_from_moments
-from qmodels.networks import blocking as module
+from qmodels.markov.processes.phase_type_fit import ph_from_moments
 from qmodels.networks import loss_network, tandem_blocking
-from qmodels.queues.mmck import mm1k, mmck
+from qmodels.networks.open import blocking as module
+from qmodels.queues.markovian.mmck import mm1k, mmck
 
 KINDS = ("after-service", "before-service", "repetitive-service", "loss")
 

@@ -16,9 +16,9 @@ from qmodels.networks import (
     mva,
     throughput_curve,
 )
-from qmodels.networks._closed import representable
-from qmodels.networks._inputs import describe
-from qmodels.networks.mva import _one_class
+from qmodels.networks.closed.inputs import describe
+from qmodels.networks.closed.means import representable
+from qmodels.networks.closed.mva import _one_class
 
 times = st.floats(0.05, 5.0)
 LAWS = settings(max_examples=40, deadline=None, derandomize=True)

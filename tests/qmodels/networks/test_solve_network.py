@@ -10,8 +10,8 @@ import pytest
 
 from qmodels import solve
 from qmodels.networks import linearizer, qna
-from qmodels.networks.network_answer import UNITS
-from qmodels.systems.laws import (
+from qmodels.networks.answer import UNITS
+from qmodels.systems.laws.times import (
     MAP,
     Deterministic,
     Empirical,
@@ -23,9 +23,9 @@ from qmodels.systems.laws import (
     Pareto,
     Replay,
 )
-from qmodels.systems.network_parts import ForkJoin, JobClass, Station
-from qmodels.systems.network_routing import Cyclic
-from qmodels.systems.queueing_network import QueueingNetwork, single_station, tandem
+from qmodels.systems.stations.parts import ForkJoin, JobClass, Station
+from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station, tandem
+from qmodels.systems.stations.routing import Cyclic
 
 INF = math.inf
 POISSON, UNIT = Exponential(mean=1.25), Exponential(mean=1.0)

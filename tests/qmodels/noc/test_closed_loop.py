@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmodels.noc.closed_loop import closed_loop
-from qmodels.systems.noc import Noc
-from qmodels.systems.noc_memory import transactions
-from qmodels.systems.noc_traffic import uniform
-from qmodels.systems.router import Router
-from qmodels.systems.topologies import mesh, spidergon
+from qmodels.systems.noc.memory import transactions
+from qmodels.systems.noc.patterns import uniform
+from qmodels.systems.noc.router import Router
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.noc.topologies import mesh, spidergon
 from validate import simulate
 
 quick = settings(max_examples=15, deadline=None, derandomize=True)

@@ -6,10 +6,10 @@ from numpy.testing import assert_allclose
 
 from qmodels.noc.bounds import latency_bounds
 from qmodels.noc.solve_noc import solve_noc
-from qmodels.systems.noc import Noc
-from qmodels.systems.noc_traffic import RateMatrix, uniform
-from qmodels.systems.router import PacketClass, QosRule, Router
-from qmodels.systems.topologies import crossbar, mesh
+from qmodels.systems.noc.patterns import RateMatrix, uniform
+from qmodels.systems.noc.router import PacketClass, QosRule, Router
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.noc.topologies import crossbar, mesh
 
 CIRCUITS = (QosRule(source=0, target=8, circuit=True), QosRule(source=1, target=8, circuit=True))
 NOC = Noc(

@@ -10,14 +10,14 @@ import pytest
 
 import qmodels as qm
 from qmodels.noc.bounds import latency_bounds
-from qmodels.systems.messaging import MessageProgram
-from qmodels.systems.noc import Noc
-from qmodels.systems.noc_memory import transactions
-from qmodels.systems.noc_traffic import permutation, uniform
-from qmodels.systems.router import QosRule, Router
-from qmodels.systems.routes import SourceRoute
-from qmodels.systems.topologies import mesh, ring, spidergon, torus
-from qmodels.systems.topology import Topology
+from qmodels.systems.noc.memory import transactions
+from qmodels.systems.noc.patterns import permutation, uniform
+from qmodels.systems.noc.router import QosRule, Router
+from qmodels.systems.noc.routes import SourceRoute
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.noc.topologies import mesh, ring, spidergon, torus
+from qmodels.systems.noc.topology import Topology
+from qmodels.systems.programs.messaging import MessageProgram
 from validate import simulate
 
 ONE = Router(virtual_channels=1)

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmodels.noc.power import PowerParameters, calibrate_power, router_power
-from qmodels.systems.noc import Noc
-from qmodels.systems.noc_memory import transactions
-from qmodels.systems.noc_traffic import permutation
-from qmodels.systems.router import Router
-from qmodels.systems.topologies import ring
+from qmodels.systems.noc.memory import transactions
+from qmodels.systems.noc.patterns import permutation
+from qmodels.systems.noc.router import Router
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.noc.topologies import ring
 
 quick = settings(max_examples=25, deadline=None, derandomize=True)
 positive = st.floats(0.01, 10)

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.noc.solve_noc import solve_noc
-from qmodels.systems.injection import bursts
-from qmodels.systems.noc import NOC_METRICS, Noc
-from qmodels.systems.noc_memory import interleaved
-from qmodels.systems.noc_traffic import Pattern, RateMatrix, transpose, uniform
-from qmodels.systems.router import PacketClass, QosRule, Router
-from qmodels.systems.topologies import crossbar, from_graph, mesh, ring, spidergon, torus
+from qmodels.systems.noc.injection import bursts
+from qmodels.systems.noc.memory import interleaved
+from qmodels.systems.noc.patterns import Pattern, RateMatrix, transpose, uniform
+from qmodels.systems.noc.router import PacketClass, QosRule, Router
+from qmodels.systems.noc.spec import NOC_METRICS, Noc
+from qmodels.systems.noc.topologies import crossbar, from_graph, mesh, ring, spidergon, torus
 from validate import simulate
 
 NETS = {

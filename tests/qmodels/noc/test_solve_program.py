@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import qmodels as qm
 from qmodels.noc.solve_program import ERRORS, solve_program
-from qmodels.systems.collectives import barrier, gather, ping_pong, scatter
-from qmodels.systems.messaging import MessageCosts, MessageProgram
-from qmodels.systems.router import Router
-from qmodels.systems.topologies import mesh
+from qmodels.systems.noc.router import Router
+from qmodels.systems.noc.topologies import mesh
+from qmodels.systems.programs.collectives import barrier, gather, ping_pong, scatter
+from qmodels.systems.programs.messaging import MessageCosts, MessageProgram
 
 quick = settings(max_examples=25, deadline=None, derandomize=True)
 MESH = mesh(4, 4)

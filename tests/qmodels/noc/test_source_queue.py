@@ -6,11 +6,11 @@ from numpy.testing import assert_allclose
 
 from qmodels.noc.delay_law import delay_quantiles
 from qmodels.noc.solve_noc import solve_noc
-from qmodels.systems.arrivals import OnOff
-from qmodels.systems.noc import Noc
-from qmodels.systems.noc_traffic import RateMatrix
-from qmodels.systems.router import PacketClass, QosRule, Router
-from qmodels.systems.topologies import crossbar
+from qmodels.systems.noc.patterns import RateMatrix
+from qmodels.systems.noc.router import PacketClass, QosRule, Router
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.noc.topologies import crossbar
+from qmodels.systems.traffic.arrivals import OnOff
 
 ONE = Noc(
     topology=crossbar(2),

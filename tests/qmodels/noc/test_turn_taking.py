@@ -10,10 +10,10 @@ from numpy.testing import assert_allclose
 
 from qmodels.noc.solve_noc import solve_noc
 from qmodels.noc.turn_taking import _window_variance, smoothness
-from qmodels.systems.noc import Noc
-from qmodels.systems.noc_memory import interleaved
-from qmodels.systems.router import Router
-from qmodels.systems.topologies import crossbar, mesh, ring, spidergon
+from qmodels.systems.noc.memory import interleaved
+from qmodels.systems.noc.router import Router
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.noc.topologies import crossbar, mesh, ring, spidergon
 from validate import simulate
 
 

@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 import qmodels as qm
 from qmodels.packet_processor.burstiness import burstiness
 from qmodels.packet_processor.error_map import measured_dispersion
-from qmodels.systems.workload import Workload
+from qmodels.systems.traffic.workload import Workload
 
 TRACES = Path(os.environ.get("QMODELS_TRACES", Path(__file__).parents[4] / "shared" / "traces"))
 BELLCORE = TRACES / "BC-pAug89-100k.TL"

@@ -7,8 +7,8 @@ from dataclasses import fields, replace
 import pytest
 
 from qmodels.packet_processor.energy import energy_per_packet
-from qmodels.systems.budget import Energy
-from qmodels.systems.packet_processor import PacketProcessor
+from qmodels.systems.packets.budget import Energy
+from qmodels.systems.packets.packet_processor import PacketProcessor
 
 BASE = PacketProcessor()
 SPEC = replace(

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from qmodels.packet_processor.blocking import FRACTIONS, blocking_factors
-from qmodels.packet_processor.link_shares import link_shares
-from qmodels.systems.processor_noc import ProcessorNoc
-from qmodels.systems.router import Router
-from qmodels.systems.topology import Topology
+from qmodels.packet_processor.networks.blocking import FRACTIONS, blocking_factors
+from qmodels.packet_processor.networks.link_shares import link_shares
+from qmodels.systems.noc.router import Router
+from qmodels.systems.noc.topology import Topology
+from qmodels.systems.packets.processor_noc import ProcessorNoc
 
 KINDS = ["spidergon", "ring", "mesh", "torus"]
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from qmodels.packet_processor.row_visits import row_visits
-from qmodels.systems.address_map import AddressMap
+from qmodels.packet_processor.trials.row_visits import row_visits
+from qmodels.systems.memory.address_map import AddressMap
 
 checks = settings(derandomize=True, deadline=None, max_examples=40)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import qmodels as qm
-from qmodels.systems.metrics import METRICS
+from qmodels.systems.spec.metrics import METRICS
 
 checks = settings(derandomize=True, deadline=None, max_examples=25)
 STEPS, CHANNELS, WIDTHS, SLICES = [1, 2, 4, 8, 16, 32], [1, 2, 3, 4, 6, 8], [8, 16, 32], [0, 1, 2, 4, 8]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from qmodels.packet_processor.trial_walk import HORIZON, KINDS, LOADS, PACES, _walk, lookup, tables
+from qmodels.packet_processor.trials.walk import HORIZON, KINDS, LOADS, PACES, _walk, lookup, tables
 
 
 def walked(ring: int, chunk: int, trials: int, cut: float, arc: int) -> np.ndarray:

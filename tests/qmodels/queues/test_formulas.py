@@ -10,14 +10,14 @@ import pytest
 import sympy as sp
 
 from qmodels.queues import erlang_b, gg1_marchal, mg1, mm1, mm1k, mmc, mmck, mxg1
-from qmodels.queues.batch import mxg1_waiting_time
-from qmodels.queues.erlang import erlang_b_step, erlang_c_from_b
-from qmodels.queues.gg1 import kingman_waiting_time, klb_exponent, marchal_waiting_time
-from qmodels.queues.gg1_bounds import daley_bound, marshall_bound
-from qmodels.queues.mg1 import mg1_waiting_time, mg1_waiting_time_variance
-from qmodels.queues.mmc import mm1_waiting_time, mmc_waiting_time
-from qmodels.queues.mmck import mmck_blocking, mmck_waiting_time
-from qmodels.queues.priority import priority_waiting_time
+from qmodels.queues.disciplines.priority import priority_waiting_time
+from qmodels.queues.general.gg1 import kingman_waiting_time, klb_exponent, marchal_waiting_time
+from qmodels.queues.general.gg1_bounds import daley_bound, marshall_bound
+from qmodels.queues.general.mg1 import mg1_waiting_time, mg1_waiting_time_variance
+from qmodels.queues.markovian.batch import mxg1_waiting_time
+from qmodels.queues.markovian.erlang import erlang_b_step, erlang_c_from_b
+from qmodels.queues.markovian.mmc import mm1_waiting_time, mmc_waiting_time
+from qmodels.queues.markovian.mmck import mmck_blocking, mmck_waiting_time
 
 lam, mu, ca, cs = sp.symbols("lambda mu c_a c_s", positive=True)
 

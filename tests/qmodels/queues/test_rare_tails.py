@@ -9,20 +9,11 @@ from numpy.testing import assert_allclose
 
 from qmodels import solve
 from qmodels.markov import MAP, PhaseType, map_ph_1
-from qmodels.queues import (
-    Deterministic,
-    Discrete,
-    Gamma,
-    HyperExponential,
-    md1,
-    mdc,
-    mek1,
-    mg1_fcfs,
-    mh21,
-)
+from qmodels.queues import Deterministic, Discrete, Gamma, HyperExponential, md1, mdc, mek1, mg1_fcfs, mh21
 from qmodels.queues.laws import Law
-from qmodels.systems import laws, laws_phase
-from qmodels.systems.queueing_network import single_station
+from qmodels.systems.laws import phases as laws_phase
+from qmodels.systems.laws import times as laws
+from qmodels.systems.stations.queueing_network import single_station
 
 LEVELS = 1 - np.array([0.7, 0.1, 1e-3, 1e-6, 1e-9, 1e-12, 1e-15])
 """Beyond the last, 1 - p has no digits."""

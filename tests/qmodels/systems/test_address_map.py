@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.systems.address_map import AddressMap, scatter
+from qmodels.systems.memory.address_map import AddressMap, scatter
 
 counts = st.integers(1, 16)
 maps = st.builds(

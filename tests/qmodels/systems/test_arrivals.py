@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from qmodels.systems.arrivals import OnOff, Poisson, Recorded
-from qmodels.systems.sizes import SizeLaw
-from qmodels.systems.trace import Trace
+from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
+from qmodels.systems.traffic.sizes import SizeLaw
+from qmodels.systems.traffic.trace import Trace
 
 quick = settings(max_examples=50, deadline=None, derandomize=True)
 

@@ -7,8 +7,8 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from qmodels.systems.budget import Cost, Energy
-from qmodels.systems.packet_processor import PacketProcessor
+from qmodels.systems.packets.budget import Cost, Energy
+from qmodels.systems.packets.packet_processor import PacketProcessor
 
 BASE = PacketProcessor()
 SPEC = replace(

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from qmodels.systems import cache_lines
-from qmodels.systems.cache import CacheLevel, CacheSystem
-from qmodels.systems.cache_lines import line_count, line_of, line_popularity, shuffled, slice_of
-from qmodels.systems.popularity import Empirical, Geometric, Zipf
+from qmodels.systems.cache import lines as cache_lines
+from qmodels.systems.cache.lines import line_count, line_of, line_popularity, shuffled, slice_of
+from qmodels.systems.cache.spec import CacheLevel, CacheSystem
+from qmodels.systems.traffic.popularity import Empirical, Geometric, Zipf
 
 checks = settings(derandomize=True, deadline=None, max_examples=40)
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.systems.arrivals import Poisson, Recorded
-from qmodels.systems.data_queueing import (
+from qmodels.systems.packets.data_queueing import (
     DATA_QUEUEING_METRICS,
     Allocation,
     DataMemory,
@@ -16,9 +15,10 @@ from qmodels.systems.data_queueing import (
     PointerMemory,
     padded_pitch,
 )
-from qmodels.systems.data_queueing_traffic import QueueTraffic, SelfSimilar
-from qmodels.systems.sizes import fixed, imix
-from qmodels.systems.trace import Trace
+from qmodels.systems.packets.data_queueing_traffic import QueueTraffic, SelfSimilar
+from qmodels.systems.traffic.arrivals import Poisson, Recorded
+from qmodels.systems.traffic.sizes import fixed, imix
+from qmodels.systems.traffic.trace import Trace
 
 TRACE = Trace(times_ns=[0, 100, 300, 900], bytes=[64, 1500, 64, 640], source="by hand")
 

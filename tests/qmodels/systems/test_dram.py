@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from qmodels.systems.dram import Dram
-from qmodels.systems.dram_presets import PRESETS
+from qmodels.systems.memory.dram import Dram
+from qmodels.systems.memory.dram_presets import PRESETS
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.systems.dram_map import LEVELS, BitFields, DramGeometry, Interleaved, Place, bit_fields
+from qmodels.systems.memory.dram_map import LEVELS, BitFields, DramGeometry, Interleaved, Place, bit_fields
 
 few = settings(max_examples=50, deadline=None, derandomize=True)
 sizes = st.integers(1, 5)

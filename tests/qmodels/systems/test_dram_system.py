@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from qmodels.systems.dram_map import DramGeometry, bit_fields
-from qmodels.systems.dram_presets import PRESETS
-from qmodels.systems.dram_system import DramSystem, dram
-from qmodels.systems.dram_timing import abstract
-from qmodels.systems.dram_traffic import AddressTrace, Packets, RandomBlocks, StridedBlocks
-from qmodels.systems.spec_io import from_toml, stable_hash, to_toml
+from qmodels.systems.memory.dram_map import DramGeometry, bit_fields
+from qmodels.systems.memory.dram_presets import PRESETS
+from qmodels.systems.memory.dram_system import DramSystem, dram
+from qmodels.systems.memory.dram_timing import abstract
+from qmodels.systems.memory.dram_traffic import AddressTrace, Packets, RandomBlocks, StridedBlocks
+from qmodels.systems.spec.toml import from_toml, stable_hash, to_toml
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -7,10 +7,10 @@ import struct
 import numpy as np
 import pytest
 
-from qmodels.systems.arrivals import Recorded
-from qmodels.systems.captures import flow_key
-from qmodels.systems.data_queueing_traffic import QueueTraffic
-from qmodels.systems.trace import Trace, read_trace
+from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
+from qmodels.systems.traffic.arrivals import Recorded
+from qmodels.systems.traffic.captures import flow_key
+from qmodels.systems.traffic.trace import Trace, read_trace
 
 MAC = bytes(range(12))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qmodels.systems.free_list import FreeList, allocation_accesses
+from qmodels.systems.packets.free_list import FreeList, allocation_accesses
 
 
 def test_accesses_without_rejection_are_one_read():

@@ -11,10 +11,10 @@ import scipy.stats as st
 from hypothesis import given, settings
 from hypothesis import strategies as hs
 
-from qmodels.markov.arrival_process import MAP as MarkovMAP
-from qmodels.markov.phase_type import PhaseType as MarkovPhaseType
-from qmodels.systems import laws
-from qmodels.systems.spec_io import stable_hash
+from qmodels.markov.processes.arrival_process import MAP as MarkovMAP
+from qmodels.markov.processes.phase_type import PhaseType as MarkovPhaseType
+from qmodels.systems.laws import times as laws
+from qmodels.systems.spec.toml import stable_hash
 
 means = hs.floats(1e-3, 1e3)
 

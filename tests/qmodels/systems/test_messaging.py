@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.systems import collectives
-from qmodels.systems.message_network import service_table, services
-from qmodels.systems.message_steps import compute, join, read_steps
-from qmodels.systems.message_tasks import Task, task_graph
-from qmodels.systems.messaging import MessageCosts, MessageProgram
-from qmodels.systems.router import Router
-from qmodels.systems.spec_io import from_toml, stable_hash, to_toml
-from qmodels.systems.topologies import mesh
+from qmodels.systems.noc.router import Router
+from qmodels.systems.noc.topologies import mesh
+from qmodels.systems.programs import collectives
+from qmodels.systems.programs.message_network import service_table, services
+from qmodels.systems.programs.message_steps import compute, join, read_steps
+from qmodels.systems.programs.message_tasks import Task, task_graph
+from qmodels.systems.programs.messaging import MessageCosts, MessageProgram
+from qmodels.systems.spec.toml import from_toml, stable_hash, to_toml
 
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 MESH = mesh(4, 4)

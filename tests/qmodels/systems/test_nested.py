@@ -10,13 +10,13 @@ import pytest
 
 import qmodels as qm
 from qmodels import systems
-from qmodels.systems.collectives import gather
-from qmodels.systems.memory_map import InterleavedRegion, MemoryMap
-from qmodels.systems.nested import _parts
-from qmodels.systems.network_parts import JobClass, Station
-from qmodels.systems.noc_memory import Interleaved
-from qmodels.systems.region import Growth
-from qmodels.systems.trace import Trace
+from qmodels.systems.memory.memory_map import InterleavedRegion, MemoryMap
+from qmodels.systems.noc.memory import Interleaved
+from qmodels.systems.programs.collectives import gather
+from qmodels.systems.programs.region import Growth
+from qmodels.systems.spec.nested import _parts
+from qmodels.systems.stations.parts import JobClass, Station
+from qmodels.systems.traffic.trace import Trace
 
 MEMORY = MemoryMap(
     regions=(InterleavedRegion(start_bytes=0, size_bytes=4096, step_bytes=128, channels=(2, 3)),)

@@ -11,16 +11,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.systems.arrivals import OnOff
-from qmodels.systems.noc import Noc
-from qmodels.systems.noc_flows import EJECTION, INJECTION, LINK
-from qmodels.systems.noc_memory import interleaved, transactions
-from qmodels.systems.noc_traffic import permutation, rate_matrix, uniform
-from qmodels.systems.router import PacketClass, QosRule, Router
-from qmodels.systems.routes import SourceRoute
-from qmodels.systems.spec_io import from_toml, stable_hash, to_toml
-from qmodels.systems.topologies import concentrated_mesh, crossbar, mesh, ring, shared_bus, spidergon, torus
-from qmodels.systems.topology import Topology, from_graph
+from qmodels.systems.noc.flows import EJECTION, INJECTION, LINK
+from qmodels.systems.noc.memory import interleaved, transactions
+from qmodels.systems.noc.patterns import permutation, rate_matrix, uniform
+from qmodels.systems.noc.router import PacketClass, QosRule, Router
+from qmodels.systems.noc.routes import SourceRoute
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.noc.topologies import (
+    concentrated_mesh,
+    crossbar,
+    mesh,
+    ring,
+    shared_bus,
+    spidergon,
+    torus,
+)
+from qmodels.systems.noc.topology import Topology, from_graph
+from qmodels.systems.spec.toml import from_toml, stable_hash, to_toml
+from qmodels.systems.traffic.arrivals import OnOff
 
 quick = settings(max_examples=25, deadline=None, derandomize=True)
 topologies = st.one_of(

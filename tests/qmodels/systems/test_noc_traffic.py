@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels import solve
-from qmodels.systems.injection import Bernoulli, bursts, injection_process
-from qmodels.systems.noc import Noc
-from qmodels.systems.noc_memory import Transactions, interleaved, transactions
-from qmodels.systems.noc_traffic import (
+from qmodels.systems.noc.injection import Bernoulli, bursts, injection_process
+from qmodels.systems.noc.memory import Transactions, interleaved, transactions
+from qmodels.systems.noc.patterns import (
     Pattern,
     Permutation,
     bit_complement,
@@ -28,8 +27,9 @@ from qmodels.systems.noc_traffic import (
     transpose,
     uniform,
 )
-from qmodels.systems.spec_io import from_toml, to_toml
-from qmodels.systems.topologies import mesh
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.noc.topologies import mesh
+from qmodels.systems.spec.toml import from_toml, to_toml
 
 quick = settings(max_examples=30, deadline=None, derandomize=True)
 

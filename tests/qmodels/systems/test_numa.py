@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from qmodels.systems.numa import NumaMachine
-from qmodels.systems.numa_parts import BlockWork, DmaEngine, NumaChip
-from qmodels.systems.spec_io import from_toml, stable_hash, to_toml
-from qmodels.systems.topology import Topology
+from qmodels.systems.memory.numa import NumaMachine
+from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
+from qmodels.systems.noc.topology import Topology
+from qmodels.systems.spec.toml import from_toml, stable_hash, to_toml
 
 
 def test_factors_follow_from_the_route():

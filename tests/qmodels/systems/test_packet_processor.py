@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qmodels.systems.packet_processor import PacketProcessor
-from qmodels.systems.topology import Topology
+from qmodels.systems.noc.topology import Topology
+from qmodels.systems.packets.packet_processor import PacketProcessor
 
 BASE = PacketProcessor()
 

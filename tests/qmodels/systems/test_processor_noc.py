@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.systems.processor_noc import ProcessorNoc
-from qmodels.systems.router import Router
-from qmodels.systems.topology import Topology
+from qmodels.systems.noc.router import Router
+from qmodels.systems.noc.topology import Topology
+from qmodels.systems.packets.processor_noc import ProcessorNoc
 
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 

@@ -9,11 +9,11 @@ from math import inf
 import numpy as np
 import pytest
 
-from qmodels.systems.laws import Deterministic, Empirical, Erlang, Exponential, Geometric, Replay
-from qmodels.systems.network_parts import ForkJoin, JobClass, Station
-from qmodels.systems.network_routing import LEAVE, Cyclic, Probabilistic, ShortestQueue, StateDependent
-from qmodels.systems.queueing_network import QueueingNetwork, single_station, tandem
-from qmodels.systems.spec_io import stable_hash
+from qmodels.systems.laws.times import Deterministic, Empirical, Erlang, Exponential, Geometric, Replay
+from qmodels.systems.spec.toml import stable_hash
+from qmodels.systems.stations.parts import ForkJoin, JobClass, Station
+from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station, tandem
+from qmodels.systems.stations.routing import LEAVE, Cyclic, Probabilistic, ShortestQueue, StateDependent
 
 ONE = Exponential(mean=1.0)
 A, B = (Station(name=name, service=ONE) for name in "ab")

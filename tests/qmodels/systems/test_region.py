@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.systems.region import Cube, Drawn, Growth, Uneven, body_blocks, grow
+from qmodels.systems.programs.region import Cube, Drawn, Growth, Uneven, body_blocks, grow
 
 
 def reachable(image, seed, side):

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.systems.routes import SourceRoute
-from qmodels.systems.routing import find_routes
-from qmodels.systems.topologies import concentrated_mesh, crossbar, mesh, ring, spidergon, torus
-from qmodels.systems.topology import from_graph
+from qmodels.systems.noc.routes import SourceRoute
+from qmodels.systems.noc.routing import find_routes
+from qmodels.systems.noc.topologies import concentrated_mesh, crossbar, mesh, ring, spidergon, torus
+from qmodels.systems.noc.topology import from_graph
 
 quick = settings(max_examples=30, deadline=None, derandomize=True)
 graphs = st.builds(

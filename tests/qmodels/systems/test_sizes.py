@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from qmodels.systems.sizes import (
+from qmodels.systems.traffic.sizes import (
     LAWS,
     SizeLaw,
     bimodal,

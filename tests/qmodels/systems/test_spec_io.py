@@ -14,16 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qmodels as qm
-from qmodels.systems.arrivals import OnOff, Poisson, Recorded
-from qmodels.systems.collectives import gather
-from qmodels.systems.network_parts import JobClass, Station
-from qmodels.systems.network_routing import Cyclic, StateDependent
-from qmodels.systems.packet_processor import PacketProcessor
-from qmodels.systems.queueing_network import QueueingNetwork
-from qmodels.systems.sizes import SizeLaw, bimodal, empirical, fixed, heavy_tailed, imix
-from qmodels.systems.spec_io import from_toml, read_value, stable_hash, to_toml
-from qmodels.systems.trace import Trace
-from qmodels.systems.workload import Workload
+from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.programs.collectives import gather
+from qmodels.systems.spec.toml import from_toml, read_value, stable_hash, to_toml
+from qmodels.systems.stations.parts import JobClass, Station
+from qmodels.systems.stations.queueing_network import QueueingNetwork
+from qmodels.systems.stations.routing import Cyclic, StateDependent
+from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
+from qmodels.systems.traffic.sizes import SizeLaw, bimodal, empirical, fixed, heavy_tailed, imix
+from qmodels.systems.traffic.trace import Trace
+from qmodels.systems.traffic.workload import Workload
 
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 
@@ -345,8 +345,8 @@ def test_hash_of_a_trace_is_that_of_its_packets() -> None:
 
 def test_hash_is_the_same_in_another_process() -> None:
     program = (
-        "from qmodels.systems.packet_processor import PacketProcessor\n"
-        "from qmodels.systems.spec_io import stable_hash\n"
+        "from qmodels.systems.packets.packet_processor import PacketProcessor\n"
+        "from qmodels.systems.spec.toml import stable_hash\n"
         "print(stable_hash(PacketProcessor()))\n"
     )
     root = Path(__file__).parents[3]

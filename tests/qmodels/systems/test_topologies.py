@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.systems.spec_io import from_toml, stable_hash, to_toml
-from qmodels.systems.topologies import (
+from qmodels.systems.noc.topologies import (
     concentrated_mesh,
     crossbar,
     from_edge_file,
@@ -19,7 +18,8 @@ from qmodels.systems.topologies import (
     spidergon,
     torus,
 )
-from qmodels.systems.topology import Topology, from_graph
+from qmodels.systems.noc.topology import Topology, from_graph
+from qmodels.systems.spec.toml import from_toml, stable_hash, to_toml
 
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 shapes = st.lists(st.integers(1, 5), min_size=1, max_size=3).filter(lambda s: np.prod(s) > 1).map(tuple)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from qmodels.systems.trace import Trace, read_trace
+from qmodels.systems.traffic.trace import Trace, read_trace
 
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 TRACES = Path(os.environ.get("QMODELS_TRACES", Path(__file__).parents[4] / "shared" / "traces"))

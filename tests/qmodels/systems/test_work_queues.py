@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qmodels.systems.region import Cube, Growth
-from qmodels.systems.spec_io import from_toml, stable_hash, to_toml
-from qmodels.systems.work_queues import Bag, Clusters, RunQueues, Stealing, TaskCosts, WorkQueues
+from qmodels.systems.programs.region import Cube, Growth
+from qmodels.systems.programs.work_queues import Bag, Clusters, RunQueues, Stealing, TaskCosts, WorkQueues
+from qmodels.systems.spec.toml import from_toml, stable_hash, to_toml
 
 
 def test_parts_of_the_image():

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from qmodels.systems.arrivals import OnOff, Poisson, Recorded
-from qmodels.systems.sizes import bimodal, empirical, fixed, imix
-from qmodels.systems.trace import Trace
-from qmodels.systems.workload import Workload
+from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
+from qmodels.systems.traffic.sizes import bimodal, empirical, fixed, imix
+from qmodels.systems.traffic.trace import Trace
+from qmodels.systems.traffic.workload import Workload
 
 quick = settings(max_examples=30, deadline=None, derandomize=True)
 

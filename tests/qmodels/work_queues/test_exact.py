@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qmodels.systems.work_queues import Bag, Clusters, RunQueues, Stealing, TaskCosts, WorkQueues
+from qmodels.systems.programs.work_queues import Bag, Clusters, RunQueues, Stealing, TaskCosts, WorkQueues
 from qmodels.work_queues.exact import exact_makespan
 
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qmodels
-from qmodels.systems.region import Cube, Growth, Uneven
-from qmodels.systems.work_queues import (
+from qmodels.systems.programs.region import Cube, Growth, Uneven
+from qmodels.systems.programs.work_queues import (
     WORK_QUEUE_METRICS,
     Bag,
     Clusters,
@@ -206,7 +206,7 @@ def test_the_ring_is_a_closed_random_walk():
 
 def test_validated_is_the_range_of_the_sweep():
     """And so no further than what was compared: 113 points, their largest error stated."""
-    from cases.srp_growing_sweep import kept_sweep, sweep_specs
+    from cases.published.srp.growing_sweep import kept_sweep, sweep_specs
 
     errors = [abs(point.error) for point in kept_sweep()]
     specs = sweep_specs()

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 import qmodels as qm
-from qmodels.systems.cache import CacheLevel, CacheSystem
-from qmodels.systems.popularity import Geometric, Zipf
+from qmodels.systems.cache.spec import CacheLevel, CacheSystem
+from qmodels.systems.traffic.popularity import Geometric, Zipf
 from validate import simulate
 
 ZIPF = Zipf(entries=1000, exponent=0.83)

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.systems.cache_lines import feistel, line_of, slice_of
-from qmodels.systems.popularity import Zipf
+from qmodels.systems.cache.lines import feistel, line_of, slice_of
+from qmodels.systems.traffic.popularity import Zipf
 from validate.cache import draw_kernel, hierarchy_kernel, lru_kernel
-from validate.jit import jit
-from validate.streams import new_streams
+from validate.engine.jit import jit
+from validate.engine.streams import new_streams
 
 find, insert, take, use = (
     jit(getattr(lru_kernel, name).py_func) for name in ("find", "insert", "take", "use")

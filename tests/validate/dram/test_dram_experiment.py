@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from qmodels.memory.bank_waits import in_order_banks, ready_first_banks
-from qmodels.memory.solve_dram import solve_dram
-from qmodels.systems.dram_map import DramGeometry, Interleaved
-from qmodels.systems.dram_system import DramSystem, dram
-from qmodels.systems.dram_timing import abstract
-from qmodels.systems.dram_traffic import AddressTrace, Packets, RandomBlocks, StridedBlocks
+from qmodels.memory.dram.bank_waits import in_order_banks, ready_first_banks
+from qmodels.memory.dram.solve import solve_dram
+from qmodels.systems.memory.dram_map import DramGeometry, Interleaved
+from qmodels.systems.memory.dram_system import DramSystem, dram
+from qmodels.systems.memory.dram_timing import abstract
+from qmodels.systems.memory.dram_traffic import AddressTrace, Packets, RandomBlocks, StridedBlocks
 from validate import simulate
 
 

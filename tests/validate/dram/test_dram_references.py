@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from qmodels.memory.dram_errors import TABLE
-from qmodels.memory.solve_dram import solve_dram
+from qmodels.memory.dram.errors import TABLE
+from qmodels.memory.dram.solve import solve_dram
 from validate import simulate
 
 _SPEC = importlib.util.spec_from_file_location(

@@ -9,9 +9,9 @@ import pytest
 
 from qmodels.llc.processor_hits import HitRatios
 from qmodels.llc.solve_processor import solve_llc_processor
-from qmodels.markov.ctmc import CTMC
-from qmodels.systems.llc_processor import LlcProcessor
-from qmodels.systems.popularity import Zipf
+from qmodels.markov.chains.ctmc import CTMC
+from qmodels.systems.cache.llc_processor import LlcProcessor
+from qmodels.systems.traffic.popularity import Zipf
 from validate import simulate
 
 IDLE, L1, L2, LLC, WAIT, MEMORY = range(6)

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qmodels.systems.llc_processor import LLC_PROCESSOR_METRICS, LlcProcessor
-from qmodels.systems.popularity import Zipf
+from qmodels.systems.cache.llc_processor import LLC_PROCESSOR_METRICS, LlcProcessor
+from qmodels.systems.traffic.popularity import Zipf
 from validate import compare, simulate
 from validate.llc_processor.caches import MISS, fill, found_in_llc, level_of
 from validate.llc_processor.experiment import LlcProcessorExperiment

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from qmodels import solve
-from qmodels.systems.llc_processor import LlcProcessor
-from qmodels.systems.popularity import Zipf
+from qmodels.systems.cache.llc_processor import LlcProcessor
+from qmodels.systems.traffic.popularity import Zipf
 from validate import simulate
 
 LINE = 64

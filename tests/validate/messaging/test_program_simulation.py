@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmodels import solve
-from qmodels.systems import collectives
-from qmodels.systems.message_steps import join
-from qmodels.systems.messaging import MessageCosts, MessageProgram
-from qmodels.systems.router import Router
-from qmodels.systems.topologies import mesh
+from qmodels.systems.noc.router import Router
+from qmodels.systems.noc.topologies import mesh
+from qmodels.systems.programs import collectives
+from qmodels.systems.programs.message_steps import join
+from qmodels.systems.programs.messaging import MessageCosts, MessageProgram
 from validate import simulate
 from validate.messaging.experiment import Job, ProgramExperiment, run_replication
 

@@ -22,10 +22,10 @@ from pathlib import Path
 
 import numpy as np
 
-from qmodels.systems.noc import Noc
-from qmodels.systems.noc_traffic import transpose, uniform
-from qmodels.systems.router import Router
-from qmodels.systems.topologies import mesh, ring, torus
+from qmodels.systems.noc.patterns import transpose, uniform
+from qmodels.systems.noc.router import Router
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.noc.topologies import mesh, ring, torus
 
 FILE = Path(__file__).with_name("booksim_latency.csv")
 FIELDS = (

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from qmodels import solve
-from qmodels.systems.noc import Noc
-from qmodels.systems.noc_memory import transactions
-from qmodels.systems.noc_traffic import uniform
-from qmodels.systems.router import Router
-from qmodels.systems.topologies import mesh, spidergon
+from qmodels.systems.noc.memory import transactions
+from qmodels.systems.noc.patterns import uniform
+from qmodels.systems.noc.router import Router
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.noc.topologies import mesh, spidergon
 from validate import compare
 from validate.readers import read_booksim
 

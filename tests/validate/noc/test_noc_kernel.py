@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.systems.noc import Noc
-from qmodels.systems.noc_traffic import uniform
-from qmodels.systems.router import Router
-from qmodels.systems.topologies import crossbar, from_graph, mesh, ring, spidergon, torus
+from qmodels.systems.noc.patterns import uniform
+from qmodels.systems.noc.router import Router
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.noc.topologies import crossbar, from_graph, mesh, ring, spidergon, torus
 from validate.noc.kernel import quiet, step
 from validate.noc.replication import build_world
 from validate.noc.sources import send

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from qmodels.systems.noc import Noc
-from qmodels.systems.noc_memory import transactions
-from qmodels.systems.noc_traffic import permutation, uniform
-from qmodels.systems.router import Router
-from qmodels.systems.topologies import crossbar, mesh, ring
+from qmodels.systems.noc.memory import transactions
+from qmodels.systems.noc.patterns import permutation, uniform
+from qmodels.systems.noc.router import Router
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.noc.topologies import crossbar, mesh, ring
 from validate.noc.saturation import saturation_rate
 from validate.noc.verdict import overloaded_flows, verdict
 

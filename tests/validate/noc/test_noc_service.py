@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qmodels.systems.noc import Noc
-from qmodels.systems.noc_traffic import rate_matrix, uniform
-from qmodels.systems.router import PacketClass, QosRule, Router
-from qmodels.systems.topologies import crossbar, mesh
+from qmodels.systems.noc.patterns import rate_matrix, uniform
+from qmodels.systems.noc.router import PacketClass, QosRule, Router
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.noc.topologies import crossbar, mesh
 from validate import simulate
 
 OPTIONS = {"packets": 5000, "cycles": 10_000, "replications": 6}

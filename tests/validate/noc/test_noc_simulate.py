@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qmodels.systems.arrivals import OnOff
-from qmodels.systems.injection import bursts
-from qmodels.systems.noc import NOC_METRICS, Noc
-from qmodels.systems.noc_memory import interleaved
-from qmodels.systems.noc_traffic import hotspot, permutation, rate_matrix, uniform
-from qmodels.systems.router import PacketClass, Router
-from qmodels.systems.topologies import crossbar, mesh, ring
+from qmodels.systems.noc.injection import bursts
+from qmodels.systems.noc.memory import interleaved
+from qmodels.systems.noc.patterns import hotspot, permutation, rate_matrix, uniform
+from qmodels.systems.noc.router import PacketClass, Router
+from qmodels.systems.noc.spec import NOC_METRICS, Noc
+from qmodels.systems.noc.topologies import crossbar, mesh, ring
+from qmodels.systems.traffic.arrivals import OnOff
 from validate import simulate
 from validate.noc.meter import flow_quantiles, new_meter
 

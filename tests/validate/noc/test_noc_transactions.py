@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from qmodels.systems.noc import Noc
-from qmodels.systems.noc_memory import transactions
-from qmodels.systems.topologies import mesh, spidergon
+from qmodels.systems.noc.memory import transactions
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.noc.topologies import mesh, spidergon
 from validate import simulate
 
 SMALL = {"packets": 2000, "cycles": 2000, "replications": 2}

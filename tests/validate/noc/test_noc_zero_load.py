@@ -10,12 +10,12 @@ import qmodels as qm
 from qmodels.noc.bounds import latency_bounds
 from qmodels.noc.closed_loop import closed_loop
 from qmodels.noc.turns import group_turns
-from qmodels.systems.messaging import MessageCosts, MessageProgram
-from qmodels.systems.noc import Noc
-from qmodels.systems.noc_memory import transactions
-from qmodels.systems.noc_traffic import uniform
-from qmodels.systems.router import QosRule, Router
-from qmodels.systems.topology import Topology
+from qmodels.systems.noc.memory import transactions
+from qmodels.systems.noc.patterns import uniform
+from qmodels.systems.noc.router import QosRule, Router
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.noc.topology import Topology
+from qmodels.systems.programs.messaging import MessageCosts, MessageProgram
 from validate import simulate
 from validate.noc.kernel import quiet, step
 from validate.noc.replication import build_world

@@ -10,8 +10,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from qmodels.systems.numa import NUMA_METRICS, NumaMachine
-from qmodels.systems.numa_parts import BlockWork, DmaEngine, NumaChip
+from qmodels.systems.memory.numa import NUMA_METRICS, NumaMachine
+from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
 from validate import simulate
 from validate.numa.experiment import NumaExperiment
 from validate.numa.kernel import COMMANDS, SWITCHES

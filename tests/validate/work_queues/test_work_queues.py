@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.systems.region import Cube, Drawn, Growth, Uneven
-from qmodels.systems.work_queues import (
+from qmodels.systems.programs.region import Cube, Drawn, Growth, Uneven
+from qmodels.systems.programs.work_queues import (
     WORK_QUEUE_METRICS,
     Bag,
     Clusters,

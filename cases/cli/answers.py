@@ -1,0 +1,313 @@
+"""Single answers of the command line: solved, simulated, compared or replayed, as text, CSV and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cases.study.packet_processor import BIAS, ERROR, error_columns, stated_biases
+from cases.study.stated_error import LEGEND, UNKNOWN, cell
+from cases.study.stream import trace_section, trace_summary
+from cases.tables import csv_text, number, text_table, unit
+from qmodels.systems.spec.metrics import METRICS
+
+if TYPE_CHECKING:
+    from qmodels.system_result import SystemResult
+    from qmodels.systems.packets.packet_processor import PacketProcessor
+    from validate import Comparison, SimulationResult
+
+MOST_RESOURCES = 12
+SWEPT = (
+    "packet_latency",
+    "packet_latency_p99",
+    "saturation_throughput",
+    "energy_per_packet",
+    "cost",
+    "write_conflict_probability",
+    "max_utilization",
+)
+"""Metrics in the text table of a sweep."""
+
+
+def verdict(result: SystemResult | SimulationResult) -> str:
+    """Return which group of resources fills up first and how far, ``saturated: dram buses at 137 %``."""
+    name = str(result.bottleneck)
+    # A simulation sees busy fractions only.
+    loads = getattr(result, "traffic_intensity", result.utilization)
+    load = 100 * float(loads[name])
+    return f"{'stable' if result.stable else 'saturated'}: {name} at {load:.0f} %"
+
+
+def reservations(result: SystemResult) -> list[str]:
+    """Return why the stated error need not apply to an answer, line by line; nothing if it does."""
+    if result.validated:
+        return []
+    return [f"{UNKNOWN}:", *(f"  {words}" for words, applies in result.doubts.items() if applies)]
+
+
+def units() -> dict[str, str]:
+    """Return the unit of every metric."""
+    return {name: metric.unit for name, metric in METRICS.items()}
+
+
+def solved_text(result: SystemResult) -> str:
+    """Return an analytic answer for a terminal."""
+    errors, biases = result.measured_error, stated_biases(result)
+    metrics = [
+        [name.replace("_", " "), value, _unit(name), _stated(name, errors.get(name), biases.get(name))]
+        for name, value in result.metrics.items()
+    ]
+    notes = reservations(result)
+    parts = [
+        "\n".join(["Analytic answer, " + verdict(result), *notes, LEGEND]),
+        text_table(["metric", "analytic", "unit", "±"], metrics),
+        _parts_text({"analytic": result.latency_parts}),
+        _resources_text({"analytic": result.resources}),
+    ]
+    return "\n\n".join(parts)
+
+
+def _stated(metric: str, error: Any, bias: Any = None) -> str:
+    """Return the stated error of a metric, in percent or in percentage points, with its signed mean."""
+    if error is None or not np.isfinite(error):
+        return ""
+    return f"{error:.1f} {unit(ERROR + metric)}" + ("" if bias is None else f" ({bias:+.1f})")
+
+
+def solved_json(result: SystemResult) -> dict[str, Any]:
+    """Return an analytic answer for a program."""
+    return {
+        "analytic": {
+            "stable": result.stable,
+            "bottleneck": result.bottleneck,
+            "validated": result.validated,
+            "metrics": dict(result.metrics),
+            "measured_error": dict(result.measured_error),
+            **({"bias": biases} if (biases := stated_biases(result)) else {}),
+            "latency_parts": dict(result.latency_parts),
+            "utilization": dict(result.utilization),
+            "traffic_intensity": dict(result.traffic_intensity),
+            "resources": dict(result.resources),
+        },
+        "units": units(),
+        "error_units": {name: unit(ERROR + name) for name in result.measured_error},
+    }
+
+
+def solved_csv(result: SystemResult) -> str:
+    """Return an analytic answer as one row per metric."""
+    names, errors, biases = list(result.metrics), result.measured_error, stated_biases(result)
+    return csv_text(
+        {
+            "metric": names,
+            "unit": [METRICS[name].unit for name in names],
+            "analytic": list(result.metrics.values()),
+            "error": [errors.get(name, "") for name in names],
+            **({"bias": [biases.get(name, "") for name in names]} if biases else {}),
+            "error_unit": [unit(ERROR + name) if name in errors else "" for name in names],
+            "validated": [result.validated] * len(names),
+        }
+    )
+
+
+def sweep_columns(swept: Mapping[str, Any], result: SystemResult) -> dict[str, Any]:
+    """Return a sweep as columns: the swept fields, every metric, the verdict, the stated errors."""
+    shape = np.shape(result.stable)
+    ends = [path.rpartition(".")[2] for path in swept]
+    # Two parts may have fields of one name.
+    names = [end if ends.count(end) == 1 else path for path, end in zip(swept, ends, strict=True)]
+    columns = {
+        **dict(zip(names, swept.values(), strict=True)),
+        **result.metrics,
+        "stable": result.stable,
+        "bottleneck": result.bottleneck,
+        **error_columns(result),
+    }
+    return {name: np.ravel(np.broadcast_to(column, shape)) for name, column in columns.items()}
+
+
+def sweep_text(columns: Mapping[str, Any]) -> str:
+    """Return a sweep for a terminal, one row per design."""
+    names = [
+        name
+        for name in columns
+        if name in SWEPT or not (name in METRICS or name.startswith((ERROR, BIAS)) or name == "validated")
+    ]
+    rows = [
+        [
+            *(cell(columns, name, row) if name in METRICS else columns[name][row] for name in names),
+            "yes" if columns["validated"][row] else "no",
+        ]
+        for row in range(len(columns["stable"]))
+    ]
+    headings = [name.replace("_", " ") + (f" {_unit(name)}" if _unit(name) else "") for name in names]
+    return f"Analytic answer; {LEGEND}\n" + text_table([*headings, "validated"], rows)
+
+
+def simulated_text(result: SimulationResult) -> str:
+    """Return an estimate for a terminal."""
+    metrics = [
+        [name.replace("_", " "), e.best, f"[{number(e.low)}, {number(e.high)}]", _unit(name)]
+        for name, e in result.metrics.items()
+    ]
+    lines = [
+        f"Simulated, {verdict(result)}",
+        f"{_effort(result)}, {result.seconds:.1f} s",
+        text_table(["metric", "simulated", "interval", "unit"], metrics),
+    ]
+    text = "\n".join(lines) + "\n\n" + _parts_text({"simulated": _best(result.latency_parts)})
+    return text + "\n\n" + _resources_text({"simulated": _best(result.resources)}) + _short(result)
+
+
+def simulated_json(result: SimulationResult) -> dict[str, Any]:
+    """Return an estimate for a program."""
+    return {"simulated": result.to_dict(), "units": units()}
+
+
+def simulated_csv(result: SimulationResult) -> str:
+    """Return an estimate as one row per metric."""
+    names, estimates = list(result.metrics), list(result.metrics.values())
+    return csv_text(
+        {
+            "metric": names,
+            "unit": [METRICS[name].unit for name in names],
+            "simulated": [e.best for e in estimates],
+            "low": [e.low for e in estimates],
+            "high": [e.high for e in estimates],
+        }
+    )
+
+
+def compared_text(comparison: Comparison) -> str:
+    """Return model and simulation side by side for a terminal: metrics, shares of the latency, loads."""
+    solved, simulated = comparison.model, comparison.reference
+    rows = []
+    for row in comparison.rows.values():
+        interval = f"[{number(row.reference.low)}, {number(row.reference.high)}]"
+        relative = number(100 * row.relative_error) if np.isfinite(row.relative_error) else ""
+        rows.append(
+            [
+                row.metric.replace("_", " "),
+                row.model,
+                row.reference.best,
+                interval,
+                _unit(row.metric),
+                row.error,
+                relative,
+                _stated(row.metric, solved.measured_error.get(row.metric)),
+                "" if row.inside else "outside",
+            ]
+        )
+    headings = [
+        "metric",
+        "analytic",
+        "simulated",
+        "interval",
+        "unit",
+        "error",
+        "error %",
+        "stated ±",
+        "analytic is",
+    ]
+    note = "".join(f"\n{line}" for line in reservations(solved))
+    parts = [
+        f"Analytic: {verdict(solved)}\nSimulated: {verdict(simulated)}; {_effort(simulated)}{note}",
+        text_table(headings, rows),
+        _parts_text({"analytic": solved.latency_parts, "simulated": _best(simulated.latency_parts)}),
+        _resources_text({"analytic": solved.resources, "simulated": _best(simulated.resources)}),
+    ]
+    return "\n\n".join(parts) + _short(simulated)
+
+
+def compared_json(comparison: Comparison) -> dict[str, Any]:
+    """Return model and simulation side by side for a program."""
+    return {
+        "comparison": comparison.to_dict(),
+        **solved_json(comparison.model),
+        **simulated_json(comparison.reference),
+    }
+
+
+def compared_csv(comparison: Comparison) -> str:
+    """Return model and simulation side by side, one row per metric."""
+    rows = [asdict(row) for row in comparison.rows.values()]
+    return csv_text(
+        {
+            "metric": [row["metric"] for row in rows],
+            "unit": [row["unit"] for row in rows],
+            "analytic": [row["model"] for row in rows],
+            "simulated": [row["reference"]["best"] for row in rows],
+            "low": [row["reference"]["low"] for row in rows],
+            "high": [row["reference"]["high"] for row in rows],
+            "error": [row["error"] for row in rows],
+            "relative_error": [row["relative_error"] for row in rows],
+            "stated_error": [comparison.model.measured_error.get(row["metric"], "") for row in rows],
+            "stated_unit": [
+                unit(ERROR + row["metric"]) if row["metric"] in comparison.model.measured_error else ""
+                for row in rows
+            ],
+            "inside": [row["inside"] for row in rows],
+        }
+    )
+
+
+def trace_text(spec: PacketProcessor) -> str:
+    """Return how steady the trace of a spec is, to stand below an answer; nothing without a trace."""
+    section = trace_section(spec.workload)
+    return "" if section is None else f"\n\n{section.text()}"
+
+
+def trace_json(spec: PacketProcessor) -> dict[str, Any]:
+    """Return the same for a program."""
+    found = trace_summary(spec.workload)
+    return {} if found is None else {"trace": found}
+
+
+def shares(answer: SystemResult | SimulationResult) -> dict[str, float]:
+    """Return the shares of an answer's latency [ns] as plain numbers, for a plot."""
+    return _best(answer.latency_parts)
+
+
+def _effort(result: SimulationResult) -> str:
+    confidence = result.metrics["packet_latency"].confidence
+    runs = f"{result.replications} replications of {result.packets} packets, seed {result.seed}"
+    return f"{runs}, {confidence:.0%} intervals"
+
+
+def _best(values: Mapping[str, Any]) -> dict[str, float]:
+    return {name: float(value) for name, value in values.items()}
+
+
+def _unit(name: str) -> str:
+    return METRICS[name].unit if name in METRICS and METRICS[name].unit != "1" else ""
+
+
+def _parts_text(answers: Mapping[str, Mapping[str, float]]) -> str:
+    first = next(iter(answers.values()))
+    rows: list[list[Any]] = []
+    for name in first:
+        row: list[Any] = [name]
+        for parts in answers.values():
+            total = sum(parts.values())
+            row += [parts[name], f"{100 * parts[name] / total:.0f} %" if np.isfinite(total) else ""]
+        rows.append(row)
+    headings = ["share of the latency"]
+    for name in answers:
+        headings += [f"{name} ns", ""]
+    return "Where the time goes\n" + text_table(headings, rows)
+
+
+def _resources_text(answers: Mapping[str, Mapping[str, float]]) -> str:
+    first = next(iter(answers.values()))
+    order = sorted(first, key=lambda name: -first[name])
+    rows = [[name, *(f"{100 * loads.get(name, 0.0):.1f} %" for loads in answers.values())] for name in order]
+    more = [f"  and {len(rows) - MOST_RESOURCES} more"] if len(rows) > MOST_RESOURCES else []
+    table = text_table(["resource", *(f"{name} load" for name in answers)], rows[:MOST_RESOURCES])
+    return "\n".join(["Resources by load", table, *more])
+
+
+def _short(result: SimulationResult) -> str:
+    return "\n\nthe runs were too short for their warm-up: use more packets" if result.short else ""

@@ -1,0 +1,263 @@
+"""The measured error of the packet processor model over its whole range, made by a command and kept as data.
+
+``python -m cases.joint_errors.accuracy`` simulates designs drawn from the default space, with and without
+lists for
+small packets, under three packet mixes, Poisson and bursty arrivals, at loads from 1 % to 95 % of their
+saturation and writes every run to ``cases/data/accuracy.csv`` and the error by region of load and of
+burstiness to the map that answers show (``qmodels/packet_processor/error_map.csv``). It also measures
+whether the model orders the choices as the simulation does, see `cases.joint_errors.directions`, and brings
+the tables
+of the README up to date. A quarter of an hour on two cores; ``--summary`` makes the maps and the tables
+from the kept runs alone.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cases.joint_errors import directions
+from cases.study.check import model_error
+from cases.study.packet_processor import CHOICES, DATA, default_space
+from cases.tables import csv_text
+from optimize.spaces.fields import get_field, replace_fields
+from qmodels.checks import FloatArray
+from qmodels.packet_processor.burstiness import burstiness
+from qmodels.packet_processor.error_map import DIRECTIONS as DIRECTION_MAP
+from qmodels.packet_processor.error_map import FILE as ERROR_MAP
+from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.metrics import is_relative
+from qmodels.systems.traffic.arrivals import Arrivals, OnOff, Poisson
+from qmodels.systems.traffic.sizes import SizeLaw, bimodal, imix
+from validate.comparison.regions import REGIONS
+
+FILE = DATA / "accuracy.csv"
+
+MIXES: dict[str, SizeLaw] = {
+    "imix": imix(),
+    "small": bimodal(small=64, large=576, small_fraction=0.9),
+    "large": bimodal(small=64, large=1518, small_fraction=0.3),
+}
+LOADS = (0.01, 0.1, 0.3, 0.5, 0.65, 0.8, 0.9, 0.95)
+ARRIVALS: dict[str, Arrivals] = {
+    "poisson": Poisson(),
+    "short bursts": OnOff(on_packets=4, peak_to_mean=2.0),
+    "bursts": OnOff(on_packets=10, peak_to_mean=3.0),
+}
+TURNS = ("poisson", "bursts", "poisson", "short bursts")
+BURSTS = ((0.0, 1.2), (1.2, 8.0))
+"""Regions of the dispersion of the arrivals over that of Poisson packets."""
+SMALL_SHARE = 1e-3
+"""Probabilities below are left out of relative errors."""
+METRICS = (
+    "packet_latency",
+    "packet_latency_p99",
+    "lookup_latency",
+    "write_latency",
+    "read_latency",
+    "saturation_throughput",
+    "write_conflict_probability",
+    "read_conflict_probability",
+    "row_hit_ratio",
+    "pointer_accesses_per_allocation",
+    "llc_hit_ratio",
+    "energy_per_packet",
+)
+DRAWN: dict[str, tuple[int, ...]] = {**CHOICES, "small_packet_segments": (0, 1, 2, 4)}
+"""Fields and choices of the designs drawn."""
+
+DESIGNS, SEED = 96, 1
+PACKETS, REPLICATIONS = 10_000, 4
+README = Path(__file__).parents[1] / "README.md"
+
+
+def cases(count: int = DESIGNS, seed: int = SEED) -> Iterator[tuple[dict[str, Any], PacketProcessor]]:
+    """Yield designs drawn evenly from the choices in `DRAWN`, loads, mixes and arrivals in turn.
+
+    Examples
+    --------
+    >>> drawn = [what for what, _ in cases(8)]
+    >>> sorted({what["load"] for what in drawn})
+    [0.01, 0.1, 0.3, 0.5, 0.65, 0.8, 0.9, 0.95]
+    """
+    from qmodels import solve
+
+    rng = np.random.default_rng(seed)
+    for number in range(count):
+        mix = list(MIXES)[number % len(MIXES)]
+        load = LOADS[number % len(LOADS)]
+        arrivals = TURNS[number // (len(LOADS) * len(MIXES)) % len(TURNS)]
+        base = replace_fields(
+            PacketProcessor(), {"workload.sizes": MIXES[mix], "workload.arrivals": ARRIVALS[arrivals]}
+        )
+        space = default_space(base, choices=DRAWN)
+        spec = space.spec(int(rng.integers(space.size)))
+        full = float(solve(spec).saturation_throughput)
+        yield (
+            {
+                "mix": mix,
+                "load": load,
+                "arrivals": arrivals,
+                **{name: get_field(spec, name) for name in DRAWN},
+            },
+            replace_fields(spec, {"workload.offered_gbps": load * full}),
+        )
+
+
+def measure(
+    count: int = DESIGNS,
+    seed: int = SEED,
+    *,
+    packets: int = PACKETS,
+    replications: int = REPLICATIONS,
+    executor: Executor | None = None,
+) -> dict[str, Any]:
+    """Return a table with a row per design and metric: model, simulated, its interval, error."""
+    from qmodels import solve
+    from validate import simulate
+
+    drawn = list(cases(count, seed))
+    runs = simulate(
+        [spec for _, spec in drawn], packets=packets, replications=replications, seed=seed, executor=executor
+    )
+    rows: list[dict[str, Any]] = []
+    for (what, spec), run in zip(drawn, runs, strict=True):
+        model = solve(spec)
+        bursts = float(burstiness(spec.workload).dispersion[0])
+        for metric in METRICS:
+            estimate, value = run.metrics[metric], model.metrics[metric]
+            rows.append(
+                {
+                    **what,
+                    "dispersion": bursts,
+                    "metric": metric,
+                    "model": value,
+                    "simulated": estimate.best,
+                    "low": estimate.low,
+                    "high": estimate.high,
+                    "error": 100.0 * float(model_error(metric, value, estimate.best)),
+                    "stable": run.stable,
+                }
+            )
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def summary(table: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return signed mean, mean and largest size of the errors of each metric by region; stable runs only."""
+    metric, load, error, dispersion, model, simulated = (
+        np.asarray(table[name]) for name in ("metric", "load", "error", "dispersion", "model", "simulated")
+    )
+    good = np.asarray([str(value) == "True" for value in table["stable"]]) & np.isfinite(error)
+    finite = np.isfinite(model) & np.isfinite(simulated) & (simulated > 0)
+    relative = np.zeros(load.shape)
+    relative[finite] = 100.0 * (model[finite] / simulated[finite] - 1.0)
+    lines = []
+    for name in METRICS:
+        counted = is_relative(name) | (simulated > SMALL_SHARE)
+        for bursts_above, bursts_to in BURSTS:
+            for above, to in REGIONS:
+                mine = (metric == name) & good & (load > above) & (load <= to)
+                mine &= (dispersion > bursts_above) & (dispersion <= bursts_to)
+                lines.append(
+                    {
+                        "metric": name,
+                        "unit": "%" if is_relative(name) else "points",
+                        "load_above": above,
+                        "load_to": to,
+                        "dispersion_above": bursts_above,
+                        "dispersion_to": bursts_to,
+                        **_moments("", error[mine]),
+                        **_moments("relative_", relative[mine & counted]),
+                        "designs": int(mine.sum()),
+                    }
+                )
+    return lines
+
+
+def _moments(prefix: str, errors: FloatArray) -> dict[str, float]:
+    sizes = np.abs(errors)
+    return {
+        f"{prefix}{name}": float(f"{value:.6g}") if errors.size else float("inf")
+        for name, value in (
+            ("bias", errors.mean() if errors.size else 0.0),
+            ("mean", sizes.mean() if errors.size else 0.0),
+            ("largest", sizes.max(initial=0.0)),
+        )
+    }
+
+
+def load_table(path: Path = FILE) -> dict[str, Any]:
+    """Return the kept table; numbers as numbers."""
+    import csv
+
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    words = {"mix", "arrivals", "metric", "stable", "decision", "adjacent"}
+    return {name: [row[name] if name in words else float(row[name]) for row in rows] for name in rows[0]}
+
+
+def markdown(lines: list[dict[str, Any]]) -> str:
+    """Return the summary with two rows per metric, Poisson and bursty, and a column per region of load."""
+    text = [
+        "| metric | arrivals | unit | "
+        + " | ".join(f"{low:.0%} to {high:.0%}" for low, high in REGIONS)
+        + " |",
+        "|---|---|---|" + "---|" * len(REGIONS),
+    ]
+    for name in METRICS:
+        for arrivals, (_, to) in zip(("Poisson", "bursts"), BURSTS, strict=True):
+            mine = [line for line in lines if line["metric"] == name and line["dispersion_to"] == to]
+            cells = [f"{line['bias']:+.1f} / {line['mean']:.1f} / {line['largest']:.1f}" for line in mine]
+            text.append(
+                f"| {name.replace('_', ' ')} | {arrivals} | {mine[0]['unit']} | {' | '.join(cells)} |"
+            )
+    return "\n".join(text)
+
+
+def with_table(text: str, table: str) -> str:
+    r"""Return a text in which the table with the same first line is replaced.
+
+    Examples
+    --------
+    >>> with_table("before\n| a |\n|---|\n| 1 |\nafter\n", "| a |\n|---|\n| 2 |")
+    'before\n| a |\n|---|\n| 2 |\nafter\n'
+    """
+    lines, new = text.split("\n"), table.split("\n")
+    start = lines.index(new[0])
+    end = next(k for k in range(start, len(lines)) if not lines[k].startswith("|"))
+    return "\n".join([*lines[:start], *new, *lines[end:]])
+
+
+def write(path: Path, columns: dict[str, Any]) -> None:
+    """Write a table whole or not at all."""
+    part = path.with_suffix(".part")
+    part.write_text(csv_text(columns), encoding="utf-8")
+    os.replace(part, path)
+
+
+def main() -> None:
+    """Measure, write the tables and the maps, bring the README up to date and print it all."""
+    if "--summary" not in sys.argv:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            write(FILE, measure(executor=pool))
+            write(directions.FILE, directions.measure(executor=pool))
+    lines = summary(load_table())
+    write(ERROR_MAP, {name: [line[name] for line in lines] for name in lines[0]})
+    pairs = load_table(directions.FILE)
+    ordered = directions.summary(pairs)
+    write(DIRECTION_MAP, {name: [line[name] for line in ordered] for name in ordered[0]})
+    text = README.read_text(encoding="utf-8")
+    for table in (markdown(lines), directions.markdown(pairs)):
+        print(table)
+        text = with_table(text, table)
+    README.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,286 @@
+"""Whether the model orders the choices of a packet processor as the simulation does, measured axis by axis.
+
+From designs drawn at random one decision after the other is varied over its choices with all else, the
+offered traffic included, held; each design is simulated with the same random numbers, so that the paired
+differences of two of them separate what single intervals do not. `python -m cases.joint_errors.accuracy`
+writes every pair
+to ``cases/data/directions.csv`` and the share of the separated pairs that the model orders alike, by region,
+to the map that answers read (``qmodels/packet_processor/direction_map.csv``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from cases.study.packet_processor import DATA
+from optimize.spaces.fields import replace_fields
+from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.toml import stable_hash
+from qmodels.systems.traffic.arrivals import OnOff, Poisson
+from qmodels.systems.traffic.sizes import bimodal, imix
+from validate.estimates.statistics import paired_difference
+from validate.packet_processor import state as c
+from validate.packet_processor.energy import energy_per_packet
+from validate.packet_processor.run import Job, Run, run_replication
+
+FILE = DATA / "directions.csv"
+
+AXES: dict[str, tuple[int, ...]] = {
+    "interleaving_step": (1, 2, 4, 8, 16, 32),
+    "alloc_trial_count": (1, 2, 3, 5, 8),
+    "channels": (2, 4, 8),
+    "link_width": (8, 16, 32),
+    "slices": (0, 1, 2, 4, 8),
+    "small_packet_segments": (0, 1, 2, 4),
+}
+"""The decisions and the choices along each, in order."""
+
+OBJECTIVES = (
+    "packet_latency",
+    "packet_latency_p99",
+    "write_conflict_probability",
+    "read_conflict_probability",
+    "energy_per_packet",
+    "saturation_throughput",
+)
+
+LOADS = ((0.35, 0.0, 0.5), (0.7, 0.5, 0.8))
+"""Loads of the designs drawn, and the regions of load they stand for."""
+
+STEPS = ((1, 2), (4, 8), (16, 32))
+"""Interleaving steps of the designs drawn: packets spread over all channels, over some, or meet on one."""
+
+STEP_REGIONS = ((0.0, 2.0), (2.0, 8.0), (8.0, np.inf))
+"""The regions they stand for: steps above the first and up to the second number."""
+
+WORKLOADS: dict[str, dict[str, Any]] = {
+    "small": {"sizes": imix(), "arrivals": OnOff(on_packets=4, peak_to_mean=2.0)},
+    "large": {"sizes": bimodal(small=64, large=1518, small_fraction=0.3), "arrivals": Poisson()},
+}
+"""Packets and arrivals of the two bundled workloads."""
+
+PACKETS, CLOSED_PACKETS, REPLICATIONS, WINDOW, SEED = 6000, 4000, 5, 512, 2
+CONFIDENCE = 0.98
+MATERIAL = 0.01
+"""Of the values: pairs that differ by less are not counted, however sure the difference is."""
+FULL = 0.95
+"""Model load above which a design is not simulated: it may have no steady state."""
+OVERLOAD_GROWTH = 0.005
+"""Packets piled up for each that arrived above which a run is taken to be overloaded."""
+TIE = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Design:
+    """One design of an axis with what the model says and each replication of the simulation."""
+
+    choice: int
+    load: float
+    step: int
+    model: dict[str, float]
+    runs: dict[str, np.ndarray]
+
+
+def bases(seed: int = SEED) -> Iterator[tuple[dict[str, Any], PacketProcessor]]:
+    """Yield a design for every workload, load and region of the step, all other choices at random.
+
+    Examples
+    --------
+    >>> len({(what["mix"], what["load"], what["base"]) for what, _ in bases()})
+    12
+    """
+    from qmodels import solve
+
+    rng = np.random.default_rng(seed)
+    number = 0
+    for mix, packets in WORKLOADS.items():
+        for load, _, _ in LOADS:
+            for steps in STEPS:
+                drawn = {name: int(rng.choice(choices)) for name, choices in AXES.items()}
+                drawn["interleaving_step"] = int(rng.choice(steps))
+                # Most pairs of the trials and of the step are found where several channels share the load.
+                drawn["channels"] = int(rng.choice((4, 8)))
+                fields = {f"workload.{name}": value for name, value in packets.items()}
+                spec = replace_fields(PacketProcessor(), fields | drawn)
+                full = float(solve(spec).saturation_throughput)
+                yield (
+                    {"base": number, "mix": mix, "load": load},
+                    replace_fields(spec, {"workload.offered_gbps": load * full}),
+                )
+                number += 1
+
+
+def measure(*, executor: Executor, seed: int = SEED, limit: int | None = None) -> dict[str, Any]:
+    """Return a table with a row for each pair of designs on an axis and each objective.
+
+    Parameters
+    ----------
+    executor : Executor
+        Runs the replications.
+    seed : int
+        Of the designs drawn and of all simulations.
+    limit : int, optional
+        Only so many of the bases.
+    """
+    rows: list[dict[str, Any]] = []
+    for what, base in list(bases(seed))[:limit]:
+        seen: dict[str, Design | None] = {}
+        for decision, choices in AXES.items():
+            designs = [
+                _measured(base, decision, choice, what["load"], seen, executor, seed) for choice in choices
+            ]
+            found = [design for design in designs if design is not None]
+            for (k, one), (m, other) in combinations(enumerate(found), 2):
+                rows += [
+                    {**what, "decision": decision, **_pair(one, other, metric), "adjacent": m == k + 1}
+                    for metric in OBJECTIVES
+                    if metric in one.runs and metric in other.runs
+                ]
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def _measured(
+    base: PacketProcessor,
+    decision: str,
+    choice: int,
+    load: float,
+    seen: dict[str, Design | None],
+    executor: Executor,
+    seed: int,
+) -> Design | None:
+    """Return a design of an axis, simulated once for all axes; None where it does not keep up."""
+    from qmodels import solve
+
+    spec = replace_fields(base, {decision: choice})
+    key = stable_hash(spec)
+    if key not in seen:
+        seen[key] = None
+        model = solve(spec)
+        fullest = float(model.bottleneck_load)
+        if model.stable and fullest <= FULL:
+            jobs = [Job(spec=spec, seed=seed, replication=k, packets=PACKETS) for k in range(REPLICATIONS)]
+            if load == LOADS[-1][0]:  # once is enough: nothing is held and time is as long as it takes
+                jobs += [replace(job, packets=CLOSED_PACKETS, window=WINDOW) for job in jobs]
+            runs = list(executor.map(run_replication, jobs))
+            opened = [run for job, run in zip(jobs, runs, strict=True) if not job.window]
+            if np.mean([run.growth for run in opened]) <= OVERLOAD_GROWTH:
+                seen[key] = Design(
+                    choice=choice,
+                    load=fullest,
+                    step=int(spec.dram.interleaving_step),
+                    model={name: float(model.metrics[name]) for name in OBJECTIVES},
+                    runs=_values(spec, opened, runs[len(opened) :]),
+                )
+    design = seen[key]
+    return None if design is None else replace(design, choice=choice)
+
+
+def _values(spec: PacketProcessor, opened: list[Run], closed: list[Run]) -> dict[str, np.ndarray]:
+    """Return the objectives of each replication."""
+    counts = np.array([run.counts for run in opened], dtype=float)
+    values = {
+        "packet_latency": [run.parts.sum() for run in opened],
+        "packet_latency_p99": [run.p99 for run in opened],
+        "write_conflict_probability": counts[:, c.WRITE_CONFLICTS] / counts[:, c.WRITES],
+        "read_conflict_probability": counts[:, c.READ_CONFLICTS] / counts[:, c.READS],
+        "energy_per_packet": [energy_per_packet(spec, run) for run in opened],
+    }
+    if closed:
+        values["saturation_throughput"] = [8 * run.counts[c.LEFT_BYTES] / run.duration for run in closed]
+    return {name: np.asarray(value, dtype=float) for name, value in values.items()}
+
+
+def _pair(one: Design, other: Design, metric: str) -> dict[str, Any]:
+    first, second = one.runs[metric], other.runs[metric]
+    interval = paired_difference(first, second, confidence=CONFIDENCE).difference
+    row: dict[str, Any] = {"metric": metric}
+    for end, design, values in (("first", one, first), ("second", other, second)):
+        row |= {
+            end: design.choice,
+            f"{end}_load": design.load,
+            f"{end}_step": design.step,
+            f"{end}_model": design.model[metric],
+            f"{end}_simulated": float(values.mean()),
+        }
+    return {name: _short(value) for name, value in row.items()} | {
+        "low": _short(interval.low),
+        "high": _short(interval.high),
+    }
+
+
+def _short(value: Any) -> Any:
+    return float(f"{value:.9g}") if isinstance(value, float) else value
+
+
+def judged(table: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Return which pairs the simulation separates, and which of them the model orders alike."""
+    low, high, first, second = (
+        np.asarray(table[name], dtype=float)
+        for name in ("low", "high", "first_simulated", "second_simulated")
+    )
+    model = np.asarray(table["second_model"], dtype=float) - np.asarray(table["first_model"], dtype=float)
+    size = np.abs(np.asarray(table["first_model"], dtype=float))
+    sign = np.where(np.abs(model) <= TIE * size, 0.0, np.sign(model))
+    material = np.abs(second - first) >= MATERIAL * np.maximum(np.abs(first), np.abs(second))
+    separated = ((low > 0) | (high < 0)) & material
+    return separated, separated & (sign == np.sign(second - first))
+
+
+def summary(table: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return for each decision, objective and region how many pairs are separated and ordered alike.
+
+    A pair belongs to the regions of both its designs: of the load of their fullest resource, and of
+    their interleaving step. ``adjacent`` counts neighbouring choices alone (the sign of a step along the
+    axis), the others all pairs (the ranking).
+    """
+    separated, agree = judged(table)
+    decision, metric = (np.asarray(table[name]) for name in ("decision", "metric"))
+    adjacent = np.array([str(value) == "True" for value in table["adjacent"]])
+    lines = []
+    for name in AXES:
+        for objective in OBJECTIVES:
+            for _, above, to in LOADS:
+                for low, most in STEP_REGIONS:
+                    here = np.zeros(metric.size, dtype=bool)
+                    for end in ("first", "second"):
+                        load, step = (
+                            np.asarray(table[f"{end}_{what}"], dtype=float) for what in ("load", "step")
+                        )
+                        here |= (load > above) & (load <= to) & (step > low) & (step <= most)
+                    mine = here & (decision == name) & (metric == objective)
+                    near = mine & adjacent
+                    lines.append(
+                        {
+                            "decision": name,
+                            "metric": objective,
+                            "load_above": above,
+                            "load_to": to,
+                            "step_above": low,
+                            "step_to": most,
+                            "pairs": int(mine.sum()),
+                            "separated": int((mine & separated).sum()),
+                            "agree": int((mine & agree).sum()),
+                            "adjacent_separated": int((near & separated).sum()),
+                            "adjacent_agree": int((near & agree).sum()),
+                        }
+                    )
+    return lines
+
+
+def markdown(table: dict[str, Any]) -> str:
+    """Return how many of the separated pairs the model orders alike, by decision and objective."""
+    separated, agree = judged(table)
+    decision, metric = (np.asarray(table[name]) for name in ("decision", "metric"))
+    text = ["| decision | " + " | ".join(name.replace("_", " ") for name in OBJECTIVES) + " |"]
+    text.append("|---|" + "---|" * len(OBJECTIVES))
+    for name in AXES:
+        mine = [(decision == name) & (metric == objective) & separated for objective in OBJECTIVES]
+        cells = [f"{(pairs & agree).sum()} of {pairs.sum()}" if pairs.any() else "–" for pairs in mine]
+        text.append(f"| {name.replace('_', ' ')} | " + " | ".join(cells) + " |")
+    return "\n".join(text)

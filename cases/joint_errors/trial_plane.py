@@ -1,0 +1,256 @@
+"""Trials, interleaving step and channels: the joint model's conflicts against simulation over their plane.
+
+``python -m cases.joint_errors.trial_plane`` simulates every point of the plane under both bundled workloads,
+at their own rate and at 30, 50 and 80 % of the capacity, and writes ``cases/data/trial-plane.csv``
+(model | simulated with its interval); it takes about an hour on one core. With ``--summary`` it
+solves the points again and prints how far the model is, with ``--fit`` it also fits the constants
+of `qmodels.packet_processor.trials.conflicts` anew
+and prints them with the errors on channel counts left out.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cases.joint_errors.accuracy import write
+from cases.study.packet_processor import DATA, WORKLOADS, default_processor
+from optimize.spaces.fields import replace_fields
+from qmodels.checks import FloatArray, IntArray
+from qmodels.systems.packets.packet_processor import PacketProcessor
+
+FILE = DATA / "trial-plane.csv"
+STEPS, TRIALS, CHANNELS = (1, 2, 4, 8, 16, 32), (1, 2, 3, 5, 8), (4, 8, 2)
+LOADS = (0.0, 0.3, 0.5, 0.8)
+"""Parts of the capacity that are offered; 0 for the workload's own rate."""
+CAPACITY = {
+    ("small-packets", 2): 48.0,
+    ("small-packets", 4): 96.0,
+    ("small-packets", 8): 126.8,
+    ("large-packets", 2): 50.3,
+    ("large-packets", 4): 100.5,
+    ("large-packets", 8): 153.7,
+}
+"""Saturation throughput with one trial, by workload and channels, to which loads refer. [Gb/s]"""
+MOST = 0.86
+"""Part of the capacity above which a workload's own rate is left out."""
+METRICS = WRITES, READS, ACCESSES = (
+    "write_conflict_probability",
+    "read_conflict_probability",
+    "pointer_accesses_per_allocation",
+)
+NAMES = ("workload", "load", "gbps", "channels", "interleaving_step", "alloc_trial_count")
+REPLICATIONS, SEED = 4, 7
+RELATIVE, SMALL, POINTS = 0.15, 0.005, 0.001
+"""The bar: error relative to the simulation, or in absolute terms where that is below ``SMALL``."""
+
+
+def points() -> Iterator[dict[str, Any]]:
+    """Yield workload, load, rate and decisions of every point.
+
+    Examples
+    --------
+    >>> len(list(points()))
+    690
+    """
+    for load, workload, channels, step, trials in product(LOADS, WORKLOADS, CHANNELS, STEPS, TRIALS):
+        full = CAPACITY[workload, channels]
+        own = float(default_processor(workload).workload.offered_gbps)
+        gbps = load * full if load else own
+        if gbps <= MOST * full:
+            yield dict(zip(NAMES, (workload, load, gbps, channels, step, trials), strict=True))
+
+
+def spec_of(workload: str, gbps: Any, channels: Any, step: Any, trials: Any) -> PacketProcessor:
+    """Return the processor of one point, or of many points of one workload."""
+    fields = {
+        "workload.offered_gbps": gbps,
+        "dram.channels": channels,
+        "dram.interleaving_step": step,
+        "free_list.alloc_trial_count": trials,
+    }
+    return replace_fields(default_processor(workload), fields)
+
+
+def measure(executor: Executor | None = None) -> dict[str, Any]:
+    """Return a table with a row per point and metric: model, simulated, its interval."""
+    from qmodels import solve
+    from validate import simulate
+
+    rows = []
+    for point in points():
+        spec = spec_of(*(point[name] for name in ("workload", *NAMES[2:])))
+        packets = 5000 if point["workload"] == "large-packets" and point["load"] else 6000
+        model = solve(spec)
+        run = simulate(
+            spec, packets=packets, replications=REPLICATIONS, seed=SEED, saturation=False, executor=executor
+        )
+        for metric in METRICS:
+            estimate = run.metrics[metric]
+            values = (model.metrics[metric], estimate.best, estimate.low, estimate.high)
+            found = [float(f"{value:.6g}") for value in values]
+            rows.append(
+                point
+                | dict(zip(("metric", "model", "simulated", "low", "high"), (metric, *found), strict=True))
+            )
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Plane:
+    """The points of one workload with what was simulated there; arrays, one element a point.
+
+    ``simulated``, ``low`` and ``high`` are by metric; ``where`` has the other columns by name.
+    """
+
+    workload: str
+    where: dict[str, FloatArray]
+    simulated: dict[str, FloatArray]
+    low: dict[str, FloatArray]
+    high: dict[str, FloatArray]
+
+    @property
+    def spec(self) -> PacketProcessor:
+        """All points as one sweep."""
+        return spec_of(self.workload, *(self.where[name] for name in NAMES[2:]))
+
+    def solved(self) -> dict[str, FloatArray]:
+        """Return the model's metrics."""
+        from qmodels import solve
+
+        metrics = solve(self.spec).metrics
+        return {name: np.asarray(metrics[name]) for name in METRICS}
+
+    def errors(self, metric: str, model: FloatArray) -> FloatArray:
+        """Return errors in multiples of the bar."""
+        truth = self.simulated[metric]
+        return np.where(truth < SMALL, (model - truth) / POINTS, (model / truth - 1.0) / RELATIVE)
+
+    def order(self, metric: str, model: FloatArray, along: str) -> tuple[int, int]:
+        """Return pairs of points along one decision with separate intervals, and those the model turns."""
+        others = [self.where[name] for name in NAMES[1:] if name != along]
+        same = np.all([a[:, None] == a for a in others], axis=0)
+        up = same & (self.where[along][:, None] < self.where[along])
+        less = self.high[metric][:, None] < self.low[metric]
+        apart = up & (less | less.T)
+        turned = np.where(less, model[:, None] >= model, model[:, None] <= model)
+        return int(apart.sum()), int((apart & turned).sum())
+
+
+def planes(path: Path = FILE) -> list[Plane]:
+    """Return the kept measurements by workload."""
+    import csv
+
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = [{name.split(" [")[0]: value for name, value in row.items()} for row in csv.DictReader(file)]
+    result = []
+    for workload in WORKLOADS:
+        mine = {
+            metric: [r for r in rows if r["workload"] == workload and r["metric"] == metric]
+            for metric in METRICS
+        }
+        columns = {
+            kind: {metric: np.array([float(r[kind]) for r in mine[metric]]) for metric in METRICS}
+            for kind in ("simulated", "low", "high")
+        }
+        where = {name: np.array([float(r[name]) for r in mine[WRITES]]) for name in NAMES[1:]}
+        where |= {name: where[name].astype(int) for name in NAMES[3:]}
+        result.append(Plane(workload=workload, where=where, **columns))
+    return result
+
+
+def summary(kept: list[Plane]) -> str:
+    """Return how many points are outside the bar, the errors, and the order along trials and steps."""
+    lines = []
+    for plane in kept:
+        for metric, model in plane.solved().items():
+            error = plane.errors(metric, model)
+            ratio = 100.0 * (model / plane.simulated[metric] - 1.0)
+            text = f"{plane.workload} {metric}: {np.sum(np.abs(error) > 1)} of {error.size} outside the bar, "
+            size = np.abs(ratio)
+            text += f"mean {ratio.mean():+.1f} %, mean size {size.mean():.1f} %, largest {size.max():.0f} %"
+            if metric != ACCESSES:
+                for along in NAMES[4:]:
+                    apart, turned = plane.order(metric, model, along)
+                    text += f"; {along}: {turned} of {apart} separated pairs turned"
+            lines.append(text)
+    return "\n".join(lines)
+
+
+CONSTANTS = {WRITES: ("OVERLAP_LOSS", "READ_SPREAD", "READ_FOLLOWED"), READS: ("READ_KEPT", "READ_CUT")}
+"""The constants of the conflict model in which each conflict probability is linear."""
+
+
+def linear(kept: list[Plane]) -> tuple[IntArray, dict[str, FloatArray]]:
+    """Return the channels of all points, and by metric what its constants multiply and what is left for them.
+
+    Relative to the simulation; the last column is what is left.
+    """
+    from qmodels.packet_processor.design import columns
+    from qmodels.packet_processor.load import conflict_parts, operate
+    from qmodels.packet_processor.trials import conflicts as c
+    from qmodels.packet_processor.variability import variability
+
+    tables: dict[str, list[FloatArray]] = {metric: [] for metric in CONSTANTS}
+    for plane in kept:
+        design = columns(plane.spec)
+        point = operate(design, design.packet_rate, variability(plane.spec.workload, design.shape))
+        parts = conflict_parts(design, point)
+        load, gap = point.engine.inject_intensity, point.segment_gap
+        behind, forced = load * parts.following * parts.forced, parts.forced + parts.starts
+        overlaps = parts.overlaps / np.maximum(1.0 - c.OVERLAP_LOSS * load, 1e-9)
+        apart = (point.request_gap + c.READ_SPREAD * load * design.segment_time) / gap
+        in_a_row = (parts.spread - c.READ_FOLLOWED * behind) / apart
+        met = (point.read_conflict - parts.spread - c.READ_CUT * forced) / c.READ_KEPT
+        spread = in_a_row * load * design.segment_time / gap
+        known = {WRITES: forced + overlaps + in_a_row * point.request_gap / gap, READS: parts.spread}
+        unknown = {WRITES: (-overlaps * load, spread, behind), READS: (met, forced)}
+        for metric, rows in tables.items():
+            truth = plane.simulated[metric]
+            rows.append(np.stack([*unknown[metric], truth - known[metric]], axis=1) / truth[:, None])
+    channels = np.concatenate([plane.where["channels"] for plane in kept]).astype(np.int64)
+    return channels, {metric: np.concatenate(rows) for metric, rows in tables.items()}
+
+
+def fit(kept: list[Plane]) -> dict[str, float]:
+    """Return the constants that fit the plane best: least squares of the relative errors."""
+    found: dict[str, float] = {}
+    for metric, table in linear(kept)[1].items():
+        values = np.linalg.lstsq(table[:, :-1], table[:, -1], rcond=None)[0].tolist()
+        found |= dict(zip(CONSTANTS[metric], values, strict=True))
+    return found
+
+
+def held_out(kept: list[Plane]) -> dict[tuple[str, int], float]:
+    """Return the mean size of the relative error [%] on each channel count, fitted on the two others."""
+    channels, tables = linear(kept)
+    result = {}
+    for metric, table in tables.items():
+        for count in sorted(CHANNELS):
+            mine = channels == count
+            values = np.linalg.lstsq(table[~mine, :-1], table[~mine, -1], rcond=None)[0]
+            error = table[mine, :-1] @ values - table[mine, -1]
+            result[metric, count] = 100.0 * float(np.abs(error).mean())
+    return result
+
+
+def main() -> None:
+    """Measure and write the table, or print what it says of the model."""
+    if not {"--summary", "--fit"} & set(sys.argv):
+        write(FILE, measure())
+    kept = planes()
+    print(summary(kept))
+    if "--fit" in sys.argv:
+        print(fit(kept))
+        print("left out, mean size of the error in %:", held_out(kept))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Five published systems reproduced table by table: published, from the model, and simulated."""

@@ -1,0 +1,1 @@
+"""Ykman-Couvreur et al. (DAC 2002): data queueing in a network processor."""

@@ -1,0 +1,147 @@
+"""The 180 techniques of the data-queueing case: all of them, greedily, and which are Pareto optimal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cases.published.dqm.specs import (
+    ORDER,
+    PUBLISHED_SEGMENTS,
+    VMS1,
+    greedy_space,
+    scaled,
+    technique_space,
+)
+from cases.tables import text_table
+from optimize.search.exploration import Exploration
+from optimize.search.explore import explore
+from optimize.search.greedy import Step
+from optimize.spaces.space import Space
+from qmodels.systems.packets.data_queueing import DataQueueing
+
+OBJECTIVES = (
+    "vms1_overflow_probability",
+    "vms2_overflow_probability",
+    "vms3_overflow_probability",
+    "enqueue_overhead",
+    "deletion_overhead",
+)
+"""The five dimensions of the paper's curve: overflows of the three lists, and both worst cases (sec. 5.3)."""
+
+GREEDY = ("write_conflict_probability", "read_conflict_probability")
+"""What the greedy exploration improves, weighted alike, to a tenth of a percent.
+
+The paper judges by its tables of conflicts, which are printed so."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Techniques:
+    """The 180 techniques explored.
+
+    Parameters
+    ----------
+    exhaustive : Exploration
+        All of them, and the front in the five objectives.
+    survivors : array of int
+        Designs left by the paper's rule, which drops a technique only if another is better in *all*
+        objectives.
+    overall : array of int
+        Designs that are optimal in three numbers: failed allocations of all lists together, and
+        both worst cases.
+    greedy : Exploration
+        What the greedy exploration looked at.
+    """
+
+    exhaustive: Exploration
+    survivors: npt.NDArray[np.int64]
+    overall: npt.NDArray[np.int64]
+    greedy: Exploration
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Steps of the greedy exploration, one path."""
+        return self.greedy.history
+
+    def point(self, design: int) -> dict[str, int]:
+        """Return one of the 180 as the paper names it."""
+        return published_point(self.exhaustive.space, design)
+
+
+def published_point(space: Space, design: int) -> dict[str, int]:
+    """Return a technique as the paper names it: SmallPktSize 0 for a single list, its own Vms1Size."""
+    point = dict(space.point(design))
+    sizes = {scaled(size, int(space.base.data.segments)): size for size in VMS1}
+    point["vms1_size"] = sizes[point["vms1_size"]]
+    if point["small_packet_segments"] == 0 or point["vms1_size"] == PUBLISHED_SEGMENTS:
+        point |= {"small_packet_segments": 0, "vms1_size": PUBLISHED_SEGMENTS}
+    return point
+
+
+def explore_techniques(
+    base: DataQueueing, evaluate: Callable[[DataQueueing], Mapping[str, float]]
+) -> Techniques:
+    """Return what an evaluation finds of the 180 techniques, exhaustively and by the paper's greedy way."""
+    exhaustive = explore(technique_space(base), evaluate, minimize=OBJECTIVES)
+    known = exhaustive.table
+
+    def as_printed(spec: DataQueueing) -> dict[str, float]:
+        answer = evaluate(spec)
+        return {name: round(answer[name], 3) for name in GREEDY}
+
+    greedy = explore(
+        greedy_space(base), as_printed, minimize=GREEDY, method="greedy", order=ORDER, weights=[(0.5, 0.5)]
+    )
+    costs = np.stack([known[name] for name in OBJECTIVES], axis=1)
+    beaten = np.any(np.all(costs[None] < costs[:, None], axis=2), axis=1)
+    three = np.stack(
+        [known["allocation_failure_probability"], known["enqueue_overhead"], known["deletion_overhead"]],
+        axis=1,
+    )
+    no_worse = np.all(three[None] <= three[:, None], axis=2)
+    dominated = np.any(no_worse & np.any(three[None] < three[:, None], axis=2), axis=1)
+    return Techniques(
+        exhaustive=exhaustive,
+        survivors=known["design"][~beaten],
+        overall=known["design"][~dominated],
+        greedy=greedy,
+    )
+
+
+def greedy_text(found: Techniques) -> str:
+    """Return the greedy exploration step by step."""
+    rows = []
+    for step in found.steps:
+        point = published_point(found.greedy.space, step.design)
+        write, read = (100 * cost for cost in step.costs)
+        rows.append(
+            [step.field or "start", *point.values(), f"{write:.1f}", f"{read:.1f}", "*" if step.kept else ""]
+        )
+    headings = ["scan", "trials", "small", "vms1_size", "write %", "read %", "kept"]
+    return "Greedy exploration in the paper's order (simulated)\n" + text_table(headings, rows)
+
+
+def front_text(found: Techniques) -> str:
+    """Return the techniques that are optimal in failures and worst cases."""
+    table = found.exhaustive.table
+    rows: dict[tuple[int, ...], list[str]] = {}
+    for design in found.overall:
+        row = int(np.flatnonzero(table["design"] == design)[0])
+        point = tuple(found.point(int(design)).values())
+        rows[point] = [
+            f"{100 * table['allocation_failure_probability'][row]:.2f}",
+            f"{table['enqueue_overhead'][row]:.2f}",
+            f"{table['deletion_overhead'][row]:.2f}",
+            f"{100 * table['write_conflict_probability'][row]:.2f}",
+            f"{100 * table['read_conflict_probability'][row]:.2f}",
+        ]
+    headings = ["trials", "small", "vms1_size", "failures %", "enqueue", "deletion", "write %", "read %"]
+    title = (
+        f"Of {len(table['design'])} techniques {len(found.exhaustive.front)} are Pareto optimal in five "
+        f"objectives, {found.survivors.size} are left by the paper's rule, {found.overall.size} are optimal "
+        "in failures and both worst cases (simulated; worst cases in SRAM cycles):"
+    )
+    return title + "\n" + text_table(headings, [[*point, *values] for point, values in rows.items()])

@@ -1,0 +1,154 @@
+"""Tables 1 to 4 of the data-queueing paper: published, simulated on a trace, and from the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cases.published.dqm.specs import published, technique
+from cases.tables import text_table
+from qmodels.systems.packets.data_queueing import DataQueueing
+
+if TYPE_CHECKING:
+    from validate import DataQueueingResult
+
+FIXED = {
+    "table1": {"small": 0, "vms1_size": 4_194_304},
+    "table2": {"trials": 3},
+    "table3": {"trials": 3, "small": 2},
+    "table4": {},
+}
+PARAMETERS = {"alloc_trial_count": "trials", "small_packet_segments": "small", "vms1_size": "vms1_size"}
+TITLES = {
+    "table1": "Table 1: AllocTrialCount (SmallPktSize 0, Vms1Size 4194304)",
+    "table2": "Table 2: SmallPktSize (AllocTrialCount 3)",
+    "table3": "Table 3: Vms1Size (AllocTrialCount 3, SmallPktSize 2)",
+    "table4": "Table 4: optimised techniques and the conventional one (last)",
+}
+CONFLICTS = {
+    "write_wo": (False, "write_conflict_probability", 100.0),
+    "write_with": (True, "write_conflict_probability", 100.0),
+    "read_wo": (False, "read_conflict_probability", 100.0),
+    "read_with": (True, "read_conflict_probability", 100.0),
+}
+COLUMNS: dict[str, dict[str, tuple[bool, str, float]]] = {
+    "table1": {
+        "mean_accesses": (True, "pointer_accesses_per_allocation", 1.0),
+        "max_accesses": (True, "max_pointer_accesses_per_allocation", 1.0),
+        **CONFLICTS,
+    },
+    "table2": {
+        "mean_accesses": (True, "pointer_accesses_per_deletion", 1.0),
+        "max_accesses": (True, "max_pointer_accesses_per_deletion", 1.0),
+        **CONFLICTS,
+    },
+    "table3": {"overflow": (True, "allocation_failure_probability", 100.0), **CONFLICTS},
+    "table4": {
+        "write_with": CONFLICTS["write_with"],
+        "read_with": CONFLICTS["read_with"],
+        "overflow": (True, "allocation_failure_probability", 100.0),
+        "overhead": (True, "enqueue_overhead", 1.0),
+        "energy": (True, "enqueue_energy", 1.0),
+    },
+}
+"""Of each published column: with page control or without, our metric, and its factor."""
+
+SHORT = {"allocation_failure_probability": "overflow", "overhead": "overhead [cycles]"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One number of one table.
+
+    Parameters
+    ----------
+    table, column : str
+        Where it stands in the paper.
+    trials, small, vms1_size : int
+        The technique, as published.
+    published : float
+        The paper's number.
+    model : float
+        The analytic answer.
+    simulated, low, high : float
+        Our estimate and its interval of 95 %.
+    """
+
+    table: str
+    column: str
+    trials: int
+    small: int
+    vms1_size: int
+    published: float
+    model: float
+    simulated: float
+    low: float
+    high: float
+
+
+def rows_of(table: str) -> list[dict[str, int]]:
+    """Return the techniques of a table's rows.
+
+    Examples
+    --------
+    >>> rows_of("table2")[1]
+    {'trials': 3, 'small': 1, 'vms1_size': 2097152}
+    """
+    data = published()[table]
+    varied = {ours: data[name] for name, ours in PARAMETERS.items() if name in data}
+    count = len(next(iter(varied.values())))
+    rows = [{**FIXED[table], **{name: values[k] for name, values in varied.items()}} for k in range(count)]
+    return [{name: row[name] for name in PARAMETERS.values()} for row in rows]
+
+
+def table_specs(base: DataQueueing) -> list[DataQueueing]:
+    """Return the techniques of the four tables, with and without page control."""
+    return [
+        technique(base, **row, page_control=control)
+        for table in TITLES
+        for row in rows_of(table)
+        for control in (True, False)
+    ]
+
+
+def table_cells(base: DataQueueing, simulated: Mapping[DataQueueing, DataQueueingResult]) -> list[Cell]:
+    """Return all numbers of the four tables; the model solves each technique once."""
+    from qmodels import solve
+
+    solved = {spec: solve(spec) for spec in dict.fromkeys(table_specs(base))}
+    cells = []
+    for table in TITLES:
+        for number, row in enumerate(rows_of(table)):
+            for column, (control, metric, factor) in COLUMNS[table].items():
+                spec = technique(base, **row, page_control=control)
+                estimate = simulated[spec].metrics[metric]
+                cells.append(
+                    Cell(
+                        table=table,
+                        column=column,
+                        **row,
+                        published=float(published()[table][column][number]),
+                        model=factor * float(solved[spec].metrics[metric]),
+                        simulated=factor * estimate.best,
+                        low=factor * estimate.low,
+                        high=factor * estimate.high,
+                    )
+                )
+    return cells
+
+
+def table_text(cells: Iterable[Cell], table: str) -> str:
+    """Return one table in the paper's layout: in each cell published | model | simulated."""
+    mine = [cell for cell in cells if cell.table == table]
+    techniques = list(dict.fromkeys((cell.trials, cell.small, cell.vms1_size) for cell in mine))
+    rows: list[Sequence[Any]] = []
+    for one in techniques:
+        row = [cell for cell in mine if (cell.trials, cell.small, cell.vms1_size) == one]
+        rows.append([*one, *(_shown(cell) for cell in row)])
+    headings = ["trials", "small", "vms1_size", *(column.replace("_", " ") for column in COLUMNS[table])]
+    return f"{TITLES[table]}\n{text_table(headings, rows)}"
+
+
+def _shown(cell: Cell) -> str:
+    return f"{cell.published:g} | {cell.model:.3g} | {cell.simulated:.3g}"

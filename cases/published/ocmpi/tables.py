@@ -1,0 +1,229 @@
+"""Every number of the ocMPI paper's evaluation beside the model's and the simulation's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cases.published.ocmpi.specs import (
+    CALIBRATED_ON,
+    FIRST_ROW,
+    PUBLISHED,
+    computing,
+    gathering,
+    message_costs,
+    profile,
+    start_costs,
+    streaming,
+)
+from cases.tables import text_table
+from qmodels.systems.programs.messaging import MessageProgram
+
+ARMS = 16
+FIGURES = {
+    "figure9": "Fig. 9: gathering, the first row with the lowest priority",
+    "figure10": "Fig. 10: broadcast, computing and gathering, the last two rows with priority",
+    "figure11": "Fig. 11: a circuit from ARM_14 to ARM_0 while all write to ARM_0",
+}
+
+STATED = {
+    "figure9": (("first row slower, mean", 65.0, 70.0, True), ("others faster, mean", 15.0, 15.0, False)),
+    "figure10": (
+        ("prioritised faster, most", 20.0, 20.0, False),
+        ("prioritised faster, least", 3.0, 3.0, False),
+        ("others slower, most", 34.0, 34.0, True),
+        ("others slower, least", 10.0, 10.0, False),
+    ),
+    "figure11": (("ARM_14 faster", 35.0, 35.0, False), ("ARM_0 faster", 37.0, 37.0, False)),
+}
+"""Of each figure: what the text says, the ends of its range, and whether it is calibrated on. [%]"""
+
+HIGH = tuple(k for k in range(ARMS) if k % 4 >= 2)
+LOW = tuple(k for k in range(1, ARMS) if k % 4 < 2)
+OTHERS = tuple(k for k in range(ARMS) if k % 4)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One published number.
+
+    Parameters
+    ----------
+    section : str
+        "profile" for cycles, otherwise a key of `FIGURES`.
+    name : str
+        What it is.
+    unit : {"cycles", "%"}
+        Its unit.
+    low, high : float
+        The published number, or the two ends of a published range.
+    model, simulated : float
+        Ours.
+    calibrated : bool
+        Whether it was used to find a parameter: then it proves nothing.
+    """
+
+    section: str
+    name: str
+    unit: str
+    low: float
+    high: float
+    model: float
+    simulated: float
+    calibrated: bool
+
+    def error(self, value: float) -> float:
+        """Return the error of a value against the nearer end of the published range.
+
+        In percent of it for cycles, in percentage points for effects.
+        """
+        near = min(max(value, self.low), self.high)
+        return 100 * (value / near - 1) if self.unit == "cycles" else value - near
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finish:
+    """The cycle in which one process of one experiment ends, without and with quality of service."""
+
+    section: str
+    process: int
+    model_without: float
+    model_with: float
+    simulated_without: float
+    simulated_with: float
+
+    def change(self, source: str) -> float:
+        """Return by how many percent the process is slower, in the "model" or "simulated"."""
+        without, service = getattr(self, f"{source}_without"), getattr(self, f"{source}_with")
+        return float(100 * (service / without - 1))
+
+
+def profile_programs() -> dict[str, MessageProgram]:
+    """Return the programs whose cycles the paper gives."""
+    return profile(message_costs(), start_costs())
+
+
+def service_programs() -> dict[tuple[str, bool], MessageProgram]:
+    """Return the programs of the figures, without and with quality of service."""
+    return {
+        **{("figure9", on): gathering(prioritised=on) for on in (False, True)},
+        **{("figure10", on): computing(prioritised=on) for on in (False, True)},
+        **{("figure11", on): streaming(circuit=on) for on in (False, True)},
+    }
+
+
+def find_finishes(
+    model: Mapping[tuple[str, bool], Sequence[float]], simulated: Mapping[tuple[str, bool], Sequence[float]]
+) -> list[Finish]:
+    """Return when each process ends, from its finish times by experiment."""
+    return [
+        Finish(
+            section=section,
+            process=k,
+            model_without=model[section, False][k],
+            model_with=model[section, True][k],
+            simulated_without=simulated[section, False][k],
+            simulated_with=simulated[section, True][k],
+        )
+        for section in FIGURES
+        for k in range(ARMS)
+    ]
+
+
+def profile_cells(model: Mapping[str, float], simulated: Mapping[str, float]) -> list[Cell]:
+    """Return the cycles of sec. VIII.A."""
+    return [
+        Cell(
+            section="profile",
+            name=name,
+            unit="cycles",
+            low=float(cycles),
+            high=float(cycles),
+            model=model[name],
+            simulated=simulated[name],
+            calibrated=name in CALIBRATED_ON,
+        )
+        for name, cycles in PUBLISHED.items()
+    ]
+
+
+def effects(section: str, slower: Mapping[int, float]) -> tuple[float, ...]:
+    """Return what the paper says about a figure, in the order of `STATED`, from what each process shows.
+
+    Parameters
+    ----------
+    section : str
+        A key of `FIGURES`.
+    slower : mapping of int to float
+        By how many percent each process is slower.
+    """
+    if section == "figure9":
+        mean_first = sum(slower[k] for k in FIRST_ROW) / len(FIRST_ROW)
+        return mean_first, -sum(slower[k] for k in OTHERS) / len(OTHERS)
+    if section == "figure10":
+        high, low = [-slower[k] for k in HIGH], [slower[k] for k in LOW]
+        return max(high), min(high), max(low), min(low)
+    return -slower[14], -slower[0]
+
+
+def service_cells(finishes: Sequence[Finish]) -> list[Cell]:
+    """Return the effects in the text of sec. VIII.B."""
+    cells = []
+    for section, stated in STATED.items():
+        rows = [one for one in finishes if one.section == section]
+        model, simulated = (
+            effects(section, {one.process: one.change(source) for one in rows})
+            for source in ("model", "simulated")
+        )
+        cells += [
+            Cell(
+                section=section,
+                name=name,
+                unit="%",
+                low=low,
+                high=high,
+                model=solved,
+                simulated=measured,
+                calibrated=used,
+            )
+            for (name, low, high, used), solved, measured in zip(stated, model, simulated, strict=True)
+        ]
+    return cells
+
+
+def cells_text(cells: Iterable[Cell]) -> str:
+    """Return the numbers as a table."""
+    rows: list[Sequence[Any]] = []
+    for cell in cells:
+        published = f"{cell.low:g}" if cell.low == cell.high else f"{cell.low:g}-{cell.high:g}"
+        digits = 0 if cell.unit == "cycles" else 1
+        shown = [
+            text
+            for value in (cell.model, cell.simulated)
+            for text in (f"{value:.{digits}f}", f"{cell.error(value):+.1f}")
+        ]
+        rows.append([cell.name, cell.unit, published, *shown, "calibrated" if cell.calibrated else ""])
+    return text_table(["", "unit", "published", "model", "error", "simulated", "error", ""], rows)
+
+
+def finishes_text(finishes: Iterable[Finish], section: str) -> str:
+    """Return the finish times of one experiment as a table."""
+    rows = [
+        [
+            f"ARM_{one.process}",
+            *(
+                text
+                for source in ("model", "simulated")
+                for text in (
+                    f"{getattr(one, f'{source}_without'):.0f}",
+                    f"{getattr(one, f'{source}_with'):.0f}",
+                    f"{one.change(source):+.1f} %",
+                )
+            ),
+        ]
+        for one in finishes
+        if one.section == section
+    ]
+    headings = ["", "model", "with", "slower", "simulated", "with", "slower"]
+    return f"{FIGURES[section]} [cycles]\n{text_table(headings, rows)}"

@@ -1,0 +1,142 @@
+"""What the unknown images matter: the region-growing case with other forms and with other rules of size.
+
+``python -m cases.published.srp.growing_forms`` simulates them and writes ``data/srp-growing-forms.csv``.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from cases.published.srp.growing_calibrate import fitted_radius, mean_makespans
+from cases.published.srp.growing_specs import DATA, VERSIONS, growing_spec, image_body, published, task_costs
+from cases.tables import csv_text, text_table
+from qmodels.systems.programs.region import Growth, grow
+
+FORMS = "srp-growing-forms.csv"
+SIZED = {"row": "first row", "blocks": "blocks of C"}
+COUNT = 12
+REPLICATIONS = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """An execution time with another form of an image.
+
+    Parameters
+    ----------
+    image : str
+        ``"A"`` or ``"B"``.
+    form : int
+        Which form of the lump.
+    sized : str
+        ``"row"``: as large as to meet the figure of the first row; ``"blocks"``: as many blocks as
+        image C, so that only figures of image C are used.
+    version : str
+        Row of the table.
+    tasks : int
+        Superblocks of the region.
+    simulated, error : float
+        Execution time [million cycles] and its error [% of the published figure].
+    """
+
+    image: str
+    form: int
+    sized: str
+    version: str
+    tasks: int
+    simulated: float
+    error: float
+
+
+def radius_of_blocks(image: str, form: int) -> float:
+    """Return the radius with which an image has as many blocks as image C."""
+    wanted = grow(image_body("C")).blocks.sum()
+    radius = 8.0
+    for _ in range(8):
+        radius *= float(wanted / grow(image_body(image, radius=radius, form=form)).blocks.sum()) ** (1 / 3)
+    return radius
+
+
+def run_forms(*, count: int = COUNT, replications: int = REPLICATIONS) -> tuple[Form, ...]:
+    """Simulate the four versions on each form, sized by either rule."""
+    found = []
+    for image in ("A", "B"):
+        for form in range(count):
+            for sized in SIZED:
+                if sized == "row":
+                    radius = fitted_radius(image, task_costs(), form=form, replications=replications, steps=4)
+                else:
+                    radius = radius_of_blocks(image, form)
+                tasks = image_body(image, radius=radius, form=form)
+                found += _form_of(tasks, image, form, sized, replications)
+    return tuple(found)
+
+
+def _form_of(tasks: Growth, image: str, form: int, sized: str, replications: int) -> list[Form]:
+    times = mean_makespans([growing_spec(version, tasks) for version in VERSIONS], replications)
+    return [
+        Form(
+            image=image,
+            form=form,
+            sized=sized,
+            version=version,
+            tasks=int(grow(tasks).blocks.size),
+            simulated=float(time),
+            error=float(100 * (time / published(version, image) - 1)),
+        )
+        for version, time in zip(VERSIONS, times, strict=True)
+    ]
+
+
+def kept_forms() -> tuple[Form, ...]:
+    """Return the forms that ``data`` holds."""
+    names = [field.name for field in fields(Form)]
+    with (DATA / FORMS).open(encoding="utf-8", newline="") as file:
+        found = []
+        for row in list(csv.reader(file))[1:]:
+            values: list[Any] = [row[0], int(row[1]), row[2], row[3], int(row[4]), *map(float, row[5:])]
+            found.append(Form(**dict(zip(names, values, strict=True))))
+    return tuple(found)
+
+
+def forms_text(forms: Sequence[Form]) -> str:
+    """Return the spread of the errors over the forms as a table.
+
+    Examples
+    --------
+    >>> print(forms_text(kept_forms()).splitlines()[0])
+    Errors with other forms of images A and B [%]
+    """
+    rows = []
+    for sized, said in SIZED.items():
+        for image in ("A", "B"):
+            for version, name in VERSIONS.items():
+                some = [
+                    form.error
+                    for form in forms
+                    if (form.sized, form.image, form.version) == (sized, image, version)
+                ]
+                within = sum(abs(error) <= 15 for error in some)
+                mean = sum(some) / len(some)
+                rows.append(
+                    [said, image, name, f"{min(some):+.1f}", f"{mean:+.1f}", f"{max(some):+.1f}",
+                     f"{within} of {len(some)}"]
+                )  # fmt: skip
+    headings = ["sized by", "image", "version", "least", "mean", "most", "within 15 %"]
+    return "Errors with other forms of images A and B [%]\n" + text_table(headings, rows)
+
+
+def write_forms(forms: Sequence[Form]) -> None:
+    """Keep the forms in ``data``."""
+    table = [asdict(form) for form in forms]
+    text = csv_text({name: [row[name] for row in table] for name in table[0]})
+    (DATA / FORMS).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    everything = run_forms()
+    write_forms(everything)
+    print(forms_text(everything))

@@ -1,0 +1,168 @@
+"""The model of run queues beside its simulation, in a sweep around the region-growing case.
+
+``python -m cases.published.srp.growing_sweep`` runs it and writes ``data/srp-growing-sweep.csv``.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from cases.published.srp.growing_specs import DATA, GRID, VERSIONS, growing_spec, image_body, task_costs
+from cases.tables import csv_text
+from qmodels.systems.programs.region import Cube, Growth, Uneven
+from qmodels.systems.programs.work_queues import Clusters, RunQueues, WorkQueues
+
+SWEEP = "srp-growing-sweep.csv"
+REPLICATIONS = 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One spec of the sweep.
+
+    Parameters
+    ----------
+    version, change : str
+        Which version of the program, and what differs from the case.
+    tasks : int
+        Tasks of the region.
+    model, simulated, half_width : float
+        Makespan [million cycles], and half the interval of 95 %.
+    """
+
+    version: str
+    change: str
+    tasks: int
+    model: float
+    simulated: float
+    half_width: float
+
+    @property
+    def error(self) -> float:
+        """The model's error in percent of the simulated value."""
+        return 100 * (self.model / self.simulated - 1)
+
+
+def sweep_specs() -> dict[tuple[str, str], WorkQueues]:
+    """Return the specs of the sweep by version and change: one parameter at a time."""
+    usual = task_costs()
+    bodies: dict[str, Growth] = {
+        "cube of 10": Growth(grid=GRID, body=Cube(side=10.0)),
+        "cube of 20": Growth(grid=GRID, body=Cube(side=20.0)),
+        "ball": Growth(grid=GRID, body=Uneven(radius=8.0, roughness=0.0)),
+        "rough lump": Growth(grid=GRID, body=Uneven(radius=8.0, roughness=0.6, waves=6.0, form=3)),
+        "image A": image_body("A"),
+        "image B": image_body("B"),
+    }
+    machines = {
+        f"{clusters} clusters of {cores}": Clusters(
+            clusters=clusters,
+            cores=cores,
+            numa_factors=tuple(row[:clusters] for row in Clusters().numa_factors[:clusters]),
+        )
+        for clusters, cores in ((1, 1), (1, 4), (1, 8), (2, 2), (2, 4), (2, 8), (4, 2), (4, 8))
+    }
+    costs = {
+        "computing x 0.5": replace(usual, block_cycles=usual.block_cycles / 2),
+        "computing x 2": replace(usual, block_cycles=usual.block_cycles * 2),
+        "transfers x 0.3": replace(usual, transfer_cycles=usual.transfer_cycles * 0.3),
+        "transfers x 2": replace(usual, transfer_cycles=usual.transfer_cycles * 2),
+        "queue 0": replace(usual, queue_cycles=0.0, local_cycles=0.0),
+        "queue 3000": replace(usual, queue_cycles=3000.0, local_cycles=600.0),
+        "queue 8000": replace(usual, queue_cycles=8000.0, local_cycles=1600.0),
+        "scv 0.1": replace(usual, compute_scv=0.1),
+        "scv 1": replace(usual, compute_scv=1.0),
+    }
+    central = RunQueues(organisation="central", local_length=0)
+    home = RunQueues(organisation="distributed", placement="home", local_length=0)
+    specs: dict[tuple[str, str], WorkQueues] = {}
+    for version in VERSIONS:
+        base = growing_spec(version, image_body("C"))
+        specs[version, "none"] = base
+        for name, body in bodies.items():
+            specs[version, name] = replace(base, tasks=body)
+        for name, machine in machines.items():
+            specs[version, name] = replace(base, machine=machine)
+        for name, cost in costs.items():
+            specs[version, name] = replace(base, costs=cost)
+    for version in ("four clustered", "four stealing"):
+        base = growing_spec(version, image_body("B"))
+        for length in (0, 40):
+            queues = replace(base.queues, local_length=length)
+            specs[version, f"B, local {length}"] = replace(base, queues=queues)
+        specs[version, "B, central"] = replace(base, queues=central)
+        specs[version, "B, one per core"] = replace(base, queues=home)
+    base = growing_spec("four stealing", image_body("B"))
+    thefts: dict[str, dict[str, Any]] = {
+        "B, every core": {"thieves": "every"},
+        "B, longest": {"victims": "longest"},
+        "B, random": {"victims": "random"},
+        "B, protected 0": {"protected": 0},
+        "B, protected 50": {"protected": 50},
+        "B, most 2": {"most": 2},
+        "B, most 100": {"most": 100},
+        "B, search 20000": {"cycles": 20_000.0},
+    }
+    for name, change in thefts.items():
+        specs["four stealing", name] = replace(base, stealing=replace(base.stealing, **change))
+    own = replace(base.queues, placement="own")
+    specs["four stealing", "B, own"] = replace(base, queues=own)
+    return specs
+
+
+def run_sweep(*, replications: int = REPLICATIONS) -> tuple[Point, ...]:
+    """Simulate and solve the sweep."""
+    from qmodels import solve
+    from validate import simulate
+
+    specs = sweep_specs()
+    results = simulate(list(specs.values()), replications=replications)
+    return tuple(
+        Point(
+            version=version,
+            change=change,
+            tasks=spec.task_count,
+            model=float(solve(spec).makespan) / 1e6,
+            simulated=result.makespan.best / 1e6,
+            half_width=result.makespan.half_width / 1e6,
+        )
+        for ((version, change), spec), result in zip(specs.items(), results, strict=True)
+    )
+
+
+def kept_sweep() -> tuple[Point, ...]:
+    """Return the sweep that ``data`` holds.
+
+    Examples
+    --------
+    >>> errors = [abs(point.error) for point in kept_sweep()]
+    >>> sum(errors) / len(errors) < 8
+    True
+    """
+    names = [field.name for field in fields(Point)]
+    with (DATA / SWEEP).open(encoding="utf-8", newline="") as file:
+        found = []
+        for row in list(csv.reader(file))[1:]:
+            values: list[Any] = [row[0], row[1], int(row[2]), *map(float, row[3:])]
+            found.append(Point(**dict(zip(names, values, strict=True))))
+    return tuple(found)
+
+
+def write_sweep(points: Sequence[Point]) -> None:
+    """Keep the sweep in ``data``."""
+    table = [asdict(point) for point in points]
+    text = csv_text({name: [row[name] for row in table] for name in table[0]})
+    (DATA / SWEEP).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    found = run_sweep()
+    write_sweep(found)
+    errors = [abs(point.error) for point in found]
+    for point in sorted(found, key=lambda point: abs(point.error)):
+        times = f"{point.simulated:8.3f} {point.model:8.3f} {point.error:+6.1f}"
+        print(f"{point.version:<15} {point.change:<20} {times}")
+    print(f"{len(errors)} points, {sum(errors) / len(errors):.1f} % on average, {max(errors):.1f} % at most")

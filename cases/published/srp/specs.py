@@ -1,0 +1,139 @@
+"""The 16-SRP case: the chip, image blurring on it, and the benchmarks of channels and congestion."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from qmodels.systems.memory.numa import NumaMachine
+from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
+
+DATA = Path(__file__).parents[2] / "data"
+ALGORITHMS = ("non-optimal", "optimal")
+PLACEMENTS = ("one", "clustered", "all")
+ROW_BYTES = 4096
+ROWS = 4096
+READ_ROWS = {"non-optimal": 3, "optimal": 1}
+"""Rows fetched for one that is written: the results are a quarter and a half of all transfers."""
+HOPS = 7
+"""Time of a controller in hops, which gives the NUMA factors 1.1 and 1.5 at once."""
+BENCHMARK_BYTES, BENCHMARK_STEPS = 16_384, 640
+LOADS = 20_000
+"""Loads of the latency benchmark."""
+
+ASSUMPTIONS = (
+    "the mesh is 4 x 4, clusters are its quadrants, and the controllers are attached in the middle of two "
+    "opposing sides: the nearest remote memory is then that of the cluster on the same side, as published",
+    "an access takes 7 hops at its controller and one for each router on its way; 7 is the whole number "
+    "that gives factors from 1.1 to 1.5, and four cores at a memory are then bound by the controller",
+    "a channel has one access of 64 bytes under way; controllers serve in order of arrival",
+    "image and row sizes are not given: 4096 rows of 4 kB, one written per step, so that the non-optimal "
+    "version moves the 16 kB of the paper's benchmarks; only the product of size and time counts",
+    "computing takes the same time per byte moved in both versions, as both compute on all they fetch; "
+    "the paper gives 9 and 3 loads per pixel and the same complexity, for other readings see the end of "
+    "the statements; its time does not vary",
+    "a command sets up in 100 cycles; one row of Table 6.1 cannot tell set-up from bytes",
+    "cores share channels in pairs in all three placements; with data in all memories they go round them, "
+    "beginning with the core's number, and fetch and result are commands of their own",
+    "turning a channel to another memory costs a fixed time: between clustered and all memories both "
+    "versions lose the same 5 million cycles, though one moves twice the bytes",
+)
+
+
+@lru_cache(maxsize=1)
+def published() -> dict[str, Any]:
+    """Return the paper's numbers, see ``data/srp-published.toml``."""
+    return tomllib.loads((DATA / "srp-published.toml").read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Costs:
+    """The three times that are fitted to one row of Table 6.1.
+
+    Parameters
+    ----------
+    controller_cycles : float
+        Of one access of 64 bytes. [cycles]
+    compute_per_byte : float
+        Computing of a core per byte moved. [cycles / byte]
+    switch_cycles : float
+        Of a channel that turns to another memory. [cycles]
+    """
+
+    controller_cycles: float
+    compute_per_byte: float
+    switch_cycles: float
+
+
+def chip(costs: Costs) -> NumaChip:
+    """Return the chip with the fitted time of its controllers."""
+    return NumaChip(
+        controller_cycles=costs.controller_cycles,
+        hop_cycles=costs.controller_cycles / HOPS,
+        scratchpad_cycles=2 * costs.controller_cycles / HOPS,
+        local_cycles=2 * costs.controller_cycles / HOPS,
+        local_miss_cycles=10 * costs.controller_cycles / HOPS,
+    )
+
+
+def blurring(costs: Costs, algorithm: str, placement: str) -> NumaMachine:
+    """Return image blurring with the data in one memory, clustered, or in all memories.
+
+    Examples
+    --------
+    >>> machine = blurring(Costs(controller_cycles=35, compute_per_byte=3, switch_cycles=0), "optimal", "one")
+    >>> machine.work.read_bytes, machine.work.compute_cycles, machine.work.steps
+    (4096, 24576, 256)
+    """
+    read = READ_ROWS[algorithm] * ROW_BYTES
+    return NumaMachine(
+        chip=chip(costs),
+        dma=DmaEngine(switch_cycles=costs.switch_cycles),
+        work=BlockWork(
+            steps=ROWS // 16,
+            compute_cycles=costs.compute_per_byte * (read + ROW_BYTES),
+            read_bytes=read,
+            write_bytes=ROW_BYTES,
+            placement=placement,
+        ),
+    )
+
+
+def benchmark(
+    costs: Costs, memories: Sequence[int | Sequence[int]], *, cores: Sequence[int], assignment: str = "paired"
+) -> NumaMachine:
+    """Return the paper's benchmark: some cores fetch 10 MB each, 16 kB a time, and compute nothing.
+
+    Parameters
+    ----------
+    costs : Costs
+        Fitted times.
+    memories : sequence
+        The memory, or the memories in turn, of each of the 16 cores.
+    cores : sequence of int
+        The cores that fetch.
+    assignment : str
+        Of cores to channels.
+    """
+    rows = tuple((one,) if isinstance(one, int) else tuple(one) for one in memories)
+    work = BlockWork(
+        core_steps=tuple(BENCHMARK_STEPS if core in cores else 0 for core in range(16)),
+        compute_cycles=0.0,
+        read_bytes=BENCHMARK_BYTES,
+        write_bytes=0,
+        placement="per-core",
+        memories=rows,
+    )
+    dma = DmaEngine(assignment=assignment, switch_cycles=costs.switch_cycles)
+    return NumaMachine(chip=chip(costs), dma=dma, work=work)
+
+
+def loads(costs: Costs, core: int, memory: int) -> NumaMachine:
+    """Return the paper's latency benchmark: one core loads from one memory, all others idle."""
+    machine = benchmark(costs, [memory] * 16, cores=[core])
+    steps = tuple(int(k == core) for k in range(16))
+    return replace(machine, work=replace(machine.work, core_steps=steps, read_bytes=64, global_loads=LOADS))

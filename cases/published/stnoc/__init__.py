@@ -1,0 +1,1 @@
+"""Grammatikakis et al.: address interleaving on the Spidergon STNoC."""

@@ -1,0 +1,156 @@
+"""Step, channels and link width of the STNoC's set-up of 8 nodes: all designs, and the papers' greedy way."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cases.published.stnoc.specs import WIDTHS, open_noc
+from cases.tables import text_table
+from optimize.search.exploration import Exploration
+from optimize.search.explore import explore
+from optimize.search.greedy import Step
+from optimize.search.pareto import hypervolume
+from optimize.spaces.space import Space
+from qmodels.systems.noc.spec import Noc
+
+STEPS, CHANNELS = (1, 2, 4, 8, 16, 32), (1, 2, 4)
+FIELDS = ("step", "channels", "link_width")
+ORDER = ("channels", "step", "link_width")
+"""In which the greedy search varies them: a step needs channels."""
+MAXIMIZE, MINIMIZE = ("knee_rate",), ("link_bits",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """What the paper varies.
+
+    Parameters
+    ----------
+    step, channels, link_width : int
+        Packets to a channel before the next one, memory channels, and bytes of a link.
+    """
+
+    step: int = 32
+    channels: int = 1
+    link_width: int = 16
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Designs:
+    """All designs, and those of the greedy search.
+
+    Parameters
+    ----------
+    exhaustive, greedy : Exploration
+        Simulated `knee` against wires.
+    """
+
+    exhaustive: Exploration
+    greedy: Exploration
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What the greedy search looked at."""
+        return self.greedy.history
+
+    def points(self, exploration: Exploration) -> set[tuple[int, ...]]:
+        """Return the designs of a front."""
+        table = exploration.table
+        return {tuple(int(table[name][row]) for name in FIELDS) for row in exploration.front}
+
+    @property
+    def hypervolume_ratio(self) -> float:
+        """What the front of the greedy search dominates of what that of all designs does."""
+        volumes = []
+        for one in (self.greedy, self.exhaustive):
+            costs = np.stack([-one.table["knee_rate"], one.table["link_bits"]], axis=1)[one.front]
+            volumes.append(hypervolume(costs, reference=[0.0, 8.0 * 33]))
+        return volumes[0] / volumes[1]
+
+
+def space() -> Space:
+    """Return the 54 designs; the base is one channel with the width of the set-up."""
+    return Space(Design(), step=list(STEPS), channels=list(CHANNELS), link_width=list(WIDTHS))
+
+
+def knee(noc: Noc, *, cycles: int, replications: int) -> tuple[float, float]:
+    """Return between which rates the simulated packet latency passes 10 times that without load.
+
+    With long steps the queues of sources that meet at a channel grow for hundreds of cycles long
+    before they grow without end: this is where the delays of the paper's Fig. 3 rise.
+    """
+    from validate import simulate
+
+    def latency(rate: float) -> float:
+        one = replace(noc, injection_rate=rate)
+        result = simulate(one, cycles=cycles, replications=replications, progress=lambda done, known: None)
+        return result.packet_latency.best if result.stable else float("inf")
+
+    low, high = 0.0, 1 / float(noc.flow_table().channel_load().max())
+    most = 10 * latency(0.02 * high)
+    for _ in range(6):
+        middle = (low + high) / 2
+        low, high = (middle, high) if latency(middle) <= most else (low, middle)
+    return low, high
+
+
+def simulate_grid(*, cycles: int, replications: int) -> list[dict[str, Any]]:
+    """Return the simulated `knee` of every design [packets/cycle/CPU]; one channel has no step."""
+    rows: list[dict[str, Any]] = []
+    for width in WIDTHS:
+        for channels in CHANNELS:
+            for step in STEPS if channels > 1 else STEPS[:1]:
+                noc = open_noc(channels=channels, step=step, link_width=width)
+                low, high = knee(noc, cycles=cycles, replications=replications)
+                rows += [
+                    {"step": s, "channels": channels, "link_width": width, "low": low, "high": high}
+                    for s in ([step] if channels > 1 else STEPS)
+                ]
+    return rows
+
+
+def read_grid(path: Path) -> list[dict[str, Any]]:
+    """Return the kept rates."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            {
+                name.partition(" [")[0]: float(value) if name in ("low", "high") else int(value)
+                for name, value in row.items()
+            }
+            for row in csv.DictReader(file)
+        ]
+
+
+def explore_designs(grid: Sequence[Mapping[str, Any]]) -> Designs:
+    """Return all designs and the greedy search, on simulated rates."""
+    known = {tuple(row[name] for name in FIELDS): (row["low"] + row["high"]) / 2 for row in grid}
+
+    def evaluate(design: Design) -> dict[str, float]:
+        rate = known[design.step, design.channels, design.link_width]
+        return {"knee_rate": rate, "link_bits": 8.0 * design.link_width}
+
+    every = explore(space(), evaluate, maximize=MAXIMIZE, minimize=MINIMIZE)
+    greedy = explore(space(), evaluate, maximize=MAXIMIZE, minimize=MINIMIZE, method="greedy", order=ORDER)
+    return Designs(exhaustive=every, greedy=greedy)
+
+
+def designs_text(found: Designs) -> str:
+    """Return the front, and what the greedy search found of it."""
+    greedy = found.points(found.greedy)
+    table = found.exhaustive.table
+    rows = []
+    for row in found.exhaustive.front:
+        point = tuple(int(table[name][row]) for name in FIELDS)
+        rows.append([*point, f"{table['knee_rate'][row]:.4f}", "yes" if point in greedy else "no"])
+    title = (
+        f"Designs: {len(table['design'])}, the greedy search looked at {len(found.greedy.table['design'])}; "
+        f"it found {len(greedy & found.points(found.exhaustive))} of {len(rows)} on the front, "
+        f"hypervolume {100 * found.hypervolume_ratio:.1f} %"
+    )
+    return f"{title}\n" + text_table(["step", "channels", "width", "rate", "greedy"], rows)

@@ -1,0 +1,133 @@
+"""The STNoC case: its three set-ups as specs, and the published numbers."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from qmodels.systems.noc.memory import interleaved, transactions
+from qmodels.systems.noc.router import Router
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.noc.topologies import spidergon
+
+DATA = Path(__file__).parents[2] / "data"
+WIDTHS = (8, 16, 32)
+PAYLOAD, HEADER = 128, 8
+MEMORIES = 8
+"""Memory nodes of the set-ups with engines; with fewer channels, these are spread over them."""
+
+CONTROLLER_CYCLES = 30.0
+"""Fixed latency of gem5's RubyMemoryControl of January 2013: 12 cycles of 2.5 ns. [network cycles]"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loop:
+    """What the paper does not say of the closed loops, calibrated on Table II.
+
+    Parameters
+    ----------
+    think_cycles : float
+        From an answer to the next request of an engine. [cycles]
+    service_cycles : float
+        Mean time of a memory controller for a transfer. [cycles]
+    write_fraction : float
+        Part of the transfers that are writes.
+    """
+
+    think_cycles: float
+    service_cycles: float
+    write_fraction: float
+
+
+CALIBRATED = Loop(think_cycles=62.71, service_cycles=7.696, write_fraction=0.679)
+"""Least squares of the model's relative errors in all of Table II, see `calibration`."""
+
+
+@lru_cache
+def published() -> dict[str, Any]:
+    """Return the published numbers."""
+    return tomllib.loads((DATA / "stnoc-published.toml").read_text(encoding="utf-8"))
+
+
+def flits(link_width: int) -> int:
+    """Return the flits of a packet with data.
+
+    Examples
+    --------
+    >>> [flits(width) for width in WIDTHS]
+    [17, 9, 5]
+    """
+    return -(-(PAYLOAD + HEADER) // link_width)
+
+
+def open_noc(
+    *,
+    channels: int,
+    step: int = 1,
+    link_width: int = 16,
+    random: bool = False,
+    one_packet: int = 6,
+    rate: float = 0.01,
+) -> Noc:
+    """Return the set-up of 8 nodes: 4 CPUs write to 1, 2 or 4 of the other 4 nodes.
+
+    Parameters
+    ----------
+    channels, step, link_width : int
+        As in the paper; the step is in packets, the width in bytes.
+    random : bool
+        Whether each packet goes to a random channel instead of the next one in turn.
+    one_packet : int
+        Cycles beyond its length for which a packet holds a virtual channel, if that takes a packet
+        only when the one before has left it, as in the routers of gem5's Garnet: with a buffer of a
+        packet the place of each flit is then free again after a packet's length and these cycles. 4
+        are the credit loop of the router of one stage (of 5 cycles, less the one that the tail
+        takes); 6 are calibrated on Table I with 4 channels. 0 lets packets follow one another in a
+        buffer, as in the other set-ups. [cycles]
+    rate : float
+        Packets per cycle of a CPU.
+    """
+    longest = flits(link_width)
+    return Noc(
+        topology=spidergon(8),
+        router=Router(buffer_flits=longest, credit_cycles=longest + one_packet if one_packet else 5),
+        traffic=interleaved(
+            initiators=range(4),
+            channels=range(4, 8, 4 // channels),
+            step=step,
+            packet_bytes=PAYLOAD,
+            addresses="random" if random else "sequential",
+        ),
+        injection_rate=rate,
+        link_width=link_width,
+        header_bytes=HEADER,
+        packet_bytes=PAYLOAD,
+    )
+
+
+def closed_noc(*, channels: int, link_width: int, loop: Loop = CALIBRATED, nodes: int = 32) -> Noc:
+    """Return a set-up with DMA engines: 23 in 32 nodes, or 7 in 16.
+
+    Engines are on the first nodes, the 8 memory nodes behind them, one node is left over.
+    """
+    engines = nodes - MEMORIES - 1
+    return Noc(
+        topology=spidergon(nodes),
+        router=Router(buffer_flits=flits(link_width)),
+        traffic=transactions(
+            initiators=range(engines),
+            channels=range(engines, engines + MEMORIES, MEMORIES // channels),
+            think_cycles=loop.think_cycles,
+            request_bytes=PAYLOAD,
+            read_fraction=1 - loop.write_fraction,
+            service_cycles=loop.service_cycles,
+            service_law="exponential",
+            latency_cycles=CONTROLLER_CYCLES,
+        ),
+        link_width=link_width,
+        header_bytes=HEADER,
+        packet_bytes=PAYLOAD,
+    )

@@ -1,0 +1,229 @@
+"""One workload explored analytically: all designs, the front, a greedy search, the choice under a budget."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cases.study.packet_processor import GREEDY_ORDER, MAXIMIZE, MINIMIZE, SUBJECT_TO, solved_columns
+from cases.study.stream import peak_gbps
+from optimize.programs.milp import Choice, choose
+from optimize.search.exploration import Exploration
+from optimize.search.explore import explore
+from optimize.search.greedy import Step, simplex_weights
+from optimize.search.pareto import FloatArray, FrontComparison, IntArray, compare_fronts, epsilon_thin
+from optimize.spaces.fields import get_field
+from optimize.spaces.space import Columns, Space
+from qmodels.systems.packets.packet_processor import PacketProcessor
+
+DIGITS = 5
+"""Significant digits in which designs are compared: the model's iterations are good to six."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Budget:
+    """The design of least latency within a cost budget, by integer programming and by search.
+
+    Parameters
+    ----------
+    limit : float
+        The budget. [mm2]
+    choice : Choice
+        The answer of the integer program.
+    row : int or None
+        The row it chose; None if nothing fits.
+    exhaustive : float
+        The least latency within the budget found by looking at every design. [ns]
+    """
+
+    limit: float
+    choice: Choice
+    row: int | None
+    exhaustive: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the two found the same least latency."""
+        return self.choice.objective == self.exhaustive if self.row is not None else np.isinf(self.exhaustive)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Analysis:
+    """One workload explored analytically.
+
+    Parameters
+    ----------
+    name : str
+        The workload.
+    exploration : Exploration
+        Every design with its metrics, the exact front and its knee.
+    greedy : Exploration or None
+        The greedy search; None without a front.
+    against : FrontComparison or None
+        The greedy front against the exact one.
+    budget : Budget or None
+        The choice under a cost budget; None without a front.
+    chosen : ndarray of int
+        Rows of the front that stand for all of it, the knee and the choice under the budget among
+        them, ascending. Where the knee does not sustain the busiest twentieth of a trace, half of
+        them are of the points that do.
+    seconds : float
+        Time for solving all designs. [s]
+    """
+
+    name: str
+    exploration: Exploration
+    greedy: Exploration | None
+    against: FrontComparison | None
+    budget: Budget | None
+    chosen: IntArray
+    seconds: float
+
+    @property
+    def greedy_path(self) -> tuple[Step, ...]:
+        """The steps of the greedy search that weighs all objectives alike."""
+        steps = self.greedy.history if self.greedy else ()
+        return tuple(step for step in steps if len(set(step.weights)) == 1)
+
+
+def analyse(name: str, space: Space, *, budget: float | None = None, points: int = 12) -> Analysis:
+    """Explore a space with the analytic model.
+
+    Parameters
+    ----------
+    name : str
+        The workload, for the reports.
+    space : Space
+        The designs.
+    budget : float, optional
+        Cost budget of the choice by integer programming; by default the cost of the knee. [mm2]
+    points : int
+        Most points of the front in `Analysis.chosen`.
+    """
+    started = time.perf_counter()
+    exploration = explore(
+        space,
+        solved_columns,
+        minimize=MINIMIZE,
+        maximize=MAXIMIZE,
+        subject_to=SUBJECT_TO,
+        vectorized=True,
+        digits=DIGITS,
+    )
+    seconds = time.perf_counter() - started
+    greedy = against = chosen_within = None
+    if exploration.knee is not None:
+        greedy = explore(
+            space,
+            _Recall(exploration),
+            minimize=MINIMIZE,
+            maximize=MAXIMIZE,
+            subject_to=SUBJECT_TO,
+            vectorized=True,
+            method="greedy",
+            digits=DIGITS,
+            order=GREEDY_ORDER,
+            # In steps of 1/k for k objectives, so that all alike is one of the weightings.
+            weights=simplex_weights(len(exploration.objectives), len(exploration.objectives)),
+        )
+        against = compare_fronts(
+            greedy.values[greedy.front], exploration.values[exploration.front], maximize=exploration.maximized
+        )
+        limit = float(exploration.table["cost"][exploration.knee]) if budget is None else budget
+        chosen_within = choose_within(exploration, limit)
+    return Analysis(
+        name=name,
+        exploration=exploration,
+        greedy=greedy,
+        against=against,
+        budget=chosen_within,
+        chosen=representatives(
+            exploration,
+            points,
+            keep=() if chosen_within is None or chosen_within.row is None else (chosen_within.row,),
+            favoured=exploration.table["saturation_throughput"] >= peak_gbps(space.base.workload),
+        ),
+        seconds=seconds,
+    )
+
+
+class _Recall:
+    """The model, answering from the table of an exhaustive exploration: a search need not solve again."""
+
+    def __init__(self, exploration: Exploration) -> None:
+        self._exploration = exploration
+
+    def __call__(self, spec: PacketProcessor) -> Columns:
+        space, table = self._exploration.space, self._exploration.table
+        digits = []
+        for name, choices in space.choices.items():
+            order = np.argsort(choices)
+            found = np.searchsorted(choices, get_field(spec, space.paths[name]), sorter=order)
+            digits.append(order[found])
+        rows = np.searchsorted(table["design"], np.ravel_multi_index(tuple(digits), space.shape))
+        return {
+            name: column[rows] for name, column in table.items() if name not in ("design", *space.choices)
+        }
+
+
+def choose_within(exploration: Exploration, limit: float) -> Budget:
+    """Choose the feasible design of least mean latency that costs at most `limit`."""
+    rows = np.flatnonzero(exploration.feasible)
+    table = {name: exploration.table[name][rows] for name in ("packet_latency", "cost")}
+    choice = choose({"design": table}, minimize="packet_latency", subject_to={"cost": (None, limit)})
+    affordable = table["packet_latency"][table["cost"] <= limit]
+    return Budget(
+        limit=limit,
+        choice=choice,
+        row=int(rows[choice.chosen["design"]]) if choice.chosen else None,
+        exhaustive=float(affordable.min(initial=np.inf)),
+    )
+
+
+def representatives(
+    exploration: Exploration,
+    points: int,
+    *,
+    keep: Iterable[int] = (),
+    favoured: npt.NDArray[np.bool_] | None = None,
+) -> IntArray:
+    """Return at most so many rows of the front that stand for all of it, the knee among them.
+
+    The front is thinned with the least relative tolerance (in steps of a twentieth) that leaves few enough.
+
+    Parameters
+    ----------
+    exploration : Exploration
+        The exploration.
+    points : int
+        Most rows.
+    keep : iterable of int
+        Rows to keep besides the knee.
+    favoured : ndarray of bool, optional
+        Rows of which half of those returned are, if the knee is none of them.
+    """
+    front, knee = exploration.front, exploration.knee
+    if knee is None:
+        return np.zeros(0, dtype=np.int64)
+    kept = np.array(list(dict.fromkeys([knee, *keep]))[:points], dtype=np.int64)
+    if favoured is not None and not favoured[knee]:
+        half = len(kept) + (points - len(kept)) // 2
+        kept = _thinned(exploration, front[favoured[front]], half, kept)
+    return _thinned(exploration, front, points, kept)
+
+
+def _thinned(exploration: Exploration, rows: IntArray, points: int, kept: IntArray) -> IntArray:
+    """Return at most so many rows, those kept and of the others those that stand for all."""
+    if points <= len(kept) or not len(rows):
+        return np.sort(kept)
+    values: FloatArray = exploration.values[rows]
+    tolerance = 0.0
+    while True:
+        few = np.union1d(rows[epsilon_thin(values, tolerance, maximize=exploration.maximized)], kept)
+        if len(few) <= points:
+            return few.astype(np.int64)
+        tolerance = tolerance * 1.05 + 0.002

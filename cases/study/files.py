@@ -1,0 +1,205 @@
+"""A study on disk: tables, a summary, plots and a page, and the way back for ``qmodels show``."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cases.study.check import Runs
+from cases.study.packet_processor import MAXIMIZE, MINIMIZE, SUBJECT_TO
+from cases.study.run import Part, Study
+from cases.study.stream import trace_summary
+from cases.study.tables import design_columns, error_columns, error_ranges, greedy_columns, simulated_columns
+from cases.tables import csv_text, json_text
+from optimize.spaces.space import Space
+from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.toml import from_toml, stable_hash, to_toml
+
+FORMAT = 1
+SUMMARY = "study.json"
+
+
+def save_study(study: Study, out: Path) -> list[Path]:
+    """Write a study into a directory and return the paths of its files.
+
+    Each file appears whole or not at all: all are made in a temporary directory and then renamed,
+    ``study.json`` last. Files of an earlier study that this one does not have are removed.
+    """
+    from cases.study.plots import save_plots
+    from cases.study.report import page
+
+    out.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=".writing-", dir=out))
+    try:
+        texts: dict[str, Callable[[], str]] = {}
+        for part in study.parts:
+            texts[f"designs-{part.name}.csv"] = lambda part=part: csv_text(design_columns(part))  # type: ignore[misc]
+        texts["greedy.csv"] = lambda: csv_text(greedy_columns(study))
+        if any(part.check for part in study.parts):
+            texts["simulated.csv"] = lambda: csv_text(simulated_columns(study))
+            texts["errors.csv"] = lambda: csv_text(error_columns(study))
+        texts["report.html"] = lambda: page(study)
+        for name, make in texts.items():
+            (work / name).write_text(make(), encoding="utf-8")
+        pictures = save_plots(study, work)
+        names = [*texts, *(path.name for path in pictures), SUMMARY]
+        (work / SUMMARY).write_text(json_text({**summary(study), "files": names}), encoding="utf-8")
+        for stale in _files_of(out):
+            if stale not in names:
+                (out / stale).unlink(missing_ok=True)
+        for name in names:
+            os.replace(work / name, out / name)
+    finally:
+        shutil.rmtree(work)
+    return [out / name for name in names]
+
+
+def _files_of(out: Path) -> list[str]:
+    """Return the names of the files that an earlier study in the directory says it has."""
+    try:
+        names = json.loads((out / SUMMARY).read_text(encoding="utf-8"))["files"]
+        return [Path(name).name for name in names]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def summary(study: Study) -> dict[str, Any]:
+    """Return what a program needs to know of a study, and what `load_study` needs to replay a design."""
+    return {
+        "format": FORMAT,
+        "versions": {"qmodels": _version(), "python": platform.python_version(), "numpy": np.__version__},
+        "objectives": {"minimize": MINIMIZE, "maximize": MAXIMIZE, "subject_to": SUBJECT_TO},
+        "simulation": {
+            "packets": study.runs.packets,
+            "replications": study.runs.replications,
+            "seed": study.runs.seed,
+        },
+        "interrupted": study.interrupted,
+        "workloads": [_part_summary(part) for part in study.parts],
+    }
+
+
+def _part_summary(part: Part) -> dict[str, Any]:
+    analysis, check = part.analysis, part.check
+    exploration, budget = analysis.exploration, analysis.budget
+    table = exploration.table
+
+    def designs(rows: Any) -> list[dict[str, Any]]:
+        return [{name: column[row] for name, column in table.items()} for row in rows]
+
+    return {
+        "name": part.name,
+        "spec": to_toml(exploration.space.base),
+        "spec_hash": stable_hash(exploration.space.base),
+        "space": exploration.space.choices,
+        "designs": len(table["design"]),
+        "saturated": int((~table["stable"]).sum()),
+        "solve_seconds": analysis.seconds,
+        "trace": trace_summary(exploration.space.base.workload),
+        "star": {
+            "design": None if part.star.row is None else int(table["design"][part.star.row]),
+            "basis": part.star.basis,
+            "against_knee": part.star.against_knee,
+            "contradicted": part.star.contradicted,
+        },
+        "knee": None if exploration.knee is None else int(table["design"][exploration.knee]),
+        "front": designs(exploration.front),
+        "excluded": exploration.excluded,
+        "closest": None if exploration.closest is None else int(table["design"][exploration.closest]),
+        "greedy": None
+        if analysis.greedy is None or analysis.against is None
+        else {
+            "evaluations": analysis.greedy.evaluations,
+            "front_points_found": analysis.against.found_points,
+            "front_points_missed": len(analysis.against.missed),
+            "hypervolume_ratio": analysis.against.hypervolume_ratio,
+        },
+        "budget": None
+        if budget is None
+        else {
+            "cost_limit": budget.limit,
+            "design": None if budget.row is None else int(table["design"][budget.row]),
+            "packet_latency": budget.choice.objective,
+            "exhaustive_packet_latency": budget.exhaustive,
+            "agrees": budget.agrees,
+            "status": budget.choice.status,
+            "bound": budget.choice.bound,
+            "gap": budget.choice.gap,
+            "solver": budget.choice.solver,
+        },
+        "simulated": None if check is None else check.simulated.table["design"],
+        "disputed": None if check is None else check.disputed,
+        "errors": None
+        if check is None
+        else {region: {error.metric: error for error in errors} for region, errors in error_ranges(check)},
+    }
+
+
+def _version() -> str:
+    try:
+        return version("qmodels-toolkit")
+    except PackageNotFoundError:  # a source tree that was not installed
+        return "unknown"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SavedPart:
+    """What is needed to replay the designs of one workload of a saved study.
+
+    Parameters
+    ----------
+    name : str
+        The workload.
+    space : Space
+        The designs.
+    runs : Runs
+        How they were simulated.
+    """
+
+    name: str
+    space: Space
+    runs: Runs
+
+
+def load_study(directory: Path) -> list[SavedPart]:
+    """Return the parts of the study in a directory, the main one first.
+
+    Raises
+    ------
+    ValueError
+        If there is no study, its summary is damaged or of another format, or the trace it was
+        made with has changed.
+    """
+    path = directory / SUMMARY
+    try:
+        saved = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{directory}: holds no study: {SUMMARY} cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise ValueError(f"{path}: damaged: not valid JSON") from None
+    if not isinstance(saved, dict) or saved.get("format") != FORMAT:
+        raise ValueError(f"{path}: not a study of format {FORMAT}")
+    try:
+        runs = Runs(**saved["simulation"])
+        entries = [
+            (entry["name"], entry["spec"], entry["spec_hash"], entry["space"]) for entry in saved["workloads"]
+        ]
+    except (KeyError, TypeError):
+        raise ValueError(f"{path}: damaged: incomplete") from None
+    parts = []
+    for name, text, expected, choices in entries:
+        base = from_toml(text, PacketProcessor)
+        if stable_hash(base) != expected:
+            raise ValueError(f"{path}: the trace of workload {name!r} has changed since the study was made")
+        parts.append(SavedPart(name=name, space=Space(base, choices), runs=runs))
+    return parts

@@ -1,0 +1,192 @@
+"""The joint case: a packet processor under two bundled workloads, its designs and its objectives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from optimize.spaces.fields import field_paths, get_field, replace_fields
+from optimize.spaces.space import Space
+from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.toml import from_toml
+from qmodels.systems.traffic.workload import Workload
+
+if TYPE_CHECKING:
+    from qmodels.system_result import SystemResult
+
+DATA = Path(__file__).parents[1] / "data"
+
+WORKLOADS = ("small-packets", "large-packets")
+"""The bundled workloads; the first is the default, fed by the bundled trace."""
+
+CHOICES: dict[str, tuple[int, ...]] = {
+    "interleaving_step": (1, 2, 4, 8, 16, 32),
+    "channels": (1, 2, 3, 4, 6, 8),
+    "alloc_trial_count": (1, 2, 3, 4, 5),
+    "link_width": (8, 16, 32),
+    "slices": (0, 1, 2, 4, 8),
+}
+"""The default space: 2,700 designs."""
+
+FULL_CHOICES: dict[str, tuple[int, ...]] = {
+    **CHOICES,
+    "banks": (2, 4, 8, 16),
+    "small_packet_segments": (0, 1, 2, 3, 4),
+    "segments": tuple(int(2 ** (12 + half / 2)) for half in range(20)),
+}
+"""Every decision of the joint system: 1,080,000 designs."""
+
+MINIMIZE = ("packet_latency", "energy_per_packet", "cost", "write_conflict_probability")
+MAXIMIZE = ("saturation_throughput",)
+SUBJECT_TO = {"overflow_probability": (None, 1e-3)}
+
+BOUNDS: dict[str, Any] = {
+    "cost": {
+        **dict.fromkeys(("channels", "alloc_trial_count", "link_width", "slices", "segments"), "increasing"),
+        **dict.fromkeys(("interleaving_step", "banks", "small_packet_segments"), "constant"),
+    },
+    "packet_latency": "learn",
+    "saturation_throughput": "learn",
+    "overflow_probability": "learn",
+}
+"""How metrics change along the fields, for branch and bound: the cost's directions are those of its
+formula, the others are learned and checked on the designs that are evaluated."""
+
+GREEDY_ORDER = ("alloc_trial_count", "interleaving_step", "channels", "link_width", "slices")
+"""Order in which the greedy search decides the fields: the allocator first, as Ykman-Couvreur et al. do."""
+
+PART = "part: "
+"""Prefix of the columns that hold the shares of the packet latency."""
+
+ERROR = "error: "
+"""Prefix of the columns that hold the error which an answer states of its metrics."""
+
+BIAS = "bias: "
+"""Prefix of the columns that hold its signed mean, below 0 where the model is too low."""
+
+TRACE_PACKETS, TRACE_SEED = 6000, 1
+
+
+def default_processor(workload: str = WORKLOADS[0]) -> PacketProcessor:
+    """Return the packet processor of the joint case under a bundled workload.
+
+    Examples
+    --------
+    >>> default_processor().workload.arrivals
+    Recorded(trace=Trace(6000 packets, ...))
+    """
+    if workload not in WORKLOADS:
+        raise ValueError(f"workload must be one of {', '.join(WORKLOADS)}, got {workload!r}")
+    return from_toml(DATA / f"{workload}.toml", PacketProcessor)
+
+
+def default_space(
+    base: PacketProcessor,
+    given: Iterable[str] = (),
+    *,
+    choices: Mapping[str, Iterable[Any]] = MappingProxyType(CHOICES),
+) -> Space:
+    """Return the designs around a base spec.
+
+    Parameters
+    ----------
+    base : PacketProcessor
+        All that is not varied. Channel counts that leave no node for an initiator are left out.
+    given : iterable of str
+        Varied fields for which the value in `base` is the only choice. Where a varied field holds
+        an array in `base`, its elements are the choices anyway.
+    choices : mapping
+        The varied fields and their choices, for example `FULL_CHOICES`.
+
+    Examples
+    --------
+    >>> default_space(PacketProcessor()).size
+    2700
+    >>> default_space(PacketProcessor(), given=["channels", "link_width"]).size
+    150
+    >>> default_space(PacketProcessor(), choices=FULL_CHOICES).size
+    1080000
+    """
+    free = base.noc.topology.nodes - base.noc.initiators
+    wanted = dict(choices)
+    if "channels" in wanted:
+        wanted["channels"] = [channels for channels in wanted["channels"] if channels <= free]
+    values = {name: get_field(base, name) for name in wanted}
+    own = {name for name, value in values.items() if isinstance(value, np.ndarray)} | set(given)
+    wanted |= {name: np.atleast_1d(values[name]).tolist() for name in own}
+    base = replace_fields(base, {name: next(iter(wanted[name])) for name in own})
+    for path, value in swept_fields(base).items():
+        raise ValueError(f"{path} must be one number in an exploration, got an array of {value.size}")
+    return Space(base, wanted)
+
+
+def swept_fields(spec: PacketProcessor) -> dict[str, Any]:
+    """Return the fields that hold arrays, ``{dotted path: values}``; a trace is not one."""
+    return {
+        path: value
+        for path, value in field_paths(spec).items()
+        if isinstance(value, np.ndarray) and not path.startswith("workload.arrivals.trace.")
+    }
+
+
+def along_axes(spec: PacketProcessor) -> PacketProcessor:
+    """Return a spec whose swept fields lie along axes of their own, so that all combinations are solved.
+
+    Examples
+    --------
+    >>> swept = replace_fields(PacketProcessor(), {"channels": np.array([2, 4]), "banks": np.array([4, 8])})
+    >>> [values.shape for values in swept_fields(along_axes(swept)).values()]
+    [(2, 1), (1, 2)]
+    """
+    swept = swept_fields(spec)
+    shapes = np.full((len(swept), len(swept)), 1)
+    np.fill_diagonal(shapes, -1)
+    pairs = zip(swept.items(), shapes, strict=True)
+    return replace_fields(spec, {path: values.reshape(shape) for (path, values), shape in pairs})
+
+
+def solved_columns(spec: PacketProcessor) -> dict[str, Any]:
+    """Solve a spec (a sweep of them) and return what the table of a study holds for each design."""
+    from qmodels import solve
+
+    return result_columns(solve(spec))
+
+
+def error_columns(result: SystemResult) -> dict[str, Any]:
+    """Return the stated error of every metric that has one, and whether the answer is validated."""
+    errors = {ERROR + name: value for name, value in result.measured_error.items()}
+    biases = {BIAS + name: value for name, value in stated_biases(result).items()}
+    return {"validated": result.validated, **errors, **biases}
+
+
+def stated_biases(result: SystemResult) -> dict[str, Any]:
+    """Return the signed mean error of every metric for which the answer states one."""
+    return {name: error.bias for name, error in result.error.items()}
+
+
+def result_columns(result: SystemResult) -> dict[str, Any]:
+    """Return the metrics of a result with its verdict, the stated errors and the shares of the latency."""
+    return {
+        **result.metrics,
+        "stable": result.stable,
+        "bottleneck": result.bottleneck,
+        "bottleneck_load": result.bottleneck_load,
+        **error_columns(result),
+        **{PART + name: value for name, value in result.latency_parts.items()},
+    }
+
+
+def generate_trace() -> str:
+    """Return the bundled trace, ``time,bytes``: a realisation of the workload in ``data/trace-source.toml``.
+
+    Times are in seconds, rounded to a nanosecond.
+    """
+    source = from_toml(DATA / "trace-source.toml", Workload)
+    packets = source.packets(np.random.default_rng(TRACE_SEED), TRACE_PACKETS)
+    nanoseconds = np.rint(packets.times_ns - packets.times_ns[0]).astype(int)
+    rows = [f"{time / 1e9:.9f},{size}" for time, size in zip(nanoseconds, packets.bytes, strict=True)]
+    return "\n".join(["time,bytes", *rows]) + "\n"

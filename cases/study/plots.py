@@ -1,0 +1,304 @@
+"""Pictures of a study: the front with its simulated points, and the error of the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cases.plots import BLUE, GREEN, GREY, ORANGE, label, new_figure, save
+from cases.study.check import LOAD_OF_THE_CLAIM, half_widths, model_error
+from optimize.search.pareto import FloatArray
+from qmodels.systems.spec.metrics import is_relative
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from cases.study.check import Check
+    from cases.study.run import Part, Study
+
+VIEWS = (("cost", "packet_latency"), ("energy_per_packet", "saturation_throughput"))
+"""The two projections of the front that are drawn."""
+
+COMPARED = (
+    "packet_latency",
+    "packet_latency_p99",
+    "lookup_latency",
+    "write_latency",
+    "read_latency",
+    "saturation_throughput",
+    "energy_per_packet",
+    "pointer_accesses_per_allocation",
+    "write_conflict_probability",
+    "read_conflict_probability",
+    "row_hit_ratio",
+    "llc_hit_ratio",
+    "max_utilization",
+)
+
+
+def save_plots(study: Study, directory: Path) -> list[Path]:
+    """Write the pictures of a study into a directory and return their paths."""
+    figures = {"front": front_figure(study)}
+    if any(part.check is not None and len(part.check.rows) for part in study.parts):
+        figures["errors"] = error_figure(study)
+    paths = []
+    for name, figure in figures.items():
+        for suffix in (".png", ".svg"):
+            paths.append(directory / f"{name}{suffix}")
+            save(figure, paths[-1])
+    return paths
+
+
+def front_figure(study: Study) -> Figure:
+    """Return all designs, the front, the starred and the simulated designs, one row per workload."""
+    rows = len(study.parts)
+    figure, axes = new_figure(11, 4.2 * rows + 0.5, rows, len(VIEWS))
+    for part, pair in zip(study.parts, axes, strict=True):
+        for (x, y), one in zip(VIEWS, pair, strict=True):
+            _front(one, part, x, y)
+    handles: dict[str, Any] = {}
+    for one in axes.flat:
+        found = one.get_legend_handles_labels()
+        handles |= dict(zip(found[1], found[0], strict=True))
+    figure.legend(
+        handles.values(), handles.keys(), loc="outside lower center", ncols=2, frameon=False, fontsize=9
+    )
+    return figure
+
+
+def latency_limit(part: Part, metric: str) -> float:
+    """Return where the axis of a latency ends: near saturation it would squeeze the front into a corner."""
+    table, front = part.analysis.exploration.table, part.analysis.exploration.front
+    middle = float(np.median(table[metric][front]))
+    checked = part.check.simulated.table.get(metric, np.zeros(0)) if part.check is not None else np.zeros(0)
+    largest = float(checked.max(where=np.isfinite(checked), initial=0.0))
+    return min(max(2.0 * middle, 1.08 * largest), 5.0 * middle)
+
+
+def _front(axes: Axes, part: Part, x: str, y: str) -> None:
+    exploration = part.analysis.exploration
+    table, front = exploration.table, exploration.front
+    top = latency_limit(part, y) if y.endswith("latency") and len(front) else None
+    shown = exploration.feasible
+    axes.scatter(
+        table[x][shown],
+        table[y][shown],
+        s=7,
+        color=GREY,
+        linewidths=0,
+        rasterized=True,
+        label="design (analytic)",
+    )
+    full = ~table["stable"]
+    if full.any():
+        _mark(
+            axes,
+            table[x][full],
+            table[y][full],
+            top,
+            marker="x",
+            s=9,
+            color=GREY,
+            linewidths=0.7,
+            label="saturated by the model (a latency stands at the edge)",
+        )
+    axes.scatter(
+        table[x][front],
+        table[y][front],
+        s=12,
+        color=BLUE,
+        linewidths=0,
+        rasterized=True,
+        label="Pareto front in five objectives (analytic)",
+    )
+    if part.check is not None and len(part.check.rows):
+        _simulated(axes, part, part.check, x, y, top)
+    _stars(axes, part, x, y, top)
+    budget = part.analysis.budget
+    if budget is not None and budget.row is not None:
+        axes.scatter(
+            table[x][budget.row],
+            table[y][budget.row],
+            marker="D",
+            s=46,
+            color="none",
+            edgecolors="black",
+            zorder=6,
+            label="least latency within the budget (MILP, analytic)",
+        )
+        if x == "cost":
+            axes.axvline(budget.limit, color="black", linewidth=0.8, linestyle=":", label="cost budget")
+    if top is not None:
+        axes.set_ylim(0, top)
+    axes.set_xlabel(label(x))
+    axes.set_ylabel(label(y))
+    axes.set_title(part.name, fontsize=10, loc="left", fontweight="bold")
+
+
+def _mark(axes: Axes, x: FloatArray, y: FloatArray, top: float | None, **look: Any) -> None:
+    """Draw points; those beyond the axis, infinite ones with them, at its edge."""
+    inside = np.asarray(y) if top is None else np.minimum(y, top)
+    axes.scatter(x, inside, clip_on=False, **look)
+
+
+def _simulated(axes: Axes, part: Part, check: Check, x: str, y: str, top: float | None) -> None:
+    """Draw the simulated designs, each with a line to its analytic value."""
+    table, simulated = part.analysis.exploration.table, check.simulated.table
+    stable = simulated["stable"]
+    beyond = stable & (simulated[y] > (np.inf if top is None else top))
+    for k, row in enumerate(check.rows):
+        ends = [table[y][row], simulated[y][k]]
+        # An axis without an end has finite values only.
+        heights = ends if top is None else np.minimum(ends, top)
+        axes.plot([table[x][row], simulated[x][k]], heights, color=ORANGE, linewidth=0.8, alpha=0.6)
+    inside = stable & ~beyond
+    axes.errorbar(
+        simulated[x][inside],
+        simulated[y][inside],
+        xerr=half_widths(simulated, x)[inside],
+        yerr=half_widths(simulated, y)[inside],
+        fmt="s",
+        ms=5,
+        mfc="none",
+        color=ORANGE,
+        capsize=2,
+        elinewidth=1,
+        label="simulated with 95 % interval; line to the analytic value",
+    )
+    for chosen, face, text in (
+        (beyond, "none", "simulated: beyond the axis"),
+        (~stable, ORANGE, "simulated: saturated (a latency stands at the edge)"),
+    ):
+        if chosen.any():
+            _mark(
+                axes,
+                simulated[x][chosen],
+                simulated[y][chosen],
+                top,
+                marker="^",
+                s=42,
+                facecolors=face,
+                edgecolors=ORANGE,
+                zorder=6,
+                label=text,
+            )
+
+
+def _stars(axes: Axes, part: Part, x: str, y: str, top: float | None) -> None:
+    """Draw the recommended design, and the knee of the model where that is another."""
+    table, knee, star = part.analysis.exploration.table, part.analysis.exploration.knee, part.star
+    if knee is not None and star.against_knee:
+        _mark(
+            axes,
+            table[x][[knee]],
+            table[y][[knee]],
+            top,
+            marker="X",
+            s=70,
+            color="black",
+            edgecolors="white",
+            linewidths=0.8,
+            zorder=5,
+            label="knee of the model, contradicted: not recommended",
+        )
+    if star.row is None:
+        return
+    place = {name: table[name][[star.row]] for name in (x, y)}
+    if star.by_simulation and part.check is not None:
+        k = part.check.rows == star.row
+        place = {name: part.check.simulated.table[name][k] for name in (x, y)}
+    _mark(
+        axes,
+        place[x],
+        place[y],
+        top,
+        marker="*",
+        s=190,
+        color=GREEN,
+        edgecolors="white",
+        linewidths=0.8,
+        zorder=7,
+        label="starred: best simulated" if star.by_simulation else "starred: knee (analytic)",
+    )
+
+
+def error_figure(study: Study) -> Figure:
+    """Return the signed error of the model in each metric at each simulated design of each workload."""
+    parts = [(part, part.check) for part in study.parts if part.check is not None and len(part.check.rows)]
+    figure, axes = new_figure(10, 4.6 * len(parts), len(parts), 1)
+    for (part, check), (one,) in zip(parts, axes, strict=True):
+        _errors(one, part, check)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=9)
+    return figure
+
+
+def _errors(axes: Axes, part: Part, check: Check) -> None:
+    table, simulated, rows = part.analysis.exploration.table, check.simulated.table, check.rows
+    metrics = [metric for metric in COMPARED if metric in simulated]
+    high_load = table["bottleneck_load"][rows] > LOAD_OF_THE_CLAIM
+    axes.axvspan(-10, 10, color="#eef4ea", zorder=0)
+    axes.axvline(0, color="black", linewidth=0.8)
+    errors = {metric: 100 * model_error(metric, table[metric][rows], simulated[metric]) for metric in metrics}
+    sizes = np.abs(np.concatenate(list(errors.values())))
+    limit = float(np.clip(1.1 * sizes.max(where=np.isfinite(sizes), initial=0.0), 15.0, 100.0))
+    spread = np.linspace(0.2, -0.2, len(rows)) if len(rows) > 1 else np.zeros(1)
+    for place, error in enumerate(reversed(errors.values())):
+        beyond = np.abs(error) > limit
+        for chosen, color, marker in ((~high_load, BLUE, "o"), (high_load, ORANGE, "^")):
+            kept = chosen & ~beyond
+            axes.scatter(
+                error[kept],
+                (place + spread)[kept],
+                color=color,
+                marker=marker,
+                s=20,
+                alpha=0.75,
+                linewidths=0,
+            )
+            edge = chosen & beyond
+            axes.scatter(
+                limit * np.sign(error[edge]),
+                (place + spread)[edge],
+                color=color,
+                marker="X",
+                s=26,
+                linewidths=0,
+                clip_on=False,
+                zorder=5,
+            )
+        for side, align in ((-1, "left"), (1, "right")):
+            count = int((beyond & (np.sign(error) == side)).sum())
+            if count:
+                one_sided = int((np.isinf(error) & (np.sign(error) == side)).sum())
+                words = [f"{count - one_sided} beyond"] if count > one_sided else []
+                words += [f"{one_sided} infinite"] if one_sided else []
+                spot = (side * limit, place - 0.34)
+                axes.annotate(f" {', '.join(words)} ", spot, ha=align, va="center", fontsize=7, color=ORANGE)
+    axes.scatter([], [], color=BLUE, s=20, label="busiest resource up to 80 % loaded")
+    axes.scatter([], [], color=ORANGE, marker="^", s=20, label="busiest resource above 80 % loaded")
+    if any((np.abs(error) > limit).any() for error in errors.values()):
+        axes.scatter(
+            [],
+            [],
+            color="black",
+            marker="X",
+            s=26,
+            label="beyond the axis, or infinite: saturated by one of the two",
+        )
+    units = ["%" if is_relative(metric) else "points" for metric in reversed(metrics)]
+    names = [metric.replace("_", " ") for metric in reversed(metrics)]
+    axes.set_yticks(range(len(metrics)), [f"{name} [{u}]" for name, u in zip(names, units, strict=True)])
+    axes.set_xlim(-limit, limit)
+    axes.set_xlabel(
+        "analytic minus simulated [% of the simulated value, or percentage points]; shaded: within 10"
+    )
+    axes.set_title(
+        f"{part.name}: error of the model at {len(rows)} simulated designs",
+        fontsize=10,
+        loc="left",
+        fontweight="bold",
+    )

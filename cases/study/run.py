@@ -1,0 +1,164 @@
+"""The study of the joint case: one exploration or several, checked by simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cases.study.analysis import Analysis, analyse
+from cases.study.check import Check, Runs, check
+from cases.study.packet_processor import default_space
+from cases.study.recommendation import Recommendation, recommend
+from optimize.search.pareto import IntArray
+from qmodels import checks
+from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.toml import to_toml
+
+Progress = Callable[[str, int, int], None]
+
+STORE = "simulated.sqlite"
+"""The file of a study's directory that keeps finished simulations."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Part:
+    """One workload of a study.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        Every design solved.
+    check : Check or None
+        Some designs simulated; None without simulation.
+    """
+
+    analysis: Analysis
+    check: Check | None
+
+    @property
+    def name(self) -> str:
+        """The workload's name."""
+        return self.analysis.name
+
+    @cached_property
+    def star(self) -> Recommendation:
+        """Which design is recommended, see `recommend`."""
+        return recommend(self.analysis, self.check)
+
+    def row_of(self, design: int) -> int | None:
+        """Return the row of a design in the analytic table."""
+        designs = self.analysis.exploration.table["design"]
+        row = int(np.searchsorted(designs, design))
+        return row if row < len(designs) and designs[row] == design else None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Study:
+    """The explorations of the joint case under one workload or several.
+
+    Parameters
+    ----------
+    parts : tuple of Part
+        The first is the main one.
+    runs : Runs
+        How designs were simulated.
+    """
+
+    parts: tuple[Part, ...]
+    runs: Runs
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user stopped the simulations."""
+        return any(part.check is not None and part.check.interrupted for part in self.parts)
+
+    def save(self, out: Path) -> list[Path]:
+        """Write tables, plots and the page into a directory and return their paths, see `save_study`."""
+        from cases.study.files import save_study
+
+        return save_study(self, out)
+
+
+def explore_case(
+    specs: Mapping[str, PacketProcessor],
+    *,
+    given: Iterable[str] = (),
+    runs: Runs | None = None,
+    simulate: bool = True,
+    points: int = 12,
+    budget: float | None = None,
+    store: Path | None = None,
+    progress: Progress | None = None,
+) -> Study:
+    """Explore the packet processor under one workload or several and check the front by simulation.
+
+    Parameters
+    ----------
+    specs : mapping of str to PacketProcessor
+        The base spec of each workload by name; the first is the main one. Of the others only the
+        knee and the starred design of the main one are simulated, to show whether the best moves.
+    given : iterable of str
+        Varied fields whose values in the specs are their only choices, see `default_space`.
+    runs : Runs, optional
+        How designs are simulated.
+    simulate : bool
+        Whether to simulate at all.
+    points : int
+        Most points of the main front to simulate.
+    budget : float, optional
+        Cost budget for the choice by integer programming; by default the cost of the knee. [mm2]
+    store : Path, optional
+        File that keeps finished simulations; its directory is made when the first one starts.
+        Required to simulate.
+    progress : callable, optional
+        Called with (what, finished, in all).
+
+    Returns
+    -------
+    Study
+        With what is done if the user interrupts the simulations.
+    """
+    runs = runs or Runs()
+    checks.count("points", points, minimum=0)
+    if budget is not None:
+        checks.nonnegative("budget", budget)
+    if simulate and store is None:
+        raise ValueError("store must be the path of a file when designs are simulated, got None")
+    spaces = {}
+    for name, spec in specs.items():
+        to_toml(spec)  # refuses a trace that is in no file before any work is done
+        spaces[name] = default_space(spec, given)
+    analyses: list[Analysis] = []
+    for name, space in spaces.items():
+        if progress:
+            progress("designs solved", len(analyses), len(spaces))
+        analyses.append(analyse(name, space, budget=budget, points=points))
+    parts: list[Part] = []
+    for analysis in analyses:
+        stopped = any(part.check is not None and part.check.interrupted for part in parts)
+        done = None
+        if simulate and store is not None and not stopped:
+            rows = analysis.chosen if not parts else _two(analysis, parts[0])
+            if len(rows):
+                store.parent.mkdir(parents=True, exist_ok=True)
+                report = _named(progress, f"{analysis.name}: simulation runs")
+                done = check(analysis.exploration, rows, runs=runs, store=store, progress=report)
+        parts.append(Part(analysis=analysis, check=done))
+    return Study(parts=tuple(parts), runs=runs)
+
+
+def _named(progress: Progress | None, what: str) -> Callable[[int, int], None] | None:
+    return None if progress is None else lambda done, total: progress(what, done, total)
+
+
+def _two(analysis: Analysis, main: Part) -> IntArray:
+    """Return the rows of the analysis' own knee and of the design starred in the main part, if they exist."""
+    own, star = analysis.exploration, main.star.row
+    designs: list[Any] = [] if own.knee is None else [own.table["design"][own.knee]]
+    designs += [] if star is None else [main.analysis.exploration.table["design"][star]]
+    return np.flatnonzero(np.isin(own.table["design"], designs))

@@ -1,0 +1,335 @@
+"""The smallest or largest value of a field that meets a target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from optimize import checks
+from optimize.search.pareto import FloatArray
+from optimize.spaces.evaluation import metric_columns
+from optimize.spaces.fields import get_field, replace_fields
+from optimize.spaces.readings import numeric_column
+
+WHICH = ("smallest", "largest")
+
+POINTS = 9
+"""Values of the first bracket."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Size:
+    """The outcome of `size`.
+
+    Parameters
+    ----------
+    status : {"met", "unreachable"}
+        Whether a value that meets the targets was found.
+    field : str
+        The field.
+    value : int, float or None
+        The value asked for; None if unreachable.
+    spec : object
+        The spec with it, or with the best value seen if unreachable.
+    metrics : dict of str to float
+        The metrics with targets at that spec.
+    misses : float or None
+        The value nearest to the answer that misses a target: the answer is proven up to
+        between the two if the metrics are monotone. None if the end of the range is met.
+    best : int or float
+        The value of least miss; the answer itself if met.
+    monotone : bool
+        Whether every metric rose or fell throughout over the evaluated values.
+    evaluations : int
+        Values evaluated.
+    message : str
+        What is missed by how much, where a metric turns, or which end of the range the spec
+        refuses and why; empty if all is well.
+    """
+
+    status: str
+    field: str
+    value: Any
+    spec: Any
+    metrics: dict[str, float]
+    misses: Any
+    best: Any
+    monotone: bool
+    evaluations: int
+    message: str = ""
+
+
+def size(
+    spec: Any,
+    evaluate: Callable[[Any], object],
+    field: str,
+    *,
+    subject_to: Mapping[str, checks.Range],
+    within: tuple[Any, Any],
+    which: str = "smallest",
+    tolerance: float = 1e-6,
+    vectorized: bool = False,
+) -> Size:
+    """Find the smallest or the largest value of a field that meets targets.
+
+    Parameters
+    ----------
+    spec : dataclass instance
+        The design.
+    evaluate : callable
+        Takes a spec and returns metrics, as for `optimize.search.explore`.
+    field : str
+        A whole-numbered or real field, as `optimize.find_field` takes it.
+    subject_to : mapping
+        Targets ``{metric: (low, high)}``, inclusive; None leaves a side open.
+    within : tuple
+        The range of the field. Two ints look among whole numbers, otherwise among reals. Values
+        that the spec refuses with a ValueError are left out.
+    which : {"smallest", "largest"}
+        Which end of the values that meet the targets.
+    tolerance : float
+        Width at which the bisection of a real field stops, in widths of the range.
+    vectorized : bool
+        Whether `evaluate` broadcasts over a spec with an array in the field: then all whole
+        numbers are evaluated if there are at most 65, and the first bracket is one call.
+
+    Returns
+    -------
+    Size
+        The value, or the best one seen where the targets are unreachable.
+
+    Raises
+    ------
+    ValueError
+        For an unknown field or metric, no target, an empty range, NaN from the model, or a spec
+        that refuses every value looked at.
+
+    Notes
+    -----
+    Nine values over the range are looked at first, then the interval between the outermost one
+    that meets all targets and its neighbour that does not is bisected. That is the answer if
+    every metric is monotone in the field; whether it is over the values evaluated is said.
+    If none of the nine meets the targets, the interval around the least miss (the sum of the
+    relative misses) is divided again, which finds a target met only inside the range if the
+    miss has no other valley. Where the spec refuses an end of the range, the range ends at the
+    last value that it takes, which bisection finds before any of them is evaluated.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Memory:
+    ...     channels: int = 4
+    ...     rate: float = 0.25
+    >>> def model(memory):
+    ...     load = 2.0 / (memory.channels * memory.rate)
+    ...     return {"wait": load / (1 - load) if load < 1 else float("inf")}
+    >>> answer = size(Memory(), model, "channels", subject_to={"wait": (None, 1.5)}, within=(1, 64))
+    >>> answer.value, answer.misses, answer.metrics, answer.evaluations
+    (14, 13, {'wait': 1.3333333333333333}, 12)
+    """
+    ranges = checks.ranges("subject_to", subject_to)
+    if not any(side is not None for sides in ranges.values() for side in sides):
+        raise ValueError("subject_to must have at least one target, got none")
+    checks.choice("which", which, WHICH)
+    get_field(spec, field)
+    search = _Search(spec, evaluate, field, ranges, which, _range(within), tolerance, vectorized)
+    return search.run()
+
+
+def _range(within: tuple[Any, Any]) -> tuple[Any, Any]:
+    try:
+        low, high = within
+        good = -np.inf < low <= high < np.inf
+    except (TypeError, ValueError):
+        good = False
+    if not good:
+        raise ValueError(f"within must be a pair (low, high) of finite numbers, low <= high, got {within!r}")
+    return low, high
+
+
+class _Search:
+    """Evaluates values and remembers their misses."""
+
+    def __init__(
+        self,
+        spec: Any,
+        evaluate: Callable[[Any], object],
+        field: str,
+        ranges: dict[str, checks.Range],
+        which: str,
+        within: tuple[Any, Any],
+        tolerance: float,
+        vectorized: bool,
+    ) -> None:
+        if not 0 < tolerance < 1:
+            raise ValueError(f"tolerance must be between 0 and 1, got {tolerance!r}")
+        self._spec, self._evaluate, self._field, self._ranges = spec, evaluate, field, ranges
+        self._which, self._vectorized = which, vectorized
+        self._low, self._high = within
+        self._whole = all(isinstance(end, (int, np.integer)) for end in within)
+        self._width = 1 if self._whole else tolerance * (self._high - self._low)
+        self._metrics: dict[Any, dict[str, float]] = {}
+        self._missed: dict[Any, float] = {}
+        self._refusals: dict[Any, str] = {}
+        self._ends_at: dict[Any, str] = {}
+
+    def run(self) -> Size:
+        self._narrow()
+        few = self._whole and self._vectorized and self._high - self._low <= 64
+        self._look(np.arange(self._low, self._high + 1) if few else self._between(self._low, self._high))
+        while not any(miss == 0 for miss in self._missed.values()):
+            values = sorted(self._missed)
+            k = min(range(len(values)), key=lambda k: self._missed[values[k]])
+            left, right = values[max(k - 1, 0)], values[min(k + 1, len(values) - 1)]
+            if not self._look(self._between(left, right)) or right - left <= 2 * self._width:
+                break
+        self._bisect()
+        return self._result()
+
+    def _narrow(self) -> None:
+        """Move the ends of the range to the outermost values that the spec takes."""
+        values = self._between(self._low, self._high).tolist()
+        own = get_field(self._spec, self._field)
+        if isinstance(own, (int, float)) and self._low < own < self._high:
+            values = sorted({*values, int(own) if self._whole else own})  # the spec has taken it
+        taken = [value for value in values if self._takes(value)]
+        if not taken:
+            why = self._refusals[values[0]]
+            raise ValueError(
+                f"within must hold values of {self._field} that the spec takes, got {self._low!r} to"
+                f" {self._high!r}: {why}"
+            )
+        ends = [taken[0], taken[-1]]
+        for k, outside in enumerate((values[0], values[-1])):
+            while not self._takes(outside) and abs(outside - ends[k]) > self._width:
+                middle = (ends[k] + outside) // 2 if self._whole else (ends[k] + outside) / 2
+                if self._takes(middle):
+                    ends[k] = middle
+                else:
+                    outside = middle
+            if not self._takes(outside):
+                self._ends_at[ends[k]] = self._refusals[outside]
+        self._low, self._high = ends
+
+    def _takes(self, value: Any) -> bool:
+        """Return whether the spec takes a value."""
+        if value not in self._refusals:
+            try:
+                replace_fields(self._spec, {self._field: value})
+            except ValueError as error:
+                self._refusals[value] = str(error)
+            else:
+                self._refusals[value] = ""
+        return not self._refusals[value]
+
+    def _between(self, low: Any, high: Any) -> FloatArray:
+        values = np.linspace(low, high, POINTS)
+        return np.unique(np.round(values).astype(int)) if self._whole else np.unique(values)
+
+    def _look(self, values: FloatArray) -> bool:
+        """Evaluate values that are new; return whether there was one."""
+        new = [value for value in values.tolist() if value not in self._metrics and self._takes(value)]
+        if self._vectorized and new:
+            spec = replace_fields(self._spec, {self._field: np.array(new)})
+            columns = metric_columns(self._evaluate(spec), len(new))
+            rows = {name: numeric_column(columns, name).tolist() for name in self._ranges}
+        else:
+            rows = {name: [] for name in self._ranges}
+            for value in new:
+                columns = metric_columns(self._evaluate(replace_fields(self._spec, {self._field: value})))
+                for name in self._ranges:
+                    rows[name].append(float(numeric_column(columns, name)[0]))
+        for k, value in enumerate(new):
+            metrics = {name: column[k] for name, column in rows.items()}
+            for name, metric in metrics.items():
+                if metric != metric:
+                    raise ValueError(f"evaluate returned NaN for {name!r} at {self._field}={value!r}")
+            self._metrics[value] = metrics
+            self._missed[value] = sum(self._miss(name, metric) for name, metric in metrics.items())
+        return bool(new)
+
+    def _miss(self, name: str, metric: float) -> float:
+        low, high = self._ranges[name]
+        for side, outside in (
+            (low, low is not None and metric < low),
+            (high, high is not None and metric > high),
+        ):
+            if outside and side is not None:
+                return abs(metric - side) / checks.size_of(side)
+        return 0.0
+
+    def _ends(self) -> tuple[Any, Any]:
+        """Return the outermost value that meets the targets and its neighbour that does not."""
+        values = sorted(self._missed, reverse=self._which == "largest")
+        met = next((value for value in values if self._missed[value] == 0), None)
+        if met is None:
+            return None, None
+        before = values.index(met) - 1
+        return met, values[before] if before >= 0 else None
+
+    def _bisect(self) -> None:
+        while True:
+            met, missed = self._ends()
+            if met is None or missed is None or abs(met - missed) <= self._width:
+                return
+            middle = (met + missed) // 2 if self._whole else (met + missed) / 2
+            if not self._look(np.array([middle])):
+                return
+
+    def _result(self) -> Size:
+        met, missed = self._ends()
+        best = met if met is not None else min(self._missed, key=self._missed.__getitem__)
+        turns = self._turns()
+        message = ""
+        if met is None:
+            message = "; ".join(self._missed_words(best))
+        elif turns:
+            message = turns
+        # Beyond an end that the spec set there may be more to gain, or the target.
+        for end, refusal in self._ends_at.items():
+            if met is None or met == end:
+                message += f"{'; ' if message else ''}the spec takes {self._field} only to {end!r}: {refusal}"
+        return Size(
+            status="met" if met is not None else "unreachable",
+            field=self._field,
+            value=met,
+            spec=replace_fields(self._spec, {self._field: best}),
+            metrics=self._metrics[best],
+            misses=missed,
+            best=best,
+            monotone=not turns,
+            evaluations=len(self._metrics),
+            message=message,
+        )
+
+    def _missed_words(self, value: Any) -> list[str]:
+        words = []
+        for name, metric in self._metrics[value].items():
+            low, high = self._ranges[name]
+            side, bound = ("<=", high) if high is not None and metric > high else (">=", low)
+            if self._miss(name, metric) > 0 and bound is not None:
+                words.append(
+                    f"{name} {side} {bound:g} is not met from {self._low!r} to {self._high!r}: the best is"
+                    f" {metric:.6g} at {self._field}={value!r}, off by {abs(metric - bound):.4g}"
+                )
+        return words
+
+    def _turns(self) -> str:
+        """Return where a metric turns, or nothing if all are monotone over the evaluated values."""
+        values = sorted(self._metrics)
+        for name in self._ranges:
+            column = np.array([self._metrics[value][name] for value in values])
+            with np.errstate(invalid="ignore"):
+                change = np.nan_to_num(np.diff(column))
+            # Rounding is no turn.
+            change[np.abs(change) <= 1e-12 * np.minimum(np.abs(column[1:]), np.abs(column[:-1]))] = 0.0
+            moving = np.flatnonzero(change)
+            turn = np.flatnonzero(np.diff(np.sign(change[moving])))
+            if turn.size:
+                at = values[moving[turn[0]] + 1]
+                return f"{name} is not monotone: it turns near {self._field}={at!r}"
+        return ""

@@ -1,0 +1,1 @@
+"""Integer and dynamic programs: choices, fronts, placements and assignments proven optimal."""

@@ -1,0 +1,1 @@
+"""Exploring a space: exhaustively, greedily, by branch and bound, and the front that is found."""

@@ -1,0 +1,250 @@
+"""Exploring a space of designs with any model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from optimize import checks
+from optimize.search.bounds import Bounds
+from optimize.search.exploration import Exclusion, Exploration, conclude
+from optimize.search.greedy import Step
+from optimize.search.methods import Evaluator, run_branch_and_bound, run_search
+from optimize.search.proof import Proof
+from optimize.spaces.evaluation import Runner
+from optimize.spaces.space import Designs, Space
+
+if TYPE_CHECKING:
+    from optimize.spaces.chunk_store import ChunkStore
+
+SEARCHES = ("greedy", "coordinate")
+METHODS = ("exhaustive", "greedy", "coordinate", "branch_and_bound")
+
+
+def explore(
+    space: Space,
+    evaluate: Callable[[Any], object],
+    *,
+    minimize: str | Iterable[str] = (),
+    maximize: str | Iterable[str] = (),
+    subject_to: Mapping[str, checks.Range] | None = None,
+    method: str = "exhaustive",
+    designs: npt.ArrayLike | None = None,
+    order: Sequence[str] | None = None,
+    weights: Sequence[Sequence[float]] | None = None,
+    restarts: int = 0,
+    bounds: Bounds | None = None,
+    seed: int = 0,
+    digits: int | None = None,
+    vectorized: bool | str | Sequence[str] = False,
+    chunk: int | None = None,
+    executor: Executor | None = None,
+    store: str | os.PathLike[str] | None = None,
+    identity: str = "",
+    progress: Callable[[int, int], None] | None = None,
+) -> Exploration:
+    """Evaluate designs of a space and find the exact Pareto front of those evaluated.
+
+    Parameters
+    ----------
+    space : Space
+        The designs.
+    evaluate : callable
+        Takes a spec and returns metrics: a mapping ``{metric: value}``, or an object whose
+        attributes are metrics, those in a mapping ``metrics`` included. A value is a number
+        (infinite is allowed: a saturated design), a truth value, a word, or an estimate with
+        ``best`` (which ranks) and ``low`` and ``high``.
+    minimize, maximize : str or sequence of str
+        The objectives: numeric metrics or varied fields, at least one in all.
+    subject_to : mapping, optional
+        ``{metric: (low, high)}``, inclusive; None leaves a side open. Designs that the model calls
+        not ``stable`` (a truth value) and those infinitely bad in an objective are never feasible;
+        ``{"stable": (None, None)}`` admits the former.
+    method : {"exhaustive", "greedy", "coordinate", "branch_and_bound"}
+        Every design (the oracle); a search along the fields (see `optimize.search.greedy.search`), whose
+        front is that of the designs it looked at; or branch and bound, which finds the front of
+        all designs and evaluates only those that the bounds do not exclude.
+    designs : sequence of int, optional
+        Only these designs, for example the front of an earlier exploration; exhaustive only.
+    order : sequence of str, optional
+        Fields in the order in which a search scans them, the most influential first; by
+        default the order of the space.
+    weights : sequence of sequence of float, optional
+        Weights of the objectives (minimised ones first), one search path each; by default all
+        in steps of 1/4 that sum to 1.
+    restarts : int
+        Random designs from which a search starts again, besides the base design.
+    bounds : mapping, optional
+        Required for branch and bound: for every metric among the objectives and constraints
+        ``{field: "increasing" | "decreasing" | "constant"}``, which says how the metric moves when
+        the field grows, with everything else held (it may also stay); a field that is not named may
+        do anything and is enumerated. Metrics and fields that play no part are passed over. Instead
+        of a mapping, "learn" takes the directions from samples (the front is then not proven), and
+        a function bounds the metric over boxes: it takes the smallest and the largest values of all
+        fields, ``{field: array}``, one entry per box, and returns arrays of lower and upper bounds.
+    seed : int
+        Of random designs: those of `restarts`, and those where branch and bound looks first.
+    digits : int, optional
+        Compare objectives and limited metrics in so many significant digits, so that differences
+        within the tolerance of a model's solver are ties; the table has them as the model gave
+        them. By default nothing is rounded.
+    vectorized : bool, "grid" or sequence of str
+        Whether `evaluate` broadcasts over specs with arrays in their fields: over all numeric
+        fields, or over the named ones only. Other fields stay scalars. With "grid" every numeric
+        field lies along an axis of its own where the designs are a full grid (`Space.grid`), so
+        that what depends on few fields is computed once for all others; metrics then have as
+        many axes.
+    chunk : int, optional
+        Designs per call (vectorized) or per task of the executor.
+    executor : concurrent.futures.Executor, optional
+        Runs the evaluations; it is not shut down. The result does not depend on it.
+    store : path, optional
+        An SQLite file where finished designs are committed as they come: an exploration that
+        was killed resumes from it and evaluates no finished design again.
+    identity : str
+        Names the model and its arguments in the store; required with one. Change it whenever
+        the model changes. The base spec is part of the key by itself.
+    progress : callable, optional
+        Called with (designs finished, designs in all) after every chunk; a search knows no
+        total and reports what it has as both.
+
+    Returns
+    -------
+    Exploration
+        Table, front, knee and what the constraints excluded. With nothing feasible the front
+        is empty, ``excluded`` says by how much each constraint is missed (of designs that are not
+        stable: which ``bottleneck`` fills up, and by what ``bottleneck_load``, if the model returns
+        them), and ``closest`` which row violates them least. ``proof`` says what a branch and bound rests on.
+
+    Raises
+    ------
+    ValueError
+        For an argument that makes no sense, a metric that does not exist (with the nearest
+        names), NaN from the model (with the design), or a store that cannot be used.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Memory:
+    ...     channels: int = 1
+    ...     width: int = 8
+    >>> def model(memory):
+    ...     rate = memory.channels * memory.width
+    ...     return {"latency": 640 / rate, "cost": 3 * memory.channels + memory.width / 4}
+    >>> space = Space(Memory(), channels=[1, 2, 4, 8], width=[8, 16, 32])
+    >>> result = explore(space, model, minimize=["latency", "cost"], vectorized=True)
+    >>> result.table["design"][result.front]
+    array([ 0,  1,  4,  5,  8, 11])
+    >>> result.spec(result.knee)
+    Memory(channels=2, width=16)
+
+    The same front without looking at every design, as latency never grows with either field:
+
+    >>> falls, grows = ({"channels": word, "width": word} for word in ("decreasing", "increasing"))
+    >>> proven = explore(space, model, minimize=["latency", "cost"], method="branch_and_bound",
+    ...                  bounds={"latency": falls, "cost": grows}, vectorized=True)
+    >>> proven.proof.proven, proven.compare(result).missed.size
+    (True, 0)
+    """
+    if not isinstance(space, Space):
+        raise ValueError(f"space must be a Space, got {space!r}")
+    if not callable(evaluate):
+        raise ValueError(f"evaluate must be a callable on a spec, got {evaluate!r}")
+    minimize, maximize = checks.objectives(minimize, maximize)
+    objectives = minimize + maximize
+    if not objectives:
+        raise ValueError("explore needs at least one objective in minimize or maximize")
+    ranges = checks.ranges("subject_to", subject_to)
+    checks.choice("method", method, METHODS)
+    if method not in SEARCHES and (order is not None or weights is not None or restarts):
+        raise ValueError("order, weights and restarts belong to the methods greedy and coordinate")
+    if method != "exhaustive" and designs is not None:
+        raise ValueError(f"designs belongs to the method exhaustive, got method {method!r}")
+    if (bounds is not None) != (method == "branch_and_bound"):
+        raise ValueError(
+            f"bounds belongs to the method branch_and_bound and is required there, got {bounds!r}"
+        )
+    if bounds is not None and not isinstance(bounds, Mapping):
+        raise ValueError(f"bounds must map metrics to what is known of them, got {bounds!r}")
+    counts = {"chunk": (chunk, 1), "restarts": (restarts, 0), "seed": (seed, 0), "digits": (digits, 1)}
+    for name, (number, least) in counts.items():
+        if number is not None and not (isinstance(number, int) and number >= least):
+            raise ValueError(f"{name} must be a whole number >= {least}, got {number!r}")
+    history: tuple[Step, ...] = ()
+    excluded: tuple[Exclusion, ...] = ()
+    proof: Proof | None = None
+    with _open(store, space, identity) as opened:
+        runner = Runner(
+            space=space,
+            evaluate=evaluate,
+            required=(*objectives, *ranges, *(bounds or ())),
+            vectorized=vectorized,
+            chunk=chunk,
+            executor=executor,
+            store=opened,
+            progress=progress if method == "exhaustive" else None,
+            digits=digits,
+        )
+        if method == "exhaustive":
+            numbers, excluded = _admitted(space, designs)
+            metrics, evaluations = runner.run(numbers)
+        else:
+            evaluator = Evaluator(runner, minimize, maximize, ranges, progress)
+            if bounds is not None:
+                proof = run_branch_and_bound(evaluator, bounds, seed)
+            else:
+                history = run_search(
+                    evaluator,
+                    coordinate=method == "coordinate",
+                    objectives=len(objectives),
+                    order=order,
+                    weights=weights,
+                    restarts=restarts,
+                    seed=seed,
+                )
+            numbers, metrics, evaluations = evaluator.found()
+    table = {"design": numbers, **space.columns(numbers), **metrics}
+    for name in (*objectives, *ranges):
+        table.setdefault(name, np.zeros(0))
+    found = conclude(
+        space=space,
+        method=method,
+        minimize=minimize,
+        maximize=maximize,
+        subject_to=ranges,
+        table=table,
+        excluded=excluded,
+        evaluations=evaluations,
+        restored=len(numbers) - evaluations,
+        history=history,
+        proof=proof,
+    )
+    return replace(found, table=runner.unrounded(found.table))
+
+
+def _open(
+    store: str | os.PathLike[str] | None, space: Space, identity: str
+) -> AbstractContextManager[ChunkStore | None]:
+    if store is None:
+        return nullcontext()
+    from optimize.spaces.chunk_store import ChunkStore
+
+    return ChunkStore(store, space, identity)
+
+
+def _admitted(space: Space, designs: npt.ArrayLike | None) -> tuple[Designs, tuple[Exclusion, ...]]:
+    numbers = space.numbers(None) if designs is None else np.unique(space.numbers(designs))
+    allowed = np.ones(numbers.size, dtype=bool)
+    excluded = []
+    for name, bad in space.violations(numbers).items():
+        allowed &= ~bad
+        excluded.append(Exclusion(constraint=name, designs=int(bad.sum())))
+    return numbers[allowed], tuple(excluded)

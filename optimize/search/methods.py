@@ -1,0 +1,133 @@
+"""The methods that look at some designs only, on top of one evaluator that keeps what it saw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from optimize import checks
+from optimize.search.bounds import ROUNDING, Bounds, Directions
+from optimize.search.branch_bound import BranchAndBound
+from optimize.search.demands import Demand, demands_of
+from optimize.search.exploration import objective_values, violation
+from optimize.search.greedy import Step, search, simplex_weights
+from optimize.search.pareto import FloatArray, as_costs
+from optimize.search.proof import Proof
+from optimize.spaces.evaluation import Runner, stack
+from optimize.spaces.space import Columns, Designs, Space
+
+
+class Evaluator:
+    """Evaluates what a method asks for and keeps all rows for the table."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        minimize: tuple[str, ...],
+        maximize: tuple[str, ...],
+        ranges: dict[str, checks.Range],
+        progress: Callable[[int, int], None] | None,
+    ) -> None:
+        self.runner, self._minimize, self._maximize = runner, minimize, maximize
+        self.ranges, self._progress = ranges, progress
+        self._designs: list[Designs] = []
+        self._blocks: list[Columns] = []
+        self._evaluations = self._looked = 0
+
+    def columns(self, numbers: Designs) -> Columns:
+        """Return varied fields and metrics of designs not asked for before."""
+        metrics, evaluations = self.runner.run(numbers)
+        self._evaluations += evaluations
+        self._looked += numbers.size
+        self._designs.append(numbers)
+        self._blocks.append(metrics)
+        if self._progress:
+            self._progress(self._looked, self._looked)
+        return {**self.runner.space.columns(numbers), **metrics}
+
+    def costs(self, designs: list[int]) -> tuple[FloatArray, FloatArray]:
+        """Return the costs of designs and how far they violate the constraints, for a search."""
+        table = self.columns(np.array(designs, dtype=np.int64))
+        mask = [False] * len(self._minimize) + [True] * len(self._maximize)
+        costs = as_costs(objective_values(table, self._minimize + self._maximize), mask)
+        return costs, violation(table, self.ranges)
+
+    def demands(self) -> list[Demand]:
+        """Return objectives and constraints as what a branch and bound wants small."""
+        return demands_of(self._minimize, self._maximize, self.ranges)
+
+    def found(self) -> tuple[Designs, Columns, int]:
+        """Return all designs looked at in ascending order, their metrics, and the evaluations spent."""
+        if not self._designs:
+            return np.zeros(0, dtype=np.int64), {}, 0
+        numbers = np.concatenate(self._designs)
+        metrics = stack(self._blocks, numbers, self.runner.space)
+        rows = np.argsort(numbers)
+        return numbers[rows], {name: column[rows] for name, column in metrics.items()}, self._evaluations
+
+
+def run_search(
+    evaluator: Evaluator,
+    *,
+    coordinate: bool,
+    objectives: int,
+    order: Sequence[str] | None,
+    weights: Sequence[Sequence[float]] | None,
+    restarts: int,
+    seed: int,
+) -> tuple[Step, ...]:
+    """Run a greedy or coordinate search."""
+    space = evaluator.runner.space
+    return search(
+        space,
+        evaluator.costs,
+        weights=_weights(weights, objectives),
+        order=_order(order, space),
+        exhaustive_scans=coordinate,
+        starts=space.sample(min(restarts, space.count()), seed=seed).tolist() if restarts else (),
+    )
+
+
+def run_branch_and_bound(evaluator: Evaluator, bounds: Bounds | None, seed: int) -> Proof:
+    """Run a branch and bound."""
+    space, demands = evaluator.runner.space, evaluator.demands()
+    metrics = list(dict.fromkeys(demand.metric for demand in demands))
+    digits = evaluator.runner.digits
+    # One unit in the last digit is rounding where metrics are rounded.
+    tolerance = ROUNDING if digits is None else max(ROUNDING, 1.001 * 10.0 ** (1 - digits))
+    directions = Directions(space, metrics, bounds or {}, tolerance)
+
+    def evaluate(designs: Designs) -> Columns:
+        columns = evaluator.columns(designs)
+        objective_values(columns, tuple(metrics))  # refuses words
+        return columns
+
+    finder = BranchAndBound(
+        space, evaluate, demands=demands, directions=directions, limited=evaluator.ranges, seed=seed
+    )
+    return finder.run()
+
+
+def _weights(weights: Sequence[Sequence[float]] | None, objectives: int) -> list[tuple[float, ...]]:
+    if weights is None:
+        return simplex_weights(objectives)
+    result = [tuple(map(float, one)) for one in weights]
+    for one in result:
+        if len(one) != objectives or not all(0 <= weight < np.inf for weight in one) or not sum(one):
+            raise ValueError(
+                f"weights must be {objectives} numbers >= 0, not all 0, for every path, got {one!r}"
+            )
+    if not result:
+        raise ValueError("weights must have at least one path, got none")
+    return result
+
+
+def _order(order: Sequence[str] | None, space: Space) -> tuple[str, ...]:
+    result = tuple(space.choices if order is None else order)
+    for name in result:
+        if name not in space.choices or result.count(name) > 1:
+            raise ValueError(
+                f"order must name fields of the space once, got {name!r}{checks.nearest(name, space.choices)}"
+            )
+    return result

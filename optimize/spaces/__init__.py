@@ -1,0 +1,1 @@
+"""The designs to choose from, and their evaluation by any model."""

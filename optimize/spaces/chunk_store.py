@@ -1,0 +1,143 @@
+"""Finished designs by the chunk, for explorations of a million designs."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from optimize.spaces.choices import Column
+from optimize.spaces.space import Columns, Designs, Space
+from optimize.spaces.store import Store
+from qmodels.systems.spec.store import ResultStore, stable_text
+
+Marks = npt.NDArray[np.uint64]
+
+SMALLEST = 8
+"""Designs from which a chunk is one record."""
+
+
+class _Chunks:
+    """The chunks of a file, to be found by the marks of their designs."""
+
+    def __init__(self, records: list[Any]) -> None:
+        self.columns = [{n: _array(column) for n, column in record["columns"].items()} for record in records]
+        marks = [_array(record["marks"]).reshape(-1, 2) for record in records]
+        joined = np.concatenate([np.zeros((0, 2), dtype=np.uint64), *marks])
+        order = np.argsort(joined[:, 0], kind="stable")
+        sizes = list(map(len, marks))
+        self._marks = joined[order]
+        self._chunk = np.repeat(np.arange(len(marks)), sizes)[order]
+        self._place = np.concatenate([np.zeros(0, dtype=np.int64), *map(np.arange, sizes)])[order]
+
+    def find(self, marks: Marks) -> tuple[Designs, Designs, Designs]:
+        """Return rows of the marks that are known, and the chunk and the place in it of each."""
+        if not len(self._marks):
+            none = np.zeros(0, dtype=np.int64)
+            return none, none, none
+        at = np.minimum(np.searchsorted(self._marks[:, 0], marks[:, 0]), len(self._marks) - 1)
+        rows = np.flatnonzero((self._marks[at] == marks).all(axis=1))
+        return rows, self._chunk[at[rows]], self._place[at[rows]]
+
+
+class ChunkStore:
+    """The finished designs of an exploration: chunks as one record each, single designs as `Store` does.
+
+    A record holds arrays of metrics and a mark of 128 bits per design. The mark is the sum of one
+    hash per field and value, so that it is the same in whatever chunks, and for whatever order and
+    further choices of the fields, a design is evaluated. Nothing here is done per design in Python
+    for chunks. Use it as a context manager; for the parameters see `optimize.spaces.store.Store`.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], space: Space, identity: str) -> None:
+        self._single = Store(path, space, identity)
+        try:
+            self._records = ResultStore(path)
+        except BaseException:
+            self._single.__exit__(None, None, None)
+            raise
+        self._space = space
+        self._chunks: _Chunks | None = None
+        paths = sorted(space.paths.values())
+        rest = stable_text(space.base, without=set(paths))
+        text = f"{identity}\n{paths}\n{rest}"
+        self._prefix = f"chunk:{hashlib.sha256(text.encode()).hexdigest()}"
+        self._marks = [
+            np.array([_mark(f"{field}={stable_text(v, path=field)}") for v in space.choices[name]], np.uint64)
+            for name, field in space.paths.items()
+        ]
+
+    def restore(self, designs: Designs) -> tuple[Designs, list[Columns]]:
+        """Return which of some distinct designs are finished, and blocks of their metrics in that order.
+
+        Chunks are read once: what others put into the file later is not seen.
+        """
+        done: list[Designs] = [designs[:0]]
+        blocks: list[Columns] = []
+        missing = np.ones(designs.size, dtype=bool)
+        if designs.size and self._chunks is None:
+            self._chunks = _Chunks([record for _, record in self._records.scan(self._prefix)])
+        if self._chunks is not None:
+            rows, chunks, places = self._chunks.find(self._of(designs))
+            missing[rows] = False
+            for chunk in np.unique(chunks):
+                here = chunks == chunk
+                done.append(designs[rows[here]])
+                columns = self._chunks.columns[chunk]
+                blocks.append({name: column[places[here]] for name, column in columns.items()})
+        if missing.any() and self._records.has_others("chunk:"):
+            found, singles = self._single.restore(designs[missing])
+            done.append(found)
+            blocks.extend({name: np.array([value]) for name, value in row.items()} for row in singles)
+        return np.concatenate(done), blocks
+
+    def put(self, designs: Designs, columns: Columns) -> None:
+        """Commit the metrics of finished designs at once."""
+        if designs.size < SMALLEST:
+            self._single.put(designs, columns)
+            return
+        marks = self._of(designs)
+        record = {
+            "marks": _text(marks.reshape(-1)),
+            "columns": {name: _text(column) for name, column in columns.items()},
+        }
+        self._records.put({f"{self._prefix}:{hashlib.sha256(marks.tobytes()).hexdigest()}": record})
+
+    def _of(self, designs: Designs) -> Marks:
+        marks = np.zeros((designs.size, 2), dtype=np.uint64)
+        for table, digit in zip(self._marks, self._space.all_digits(designs), strict=True):
+            marks += table[digit]  # modulo 2^64
+        return marks
+
+    def __enter__(self) -> ChunkStore:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._single.__exit__(kind, error, traceback)
+        self._records.__exit__(kind, error, traceback)
+
+
+def _mark(text: str) -> list[int]:
+    digest = hashlib.sha256(text.encode()).digest()
+    return [int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:16], "little")]
+
+
+def _text(column: Column) -> list[str]:
+    """Return an array as its type and its bytes in base 64, little-endian."""
+    plain = np.ascontiguousarray(column, dtype=column.dtype.newbyteorder("<"))
+    return [plain.dtype.str, base64.b64encode(plain.tobytes()).decode("ascii")]
+
+
+def _array(text: list[str]) -> Column:
+    plain = np.frombuffer(base64.b64decode(text[1]), dtype=np.dtype(text[0]))
+    return plain.astype(plain.dtype.newbyteorder("="))

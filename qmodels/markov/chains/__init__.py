@@ -1,0 +1,1 @@
+"""Markov chains with named states: long run, absorption, transient laws."""

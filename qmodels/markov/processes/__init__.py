@@ -1,0 +1,1 @@
+"""Phase-type laws, Markovian arrival processes, and the queues built on them."""

@@ -1,0 +1,1 @@
+"""The model of DRAM systems: waits at banks and buses, bandwidth, quantiles."""

@@ -1,0 +1,226 @@
+"""Where an access to a DRAM channel waits: bus, row commands, bank, refresh, writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from qmodels.memory.dram.access_pattern import AccessPattern
+from qmodels.memory.dram.limits import bus_time, refresh_time, turnaround
+from qmodels.memory.dram.order_waits import order_times
+from qmodels.memory.dram.packet_waits import packet_times
+from qmodels.memory.dram.ready_waits import packet_waits, random_waits, sequence_waits
+from qmodels.memory.dram.stream_waits import stream_times
+from qmodels.queues.general.mg1 import mg1_waiting_time
+from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.memory.dram_traffic import Packets, RandomBlocks
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ChannelWaits:
+    """Mean parts of a latency at one channel, arrays of one value for each load. [cycles].
+
+    Parameters
+    ----------
+    row : float or array
+        Opening the row, unloaded.
+    row_hit_ratio : array
+        Accesses that find their row open.
+    bank, activation, bus, refresh, queue : array
+        Waiting for the bank, for the rank's row commands, for the data bus, for refreshes while they
+        last, and behind accesses of the other direction.
+    backlog : array
+        Waiting behind what refreshes have held up.
+    write_queue : array
+        What writes wait until it is their turn.
+    row_open : float or array
+        Probability that another row is open where a row is to be opened.
+    bank_conflict : array or None
+        Probability that an access finds its bank busy; None where it follows from the waits.
+    refreshed : array
+        Probability that an access is delayed by a refresh.
+    alone : float
+        Part of ``bus``: by those of its own packet, the memory otherwise idle.
+    reach : dict of str to float or array
+        Of bank, activation, bus and refresh: the longest time that one predecessor makes an access wait.
+    """
+
+    row: Any
+    row_hit_ratio: Any
+    bank: Any
+    activation: Any
+    bus: Any
+    refresh: Any
+    backlog: Any
+    queue: Any
+    write_queue: Any
+    row_open: Any
+    bank_conflict: Any
+    refreshed: Any
+    alone: float
+    reach: dict[str, Any]
+
+
+def channel_waits(spec: DramSystem, pattern: AccessPattern, channel: int, rate: Any) -> ChannelWaits:
+    r"""Return where accesses wait at a channel that gets ``rate`` of them, below its largest rate.
+
+    Notes
+    -----
+    Three kinds of servers in a hierarchy, a pair of accesses meeting at the narrowest they share:
+    bus (time :math:`L`), row commands of a rank (:math:`s = \max(t_{FAW}/4, t_{RRD})`), bank
+    (:math:`D = t_{RC}`). With :math:`w(\lambda, m_1, m_2) = \lambda m_2 / 2 (1 - \lambda m_1)`
+
+    .. math:: W = w_{bus} + (1 - (L/s)^2)\, w_{row} + (1 - (s/D)^2)\, w_{bank},
+
+    exact to first order in the rate for Poisson arrivals. Two row commands only have to be
+    :math:`t_{RRD}` apart, so that the second moment of :math:`s` goes from that of tRRD to
+    :math:`s^2` in proportion to the load of the row commands; a bank is held back by a share of the
+    wait for row commands. Row hits make the bank's time depend on the pair: see `bank_times`.
+
+    A refresh that blocks a rank for :math:`b` leaves accesses that are served at the rate of the
+    narrowest resource of the rank: as a fluid, they wait :math:`b^2 / 2 t_{REFI} (1 - \rho)` on
+    average, with :math:`\rho` the load of that resource in the time that is left; the part of
+    :math:`\rho` in it is the backlog.
+
+    That is for random accesses; see `qmodels.memory.dram.ready_waits` and `qmodels.memory.dram.stream_waits`
+    for the others, and `qmodels.memory.dram.order_waits.OrderTimes` for accesses in order.
+    """
+    t, g = spec.timing, spec.geometry
+    rate = np.asarray(rate, dtype=float)
+    closed = spec.page_policy == "closed"
+    miss = 1 - pattern.row_hit_ratio
+    bank_rate = rate * pattern.bank_share
+    row_open = 0.0 if closed else _row_open(spec, bank_rate)
+    # A row that would be hit is closed where its bank was not used since the last refresh; the visits of
+    # streams and packets to a row are close together.
+    random = isinstance(spec.traffic, RandomBlocks)
+    shut = pattern.row_hit_ratio * (1 - row_open) if random and not closed else 0.0
+    opening = miss * (t.t_rcd + t.t_rp * row_open) + shut * t.t_rcd
+    if spec.scheduler == "in-order":
+        return _in_order(spec, pattern, channel, rate, opening, row_open, shut)
+    if random:
+        own = random_waits(spec, pattern, rate)
+    elif isinstance(spec.traffic, Packets):
+        own = packet_waits(spec, packet_times(spec), rate)
+    else:
+        own = sequence_waits(spec, stream_times(spec, channel), rate)
+    if t.t_rp == 0 and not closed and not isinstance(spec.traffic, Packets):
+        # The commands to close a row and to open another take a cycle each.
+        own = replace(own, bank=own.bank + miss * row_open)
+    slot, gap = bus_time(spec), t.row_gap
+    rows = rate * miss / g.ranks
+    block = refresh_time(spec, rows)
+    refresh, backlog, late = 0.0 * rate, 0.0 * rate, 0.0 * rate
+    if t.t_rfc:
+        share = block / t.t_refi
+        narrowest = np.maximum(rows * gap, own.bank_load)
+        narrowest = np.minimum(np.maximum(narrowest, rate * slot / g.ranks) / (1 - share), 1 - 1e-9)
+        refresh = block**2 / (2 * t.t_refi)
+        backlog = refresh * narrowest / (1 - narrowest)
+        late = np.minimum(share / (1 - narrowest), 1.0)
+    queue, write_queue = _writes(
+        spec, rate, opening + own.bank + own.activation + own.bus, max(slot, gap * miss / g.ranks)
+    )
+    return ChannelWaits(
+        row=opening,
+        row_hit_ratio=pattern.row_hit_ratio - shut + 0.0 * rate,
+        bank=own.bank,
+        activation=own.activation,
+        bus=own.bus + own.alone,
+        refresh=refresh,
+        backlog=backlog,
+        queue=queue,
+        write_queue=write_queue,
+        row_open=row_open,
+        bank_conflict=own.conflict,
+        refreshed=late,
+        alone=own.alone,
+        reach=own.reach | {"refresh": block},
+    )
+
+
+def _row_open(spec: DramSystem, bank_rate: Any) -> Any:
+    """Return the probability that a bank was used since the last refresh closed its rows."""
+    if not spec.timing.t_rfc:
+        return 1.0
+    x = np.maximum(bank_rate * spec.timing.t_refi, 1e-9)
+    return 1 + np.expm1(-x) / x
+
+
+def _in_order(
+    spec: DramSystem,
+    pattern: AccessPattern,
+    channel: int,
+    rate: Any,
+    opening: Any,
+    row_open: Any,
+    shut: Any,
+) -> ChannelWaits:
+    r"""Return the parts where accesses use the bus in their order.
+
+    Refreshes that block the rank for a share :math:`\sigma` of the time raise the load :math:`\rho` to
+    :math:`\rho' = \rho / (1 - \sigma)` and the wait by :math:`(1-\rho) / (1-\rho') (1-\sigma)`, as
+    interruptions do in M/G/1; what gathers during one drains as a fluid, at the speed :math:`1 - \rho`.
+    """
+    t = spec.timing
+    found = order_times(spec, channel)
+    closing = 0 if spec.page_policy == "closed" else t.t_rp
+    own = max(found.alone - (1 - found.row_hit_ratio) * (t.t_rcd + closing), 0.0)
+    block = refresh_time(spec, rate)
+    share = block / max(t.t_refi, 1)
+    load = np.minimum(rate / found.max_rate, 1 - 1e-9)
+    left = np.maximum(1 - load / (1 - share), 1e-9)
+    wait, conflict = found.waits(rate)
+    wait = wait * (1 - load) / (left * (1 - share))
+    # What the bus alone would make of as many visits.
+    bursts = found.size * t.burst
+    bus = np.minimum(mg1_waiting_time(rate / found.size, bursts, bursts**2), wait)
+    late = np.minimum(share / left, 1.0)
+    longest = max(found.saturated / found.time, found.pairs / found.time)
+    zero = 0.0 * rate
+    return ChannelWaits(
+        row=opening,
+        row_hit_ratio=pattern.row_hit_ratio - shut + zero,
+        bank=wait - bus,
+        activation=zero,
+        bus=bus + own,
+        refresh=block * share / 2,
+        backlog=block * share / 2 * load / (1 - load),
+        queue=zero,
+        write_queue=zero,
+        row_open=row_open,
+        bank_conflict=conflict,
+        refreshed=late,
+        alone=own,
+        reach={"bank": longest, "activation": 1.0, "bus": longest, "refresh": block},
+    )
+
+
+def _writes(spec: DramSystem, rate: Any, wait: Any, each: float) -> tuple[Any, Any]:
+    r"""Return what reads wait for full batches of writes, and writes for their turn.
+
+    Writes go out whenever no read waits, which takes reads no time to speak of; where that is rare
+    they are forced out in batches of ``write_high - write_low``. Reads wait :math:`R` on average, so
+    that moments without any come every :math:`\tau = e^{\lambda_r R}/\lambda_r`; the share that is
+    forced is taken to be :math:`e^{-high/\lambda_w \tau}`. An access takes ``each`` cycles of the channel.
+    """
+    write = spec.traffic.write_fraction
+    zero = 0.0 * rate
+    if not 0 < write < 1:
+        return zero, zero
+    reads, writes = rate * (1 - write), np.maximum(rate * write, 1e-12)
+    batch = spec.write_high - spec.write_low
+    work = batch * each + turnaround(spec)
+    queue = zero
+    for _ in range(30):
+        present = np.minimum(reads * (wait + queue), 30.0)
+        between = np.exp(present) / np.maximum(reads, 1e-12)
+        forced = np.exp(-spec.write_high / (writes * between))
+        often = writes * forced / batch
+        idle = np.maximum(1 - reads * each, 1e-9)
+        new = often * work**2 / (2 * idle)
+        queue = 0.5 * (queue + new)
+    full = spec.write_high / writes / 2
+    return queue, np.minimum(-np.expm1(-present) * between, full)

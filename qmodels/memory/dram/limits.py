@@ -1,0 +1,136 @@
+"""What a DRAM channel can sustain, and what limits it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from qmodels.memory.dram.access_pattern import AccessPattern
+from qmodels.memory.dram.order_waits import order_times
+from qmodels.memory.dram.packet_waits import packet_times
+from qmodels.memory.dram.stream_waits import stream_times
+from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.memory.dram_traffic import AddressTrace, Packets, RandomBlocks
+
+
+def refresh_time(spec: DramSystem, row_rate: Any) -> Any:
+    r"""Return how long a refresh keeps a rank from opening rows. [cycles].
+
+    Parameters
+    ----------
+    spec : DramSystem
+        The system.
+    row_rate : float or array
+        Row commands of a rank. [1/cycle]
+
+    Notes
+    -----
+    The refresh itself and, before it, the rest of the row cycle of the last row command: with Poisson
+    row commands at rate :math:`\nu`, :math:`t_{RC} - (1 - e^{-\nu t_{RC}})/\nu`; with open pages at
+    least the time to close the rows.
+    """
+    t = spec.timing
+    if not t.t_rfc:
+        return np.zeros_like(np.asarray(row_rate, dtype=float))
+    rate = np.maximum(row_rate, 1e-12)
+    rest = t.t_rc + np.expm1(-rate * t.t_rc) / rate
+    return t.t_rfc + (rest if spec.page_policy == "closed" else np.maximum(rest, t.t_rp))
+
+
+def bank_times(spec: DramSystem, pattern: AccessPattern) -> tuple[float, float]:
+    """Return mean and second moment of how long a bank keeps the next access from starting. [cycles].
+
+    An access to another row keeps the next such one for a row cycle, and a hit to its row until its
+    column command; a hit keeps others for the time until the row may be closed.
+    """
+    t, write = spec.timing, spec.traffic.write_fraction
+    h = pattern.row_hit_ratio
+    miss = 1 - h
+    opening = t.t_rcd + (0 if spec.page_policy == "closed" else t.t_rp)
+    pairs = [
+        (miss * miss * (1 - write), t.read_cycle),
+        (miss * miss * write, t.write_cycle),
+        (miss * h, opening + t.t_ccd_l),
+        (h * miss * (1 - write), t.t_rtp),
+        (h * miss * write, t.cwl + t.burst + t.t_wr),
+        (h * h, t.t_ccd_l),
+    ]
+    return sum(p * x for p, x in pairs), sum(p * x**2 for p, x in pairs)
+
+
+def turnaround(spec: DramSystem) -> float:
+    """Return the bus time that a turn to writes and back costs. [cycles]."""
+    t = spec.timing
+    return t.read_to_write + t.write_to_read - 2 * t.burst
+
+
+def channel_limits(spec: DramSystem, pattern: AccessPattern) -> dict[str, float]:
+    """Return the largest rate of a channel by each of its resources. [accesses/cycle].
+
+    Parameters
+    ----------
+    spec : DramSystem
+        The system.
+    pattern : AccessPattern
+        What reaches its channels.
+
+    Returns
+    -------
+    dict of str to float
+        ``bus``: its data bus, the gaps between ranks included. ``turnaround``: the bus with its turns
+        between reads and full batches of writes. ``group``: the column commands of the busiest bank
+        group (tCCD_L). ``bank``: the busiest bank. ``activation``: the row
+        commands of its ranks (tFAW, tRRD). ``order``: accesses in order, whose bank is not ready.
+        ``refresh``: the smallest of the others, less the time its rank or bank is refreshed.
+    """
+    t, g = spec.timing, spec.geometry
+    write = spec.traffic.write_fraction
+    slot = bus_time(spec)
+    if spec.scheduler == "in-order":
+        # What follows from the order of the accesses includes their groups, ranks and directions.
+        order = _slowest(spec, pattern, lambda k: 1 / order_times(spec, k).max_rate)
+        limits = {"bus": 1 / t.burst, "order": order}
+    else:
+        limits = {"bus": 1 / slot, "group": 1 / (pattern.group_share * t.t_ccd_l)}
+        if write > 0:
+            limits["turnaround"] = 1 / (slot + turnaround(spec) * write / (spec.write_high - spec.write_low))
+        limits["bank"] = _bank_limit(spec, pattern)
+        miss = 1 - pattern.row_hit_ratio
+        limits["activation"] = g.ranks / (t.row_gap * miss) if miss > 0 else np.inf
+    if t.t_rfc:
+        share = float(refresh_time(spec, min(limits.values()) / g.ranks)) / t.t_refi
+        # With several ranks the bus works on while one is refreshed.
+        limits["refresh"] = min(
+            limit if name in ("bus", "turnaround") and g.ranks > 1 else limit * (1 - share)
+            for name, limit in limits.items()
+        )
+    return {name: float(value) for name, value in limits.items()}
+
+
+def bus_time(spec: DramSystem) -> float:
+    """Return the mean bus time of an access, the gap after another rank's included. [cycles]."""
+    ranks = spec.geometry.ranks
+    return spec.timing.burst + spec.timing.t_rtrs * (ranks - 1) / ranks
+
+
+def _bank_limit(spec: DramSystem, pattern: AccessPattern) -> float:
+    if isinstance(spec.traffic, RandomBlocks):
+        return 1 / (pattern.bank_share * bank_times(spec, pattern)[0])
+    if isinstance(spec.traffic, Packets):
+        return 1 / (pattern.bank_share * packet_times(spec).bank_time)
+    return _slowest(spec, pattern, lambda k: stream_times(spec, k).bank_time)
+
+
+def _slowest(spec: DramSystem, pattern: AccessPattern, time: Callable[[int], float]) -> float:
+    """Return the rate of the most loaded channel when one is full of accesses that take it a time."""
+    alike = not isinstance(spec.traffic, AddressTrace)
+    full = min(1 / (time(k) * share) for k, share, _ in pattern.channels(alike=alike))
+    return full * float(pattern.channel_share.max())
+
+
+def binding(limits: dict[str, float]) -> tuple[str, float]:
+    """Return what limits a channel and its largest rate; refresh takes its share of any."""
+    name = min((n for n in limits if n != "refresh"), key=lambda n: limits[n])
+    return name, min(limits.values())

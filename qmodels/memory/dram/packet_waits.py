@@ -1,0 +1,110 @@
+"""Waits of packets when the oldest access goes first whose command may be given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from qmodels.checks import IntArray
+from qmodels.memory.dram.channel_visits import Visits, channel_visits
+from qmodels.memory.dram.order_recursion import numbers
+from qmodels.memory.dram.ready_recursion import serve_ready_first
+from qmodels.memory.dram.visit_pairs import pair_slopes
+from qmodels.systems.memory.dram_system import DramSystem
+
+Moments = tuple[float, float]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PacketTimes:
+    """What packets, of which a channel gets ``size`` accesses each, make of its resources.
+
+    Parameters
+    ----------
+    size : float
+        Accesses of a packet at the channel, mean of those that use it.
+    alone : float
+        Mean delay of an access in an idle system but for opening its row: by those of its packet. [cycles]
+    delay : float
+        What an access is delayed by others per packet and cycle at low load. [cycles^2]
+    conflict_alone, conflict : float
+        Accesses that find their bank busy in an idle system, and what a packet per cycle adds to it at
+        low load.
+    bus, row_commands : tuple of float
+        Mean and second moment of the accesses, and of the row commands in a rank, of a packet.
+    bank : tuple of float
+        Mean and second moment of the time that a packet keeps a bank. [cycles]
+    banks : float
+        Banks of the channel that a packet uses, mean.
+    spread : bool
+        Whether the accesses of a packet arrive one after the other.
+    """
+
+    size: float
+    alone: float
+    delay: float
+    conflict_alone: float
+    conflict: float
+    bus: Moments
+    row_commands: Moments
+    bank: Moments
+    banks: float
+    spread: bool
+
+    @property
+    def bank_time(self) -> float:
+        """Time that an access keeps its bank, mean. [cycles]."""
+        return self.bank[0] * self.banks / self.size
+
+
+def packet_times(spec: DramSystem) -> PacketTimes:
+    """Return what packets make of a channel; they are followed once for all loads."""
+    return _packet_times(replace(spec, controller_cycles=0, traffic=replace(spec.traffic, arrival_rate=1.0)))
+
+
+@lru_cache(maxsize=256)
+def _packet_times(spec: DramSystem) -> PacketTimes:
+    rng = np.random.default_rng(1)
+    visits = channel_visits(spec, 0, rng)
+    t, g, timing = spec.timing, spec.geometry, numbers(spec)
+    passing = spec.row_hit_cap if spec.scheduler == "fr-fcfs" else 0
+
+    def serve(which: Visits, index: IntArray, run: IntArray, arrival: IntArray) -> Any:
+        return serve_ready_first(
+            timing, passing, run, arrival, which.bank[index], which.rows(run, index), which.write[index]
+        )
+
+    every = np.arange(visits.visit.size)
+    column, busy = serve(visits, every, visits.visit, visits.offset)
+    delay, conflict = pair_slopes(spec, visits, serve, column, busy, rng)
+    order = np.lexsort((visits.bank, visits.visit))
+    row, write = visits.rows(visits.visit, every)[order], visits.write[order]
+    other = np.append(True, (np.diff(visits.visit[order]) != 0) | (np.diff(visits.bank[order]) != 0))
+    opens = other | np.append(True, np.diff(row) != 0) | (spec.page_policy == "closed")
+    first = np.flatnonzero(opens)
+    hits = np.diff(first, append=order.size) - 1
+    last = np.where(write[first] == 1, t.cwl + t.burst + t.t_wr, t.t_rtp)
+    kept = np.maximum(t.t_rc, t.t_rcd + hits * t.t_ccd_l + last + t.t_rp)
+    kept = np.bincount(np.cumsum(other[first]) - 1, weights=kept)
+    rows = np.zeros((visits.count, g.ranks))
+    np.add.at(rows, (visits.visit[order], visits.bank[order] // g.rank_banks), opens)
+    opening = (t.t_rcd + (0 if spec.page_policy == "closed" else t.t_rp)) * float(opens.mean())
+    return PacketTimes(
+        size=visits.size,
+        alone=float(np.mean(column - visits.offset)) - opening,
+        delay=delay,
+        conflict_alone=float(busy.mean()),
+        conflict=conflict,
+        bus=_moments(np.bincount(visits.visit).astype(float)),
+        row_commands=_moments(rows),
+        bank=_moments(kept),
+        banks=kept.size / visits.count,
+        spread=bool(visits.offset.any()),
+    )
+
+
+def _moments(values: Any) -> Moments:
+    return float(values.mean()), float((values**2).mean())

@@ -1,0 +1,74 @@
+"""What two visits of a channel do to each other: delays and conflicts to first order in the load."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from qmodels.checks import IntArray
+from qmodels.memory.dram.channel_visits import Visits
+from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.memory.dram_traffic import Packets, RandomBlocks
+
+Serve = Callable[[Visits, IntArray, IntArray, IntArray], Any]
+"""Of accesses of visits by their numbers, their runs and arrivals: when each is served, and whether its
+bank was busy."""
+
+
+def pair_slopes(
+    spec: DramSystem, visits: Visits, serve: Serve, alone: IntArray, busy: Any, rng: np.random.Generator
+) -> tuple[float, float]:
+    r"""Return how delays and conflicts of an access grow with the rate of visits, at low load.
+
+    Parameters
+    ----------
+    spec : DramSystem
+        The system.
+    visits : Visits
+        What the channel is asked for.
+    serve : callable
+        The scheduler.
+    alone, busy : array
+        What it makes of each visit in an idle system.
+    rng : Generator
+        Times between the visits, one from each of as many parts of the time in which they can meet.
+
+    Notes
+    -----
+    To first order in the rate :math:`\nu` of Poisson visits only pairs meet. If :math:`\Delta(t)` is the
+    sum of what two visits :math:`t` apart add to the delays of their accesses, :math:`k` in each, the mean
+    delay of an access grows by :math:`\nu \int_0^\infty E[\Delta(t)]\,dt / k` (here without :math:`\nu`).
+    Arrivals are rounded down to whole cycles at a random phase, so that their mean distance is kept.
+    """
+    t, random = spec.timing, isinstance(spec.traffic, Packets | RandomBlocks)
+    begin = np.flatnonzero(np.diff(visits.visit, prepend=-1))
+    sizes = np.diff(begin, append=visits.visit.size)
+    first = np.arange(0, visits.count - 1, 2 if random else 1)
+    second = first + 1
+    strata = rng.permutation(first.size)
+    if isinstance(spec.traffic, RandomBlocks):
+        # Every distance of the two banks equally often, and at all times.
+        bank = visits.bank.copy()
+        bank[second] = (bank[first] + first // 2) % spec.geometry.channel_banks
+        visits = replace(visits, bank=bank)
+        strata = np.arange(first.size)
+    horizon = max(t.read_cycle, t.write_cycle if spec.traffic.write_fraction else 0, t.t_faw)
+    longest = np.maximum.reduceat(alone, begin)[first] + horizon
+    apart = (strata + rng.random(first.size)) / first.size * longest
+    shift = np.floor(rng.random(first.size) + apart).astype(np.int64)
+    chosen = np.column_stack([first, second]).ravel()
+    ends = np.cumsum(sizes[chosen])
+    index = np.arange(ends[-1]) - np.repeat(ends - sizes[chosen] - begin[chosen], sizes[chosen])
+    run = np.repeat(np.arange(first.size), sizes[first] + sizes[second])
+    later = visits.visit[index] == second[run]
+    arrival = visits.offset[index] + np.where(later, shift[run], 0)
+    if visits.offset.any():
+        order = np.lexsort((later, arrival, run))
+        index, run, arrival = index[order], run[order], arrival[order]
+    column, found = serve(visits, index, run, arrival)
+    weight = longest[run] / (first.size * visits.size)
+    delay = column - arrival - (alone[index] - visits.offset[index])
+    return float(weight @ delay), float(weight @ (found.astype(float) - busy[index]))

@@ -1,0 +1,1 @@
+"""The model of NUMA machines whose cores work on blocks that DMA channels fetch."""

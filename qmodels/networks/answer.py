@@ -1,0 +1,188 @@
+"""The answer to a queueing network's spec: what every method gives, by one set of names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qmodels.checks import FloatArray
+from qmodels.systems.stations.queueing_network import QueueingNetwork
+
+UNITS = {
+    "throughput": "jobs/time",
+    "utilization": "1",
+    "mean_waiting_time": "time",
+    "mean_response_time": "time",
+    "mean_number_in_queue": "jobs",
+    "mean_number_in_system": "jobs",
+    "waiting_probability": "1",
+    "blocking_probability": "1",
+    "abandonment_probability": "1",
+    "system_throughput": "jobs/time",
+    "system_response_time": "time",
+    "mean_number_in_network": "jobs",
+    "system_loss_probability": "1",
+}
+"""Metrics of a station, and of the whole network; ``time`` is the unit of the spec's laws."""
+
+_SUMS = ("throughput", "utilization", "mean_number_in_queue", "mean_number_in_system")
+_PER_JOB = ("mean_waiting_time", "mean_response_time", "waiting_probability")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NetworkAnswer:
+    """Steady state of a queueing network.
+
+    Parameters
+    ----------
+    model : str
+        The model that answered.
+    kind : {"exact", "approximation"}
+        What its numbers are under its assumptions, which the network meets.
+    metrics : mapping of str to float
+        By the names that the simulation of the network uses: the metric and, in brackets, the
+        station (if there are several) and the class (if there are several; without one, all
+        classes together): ``mean_response_time[disk, read]``. Those of the whole network begin
+        with ``system`` or end with ``network``. Units are in `UNITS`. What the model does not
+        know is left out.
+    stations : tuple of str
+        Names of the stations.
+    station_utilization : array
+        Busy fraction of a server of each station, all classes together.
+    stable : bool
+        Whether every class has a steady state at every station it visits.
+    result : object
+        The model's own result, with what else it knows, such as quantiles of a single station.
+    """
+
+    model: str
+    kind: str
+    metrics: Mapping[str, float]
+    stations: tuple[str, ...]
+    station_utilization: FloatArray
+    stable: bool
+    result: Any
+
+    def __getitem__(self, metric: str) -> float:
+        return self.metrics[metric]
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Unit of each of the `metrics`."""
+        return {name: UNITS[name.partition("[")[0]] for name in self.metrics}
+
+    @property
+    def bottleneck(self) -> str:
+        """Name of the station with the highest utilization."""
+        return self.stations[int(np.argmax(self.station_utilization))]
+
+    def to_pandas(self) -> Any:
+        """Return a tidy DataFrame, one row per metric (needs pandas)."""
+        import pandas as pd
+
+        units = self.units
+        return pd.DataFrame(
+            [{"metric": name, "unit": units[name], "value": value} for name, value in self.metrics.items()]
+        )
+
+    def __repr__(self) -> str:
+        units = self.units
+        lines = [f"{self.model} ({self.kind})"]
+        for name, value in self.metrics.items():
+            unit = "" if units[name] == "1" else units[name]
+            lines.append(f"  {name:<48} {value:>12.6g} {unit}".rstrip())
+        busiest = float(self.station_utilization.max())
+        lines.append(
+            f"  {'stable' if self.stable else 'overloaded'}; busiest: {self.bottleneck} ({busiest:.3f})"
+        )
+        return "\n".join(lines)
+
+
+def network_answer(
+    network: QueueingNetwork,
+    *,
+    model: str,
+    kind: str,
+    visits: Mapping[str, FloatArray],
+    passages: Mapping[str, FloatArray],
+    stable: bool,
+    result: Any,
+) -> NetworkAnswer:
+    """Return the answer from tables.
+
+    Parameters
+    ----------
+    network : QueueingNetwork
+        The spec.
+    visits : mapping of str to array
+        Metrics of shape (stations, classes), among them ``throughput`` and ``utilization``; NaN
+        where they are not known or the class does not come.
+    passages : mapping of str to array
+        Metrics of the whole network, of shape (classes,), or (1,) for all classes together.
+    model, kind, stable, result
+        As in `NetworkAnswer`.
+    """
+    metrics: dict[str, float] = {}
+    classes = network.class_names
+    for i, station in enumerate(network.station_names):
+        place = [station] if len(network.nodes) > 1 else []
+        rows = {name: np.asarray(table[i], dtype=float) for name, table in visits.items()}
+        metrics |= {_named(name, place): value for name, value in _together(rows)}
+        for k, job_class in enumerate(classes if len(classes) > 1 else ()):
+            metrics |= {_named(n, [*place, job_class]): float(row[k]) for n, row in rows.items()}
+    total = {name: np.asarray(row, dtype=float) for name, row in passages.items()}
+    metrics |= dict(_totals(total))
+    for k, job_class in enumerate(classes if len(classes) > 1 else ()):
+        if k in network.entries:
+            metrics |= {f"{n}[{job_class}]": float(row[k]) for n, row in total.items() if row.size > 1}
+    return NetworkAnswer(
+        model=model,
+        kind=kind,
+        metrics={name: value for name, value in metrics.items() if not np.isnan(value)},
+        stations=network.station_names,
+        station_utilization=np.nansum(visits["utilization"], axis=1),
+        stable=stable,
+        result=result,
+    )
+
+
+def _named(metric: str, place: list[str]) -> str:
+    return f"{metric}[{', '.join(place)}]" if place else metric
+
+
+def _together(rows: Mapping[str, FloatArray]) -> Iterator[tuple[str, float]]:
+    """Yield the metrics of a station for all its classes together, where they follow from those of each."""
+    flow = rows["throughput"]
+    for name, row in rows.items():
+        here = ~np.isnan(flow)
+        if flow.size == 1:
+            yield name, float(row[0])
+        elif name in _SUMS:
+            yield name, float(np.sum(row[here]))
+        elif name in _PER_JOB:
+            yield name, _mean(row[here], flow[here])
+        elif np.ptp(row[here]) == 0:
+            yield name, float(row[here][0])
+
+
+def _totals(passages: Mapping[str, FloatArray]) -> Iterator[tuple[str, float]]:
+    """Yield the metrics of the whole network for all classes together."""
+    left = passages["system_throughput"]
+    for name, row in passages.items():
+        if name == "system_response_time":
+            yield name, _mean(row, left)
+        elif name == "system_loss_probability":
+            yield name, 1 - float(left.sum() / np.sum(left / (1 - row)))
+        else:
+            yield name, float(row.sum())
+
+
+def _mean(values: FloatArray, weights: FloatArray) -> float:
+    """Return a mean over jobs; infinite where that of some is, even if none of those gets through."""
+    if np.isinf(values).any():
+        return float("inf")
+    used = weights > 0
+    return float(np.sum(values[used] * weights[used]) / np.sum(weights[used])) if used.any() else float("nan")

@@ -1,0 +1,1 @@
+"""Closed networks: exact, approximate and bounding solutions."""

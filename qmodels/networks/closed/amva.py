@@ -1,0 +1,288 @@
+"""Approximate mean value analysis of closed networks: any number of classes and jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from qmodels.checks import FloatArray
+from qmodels.networks.closed.inputs import closed_result
+from qmodels.networks.closed.visit_times import StationModel, station_model, visit_times
+from qmodels.networks.result import NetworkResult
+
+_TOLERANCE = 1e-7  # change of a mean number of jobs, relative to the population
+_ITERATIONS = 10_000
+_ACCELERATED = 400  # iterations after which small steps replace the extrapolation
+_DAMPING = 0.3
+_MEMORY = 5
+
+
+def bard_schweitzer(
+    *,
+    population: Any,
+    mean_service_time: Any = None,
+    service_rate: Any = None,
+    visits: Any = None,
+    routing: Any = None,
+    reference: Any = None,
+    think_time: Any = 0.0,
+    servers: Any = 1,
+    discipline: Any = None,
+    service_scv: Any = None,
+    priority: Sequence[int] | None = None,
+) -> NetworkResult:
+    r"""Solve a closed network by the approximate mean value analysis of Bard and Schweitzer.
+
+    Parameters
+    ----------
+    population : int, sequence or mapping of int
+        Jobs in the network; one number per class, a mapping names the classes.
+    mean_service_time, service_rate : array_like or mapping
+        Exactly one: the mean service time of a visit at one server [time], or its inverse.
+        Shape (stations,), for every class, or (stations, classes); a mapping by station names
+        the stations. Without `visits` and `routing` the times are service demands.
+    visits : array_like or mapping, optional
+        Mean visits per cycle, same shapes; 1 by default.
+    routing : networkx.DiGraph or array_like, optional
+        Gives the visits, see `visit_ratios`; the graph's nodes name the stations.
+    reference : hashable, optional
+        Station whose visits are 1 where `routing` is given; the first by default.
+    think_time : float or array_like, optional
+        Time a job spends outside the stations per cycle; one number or one per class. [time]
+    servers : int or array_like, optional
+        Servers per station; ``inf`` for a delay.
+    discipline : str or sequence of str, optional
+        Order of service per station: ``"ps"`` (the default: shared, or any product form, so that
+        the same arguments mean the same network here and in `mva`), ``"fcfs"`` (each class with
+        its own service time), ``"priority"`` (classes in the order of `priority`, first come
+        first served within one, never interrupted) or ``"preemptive"`` (interrupted and resumed).
+    service_scv : float or array_like, optional
+        Squared coefficient of variation of the service time, same shapes as the service time;
+        1 by default. Used by first come first served and priorities; refused without a `discipline`.
+    priority : sequence of int, optional
+        Rank of each class, 0 served first; by default the order of the classes.
+
+    Returns
+    -------
+    NetworkResult
+        Kind "approximation"; a closed network is never overloaded.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    RuntimeError
+        If the iteration does not converge.
+
+    Notes
+    -----
+    The arrival theorem with the queue that an arrival of class r finds taken from the full
+    population [1]_: :math:`Q_{is}(N - e_r) \approx Q_{is}(N) (1 - [r = s] / N_r)`. With these
+    numbers, the numbers in service U and mean remaining times :math:`S (1 + c_s^2)/2`, a visit takes
+
+    - shared (and product form): :math:`S_{ir} (1 + \sum_s Q_{is})`;
+    - first come first served: own service, the remaining time of the job in service and the services
+      of those that wait [2]_;
+    - priority: own service and what is found ahead, stretched by the utilization of the higher
+      classes that overtake meanwhile [3]_ ("priority": not the own service). What is found of higher
+      classes is stretched by one job less of each, since those found cannot overtake: our change,
+      which brings the mean error of response times from 40-50 % to 10 % in small networks;
+    - c servers: as one server c times as fast while all are busy, for which an arrival finds
+      them with Erlang's probability at the present load, and as a delay of the service time else.
+
+    Approximation. For the measured errors see the table of models in the README.
+
+    References
+    ----------
+    .. [1] P. J. Schweitzer, "Approximate analysis of multiclass closed networks of queues",
+       *International Conference on Stochastic Control and Optimization*, Amsterdam, 1979.
+    .. [2] M. Reiser, "A queueing network analysis of computer communication networks with
+       window flow control", *IEEE Transactions on Communications* 27(8), 1979, pp. 1199-1209.
+    .. [3] R. M. Bryant, A. E. Krzesinski, M. S. Lakshmi, K. M. Chandy, "The MVA priority
+       approximation", *ACM Transactions on Computer Systems* 2(4), 1984, pp. 335-359.
+
+    Examples
+    --------
+    >>> times = [[1.0, 0.5], [0.5, 2.0]]
+    >>> r = bard_schweitzer(population=[200, 100], mean_service_time=times, think_time=[50, 80])
+    >>> r.system_throughput.round(3)
+    array([0.855, 0.284])
+    """
+    model = station_model(
+        discipline,
+        service_scv,
+        priority,
+        population=population,
+        mean_service_time=mean_service_time,
+        service_rate=service_rate,
+        visits=visits,
+        routing=routing,
+        reference=reference,
+        think_time=think_time,
+        servers=servers,
+    )
+    number, x = _fixed_point(model, model.net.population[None, :].astype(float), None, None)
+    return _result(model, "Bard-Schweitzer MVA", number[0], x[0])
+
+
+def linearizer(
+    *,
+    population: Any,
+    mean_service_time: Any = None,
+    service_rate: Any = None,
+    visits: Any = None,
+    routing: Any = None,
+    reference: Any = None,
+    think_time: Any = 0.0,
+    servers: Any = 1,
+    discipline: Any = None,
+    service_scv: Any = None,
+    priority: Sequence[int] | None = None,
+) -> NetworkResult:
+    r"""Solve a closed network by Chandy and Neuse's Linearizer, more accurate than `bard_schweitzer`.
+
+    Parameters
+    ----------
+    population : int, sequence or mapping of int
+        Jobs in the network; one number per class, a mapping names the classes.
+    mean_service_time, service_rate : array_like or mapping
+        Exactly one: the mean service time of a visit at one server [time], or its inverse.
+        Shape (stations,), for every class, or (stations, classes); a mapping by station names
+        the stations. Without `visits` and `routing` the times are service demands.
+    visits : array_like or mapping, optional
+        Mean visits per cycle, same shapes; 1 by default.
+    routing : networkx.DiGraph or array_like, optional
+        Gives the visits, see `visit_ratios`; the graph's nodes name the stations.
+    reference : hashable, optional
+        Station whose visits are 1 where `routing` is given; the first by default.
+    think_time : float or array_like, optional
+        Time a job spends outside the stations per cycle; one number or one per class. [time]
+    servers : int or array_like, optional
+        Servers per station; ``inf`` for a delay.
+    discipline : str or sequence of str, optional
+        Order of service per station: ``"ps"`` (the default: shared, or any product form, so that
+        the same arguments mean the same network here and in `mva`), ``"fcfs"`` (each class with
+        its own service time), ``"priority"`` (classes in the order of `priority`, first come
+        first served within one, never interrupted) or ``"preemptive"`` (interrupted and resumed).
+    service_scv : float or array_like, optional
+        Squared coefficient of variation of the service time, same shapes as the service time;
+        1 by default. Used by first come first served and priorities; refused without a `discipline`.
+    priority : sequence of int, optional
+        Rank of each class, 0 served first; by default the order of the classes.
+
+    Returns
+    -------
+    NetworkResult
+        Kind "approximation"; a closed network is never overloaded.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    RuntimeError
+        If the iteration does not converge.
+
+    Notes
+    -----
+    The share of a class at a station, :math:`F_{is} = Q_{is} / N_s`, changes when a job of class
+    r is taken out; Bard and Schweitzer neglect that change. Linearizer estimates it from
+    solutions with one job less of each class, three times over [1]_. Times of visits as in
+    `bard_schweitzer`. It costs about 3 (R + 1) times as much for R classes, all solved at once.
+
+    Approximation. For the measured errors see the table of models in the README.
+
+    References
+    ----------
+    .. [1] K. M. Chandy, D. Neuse, "Linearizer: a heuristic algorithm for queueing network models
+       of computing systems", *Communications of the ACM* 25(2), 1982, pp. 126-134.
+
+    Examples
+    --------
+    >>> times = [[1.0, 0.5], [0.5, 2.0]]
+    >>> r = linearizer(population=[200, 100], mean_service_time=times, think_time=[50, 80])
+    >>> r.system_throughput.round(3)
+    array([0.857, 0.286])
+    """
+    model = station_model(
+        discipline,
+        service_scv,
+        priority,
+        population=population,
+        mean_service_time=mean_service_time,
+        service_rate=service_rate,
+        visits=visits,
+        routing=routing,
+        reference=reference,
+        think_time=think_time,
+        servers=servers,
+    )
+    full = model.net.population.astype(float)
+    classes = full.size
+    populations = np.vstack([full, full - np.eye(classes)])
+    change, start = None, None
+    for _ in range(3):
+        number, x = _fixed_point(model, populations, change, start)
+        start = number
+        share = np.divide(
+            number, populations[:, None, :], out=np.zeros_like(number), where=populations[:, None] > 0
+        )
+        # change[r, i, s]: the share of class s at station i without a job of class r, less that with it.
+        change = np.where(populations[1:, None, :] > 0, share[1:] - share[0], 0.0)
+    return _result(model, "Linearizer MVA", number[0], x[0])
+
+
+def _result(model: StationModel, name: str, number: FloatArray, x: FloatArray) -> NetworkResult:
+    # The iteration may end up to its tolerance above what the busiest station can do.
+    x = x / max(1.0, float((model.net.demand @ x / model.net.servers).max()))
+    return closed_result(model.net, model=name, kind="approximation", system_throughput=x, mean_number=number)
+
+
+def _fixed_point(
+    model: StationModel, populations: FloatArray, change: FloatArray | None, start: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """Return mean numbers (populations, stations, classes) and throughputs (populations, classes)."""
+    net = model.net
+    visited = (net.demand > 0).astype(float)
+    spread = visited / np.maximum(visited.sum(axis=0), 1)
+    number = populations[:, None, :] * spread if start is None else start
+    x = np.zeros(populations.shape)
+    stretch = np.ones(number.shape[:2])
+    history: list[tuple[FloatArray, FloatArray]] = []
+    least = np.inf
+    for iteration in range(_ITERATIONS):
+        time = visit_times(model, populations, number, x, change) * stretch[:, :, None]
+        residence = net.visits * time
+        following_x = populations / np.maximum(net.think_time + residence.sum(axis=1), 1e-300)
+        following = following_x[:, None, :] * residence
+        residual = following - number
+        error = float(np.abs(residual).max() + np.max(np.abs(following_x - x) * net.demand.max(axis=0)))
+        if error <= _TOLERANCE * populations.max():
+            return following, following_x
+        # Where residual times are not exponential nothing in the equations keeps a server from
+        # being more than busy; longer visits do.
+        load = (following_x[:, None, :] * net.demand).sum(axis=2) / net.servers
+        stretch = np.maximum(1.0, stretch * np.sqrt(np.maximum(load, 0.25)))
+        if iteration < _ACCELERATED:
+            history = [*history[-_MEMORY:], (following.ravel(), residual.ravel())]
+            if error > 2 * least:
+                history, least = history[-1:], np.inf
+            least = min(least, error)
+            number, x = np.maximum(_extrapolated(history), 0.0).reshape(number.shape), following_x
+        else:
+            number, x = number + _DAMPING * residual, x + _DAMPING * (following_x - x)
+    raise RuntimeError(
+        f"approximate MVA did not converge in {_ITERATIONS} iterations (residual {error:.3g} jobs); "
+        "see mva for an exact solution"
+    )
+
+
+def _extrapolated(history: list[tuple[FloatArray, FloatArray]]) -> FloatArray:
+    """Return the combination of the last images with the least residual (Anderson's acceleration)."""
+    image, residual = history[-1]
+    if len(history) < 3:
+        return image
+    images = np.column_stack([image - old for old, _ in history[:-1]])
+    residuals = np.column_stack([residual - old for _, old in history[:-1]])
+    return np.asarray(image - images @ np.linalg.lstsq(residuals, residual, rcond=1e-10)[0])

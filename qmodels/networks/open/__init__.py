@@ -1,0 +1,1 @@
+"""Open networks: product form, decomposition, finite buffers, fork and join."""

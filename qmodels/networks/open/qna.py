@@ -1,0 +1,178 @@
+"""Open networks of GI/G/c stations by two-moment decomposition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qmodels import checks
+from qmodels.checks import FloatArray
+from qmodels.networks.closed.inputs import server_counts
+from qmodels.networks.open.jackson import limited_flows
+from qmodels.networks.open.traffic import per_station, read_routing, solve_traffic
+from qmodels.networks.result import NetworkResult
+from qmodels.queues.general.gg1 import gg1_klb
+from qmodels.queues.general.ggc import ggc_allen_cunneen
+
+
+def qna(
+    *,
+    arrival_rate: Any,
+    service_rate: Any,
+    routing: Any,
+    servers: Any = 1,
+    arrival_scv: Any = 1.0,
+    service_scv: Any = 1.0,
+) -> NetworkResult:
+    r"""Open network of first-come-first-served GI/G/c stations, Whitt's Queueing Network Analyzer.
+
+    Parameters
+    ----------
+    arrival_rate : array_like or mapping
+        Jobs from outside, per station. [jobs / time]
+    service_rate : array_like or mapping
+        Rate of *one* server of each station. [jobs / time]
+    routing : networkx.DiGraph or array_like of shape (stations, stations)
+        A graph with the edge attribute ``probability``, whose nodes name the stations, or the
+        matrix of the probabilities; what is missing to 1 leaves the network.
+    servers : int, array_like or mapping, optional
+        Servers per station; ``inf`` for a delay.
+    arrival_scv, service_scv : float, array_like or mapping, optional
+        Squared coefficients of variation of the times between arrivals from outside and of the
+        service times, per station; 1 by default, 0 is deterministic.
+
+    Returns
+    -------
+    NetworkResult
+        Kind "approximation", with the SCVs of the flows. A station that gets more than it can
+        serve has response time ``inf``, utilization 1 and `stable` False and sends on what its
+        servers can do.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range or jobs enter a part of the network that they never leave.
+
+    Notes
+    -----
+    Flow i to j carries the share :math:`p_{ij}` of j's arrivals and :math:`q_{ij}` of i's
+    departures. The SCVs of the arrivals solve the linear equations
+
+    .. math:: c_{aj}^2 = 1 + w_j \Bigl(p_{0j} c_{0j}^2 - 1 + \sum_i p_{ij} \bigl[1 - q_{ij} + q_{ij}
+              c_{di}^2\bigr]\Bigr), \quad
+              c_{di}^2 = (1 - \rho_i^2) c_{ai}^2 + \rho_i^2 \Bigl(1 + \frac{\max(c_{si}^2, 0.2) - 1}
+              {\sqrt{c_i}}\Bigr),
+
+    with :math:`w_j = (1 + 4 (1 - \rho_j)^2 (v_j - 1))^{-1}` and :math:`1/v_j = \sum_i p_{ij}^2`
+    [1]_. Visits in immediate succession to a station are one longer service. The wait is that of
+    Kraemer and Langenbach-Belz with one server, and with several
+    :math:`\tfrac12 (c_a^2 + c_s^2)` times that of M/M/c. The `arrival_scv` reported leaves
+    immediate returns out.
+
+    Approximation; exact for Poisson arrivals and exponential service (`jackson`), and for the
+    first station with Poisson arrivals and one server. Two moments do not see that a station
+    spaces its departures: behind a station of fixed service time an equal one never has a queue,
+    and here its response time is 66 % too long at load 0.7.
+
+    References
+    ----------
+    .. [1] W. Whitt, "The queueing network analyzer", *The Bell System Technical Journal* 62(9),
+       1983, pp. 2779-2815, section IV.
+
+    Examples
+    --------
+    Fixed-size packets through a parser and a less regular lookup:
+
+    >>> r = qna(arrival_rate=[0.7, 0], service_rate=[1, 1], routing=[[0, 1], [0, 0]], service_scv=[0, 1])
+    >>> r.arrival_scv.round(4), r.mean_response_time.round(4)
+    (array([1.   , 0.608]), array([2.1667, 2.8255]))
+    """
+    stations, matrix = read_routing(routing)
+    if matrix.ndim != 2:
+        raise ValueError(f"routing must have the shape (stations, stations), got {matrix.shape}")
+    size = len(stations)
+
+    def per(name: str, value: Any, check: Any) -> FloatArray:
+        array = check(name, per_station(name, value, stations))
+        if array.shape not in ((), (size,)):
+            raise ValueError(f"{name} must have the shape ({size},), got {array.shape}")
+        return np.broadcast_to(array, (size,))
+
+    gamma = per("arrival_rate", arrival_rate, checks.nonnegative)
+    mu = per("service_rate", service_rate, checks.positive)
+    count = server_counts(servers, stations)
+    outside = per("arrival_scv", arrival_scv, checks.nonnegative)
+    scv = per("service_scv", service_scv, checks.nonnegative)
+
+    offered = solve_traffic(gamma, matrix)
+    rates = limited_flows(gamma, matrix, mu * count, offered)
+    throughput = np.minimum(rates, mu * count)
+    # Immediate returns: the job stays in front instead, for a geometric number of services.
+    again = np.minimum(np.diag(matrix), 1 - 1e-12)
+    once = (matrix - np.diag(np.diag(matrix))) / (1 - again)[:, None]
+    fresh, rate, scv = rates * (1 - again), mu * (1 - again), again + (1 - again) * scv
+    load = np.where(np.isinf(count), 0.0, np.minimum(rates / (mu * count), 1.0))
+
+    arrivals, departures = _flow_scvs(gamma, fresh, throughput * (1 - again), once, load, count, outside, scv)
+    wait = np.zeros(size)
+    single, several = count == 1, np.isfinite(count) & (count > 1)
+    one = gg1_klb(
+        arrival_rate=fresh[single],
+        service_rate=rate[single],
+        arrival_scv=arrivals[single],
+        service_scv=scv[single],
+    )
+    wait[single] = one.mean_waiting_time
+    many = ggc_allen_cunneen(
+        arrival_rate=fresh[several],
+        service_rate=rate[several],
+        servers=count[several],
+        arrival_scv=arrivals[several],
+        service_scv=scv[several],
+    )
+    wait[several] = many.mean_waiting_time
+    response = (wait + 1 / rate) * (1 - again)
+    entering = gamma.sum()
+    return NetworkResult(
+        model="QNA (Whitt)",
+        kind="approximation",
+        stations=stations,
+        throughput=throughput,
+        utilization=load,
+        visits=offered / entering if entering > 0 else np.zeros(size),
+        mean_response_time=response,
+        mean_number_in_system=np.where(throughput > 0, throughput * response, 0.0),
+        system_throughput=float(throughput @ np.maximum(1 - matrix.sum(axis=1), 0.0)),
+        stable=np.isfinite(response),
+        arrival_scv=arrivals,
+        departure_scv=departures,
+        routing=matrix,
+    )
+
+
+def _flow_scvs(
+    gamma: FloatArray,
+    arriving: FloatArray,
+    leaving: FloatArray,
+    routing: FloatArray,
+    load: FloatArray,
+    servers: FloatArray,
+    outside: FloatArray,
+    service: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the SCVs of the arrivals to and the departures from each station."""
+    met = arriving > 0
+    total = np.where(met, arriving, 1.0)
+    share = leaving[:, None] * routing / total
+    entering = gamma / total
+    concentration = entering**2 + (share**2).sum(axis=0)
+    sources = 1 / np.where(met, concentration, 1.0)
+    weight = 1 / (1 + 4 * (1 - load) ** 2 * (sources - 1))
+    noise = 1 + (np.maximum(service, 0.2) - 1) / np.sqrt(servers)
+    fixed = (share * (1 - routing + routing * (load**2 * noise)[:, None])).sum(axis=0)
+    constant = np.where(met, 1 + weight * (entering * outside - 1 + fixed), 1.0)
+    carried = np.where(met, weight * share * routing * (1 - load**2)[:, None], 0.0)
+    # Where all is deterministic, rounding may leave a little less than 0.
+    arrivals = np.maximum(np.linalg.solve(np.eye(len(gamma)) - carried.T, constant), 0.0)
+    return arrivals, np.asarray((1 - load**2) * arrivals + load**2 * noise)

@@ -1,0 +1,132 @@
+"""What full buffers and blocked heads of a wormhole network add to the waits for its channels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from qmodels.checks import FloatArray, IntArray
+from qmodels.noc.turns import Turns, group_turns
+from qmodels.noc.waits import find_waits, saturation_load
+from qmodels.systems.noc.flows import EJECTION
+from qmodels.systems.noc.router import PacketClass
+from qmodels.systems.packets.processor_noc import ProcessorNoc, one_network
+
+FRACTIONS = np.array([0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.88, 0.94, 0.98])
+"""Loads, as parts of that at which the network saturates, between which is interpolated."""
+SHARE_STEP = 0.1
+"""Of the shares of short packets between which is interpolated."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Blocking:
+    """One network at several loads.
+
+    Parameters
+    ----------
+    capacity : float
+        Traffic intensity of the most loaded channel at which the network saturates, at most 1.
+    between, at_end : ndarray
+        At `FRACTIONS` of it, how many times longer packets wait on their way, and for the ejection
+        channel of an engine, than if they waited for busy channels alone.
+    """
+
+    capacity: float
+    between: FloatArray
+    at_end: FloatArray
+
+
+def blocking_factors(
+    noc: ProcessorNoc,
+    *,
+    channels: int,
+    responses: bool,
+    flits: tuple[int, int],
+    short_share: FloatArray,
+    intensity: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the load as a part of the network's capacity, and the two factors of `Blocking`.
+
+    Parameters
+    ----------
+    noc : ProcessorNoc
+        Structure of the networks.
+    channels : int
+        Memory channels.
+    responses : bool
+        Which of the two networks.
+    flits : (int, int)
+        Flits of a long and of a short packet.
+    short_share : ndarray
+        Share of the short packets, one value per design.
+    intensity : ndarray
+        Traffic intensity of the most loaded channel, one value per design.
+
+    Notes
+    -----
+    The wormhole model of `qmodels.noc.solve_noc` for even traffic of single packets; the factors are
+    applied to waits behind trains of packets, which full buffers lengthen in proportion.
+    """
+    place = np.clip(short_share, 0.0, 1.0) / SHARE_STEP
+    low = np.minimum(np.floor(place), round(1.0 / SHARE_STEP) - 1.0)
+    used, between, at_end = (np.zeros_like(intensity) for _ in range(3))
+    for node in np.unique(np.concatenate((low, low + 1.0))):
+        weight = np.maximum(1.0 - np.abs(place - node), 0.0)
+        if not weight.any():
+            continue
+        table = _blocking(noc, channels, responses, flits, round(float(node) * SHARE_STEP, 6))
+        part = intensity / table.capacity
+        used += weight * part
+        between += weight * np.interp(part, FRACTIONS, table.between)
+        at_end += weight * np.interp(part, FRACTIONS, table.at_end)
+    return used, between, at_end
+
+
+@lru_cache(maxsize=512)
+def _blocking(
+    noc: ProcessorNoc, channels: int, responses: bool, flits: tuple[int, int], short: float
+) -> Blocking:
+    mix = tuple(
+        PacketClass(flits=length, share=share)
+        for length, share in zip(flits, (1.0 - short, short), strict=True)
+        if share > 0
+    )
+    network = one_network(noc, channels, responses=responses, mix=mix)
+    table = network.flow_table()
+    turns = group_turns(table, noc.router, rate=table.unit_rate)
+    limit = saturation_load(turns)
+    loads = FRACTIONS * limit
+    waits = find_waits(turns, loads).at_turn
+    ejections = np.flatnonzero(table.channel_kind == EJECTION)
+    engine_end = np.isin(np.arange(len(table.channel_names)), ejections[: noc.initiators])
+    last = engine_end[turns.sink] if responses else np.zeros(turns.sink.size, dtype=bool)
+    alone = _output_waits(turns, loads)
+    factors = []
+    for here in (~last, last):
+        with_blocking, without = ((w[:, here] * turns.packets[here]).sum(axis=1) for w in (waits, alone))
+        ratio = np.ones(loads.size)
+        np.divide(with_blocking, without, out=ratio, where=np.isfinite(with_blocking) & (without > 1e-9))
+        factors.append(np.maximum.accumulate(np.maximum(ratio, 1.0)))
+    return Blocking(
+        capacity=min(limit * float(table.channel_load().max()), 1.0), between=factors[0], at_end=factors[1]
+    )
+
+
+def _output_waits(turns: Turns, loads: FloatArray) -> FloatArray:
+    """Return the wait at each turn of a packet that waits for the channel alone, (loads, turns) [cycles].
+
+    Behind packets from other channels: the same M/D/1-like work that `links.path_state` counts.
+    """
+    count = turns.channels.shape[0]
+
+    def of_channel(values: FloatArray, sink: IntArray = turns.sink) -> FloatArray:
+        return np.asarray(np.bincount(sink, values, minlength=count), dtype=float)
+
+    packets, work, square = (of_channel(v) for v in (turns.packets, turns.work, turns.square))
+    together = of_channel(turns.packets**2)
+    met = 1.0 - np.divide(together, packets**2, out=np.ones(count), where=packets > 0)
+    intensity = np.minimum(np.multiply.outer(loads, work), 1.0 - 1e-9)
+    wait = np.multiply.outer(loads, square / 2.0 * met) / (1.0 - intensity)
+    return np.asarray(wait[:, turns.sink])

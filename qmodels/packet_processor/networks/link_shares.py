@@ -1,0 +1,93 @@
+"""Which share of even traffic crosses each channel of a network, and from how many sides it comes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qmodels.checks import FloatArray
+from qmodels.systems.noc.flows import FlowTable
+from qmodels.systems.packets.processor_noc import ProcessorNoc
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LinkShares:
+    """Traffic of one network when every source sends evenly to every target.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The channels.
+    share : ndarray
+        Probability that a NoC packet crosses the channel.
+    contention : ndarray
+        Probability that two packets on the channel came by different ones: packets that already
+        follow one another on the channel before cannot meet again (0 for injection channels).
+    same_source, same_target : ndarray
+        Probability that another NoC packet crosses the channel as well, given that one did: one of
+        the same source to a random target, and one to the same target from a random source.
+    mean_links : float
+        Channels of a path, injection and ejection included.
+    mean_delay : float
+        Wires of a path beyond the first cycle of each. [cycles]
+    end_inputs : float
+        Channels from which packets come into an ejection channel, mean.
+    """
+
+    names: tuple[str, ...]
+    share: FloatArray
+    contention: FloatArray
+    same_source: FloatArray
+    same_target: FloatArray
+    mean_links: float
+    mean_delay: float
+    end_inputs: float
+
+
+@lru_cache(maxsize=256)
+def link_shares(noc: ProcessorNoc, channels: int) -> tuple[LinkShares, LinkShares]:
+    """Return the shares of the network of requests and of that of responses.
+
+    Examples
+    --------
+    >>> from qmodels.systems.noc.topologies import ring
+    >>> requests, _ = link_shares(ProcessorNoc(topology=ring(4), initiators=2), 1)
+    >>> dict(zip(requests.names, requests.share.tolist()))["1->2"]
+    1.0
+    """
+    both = noc.networks(channels)
+    return _shares(both.requests), _shares(both.responses)
+
+
+def _shares(table: FlowTable) -> LinkShares:
+    flows, count = table.source.size, len(table.channel_names)
+    hops = np.diff(table.path_start)
+    flow, channel = np.repeat(np.arange(flows), hops), table.path_channel.astype(np.int64)
+    share = np.bincount(channel, minlength=count) / flows
+    before = np.where(np.isin(np.arange(channel.size), table.path_start[:-1]), -1, np.roll(channel, 1))
+    turn, crossings = np.unique((before + 1) * count + channel, return_counts=True)
+    together = np.bincount(turn % count, weights=(crossings / flows) ** 2, minlength=count)
+    used = np.where(share > 0, share, 1.0)
+    ends = np.unique(channel[table.path_start[1:] - 1])
+
+    def again(end: npt.NDArray[np.integer[Any]]) -> FloatArray:
+        """Return the mean square, over the nodes of one end, of the part of its packets on each channel."""
+        nodes, of_flow = np.unique(end, return_inverse=True)
+        part = np.zeros((nodes.size, count))
+        np.add.at(part, (of_flow[flow], channel), nodes.size / flows)
+        return np.asarray((part**2).mean(axis=0) / used)
+
+    return LinkShares(
+        names=table.channel_names,
+        share=share,
+        contention=np.where(share > 0, 1.0 - together / used**2, 0.0),
+        same_source=again(table.source),
+        same_target=again(table.target),
+        mean_links=float(hops.mean()),
+        mean_delay=float(table.channel_delay[channel].sum() / flows),
+        end_inputs=float(np.isin(turn % count, ends).sum() / ends.size),
+    )

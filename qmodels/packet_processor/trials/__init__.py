@@ -1,0 +1,1 @@
+"""Allocation trials, rows and conflicts at the banks of the joint processor."""

@@ -1,0 +1,230 @@
+"""Allocation trials on the walk along a run of free blocks whose channels are partly busy.
+
+A packet's blocks follow one another on a run: chunks of consecutive blocks in one place (a row of one
+bank), then the next place, round a ring of them. While somebody's accesses keep some places of the
+ring busy, the walk rejects blocks there, skips chunks or is forced to take one. Which depends on the
+address map and the number of trials only, so it is tabulated once and serves every rate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qmodels.checks import FloatArray, IntArray
+
+HORIZON = 64
+"""Segments after a visit that are followed. [segments]"""
+BEHIND = 16
+"""Most places of the old run that a new one can find busy."""
+PHASES = 64
+"""Places of the walk's start over which is averaged, where a ring has more blocks."""
+OPERATIONS = 8
+"""Packets after a visit that are followed."""
+LOADS = np.array([0.02, 0.1, 0.25, 0.5, 0.9, 1.5, 2.5, 4.0, 7.0])
+"""Tabulated times a place stays busy, in mean times between packets."""
+PACES = np.array([0.0, 0.01, 0.02, 0.04, 0.08, 0.2])
+"""Tabulated times between two segments of a packet, in times a place stays busy."""
+SPREAD = 0.4
+"""Coefficient of variation of the time that a place stays busy, our assumption: places a packet's reads
+went to together become free one after the other, at the expected order statistics of a uniform law."""
+KINDS = ("met", "forced", "extra", "square")
+
+Key = tuple[int, int, int, float]
+Law = tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tables:
+    """Per visit to the ring, by (key, arc, `LOADS` x `PACES`), and per start of a run, without arcs.
+
+    Summed over all later segments: heads found busy (``met``), blocks taken busy (``forced``),
+    accesses beyond one (``extra``) and their squares (``square``).
+    """
+
+    visits: dict[str, FloatArray]
+    starts: dict[str, FloatArray]
+
+
+@lru_cache(maxsize=16)
+def tables(keys: tuple[Key, ...], law: Law, arcs: int) -> Tables:
+    """Return the tables of walks.
+
+    Parameters
+    ----------
+    keys : tuple of (int, int, int, float)
+        Places in the ring, blocks of a chunk, most trials, and the probability that the run leaves
+        the ring after a block.
+    law : tuple of (int, float)
+        Segments of a packet and their probabilities.
+    arcs : int
+        Most neighbouring places that are busy together, at least as many as a ring has, up to `BEHIND`.
+
+    Examples
+    --------
+    With two places of four blocks, four trials never leave a chunk that is busy from its start,
+    five do:
+
+    >>> few, more = (tables(((2, 4, t, 0.02),), ((8, 1.0),), 2).visits["forced"][0, 0, 20] for t in (1, 5))
+    >>> bool(more < 0.5 * few)
+    True
+    """
+    ring, chunk, trials, cut = (np.array(column) for column in zip(*keys, strict=True))
+    found = _walk(ring, chunk, trials, cut, arcs)
+    fresh, begun = _weights(law)
+    ordered = _one_after_another(fresh, arcs)
+    grid = len(LOADS) * len(PACES)
+    visits, starts = np.zeros((len(keys), arcs, len(KINDS), grid)), np.zeros((len(keys), len(KINDS), grid))
+    for p in np.unique(cut):
+        mine = np.flatnonzero(cut == p)
+        for (arc, busy), weight in ordered.items():
+            later = weight + p * (weight[..., ::-1].cumsum(axis=-1)[..., ::-1] - weight)
+            visits[mine, arc - 1] += found[mine, busy - 1] @ later.reshape(grid, HORIZON).T
+    for places, blocks in {key[:2] for key in keys}:
+        mine = np.flatnonzero((ring == places) & (chunk == blocks))
+        for arc, weight in enumerate(_left_behind(begun, min(places, BEHIND), blocks)):
+            starts[mine] += found[mine, arc] @ weight.reshape(grid, HORIZON).T
+    return Tables(
+        visits={kind: np.ascontiguousarray(visits[:, :, k]) for k, kind in enumerate(KINDS)},
+        starts={kind: np.ascontiguousarray(starts[:, k]) for k, kind in enumerate(KINDS)},
+    )
+
+
+def _walk(ring: IntArray, chunk: IntArray, trials: IntArray, cut: FloatArray, arcs: int) -> FloatArray:
+    """Follow the walk from every phase; (keys, arcs, `KINDS`, segments), means over the phases.
+
+    The visit keeps the first places of the ring busy. A place where a block was taken has the walk's
+    own row open and is busy no more. What comes after the run has left the ring does not count.
+    """
+    blocks = ring * chunk
+    phases = np.minimum(blocks, PHASES)
+    phase, arc = np.arange(PHASES), np.arange(1, arcs + 1)
+    use = (phase < phases[:, None, None]) & (arc[:, None] <= ring[:, None, None])
+    key, number, start = np.nonzero(use)
+    row = key * arcs + number
+    count = np.maximum(np.bincount(row, minlength=len(ring) * arcs), 1)
+    round_trip, length, most, stay = blocks[key], chunk[key], trials[key], 1.0 - cut[key]
+    at = ((start + 0.5) * round_trip / phases[key]).astype(np.int64)
+    busy = (np.int64(2) << number) - 1
+    weight = np.ones(len(row))
+    found = np.empty((len(ring) * arcs, len(KINDS), HORIZON))
+
+    def mean(kind: str, k: int, value: npt.NDArray[Any]) -> None:
+        total = np.bincount(row, weights=value * weight, minlength=len(count))
+        found[:, KINDS.index(kind), k] = total / count
+
+    for k in range(HORIZON):
+        met = (busy >> (at // length)) & 1
+        mean("met", k, met)
+        rejected = np.zeros(len(row), dtype=np.int64)
+        left = np.flatnonzero(met)
+        while left.size:
+            room, more = length[left] - at[left] % length[left], most[left] - 1 - rejected[left]
+            moved = np.minimum(room, more)
+            rejected[left] += moved
+            at[left] = (at[left] + moved) % round_trip[left]
+            again = (busy[left] >> (at[left] // length[left])) & 1
+            left = left[(more > moved) & (rejected[left] < round_trip[left]) & (again > 0)]
+        place = at // length
+        extra = rejected + (rejected > 0)
+        mean("forced", k, (busy >> place) & 1)
+        mean("extra", k, extra)
+        mean("square", k, extra**2)
+        busy &= ~(np.int64(1) << place)
+        at = (at + 1) % round_trip
+        weight *= stay ** (rejected + 1)
+    return found.reshape(len(ring), arcs, len(KINDS), HORIZON)
+
+
+@lru_cache(maxsize=16)
+def _weights(law: Law) -> tuple[FloatArray, FloatArray]:
+    r"""Return the probability that the k-th segment after a moment comes while a place is busy.
+
+    (`LOADS`, `PACES`, segments), for the end of an operation that visits places, after which packets
+    come as a Poisson stream, and for the beginning of a run, which is at a random segment of a packet.
+    """
+    segment = np.arange(HORIZON)
+    size, longer = np.zeros(HORIZON + 1), np.zeros(HORIZON)
+    for segments, share in law:
+        size[min(segments, HORIZON)] += share
+        longer += share * (segment < segments)
+    mean = sum(segments * share for segments, share in law)
+    rest = (
+        np.array([sum(share for segments, share in law if segments > k) for k in range(HORIZON + 1)]) / mean
+    )
+    load, pace = LOADS[:, None, None], PACES[None, :, None]
+    own = rest[::-1].cumsum()[::-1]
+    own = np.append(own[1:], 0.0)[:HORIZON]
+    fresh = np.zeros((len(LOADS), len(PACES), HORIZON))
+    begun = fresh + own * ((segment + 1) * pace < 1.0)
+    back = segment[:, None] - segment
+    before, before_cut = np.eye(1, HORIZON + 1)[0], rest.copy()
+    for number in range(1, OPERATIONS + 1):
+        started = longer * _erlang(number, load * np.maximum(1.0 - segment * pace, 0.0))
+        for weight, ahead in ((fresh, before), (begun, before_cut)):
+            weight += started @ np.where(back >= 0, ahead[np.abs(back)], 0.0).T
+        before, before_cut = (np.convolve(x, size)[: HORIZON + 1] for x in (before, before_cut))
+    return fresh, begun
+
+
+def _erlang(number: int, time: FloatArray) -> FloatArray:
+    """Return the probability that so many Poisson arrivals of rate 1 come within the time."""
+    from scipy.special import gammainc
+
+    return np.asarray(gammainc(number, time))
+
+
+def _one_after_another(fresh: FloatArray, arcs: int) -> dict[tuple[int, int], FloatArray]:
+    """Return the weights of (arc, places still busy) if the places of an arc become free in turn."""
+    half = np.sqrt(3.0) * SPREAD
+    ordered = {(1, 1): (_at(fresh, 1.0 - SPREAD) + _at(fresh, 1.0 + SPREAD)) / 2.0}
+    for arc in range(2, arcs + 1):
+        left = [_at(fresh, 1.0 + half * (1.0 - 2.0 * k / (arc + 1))) for k in range(1, arc + 1)]
+        left.append(np.zeros_like(fresh))
+        ordered |= {(arc, k): left[k - 1] - left[k] for k in range(1, arc + 1)}
+    return ordered
+
+
+def _at(weight: FloatArray, longer: float) -> FloatArray:
+    """Return weights for a place that stays busy so many times longer."""
+    load, pace = LOADS * longer, PACES / longer
+    i, a = _between(LOADS, load)
+    j, b = _between(PACES, pace)
+    a, b = a[:, None, None], b[:, None]
+    low = (1 - b) * weight[i][:, j] + b * weight[i][:, j + 1]
+    high = (1 - b) * weight[i + 1][:, j] + b * weight[i + 1][:, j + 1]
+    return np.asarray(np.minimum(load / LOADS[0], 1.0)[:, None, None] * ((1 - a) * low + a * high))
+
+
+def _left_behind(begun: FloatArray, places: int, chunk: int) -> list[FloatArray]:
+    """Return the weights of 1, 2, ... places that the old run has left busy, as a new run begins.
+
+    The place a chunk and a half back was last used so many segments earlier.
+    """
+    padded = np.concatenate([begun, np.zeros((*begun.shape[:2], 1))], axis=-1)
+    back = [0] + [round(chunk * (k + 0.5)) for k in range(places - 1)]
+    left = [padded[..., np.minimum(np.arange(HORIZON) + k, HORIZON)] for k in back]
+    left.append(np.zeros_like(begun))
+    return [left[k] - left[k + 1] for k in range(places)]
+
+
+def _between(grid: FloatArray, value: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return the grid point below a value, clipped to the grid, and the part of the way to the next."""
+    place = np.interp(value, grid, np.arange(len(grid)))
+    below = np.minimum(place.astype(np.int64), len(grid) - 2)
+    return below, place - below
+
+
+def lookup(table: FloatArray, row: IntArray, *, load: FloatArray, pace: FloatArray) -> FloatArray:
+    """Return rows of a table, (rows, `LOADS`, `PACES`), at given loads and paces of the same shape."""
+    i, a = _between(LOADS, load)
+    j, b = _between(PACES, pace)
+    flat = table.reshape(-1)
+    first = (row * len(LOADS) + i) * len(PACES) + j
+    low = (1 - b) * flat[first] + b * flat[first + 1]
+    high = (1 - b) * flat[first + len(PACES)] + b * flat[first + len(PACES) + 1]
+    return np.asarray(np.minimum(load / LOADS[0], 1.0) * ((1 - a) * low + a * high))

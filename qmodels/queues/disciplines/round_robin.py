@@ -1,0 +1,189 @@
+"""Round robin: one server visits several queues and serves a limited number of jobs each time."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from qmodels import checks
+from qmodels.queues.disciplines._queues_in_turn import check_queues
+from qmodels.result import QueueResult
+
+FloatArray = npt.NDArray[np.float64]
+
+# Of the mean-value equations of `weighted_round_robin`, fitted to simulations.
+_SHARPNESS, _CURRENT, _LOAD_POWER, _OWN_POWER, _ARRIVED, _WEIGHT_POWER = 0.66, 0.16, 0.42, 1.52, 1.22, 2.0
+
+
+def polling_limited(
+    *,
+    arrival_rate: npt.ArrayLike,
+    mean_service_time: npt.ArrayLike,
+    service_scv: npt.ArrayLike,
+    mean_switch_time: npt.ArrayLike = 0.0,
+    switch_scv: npt.ArrayLike = 0.0,
+) -> QueueResult:
+    r"""Approximate a cyclic server that serves at most one job per visit (round robin).
+
+    Parameters
+    ----------
+    arrival_rate : array_like
+        Poisson rates :math:`\lambda_i \ge 0`, queues along the last axis as visited. [jobs / time]
+    mean_service_time : array_like
+        Mean service times :math:`b_i > 0`. [time]
+    service_scv : array_like
+        Squared coefficients of variation of the service times.
+    mean_switch_time : array_like
+        Mean time :math:`r_i \ge 0` of moving on from queue i. [time]
+    switch_scv : array_like
+        Squared coefficients of variation of the switch times.
+
+    Returns
+    -------
+    QueueResult
+        One entry per queue. Where one queue is overloaded, :math:`\rho + \lambda_i r \ge 1`, all
+        waiting times are ``inf``: the formula says nothing about the others then.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Notes
+    -----
+    With the total switch time r of a cycle, the weighted sum
+
+    .. math:: \sum_i \rho_i \Big(1 - \frac{\lambda_i r}{1-\rho}\Big) W_i =
+              \frac{\rho \sum_i \lambda_i E[B_i^2]}{2 (1-\rho)} + \frac{\rho E[R^2]}{2 r}
+              + \frac{r}{2 (1-\rho)} \Big(\rho^2 + \sum_i \rho_i^2\Big)
+
+    is exact [1]_, and shared out in proportion to
+    :math:`W_i \propto (1 - \rho + \rho_i) / (1 - \rho - \lambda_i r)` [2]_. Exact for equal queues,
+    an approximation otherwise. Measured against chains of two queues with exponential
+    times and up to nine times the load on one of them: the worse queue is off by 0.3 % on
+    average (1.4 % at most) at utilization 0.3, 2.4 % (5.2 %) at 0.5 and 13 % (35 %) at 0.7.
+
+    References
+    ----------
+    .. [1] O. J. Boxma and W. P. Groenendijk, "Pseudo-conservation laws in cyclic-service
+       systems", Journal of Applied Probability 24, 1987, pp. 949-964.
+    .. [2] O. J. Boxma and B. Meister, "Waiting-time approximations for cyclic-service systems
+       with switch-over times", Performance Evaluation 7, 1987, pp. 299-308.
+
+    Examples
+    --------
+    >>> q = polling_limited(arrival_rate=[0.2, 0.2], mean_service_time=1, service_scv=1, mean_switch_time=0.1)
+    >>> q.mean_waiting_time.round(4)
+    array([0.9286, 0.9286])
+    """
+    q = check_queues(arrival_rate, mean_service_time, service_scv, mean_switch_time, switch_scv)
+    rho_i = q.rate * q.m1
+    cycle_switch = q.switch.sum(axis=-1, keepdims=True)
+    idle, rho = q.idle[..., None], rho_i.sum(axis=-1, keepdims=True)
+    room = idle - q.rate * cycle_switch
+    stable = (room > 0).all(axis=-1, keepdims=True)
+    safe_room, safe_idle = np.where(stable, room, 1.0), np.where(stable, idle, 1.0)
+    # Divided by rho, so that an empty system keeps its limit.
+    share = rho_i / np.where(rho > 0, rho, 1.0)
+    residual = q.switch_residual[..., None]
+    total = (q.rate * q.m2).sum(axis=-1, keepdims=True) / (2 * safe_idle) + residual
+    total = total + cycle_switch * (rho + (share * rho_i).sum(axis=-1, keepdims=True)) / (2 * safe_idle)
+    spread = (share * (safe_idle + rho_i)).sum(axis=-1, keepdims=True) / safe_idle
+    spread = np.where(rho > 0, spread, 1.0)
+    waits = np.where(stable, (safe_idle + rho_i) / safe_room * total / spread, np.inf)
+    return q.result("polling: 1-limited (Boxma and Meister)", waits)
+
+
+def weighted_round_robin(
+    *,
+    arrival_rate: npt.ArrayLike,
+    mean_service_time: npt.ArrayLike,
+    service_scv: npt.ArrayLike,
+    weights: npt.ArrayLike,
+) -> QueueResult:
+    r"""Approximate a round-robin arbiter that serves up to a given number of jobs per visit.
+
+    Parameters
+    ----------
+    arrival_rate : array_like
+        Poisson rates :math:`\lambda_i \ge 0`, queues along the last axis. [jobs / time]
+    mean_service_time : array_like
+        Mean service times :math:`b_i > 0`. [time]
+    service_scv : array_like
+        Squared coefficients of variation of the service times.
+    weights : array_like of int
+        Jobs :math:`k_i \ge 1` that a visit serves at most. Moving on takes no time.
+
+    Returns
+    -------
+    QueueResult
+        One entry per queue. Where :math:`\rho \ge 1` all waiting times are ``inf``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Notes
+    -----
+    The weighted sum of the waits is that of any order of service,
+
+    .. math:: \sum_i \rho_i W_i = \frac{\rho W_0}{1 - \rho}, \qquad
+              W_0 = \tfrac{1}{2} \sum_i \lambda_i E[B_i^2],
+
+    and each wait lies between those of the highest and of the lowest of two non-preemptive
+    priorities, :math:`W_0 / (1 - \rho_i)` and :math:`W_0 / [(1 - \rho)(1 - \rho + \rho_i)]`: both
+    exact. Between these the sum is shared out by a mean-value argument of our own: a job waits
+    for what is in service, for its own queue, and for the smooth minimum of what another queue
+    holds and what its weight lets through meanwhile. Exact for equal queues with equal
+    weights, otherwise coarse: over random systems of 2 to 8 queues with weights from 1 to 8 the
+    worst queue is off, against simulation, by 7 % on average (13 % at most) at utilization
+    0.3, 11 % (15 %) at 0.8, 12 % (25 %) at 0.9 and 23 % (a factor of 2.3) at 0.95.
+
+    References
+    ----------
+    .. [1] L. Kleinrock, *Queueing Systems, Volume 2: Computer Applications*, Wiley, 1976,
+       section 3.4 (the conservation law).
+
+    Examples
+    --------
+    >>> q = weighted_round_robin(arrival_rate=[0.4, 0.4], mean_service_time=1, service_scv=1, weights=[1, 3])
+    >>> bool(q.mean_waiting_time[0] > q.mean_waiting_time[1])
+    True
+    """
+    q = check_queues(arrival_rate, mean_service_time, service_scv, 0.0, 0.0)
+    k = np.broadcast_to(checks.count("weights", weights), q.rate.shape).astype(float)
+    waits = np.full(q.rate.shape, np.inf)
+    for point in np.ndindex(q.rate.shape[:-1]):
+        if q.idle[point] > 0:
+            waits[point] = _shared_waits(
+                q.rate[point], q.m1[point], q.m2[point], k[point], float(q.idle[point])
+            )
+    return q.result("weighted round robin", waits)
+
+
+def _shared_waits(rate: FloatArray, m1: FloatArray, m2: FloatArray, k: FloatArray, idle: float) -> FloatArray:
+    """Return the fixed point of the mean-value equations, every step scaled to the exact sum."""
+    residual = float(np.dot(rate, m2)) / 2
+    load = rate * m1
+    if residual == 0:
+        return np.zeros(len(rate))
+    total = load.sum() * residual / idle
+    best, worst = residual / (1 - load), residual / (idle * (idle + load))
+    waits = np.full(len(rate), residual / idle)
+    busy = load > 0
+    for _ in range(2000):
+        queue = rate * waits
+        held = queue[None, :] + _ARRIVED * rate[None, :] * waits[:, None]
+        rounds = _CURRENT * load[None, :] ** _LOAD_POWER + (queue / k**_OWN_POWER)[:, None]
+        allowed = k[None, :] ** _WEIGHT_POWER * rounds
+        with np.errstate(divide="ignore"):
+            others = (held**-_SHARPNESS + allowed**-_SHARPNESS) ** (-1 / _SHARPNESS) * m1[None, :]
+        np.fill_diagonal(others, 0.0)
+        step = residual + m1 * queue + others.sum(axis=1)
+        step = np.clip(step * (total / np.dot(load, step)), best, worst)
+        change = np.max(np.abs(step / waits - 1)[busy])
+        waits = np.sqrt(waits * step)
+        if change < 1e-13:
+            return np.asarray(waits * np.where(busy, total / np.dot(load, waits), 1.0))
+    raise RuntimeError(f"weighted_round_robin must converge within 2000 steps, last change {change:.2g}")

@@ -1,0 +1,170 @@
+"""M/G/1 whose server goes on vacation, sleeps, or has to be set up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qmodels import checks
+from qmodels.queues.general.mg1 import mg1_waiting_time
+from qmodels.queues.laws import Law
+from qmodels.queues.numerics.load import load
+from qmodels.result import QueueResult
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def single_vacation_delay(lam: Any, v1: Any, v2: Any, no_arrival: Any) -> Any:
+    """Mean extra wait of single vacations from two moments and E[exp(-lam V)]; plain arithmetic."""
+    return lam * v2 / (2 * (no_arrival + lam * v1))
+
+
+def setup_delay(lam: Any, u1: Any, u2: Any, threshold: Any) -> Any:
+    """Mean extra wait of a set-up with moments u1, u2 begun at the `threshold`-th job; plain arithmetic."""
+    return (threshold * (threshold - 1) / (2 * lam) + threshold * u1 + lam * u2 / 2) / (threshold + lam * u1)
+
+
+def mg1_vacations(
+    *,
+    arrival_rate: npt.ArrayLike,
+    service_rate: npt.ArrayLike | None = None,
+    mean_service_time: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike,
+    vacation: Law,
+    multiple: bool = True,
+) -> QueueResult:
+    r"""Steady state of M/G/1 whose server leaves on vacation whenever the queue is empty.
+
+    Parameters
+    ----------
+    arrival_rate : array_like
+        Poisson arrival rate :math:`\lambda \ge 0`. [jobs / time]
+    service_rate, mean_service_time : array_like
+        Exactly one of the rate and the mean of the service.
+    service_scv : array_like
+        Squared coefficient of variation of the service time.
+    vacation : Law
+        Law of a vacation V, see `qmodels.queues.laws`: other work, a refresh, a sleep.
+    multiple : bool
+        Whether a server that finds nobody on its return leaves again, or else waits for a job.
+
+    Returns
+    -------
+    QueueResult
+        `utilization` counts service only; where overloaded, waiting times are ``inf``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Notes
+    -----
+    The wait is that of M/G/1 plus an independent delay (decomposition) of mean
+
+    .. math:: \frac{E[V^2]}{2 E[V]} \; (\text{multiple}), \qquad
+              \frac{\lambda E[V^2]}{2 (E[e^{-\lambda V}] + \lambda E[V])} \; (\text{single}).
+
+    Exact.
+
+    References
+    ----------
+    .. [1] H. Takagi, *Queueing Analysis, Volume 1: Vacation and Priority Systems*, North
+       Holland, 1991, chapter 2.
+
+    Examples
+    --------
+    A DRAM bank that spends idle time in blocks of 50 cycles of housekeeping:
+
+    >>> from qmodels.queues import Deterministic
+    >>> chores = Deterministic(mean=50)
+    >>> q = mg1_vacations(arrival_rate=0.01, mean_service_time=40, service_scv=0, vacation=chores)
+    >>> round(float(q.mean_waiting_time), 4)
+    38.3333
+    """
+    q = load(arrival_rate, service_rate=service_rate, mean_service_time=mean_service_time)
+    lam, v1, v2 = q.arrival_rate, vacation.moment(1), vacation.moment(2)
+    delay = v2 / (2 * v1) if multiple else single_vacation_delay(lam, v1, v2, vacation.laplace(lam))
+    name = "multiple" if multiple else "single"
+    return _delayed(f"M/G/1 with {name} vacations", q, service_scv, delay)
+
+
+def mg1_setup(
+    *,
+    arrival_rate: npt.ArrayLike,
+    service_rate: npt.ArrayLike | None = None,
+    mean_service_time: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike,
+    setup: Law | None = None,
+    threshold: npt.ArrayLike = 1,
+) -> QueueResult:
+    r"""Steady state of M/G/1 whose server sleeps when empty and wakes for the N-th waiting job.
+
+    Parameters
+    ----------
+    arrival_rate : array_like
+        Poisson arrival rate :math:`\lambda \ge 0`. [jobs / time]
+    service_rate, mean_service_time : array_like
+        Exactly one of the rate and the mean of the service.
+    service_scv : array_like
+        Squared coefficient of variation of the service time.
+    setup : Law, optional
+        Law of the set-up (wake-up) time U; none takes no time.
+    threshold : array_like of int
+        Number N of jobs that have to wait before the set-up begins (N-policy).
+
+    Returns
+    -------
+    QueueResult
+        `utilization` counts service only; where overloaded, and for N > 1 without arrivals,
+        waiting times are ``inf``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Notes
+    -----
+    The wait is that of M/G/1 plus an independent delay of mean
+
+    .. math:: \frac{N (N - 1) / (2 \lambda) + N E[U] + \lambda E[U^2] / 2}{N + \lambda E[U]}.
+
+    Exact.
+
+    References
+    ----------
+    .. [1] H. Takagi, *Queueing Analysis, Volume 1: Vacation and Priority Systems*, North
+       Holland, 1991, section 2.2.
+
+    Examples
+    --------
+    A link that needs 100 cycles to leave its sleep state:
+
+    >>> from qmodels.queues import Deterministic
+    >>> q = mg1_setup(arrival_rate=0.01, mean_service_time=40, service_scv=0, setup=Deterministic(mean=100))
+    >>> round(float(q.mean_waiting_time), 4)
+    88.3333
+    """
+    q = load(arrival_rate, service_rate=service_rate, mean_service_time=mean_service_time)
+    n = checks.count("threshold", threshold).astype(float)
+    u1, u2 = (np.float64(0), np.float64(0)) if setup is None else (setup.moment(1), setup.moment(2))
+    some = q.arrival_rate > 0
+    delay = setup_delay(np.where(some, q.arrival_rate, 1.0), u1, u2, n)
+    delay = np.where(some, delay, np.where(n > 1, np.inf, u1))
+    return _delayed("M/G/1 with set-up", q, service_scv, delay)
+
+
+def _delayed(model: str, q: Any, service_scv: npt.ArrayLike, delay: FloatArray) -> QueueResult:
+    m2 = q.service_time**2 * (1 + checks.nonnegative("service_scv", service_scv))
+    wait = mg1_waiting_time(q.arrival_rate, q.service_time, m2, q.safe_idle) + delay
+    return QueueResult(
+        model=model,
+        arrival_rate=q.arrival_rate,
+        throughput=q.throughput,
+        utilization=q.utilization,
+        mean_waiting_time=q.or_endless(wait),
+        mean_service_time=q.service_time,
+    )

@@ -1,0 +1,1 @@
+"""Stations with general laws of service or of arrivals, first come first served."""

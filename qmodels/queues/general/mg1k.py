@@ -1,0 +1,160 @@
+"""M/G/1/K and M/D/1/K: one server, finite room, any service law."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from qmodels import checks
+from qmodels.queues.general._embedded import arrival_tails, embedded_weights
+from qmodels.queues.laws import Deterministic, Law
+from qmodels.result import QueueResult
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def mg1k(*, arrival_rate: npt.ArrayLike, service: Law, capacity: npt.ArrayLike) -> QueueResult:
+    r"""Steady state of M/G/1/K: at most K jobs in the system, arrivals beyond are lost.
+
+    Parameters
+    ----------
+    arrival_rate : array_like
+        Poisson arrival rate :math:`\lambda \ge 0`, lost jobs included. [jobs / time]
+    service : Law
+        Law of the service time, see `qmodels.queues.laws`.
+    capacity : array_like of int
+        Jobs in service and waiting, :math:`K \ge 1`.
+
+    Returns
+    -------
+    QueueResult
+        Arrays of the broadcast shape of the inputs; times are those of the jobs that enter.
+        Always stable.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Notes
+    -----
+    The chain embedded at departures gives :math:`\pi_0 \dots \pi_{K-1}` by balancing the
+    crossings of each level; in continuous time
+
+    .. math:: p_j = \frac{\pi_j}{1 + x} \; (j < K), \qquad P_K = \frac{x}{1 + x}, \qquad
+              x = \sum_j \pi_j \, E\left[(A - K + \max(j, 1))^+\right]
+
+    with A the arrivals during a service; x equals :math:`\pi_0 + \rho - 1` without its
+    cancellation. Exact, sums of positive terms, about K times the width of the distribution
+    of A operations per point; rounding grows by about 1e-16 per place of room, to 1e-10 of the
+    blocking at K = 1e6.
+
+    References
+    ----------
+    .. [1] D. Gross, J. F. Shortle, J. M. Thompson and C. M. Harris, *Fundamentals of Queueing
+       Theory*, 4th edition, Wiley, 2008, section 5.1.8.
+
+    Examples
+    --------
+    >>> from qmodels.queues import Exponential
+    >>> q = mg1k(arrival_rate=1.0, service=Exponential(mean=1.0), capacity=9)
+    >>> round(float(q.blocking_probability), 12)
+    0.1
+    """
+    lam = checks.nonnegative("arrival_rate", arrival_rate)
+    places = checks.count("capacity", capacity)
+    rates, sizes, means = np.broadcast_arrays(lam, places, service.moment(1))
+    largest = int(places.max(initial=1))
+    tails = [
+        _per_point(v, rates.shape) for v in arrival_tails(service, np.broadcast_to(lam, rates.shape), largest)
+    ]
+    overflow, queue = np.zeros(rates.size), np.zeros(rates.size)
+    table = np.zeros((rates.size, largest + 1))
+    for i, size in enumerate(sizes.ravel().tolist()):
+        none, more, excess = (v[i] for v in tails)
+        table[i, : size + 1], overflow[i] = _distribution(float(none), more, excess, size)
+        queue[i] = np.dot(np.arange(size), table[i, 1 : size + 1])
+    accepted = 1 / (1 + overflow.reshape(rates.shape))
+    throughput = rates * accepted
+    return QueueResult(
+        model="M/G/1/K",
+        arrival_rate=rates,
+        throughput=throughput,
+        utilization=np.minimum(throughput * means, 1.0),
+        mean_waiting_time=queue.reshape(rates.shape) / np.where(throughput > 0, throughput, 1.0),
+        mean_service_time=means,
+        blocking_probability=overflow.reshape(rates.shape) * accepted,
+        number_pmf=partial(_lookup, table, rates.shape),
+    )
+
+
+def md1k(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, capacity: npt.ArrayLike) -> QueueResult:
+    r"""Steady state of M/D/1/K: constant service, at most K jobs in the system.
+
+    Parameters
+    ----------
+    arrival_rate : array_like
+        Poisson arrival rate :math:`\lambda \ge 0`, lost jobs included. [jobs / time]
+    service_rate : array_like
+        Rate :math:`\mu`; each service takes :math:`1/\mu`. [jobs / time]
+    capacity : array_like of int
+        Jobs in service and waiting, :math:`K \ge 1`.
+
+    Returns
+    -------
+    QueueResult
+        As `mg1k`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Notes
+    -----
+    Exact, see `mg1k`.
+
+    References
+    ----------
+    .. [1] D. Gross, J. F. Shortle, J. M. Thompson and C. M. Harris, *Fundamentals of Queueing
+       Theory*, 4th edition, Wiley, 2008, section 5.1.8.
+
+    Examples
+    --------
+    A router port with room for 8 packets of constant length at 90 % load:
+
+    >>> q = md1k(arrival_rate=0.9, service_rate=1.0, capacity=8)
+    >>> round(float(q.blocking_probability), 6)
+    0.027264
+    """
+    law = Deterministic(mean=1 / checks.positive("service_rate", service_rate))
+    return replace(mg1k(arrival_rate=arrival_rate, service=law, capacity=capacity), model="M/D/1/K")
+
+
+def _per_point(values: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+    """Return the values with all points along one axis, given an optional last axis of counts."""
+    rest = values.shape[len(shape) :]
+    return np.broadcast_to(values, (*shape, *rest)).reshape(-1, *rest)
+
+
+def _distribution(none: float, more: FloatArray, excess: FloatArray, size: int) -> tuple[FloatArray, float]:
+    """Return p_0 .. p_K and x."""
+    scaled, log_z = embedded_weights(none, more, size)
+    levels = np.arange(size)
+    with np.errstate(divide="ignore"):
+        exponents = np.log(scaled) - levels * log_z
+    top = int(np.argmax(exponents))
+    weights = scaled * np.exp((top - levels) * log_z)
+    weights /= weights.sum()
+    x = float(np.dot(weights, excess[size - np.maximum(levels, 1)]))
+    return np.concatenate([weights, [x]]) / (1 + x), x
+
+
+def _lookup(table: FloatArray, shape: tuple[int, ...], n: FloatArray) -> FloatArray:
+    points = np.broadcast_shapes(shape, n.shape)
+    which = np.broadcast_to(np.arange(len(table)).reshape(shape), points)
+    last = table.shape[1] - 1
+    return np.where(n <= last, table[which, np.broadcast_to(np.minimum(n, last), points)], 0.0)

@@ -1,0 +1,99 @@
+"""What every station starts from: its load, and how close that is to saturation."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from qmodels import checks
+from qmodels.queues.numerics.digits import product_minus
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Load(NamedTuple):
+    """Load of a station.
+
+    Parameters
+    ----------
+    arrival_rate : array
+        Jobs offered. [jobs / time]
+    service_time : array
+        Mean service time of one server. [time]
+    servers : array
+        Number of servers.
+    intensity : array
+        Traffic intensity, may exceed 1.
+    idle : array
+        1 - traffic intensity, rounded once; not positive where overloaded.
+    """
+
+    arrival_rate: FloatArray
+    service_time: FloatArray
+    servers: FloatArray
+    intensity: FloatArray
+    idle: FloatArray
+
+    @property
+    def stable(self) -> npt.NDArray[np.bool_]:
+        """Where the intensity is below 1."""
+        return np.asarray(self.idle > 0)
+
+    @property
+    def safe_idle(self) -> FloatArray:
+        """`idle` with 1 where overloaded, so that a formula can be evaluated everywhere."""
+        return np.where(self.stable, self.idle, 1.0)
+
+    @property
+    def throughput(self) -> FloatArray:
+        """Throughput without losses: what arrives, or all the servers can do."""
+        return np.minimum(self.arrival_rate, self.servers / self.service_time)
+
+    @property
+    def utilization(self) -> FloatArray:
+        """Busy fraction of a server without losses."""
+        return np.minimum(self.intensity, 1.0)
+
+    def or_endless(self, waiting_time: FloatArray) -> FloatArray:
+        """Return the waiting time, infinite where overloaded."""
+        return np.where(self.stable, waiting_time, np.inf)
+
+
+def load(
+    arrival_rate: Any,
+    *,
+    service_rate: Any = None,
+    mean_service_time: Any = None,
+    servers: Any = 1,
+    batch_mean: FloatArray | None = None,
+) -> Load:
+    """Check the arguments and return the load of a station; the service is given either way.
+
+    With `batch_mean` the arrivals are batches, and the load is that of their jobs.
+    """
+    lam = checks.nonnegative("arrival_rate", arrival_rate)
+    lost_digits = None
+    if batch_mean is not None:
+        arrivals, lam = lam, lam * batch_mean
+        lost_digits = product_minus(arrivals, batch_mean, lam)
+    c = checks.count("servers", servers).astype(float)
+    if (service_rate is None) == (mean_service_time is None):
+        raise ValueError(
+            "exactly one of service_rate and mean_service_time must be given, "
+            f"got {'neither' if service_rate is None else 'both'}"
+        )
+    if service_rate is not None:
+        mu = checks.positive("service_rate", service_rate)
+        capacity = c * mu
+        one = c.ndim == 0 and c == 1  # then the product is exact
+        idle = (mu - lam if one else product_minus(c, mu, lam)) / capacity
+        m = 1 / mu
+    else:
+        m = checks.positive("mean_service_time", mean_service_time)
+        capacity = c / m
+        idle = -product_minus(lam, m, c) / c
+    if lost_digits is not None:
+        idle = idle - lost_digits / capacity
+    return Load(lam, m, c, lam / capacity, idle)

@@ -1,0 +1,1 @@
+"""Caches, slices of a last-level cache, and what is looked up in them."""

@@ -1,0 +1,194 @@
+"""Cores that look up table lines in private caches, slices of a last-level cache and stacked DRAM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qmodels import checks
+from qmodels.systems.cache.lines import ASSIGNMENTS, line_count
+from qmodels.systems.spec.metrics import Metric
+from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.traffic.popularity import Zipf
+
+ARCHITECTURES = ("slices", "shared", "none")
+"""A slice of its own queue for every part of the LLC, one shared LLC with one queue, or no LLC."""
+
+LLC_HITS = ("keep", "remove")
+"""What becomes of a line in the LLC when it goes to a core: it stays, or it is there no longer."""
+
+BANKS = 2
+"""Interleaved banks of a channel."""
+
+LLC_PROCESSOR_METRICS: dict[str, Metric] = {
+    "throughput": Metric("1/time", "requests served per time unit"),
+    "throughput_gbps": Metric("Gb/s", "packets of one request each"),
+    "blocking_probability": Metric("1", "requests refused because as many are inside as may be"),
+    "mean_waiting_time": Metric("time", "accepted request in the queue of its core"),
+    "mean_response_time": Metric("time", "accepted request from its arrival until its entry is found"),
+    "waiting_latency": Metric("ns", "mean waiting time in nanoseconds"),
+    "response_latency": Metric("ns", "mean response time in nanoseconds"),
+    "mean_number_in_system": Metric("requests", "waiting and in their cores"),
+    "l1_hit_ratio": Metric("1", "requests that find their line in L1"),
+    "l2_hit_ratio": Metric("1", "requests that miss L1 and find their line in L2"),
+    "llc_hit_ratio": Metric("1", "requests that miss L2 and find their line in the LLC"),
+    "on_chip_hit_ratio": Metric("1", "requests that need no DRAM"),
+    "core_utilization": Metric("1", "busy fraction of a core, memory accesses included"),
+    "llc_utilization": Metric("1", "busy fraction of a slice, the mean of all"),
+    "memory_utilization": Metric("1", "busy fraction of a bank"),
+}
+"""Names, units and meaning of what the model and the simulator say about an `LlcProcessor`.
+
+The time unit is the mean service time of a bank without interleaving if ``bank_rate`` is 1.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LlcProcessor:
+    r"""The packet processor of [1]_: queues of packets in front of blocking cores.
+
+    A packet goes to a random core and needs one table entry. The core is held until it has it: it
+    looks in its L1, its L2, then in the LLC, where the line's slice serves one request at a time, then
+    in a channel of the 3D-stacked DRAM. Every visit takes an exponential time. A line that is found goes to
+    L1; L1's least recently used one to L2, L2's to its slice, the slice's is dropped. At most ``capacity``
+    packets are inside; others are refused.
+
+    Parameters
+    ----------
+    architecture : {"slices", "shared", "none"}
+        LLC slices with a queue each; one shared LLC; or no LLC.
+    cores, slices : int
+        Cores and slices assigned to the application (the paper's *C* and *L*); ``slices`` counts
+        with the architecture "slices" alone. Line *n* belongs to slice *n* modulo ``slices``.
+    capacity : int
+        Requests in all (*K*), waiting or in a core.
+    channels : int
+        DRAM channels (*S*) of two banks. Each channel holds the table, split into a part per bank.
+    l1_bytes, l2_bytes, slice_bytes, llc_bytes : int
+        Capacities of each core's L1 and L2, of each slice, and of the shared LLC; each holds the whole
+        lines that fit. [bytes]
+    line_bytes, entry_bytes : int
+        Sizes of a cache line (*B*) and of a table entry (*b*). [bytes]
+    l1_rate, l2_rate, llc_rate : float
+        Rates of a visit to L1, L2 and a slice. [1/time]
+    bank_rate, interleaved_bank_rate : float
+        Rates of a bank while its channel's other bank is idle (mu_1), and while both are busy (mu_2).
+        [1/time]
+    load : float
+        :math:`\rho = \lambda / (S \mu_1)`.
+    popularity : Zipf
+        Law of the entries; their number is *N*.
+    assignment : {"random", "consecutive"}
+        Which entries share a line: any, since popularity is not the order of addresses, or those of
+        neighbouring ranks.
+    llc_hit : {"keep", "remove"}
+        Whether a line that the LLC has stays there, as its most recently used one, when it goes to a core.
+    time_unit_ns : float
+        Length of the time unit. [ns]
+    packet_bytes : int
+        Size of a packet, for the throughput in Gb/s. [bytes]
+
+    References
+    ----------
+    .. [1] T. Korikawa, A. Kawabata, F. He, E. Oki, "Packet Processing Architecture Using
+       Last-Level-Cache Slices and Interleaved 3D-Stacked DRAM", IEEE Access 8, 2020, secs. IV and V;
+       the defaults are those of sec. V-C, the time unit and the packet those of sec. V-D.
+
+    Examples
+    --------
+    >>> spec = LlcProcessor()
+    >>> spec.entries_per_line, spec.lines, spec.l1_lines, spec.l2_lines, spec.slice_lines
+    (32, 625, 2, 8, 2)
+    >>> round(spec.arrival_rate, 3)
+    22.4
+    """
+
+    architecture: str = "slices"
+    cores: int = 28
+    slices: int = 28
+    capacity: int = 100
+    channels: int = 32
+    l1_bytes: int = 128
+    l2_bytes: int = 512
+    slice_bytes: int = 146
+    llc_bytes: int = 4096
+    line_bytes: int = 64
+    entry_bytes: int = 2
+    l1_rate: float = 100.0
+    l2_rate: float = 50.0
+    llc_rate: float = 10.0
+    bank_rate: float = 1.0
+    interleaved_bank_rate: float = 0.7
+    load: float = 0.7
+    popularity: Zipf = Zipf(entries=20_000, exponent=0.83)
+    assignment: str = "random"
+    llc_hit: str = "keep"
+    time_unit_ns: float = 125.0
+    packet_bytes: int = 64
+
+    def __post_init__(self) -> None:
+        check_parts(self)
+        checks.choice("architecture", self.architecture, ARCHITECTURES)
+        checks.choice("assignment", self.assignment, ASSIGNMENTS)
+        checks.choice("llc_hit", self.llc_hit, LLC_HITS)
+        for name, most in (("cores", 1024), ("slices", 1024), ("capacity", 4096), ("channels", 4096)):
+            checks.one_number(name, getattr(self, name))
+            checks.count(name, getattr(self, name), maximum=most)
+        for name in ("l1", "l2", "slice", "llc", "line", "entry", "packet"):
+            checks.one_number(f"{name}_bytes", getattr(self, f"{name}_bytes"))
+            checks.count(f"{name}_bytes", getattr(self, f"{name}_bytes"))
+        for name in ("l1_rate", "l2_rate", "llc_rate", "bank_rate", "interleaved_bank_rate", "time_unit_ns"):
+            checks.one_number(name, getattr(self, name))
+            checks.positive(name, getattr(self, name))
+        checks.one_number("load", self.load)
+        checks.positive("load", self.load)
+        if self.line_bytes % self.entry_bytes:
+            raise ValueError(
+                f"line_bytes must be a multiple of entry_bytes ({self.entry_bytes}), got {self.line_bytes}"
+            )
+        used = {"slices": ("l1", "l2", "slice"), "shared": ("l1", "l2", "llc"), "none": ("l1", "l2")}
+        for name in used[self.architecture]:
+            if getattr(self, f"{name}_bytes") < self.line_bytes:
+                raise ValueError(
+                    f"{name}_bytes must hold a line of {self.line_bytes} bytes, "
+                    f"got {getattr(self, f'{name}_bytes')}"
+                )
+
+    @property
+    def entries_per_line(self) -> int:
+        """Table entries in a line, B/b."""
+        return self.line_bytes // self.entry_bytes
+
+    @property
+    def lines(self) -> int:
+        """Lines of the table."""
+        return line_count(self.popularity.entries, self.entries_per_line)
+
+    @property
+    def l1_lines(self) -> int:
+        """Lines of a core's L1."""
+        return self.l1_bytes // self.line_bytes
+
+    @property
+    def l2_lines(self) -> int:
+        """Lines of a core's L2."""
+        return self.l2_bytes // self.line_bytes
+
+    @property
+    def llc_slices(self) -> int:
+        """Queues in front of the LLC: its slices, 1 if it is shared, 0 without one."""
+        return {"slices": self.slices, "shared": 1, "none": 0}[self.architecture]
+
+    @property
+    def slice_lines(self) -> int:
+        """Lines behind each of these queues."""
+        held = {"slices": self.slice_bytes, "shared": self.llc_bytes, "none": 0}[self.architecture]
+        return held // self.line_bytes
+
+    @property
+    def arrival_rate(self) -> float:
+        """Requests that arrive per time unit."""
+        return self.load * self.channels * self.bank_rate
+
+    def gbps(self, throughput: float) -> float:
+        """Return a throughput in requests per time unit as one of packets in Gb/s."""
+        return throughput * 8 * self.packet_bytes / self.time_unit_ns

@@ -1,0 +1,152 @@
+"""A cache, or a hierarchy of private and shared ones, and what is looked up in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from qmodels import checks
+from qmodels.checks import IntArray
+from qmodels.systems.cache.lines import ASSIGNMENTS, HASHES, line_count
+from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.traffic.popularity import Popularity, Zipf
+
+REPLACEMENTS = ("lru", "fifo", "random")
+INCLUSIONS = ("copy", "inclusive", "exclusive")
+MOST_LINES = 2**28
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheLevel:
+    """One level: a cache of each core, or one that all share, perhaps in slices.
+
+    Parameters
+    ----------
+    lines : int
+        Lines of one private cache, or of all slices of a shared one together. [lines]
+    replacement : {"lru", "fifo", "random"}
+        Which line makes room.
+    insertion_probability : float
+        Probability in (0, 1] that a line that was missed is inserted (q-LRU and its relatives).
+    slices : int
+        Slices of a shared level; the first ones have a line more where the lines do not divide.
+    hashing : {"modulo", "xor", "mixed"}
+        Which slice a line belongs to, see `qmodels.systems.cache.lines.slice_of`.
+
+    Examples
+    --------
+    >>> CacheLevel(lines=64, slices=28).slice_lines[[0, 7, 8]]
+    array([3, 3, 2])
+    """
+
+    lines: int
+    replacement: str = "lru"
+    insertion_probability: float = 1.0
+    slices: int = 1
+    hashing: str = "modulo"
+
+    def __post_init__(self) -> None:
+        for name in ("lines", "insertion_probability", "slices"):
+            checks.one_number(f"level.{name}", getattr(self, name))
+        checks.count("level.lines", self.lines, maximum=MOST_LINES)
+        checks.choice("level.replacement", self.replacement, REPLACEMENTS)
+        checks.probability("level.insertion_probability", self.insertion_probability)
+        if self.insertion_probability == 0:
+            raise ValueError("level.insertion_probability must be above 0, got 0")
+        checks.count("level.slices", self.slices, maximum=1024)
+        checks.choice("level.hashing", self.hashing, HASHES)
+        if self.slices > self.lines:
+            rule = f"at least the {self.slices} slices, one line each"
+            raise ValueError(f"level.lines must be {rule}, got {self.lines!r}")
+        if self.hashing == "xor" and self.slices & (self.slices - 1):
+            raise ValueError(f"level.slices must be a power of two for XOR hashing, got {self.slices!r}")
+
+    @property
+    def slice_lines(self) -> IntArray:
+        """Lines of each slice."""
+        import numpy as np
+
+        each, more = divmod(int(self.lines), int(self.slices))
+        return np.full(int(self.slices), each) + (np.arange(int(self.slices)) < more)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheSystem:
+    """Caches that are asked for table entries by independent references.
+
+    A random core asks for a random entry; the request goes from the core's first level to the
+    last one and then to memory.
+
+    Parameters
+    ----------
+    popularity : Zipf, Geometric or Empirical
+        How often each entry is wanted.
+    entries_per_line : int
+        Entries of one cache line.
+    assignment : {"consecutive", "random"}
+        Whether neighbouring ranks share a line or any do.
+    assignment_seed : int
+        Which random assignment.
+    cores : int
+        Cores, each with the private levels of its own; requests come from each equally often.
+    private : tuple of CacheLevel
+        Private levels of a core, from the first, at most 3, one slice each.
+    shared : CacheLevel, optional
+        The level behind them that all cores share.
+    inclusion : {"copy", "inclusive", "exclusive"}
+        Every level a request passes keeps a copy; the same, and what the last level evicts leaves
+        all others; or a line stands in one level of a core's path only, a hit moves it to the core's
+        first level, and victims move down (a victim cache).
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, there is no level, or a private level has slices.
+
+    Examples
+    --------
+    >>> l1, llc = CacheLevel(lines=16), CacheLevel(lines=256, slices=4)
+    >>> CacheSystem(cores=4, private=(l1,), shared=llc).level_names
+    ('l1', 'llc')
+    """
+
+    popularity: Popularity = field(default_factory=lambda: Zipf(entries=20_000, exponent=0.83))
+    entries_per_line: int = 1
+    assignment: str = "consecutive"
+    assignment_seed: int = 0
+    cores: int = 1
+    private: tuple[CacheLevel, ...] = ()
+    shared: CacheLevel | None = None
+    inclusion: str = "copy"
+
+    def __post_init__(self) -> None:
+        check_parts(self)
+        for name in ("entries_per_line", "assignment_seed", "cores"):
+            checks.one_number(name, getattr(self, name))
+        checks.count("entries_per_line", self.entries_per_line)
+        checks.choice("assignment", self.assignment, ASSIGNMENTS)
+        checks.count("assignment_seed", self.assignment_seed, minimum=0)
+        checks.count("cores", self.cores, maximum=1024)
+        checks.choice("inclusion", self.inclusion, INCLUSIONS)
+        if len(self.private) > 3:
+            raise ValueError(f"private must be a tuple of at most 3 levels, got {self.private!r}")
+        if not self.private and self.shared is None:
+            raise ValueError("private or shared must have a level, got neither")
+        for level in self.private:
+            if level.slices != 1:
+                raise ValueError(f"level.slices of a private level must be 1, got {level.slices!r}")
+
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        """Names of the levels: l1, l2, l3 and llc."""
+        names = tuple(f"l{k + 1}" for k in range(len(self.private)))
+        return names if self.shared is None else (*names, "llc")
+
+    @property
+    def levels(self) -> tuple[CacheLevel, ...]:
+        """All levels on a request's way."""
+        return self.private if self.shared is None else (*self.private, self.shared)
+
+    @property
+    def line_count(self) -> int:
+        """Lines that hold all entries."""
+        return line_count(self.popularity.entries, self.entries_per_line)

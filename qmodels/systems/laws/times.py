@@ -1,0 +1,387 @@
+"""Laws of times: what a source draws its gaps from, or a station its service times.
+
+A law holds parameters and two structural facts, `mean` and `scv`; how it is sampled is the
+simulator's business, what follows from it the formulas'. Times have any one unit. Where the field
+names are those of `qmodels.queues.laws` or `qmodels.markov`, so is the meaning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from qmodels import checks
+from qmodels.systems.laws._fields import keep, nested, number, numbers, whole
+from qmodels.systems.laws.phases import MAP as MAP
+from qmodels.systems.laws.phases import HyperExponential as HyperExponential
+from qmodels.systems.laws.phases import PhaseType as PhaseType
+
+INF = float("inf")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deterministic:
+    """A constant time.
+
+    Parameters
+    ----------
+    mean : float
+        The time, 0 allowed. [time]
+
+    Examples
+    --------
+    >>> Deterministic(mean=2).scv
+    0.0
+    """
+
+    mean: float
+
+    def __post_init__(self) -> None:
+        keep(self, mean=number("mean", checks.nonnegative, self.mean))
+
+    @property
+    def scv(self) -> float:
+        """Squared coefficient of variation."""
+        return 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exponential:
+    """The memoryless time.
+
+    Parameters
+    ----------
+    mean : float
+        Mean > 0. [time]
+
+    Examples
+    --------
+    >>> Exponential(mean=0.5).scv
+    1.0
+    """
+
+    mean: float
+
+    def __post_init__(self) -> None:
+        keep(self, mean=number("mean", checks.positive, self.mean))
+
+    @property
+    def scv(self) -> float:
+        """Squared coefficient of variation."""
+        return 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Erlang:
+    """Sum of equal exponential phases.
+
+    Parameters
+    ----------
+    mean : float
+        Mean of the sum > 0. [time]
+    phases : int
+        Number of phases, at least 1.
+
+    Examples
+    --------
+    >>> Erlang(mean=2.0, phases=4).scv
+    0.25
+    """
+
+    mean: float
+    phases: int
+
+    def __post_init__(self) -> None:
+        keep(self, mean=number("mean", checks.positive, self.mean), phases=whole("phases", self.phases))
+
+    @property
+    def scv(self) -> float:
+        """Squared coefficient of variation."""
+        return 1 / self.phases
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gamma:
+    """A gamma law: between deterministic and heavier than exponential by its variation.
+
+    Parameters
+    ----------
+    mean, scv : float
+        Mean [time] and squared coefficient of variation, both > 0; the shape is 1 / scv.
+
+    Examples
+    --------
+    >>> Gamma(mean=2.0, scv=3.0).scv
+    3.0
+    """
+
+    mean: float
+    scv: float
+
+    def __post_init__(self) -> None:
+        keep(
+            self,
+            mean=number("mean", checks.positive, self.mean),
+            scv=number("scv", checks.positive, self.scv),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogNormal:
+    """A time whose logarithm is normal.
+
+    Parameters
+    ----------
+    mean, scv : float
+        Mean [time] and squared coefficient of variation of the time itself, both > 0.
+
+    Examples
+    --------
+    >>> LogNormal(mean=2.0, scv=3.0).mean
+    2.0
+    """
+
+    mean: float
+    scv: float
+
+    def __post_init__(self) -> None:
+        keep(
+            self,
+            mean=number("mean", checks.positive, self.mean),
+            scv=number("scv", checks.positive, self.scv),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weibull:
+    """A Weibull law: its tail is exp(-(x / scale)**shape).
+
+    Parameters
+    ----------
+    mean : float
+        Mean > 0. [time]
+    shape : float
+        Shape > 0: 1 is exponential, less is heavier.
+
+    Examples
+    --------
+    >>> round(Weibull(mean=2.0, shape=0.5).scv, 12)
+    5.0
+    """
+
+    mean: float
+    shape: float
+
+    def __post_init__(self) -> None:
+        keep(
+            self,
+            mean=number("mean", checks.positive, self.mean),
+            shape=number("shape", checks.positive, self.shape),
+        )
+
+    @property
+    def scv(self) -> float:
+        """Squared coefficient of variation, ``inf`` where no floating-point number holds it."""
+        from math import expm1, lgamma
+
+        logarithm = lgamma(1 + 2 / self.shape) - 2 * lgamma(1 + 1 / self.shape)
+        return expm1(logarithm) if logarithm < 700 else INF
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pareto:
+    """A power law: its tail is (smallest / x)**shape from the smallest time on.
+
+    Parameters
+    ----------
+    mean : float
+        Mean > 0; the smallest time is mean * (shape - 1) / shape. [time]
+    shape : float
+        Tail index > 1. Up to 2 the variance is infinite.
+
+    Examples
+    --------
+    >>> Pareto(mean=3.0, shape=3.0).scv, Pareto(mean=3.0, shape=1.5).scv
+    (0.3333333333333333, inf)
+    """
+
+    mean: float
+    shape: float
+
+    def __post_init__(self) -> None:
+        keep(
+            self,
+            mean=number("mean", checks.positive, self.mean),
+            shape=number("shape", checks.positive, self.shape),
+        )
+        if self.shape <= 1:
+            raise ValueError(f"shape must be > 1 for a finite mean, got {self.shape!r}")
+
+    @property
+    def scv(self) -> float:
+        """Squared coefficient of variation, ``inf`` for a shape up to 2."""
+        return 1 / (self.shape * (self.shape - 2)) if self.shape > 2 else INF
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uniform:
+    """A time anywhere between two bounds.
+
+    Parameters
+    ----------
+    low, high : float
+        Bounds, 0 <= low < high. [time]
+
+    Examples
+    --------
+    >>> Uniform(low=0.0, high=2.0).mean
+    1.0
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        keep(
+            self,
+            low=number("low", checks.nonnegative, self.low),
+            high=number("high", checks.nonnegative, self.high),
+        )
+        if not self.high > self.low:
+            raise ValueError(f"high must be > low ({self.low!r}), got {self.high!r}")
+
+    @property
+    def mean(self) -> float:
+        """Mean."""
+        return (self.low + self.high) / 2
+
+    @property
+    def scv(self) -> float:
+        """Squared coefficient of variation."""
+        return (self.high - self.low) ** 2 / 12 / self.mean**2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Geometric:
+    """Whole numbers 1, 2, ...: the memoryless time of clocked systems.
+
+    Parameters
+    ----------
+    mean : float
+        Mean >= 1; each tick ends the time with probability 1 / mean. [ticks]
+
+    Examples
+    --------
+    >>> Geometric(mean=4.0).scv
+    0.75
+    """
+
+    mean: float
+
+    def __post_init__(self) -> None:
+        mean = number("mean", checks.positive, self.mean)
+        if mean < 1:
+            raise ValueError(f"mean must be >= 1 tick, got {self.mean!r}")
+        keep(self, mean=mean)
+
+    @property
+    def scv(self) -> float:
+        """Squared coefficient of variation."""
+        return 1 - 1 / self.mean
+
+
+@dataclass(frozen=True, kw_only=True)
+class Empirical:
+    """Independent draws from a list of times.
+
+    Parameters
+    ----------
+    values : sequence of float
+        Times >= 0. [time]
+    weights : sequence of float, optional
+        Relative frequency of each >= 0; equal if left out.
+
+    Examples
+    --------
+    >>> Empirical(values=[1.0, 4.0], weights=[2, 1]).mean
+    2.0
+    """
+
+    values: tuple[float, ...]
+    weights: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        values = numbers("values", checks.nonnegative, self.values, None)
+        given = self.weights if len(self.weights) else np.ones(values.size)
+        weights = numbers("weights", checks.nonnegative, given, values.size)
+        if not weights.sum() > 0:
+            raise ValueError(f"weights must have a positive sum, got {float(weights.sum())!r}")
+        keep(self, values=nested(values), weights=nested(weights))
+
+    @property
+    def mean(self) -> float:
+        """Mean."""
+        return float(np.average(self.values, weights=self.weights))
+
+    @property
+    def scv(self) -> float:
+        """Squared coefficient of variation."""
+        second = np.average(np.square(self.values), weights=self.weights)
+        return max(float(second / self.mean**2 - 1), 0.0) if self.mean else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replay:
+    """A recorded sequence of times, in order; at its end it starts again.
+
+    Every replication plays it from its beginning: their spread then shows what else is random,
+    not what another recording would have brought.
+
+    Parameters
+    ----------
+    values : sequence of float
+        Times >= 0, not all 0. [time]
+
+    Examples
+    --------
+    >>> Replay(values=[1.0, 0.5, 1.5]).mean
+    1.0
+    """
+
+    values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        values = numbers("values", checks.nonnegative, self.values, None)
+        if not values.sum() > 0:
+            raise ValueError("values must not all be 0")
+        keep(self, values=nested(values))
+
+    @property
+    def mean(self) -> float:
+        """Mean."""
+        return float(np.mean(self.values))
+
+    @property
+    def scv(self) -> float:
+        """Squared coefficient of variation; the order is ignored."""
+        return float(np.var(self.values) / self.mean**2)
+
+
+Law = (
+    Deterministic
+    | Exponential
+    | Erlang
+    | Gamma
+    | LogNormal
+    | Weibull
+    | Pareto
+    | Uniform
+    | Geometric
+    | HyperExponential
+    | PhaseType
+    | MAP
+    | Empirical
+    | Replay
+)
+"""Any law of times."""

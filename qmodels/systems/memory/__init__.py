@@ -1,0 +1,1 @@
+"""Memories: DRAM devices, channels, address maps, and NUMA machines with DMA."""

@@ -1,0 +1,130 @@
+"""Interleaved DRAM channels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qmodels import checks
+from qmodels.checks import Numeric
+from qmodels.systems.memory.dram_presets import PRESETS
+
+PAGE_POLICIES = ("open", "closed")
+REFRESH = ("refresh_interval_cycles", "refresh_cycles")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dram:
+    """Channels of banks behind one data bus each; a bank serves its requests in order.
+
+    A request waits for its bank, then for the data bus, which the ready banks of a channel
+    use first come, first served for ``burst_cycles``. The bank is free again
+    ``recovery_cycles`` after the burst; with open pages an access to the open row (a row hit)
+    frees it at the end of the burst, and one to another row first spends
+    ``precharge_cycles``. The data are there ``access_cycles`` after the burst.
+
+    Numeric fields may be arrays (a sweep); ``page_policy`` is one word.
+
+    Parameters
+    ----------
+    channels : int
+        Memory channels, 1 to 16 (STNoC's limit, [1]_ sec. VI).
+    banks : int
+        Banks of a channel ([2]_ sec. 4.1: 8).
+    interleaving_step : int
+        Consecutive blocks in a channel before the address map moves on. [blocks]
+    bank_step : int
+        Consecutive blocks of a channel in one bank before the next bank (our assumption: 32, a
+        row, so that the order of addresses is row, bank, column). [blocks]
+    page_policy : {"open", "closed"}
+        Whether rows stay open after an access.
+    burst_cycles : float
+        Data-bus time of one segment ([2]_ sec. 4.1: 4; 64 bytes on a DDR2-800 bus as in [1]_). [cycles]
+    recovery_cycles : float
+        Further time a bank is busy after a burst that opened its row ([2]_ sec. 4.1: 8). [cycles]
+    precharge_cycles : float
+        Time to close a row before another one opens, open pages only (DDR2-800 tRP, 12.5 ns). [cycles]
+    access_cycles : float
+        Fixed controller and array latency of every access (gem5's RubyMemoryControl of [1]_: 12). [cycles]
+    row_bytes : int
+        Bytes of one row (our assumption: 2 KiB). [bytes]
+    refresh_interval_cycles, refresh_cycles : float
+        Mean time between refreshes of a channel, and how long one keeps its banks from starting an
+        access; 0 without refresh. Channels take turns evenly, and a refresh closes the rows. [cycles]
+    clock_ghz : float
+        Memory clock (DDR2-800: 0.4). [GHz]
+
+    References
+    ----------
+    .. [1] M. D. Grammatikakis et al., "Address Interleaving for Low-Cost NoCs".
+    .. [2] Ch. Ykman-Couvreur et al., "System-level performance optimization of the data queueing
+       memory management in high-speed network processors", DAC 2002.
+    """
+
+    channels: Numeric = 4
+    banks: Numeric = 8
+    interleaving_step: Numeric = 1
+    bank_step: Numeric = 32
+    page_policy: str = "open"
+    burst_cycles: Numeric = 4
+    recovery_cycles: Numeric = 8
+    precharge_cycles: Numeric = 5
+    access_cycles: Numeric = 12
+    row_bytes: Numeric = 2048
+    refresh_interval_cycles: Numeric = 0
+    refresh_cycles: Numeric = 0
+    clock_ghz: Numeric = 0.4
+
+    def __post_init__(self) -> None:
+        checks.count("dram.channels", self.channels, maximum=16)
+        checks.count("dram.banks", self.banks)
+        checks.count("dram.interleaving_step", self.interleaving_step)
+        checks.count("dram.bank_step", self.bank_step)
+        checks.choice("dram.page_policy", self.page_policy, PAGE_POLICIES)
+        checks.positive("dram.burst_cycles", self.burst_cycles)
+        for name in ("recovery_cycles", "precharge_cycles", "access_cycles", *REFRESH):
+            checks.nonnegative(f"dram.{name}", getattr(self, name))
+        checks.count("dram.row_bytes", self.row_bytes)
+        checks.positive("dram.clock_ghz", self.clock_ghz)
+        interval, refresh = np.asarray(self.refresh_interval_cycles), np.asarray(self.refresh_cycles)
+        if interval.shape != refresh.shape and interval.ndim == refresh.ndim == 1:
+            refresh = refresh[:, None]  # swept apart: all combinations have to be possible
+        if np.any((refresh > 0) & (2 * refresh > interval)):
+            rule = f"at least twice dram.refresh_cycles = {self.refresh_cycles}"
+            raise ValueError(
+                f"dram.refresh_interval_cycles must be {rule}, got {self.refresh_interval_cycles!r}"
+            )
+
+    @classmethod
+    def of_preset(cls, preset: str, **changes: Any) -> Dram:
+        """Return the channels of a device in `qmodels.systems.memory.dram_presets.PRESETS`, with changes.
+
+        An access to another row keeps its bank for the device's tRC; its data come tRCD + CL after its
+        turn on the bus, also those of row hits, which in truth need CL alone. Ranks are taken as more
+        banks; tFAW and turnarounds are left out.
+
+        Examples
+        --------
+        >>> Dram.of_preset("DDR4-3200", channels=2).refresh_cycles
+        560
+        """
+        device = PRESETS[checks.choice("preset", preset, PRESETS)]
+        timing, geometry = device.timing, device.geometry
+        policy = changes.get("page_policy", device.page_policy)
+        precharge = timing.t_rp if policy == "open" else 0
+        values: dict[str, Any] = {
+            "channels": geometry.channels,
+            "banks": geometry.channel_banks,
+            "page_policy": policy,
+            "burst_cycles": timing.burst,
+            "recovery_cycles": max(timing.t_rc - precharge - timing.burst, 0),
+            "precharge_cycles": precharge,
+            "access_cycles": device.controller_cycles + timing.t_rcd + timing.cl,
+            "row_bytes": geometry.row_blocks * geometry.block_bytes,
+            "refresh_interval_cycles": timing.t_refi if timing.t_rfc else 0,
+            "refresh_cycles": timing.t_rfc,
+            "clock_ghz": timing.clock_ghz,
+        }
+        return cls(**values | changes)

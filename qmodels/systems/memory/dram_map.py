@@ -1,0 +1,305 @@
+"""Address maps of a DRAM system: by bit fields or by interleaving, with their inverse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from qmodels import checks
+from qmodels.systems.memory.address_map import bank_of, channel_of, index_in_bank, index_in_channel
+
+Whole = Any  # an int or an integer array; the arithmetic is the same
+
+LEVELS = ("group", "bank", "rank")
+"""What consecutive banks of a channel differ in."""
+
+FIELDS = ("channel", "rank", "group", "bank", "row", "column")
+
+
+class Place(NamedTuple):
+    """Where a block is; ``bank`` counts all banks of a channel: (rank, group, bank) in that order."""
+
+    channel: Whole
+    bank: Whole
+    row: Whole
+    column: Whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class DramGeometry:
+    """What a DRAM system consists of.
+
+    Parameters
+    ----------
+    channels, ranks, groups, banks : int
+        Channels, ranks of a channel, bank groups of a rank, banks of a group.
+    row_blocks : int
+        Blocks in a row of a bank.
+    block_bytes : int
+        What one burst moves. [bytes]
+    """
+
+    channels: int = 1
+    ranks: int = 1
+    groups: int = 4
+    banks: int = 4
+    row_blocks: int = 128
+    block_bytes: int = 64
+
+    def __post_init__(self) -> None:
+        for name in ("channels", "ranks", "groups", "banks", "row_blocks", "block_bytes"):
+            checks.one_number(f"geometry.{name}", getattr(self, name))
+            checks.count(f"geometry.{name}", getattr(self, name))
+
+    @property
+    def rank_banks(self) -> int:
+        """Banks of a rank."""
+        return self.groups * self.banks
+
+    @property
+    def channel_banks(self) -> int:
+        """Banks of a channel."""
+        return self.ranks * self.groups * self.banks
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interleaved:
+    """Consecutive blocks go round the channels, and those of a channel round its banks.
+
+    Parameters
+    ----------
+    step : int
+        Consecutive blocks in a channel before the next channel. With one channel it changes nothing.
+        [blocks]
+    bank_step : int
+        Consecutive blocks of a channel in a bank before the next bank; with ``row_blocks`` a row is
+        filled first. [blocks]
+    order : tuple of str
+        What changes first when banks are gone round: a permutation of group, bank, rank.
+    permute : {"none", "rotate", "xor"}
+        How the bank is permuted by the row, so that rows of a large stride spread: not at all, by
+        adding the row, or by XOR (the banks must then be a power of two).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> geometry, plan = DramGeometry(channels=4), Interleaved(step=2)
+    >>> place = plan.locate(np.array([0, 1, 2, 9]), geometry)
+    >>> place.channel, place.bank
+    (array([0, 0, 1, 0]), array([ 0,  4,  0, 12]))
+    >>> plan.block_at(place, geometry)
+    array([0, 1, 2, 9])
+    """
+
+    step: int = 1
+    bank_step: int = 1
+    order: tuple[str, ...] = LEVELS
+    permute: str = "none"
+
+    def __post_init__(self) -> None:
+        checks.count("address_map.step", self.step)
+        checks.count("address_map.bank_step", self.bank_step)
+        checks.choice("address_map.permute", self.permute, ("none", "rotate", "xor"))
+        if sorted(self.order) != sorted(LEVELS):
+            raise ValueError(
+                f"address_map.order must be a permutation of {', '.join(LEVELS)}, got {self.order!r}"
+            )
+
+    def check(self, geometry: DramGeometry) -> None:
+        """Raise if the map is no bijection for the geometry."""
+        banks = geometry.channel_banks
+        if self.permute == "xor" and banks & (banks - 1):
+            raise ValueError(
+                f"address_map must be a bijection: xor needs a power of two of banks, got {banks}"
+            )
+
+    def locate(self, block: Whole, geometry: DramGeometry) -> Place:
+        """Return where blocks are."""
+        g = geometry
+        index = index_in_channel(block, self.step, g.channels)
+        position = index_in_bank(index, self.bank_step, g.channel_banks)
+        row, column = position // g.row_blocks, position % g.row_blocks
+        turn = self._permuted(bank_of(index, self.bank_step, g.channel_banks), row, g, 1)
+        return Place(channel_of(block, self.step, g.channels), self._number(turn, g), row, column)
+
+    def block_at(self, place: Place, geometry: DramGeometry) -> Whole:
+        """Return the blocks at places: the inverse of `locate`."""
+        g = geometry
+        turn = self._permuted(self._turn(place.bank, g), place.row, g, -1)
+        position = place.row * g.row_blocks + place.column
+        index = (position // self.bank_step * g.channel_banks + turn) * self.bank_step + (
+            position % self.bank_step
+        )
+        return (index // self.step * g.channels + place.channel) * self.step + index % self.step
+
+    def _permuted(self, turn: Whole, row: Whole, geometry: DramGeometry, sign: int) -> Whole:
+        if self.permute == "xor":
+            return turn ^ row % geometry.channel_banks
+        return (turn + sign * row) % geometry.channel_banks if self.permute == "rotate" else turn
+
+    def _number(self, turn: Whole, geometry: DramGeometry) -> Whole:
+        """Return the bank's number from its turn in the order of interleaving."""
+        digits = {}
+        for level in self.order:
+            size = _size(level, geometry)
+            digits[level], turn = turn % size, turn // size
+        return (digits["rank"] * geometry.groups + digits["group"]) * geometry.banks + digits["bank"]
+
+    def _turn(self, number: Whole, geometry: DramGeometry) -> Whole:
+        digits = {
+            "bank": number % geometry.banks,
+            "group": number // geometry.banks % geometry.groups,
+            "rank": number // geometry.rank_banks,
+        }
+        turn: Whole = 0
+        for level in reversed(self.order):
+            turn = turn * _size(level, geometry) + digits[level]
+        return turn
+
+
+def _size(level: str, geometry: DramGeometry) -> int:
+    return {"group": geometry.groups, "bank": geometry.banks, "rank": geometry.ranks}[level]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BitFields:
+    """Every bit of the place is the exclusive or of some bits of the block's number.
+
+    Parameters
+    ----------
+    channel, rank, group, bank, row, column : tuple of int
+        Of each bit of the field, the lowest first: the mask of the bits of the block's number. A
+        field of size 1 has none. The numbers above the highest bit are not used.
+
+    Raises
+    ------
+    ValueError
+        If the bits do not determine the block: the map would not be a bijection.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> plan = bit_fields("row:2 bank:2 group:2 column:7", xor=("bank^row",))
+    >>> geometry = DramGeometry(row_blocks=128)
+    >>> place = plan.locate(np.array([5, 128 * 16, 128 * 21]), geometry)
+    >>> place.bank, place.row
+    (array([0, 1, 4]), array([0, 1, 1]))
+    >>> plan.block_at(place, geometry)
+    array([   5, 2048, 2688])
+    """
+
+    channel: tuple[int, ...] = ()
+    rank: tuple[int, ...] = ()
+    group: tuple[int, ...] = ()
+    bank: tuple[int, ...] = ()
+    row: tuple[int, ...] = ()
+    column: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in FIELDS:
+            for mask in getattr(self, name):
+                checks.count(f"address_map.{name}", mask)
+        self._inverse()
+
+    def check(self, geometry: DramGeometry) -> None:
+        """Raise if a field does not have the bits that the geometry asks for."""
+        sizes = {
+            "channel": geometry.channels, "rank": geometry.ranks, "group": geometry.groups,
+            "bank": geometry.banks, "column": geometry.row_blocks,
+        }  # fmt: skip
+        for name, size in sizes.items():
+            if 2 ** len(getattr(self, name)) != size:
+                raise ValueError(
+                    f"address_map must be a bijection: {name} has {size} values and needs as many as "
+                    f"its bits give, got {len(getattr(self, name))} bits"
+                )
+
+    def locate(self, block: Whole, geometry: DramGeometry) -> Place:
+        """Return where blocks are."""
+        part = {name: _combined(block, getattr(self, name)) for name in FIELDS}
+        bank = (part["rank"] * geometry.groups + part["group"]) * geometry.banks + part["bank"]
+        return Place(part["channel"], bank, part["row"], part["column"])
+
+    def block_at(self, place: Place, geometry: DramGeometry) -> Whole:
+        """Return the blocks at places: the inverse of `locate`."""
+        part = {
+            "channel": place.channel,
+            "rank": place.bank // geometry.rank_banks,
+            "group": place.bank // geometry.banks % geometry.groups,
+            "bank": place.bank % geometry.banks,
+            "row": place.row,
+            "column": place.column,
+        }
+        packed, shift = 0 * place.row, 0
+        for name in FIELDS:
+            packed = packed | part[name] << shift
+            shift += len(getattr(self, name))
+        return _combined(packed, self._inverse())
+
+    def _inverse(self) -> tuple[int, ...]:
+        """Return the masks of the inverse: Gauss-Jordan elimination over two elements."""
+        rows = [mask for name in FIELDS for mask in getattr(self, name)]
+        size = len(rows)
+        inverse = [1 << k for k in range(size)]
+        for column in range(size):
+            pivot = next((k for k in range(column, size) if rows[k] >> column & 1), None)
+            if pivot is None or any(row >> size for row in rows):
+                raise ValueError(
+                    "address_map must be a bijection: its masks must be independent and use each of the "
+                    f"lowest {size} bits, got {tuple(m for name in FIELDS for m in getattr(self, name))!r}"
+                )
+            for table in (rows, inverse):
+                table[column], table[pivot] = table[pivot], table[column]
+            for k in range(size):
+                if k != column and rows[k] >> column & 1:
+                    rows[k] ^= rows[column]
+                    inverse[k] ^= inverse[column]
+        return tuple(inverse)
+
+
+def _combined(word: Whole, masks: tuple[int, ...]) -> Whole:
+    result = 0 * word
+    for bit, mask in enumerate(masks):
+        parity = word & mask
+        for shift in (32, 16, 8, 4, 2, 1):
+            parity = parity ^ parity >> shift
+        result = result | (parity & 1) << bit
+    return result
+
+
+def bit_fields(layout: str, *, xor: tuple[str, ...] = ()) -> BitFields:
+    """Return a map from its fields, the most significant first.
+
+    Parameters
+    ----------
+    layout : str
+        Fields with their widths, such as ``"row:15 bank:2 column:5 channel:1 column:2"``; a field may
+        stand in several pieces.
+    xor : tuple of str
+        ``"bank^row"`` combines the bits of the bank with the lowest bits of the row.
+
+    Raises
+    ------
+    ValueError
+        If a field is unknown, or the result is no bijection.
+    """
+    masks: dict[str, list[int]] = {name: [] for name in FIELDS}
+    bit = 0
+    for piece in reversed(layout.split()):
+        name, _, width = piece.partition(":")
+        checks.choice("layout", name, FIELDS)
+        number = int(width) if width.isdecimal() else width
+        bits = int(checks.count(f"layout {name}", number, minimum=0))
+        masks[name] += [1 << k for k in range(bit, bit + bits)]
+        bit += bits
+    for pair in xor:
+        changed, _, by = pair.partition("^")
+        checks.choice("xor", changed, FIELDS)
+        checks.choice("xor", by, FIELDS)
+        mixed = list(masks[changed])
+        for k, mask in enumerate(masks[by][: len(mixed)]):
+            mixed[k] ^= mask
+        if 0 in mixed:
+            raise ValueError(f"address_map must be a bijection: {pair!r} removes bits")
+        masks[changed] = mixed
+    return BitFields(**{name: tuple(value) for name, value in masks.items()})

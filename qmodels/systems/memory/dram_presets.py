@@ -1,0 +1,90 @@
+"""DRAM devices as data, with where the numbers are from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qmodels.systems.memory.dram_map import DramGeometry
+from qmodels.systems.memory.dram_timing import DramTiming, abstract
+
+
+@dataclass(frozen=True, kw_only=True)
+class DramPreset:
+    """A device with the controller it is usually modelled with.
+
+    Parameters
+    ----------
+    source : str
+        Where the numbers are from.
+    timing, geometry, page_policy, scheduler, controller_cycles
+        Fields of `DramSystem`.
+    """
+
+    source: str
+    timing: DramTiming
+    geometry: DramGeometry
+    page_policy: str = "open"
+    scheduler: str = "fr-fcfs"
+    controller_cycles: int = 0
+
+
+_FILES = "file {} of DRAMsim3 (commit 2981759), https://github.com/umd-memsys/DRAMsim3"
+
+PRESETS: dict[str, DramPreset] = {
+    "gem5-DDR2-800": DramPreset(
+        source=(
+            "RubyMemoryControl.py of gem5, January 2013, in memory cycles of 2.5 ns: bank_busy_time 11, "
+            "basic_bus_busy_time 2, read_write_delay 2, mem_ctl_latency 12, 8 banks, 2 ranks, 2 DIMMs. Its "
+            "staggered refresh of single banks (11 cycles of a bank every 48 cycles) is not modelled, and "
+            "its banks are all in one rank here"
+        ),
+        timing=abstract(burst=2, bank_busy=11, latency=0, clock_ghz=0.4, turnaround=2),
+        geometry=DramGeometry(groups=1, banks=32),
+        page_policy="closed",
+        scheduler="oldest-ready-first",
+        controller_cycles=12,
+    ),
+    "DDR3-1600": DramPreset(
+        source=_FILES.format("DDR3_8Gb_x8_1600.ini"),
+        timing=DramTiming(
+            clock_ghz=0.8, burst=4, t_rcd=11, cl=11, cwl=8, t_rp=11, t_ras=28, t_rc=39, t_rrd_s=6, t_rrd_l=6,
+            t_faw=32, t_ccd_l=4, t_wtr_s=6, t_wtr_l=6, t_wr=12, t_rtp=6, t_rtrs=1, t_refi=6240, t_rfc=280,
+        ),
+        geometry=DramGeometry(groups=1, banks=8, row_blocks=256),
+    ),
+    "DDR4-3200": DramPreset(
+        source=_FILES.format("DDR4_8Gb_x8_3200.ini") + ", with tRTRS 2 as in Ramulator",
+        timing=DramTiming(
+            clock_ghz=1.6, burst=4, t_rcd=22, cl=22, cwl=16, t_rp=22, t_ras=52, t_rc=74, t_rrd_s=4, t_rrd_l=8,
+            t_faw=34, t_ccd_l=8, t_wtr_s=4, t_wtr_l=12, t_wr=24, t_rtp=12, t_rtrs=2, t_refi=12480, t_rfc=560,
+        ),
+        geometry=DramGeometry(groups=4, banks=4, row_blocks=128),
+    ),
+    "LPDDR4-2400": DramPreset(
+        source=_FILES.format("LPDDR4_8Gb_x16_2400.ini") + "; a 16-bit channel, bursts of 16 words",
+        timing=DramTiming(
+            clock_ghz=1.2, burst=8, t_rcd=15, cl=17, cwl=14, t_rp=15, t_ras=32, t_rc=47, t_rrd_s=8, t_rrd_l=8,
+            t_faw=32, t_ccd_l=8, t_wtr_s=8, t_wtr_l=16, t_wr=30, t_rtp=12, t_rtrs=1, t_refi=8660, t_rfc=392,
+        ),
+        geometry=DramGeometry(groups=2, banks=4, row_blocks=64, block_bytes=32),
+    ),
+    "HBM2": DramPreset(
+        source=_FILES.format("HBM2_8Gb_x128.ini") + "; bursts of 4 words in 2 cycles",
+        timing=DramTiming(
+            clock_ghz=1.0, burst=2, t_rcd=14, cl=14, cwl=4, t_rp=14, t_ras=34, t_rc=48, t_rrd_s=4, t_rrd_l=6,
+            t_faw=30, t_ccd_l=2, t_wtr_s=6, t_wtr_l=8, t_wr=16, t_rtp=6, t_rtrs=1, t_refi=3900, t_rfc=260,
+        ),
+        geometry=DramGeometry(channels=8, groups=4, banks=4, row_blocks=16),
+    ),
+    "HMC-vaults": DramPreset(
+        source=_FILES.format("HMC2_8GB_4Lx16.ini") + "; vaults only: no links, no crossbar",
+        timing=DramTiming(
+            clock_ghz=1.25, burst=4, t_rcd=17, cl=17, cwl=17, t_rp=17, t_ras=34, t_rc=51, t_rrd_s=6,
+            t_rrd_l=6, t_faw=27, t_ccd_l=6, t_wtr_s=3, t_wtr_l=3, t_wr=19, t_rtp=10, t_rtrs=0, t_refi=9364,
+            t_rfc=420,
+        ),
+        geometry=DramGeometry(channels=32, groups=1, banks=16, row_blocks=8, block_bytes=32),
+        page_policy="closed",
+    ),
+}  # fmt: skip
+"""By name. Rows are in blocks of one burst."""

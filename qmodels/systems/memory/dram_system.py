@@ -1,0 +1,159 @@
+"""A DRAM system: devices, controllers, address map and what is asked of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from qmodels import checks
+from qmodels.checks import Numeric
+from qmodels.systems.memory.dram_map import BitFields, DramGeometry, Interleaved
+from qmodels.systems.memory.dram_presets import PRESETS
+from qmodels.systems.memory.dram_timing import DramTiming
+from qmodels.systems.memory.dram_traffic import DramTraffic, RandomBlocks
+from qmodels.systems.spec.metrics import Metric
+from qmodels.systems.spec.nested import check_parts
+
+PAGE_POLICIES = ("open", "closed")
+SCHEDULERS = ("in-order", "oldest-ready-first", "fr-fcfs")
+
+DRAM_METRICS: dict[str, Metric] = {
+    "read_latency": Metric("cycles", "from arrival to the last data of a read, mean"),
+    "read_latency_p50": Metric("cycles", "median of the read latency"),
+    "read_latency_p99": Metric("cycles", "99th percentile of the read latency"),
+    "write_latency": Metric("cycles", "from arrival until the data of a write are on the bus, mean"),
+    "throughput": Metric("blocks/cycle", "accesses served by the whole system"),
+    "bandwidth": Metric("GB/s", "bytes moved by the whole system"),
+    "bus_utilization": Metric("1", "busy fraction of the data buses, mean over the channels"),
+    "row_hit_ratio": Metric("1", "accesses that need no row command"),
+    "read_conflict_probability": Metric("1", "reads that find their bank busy with another access or row"),
+    "write_conflict_probability": Metric("1", "writes that find their bank busy with another access or row"),
+}
+"""What the model and the simulator answer. Latencies are of accesses, the wait before a full
+controller included."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DramSystem:
+    """DRAM channels behind their controllers; all times in cycles of the command clock.
+
+    Channels are independent. A controller keeps any number of waiting accesses. Reads and writes
+    wait apart: writes are served when no read waits or ``write_high`` of them wait, until only
+    ``write_low`` are left.
+
+    Parameters
+    ----------
+    timing : DramTiming
+        Of the devices.
+    geometry : DramGeometry
+        Channels, ranks, bank groups, banks and rows.
+    page_policy : {"open", "closed"}
+        Whether a row stays open after an access. A closed row is closed with the access itself.
+    scheduler : {"in-order", "oldest-ready-first", "fr-fcfs"}
+        In order: accesses use the bus in the order of their arrival, reads and writes alike. Oldest
+        ready first: of the banks' oldest accesses, the first whose next command may be given.
+        FR-FCFS: the same, but accesses to the open row of a bank pass those to other rows, up to
+        ``row_hit_cap`` of them in a row.
+    row_hit_cap : int
+        Row hits that may pass an older access to the bank.
+    write_high, write_low : int
+        Waiting writes of a channel at which its reads stop, and resume.
+    controller_cycles : int
+        Fixed time an access spends in the controller. [cycles]
+    address_map : Interleaved or BitFields
+        Where a block is; `RandomBlocks` need none.
+    traffic : RandomBlocks, StridedBlocks, Packets or AddressTrace
+        What is asked.
+
+    Raises
+    ------
+    ValueError
+        If a value is out of range, the timing contradicts itself, or the map is no bijection.
+
+    Examples
+    --------
+    >>> spec = dram("DDR4-3200", ranks=2, page_policy="closed")
+    >>> spec.geometry.channel_banks, round(spec.peak_gbytes, 1)
+    (32, 25.6)
+    """
+
+    timing: DramTiming
+    geometry: DramGeometry = field(default_factory=DramGeometry)
+    page_policy: str = "open"
+    scheduler: str = "fr-fcfs"
+    row_hit_cap: int = 4
+    write_high: int = 26
+    write_low: int = 6
+    controller_cycles: int = 0
+    address_map: Interleaved | BitFields = field(default_factory=Interleaved)
+    traffic: DramTraffic = field(default_factory=RandomBlocks)
+
+    def __post_init__(self) -> None:
+        check_parts(self)
+        checks.choice("page_policy", self.page_policy, PAGE_POLICIES)
+        checks.choice("scheduler", self.scheduler, SCHEDULERS)
+        for name in ("row_hit_cap", "write_high", "write_low", "controller_cycles"):
+            checks.one_number(name, getattr(self, name))
+        checks.count("row_hit_cap", self.row_hit_cap)
+        checks.count("write_low", self.write_low, minimum=0)
+        checks.count("write_high", self.write_high, minimum=self.write_low + 1)
+        checks.count("controller_cycles", self.controller_cycles, minimum=0)
+        self.address_map.check(self.geometry)
+
+    @property
+    def arrival_rate(self) -> Numeric:
+        """Accesses of the whole system, in blocks/cycle."""
+        return self.traffic.arrival_rate
+
+    @property
+    def peak_gbytes(self) -> float:
+        """What the data buses carry if they never idle, in GB/s."""
+        return self.gbytes(self.geometry.channels / self.timing.burst)
+
+    def gbytes(self, rate: Any) -> Any:
+        """Return blocks per cycle as GB/s."""
+        return rate * self.geometry.block_bytes * self.timing.clock_ghz
+
+    def nanoseconds(self, cycles: Any) -> Any:
+        """Return cycles as ns."""
+        return cycles / self.timing.clock_ghz
+
+
+def dram(preset: str, **changes: Any) -> DramSystem:
+    """Return a preset with changes.
+
+    Parameters
+    ----------
+    preset : str
+        A name in `PRESETS`.
+    **changes
+        Fields of `DramSystem`, of its geometry or of its timing, by name.
+
+    Raises
+    ------
+    ValueError
+        If there is no such preset or a changed value is wrong.
+    TypeError
+        If there is no such field.
+
+    Examples
+    --------
+    >>> dram("HBM2", t_refi=0, t_rfc=0).geometry.channels
+    8
+    """
+    found = PRESETS[checks.choice("preset", preset, PRESETS)]
+    parts: dict[str, dict[str, Any]] = {"timing": {}, "geometry": {}, "": {}}
+    own = [f.name for f in fields(DramSystem)]
+    inner = {f.name: part for part in ("timing", "geometry") for f in fields(getattr(found, part))}
+    for name, value in changes.items():
+        if name not in own and name not in inner:
+            raise TypeError(f"dram has no field {name!r}{checks.nearest(name, [*own, *inner])}")
+        parts["" if name in own else inner[name]][name] = value
+    chosen: dict[str, Any] = {
+        "timing": replace(found.timing, **parts["timing"]),
+        "geometry": replace(found.geometry, **parts["geometry"]),
+        "page_policy": found.page_policy,
+        "scheduler": found.scheduler,
+        "controller_cycles": found.controller_cycles,
+    }
+    return DramSystem(**(chosen | parts[""]))

@@ -1,0 +1,148 @@
+"""Timing of a DRAM device, in cycles of its command clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from qmodels import checks
+
+
+@dataclass(frozen=True, kw_only=True)
+class DramTiming:
+    """Least times between commands, under their JEDEC names; all in cycles of the command clock.
+
+    Parameters
+    ----------
+    clock_ghz : float
+        Command clock; a double-data-rate bus moves two words in each cycle. [GHz]
+    burst : int
+        Data-bus time of one block (tBL, also the least time between column commands of different
+        bank groups, tCCD_S). [cycles]
+    t_rcd : int
+        From a row command to the column command. [cycles]
+    cl, cwl : int
+        From a column command to the first data, of a read and of a write. [cycles]
+    t_rp : int
+        Time to close a row. [cycles]
+    t_ras : int
+        Least time a row is open. [cycles]
+    t_rc : int
+        Between row commands of one bank, at least ``t_ras + t_rp``. [cycles]
+    t_rrd_s, t_rrd_l : int
+        Between row commands of different bank groups, and of the same. [cycles]
+    t_faw : int
+        Time in which a rank takes at most four row commands; 0 if any number. [cycles]
+    t_ccd_l : int
+        Between column commands of the same bank group, at least ``burst``. [cycles]
+    t_wtr_s, t_wtr_l : int
+        From the end of written data to a read: other bank groups, and the same. [cycles]
+    t_wr, t_rtp : int
+        From the end of written data, and from a read command, until the row may be closed. [cycles]
+    t_rtrs : int
+        Gap on the data bus when the rank or the direction changes. [cycles]
+    t_refi, t_rfc : int
+        Mean time between refreshes of a rank and how long one takes; 0 without refresh. [cycles]
+
+    Raises
+    ------
+    ValueError
+        If a time is not a whole number, or the times contradict each other.
+
+    Examples
+    --------
+    >>> abstract(burst=4, bank_busy=12).t_rc
+    12
+    """
+
+    clock_ghz: float
+    burst: int
+    t_rcd: int
+    cl: int
+    cwl: int
+    t_rp: int
+    t_ras: int
+    t_rc: int
+    t_rrd_s: int
+    t_rrd_l: int
+    t_faw: int
+    t_ccd_l: int
+    t_wtr_s: int
+    t_wtr_l: int
+    t_wr: int
+    t_rtp: int
+    t_rtrs: int
+    t_refi: int
+    t_rfc: int
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            checks.one_number(f"timing.{item.name}", getattr(self, item.name))
+        checks.positive("timing.clock_ghz", self.clock_ghz)
+        checks.count("timing.burst", self.burst)
+        for item in fields(self)[2:]:
+            checks.count(f"timing.{item.name}", getattr(self, item.name), minimum=0)
+        for name, least, rule in (
+            ("t_rc", self.t_ras + self.t_rp, "t_ras + t_rp"),
+            ("t_ras", self.t_rcd, "t_rcd"),
+            ("t_rrd_l", self.t_rrd_s, "t_rrd_s"),
+            ("t_ccd_l", self.burst, "burst"),
+            ("t_wtr_l", self.t_wtr_s, "t_wtr_s"),
+        ):
+            if getattr(self, name) < least:
+                raise ValueError(
+                    f"timing.{name} must be at least {rule} = {least}, got {getattr(self, name)!r}"
+                )
+        if self.t_rfc and self.t_refi <= self.t_rfc:
+            raise ValueError(f"timing.t_refi must be above t_rfc = {self.t_rfc}, got {self.t_refi!r}")
+
+    @property
+    def row_gap(self) -> float:
+        """Mean time between row commands that a rank sustains, in cycles."""
+        return max(self.t_faw / 4, self.t_rrd_s, 1)
+
+    @property
+    def read_cycle(self) -> int:
+        """Least time between accesses to different rows of a bank, the first a read, in cycles."""
+        return max(self.t_rc, self.t_rcd + self.t_rtp + self.t_rp)
+
+    @property
+    def write_cycle(self) -> int:
+        """Least time between accesses to different rows of a bank, the first a write, in cycles."""
+        return max(self.t_rc, self.t_rcd + self.cwl + self.burst + self.t_wr + self.t_rp)
+
+    @property
+    def read_to_write(self) -> int:
+        """From a read command to a write command of the channel, in cycles."""
+        return max(self.cl + self.burst + self.t_rtrs - self.cwl, self.burst)
+
+    @property
+    def write_to_read(self) -> int:
+        """From a write command to a read command of another bank group of the rank, in cycles."""
+        return self.cwl + self.burst + self.t_wtr_s
+
+
+def abstract(
+    *, burst: int, bank_busy: int, latency: int = 0, clock_ghz: float = 1.0, turnaround: int = 0
+) -> DramTiming:
+    """Return the timing of banks that are busy for a fixed time from when they get the bus.
+
+    Parameters
+    ----------
+    burst : int
+        Bus time of an access. [cycles]
+    bank_busy : int
+        Time a bank needs for an access to another row, at least ``burst``. [cycles]
+    latency : int
+        From the start of an access to its first data. [cycles]
+    clock_ghz : float
+        Clock. [GHz]
+    turnaround : int
+        Gap on the bus when its direction changes. [cycles]
+    """
+    checks.count("bank_busy", bank_busy, minimum=int(checks.count("burst", burst)))
+    after = max(0, bank_busy - burst - latency)
+    return DramTiming(
+        clock_ghz=clock_ghz, burst=burst, t_rcd=0, cl=latency, cwl=latency, t_rp=0, t_ras=0, t_rc=bank_busy,
+        t_rrd_s=0, t_rrd_l=0, t_faw=0, t_ccd_l=burst, t_wtr_s=0, t_wtr_l=0, t_wr=after, t_rtp=bank_busy,
+        t_rtrs=turnaround, t_refi=0, t_rfc=0,
+    )  # fmt: skip

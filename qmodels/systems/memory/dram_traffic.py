@@ -1,0 +1,135 @@
+"""What is asked of a DRAM system: random, sequential, strided and recorded accesses, and packets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qmodels import checks
+from qmodels.checks import Numeric
+
+SPAN = 1 << 24
+"""Blocks over which random starts are spread (1 GiB of 64-byte blocks)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomBlocks:
+    """Every access goes to a random bank of a random channel; accesses arrive as a Poisson process.
+
+    Parameters
+    ----------
+    arrival_rate : float or array
+        Accesses of the whole system. [blocks/cycle]
+    write_fraction : float
+        Share of the accesses that are writes.
+    row_hit_probability : float
+        Probability that an access is to the row that its bank was asked for last; otherwise the row
+        is a new one.
+    """
+
+    arrival_rate: Numeric = 0.05
+    write_fraction: float = 0.0
+    row_hit_probability: float = 0.0
+
+    def __post_init__(self) -> None:
+        checks.nonnegative("traffic.arrival_rate", self.arrival_rate)
+        checks.one_number("traffic.write_fraction", self.write_fraction)
+        checks.probability("traffic.write_fraction", self.write_fraction)
+        checks.one_number("traffic.row_hit_probability", self.row_hit_probability)
+        checks.probability("traffic.row_hit_probability", self.row_hit_probability)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StridedBlocks:
+    """One stream of accesses a fixed distance apart, arriving as a Poisson process.
+
+    Parameters
+    ----------
+    arrival_rate : float or array
+        Accesses of the whole system. [blocks/cycle]
+    stride : int
+        Distance of consecutive accesses; 1 is a sequential stream. [blocks]
+    write_fraction : float
+        Share of the accesses that are writes, at random.
+    """
+
+    arrival_rate: Numeric = 0.05
+    stride: int = 1
+    write_fraction: float = 0.0
+
+    def __post_init__(self) -> None:
+        checks.nonnegative("traffic.arrival_rate", self.arrival_rate)
+        checks.one_number("traffic.stride", self.stride)
+        checks.count("traffic.stride", self.stride)
+        checks.one_number("traffic.write_fraction", self.write_fraction)
+        checks.probability("traffic.write_fraction", self.write_fraction)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packets:
+    """Packets of consecutive blocks at random places; packets arrive as a Poisson process.
+
+    Parameters
+    ----------
+    arrival_rate : float or array
+        Accesses of the whole system. [blocks/cycle]
+    blocks : int
+        Blocks of a packet.
+    spacing : int
+        Time between the accesses of a packet. [cycles]
+    write_fraction : float
+        Share of the packets that are written.
+    """
+
+    arrival_rate: Numeric = 0.05
+    blocks: int = 24
+    spacing: int = 0
+    write_fraction: float = 0.0
+
+    def __post_init__(self) -> None:
+        checks.nonnegative("traffic.arrival_rate", self.arrival_rate)
+        checks.one_number("traffic.blocks", self.blocks)
+        checks.count("traffic.blocks", self.blocks)
+        checks.one_number("traffic.spacing", self.spacing)
+        checks.count("traffic.spacing", self.spacing, minimum=0)
+        checks.one_number("traffic.write_fraction", self.write_fraction)
+        checks.probability("traffic.write_fraction", self.write_fraction)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddressTrace:
+    """Recorded accesses, in their order and again from the start; they arrive as a Poisson process.
+
+    Parameters
+    ----------
+    blocks : tuple of int
+        Block numbers (byte address over the bytes of a block).
+    writes : tuple of int
+        1 for a write, 0 for a read; empty if all are reads.
+    arrival_rate : float or array
+        Accesses of the whole system. [blocks/cycle]
+    """
+
+    blocks: tuple[int, ...]
+    writes: tuple[int, ...] = ()
+    arrival_rate: Numeric = 0.05
+
+    def __post_init__(self) -> None:
+        checks.nonnegative("traffic.arrival_rate", self.arrival_rate)
+        if not self.blocks:
+            raise ValueError("traffic.blocks must have at least one access, got ()")
+        checks.count("traffic.blocks", self.blocks, minimum=0)
+        if self.writes:
+            checks.count("traffic.writes", self.writes, minimum=0, maximum=1)
+        if len(self.writes) not in (0, len(self.blocks)):
+            raise ValueError(
+                f"traffic.writes must have a value for each of {len(self.blocks)} blocks, "
+                f"got {len(self.writes)}"
+            )
+
+    @property
+    def write_fraction(self) -> float:
+        """Share of the accesses that are writes."""
+        return sum(self.writes) / len(self.blocks)
+
+
+DramTraffic = RandomBlocks | StridedBlocks | Packets | AddressTrace

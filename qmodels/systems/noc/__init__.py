@@ -1,0 +1,1 @@
+"""Networks-on-chip: topologies, routes, routers, and what is sent over them."""

@@ -1,0 +1,62 @@
+"""When the nodes of a network-on-chip inject packets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qmodels import checks
+from qmodels.systems.traffic.arrivals import OnOff, Poisson
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bernoulli:
+    """One packet with the same probability in every cycle, independently.
+
+    The gaps are geometric; their squared coefficient of variation is 1 minus the rate.
+    """
+
+
+InjectionProcess = Bernoulli | Poisson | OnOff
+"""`Poisson` and `OnOff` packets arrive at moments in continuous time and are injected in the next cycle."""
+
+
+def bursts(*, scv: float, peak_to_mean: float = 4.0) -> OnOff:
+    """Return the on/off process whose gaps have a squared coefficient of variation.
+
+    Parameters
+    ----------
+    scv : float
+        Squared coefficient of variation of the gaps, above 1.
+    peak_to_mean : float
+        Rate in a burst over the mean rate.
+
+    Raises
+    ------
+    ValueError
+        If the SCV is too small: bursts have at least one packet on average.
+
+    Examples
+    --------
+    >>> bursts(scv=12.25).on_packets
+    10.0
+    """
+    if not scv > 1:
+        raise ValueError(f"scv of bursts must be > 1, got {scv!r}")
+    if not peak_to_mean > 1:
+        raise ValueError(f"peak_to_mean must be > 1, got {peak_to_mean!r}")
+    checks.finite("scv", scv)
+    quiet = (1 - 1 / peak_to_mean) ** 2
+    least = 1 + 2 * quiet
+    if scv < least:
+        raise ValueError(f"scv must be >= {least:g} with peak_to_mean {peak_to_mean:g}, got {scv!r}")
+    return OnOff(on_packets=(scv - 1) / (2 * quiet), peak_to_mean=peak_to_mean)
+
+
+def injection_process(value: object) -> InjectionProcess:
+    """Return a process by its name, ``"bernoulli"`` or ``"poisson"``, or as it is."""
+    if isinstance(value, str):
+        word = checks.choice("process", value, ("bernoulli", "poisson"))
+        return Poisson() if word == "poisson" else Bernoulli()
+    if not isinstance(value, Bernoulli | Poisson | OnOff):
+        raise ValueError(f"process must be Bernoulli, Poisson or OnOff, got {value!r}")
+    return value

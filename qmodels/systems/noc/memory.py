@@ -1,0 +1,281 @@
+"""Traffic to memory channels: packets to interleaved addresses, and transactions that wait for answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from qmodels import checks
+from qmodels.checks import FloatArray, IntArray
+from qmodels.systems.memory.memory_map import InterleavedRegion, MemoryMap
+from qmodels.systems.spec.nested import check_parts
+
+ADDRESSES = ("sequential", "random")
+STARTS = ("same", "spread", "random")
+LAWS = ("fixed", "exponential")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interleaved:
+    """Initiators that send packets to consecutive or random addresses of a region.
+
+    Parameters
+    ----------
+    initiators : tuple of int
+        Nodes that send.
+    memory : MemoryMap
+        Which node an address is on.
+    region : int
+        The set all of them use.
+    stride_bytes : int
+        Data of a packet: how far each packet's address is from the one before. [bytes]
+    addresses : {"sequential", "random"}
+        Consecutive ones, or each independently anywhere in the region.
+    starts : {"same", "spread", "random"}
+        Where consecutive addresses begin: all initiators at the first one, on the channels in turn,
+        or each at a random one.
+
+    Examples
+    --------
+    >>> traffic = interleaved(initiators=range(4), channels=range(4, 8), step=2)
+    >>> traffic.step_packets, traffic.targets
+    (2, (4, 5, 6, 7))
+    """
+
+    initiators: tuple[int, ...]
+    memory: MemoryMap
+    region: int = 0
+    stride_bytes: int = 128
+    addresses: str = "sequential"
+    starts: str = "random"
+
+    def __post_init__(self) -> None:
+        check_parts(self, "traffic.")
+        _nodes("traffic.initiators", self.initiators)
+        checks.count("traffic.region", self.region, minimum=0, maximum=len(self.memory.regions) - 1)
+        checks.count("traffic.stride_bytes", self.stride_bytes)
+        checks.choice("traffic.addresses", self.addresses, ADDRESSES)
+        checks.choice("traffic.starts", self.starts, STARTS)
+        run = self.memory.regions[self.region].run_bytes
+        if run % self.stride_bytes:
+            raise ValueError(
+                f"traffic.stride_bytes must divide the {run} bytes between changes of channel, "
+                f"got {self.stride_bytes!r}"
+            )
+
+    @property
+    def targets(self) -> tuple[int, ...]:
+        """Channels in the order in which consecutive addresses use them."""
+        region = self.memory.regions[self.region]
+        return region.channels[region.offset :] + region.channels[: region.offset]
+
+    @property
+    def step_packets(self) -> int:
+        """Packets to a channel before the next one; 0 where each packet's channel is drawn."""
+        if self.addresses == "random" or len(self.targets) == 1:
+            return 0
+        return self.memory.regions[self.region].run_bytes // self.stride_bytes
+
+    def first_packets(self) -> IntArray:
+        """Return for each initiator the packet at which its cycle begins, -1 for a random one."""
+        return _first_packets(self.starts, len(self.initiators), self.step_packets, len(self.targets))
+
+    def matrix(self, nodes: int) -> FloatArray:
+        """Return the packets from each node to each, relative: 1 in all for a node that sends."""
+        return _even(self.initiators, self.targets, nodes)
+
+    def reprogrammed(self, **changes: object) -> Interleaved:
+        """Return the traffic after the registers of the region were written: a new step, offset or channels.
+
+        See `MemoryMap.reprogrammed`.
+
+        Examples
+        --------
+        >>> traffic = interleaved(initiators=range(4), channels=range(4, 8))
+        >>> traffic.reprogrammed(step_bytes=32 * 128).step_packets
+        32
+        """
+        return replace(self, memory=self.memory.reprogrammed(self.region, **changes))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transactions:
+    """Initiators that send a request to a channel and wait for the response: a closed loop.
+
+    An initiator thinks, sends a request, and begins the next when the response to it is in; it does
+    so ``outstanding`` times side by side. A channel answers requests one at a time in the order in
+    which their last flits arrive. Network interfaces have room for all of them.
+
+    Parameters
+    ----------
+    initiators : tuple of int
+        Nodes with one DMA engine (or core) each.
+    channels : tuple of int
+        Nodes with one memory controller each.
+    step : int
+        Transactions of an initiator to a channel before the next one; 0 draws each channel.
+    starts : {"same", "spread", "random"}
+        Where initiators begin, as in `Interleaved`.
+    outstanding : int
+        Transactions of an initiator at the same time.
+    think_cycles : float
+        From a response to the next request of the same engine, mean. [cycles]
+    request_bytes, response_bytes : int
+        Payload of the request and of the response; 0 is a header alone. [bytes]
+    read_fraction : float
+        Part of the transactions in which the two are exchanged: with a payload of 128 bytes and an
+        acknowledgement without one, the reads among the writes.
+    service_cycles : float
+        Time of a channel for a request, mean. [cycles]
+    latency_cycles : float
+        Further time until the response, in which the channel serves others. [cycles]
+    service_law, think_law : {"fixed", "exponential"}
+        Laws of the service and of the thinking.
+
+    References
+    ----------
+    .. [1] M. D. Grammatikakis et al., "Address Interleaving for Low-Cost NoCs", section V.C (a DMA
+       engine begins a request when the acknowledgement of the one before has come).
+    """
+
+    initiators: tuple[int, ...]
+    channels: tuple[int, ...]
+    step: int = 1
+    starts: str = "random"
+    outstanding: int = 1
+    think_cycles: float = 0.0
+    request_bytes: int = 128
+    response_bytes: int = 0
+    read_fraction: float = 0.0
+    service_cycles: float = 5.0
+    latency_cycles: float = 0.0
+    service_law: str = "fixed"
+    think_law: str = "fixed"
+
+    def __post_init__(self) -> None:
+        _nodes("traffic.initiators", self.initiators)
+        _nodes("traffic.channels", self.channels)
+        both = sorted(set(self.initiators) & set(self.channels))
+        if both:
+            raise ValueError(f"traffic.channels must be other nodes than the initiators, got {both[0]}")
+        checks.count("traffic.step", self.step, minimum=0)
+        checks.choice("traffic.starts", self.starts, STARTS)
+        checks.count("traffic.outstanding", self.outstanding)
+        for name in ("think_cycles", "service_cycles", "latency_cycles"):
+            checks.nonnegative(f"traffic.{name}", getattr(self, name))
+        for name in ("request_bytes", "response_bytes"):
+            checks.count(f"traffic.{name}", getattr(self, name), minimum=0)
+        checks.probability("traffic.read_fraction", self.read_fraction)
+        checks.choice("traffic.service_law", self.service_law, LAWS)
+        checks.choice("traffic.think_law", self.think_law, LAWS)
+
+    @property
+    def targets(self) -> tuple[int, ...]:
+        """Channels in the order of use."""
+        return self.channels
+
+    @property
+    def step_packets(self) -> int:
+        """Requests to a channel before the next one; 0 where each one's channel is drawn."""
+        return self.step if len(self.channels) > 1 else 0
+
+    def first_packets(self) -> IntArray:
+        """Return for each initiator the request at which its cycle begins, -1 for a random one."""
+        return _first_packets(self.starts, len(self.initiators), self.step_packets, len(self.channels))
+
+    def matrix(self, nodes: int) -> FloatArray:
+        """Return the requests from each node to each, relative: 1 in all for an initiator."""
+        return _even(self.initiators, self.channels, nodes)
+
+
+def interleaved(
+    *,
+    initiators: Sequence[int],
+    channels: Sequence[int],
+    step: int = 1,
+    packet_bytes: int = 128,
+    offset: int = 0,
+    enabled: bool = True,
+    addresses: str = "sequential",
+    starts: str = "random",
+) -> Interleaved:
+    """Return packets to one region that is interleaved over channels.
+
+    Parameters
+    ----------
+    initiators, channels : sequence of int
+        Nodes.
+    step : int
+        Packets to a channel before the next one. [packets]
+    packet_bytes : int
+        Data of a packet. [bytes]
+    offset : int
+        Position in ``channels`` of the one that has the first address.
+    enabled : bool
+        Whether addresses are interleaved.
+    addresses, starts : str
+        See `Interleaved`.
+
+    Examples
+    --------
+    >>> interleaved(initiators=[0], channels=[1, 2], addresses="random").matrix(3)[0]
+    array([0. , 0.5, 0.5])
+    """
+    checks.count("step", step)
+    checks.count("packet_bytes", packet_bytes)
+    step_bytes = step * packet_bytes
+    region = InterleavedRegion(
+        start_bytes=0,
+        size_bytes=step_bytes * len(channels) * 2**16,
+        channels=tuple(channels),
+        step_bytes=step_bytes,
+        offset=offset,
+        enabled=enabled,
+    )
+    return Interleaved(
+        initiators=tuple(initiators),
+        memory=MemoryMap(regions=(region,)),
+        stride_bytes=packet_bytes,
+        addresses=addresses,
+        starts=starts,
+    )
+
+
+def transactions(
+    *, initiators: Sequence[int], channels: Sequence[int], **options: int | float | str
+) -> Transactions:
+    """Return closed loops of requests and responses, with the options of `Transactions`.
+
+    Examples
+    --------
+    >>> transactions(initiators=range(7), channels=[8, 9], think_cycles=1000).targets
+    (8, 9)
+    """
+    return Transactions(initiators=tuple(initiators), channels=tuple(channels), **options)  # type: ignore[arg-type]
+
+
+def _nodes(name: str, nodes: tuple[int, ...]) -> None:
+    if not nodes:
+        raise ValueError(f"{name} must be at least one node, got none")
+    checks.count(name, nodes, minimum=0)
+    if len(set(nodes)) < len(nodes):
+        raise ValueError(f"{name} must be different nodes, got {nodes!r}")
+
+
+def _first_packets(starts: str, initiators: int, step: int, channels: int) -> IntArray:
+    if starts == "random":
+        return np.full(initiators, -1)
+    if starts == "same":
+        return np.zeros(initiators, dtype=np.int64)
+    return np.arange(initiators) * step % max(1, step * channels)
+
+
+def _even(initiators: tuple[int, ...], targets: tuple[int, ...], nodes: int) -> FloatArray:
+    for name, places in (("initiators", initiators), ("channels", targets)):
+        if max(places) >= nodes:
+            raise ValueError(f"traffic.{name} must be nodes in 0..{nodes - 1}, got {max(places)}")
+    matrix = np.zeros((nodes, nodes))
+    matrix[np.ix_(initiators, targets)] = 1 / len(targets)
+    return matrix

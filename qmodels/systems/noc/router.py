@@ -1,0 +1,131 @@
+"""The routers of a network-on-chip, and who comes first in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qmodels import checks
+
+ARBITRATIONS = ("round_robin", "fcfs", "priority", "weighted")
+PRIORITIES = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Router:
+    """Input-queued wormhole router with virtual channels and credits.
+
+    A packet holds a virtual channel of the next buffer from its head to its tail, and the switch for
+    as long as its flits follow one another, unless every flit competes for it.
+
+    Parameters
+    ----------
+    virtual_channels : int
+        Virtual channels of each input.
+    buffer_flits : int
+        Buffer of each virtual channel. [flits]
+    pipeline_cycles : int
+        Cycles of a head through a router and the first cycle of wire behind it. [cycles]
+    credit_cycles : int
+        Cycles from a flit leaving a buffer until the next one can use its place. [cycles]
+    arbitration : {"round_robin", "fcfs", "priority", "weighted"}
+        Who gets an output: inputs in turn; the packet that has been in the router longest; 8 fixed
+        priorities with the inputs in turn inside each; or inputs by the weights of their flows (fair
+        bandwidth allocation).
+    hold_switch_for_packet : bool
+        Whether a packet that has won the switch keeps it while its next flit is there and has a credit:
+        packets are then not interleaved on a link. Otherwise each flit competes anew, and packets in
+        several virtual channels share a link flit by flit. BookSim2's setting of that name, which it
+        leaves off by default; the two differ only with several virtual channels and flits.
+
+    Notes
+    -----
+    The defaults are those of a one-stage router of BookSim2 [1]_ with speculative allocation: a
+    flit alone takes 3 cycles a router and 2 at the ends, and a buffer place is free again after 5.
+
+    References
+    ----------
+    .. [1] N. Jiang et al., "A detailed and flexible cycle-accurate network-on-chip simulator",
+       ISPASS 2013.
+
+    Examples
+    --------
+    >>> Router(buffer_flits=4).virtual_channels
+    2
+    """
+
+    virtual_channels: int = 2
+    buffer_flits: int = 8
+    pipeline_cycles: int = 3
+    credit_cycles: int = 5
+    arbitration: str = "round_robin"
+    hold_switch_for_packet: bool = True
+
+    def __post_init__(self) -> None:
+        checks.count("router.virtual_channels", self.virtual_channels, maximum=64)
+        checks.count("router.buffer_flits", self.buffer_flits)
+        checks.count("router.pipeline_cycles", self.pipeline_cycles)
+        checks.count("router.credit_cycles", self.credit_cycles)
+        checks.choice("router.arbitration", self.arbitration, ARBITRATIONS)
+        if not isinstance(self.hold_switch_for_packet, bool):
+            raise ValueError(
+                f"router.hold_switch_for_packet must be true or false, got {self.hold_switch_for_packet!r}"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class QosRule:
+    """Service that certain packets get.
+
+    Parameters
+    ----------
+    source, target : int
+        Nodes the rule is for; -1 for all.
+    priority : int
+        0, the highest, to 7; -1 leaves that of the packet class. Used by the arbitration "priority".
+    weight : float
+        Share of an output relative to others that want it. Used by the arbitration "weighted".
+    circuit : bool
+        Whether the flow has a path of its own that others wait for (guaranteed throughput).
+    """
+
+    source: int = -1
+    target: int = -1
+    priority: int = -1
+    weight: float = 1.0
+    circuit: bool = False
+
+    def __post_init__(self) -> None:
+        checks.count("qos.source", self.source, minimum=-1)
+        checks.count("qos.target", self.target, minimum=-1)
+        checks.count("qos.priority", self.priority, minimum=-1, maximum=PRIORITIES - 1)
+        checks.positive("qos.weight", self.weight)
+        if not isinstance(self.circuit, bool):
+            raise ValueError(f"qos.circuit must be true or false, got {self.circuit!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PacketClass:
+    """One kind of packet in a mix.
+
+    Parameters
+    ----------
+    payload_bytes : int
+        Bytes beside the header. [bytes]
+    flits : int
+        Flits of the packet; 0 derives them from header, payload and link width. [flits]
+    share : float
+        Relative frequency: shares are divided by their sum.
+    priority : int
+        0, the highest, to 7.
+    """
+
+    payload_bytes: int = 128
+    flits: int = 0
+    share: float = 1.0
+    priority: int = 0
+
+    def __post_init__(self) -> None:
+        checks.count("packet.payload_bytes", self.payload_bytes, minimum=0)
+        checks.count("packet.flits", self.flits, minimum=0)
+        checks.positive("packet.share", self.share)
+        checks.count("packet.priority", self.priority, minimum=0, maximum=PRIORITIES - 1)

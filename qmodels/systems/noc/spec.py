@@ -1,0 +1,207 @@
+"""A network-on-chip and its traffic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from qmodels import checks
+from qmodels.checks import Numeric
+from qmodels.systems.noc.deadlock import find_deadlock
+from qmodels.systems.noc.flows import FlowTable, structure
+from qmodels.systems.noc.injection import Bernoulli, injection_process
+from qmodels.systems.noc.memory import Interleaved, Transactions
+from qmodels.systems.noc.patterns import Pattern, Permutation, RateMatrix, uniform
+from qmodels.systems.noc.router import PacketClass, QosRule, Router
+from qmodels.systems.noc.routes import SourceRoute
+from qmodels.systems.noc.routing import ROUTINGS, TIES
+from qmodels.systems.noc.topology import Topology
+from qmodels.systems.spec.metrics import Metric
+from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.traffic.arrivals import OnOff, Poisson
+
+NOC_METRICS: dict[str, Metric] = {
+    "packet_latency": Metric("cycles", "from the injection into the source queue until the tail is out"),
+    "packet_latency_p95": Metric("cycles", "95th percentile of the packet latency"),
+    "packet_latency_p99": Metric("cycles", "99th percentile of the packet latency"),
+    "source_queue_delay": Metric("cycles", "mean wait of a packet in the queue of its network interface"),
+    "traversal_delay": Metric("cycles", "from the head leaving the source queue until the tail is out"),
+    "zero_load_latency": Metric("cycles", "packet latency of a packet alone in the network, mean over flows"),
+    "throughput": Metric("packets/cycle", "packets delivered by the whole network"),
+    "saturation_rate": Metric("packets/cycle", "injection rate from which queues grow without end"),
+    "max_utilization": Metric("1", "busy fraction of the busiest channel"),
+    "transaction_rate": Metric("transactions/cycle", "transactions completed by all initiators together"),
+    "transaction_latency": Metric("cycles", "from the request's injection until its response is in"),
+    "data_throughput": Metric("GB/s", "payload bytes delivered per time"),
+}
+"""Names, units and meaning of what the model and the simulator say about a `Noc`."""
+
+USUAL_RATE = 0.01
+"""Packets per cycle of a node that sends, where nothing says how many."""
+
+Traffic = Pattern | Permutation | RateMatrix | Interleaved | Transactions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noc:
+    """Routers, links and the packets they carry.
+
+    Parameters
+    ----------
+    topology : Topology
+        See `qmodels.systems.noc.topologies`.
+    routing : str
+        See `qmodels.systems.noc.routing.find_routes`.
+    routes : tuple of SourceRoute
+        The tables of the sources, for the routing "table".
+    ties : {"first", "split"}
+        Which way round a ring if both are equally long.
+    vc_classes : {"dateline", "none"}
+        Whether the virtual channels are divided into two classes on hops for which the routing names
+        one (rings, tori, o1turn): the lower and the upper half.
+    router : Router
+        All routers.
+    traffic : Pattern, Permutation, RateMatrix, Interleaved or Transactions
+        Who sends to whom.
+    injection_rate : float or array, optional
+        Packets per cycle of a node that sends, on average over these nodes; not used by transactions.
+        An array is a load curve. Left out, a `RateMatrix` has its own rates, and all else 0.01; given,
+        the rates of a matrix are scaled to this mean. See `mean_rate`. [packets/cycle]
+    process : Bernoulli, Poisson or OnOff
+        When packets are injected; also ``"bernoulli"`` or ``"poisson"``.
+    link_width : int
+        Width of the links: a flit. [bytes]
+    header_bytes : int
+        Header of every packet. [bytes]
+    packet_bytes : int
+        Data of a packet. [bytes]
+    flits_per_packet : int
+        Flits of a packet, which then has no more data than fits in; 0 derives them:
+        ceil((header + data) / link width). [flits]
+    mix : tuple of PacketClass
+        Several kinds of packets, instead of ``packet_bytes`` and ``flits_per_packet``.
+    qos : tuple of QosRule
+        Priorities, weights and circuits of flows; the first rule for a flow counts.
+    clock_ghz : float
+        Clock of the network. [GHz]
+
+    Raises
+    ------
+    ValueError
+        If a part does not fit another; what concerns routes, when `flow_table` is called.
+
+    References
+    ----------
+    .. [1] M. D. Grammatikakis et al., "Address Interleaving for Low-Cost NoCs" (flits of a packet).
+
+    Examples
+    --------
+    >>> from qmodels.systems.noc.topologies import spidergon
+    >>> noc = Noc(topology=spidergon(16), link_width=16, traffic=uniform(nodes=16), injection_rate=0.04)
+    >>> noc.flits(128), noc.flow_table().path(5)
+    (9, ('inject 0', '0->8', '8->7', '7->6', 'eject 6'))
+    """
+
+    topology: Topology = field(default_factory=Topology)
+    routing: str = "default"
+    routes: tuple[SourceRoute, ...] = ()
+    ties: str = "first"
+    vc_classes: str = "dateline"
+    router: Router = field(default_factory=Router)
+    traffic: Pattern | Permutation | RateMatrix | Interleaved | Transactions = field(
+        default_factory=lambda: uniform(nodes=16)
+    )
+    injection_rate: Numeric = None
+    process: Bernoulli | Poisson | OnOff = field(default_factory=Bernoulli)
+    link_width: int = 16
+    header_bytes: int = 8
+    packet_bytes: int = 128
+    flits_per_packet: int = 0
+    mix: tuple[PacketClass, ...] = ()
+    qos: tuple[QosRule, ...] = ()
+    clock_ghz: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "process", injection_process(self.process))
+        check_parts(self)
+        checks.choice("routing", self.routing, ROUTINGS)
+        checks.choice("ties", self.ties, TIES)
+        checks.choice("vc_classes", self.vc_classes, ("dateline", "none"))
+        self._check_rate()
+        for name, least in (
+            ("link_width", 1), ("header_bytes", 0), ("packet_bytes", 0), ("flits_per_packet", 0)
+        ):  # fmt: skip
+            checks.one_number(name, getattr(self, name))
+            object.__setattr__(self, name, int(checks.count(name, getattr(self, name), minimum=least)))
+        checks.positive("clock_ghz", self.clock_ghz)
+        if self.mix and isinstance(self.traffic, Transactions):
+            raise ValueError("mix must be left out with transactions, which have sizes of their own")
+        for rule in self.qos:
+            for name in ("source", "target"):
+                checks.count(f"qos.{name}", getattr(rule, name), minimum=-1, maximum=self.topology.nodes - 1)
+        self._check_traffic()
+
+    def _check_rate(self) -> None:
+        bernoulli = isinstance(self.process, Bernoulli)
+        if self.injection_rate is not None:
+            checks.nonnegative("injection_rate", self.injection_rate)
+            if bernoulli:
+                checks.probability("injection_rate of a Bernoulli process", self.injection_rate)
+        elif bernoulli and isinstance(self.traffic, RateMatrix) and self.traffic.largest_rate > 1:
+            raise ValueError(
+                "traffic.rates must let a source of a Bernoulli process send at most 1 packet/cycle, "
+                f"got {self.traffic.largest_rate:.6g}: give injection_rate to scale them"
+            )
+
+    def _check_traffic(self) -> None:
+        self.traffic.matrix(self.topology.nodes)
+        if not isinstance(self.traffic, Interleaved | Transactions):
+            return
+        wrong = sorted(set(self.traffic.initiators) - set(self.topology.initiators))
+        if wrong:
+            raise ValueError(f"traffic.initiators must be nodes with that role, got {wrong[0]}")
+        wrong = sorted(set(self.traffic.targets) - set(self.topology.memories))
+        if wrong:
+            raise ValueError(f"traffic.channels must be nodes with the role memory, got {wrong[0]}")
+
+    @property
+    def mean_rate(self) -> Numeric:
+        """Injection rate of a node that sends: the one given, or the own of the traffic [packets/cycle]."""
+        if self.injection_rate is not None:
+            return self.injection_rate
+        return self.traffic.mean_rate if isinstance(self.traffic, RateMatrix) else USUAL_RATE
+
+    @property
+    def packet_classes(self) -> tuple[PacketClass, ...]:
+        """The kinds of packets: the mix, or the one kind."""
+        return self.mix or (PacketClass(payload_bytes=self.packet_bytes, flits=self.flits_per_packet),)
+
+    def flits(self, payload_bytes: int) -> int:
+        """Return the flits of a packet with that payload, at least 1."""
+        return max(1, -(-(self.header_bytes + payload_bytes) // self.link_width))
+
+    def class_flits(self, packet: PacketClass) -> int:
+        """Return the flits of a packet of a class."""
+        return packet.flits or self.flits(packet.payload_bytes)
+
+    def class_payload(self, packet: PacketClass) -> int:
+        """Return the data of a packet of a class: no more than fits into its flits. [bytes]."""
+        room = self.class_flits(packet) * self.link_width - self.header_bytes
+        return min(packet.payload_bytes, max(0, room))
+
+    def flow_table(self) -> FlowTable:
+        """Return channels, flows and paths in arrays, which are shared: do not change them.
+
+        Networks that differ in the injection rate alone share everything else.
+        """
+        # Rate, process and clock do not enter; fixed values let them share what is in the cache.
+        plain = replace(self, injection_rate=0.0, process=Bernoulli(), clock_ghz=1.0)
+        parts: dict[str, Any] = structure(plain)
+        load = np.asarray(self.mean_rate, dtype=float)
+        return FlowTable(**parts, rate=load[..., None] * parts["unit_rate"])
+
+    def find_deadlock(self) -> tuple[str, ...] | None:
+        """Return a circle of channels in which packets may wait for each other, see `find_deadlock`."""
+        return find_deadlock(self.flow_table())

@@ -1,0 +1,106 @@
+"""Energy and cost: what one event and one part is charged, and the bill of the parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+from qmodels import checks
+from qmodels.checks import Numeric
+
+if TYPE_CHECKING:
+    from qmodels.systems.packets.packet_processor import PacketProcessor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Energy:
+    """Energy per event and background power; replace what you know better.
+
+    Prices only: the model and the simulator each count the events, and add them up, for themselves.
+
+    The router figures are a least-squares reading of [1]_, Tables II and III (32 routers,
+    12 powers): power = 32 (15 mW + 1.9 mW per byte of link) + 20 pJ per transported byte over
+    about 5.5 routers. The DRAM figures are rounded datasheet magnitudes of a rank of eight
+    DDR2-800 devices, the SRAM figures 28 nm magnitudes: our assumptions.
+
+    Parameters
+    ----------
+    activation_nj : float
+        Opening and closing one DRAM row. [nJ]
+    burst_nj : float
+        Moving one segment over a channel's data bus. [nJ]
+    hop_pj_per_byte : float
+        One byte of link width through one router and link, charged per flit. [pJ/byte]
+    pointer_nj, lookup_nj : float
+        One pointer-memory access; one lookup in a slice. [nJ]
+    channel_mw, slice_mw : float
+        Background power of a channel with its rank; of an LLC slice. [mW]
+    router_mw, router_mw_per_byte : float
+        Background power of a router, and per byte of link width. [mW, mW/byte]
+
+    References
+    ----------
+    .. [1] M. D. Grammatikakis et al., "Address Interleaving for Low-Cost NoCs".
+    """
+
+    activation_nj: Numeric = 15.0
+    burst_nj: Numeric = 12.0
+    hop_pj_per_byte: Numeric = 3.6
+    pointer_nj: Numeric = 0.05
+    lookup_nj: Numeric = 0.1
+    channel_mw: Numeric = 300.0
+    slice_mw: Numeric = 10.0
+    router_mw: Numeric = 15.0
+    router_mw_per_byte: Numeric = 1.9
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            checks.nonnegative(f"energy.{item.name}", getattr(self, item.name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """Silicon area equivalent of each part; replace what you know better.
+
+    All figures are our assumptions, of the magnitude of a 28 nm process.
+
+    Parameters
+    ----------
+    channel : float
+        Memory controller and its pins. [mm2]
+    router, router_per_byte : float
+        A router, and its buffers and switch per byte of link width. [mm2, mm2/byte]
+    wire_per_byte : float
+        One directed link's wires, per byte of link width, requests and responses together. [mm2/byte]
+    slice_per_kib : float
+        LLC slice. [mm2/KiB]
+    pointer_per_mib : float
+        Pointer memory (8 bytes a block, off-chip SRAM). [mm2/MiB]
+    trial : float
+        Logic for each further allocation trial. [mm2]
+    """
+
+    channel: Numeric = 4.0
+    router: Numeric = 0.02
+    router_per_byte: Numeric = 0.006
+    wire_per_byte: Numeric = 0.002
+    slice_per_kib: Numeric = 0.003
+    pointer_per_mib: Numeric = 0.05
+    trial: Numeric = 0.02
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            checks.nonnegative(f"cost.{item.name}", getattr(self, item.name))
+
+    def total(self, spec: PacketProcessor) -> Numeric:
+        """Return the area equivalent of a whole packet processor, in mm2."""
+        width, topology = spec.noc.link_width, spec.noc.topology
+        links = len(topology.links) + 2 * (spec.noc.initiators + spec.dram.channels)
+        return (
+            spec.dram.channels * self.channel
+            + topology.nodes * (self.router + width * self.router_per_byte)
+            + links * width * self.wire_per_byte
+            + spec.llc.slices * spec.llc.slice_lines * spec.workload.segment_bytes / 1024 * self.slice_per_kib
+            + spec.free_list.segments * 8 / 2**20 * self.pointer_per_mib
+            + (spec.free_list.alloc_trial_count - 1) * self.trial
+        )

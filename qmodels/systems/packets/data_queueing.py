@@ -1,0 +1,318 @@
+"""The data-queueing module of a network processor: banked data memory, pointer memory, free lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import gcd
+from typing import Any
+
+import numpy as np
+
+from qmodels import checks
+from qmodels.checks import Numeric
+from qmodels.systems.memory.address_map import bank_of, index_in_bank, scatter
+from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
+from qmodels.systems.spec.metrics import Metric
+from qmodels.systems.spec.nested import check_parts
+
+POLICIES = ("lists", "bank-lists", "bitmap", "lifo")
+"""How free blocks are kept: FIFO lists with trials (the paper's), one list a bank, a bitmap, a stack."""
+
+MAPPINGS = ("interleaved", "random")
+"""Which bank a block is on: consecutive blocks round the banks, or by a hash."""
+
+ADMISSIONS = ("packet", "segment")
+"""What is checked before a block is taken: that the whole packet fits, or that there is a block."""
+
+DATA_QUEUEING_METRICS: dict[str, Metric] = {
+    "write_conflict_probability": Metric("1", "segment writes that meet their bank busy with another page"),
+    "read_conflict_probability": Metric("1", "segment reads that meet their bank busy with another page"),
+    "write_busy_probability": Metric("1", "segment writes that meet their bank busy, whatever the page"),
+    "read_busy_probability": Metric("1", "segment reads that meet their bank busy, whatever the page"),
+    "pointer_accesses_per_allocation": Metric("1", "pointer-memory accesses of one block allocation, mean"),
+    "max_pointer_accesses_per_allocation": Metric(
+        "1", "pointer-memory accesses of one block allocation, most"
+    ),
+    "pointer_accesses_per_deletion": Metric(
+        "1", "pointer-memory accesses that free the blocks of a packet, mean"
+    ),
+    "max_pointer_accesses_per_deletion": Metric(
+        "1", "pointer-memory accesses that free the blocks of a packet, most"
+    ),
+    "overflow_probability": Metric("1", "segments refused because a free list was too short"),
+    "blocking_probability": Metric("1", "packets refused because a free list was too short"),
+    "allocation_failure_probability": Metric(
+        "1", "allocations that fail; a refused packet fails once, its other segments are not tried"
+    ),
+    "vms1_overflow_probability": Metric("1", "segments of large packets refused"),
+    "vms2_overflow_probability": Metric("1", "segments of small packets that find the VMS2 list empty"),
+    "vms3_overflow_probability": Metric("1", "times the VMS3 list is asked for a block and is empty"),
+    "worst_enqueue_probability": Metric(
+        "1", "segment writes that meet a conflict or take more than one allocation access"
+    ),
+    "enqueue_overhead": Metric("cycles", "overhead of such a worst-case segment write, mean"),
+    "enqueue_energy": Metric("paper's unit", "energy of that overhead"),
+    "deletion_overhead": Metric(
+        "cycles", "overhead of a packet deletion that takes more than one access, mean"
+    ),
+    "cycles_per_segment_access": Metric(
+        "cycles", "segment access with the pointer accesses that do not fit beside it, mean"
+    ),
+    "pointer_overrun_probability": Metric(
+        "1", "segment accesses beside which their pointer accesses do not fit"
+    ),
+}
+"""Names, units and meaning of what the model and the simulator say about a `DataQueueing`.
+
+Cycles are those of the pointer memory. A metric about something that does not happen (no small
+packets, no worst cases) is 0.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataMemory:
+    r"""Banked DRAM that holds the segments.
+
+    Parameters
+    ----------
+    banks : int
+        Banks. [1]_ sec. 4.1: 8.
+    segments : int
+        Segments it holds. [1]_ sec. 4.2: 4M.
+    segment_bytes : int
+        Size of a segment, one burst. [1]_: 64. [bytes]
+    access_cycles : float
+        Data-bus time of a segment. [1]_: 4. [DRAM cycles]
+    busy_delay_cycles : float
+        Delay of an access that meets its bank busy. [1]_: 8. [DRAM cycles]
+    busy_accesses : int
+        Later accesses during which a bank stays busy after one. The text leaves this open; with
+        1, random reads meet a busy bank in 1/8 = 12.5 % of cases (published: 12.4 %).
+    page_control : bool
+        Whether an access to the page that its bank has open is no conflict.
+    page_segments : int
+        Segments in a page (our assumption: 8 KB, of 4096 pages in a bank).
+    bank_step : int
+        Consecutive places on one bank before the next one: 1 goes round the banks.
+    block_pitch : int
+        Places from one block to the next, see `padded_pitch`.
+    mapping : {"interleaved", "random"}
+        "random" puts block *b* on bank ``scatter(b) mod banks`` instead.
+
+    References
+    ----------
+    .. [1] Ch. Ykman-Couvreur et al., "System-level performance optimization of the data queueing
+       memory management in high-speed network processors", DAC 2002.
+
+    Examples
+    --------
+    >>> memory = DataMemory()
+    >>> memory.bank_of(np.arange(10)), int(memory.page_of(1024))
+    (array([0, 1, 2, 3, 4, 5, 6, 7, 0, 1]), 1)
+    """
+
+    banks: Numeric = 8
+    segments: Numeric = 4_194_304
+    segment_bytes: int = 64
+    access_cycles: Numeric = 4
+    busy_delay_cycles: Numeric = 8
+    busy_accesses: Numeric = 1
+    page_control: bool = True
+    page_segments: Numeric = 128
+    bank_step: Numeric = 1
+    block_pitch: Numeric = 1
+    mapping: str = "interleaved"
+
+    def __post_init__(self) -> None:
+        checks.count("data.banks", self.banks, maximum=1024)
+        checks.count("data.segments", self.segments, maximum=2**27)
+        checks.one_number("data.segment_bytes", self.segment_bytes)
+        checks.count("data.segment_bytes", self.segment_bytes)
+        checks.positive("data.access_cycles", self.access_cycles)
+        checks.nonnegative("data.busy_delay_cycles", self.busy_delay_cycles)
+        checks.count("data.busy_accesses", self.busy_accesses, minimum=0, maximum=1024)
+        if not isinstance(self.page_control, bool | np.bool_):
+            raise ValueError(f"data.page_control must be true or false, got {self.page_control!r}")
+        checks.count("data.page_segments", self.page_segments)
+        checks.count("data.bank_step", self.bank_step)
+        checks.count("data.block_pitch", self.block_pitch, maximum=64)
+        checks.choice("data.mapping", self.mapping, MAPPINGS)
+
+    def bank_of(self, block: Any) -> Any:
+        """Return the bank of a block (an int or an integer array)."""
+        if self.mapping == "random":
+            return scatter(block) % self.banks
+        return bank_of(block * self.block_pitch, self.bank_step, self.banks)
+
+    def page_of(self, block: Any) -> Any:
+        """Return the page of a block in its bank."""
+        return index_in_bank(block * self.block_pitch, self.bank_step, self.banks) // self.page_segments
+
+
+def padded_pitch(pitch: int, banks: int) -> int:
+    """Return the smallest pitch, at least the one given, that shares no factor with the number of banks.
+
+    DPDK pads the objects of a memory pool by this rule so that successive ones start on all
+    channels in turn: blocks of 64 bytes with a header of 64 have a pitch of 2 places, which
+    reaches half of 8 banks; padded to 3 they reach all.
+
+    Examples
+    --------
+    >>> padded_pitch(2, 8), padded_pitch(2, 7)
+    (3, 2)
+    """
+    checks.count("pitch", pitch)
+    checks.count("banks", banks)
+    while gcd(pitch, banks) > 1:
+        pitch += 1
+    return pitch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Allocation:
+    """How free blocks are kept and chosen.
+
+    With the policy "lists" ([1]_ sec. 5) packets of more than ``small_packet_segments`` segments
+    take blocks from the FIFO list VMS1, blocks 0 to ``vms1_size`` - 1 on all banks: a head block
+    on a busy bank goes to the tail, and the block of trial ``alloc_trial_count`` is taken
+    whatever its bank. The other blocks form VMS2 (lower half of the banks) and VMS3 (upper half):
+    a segment of a small packet takes VMS2's head if that is not on a busy bank, otherwise VMS3's
+    head; a list that is empty gives way to the other. The blocks of a large packet return to the
+    tail of VMS1 in one piece, those of a small one each to the list it came from.
+
+    The alternatives keep all blocks together (``vms1_size`` and ``small_packet_segments`` play no
+    part): "bank-lists" is one FIFO list a bank, and the next bank in turn that is not busy and has
+    blocks is used; "bitmap" is one bit a block in 64-bit words, scanned from the last word used,
+    at most ``alloc_trial_count`` words with free blocks, the last one taken whatever the bank; "lifo"
+    is a stack, of whose top ``alloc_trial_count`` blocks the first that is not on a busy bank is
+    taken, else the last examined.
+
+    Parameters
+    ----------
+    policy : {"lists", "bank-lists", "bitmap", "lifo"}
+        See above.
+    alloc_trial_count : int
+        Most blocks (words) examined for one segment. [1]_: 1 to 5.
+    small_packet_segments : int
+        SmallPktSize: most segments of a small packet; 0 uses VMS1 alone. [1]_: 0 to 4. [segments]
+    vms1_size : int
+        Blocks of VMS1. [1]_ Table 3. [segments]
+    admission : {"packet", "segment"}
+        "packet" refuses a packet whole that finds fewer free blocks than it has segments. "segment"
+        takes blocks while there are some, so that the lists run dry; a packet of which a segment
+        finds none is given up, and the blocks it has got are freed. The text of [1]_ leaves it open.
+    mean_run_length : float
+        Mean length of the runs of consecutive blocks in each list at the start: ``inf`` is a
+        fresh list, 1 a shuffled one. [blocks]
+
+    References
+    ----------
+    .. [1] Ch. Ykman-Couvreur et al., "System-level performance optimization of the data queueing
+       memory management in high-speed network processors", DAC 2002.
+    """
+
+    policy: str = "lists"
+    alloc_trial_count: Numeric = 2
+    small_packet_segments: Numeric = 0
+    vms1_size: Numeric = 4_194_304
+    admission: str = "packet"
+    mean_run_length: Numeric = 1.0
+
+    def __post_init__(self) -> None:
+        checks.choice("allocation.policy", self.policy, POLICIES)
+        checks.count("allocation.alloc_trial_count", self.alloc_trial_count, maximum=1024)
+        checks.count("allocation.small_packet_segments", self.small_packet_segments, minimum=0)
+        checks.count("allocation.vms1_size", self.vms1_size, minimum=0)
+        checks.choice("allocation.admission", self.admission, ADMISSIONS)
+        checks.at_least("allocation.mean_run_length", self.mean_run_length, 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointerMemory:
+    """SRAM that holds queues and links, accessed in parallel with the data memory.
+
+    Parameters
+    ----------
+    free_accesses, conflict_accesses : int
+        64-bit accesses that fit beside a segment access without and with a conflict
+        ([1]_ sec. 4.2: 5 and 15).
+    conflict_overhead_cycles : float
+        What a conflict costs in a worst-case segment write. [1]_ Table 4 gives 8 for the
+        conventional technique, whose worst cases are conflicts alone. [cycles]
+    energy_per_cycle : float
+        Energy of one cycle of overhead. All six rows of [1]_ Table 4 are 42.1 times their overhead
+        before rounding; the unit is not stated. [paper's unit]
+
+    References
+    ----------
+    .. [1] Ch. Ykman-Couvreur et al., "System-level performance optimization of the data queueing
+       memory management in high-speed network processors", DAC 2002.
+    """
+
+    free_accesses: Numeric = 5
+    conflict_accesses: Numeric = 15
+    conflict_overhead_cycles: Numeric = 8.0
+    energy_per_cycle: Numeric = 42.125
+
+    def __post_init__(self) -> None:
+        checks.count("pointer.free_accesses", self.free_accesses)
+        checks.count("pointer.conflict_accesses", self.conflict_accesses)
+        checks.nonnegative("pointer.conflict_overhead_cycles", self.conflict_overhead_cycles)
+        checks.nonnegative("pointer.energy_per_cycle", self.energy_per_cycle)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataQueueing:
+    """A data-queueing module and its traffic.
+
+    Parameters
+    ----------
+    data : DataMemory
+        Banked memory of the segments.
+    allocation : Allocation
+        Free lists.
+    pointer : PointerMemory
+        Memory of queues and links.
+    traffic : QueueTraffic
+        Packets, queues and service.
+
+    Raises
+    ------
+    ValueError
+        If VMS1 is larger than the memory, or there are small packets and one bank only.
+
+    Examples
+    --------
+    The conventional technique of the paper and one of its optimised ones:
+
+    >>> conventional = DataQueueing(allocation=Allocation(alloc_trial_count=1))
+    >>> optimised = DataQueueing(
+    ...     allocation=Allocation(alloc_trial_count=5, small_packet_segments=1, vms1_size=4_054_528)
+    ... )
+    >>> DataQueueing(data=DataMemory(segments=1000))
+    Traceback (most recent call last):
+        ...
+    ValueError: allocation.vms1_size must be at most data.segments = 1000, got 4194304
+    """
+
+    data: DataMemory = field(default_factory=DataMemory)
+    allocation: Allocation = field(default_factory=Allocation)
+    pointer: PointerMemory = field(default_factory=PointerMemory)
+    traffic: QueueTraffic = field(default_factory=QueueTraffic)
+
+    def __post_init__(self) -> None:
+        check_parts(self)
+        if self.allocation.policy != "lists":
+            return
+        size, room = np.broadcast_arrays(self.allocation.vms1_size, self.data.segments)
+        if np.any(size > room):
+            where = np.unravel_index(int(np.argmax(size > room)), size.shape)
+            raise ValueError(
+                f"allocation.vms1_size must be at most data.segments = {room[where]}, got {size[where]}"
+            )
+        if np.any(
+            (np.asarray(self.allocation.small_packet_segments) > 0) & (np.asarray(self.data.banks) < 2)
+        ):
+            raise ValueError(
+                "data.banks must be at least 2 for small packets to have lists of their own, got 1"
+            )

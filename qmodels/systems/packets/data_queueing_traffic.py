@@ -1,0 +1,206 @@
+"""What a data-queueing module is offered: packets, their queues, and how these are served."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from qmodels import checks
+from qmodels.checks import FloatArray, IntArray, Numeric
+from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
+from qmodels.systems.traffic.popularity import Zipf
+from qmodels.systems.traffic.sizes import SizeLaw, imix, segment_count
+
+SERVICES = ("round-robin", "priority", "arrival-order")
+"""Which queue a port serves next: each in turn, the lowest number, that of the oldest packet."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelfSimilar:
+    r"""Sessions that start at random and send a heavy-tailed number of packets at a steady pace.
+
+    Parameters
+    ----------
+    shape : float
+        Exponent :math:`\alpha` of the Pareto number of packets in a session, above 1 and below 2.
+    sessions : float
+        Mean number of sessions under way: the more, the smoother.
+
+    Notes
+    -----
+    An M/G/infinity input: sessions start as a Poisson process and last :math:`\lceil X \rceil`
+    packets, :math:`P(X > x) = x^{-\alpha}` for :math:`x \ge 1`, sent at regular gaps from a
+    random phase. Counts over long times are asymptotically self-similar with Hurst parameter
+    :math:`H = (3 - \alpha)/2`. Sessions are cut off at 1 million packets.
+
+    Examples
+    --------
+    >>> arrivals = SelfSimilar(shape=1.4, sessions=20)
+    >>> round(arrivals.hurst, 12)
+    0.8
+    >>> gaps = arrivals.gaps(np.random.default_rng(1), 5000)
+    >>> gaps.size, round(float(gaps.mean()), 9), bool((gaps >= 0).all())
+    (5000, 1.0, True)
+    """
+
+    shape: float
+    sessions: float = 16.0
+
+    def __post_init__(self) -> None:
+        for name in ("shape", "sessions"):
+            checks.one_number(f"arrivals.{name}", getattr(self, name))
+        shape = checks.finite("arrivals.shape", self.shape)
+        if not 1 < shape < 2:
+            raise ValueError(f"arrivals.shape must be above 1 and below 2, got {self.shape!r}")
+        checks.positive("arrivals.sessions", self.sessions)
+
+    @property
+    def hurst(self) -> float:
+        """Hurst parameter of the counts over long times."""
+        return (3 - self.shape) / 2
+
+    def gaps(self, rng: np.random.Generator, count: int) -> FloatArray:
+        """Return so many gaps between packets, their sample mean scaled to 1."""
+        # Started early enough that sessions under way at time 0 are there.
+        packets_of_one = self.shape / (self.shape - 1) + 0.5
+        starts = int(2.5 * count / packets_of_one) + 64
+        lengths = np.ceil(np.minimum(rng.random(starts) ** (-1 / self.shape), 1e6)).astype(np.int64)
+        begin = np.sort(rng.random(starts)) * lengths.sum()
+        first = np.cumsum(lengths) - lengths
+        place = np.arange(int(lengths.sum())) - np.repeat(first, lengths)
+        times = np.sort(np.repeat(begin, lengths) + (place + rng.random()) * self.sessions)
+        middle = times.size // 2 - count // 2 - 1
+        gaps = np.diff(times[max(middle, 0) : max(middle, 0) + count + 1])
+        return np.asarray(gaps / gaps.mean(), dtype=float)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueTraffic:
+    """Packets offered to a data-queueing module and the ports that write and read them.
+
+    Time is counted in drain slots: all output ports together read one segment a slot while they
+    have packets.
+
+    Parameters
+    ----------
+    arrivals : Poisson, OnOff, SelfSimilar or Recorded
+        When packets arrive. A recorded trace brings its own sizes, and its flows if it has them:
+        flow *f* joins queue *f* mod ``queues``.
+    sizes : SizeLaw
+        Packet sizes. `imix`, the default, gives way to a trace's own; any other law is refused.
+    load_factor : float
+        Segments offered per segment that can be drained: above 1 the memory fills up. May be an
+        array (a sweep).
+    queues : int
+        Per-flow queues ([1]_ sec. 3: up to 0.5M).
+    queue_exponent : float
+        Exponent of the Zipf-like share of the queues in the packets; 0 makes them equal.
+    input_ports, output_ports : int
+        Ports; a queue belongs to one of each. Segments of packets at different ports interleave
+        ([1]_ sec. 3: 2 and 2).
+    input_speed : float
+        Segments one input port writes in a drain slot (our assumption: the speed of all outputs
+        together, so that a burst fills the memory).
+    service : {"round-robin", "priority", "arrival-order"}
+        Which queue an output port serves next, a packet at a time.
+    moved_fraction : float
+        Share of the packets that are appended to another queue once before they leave (the
+        internal port of [1]_ sec. 3).
+
+    References
+    ----------
+    .. [1] Ch. Ykman-Couvreur et al., "System-level performance optimization of the data queueing
+       memory management in high-speed network processors", DAC 2002.
+
+    Examples
+    --------
+    >>> QueueTraffic(load_factor=0.9).segment_law(64)[0]
+    array([ 1, 10, 24])
+    """
+
+    arrivals: Poisson | OnOff | SelfSimilar | Recorded = field(default_factory=Poisson)
+    sizes: SizeLaw = field(default_factory=imix)
+    load_factor: Numeric = 0.95
+    queues: int = 1024
+    queue_exponent: float = 0.0
+    input_ports: int = 2
+    output_ports: int = 2
+    input_speed: float = 1.0
+    service: str = "round-robin"
+    moved_fraction: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_parts(self, "traffic.")
+        if isinstance(self.arrivals, Recorded) and self.sizes != self.arrivals.sizes:
+            if self.sizes != imix():
+                raise ValueError(
+                    "traffic.sizes must be left out or be the trace's own with recorded arrivals, "
+                    f"got {len(self.sizes.bytes)} sizes with a mean of {self.sizes.mean_bytes:g} bytes"
+                )
+            object.__setattr__(self, "sizes", self.arrivals.sizes)
+        checks.positive("traffic.load_factor", self.load_factor)
+        for name in ("queues", "queue_exponent", "input_ports", "output_ports", "input_speed"):
+            checks.one_number(f"traffic.{name}", getattr(self, name))
+        checks.one_number("traffic.moved_fraction", self.moved_fraction)
+        checks.count("traffic.queues", self.queues, maximum=524_288)
+        checks.nonnegative("traffic.queue_exponent", self.queue_exponent)
+        checks.count("traffic.input_ports", self.input_ports, maximum=64)
+        checks.count("traffic.output_ports", self.output_ports, maximum=64)
+        checks.positive("traffic.input_speed", self.input_speed)
+        checks.choice("traffic.service", self.service, SERVICES)
+        checks.probability("traffic.moved_fraction", self.moved_fraction)
+
+    def segment_law(self, segment_bytes: int) -> tuple[IntArray, FloatArray]:
+        """Return the segments of a packet (ascending) and the probability of each count."""
+        return self.sizes.segments(segment_bytes)
+
+    def packets(self, rng: np.random.Generator, count: int, segment_bytes: int) -> QueuedPackets:
+        """Return realised packets: the first ones of a trace, at most as many as it has, or drawn ones.
+
+        The mean rate over all of them is exactly ``load_factor`` segments a slot.
+        """
+        checks.count("count", count, minimum=2)
+        checks.one_number("traffic.load_factor", self.load_factor)
+        queues = None
+        if isinstance(self.arrivals, Recorded):
+            trace = self.arrivals.trace
+            times, sizes = trace.times_ns[:count], trace.bytes[:count]
+            if trace.flows is not None:
+                queues = trace.flows[:count] % self.queues
+        else:
+            times, sizes = np.cumsum(self.arrivals.gaps(rng, count)), self.sizes.sample(rng, count)
+        segments = segment_count(sizes, segment_bytes)
+        if queues is None:
+            queues = Zipf(entries=self.queues, exponent=self.queue_exponent).sample(rng, times.size)
+        span = float(times[-1] - times[0])
+        scale = float(segments[:-1].sum()) / (self.load_factor * span)
+        return QueuedPackets(
+            times=(times - times[0]) * scale,
+            segments=segments,
+            queues=np.asarray(queues, dtype=np.int64),
+            moved_to=np.where(
+                rng.random(times.size) < self.moved_fraction, rng.integers(self.queues, size=times.size), -1
+            ),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class QueuedPackets:
+    """Realised packets, one array element each.
+
+    Parameters
+    ----------
+    times : array of float
+        Arrival times, nondecreasing, from 0. [drain slots]
+    segments, queues : array of int
+        Segments of each packet and the queue it joins.
+    moved_to : array of int
+        The queue it is appended to before it leaves, -1 for none.
+    """
+
+    times: FloatArray
+    segments: IntArray
+    queues: IntArray
+    moved_to: IntArray

@@ -1,0 +1,105 @@
+"""The joint packet processor: a workload and the four components that carry it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from qmodels.systems.cache.llc import Llc
+from qmodels.systems.memory.address_map import AddressMap
+from qmodels.systems.memory.dram import Dram
+from qmodels.systems.packets.budget import Cost, Energy
+from qmodels.systems.packets.free_list import FreeList
+from qmodels.systems.packets.processor_noc import ProcessorNoc
+from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.traffic.workload import Workload
+
+
+@dataclass(frozen=True, kw_only=True)
+class PacketProcessor:
+    """A store-and-forward packet processor.
+
+    A packet arrives whole at a random packet engine, which does its table lookups one after
+    the other (LLC slice, on a miss DRAM). The packet then joins the pointer memory's queue,
+    where its segments take blocks from the free list one by one; each is sent over the request
+    network as soon as it has its block and is written to DRAM. When the last write is done the
+    packet is held for an exponential time (its turn at the egress scheduler), then joins the
+    pointer memory's queue again; its segments are read one after the other on the order of a
+    random engine and come back over the response network. With the last one the packet leaves
+    and its blocks return to the free list's tail together.
+
+    Parameters
+    ----------
+    workload : Workload
+        Packets, lookups and how long packets are held.
+    noc, dram, llc, free_list
+        The components.
+    energy, cost
+        What events and parts are charged.
+
+    Raises
+    ------
+    ValueError
+        If engines and channels together exceed the nodes, a segment does not fit a NoC packet,
+        or a row does not hold a whole number of segments.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> processor = PacketProcessor()
+    >>> narrow = replace(processor, noc=replace(processor.noc, link_width=8))
+    >>> int(processor.segment_flits), int(narrow.segment_flits)
+    (5, 9)
+    """
+
+    workload: Workload = field(default_factory=Workload)
+    noc: ProcessorNoc = field(default_factory=ProcessorNoc)
+    dram: Dram = field(default_factory=Dram)
+    llc: Llc = field(default_factory=Llc)
+    free_list: FreeList = field(default_factory=FreeList)
+    energy: Energy = field(default_factory=Energy)
+    cost: Cost = field(default_factory=Cost)
+
+    def __post_init__(self) -> None:
+        check_parts(self)
+        most = int(np.max(self.dram.channels))
+        if self.noc.initiators + most > self.noc.topology.nodes:
+            nodes, engines = self.noc.topology.nodes, self.noc.initiators
+            room = f"at most {nodes - engines} on {nodes} nodes"
+            raise ValueError(
+                f"dram.channels must leave a node for each of {engines} initiators: {room}, got {most}"
+            )
+        segment, payload, row = self.workload.segment_bytes, self.noc.payload_bytes, self.dram.row_bytes
+        if np.any(np.asarray(segment) > payload):
+            rule = f"at most noc.payload_bytes = {payload}"
+            raise ValueError(f"workload.segment_bytes must be {rule}, got {segment}")
+        if np.any(np.asarray(row) % segment):
+            rule = f"a multiple of workload.segment_bytes = {segment}"
+            raise ValueError(f"dram.row_bytes must be {rule}, got {row}")
+
+    @property
+    def segment_flits(self) -> int:
+        """Flits of a NoC packet that carries a segment or a table line."""
+        return self.noc.flits(self.workload.segment_bytes)
+
+    @property
+    def request_flits(self) -> int:
+        """Flits of a read request."""
+        return self.noc.flits(0)
+
+    @property
+    def row_blocks(self) -> int:
+        """Segments in a DRAM row."""
+        return self.dram.row_bytes // self.workload.segment_bytes
+
+    @property
+    def address_map(self) -> AddressMap:
+        """The map from block addresses to channel, bank and row."""
+        return AddressMap(
+            interleaving_step=self.dram.interleaving_step,
+            channels=self.dram.channels,
+            banks=self.dram.banks,
+            bank_step=self.dram.bank_step,
+            row_blocks=self.row_blocks,
+        )

@@ -1,0 +1,1 @@
+"""Programs that run on a machine: messages between processes, and tasks in run queues."""

@@ -1,0 +1,163 @@
+"""The flows of a message-passing program: who sends to whom with which service, and on which channels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from qmodels.systems.noc.flows import FlowTable
+from qmodels.systems.noc.patterns import uniform
+from qmodels.systems.noc.router import Router
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.noc.topology import Topology
+from qmodels.systems.programs.message_steps import PRIORITIES
+from qmodels.systems.programs.messaging import MessageProgram
+
+
+class Service(NamedTuple):
+    """What a packet of a program is known by in the network.
+
+    Parameters
+    ----------
+    source, target : int
+        Processes.
+    priority : int
+        Its priority: 7 unless the switches know priorities.
+    circuit : bool
+        Whether it goes through a circuit.
+    """
+
+    source: int
+    target: int
+    priority: int
+    circuit: bool
+
+
+def services(program: MessageProgram) -> tuple[tuple[int, ...], tuple[Service, ...]]:
+    """Return the service of every step that sends, process by process, as numbers of a list; and the list.
+
+    Steps that send nothing have -1. The packet that opens a circuit travels outside it, the one that
+    closes it inside.
+
+    Examples
+    --------
+    >>> from qmodels.systems.noc.topologies import mesh
+    >>> steps = (("send 1 4", "open 1", "send 1 4", "close 1"), ("receive 0", "receive 0"))
+    >>> numbers, known = services(MessageProgram(topology=mesh(2, 2), processes=steps))
+    >>> numbers, [service.circuit for service in known]
+    ((0, 0, 1, 1, -1, -1), [False, True])
+    """
+    known: dict[Service, int] = {}
+    numbers = []
+    by_priority = program.router.arbitration == "priority"
+    for process, (steps, first) in enumerate(zip(program.steps, program.first_priorities, strict=True)):
+        level, circuits = first, set[int]()
+        for step in steps:
+            if step.action == "priority":
+                level = step.level
+            if step.action not in ("send", "signal", "open", "close"):
+                numbers.append(-1)
+                continue
+            service = Service(
+                process, step.peer, level if by_priority else PRIORITIES - 1, step.peer in circuits
+            )
+            numbers.append(known.setdefault(service, len(known)))
+            if step.action in ("open", "close"):
+                circuits ^= {step.peer}
+    return tuple(numbers), tuple(known)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ServiceTable:
+    """Services of a program and their paths, in the terms of a `FlowTable`.
+
+    Parameters
+    ----------
+    virtual_channels : int
+        Virtual channels of each channel.
+    channel_names : tuple of str
+        Channels of the network.
+    channel_kind, channel_from, channel_to, channel_delay, channel_cycles_per_flit : array of int
+        What they are.
+    source, target : array of int
+        Nodes of each service.
+    flits, priority : array of int
+        One flit (packets say how long they are), and the priority.
+    weight : array of float
+        1: all the same.
+    circuit : array of bool
+        Whether it goes through a circuit.
+    path_start, path_channel, path_vc_low, path_vc_high : array of int
+        Paths.
+    """
+
+    virtual_channels: int
+    channel_names: tuple[str, ...]
+    channel_kind: Any
+    channel_from: Any
+    channel_to: Any
+    channel_delay: Any
+    channel_cycles_per_flit: Any
+    source: Any
+    target: Any
+    flits: Any
+    priority: Any
+    weight: Any
+    circuit: Any
+    path_start: Any
+    path_channel: Any
+    path_vc_low: Any
+    path_vc_high: Any
+
+
+def service_table(program: MessageProgram) -> ServiceTable:
+    """Return the services of a program with their paths, in the order of `services`.
+
+    Where a routing gives several paths between two nodes, messages take the first.
+    """
+    _, known = services(program)
+    table, first = _all_pairs(program.topology, program.routing, program.router, program.link_width)
+    chosen = [first[program.nodes[s.source], program.nodes[s.target]] for s in known]
+    hops = [np.arange(table.path_start[flow], table.path_start[flow + 1]) for flow in chosen]
+    places = np.concatenate([np.zeros(0, dtype=np.int64), *hops]).astype(np.int64)
+    return ServiceTable(
+        virtual_channels=table.virtual_channels,
+        channel_names=table.channel_names,
+        channel_kind=table.channel_kind,
+        channel_from=table.channel_from,
+        channel_to=table.channel_to,
+        channel_delay=table.channel_delay,
+        channel_cycles_per_flit=table.channel_cycles_per_flit,
+        source=table.source[chosen],
+        target=table.target[chosen],
+        flits=np.ones(len(known), dtype=np.int32),
+        priority=np.array([s.priority for s in known], dtype=np.int32),
+        weight=np.ones(len(known)),
+        circuit=np.array([s.circuit for s in known], dtype=bool),
+        path_start=np.concatenate([[0], np.cumsum([hop.size for hop in hops])]).astype(np.int64),
+        path_channel=table.path_channel[places],
+        path_vc_low=table.path_vc_low[places],
+        path_vc_high=table.path_vc_high[places],
+    )
+
+
+@lru_cache(maxsize=16)
+def _all_pairs(
+    topology: Topology, routing: str, router: Router, link_width: int
+) -> tuple[FlowTable, dict[tuple[int, int], int]]:
+    noc = Noc(
+        topology=topology,
+        routing=routing,
+        router=router,
+        link_width=link_width,
+        traffic=uniform(nodes=topology.nodes),
+        injection_rate=0.0,
+    )
+    table = noc.flow_table()
+    first: dict[tuple[int, int], int] = {}
+    for flow, pair in enumerate(zip(table.source.tolist(), table.target.tolist(), strict=True)):
+        first.setdefault(pair, flow)
+    return table, first

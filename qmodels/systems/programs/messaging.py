@@ -1,0 +1,224 @@
+"""A message-passing program on a network-on-chip: processes, what messages cost, and the network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+
+from qmodels import checks
+from qmodels.systems.noc.router import Router
+from qmodels.systems.noc.topology import Topology
+from qmodels.systems.programs.message_steps import PAIRED, PRIORITIES, Step, read_steps
+from qmodels.systems.spec.nested import check_parts
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessageCosts:
+    """What the library adds to a message.
+
+    A process that sends spends ``send_cycles``, then copies header and payload word by word to the
+    network interface; every ``packet_words`` words leave as one packet, a store to the buffer memory
+    of the other tile, and the copying goes on when the response is back. The receiver finds the
+    message in its buffer memory when the last packet has arrived; it spends ``receive_cycles`` and
+    copies the words out. A notification is one packet of one word, with the same ``send_cycles`` and
+    ``receive_cycles`` and no copying.
+
+    Parameters
+    ----------
+    header_bytes : int
+        Envelope of a message: ranks, tag, type and length. [1]_ sec. VII: 20. [bytes]
+    word_bytes : int
+        Size of a word. [bytes]
+    send_cycles, receive_cycles : float
+        Software for each message or notification at its two ends. [cycles]
+    send_word_cycles, receive_word_cycles : float
+        Software for each word of header and payload at the two ends, without the network. [cycles]
+    packet_words : int
+        Words in one packet of the network. [words]
+    packet_overhead_bytes : int
+        What the network interface adds to a packet: route, class of service and address. [bytes]
+    response_cycles : float
+        From the arrival of a packet until the response leaves the memory. [cycles]
+
+    References
+    ----------
+    .. [1] J. Joven, F. Angiolini, D. Castells-Rufas, G. De Micheli, J. Carrabina-Bordoll,
+       "QoS-ocMPI: QoS-aware on-chip Message Passing Library for NoC-based Many-Core MPSoCs".
+    """
+
+    header_bytes: int = 20
+    word_bytes: int = 4
+    send_cycles: float = 350.0
+    receive_cycles: float = 350.0
+    send_word_cycles: float = 5.0
+    receive_word_cycles: float = 10.0
+    packet_words: int = 1
+    packet_overhead_bytes: int = 8
+    response_cycles: float = 1.0
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            checks.one_number(f"costs.{item.name}", getattr(self, item.name))
+        for name in ("header_bytes", "packet_overhead_bytes"):
+            checks.count(f"costs.{name}", getattr(self, name), minimum=0)
+        for name in ("word_bytes", "packet_words"):
+            checks.count(f"costs.{name}", getattr(self, name))
+        for name in ("send_cycles", "receive_cycles", "send_word_cycles", "receive_word_cycles"):
+            checks.nonnegative(f"costs.{name}", getattr(self, name))
+        checks.nonnegative("costs.response_cycles", self.response_cycles)
+
+    def message_words(self, words: int) -> int:
+        """Return the words of a message with its header."""
+        return -(-self.header_bytes // self.word_bytes) + words
+
+    def packets(self, words: int) -> tuple[int, int]:
+        """Return how many packets a message takes, and the words in the last one.
+
+        Examples
+        --------
+        >>> MessageCosts(packet_words=4).packets(words=1)
+        (2, 2)
+        """
+        total = self.message_words(words)
+        count = max(1, -(-total // self.packet_words))
+        return count, total - (count - 1) * self.packet_words
+
+    def packet_flits(self, words: int, link_width: int) -> int:
+        """Return the flits of a packet with so many words."""
+        return max(1, -(-(self.packet_overhead_bytes + words * self.word_bytes) // link_width))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessageProgram:
+    """Processes that compute and pass messages, one on each of some nodes of a network.
+
+    Parameters
+    ----------
+    topology : Topology
+        Where the nodes are.
+    routing : str
+        How packets go, as for a `Noc`.
+    router : Router
+        Switches.
+    link_width : int
+        Width of the links. [bytes]
+    costs : MessageCosts
+        What messages cost besides the way through the network.
+    processes : tuple of tuple of str
+        Steps of each process, see `qmodels.systems.programs.message_steps.FORMS`.
+    placement : tuple of int
+        Node of each process; by default process *k* is on node *k*.
+    priorities : tuple of int
+        Priority with which each process starts, 0 first and 7 last; by default 7 for all, which is
+        round robin. The step ``priority`` changes it.
+    compute_jitter : float
+        Every computing step takes its cycles times a number between 1 - jitter and 1 + jitter, all
+        equally likely: what caches make unpredictable. The model takes the mean.
+
+    Raises
+    ------
+    ValueError
+        If a step cannot be read, a process waits for something that is never sent, or a circuit is
+        opened twice or closed before it is open.
+
+    Examples
+    --------
+    >>> from qmodels.systems.programs.collectives import gather
+    >>> from qmodels.systems.noc.topologies import mesh
+    >>> program = MessageProgram(topology=mesh(4), processes=gather(processes=4, words=16))
+    >>> program.steps[3]
+    (Step(action='send', peer=0, words=16, cycles=0.0, level=-1),)
+    >>> MessageProgram(topology=mesh(4), processes=(("wait 1",), ()))
+    Traceback (most recent call last):
+        ...
+    ValueError: process 0 would wait for ever: its step 'wait 1' has no 'signal 0' that process 1 reaches
+    """
+
+    topology: Topology = field(default_factory=lambda: Topology(kind="mesh", nodes=16))
+    routing: str = "default"
+    router: Router = field(default_factory=Router)
+    link_width: int = 4
+    costs: MessageCosts = field(default_factory=MessageCosts)
+    processes: tuple[tuple[str, ...], ...]
+    placement: tuple[int, ...] = ()
+    priorities: tuple[int, ...] = ()
+    compute_jitter: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_parts(self)
+        nodes, count = self.topology.nodes, len(self.processes)
+        if not 1 <= count <= nodes:
+            raise ValueError(
+                f"processes must be 1 to {nodes}, as many as the topology has nodes, got {count}"
+            )
+        checks.count("link_width", self.link_width)
+        checks.one_number("compute_jitter", self.compute_jitter)
+        checks.probability("compute_jitter", self.compute_jitter)
+        if self.placement:
+            if len(self.placement) != count or len(set(self.placement)) != count:
+                raise ValueError(
+                    f"placement must name a node of its own for each of {count} processes, "
+                    f"got {self.placement!r}"
+                )
+            checks.count("placement", self.placement, minimum=0, maximum=nodes - 1)
+        if self.priorities:
+            if len(self.priorities) != count:
+                raise ValueError(
+                    f"priorities must be one for each of {count} processes, got {self.priorities!r}"
+                )
+            checks.count("priorities", self.priorities, minimum=0, maximum=PRIORITIES - 1)
+        _check_progress(self.steps)
+
+    @cached_property
+    def steps(self) -> tuple[tuple[Step, ...], ...]:
+        """Steps of each process, read."""
+        count = len(self.processes)
+        return tuple(read_steps(words, process=k, processes=count) for k, words in enumerate(self.processes))
+
+    @cached_property
+    def nodes(self) -> tuple[int, ...]:
+        """Node of each process."""
+        return self.placement or tuple(range(len(self.processes)))
+
+    @cached_property
+    def first_priorities(self) -> tuple[int, ...]:
+        """Priority with which each process starts."""
+        return self.priorities or (PRIORITIES - 1,) * len(self.processes)
+
+
+def _check_progress(processes: Sequence[Sequence[Step]]) -> None:
+    """Refuse programs in which a process waits for ever, or circuits are not opened and closed in turn."""
+    at = [0] * len(processes)
+    sent: dict[tuple[str, int, int], int] = {}
+    circuits: set[tuple[int, int]] = set()
+    moved = True
+    while moved:
+        moved = False
+        for k, steps in enumerate(processes):
+            while at[k] < len(steps):
+                step = steps[at[k]]
+                if step.action in PAIRED:
+                    key = (PAIRED[step.action], step.peer, k)
+                    if not sent.get(key):
+                        break
+                    sent[key] -= 1
+                elif step.action in PAIRED.values():
+                    key = (step.action, k, step.peer)
+                    sent[key] = sent.get(key, 0) + 1
+                elif step.action in ("open", "close"):
+                    if ((k, step.peer) in circuits) == (step.action == "open"):
+                        state = "is open already" if step.action == "open" else "is not open"
+                        raise ValueError(
+                            f"{step.action} of process {k}: its circuit to process {step.peer} {state}"
+                        )
+                    circuits ^= {(k, step.peer)}
+                at[k] += 1
+                moved = True
+    for k, steps in enumerate(processes):
+        if at[k] < len(steps):
+            step = steps[at[k]]
+            raise ValueError(
+                f"process {k} would wait for ever: its step '{step.action} {step.peer}' has no "
+                f"'{PAIRED[step.action]} {k}' that process {step.peer} reaches"
+            )

@@ -1,0 +1,306 @@
+"""Cores that take tasks from run queues, steal from each other, and find new tasks on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from qmodels import checks
+from qmodels.systems.programs.region import Growth, grow
+from qmodels.systems.spec.metrics import Metric
+from qmodels.systems.spec.nested import check_parts
+
+IntArray = npt.NDArray[np.int64]
+
+WORK_QUEUE_METRICS: dict[str, Metric] = {
+    "makespan": Metric("cycles", "from the first task's start until the last is finished"),
+    "speedup": Metric("1", "serial time (compute and transfers of all tasks, nothing else) over makespan"),
+    "utilization": Metric("1", "share of the cores' time in which they compute"),
+    "imbalance": Metric("1", "tasks of the cluster that runs most, over an equal share, less 1"),
+    "stolen_share": Metric("1", "tasks moved by a theft, per task"),
+    "local_share": Metric("1", "tasks that went through a core's own unlocked queue"),
+    "lock_waiting_time": Metric("cycles", "wait for locks per task"),
+    "memory_waiting_time": Metric("cycles", "wait for the memory controller per task"),
+    "memory_utilization": Metric("1", "busy fraction of the busiest memory controller"),
+}
+"""What model and simulator both say of a run."""
+
+FOUR_CLUSTERS = ((1.0, 1.3, 1.1, 1.5), (1.3, 1.0, 1.5, 1.1), (1.1, 1.5, 1.0, 1.3), (1.5, 1.1, 1.3, 1.0))
+"""Cost of an access from each cluster to each memory, of that of its own."""
+
+
+def _amount(name: str, value: float) -> None:
+    checks.one_number(name, value)
+    checks.nonnegative(name, value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bag:
+    """Tasks that are all there at the beginning, of one block each.
+
+    Parameters
+    ----------
+    tasks : tuple of int
+        Number whose data is in each cluster's memory.
+    """
+
+    tasks: tuple[int, ...] = (400, 200, 200, 200)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.tasks, tuple):
+            raise ValueError(f"tasks.tasks must be a tuple of whole numbers, got {self.tasks!r}")
+        checks.count("tasks.tasks", self.tasks, minimum=0)
+        if not sum(self.tasks):
+            raise ValueError(f"tasks.tasks must have at least one task, got {self.tasks!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clusters:
+    """Cores in clusters, each with a memory of its own nearby.
+
+    Parameters
+    ----------
+    clusters, cores : int
+        Number of clusters, and cores in each.
+    numa_factors : tuple of tuples of float
+        Cost of an access from each cluster (row) to the memory of each (column), of that of a local
+        one.
+    """
+
+    clusters: int = 4
+    cores: int = 4
+    numa_factors: tuple[tuple[float, ...], ...] = FOUR_CLUSTERS
+
+    def __post_init__(self) -> None:
+        checks.count("machine.clusters", self.clusters)
+        checks.count("machine.cores", self.cores)
+        shape = (len(self.numa_factors), *sorted({len(row) for row in self.numa_factors}))
+        if shape != (self.clusters, self.clusters):
+            raise ValueError(
+                f"machine.numa_factors must be {self.clusters} rows of {self.clusters}, "
+                f"got {self.numa_factors!r}"
+            )
+        checks.at_least("machine.numa_factors", self.numa_factors, 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskCosts:
+    """What a task and a visit to a queue take on an idle machine.
+
+    Parameters
+    ----------
+    block_cycles, task_cycles : float
+        Computing on each block, and on each task in addition. [cycles]
+    compute_scv : float
+        Squared coefficient of variation of the computing time given the blocks, from 0 (fixed) to 1
+        (exponential); a constant and an exponential part in between.
+    transfer_cycles : float
+        For which a task's data occupy a memory controller, first come first served; a core that is
+        not near that memory waits the NUMA factor as long for them. [cycles]
+    queue_cycles : float
+        For which an access to a shared queue in the nearest memory holds its lock; times the NUMA
+        factor of the memory it is in. [cycles]
+    local_cycles : float
+        An access to a core's own unlocked queue. [cycles]
+    """
+
+    block_cycles: float = 100.0
+    task_cycles: float = 0.0
+    compute_scv: float = 0.0
+    transfer_cycles: float = 1000.0
+    queue_cycles: float = 200.0
+    local_cycles: float = 40.0
+
+    def __post_init__(self) -> None:
+        for name in ("block_cycles", "task_cycles", "transfer_cycles", "queue_cycles", "local_cycles"):
+            _amount(f"costs.{name}", getattr(self, name))
+        checks.probability("costs.compute_scv", self.compute_scv)
+        if not self.block_cycles + self.task_cycles:
+            raise ValueError(f"costs.block_cycles must be > 0 without task_cycles, got {self.block_cycles!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunQueues:
+    """Where tasks wait.
+
+    Parameters
+    ----------
+    organisation : str
+        ``"central"``: one queue for all; ``"distributed"``: one for every core; ``"hierarchical"``:
+        one for every cluster and, before it, one for every core that needs no lock.
+    placement : str
+        Where new tasks go: ``"home"``, to the cluster whose memory has their data (of distributed
+        queues, its cores in turn); ``"next"``, to the queue after the own one; ``"own"``.
+    local_length : int
+        Tasks a core's own queue may hold (hierarchical only; 0 for none).
+    minimum_length : int
+        Tasks that a cluster's queue must hold before a core keeps new tasks of its cluster in its
+        own queue.
+    """
+
+    organisation: str = "hierarchical"
+    placement: str = "home"
+    local_length: int = 8
+    minimum_length: int = 10
+
+    def __post_init__(self) -> None:
+        checks.choice("queues.organisation", self.organisation, ("central", "distributed", "hierarchical"))
+        checks.choice("queues.placement", self.placement, ("home", "next", "own"))
+        checks.count("queues.local_length", self.local_length, minimum=0)
+        checks.count("queues.minimum_length", self.minimum_length, minimum=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stealing:
+    """Who takes tasks from the queues of others, from whom, and how many.
+
+    Parameters
+    ----------
+    thieves : str
+        ``"none"``; ``"shepherd"``: the first core at each queue, for all of them; ``"every"`` core. A
+        thief goes out when its own queues are empty.
+    victims : str
+        ``"nearest"``: the queue with the lowest NUMA factor; ``"longest"``; ``"random"``: any. All of
+        those longer than `protected`.
+    protected : int
+        Tasks that are left to the victim.
+    share : float
+        Of the tasks beyond those, the part that is taken (rounded down, at least one).
+    most : int
+        Most tasks taken at once.
+    cycles, item_cycles : float
+        Search before the theft, and for each task taken, while the victim's queue is locked. [cycles]
+    """
+
+    thieves: str = "none"
+    victims: str = "nearest"
+    protected: int = 10
+    share: float = 0.5
+    most: int = 20
+    cycles: float = 500.0
+    item_cycles: float = 20.0
+
+    def __post_init__(self) -> None:
+        checks.choice("stealing.thieves", self.thieves, ("none", "shepherd", "every"))
+        checks.choice("stealing.victims", self.victims, ("nearest", "longest", "random"))
+        checks.count("stealing.protected", self.protected, minimum=0)
+        if not 0 < self.share <= 1:
+            raise ValueError(f"stealing.share must be above 0 and at most 1, got {self.share!r}")
+        checks.count("stealing.most", self.most)
+        _amount("stealing.cycles", self.cycles)
+        _amount("stealing.item_cycles", self.item_cycles)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkQueues:
+    """A parallel program that takes its tasks from run queues.
+
+    Parameters
+    ----------
+    tasks : Growth or Bag
+        A region that grows from a seed, or tasks that are there at the beginning.
+    machine : Clusters
+        Cores and memories.
+    costs : TaskCosts
+        Times on an idle machine.
+    queues : RunQueues
+        Where tasks wait.
+    stealing : Stealing
+        What idle cores do.
+    data : str
+        Where a task's data are: ``"home"``, in the memory of the cluster in whose part of the image it
+        lies; ``"one"``, all in the first memory, and the queues too; ``"nearest"``, a copy in each.
+
+    Notes
+    -----
+    The image is cut along x and y into as many equal parts as there are clusters. A task belongs to
+    the part that has the low corner of its superblock. A core finishes a task and then visits its
+    neighbours one by one; those that nobody has found are put into a queue, once each.
+
+    Examples
+    --------
+    >>> WorkQueues().cores, WorkQueues().groups, WorkQueues().task_count
+    (16, 4, 3375)
+    """
+
+    tasks: Growth | Bag = Growth()
+    machine: Clusters = Clusters()
+    costs: TaskCosts = TaskCosts()
+    queues: RunQueues = RunQueues()
+    stealing: Stealing = Stealing()
+    data: str = "home"
+
+    def __post_init__(self) -> None:
+        check_parts(self)
+        checks.choice("data", self.data, ("home", "one", "nearest"))
+        if isinstance(self.tasks, Bag) and len(self.tasks.tasks) != self.machine.clusters:
+            raise ValueError(
+                f"tasks.tasks must be {self.machine.clusters} numbers, one per cluster, "
+                f"got {self.tasks.tasks!r}"
+            )
+
+    @property
+    def cores(self) -> int:
+        """Cores of all clusters."""
+        return self.machine.clusters * self.machine.cores
+
+    @property
+    def groups(self) -> int:
+        """Shared queues."""
+        each = {"central": 1, "distributed": self.cores, "hierarchical": self.machine.clusters}
+        return each[self.queues.organisation]
+
+    @property
+    def group_cores(self) -> int:
+        """Cores that share a queue."""
+        return self.cores // self.groups
+
+    @property
+    def task_count(self) -> int:
+        """Tasks of the whole run."""
+        return int(self.blocks.size)
+
+    @cached_property
+    def blocks(self) -> IntArray:
+        """Blocks of each task."""
+        if isinstance(self.tasks, Bag):
+            return np.ones(sum(self.tasks.tasks), dtype=np.int64)
+        return grow(self.tasks).blocks
+
+    @cached_property
+    def homes(self) -> IntArray:
+        """Cluster of each task's data."""
+        if isinstance(self.tasks, Bag):
+            return np.repeat(np.arange(self.machine.clusters), self.tasks.tasks)
+        columns = next(
+            n for n in range(int(self.machine.clusters**0.5), 0, -1) if self.machine.clusters % n == 0
+        )
+        rows = self.machine.clusters // columns
+        place, (nx, ny, _) = grow(self.tasks).place, self.tasks.grid
+        # A part begins where the low corner of a superblock is at or beyond its border.
+        return np.asarray(place[:, 0] * rows // nx * columns + place[:, 1] * columns // ny)
+
+    @cached_property
+    def serial_time(self) -> float:
+        """Cycles for computing and transfers of all tasks, one after the other, near their data."""
+        each = self.costs.task_cycles + self.costs.transfer_cycles
+        return float(self.costs.block_cycles * self.blocks.sum() + each * self.task_count)
+
+    @cached_property
+    def queue_of(self) -> IntArray:
+        """Shared queue a task goes to that is placed at home."""
+        if self.queues.organisation == "central":
+            return np.zeros(self.task_count, dtype=np.int64)
+        if self.queues.organisation == "hierarchical":
+            return self.homes
+        return np.asarray(self.homes * self.machine.cores + np.arange(self.task_count) % self.machine.cores)
+
+    @cached_property
+    def queue_memory(self) -> IntArray:
+        """Memory that each shared queue is in."""
+        if self.data == "one" or self.groups == 1:
+            return np.zeros(self.groups, dtype=np.int64)
+        return np.arange(self.groups) * self.machine.clusters // self.groups

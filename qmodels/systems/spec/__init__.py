@@ -1,0 +1,1 @@
+"""What every spec shares: checks of nested parts, TOML, hashes, metrics, and the store of results."""

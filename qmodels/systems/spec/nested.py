@@ -1,0 +1,74 @@
+"""Parts of a spec: each is of the kind that its field says, or is refused by name."""
+
+from __future__ import annotations
+
+import types
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+LONGEST = 100
+"""Characters of a wrong value that an error shows."""
+
+
+def check_parts(spec: Any, prefix: str = "") -> None:
+    """Require every field that holds a spec, or a tuple of specs, to be of the annotated kind.
+
+    Called first in ``__post_init__``, so that a wrong part is refused before it is used.
+
+    Parameters
+    ----------
+    spec : dataclass instance
+        Fields of any other annotation are not looked at.
+    prefix : str
+        What the names of the fields start with in messages, such as ``"workload."``.
+
+    Raises
+    ------
+    ValueError
+        Naming the field, what is allowed and the value.
+
+    Examples
+    --------
+    >>> from qmodels.systems.cache.spec import CacheLevel
+    >>> from qmodels.systems.packets.packet_processor import PacketProcessor
+    >>> PacketProcessor(llc=CacheLevel(lines=8))
+    Traceback (most recent call last):
+        ...
+    ValueError: llc must be a Llc, got CacheLevel(lines=8, ...
+    """
+    kind: Any = type(spec)
+    for name, (kinds, several) in _parts(kind).items():
+        value = getattr(spec, name)
+        members = value if several and isinstance(value, tuple) else (value,)
+        if several != isinstance(value, tuple) or not all(isinstance(one, kinds) for one in members):
+            raise ValueError(f"{prefix}{name} must be {_allowed(kinds, several)}, got {_short(value)}")
+
+
+def _allowed(kinds: tuple[type, ...], several: bool) -> str:
+    names = ["None" if kind is types.NoneType else kind.__name__ for kind in kinds]
+    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+    if several:
+        return f"a tuple of {listed}"
+    return listed if len(names) > 1 else f"{'an' if listed[0] in 'AEIOU' else 'a'} {listed}"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+@cache
+def _parts(spec_type: Any) -> dict[str, tuple[tuple[type, ...], bool]]:
+    """Return the kinds allowed in every field that holds specs, and whether it holds a tuple of them."""
+    hints = get_type_hints(spec_type)
+    found = {}
+    for field in fields(spec_type):
+        hint = hints[field.name]
+        several = get_origin(hint) is tuple and get_args(hint)[-1] is Ellipsis
+        hint = get_args(hint)[0] if several else hint
+        kinds = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+        specs = [kind for kind in kinds if isinstance(kind, type) and is_dataclass(kind)]
+        if specs and all(isinstance(kind, type) for kind in kinds):
+            found[field.name] = (kinds, several)
+    return found

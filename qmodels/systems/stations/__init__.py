@@ -1,0 +1,1 @@
+"""Queueing networks as structure: stations, classes, routing."""

@@ -1,0 +1,305 @@
+"""What a queueing network is made of: stations, classes of jobs, and forks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+import numpy as np
+
+from qmodels import checks
+from qmodels.systems.laws._fields import keep, whole
+from qmodels.systems.laws.times import Law
+from qmodels.systems.stations.routing import LEAVE, Rule, read_rule
+
+INF = float("inf")
+ONE_CLASS = "job"
+"""Name of the class of jobs where there is only one."""
+
+DISCIPLINES = (
+    "fifo",
+    "lifo",
+    "lifo-preemptive",
+    "priority",
+    "priority-preemptive",
+    "sharing",
+)
+PREEMPTIVE = ("lifo-preemptive", "priority-preemptive")
+WHEN_FULL = ("loss", "after-service", "before-service")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Station:
+    """Servers and the place where jobs wait for them.
+
+    Parameters
+    ----------
+    name : str
+        Name, unique in the network.
+    service : Law or mapping of class name to Law
+        Service times; one law holds for every class.
+    servers : int or inf
+        Number of servers; ``inf`` makes the station a delay, where nobody waits.
+    discipline : str
+        ``"fifo"``; ``"lifo"`` (a service once begun is finished); ``"lifo-preemptive"`` (the
+        newest job is served, interrupted services resume; one server); ``"priority"`` and
+        ``"priority-preemptive"`` (by `JobClass.priority`, FIFO within; interrupted services
+        resume); ``"sharing"`` (processor sharing: all jobs are served at once, at the rate
+        min(n, servers) / n each).
+    capacity : int or inf
+        Most jobs at the station, those in service included (Kendall's K).
+    when_full : str
+        What happens to a job of the network that finds it full: ``"loss"``; ``"after-service"``
+        (it stays on its server, which stands still, until there is a place; first blocked,
+        first released); ``"before-service"`` (a server starts a job only once a place for it
+        here is set aside). Arrivals from outside are lost in any case. Full stations that wait for
+        each other in a circle stay so.
+    rate_multiplier : sequence of float
+        Speed with 1, 2, ... jobs at the station as a multiple of that of one server, the last
+        value for all larger numbers. Needs one server or sharing. Empty: the servers' own.
+    setup : Law, optional
+        The server is switched off when the last job leaves, and takes this time to start. One server.
+    setup_threshold : int
+        Number of waiting jobs at which it is switched on again.
+    vacation : Law, optional
+        The server leaves for this time whenever it finds nobody waiting. One server.
+    multiple_vacations : bool
+        Whether it leaves again if nobody waits at its return, or else stays for the next job.
+
+    Examples
+    --------
+    >>> from qmodels.systems.laws.times import Erlang, Exponential
+    >>> Station(name="parser", service=Exponential(mean=2.0), servers=3, capacity=10).delay
+    False
+    >>> station = Station(name="port", service={"read": Erlang(mean=4.0, phases=2)})
+    >>> station.service_law("read").mean, station.service_law("write")
+    (4.0, None)
+    """
+
+    name: str
+    service: Any = field(metadata={"holds": Law | tuple[tuple[str, Law], ...]})
+    servers: Any = 1
+    discipline: str = "fifo"
+    capacity: Any = INF
+    when_full: str = "loss"
+    rate_multiplier: tuple[float, ...] = ()
+    setup: Law | None = None
+    setup_threshold: int = 1
+    vacation: Law | None = None
+    multiple_vacations: bool = True
+
+    def __post_init__(self) -> None:
+        check_name("station name", self.name)
+        here = f"station {self.name!r}:"
+        keep(
+            self,
+            service=_service(here, self.service),
+            servers=_count_or_inf(f"{here} servers", self.servers),
+            capacity=_count_or_inf(f"{here} capacity", self.capacity),
+            rate_multiplier=_multiplier(here, self.rate_multiplier),
+            setup_threshold=whole(f"{here} setup_threshold", self.setup_threshold),
+        )
+        checks.choice(f"{here} discipline", self.discipline, DISCIPLINES)
+        checks.choice(f"{here} when_full", self.when_full, WHEN_FULL)
+        for name in ("setup", "vacation"):
+            law = getattr(self, name)
+            if law is not None:
+                require_law(f"{here} {name}", law)
+                if self.servers != 1:
+                    raise ValueError(f"{here} servers must be 1 with {name}, got {self.servers!r}")
+        if self.vacation is not None and not self.vacation.mean > 0:
+            raise ValueError(f"{here} vacation must have a mean > 0, got {self.vacation.mean!r}")
+        if self.setup is not None and self.vacation is not None:
+            raise ValueError(f"{here} at most one of setup and vacation must be given, got both")
+        if self.setup is None and self.setup_threshold > 1:
+            raise ValueError(
+                f"{here} setup_threshold must come with a setup, got {self.setup_threshold!r} without"
+            )
+        if self.discipline == "lifo-preemptive" and self.servers not in (1, INF):
+            raise ValueError(f"{here} servers must be 1 with lifo-preemptive, got {self.servers!r}")
+        if self.rate_multiplier and self.discipline != "sharing":
+            if self.servers != 1:
+                raise ValueError(f"{here} servers must be 1 with rate_multiplier, got {self.servers!r}")
+            if self.discipline in PREEMPTIVE:
+                raise ValueError(
+                    f"{here} discipline must not be preemptive with rate_multiplier, got {self.discipline!r}"
+                )
+        if self.rate_multiplier and self.delay:
+            raise ValueError(f"{here} servers must be finite with rate_multiplier, got {self.servers!r}")
+        if self.capacity < self.servers and not self.delay:
+            raise ValueError(f"{here} capacity must be >= servers ({self.servers}), got {self.capacity!r}")
+
+    @property
+    def delay(self) -> bool:
+        """Whether nobody ever waits here."""
+        return bool(self.servers == INF)
+
+    def service_law(self, job_class: str) -> Law | None:
+        """Return the law of the service times of a class, or None if it has none here."""
+        if isinstance(self.service, tuple):
+            return dict(self.service).get(job_class)
+        law: Law = self.service
+        return law
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobClass:
+    """Jobs of one kind: open (they arrive and leave) or closed (a fixed number goes round).
+
+    A class with neither arrivals nor a population gets its jobs from others that turn into it.
+
+    Parameters
+    ----------
+    name : str
+        Name, unique in the network.
+    arrivals : Law, optional
+        Times between arrivals of an open class.
+    batch : Law, optional
+        Jobs that arrive together: a law of whole numbers >= 1. One if left out.
+    entry : destination, mapping or rule
+        Where arrivals go, as in the network's routing; the first station if left out.
+    population : int
+        Jobs of a closed class.
+    reference : str
+        Station where the jobs of a closed class begin, and whose departures count its cycles;
+        the first station if left out.
+    priority : int
+        Level at stations with priorities, 0 being served first.
+    patience : Law, optional
+        How long a job of an open class waits at a station before it gives up and leaves the
+        network; jobs whose service has begun do not.
+
+    Examples
+    --------
+    >>> from qmodels.systems.laws.times import Exponential
+    >>> JobClass(arrivals=Exponential(mean=2.0)).closed
+    False
+    >>> JobClass(name="worker", population=8).closed
+    True
+    """
+
+    name: str = ONE_CLASS
+    arrivals: Law | None = None
+    batch: Law | None = None
+    entry: Any = field(default="", metadata={"holds": str | Rule})
+    population: int = 0
+    reference: str = ""
+    priority: int = 0
+    patience: Law | None = None
+
+    def __post_init__(self) -> None:
+        check_name("class name", self.name)
+        here = f"class {self.name!r}:"
+        keep(
+            self,
+            population=int(checks.count(f"{here} population", self.population, minimum=0)),
+            priority=int(checks.count(f"{here} priority", self.priority, minimum=0)),
+            entry=self.entry if self.entry == "" else read_rule(f"{here} entry", self.entry),
+        )
+        for name in ("arrivals", "batch", "patience"):
+            law = getattr(self, name)
+            if law is not None:
+                require_law(f"{here} {name}", law)
+        if self.batch is not None:
+            require_whole(f"{here} batch", self.batch, minimum=1)
+        if self.arrivals is not None and self.population:
+            raise ValueError(f"{here} at most one of arrivals and population must be given, got both")
+        if self.arrivals is None and (self.batch is not None or self.entry):
+            raise ValueError(f"{here} arrivals must be given with batch or entry, got None")
+        if self.arrivals is not None and not self.arrivals.mean > 0:
+            raise ValueError(f"{here} arrivals must have a mean > 0, got {self.arrivals.mean!r}")
+        if not self.population and self.reference:
+            raise ValueError(f"{here} population must be >= 1 with a reference, got 0")
+        if self.population and self.patience is not None:
+            raise ValueError(f"{here} patience must be left out in a closed class, got {self.patience!r}")
+
+    @property
+    def closed(self) -> bool:
+        """Whether the class has a fixed population."""
+        return self.population > 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForkJoin:
+    """A node where a job splits into tasks, one per branch, and waits for the last of them.
+
+    Parameters
+    ----------
+    name : str
+        Name, unique among stations and forks.
+    branches : sequence
+        Of each branch the station its task visits, or a sequence of stations in their order. The
+        tasks have the class of their job.
+
+    Examples
+    --------
+    >>> ForkJoin(name="striped read", branches=["disk 1", ("disk 2", "decoder")]).branches
+    (('disk 1',), ('disk 2', 'decoder'))
+    """
+
+    name: str
+    branches: Any = field(metadata={"holds": tuple[tuple[str, ...], ...]})
+
+    def __post_init__(self) -> None:
+        check_name("fork name", self.name)
+        if isinstance(self.branches, str) or not isinstance(self.branches, Iterable):
+            raise ValueError(f"fork {self.name!r}: branches must be a list, got {self.branches!r}")
+        branches = tuple((b,) if isinstance(b, str) else tuple(b) for b in self.branches)
+        if not branches or not all(branches):
+            raise ValueError(f"fork {self.name!r}: branches must each have a station, got {branches!r}")
+        keep(self, branches=branches)
+
+
+def check_name(what: str, value: Any) -> None:
+    """Require a name that is not taken by the outside."""
+    if not isinstance(value, str) or not value or value == LEAVE:
+        raise ValueError(f"{what} must be a text other than {LEAVE!r} and not empty, got {value!r}")
+
+
+def require_law(name: str, value: Any) -> None:
+    """Require a law of times."""
+    if not isinstance(value, get_args(Law)):
+        raise ValueError(f"{name} must be a law such as Exponential(mean=1.0), got {value!r}")
+
+
+def require_whole(name: str, law: Law, *, minimum: int) -> None:
+    """Require a law of whole numbers."""
+    from qmodels.systems.laws.times import Deterministic, Empirical, Geometric, Replay
+
+    match law:
+        case Geometric():
+            return
+        case Deterministic():
+            values = np.array([law.mean])
+        case Empirical() | Replay():
+            values = np.array(law.values)
+        case _:
+            raise ValueError(f"{name} must be a law of whole numbers, got {type(law).__name__}")
+    wrong = (values != np.floor(values)) | (values < minimum)
+    if wrong.any():
+        raise ValueError(f"{name} must have whole values >= {minimum}, got {float(values[wrong][0])!r}")
+
+
+def _service(here: str, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        value = tuple(value.items())
+    if isinstance(value, tuple):
+        for pair in value:
+            require_law(f"{here} service of {pair[0]!r}", pair[1])
+        return value
+    require_law(f"{here} service", value)
+    return value
+
+
+def _count_or_inf(name: str, value: Any) -> Any:
+    if isinstance(value, float) and value == INF:
+        return INF
+    return whole(name, value)
+
+
+def _multiplier(here: str, value: Any) -> tuple[float, ...]:
+    array = checks.positive(f"{here} rate_multiplier", value)
+    if array.ndim != 1:
+        raise ValueError(f"{here} rate_multiplier must list speeds for 1, 2, ... jobs, got {value!r}")
+    return tuple(array.tolist())

@@ -1,0 +1,317 @@
+"""Queueing networks as structure: the spec that is solved, simulated and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from qmodels.checks import FloatArray
+from qmodels.systems.laws._fields import keep
+from qmodels.systems.laws.times import Law
+from qmodels.systems.stations.checks import check_network
+from qmodels.systems.stations.parts import (
+    INF,
+    ONE_CLASS,
+    ForkJoin,
+    JobClass,
+    Station,
+)
+from qmodels.systems.stations.routing import (
+    LEAVE,
+    Probabilistic,
+    Rule,
+    probability_matrix,
+    read_rule,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueingNetwork:
+    """Stations, the jobs that visit them, and the way they take.
+
+    Parameters
+    ----------
+    stations : sequence of Station
+        At least one.
+    classes : sequence of JobClass, or JobClass
+        At least one; open and closed ones may be mixed.
+    routing : mapping
+        Where jobs go that leave a node: by the node's name, or by (node, class) where classes
+        differ, a destination, a mapping of destinations to probabilities, or a rule of
+        `qmodels.systems.stations.routing`. What is not mentioned leaves the network. Kept as a
+        tuple of (node, class, rule), an empty class meaning every other.
+    forks : sequence of ForkJoin
+        Nodes where jobs split.
+    clocked : bool
+        Whether time is counted in ticks: every law must then be one of whole numbers. Of what
+        happens in the same tick, completions come first, then arrivals (as for simultaneous events
+        of a network in continuous time).
+
+    Raises
+    ------
+    ValueError
+        One line that names the part and the field: unknown or repeated names, a visited station
+        without a law for the class, jobs of a closed class that could leave or be lost, features
+        that do not go together.
+
+    Examples
+    --------
+    A processor and two disks, visited by five jobs:
+
+    >>> from qmodels.systems.laws.times import Exponential
+    >>> network = QueueingNetwork(
+    ...     stations=[
+    ...         Station(name="cpu", service=Exponential(mean=1.0)),
+    ...         Station(name="disk", service=Exponential(mean=4.0), servers=2),
+    ...     ],
+    ...     classes=JobClass(population=5),
+    ...     routing={"cpu": {"disk": 0.4, "cpu": 0.6}, "disk": "cpu"},
+    ... )
+    >>> network.routing_matrix[:, 0, :, 0]
+    array([[0.6, 0.4],
+           [1. , 0. ]])
+    """
+
+    stations: Any = field(metadata={"holds": tuple[Station, ...]})
+    classes: Any = field(metadata={"holds": tuple[JobClass, ...]})
+    routing: Any = field(default=(), metadata={"holds": tuple[tuple[str, str, Rule], ...]})
+    forks: Any = field(default=(), metadata={"holds": tuple[ForkJoin, ...]})
+    clocked: bool = False
+
+    def __post_init__(self) -> None:
+        keep(
+            self,
+            stations=_parts("stations", self.stations, Station),
+            classes=_parts("classes", self.classes, JobClass),
+            forks=_parts("forks", self.forks, ForkJoin),
+        )
+        for name in ("stations", "classes"):
+            if not getattr(self, name):
+                raise ValueError(f"{name} must have at least one member, got none")
+        _unique("names of stations and forks", self.nodes)
+        _unique("names of classes", self.class_names)
+        keep(self, routing=_read_routing(self.routing))
+        check_network(self)
+
+    @property
+    def station_names(self) -> tuple[str, ...]:
+        """Names of the stations."""
+        return tuple(station.name for station in self.stations)
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Names of the classes."""
+        return tuple(job_class.name for job_class in self.classes)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Names of the stations, then those of the forks."""
+        return (*self.station_names, *(fork.name for fork in self.forks))
+
+    @cached_property
+    def rules(self) -> dict[tuple[int, int], Rule]:
+        """The routing rule out of each visited (node, class), by number."""
+        leave = Probabilistic(to={})
+        given = {(node, job_class): rule for node, job_class, rule in self.routing}
+        return {
+            (node, k): given.get((self.nodes[node], self.class_names[k]))
+            or given.get((self.nodes[node], ""), leave)
+            for node in range(len(self.nodes))
+            for k in range(len(self.classes))
+            if (node, k) in self.visited
+        }
+
+    @cached_property
+    def entries(self) -> dict[int, Rule]:
+        """Where the jobs of each class with arrivals or a population begin, by its number."""
+        first = self.stations[0].name
+        return {
+            k: (c.entry or read_rule("entry", first))
+            if c.arrivals is not None
+            else read_rule("reference", c.reference or first)
+            for k, c in enumerate(self.classes)
+            if c.arrivals is not None or c.closed
+        }
+
+    @cached_property
+    def visited(self) -> frozenset[tuple[int, int]]:
+        """Every (node, class), by number, in which a job can be; tasks of forks included."""
+        given = {(node, job_class): rule for node, job_class, rule in self.routing}
+        branches = {fork.name: fork.branches for fork in self.forks}
+        found: set[tuple[str, str]] = set()
+        tasks: set[tuple[str, str]] = set()
+        waiting = [
+            (node, new or self.class_names[k])
+            for k, rule in self.entries.items()
+            for node, new in rule.destinations
+        ]
+        while waiting:
+            node, k = waiting.pop()
+            if node == LEAVE or (node, k) in found:
+                continue
+            found.add((node, k))
+            tasks |= {(station, k) for branch in branches.get(node, ()) for station in branch}
+            rule = given.get((node, k)) or given.get((node, ""))
+            if rule is not None:
+                waiting += [(place, new or k) for place, new in rule.destinations]
+        return frozenset((self.nodes.index(node), self.class_names.index(k)) for node, k in found | tasks)
+
+    @property
+    def arrival_rates(self) -> FloatArray:
+        """Rate at which jobs of each class arrive from outside, all of a batch counted. [jobs / time]."""
+        return np.array(
+            [
+                0.0 if c.arrivals is None else (1.0 if c.batch is None else c.batch.mean) / c.arrivals.mean
+                for c in self.classes
+            ]
+        )
+
+    @property
+    def populations(self) -> Any:
+        """Jobs of each closed class, 0 for open ones."""
+        return np.array([c.population for c in self.classes], dtype=np.int64)
+
+    @property
+    def entry_matrix(self) -> FloatArray:
+        """Probabilities [class, node, class there] of where jobs begin; probabilistic entries only."""
+        matrix = np.zeros((len(self.classes), len(self.nodes), len(self.classes)))
+        for k, rule in self.entries.items():
+            rows = probability_matrix({(0, k): rule}, self.nodes, self.class_names)
+            matrix[k] = rows[0, k]
+        return matrix
+
+    @property
+    def routing_matrix(self) -> FloatArray:
+        """Probabilities [node, class, node, class]; ValueError if some rule is not probabilistic."""
+        return probability_matrix(self.rules, self.nodes, self.class_names)
+
+    def service_law(self, station: int, job_class: int) -> Law | None:
+        """Return the law of the service times of a class at a station, both by number."""
+        law: Law | None = self.stations[station].service_law(self.class_names[job_class])
+        return law
+
+
+def single_station(
+    *,
+    arrivals: Law,
+    service: Law,
+    batch: Law | None = None,
+    patience: Law | None = None,
+    clocked: bool = False,
+    **station: Any,
+) -> QueueingNetwork:
+    """Return one station with one open class: most of the named queues in one line.
+
+    Parameters
+    ----------
+    arrivals, service : Law
+        Times between arrivals, and service times.
+    batch, patience : Law, optional
+        Jobs that arrive together, and how long one waits; see `JobClass`.
+    clocked : bool
+        Whether time is counted in ticks.
+    **station
+        Further fields of `Station`: ``servers``, ``capacity``, ``discipline``, ``vacation``, ...
+
+    Examples
+    --------
+    >>> from qmodels.systems.laws.times import Deterministic, Exponential
+    >>> poisson = Exponential(mean=1.25)
+    >>> mm3 = single_station(arrivals=poisson, service=Exponential(mean=3.0), servers=3)
+    >>> md1k = single_station(arrivals=poisson, service=Deterministic(mean=1.0), capacity=8)
+    >>> shared = single_station(arrivals=poisson, service=Exponential(mean=1.0), discipline="sharing")
+    >>> mm3.stations[0].servers, md1k.stations[0].capacity
+    (3, 8)
+    """
+    return QueueingNetwork(
+        stations=[Station(**{"name": "queue", "service": service, **station})],
+        classes=[JobClass(arrivals=arrivals, batch=batch, patience=patience)],
+        clocked=clocked,
+    )
+
+
+def tandem(
+    *,
+    arrivals: Law,
+    services: Sequence[Law],
+    servers: Any = 1,
+    capacity: Any = INF,
+    when_full: str = "loss",
+    clocked: bool = False,
+) -> QueueingNetwork:
+    """Return stations in series, named "1", "2", ..., through which one open class passes.
+
+    Parameters
+    ----------
+    arrivals : Law
+        Times between arrivals at the first.
+    services : sequence of Law
+        Service times of each station.
+    servers, capacity : int or sequence
+        Servers and places of each, or of all.
+    when_full : str
+        What happens to a job that finds a later station full, see `Station`.
+    clocked : bool
+        Whether time is counted in ticks.
+
+    Examples
+    --------
+    >>> from qmodels.systems.laws.times import Exponential
+    >>> line = tandem(
+    ...     arrivals=Exponential(mean=1.2), services=[Exponential(mean=1.0)] * 3, capacity=[8, 4, 4],
+    ...     when_full="after-service",
+    ... )
+    >>> [station.capacity for station in line.stations]
+    [8, 4, 4]
+    """
+    number = len(services)
+    counts, places = (
+        tuple(value) if isinstance(value, list | tuple | np.ndarray) else (value,) * number
+        for value in (servers, capacity)
+    )
+    for name, values in (("servers", counts), ("capacity", places)):
+        if len(values) != number:
+            raise ValueError(f"{name} must have one value for each of {number} services, got {len(values)}")
+    names = [str(k + 1) for k in range(number)]
+    return QueueingNetwork(
+        stations=[
+            Station(name=name, service=law, servers=count, capacity=place, when_full=when_full)
+            for name, law, count, place in zip(names, services, counts, places, strict=True)
+        ],
+        classes=[JobClass(name=ONE_CLASS, arrivals=arrivals)],
+        routing=dict(zip(names[:-1], names[1:], strict=True)),
+        clocked=clocked,
+    )
+
+
+def _parts(name: str, value: Any, kind: type[Any]) -> Any:
+    members = (value,) if isinstance(value, kind) else value
+    if isinstance(members, str) or not isinstance(members, Iterable):
+        raise ValueError(f"{name} must be a list of {kind.__name__}, got {value!r}")
+    members = tuple(members)
+    for member in members:
+        if not isinstance(member, kind):
+            raise ValueError(f"{name} must hold {kind.__name__} only, got {member!r}")
+    return members
+
+
+def _unique(what: str, names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{what} must be unique, got {name!r} twice")
+
+
+def _read_routing(given: Any) -> tuple[tuple[str, str, Rule], ...]:
+    rows = list(given) if isinstance(given, tuple) else None
+    if isinstance(given, Mapping):
+        rows = [
+            (*(key if isinstance(key, tuple) else (key, "")), read_rule(f"routing[{key!r}]", rule))
+            for key, rule in given.items()
+        ]
+    if rows is None or not all(len(row) == 3 and isinstance(row[2], Rule) for row in rows):
+        raise ValueError(f"routing must map nodes, or (node, class), to where jobs go, got {given!r}")
+    return tuple(rows)

@@ -1,0 +1,137 @@
+"""When packets arrive: Poisson, on/off bursts, or as recorded. Time is in mean interarrival times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from qmodels import checks
+from qmodels.checks import FloatArray, Numeric
+from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.traffic.sizes import SizeLaw, empirical
+from qmodels.systems.traffic.trace import Trace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Poisson:
+    """Independent exponential gaps.
+
+    Examples
+    --------
+    >>> Poisson().gaps(np.random.default_rng(1), 3).shape
+    (3,)
+    """
+
+    @property
+    def scv(self) -> float:
+        """Squared coefficient of variation of the gaps."""
+        return 1.0
+
+    def gaps(self, rng: np.random.Generator, count: int) -> FloatArray:
+        """Return so many gaps between packets, of mean 1."""
+        return rng.exponential(size=count)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnOff:
+    r"""Bursts: Poisson arrivals while a two-state Markov chain is ON, none while it is OFF.
+
+    Parameters
+    ----------
+    on_packets : float
+        Mean number of packets in an ON period, at least 1.
+    peak_to_mean : float
+        Arrival rate while ON over the mean rate, above 1. The source is ON for a fraction
+        1 / peak_to_mean of the time.
+
+    Notes
+    -----
+    The interrupted Poisson process [1]_. With mean rate 1, rate :math:`P` while ON and :math:`N`
+    packets in an ON period, ON ends at rate :math:`\alpha = P/N` and OFF at rate
+    :math:`\beta = \alpha/(P - 1)`. The gaps are independent and hyperexponential of order 2 with
+    rates the roots of
+
+    .. math:: \gamma^2 - (P + \alpha + \beta)\gamma + P\beta = 0,
+
+    the larger with probability :math:`(P - \gamma_2)/(\gamma_1 - \gamma_2)`, and their squared
+    coefficient of variation is :math:`1 + 2N(1 - 1/P)^2`. Exact.
+
+    References
+    ----------
+    .. [1] A. Kuczura, "The interrupted Poisson process as an overflow process", Bell System
+       Technical Journal 52(3), 1973 (derived again here; equation numbers not checked).
+
+    Examples
+    --------
+    >>> bursts = OnOff(on_packets=10, peak_to_mean=4)
+    >>> bursts.scv
+    12.25
+    >>> probability, fast, slow = bursts.phases
+    >>> round(float(probability / fast + (1 - probability) / slow), 12)
+    1.0
+    """
+
+    on_packets: Numeric
+    peak_to_mean: Numeric
+
+    def __post_init__(self) -> None:
+        checks.at_least("arrivals.on_packets", checks.finite("arrivals.on_packets", self.on_packets), 1)
+        peak = checks.finite("arrivals.peak_to_mean", self.peak_to_mean)
+        if np.any(peak <= 1):
+            raise ValueError(f"arrivals.peak_to_mean must be > 1, got {float(np.min(peak))!r}")
+
+    @property
+    def scv(self) -> Numeric:
+        """Squared coefficient of variation of the gaps."""
+        return 1 + 2 * self.on_packets * (1 - 1 / self.peak_to_mean) ** 2
+
+    @property
+    def phases(self) -> tuple[Numeric, Numeric, Numeric]:
+        """Law of the gaps: probability of the fast exponential, its rate, and the rate of the slow one.
+
+        Rates are per mean gap: an arrival rate times them gives rates per unit of time.
+        """
+        peak = self.peak_to_mean
+        off = peak / self.on_packets
+        on = off / (peak - 1)
+        half = (peak + off + on) / 2
+        fast = half + np.sqrt(half**2 - peak * on)
+        slow = peak * on / fast
+        return (peak - slow) / (fast - slow), fast, slow
+
+    def gaps(self, rng: np.random.Generator, count: int) -> FloatArray:
+        """Return so many gaps between packets, of mean 1."""
+        probability, fast, slow = self.phases
+        rate = np.where(rng.random(count) < probability, fast, slow)
+        return rng.exponential(size=count) / rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """Packets as a trace has them, sizes included; only the unit of time is the user's.
+
+    Parameters
+    ----------
+    trace : Trace
+        The recorded packets.
+    """
+
+    trace: Trace
+
+    def __post_init__(self) -> None:
+        check_parts(self, "arrivals.")
+
+    @property
+    def scv(self) -> float:
+        """Squared coefficient of variation of the trace's gaps (they may be far from independent)."""
+        return self.trace.gap_scv
+
+    @cached_property
+    def sizes(self) -> SizeLaw:
+        """Histogram of the trace's packet sizes."""
+        return empirical(self.trace.bytes)
+
+
+Arrivals = Poisson | OnOff | Recorded

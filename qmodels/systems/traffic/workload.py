@@ -1,0 +1,179 @@
+"""The packets a processor is offered: when, how large, how many segments, which lookups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from qmodels import checks
+from qmodels.checks import FloatArray, IntArray, Numeric
+from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.traffic.arrivals import Arrivals, Poisson, Recorded
+from qmodels.systems.traffic.popularity import MOST_ENTRIES, Zipf
+from qmodels.systems.traffic.sizes import SizeLaw, imix, segment_count
+from qmodels.systems.traffic.trace import Trace
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Packets:
+    """Realised packets, one array element each.
+
+    Parameters
+    ----------
+    times_ns : array of float
+        Arrival times, nondecreasing. [ns]
+    bytes : array of int
+        Sizes. [bytes]
+    segments : array of int
+        Segments each is cut into.
+    """
+
+    times_ns: FloatArray
+    bytes: IntArray
+    segments: IntArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """Packets, their table lookups, and how long packets are stored.
+
+    ``offered_gbps``, ``load_factor``, ``lookups_per_packet``, ``hold_ns`` and the parameters of
+    `OnOff` may be arrays (a sweep); the others are one number.
+
+    Parameters
+    ----------
+    arrivals : Poisson, OnOff or Recorded
+        When packets arrive.
+    sizes : SizeLaw
+        Packet sizes. A recorded trace brings its own: `imix`, the default, gives way to them
+        and any other law is refused.
+    offered_gbps : float
+        Mean rate at which packet bytes are offered (our assumption: 40, one port); a recorded
+        trace's time is rescaled to reach it. [Gb/s]
+    load_factor : float
+        Multiplies the rate: time is divided by it.
+    segment_bytes : int
+        Size of the segments packets are cut into ([1]_ sec. 4.1: 64). [bytes]
+    lookups_per_packet : int
+        Table lookups of each packet, one after the other ([2]_: 1).
+    table_entries : int
+        Entries of the lookup table ([2]_: 20,000).
+    zipf_exponent : float
+        Exponent of their Zipf-like popularity ([2]_, after Breslau et al.: 0.83).
+    hold_ns : float
+        Mean of the exponential time a stored packet waits for its egress turn (our assumption). [ns]
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, or the sizes are not those of the recorded trace.
+
+    References
+    ----------
+    .. [1] Ch. Ykman-Couvreur et al., "System-level performance optimization of the data queueing
+       memory management in high-speed network processors", DAC 2002.
+    .. [2] T. Korikawa, A. Kawabata, F. He, E. Oki, "Packet Processing Architecture Using
+       Last-Level-Cache Slices and Interleaved 3D-Stacked DRAM", IEEE Access, 2020.
+
+    Examples
+    --------
+    >>> workload = Workload(offered_gbps=100.0)
+    >>> round(workload.packet_rate * 1000, 2)  # packets per microsecond
+    34.55
+    >>> packets = workload.packets(np.random.default_rng(1), 5)
+    >>> set(packets.segments.tolist()) <= {1, 10, 24}
+    True
+    """
+
+    arrivals: Arrivals = field(default_factory=Poisson)
+    sizes: SizeLaw = field(default_factory=imix)
+    offered_gbps: Numeric = 40.0
+    load_factor: Numeric = 1.0
+    segment_bytes: int = 64
+    lookups_per_packet: Numeric = 1
+    table_entries: int = 20_000
+    zipf_exponent: float = 0.83
+    hold_ns: Numeric = 10_000.0
+
+    def __post_init__(self) -> None:
+        check_parts(self, "workload.")
+        if isinstance(self.arrivals, Recorded) and self.sizes != self.arrivals.sizes:
+            if self.sizes != imix():
+                raise ValueError(
+                    "workload.sizes must be left out or be the trace's own with recorded arrivals, "
+                    f"got {len(self.sizes.bytes)} sizes with a mean of {self.sizes.mean_bytes:g} bytes"
+                )
+            object.__setattr__(self, "sizes", self.arrivals.sizes)
+        checks.positive("workload.offered_gbps", self.offered_gbps)
+        checks.positive("workload.load_factor", self.load_factor)
+        for name in ("segment_bytes", "table_entries", "zipf_exponent"):
+            checks.one_number(f"workload.{name}", getattr(self, name))
+        checks.count("workload.segment_bytes", self.segment_bytes)
+        checks.count("workload.lookups_per_packet", self.lookups_per_packet, minimum=0)
+        checks.count("workload.table_entries", self.table_entries, maximum=MOST_ENTRIES)
+        checks.nonnegative("workload.zipf_exponent", self.zipf_exponent)
+        checks.nonnegative("workload.hold_ns", self.hold_ns)
+
+    @classmethod
+    def from_trace(cls, trace: Trace, **overrides: Any) -> Workload:
+        """Return the workload of a recorded trace, with other fields as given."""
+        return cls(arrivals=Recorded(trace=trace), **overrides)
+
+    @property
+    def packet_rate(self) -> Numeric:
+        """Mean packet arrival rate in packets/ns, load factor included."""
+        return self.offered_gbps * self.load_factor / (8 * self.sizes.mean_bytes)
+
+    @property
+    def segment_law(self) -> tuple[IntArray, FloatArray]:
+        """Segments of a packet (ascending) and the probability of each count."""
+        return self.sizes.segments(self.segment_bytes)
+
+    @property
+    def popularity(self) -> Zipf:
+        """Popularity of the table entries."""
+        return Zipf(entries=self.table_entries, exponent=self.zipf_exponent)
+
+    def packets(self, rng: np.random.Generator, count: int, place: float | None = None) -> Packets:
+        """Return realised packets.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness: two calls with equally seeded generators give the same packets.
+        count : int
+            Packets wanted. A recorded trace gives that many consecutive packets, and all of its
+            packets, no more, when it has no more: it is not repeated.
+        place : float, optional
+            Where in a recorded trace they start, from 0 (its begin) to 1 (they are the last
+            ones); at random if not given.
+
+        Returns
+        -------
+        Packets
+            Of a generator, the first packet comes one gap after time 0; of a trace, at time 0.
+            The whole trace has the offered rate, a part of it the rate of that part.
+
+        Raises
+        ------
+        ValueError
+            If ``count`` is not a whole number >= 1 or the rate is an array.
+        """
+        checks.count("count", count)
+        checks.probability("place", 0.0 if place is None else place)
+        for name in ("offered_gbps", "load_factor"):
+            checks.one_number(f"workload.{name}", getattr(self, name))
+        if isinstance(self.arrivals, Recorded):
+            trace = self.arrivals.trace
+            count = min(count, len(trace))
+            room = len(trace) - count
+            start = int(rng.integers(room + 1)) if place is None else round(place * room)
+            gaps = trace.times_ns[start : start + count] - trace.times_ns[start]
+            times, sizes = gaps * trace.packet_rate, trace.bytes[start : start + count].copy()
+        else:
+            times, sizes = np.cumsum(self.arrivals.gaps(rng, count)), self.sizes.sample(rng, count)
+        return Packets(
+            times_ns=times / self.packet_rate, bytes=sizes, segments=segment_count(sizes, self.segment_bytes)
+        )

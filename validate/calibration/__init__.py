@@ -1,0 +1,1 @@
+"""Fitting parameters of a model to observations."""

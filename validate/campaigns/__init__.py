@@ -1,0 +1,1 @@
+"""Running simulations: one, or many in parallel, kept as they finish and resumed."""

@@ -1,0 +1,225 @@
+"""One verb for every simulator: ``simulate(spec)``, or a campaign over many specs."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, overload
+
+from qmodels import checks
+from qmodels.systems.spec.store import ResultStore
+from validate.campaigns.progress import Progress, TerminalProgress
+from validate.campaigns.result import Campaign, CampaignInterrupted
+from validate.campaigns.run import Experiment, Point, Replicator
+
+if TYPE_CHECKING:
+    from qmodels.systems.packets.data_queueing import DataQueueing
+    from qmodels.systems.packets.packet_processor import PacketProcessor
+    from qmodels.systems.stations.queueing_network import QueueingNetwork
+    from validate.data_queueing.result import DataQueueingResult
+    from validate.network.result import NetworkSimulation
+    from validate.packet_processor.result import SimulationResult
+
+EXPERIMENTS = {
+    "qmodels.systems.packets.packet_processor.PacketProcessor": (
+        "validate.packet_processor.simulate.PacketExperiment"
+    ),
+    "qmodels.systems.stations.queueing_network.QueueingNetwork": "validate.network.run.NetworkExperiment",
+    "qmodels.systems.packets.data_queueing.DataQueueing": (
+        "validate.data_queueing.simulate.DataQueueingExperiment"
+    ),
+    "qmodels.systems.noc.spec.Noc": "validate.noc.experiment.NocExperiment",
+    "qmodels.systems.programs.messaging.MessageProgram": "validate.messaging.experiment.ProgramExperiment",
+    "qmodels.systems.memory.dram_system.DramSystem": "validate.dram.experiment.DramExperiment",
+    "qmodels.systems.cache.spec.CacheSystem": "validate.cache.experiment.CacheExperiment",
+    "qmodels.systems.cache.llc_processor.LlcProcessor": (
+        "validate.llc_processor.experiment.LlcProcessorExperiment"
+    ),
+    "qmodels.systems.memory.numa.NumaMachine": "validate.numa.experiment.NumaExperiment",
+    "qmodels.systems.programs.work_queues.WorkQueues": "validate.work_queues.experiment.WorkQueuesExperiment",
+}
+"""The simulator of each kind of spec, both by their full names: only what is used is imported."""
+
+COMMON = ("spec", "seed", "confidence")
+
+
+@overload
+def simulate(spec: PacketProcessor, **options: Any) -> SimulationResult: ...
+@overload
+def simulate(spec: QueueingNetwork, **options: Any) -> NetworkSimulation: ...
+@overload
+def simulate(spec: DataQueueing, **options: Any) -> DataQueueingResult: ...
+@overload
+def simulate(spec: Iterable[Any], **options: Any) -> Campaign: ...
+@overload
+def simulate(spec: Any, **options: Any) -> Any: ...
+def simulate(
+    spec: Any,
+    *,
+    replications: int = 8,
+    precision: float | Mapping[str, float] | None = None,
+    max_replications: int = 64,
+    seed: int = 0,
+    confidence: float = 0.95,
+    executor: Executor | None = None,
+    store: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Any:
+    """Simulate a system, or each of many, event by event.
+
+    Parameters
+    ----------
+    spec : spec or iterable of specs
+        One design without array fields, or several, of the types in `EXPERIMENTS`.
+    replications : int
+        Independent replications of each to begin with, at least 2.
+    precision : float or mapping of str to float, optional
+        Add replications in rounds until the half-width of the interval of every metric named is at
+        most this fraction of it. One number stands for the simulator's main metric, such as the
+        packet latency. A system that does not keep up gets none.
+    max_replications : int
+        Replications beyond which a precision that is not reached adds no more.
+    seed : int
+        Everything random follows from it. Designs simulated with the same seed meet the same random
+        numbers, so that their difference is known better than either.
+    confidence : float
+        Coverage of the intervals.
+    executor : concurrent.futures.Executor, optional
+        Where replications run; it is not shut down. Otherwise as many threads as there are cores:
+        the compiled kernels, nine tenths of a replication, run outside the interpreter's lock, so
+        that up to about ten cores threads do as much as processes and need neither start-up nor
+        copies. A Dask cluster is ``client.get_executor()``.
+    store : path, optional
+        An SQLite file in which each finished replication is committed at once. What is found there
+        is not run again, so that a campaign that was killed resumes with the same call. Several
+        processes may share it.
+    progress : callable, optional
+        Called with (runs finished, runs in all as far as known), at least every second; otherwise
+        there is a bar on a terminal, and nothing in a pipe.
+    **options
+        Of the simulator, see its experiment in `EXPERIMENTS`, such as
+        `validate.packet_processor.simulate.PacketExperiment` or `validate.noc.experiment.NocExperiment`.
+
+    Returns
+    -------
+    SimulationResult, NetworkSimulation, NocSimulation, ... or Campaign
+        The result of one spec, or those of several, in their order. It is the same to the last bit
+        for a seed, whatever the executor and however often the campaign was interrupted.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or the store is damaged or foreign.
+    TypeError
+        If there is no simulator for the spec, or it has no such option.
+    CampaignInterrupted
+        On Ctrl-C, a `KeyboardInterrupt`, after the replications under way are finished and kept:
+        its ``campaign`` has the points that are finished, and those under way as their last whole
+        round left them.
+
+    Notes
+    -----
+    A replication is stored under a hash of all it depends on: the spec, the seed, its number, the
+    options, and the source of the simulators, so that an edit of those runs everything anew.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from qmodels.systems.packets.packet_processor import PacketProcessor
+    >>> from qmodels.systems.traffic.workload import Workload
+    >>> loads = [PacketProcessor(workload=Workload(load_factor=load)) for load in (0.2, 0.9)]
+    >>> low, high = simulate(loads, packets=2000, replications=2, saturation=False)
+    >>> low.packet_latency.best < high.packet_latency.best
+    True
+    """
+    checks.count("replications", replications, minimum=2)
+    checks.count("max_replications", max_replications, minimum=2)
+    checks.seed(seed)
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}")
+    single = is_dataclass(spec) or not isinstance(spec, Iterable)
+    specs = [spec] if single else list(spec)
+    points = []
+    for one in specs:
+        experiment = _experiment(one, {"seed": seed, "confidence": confidence}, options)
+        targets = _targets(precision, experiment)
+        points.append(
+            Point(experiment, replications=replications, precision=targets, maximum=max_replications)
+        )
+    campaign = _run(specs, points, executor, store, progress)
+    return campaign[0] if single else campaign
+
+
+def _run(
+    specs: list[Any],
+    points: list[Point],
+    executor: Executor | None,
+    store: str | os.PathLike[str] | None,
+    progress: Progress | None,
+) -> Campaign:
+    started = time.perf_counter()
+    with ExitStack() as stack:
+        opened = None if store is None else stack.enter_context(ResultStore(store))
+        replicator = Replicator(
+            points,
+            executor=executor or stack.enter_context(ThreadPoolExecutor(os.cpu_count())),
+            store=opened,
+            progress=progress or stack.enter_context(TerminalProgress()),
+        )
+
+        def so_far() -> Campaign:
+            done = [k for k, point in enumerate(points) if point.result is not None]
+            return Campaign(
+                points=tuple(done),
+                specs=tuple(specs[k] for k in done),
+                results=tuple(points[k].result for k in done),
+                restored=replicator.restored,
+                simulated=replicator.simulated,
+                seconds=time.perf_counter() - started,
+            )
+
+        try:
+            replicator.run()
+        except KeyboardInterrupt as interrupt:
+            how = "give a store to be able to resume" if store is None else "the same call resumes"
+            message = f"{sum(p.finished for p in points)} of {len(points)} points are finished; {how}"
+            raise CampaignInterrupted(so_far(), message) from interrupt
+        return so_far()
+
+
+def _experiment(spec: Any, common: Mapping[str, Any], options: Mapping[str, Any]) -> Experiment:
+    kind = next((_name(base) for base in type(spec).__mro__ if _name(base) in EXPERIMENTS), None)
+    if kind is None:
+        known = ", ".join(name.rpartition(".")[2] for name in EXPERIMENTS)
+        raise TypeError(f"simulate needs a spec such as {known}, got {type(spec).__name__}")
+    module, _, name = EXPERIMENTS[kind].rpartition(".")
+    make: Callable[..., Experiment] = getattr(import_module(module), name)
+    known_options = [f.name for f in fields(make) if f.init and f.name not in COMMON]  # type: ignore[arg-type]
+    for option in options:
+        if option not in known_options:
+            raise TypeError(
+                f"simulate has no option {option!r} for a {type(spec).__name__}"
+                f"{checks.nearest(option, known_options)}; its options are {', '.join(known_options)}"
+            )
+    return make(spec=spec, **common, **options)
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _targets(precision: float | Mapping[str, float] | None, experiment: Experiment) -> Mapping[str, float]:
+    if precision is None:
+        return {}
+    if not isinstance(precision, Mapping):
+        checks.positive("precision", precision)
+        return dict.fromkeys(experiment.precise, precision)
+    for metric, target in precision.items():
+        checks.positive(f"precision[{metric!r}]", target)
+    return precision

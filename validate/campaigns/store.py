@@ -1,0 +1,111 @@
+"""Finished replications in a result store: the key that names one, and its numbers without loss."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import numpy as np
+
+from qmodels import systems
+from qmodels.systems.spec.toml import stable_hash
+
+
+def keys_of(run_replication: Callable[[Any], Any], jobs: Sequence[Any]) -> list[str]:
+    """Return the keys of replications: what runs them, the simulators' state, and all of their jobs.
+
+    Parameters
+    ----------
+    run_replication : callable
+        The function of a module that runs a job.
+    jobs : sequence of dataclass
+        The one ``spec`` of all, hashed once, and the seed, the number of the replication and all
+        options that change its numbers.
+
+    Raises
+    ------
+    ValueError
+        If the spec holds what has no stable hash.
+    """
+    if not jobs:
+        return []
+    name = f"{run_replication.__module__}.{run_replication.__qualname__}"
+    prefix = f"{simulators()}\n{name}\n{stable_hash(jobs[0].spec)}"
+    return [
+        hashlib.sha256(f"{prefix}\n{stable_hash(replace(job, spec=None))}".encode()).hexdigest()
+        for job in jobs
+    ]
+
+
+@cache
+def simulators() -> str:
+    """Return a hash of everything that turns a job into numbers, so that an edit orphans old results.
+
+    That is the source of the simulators and of the specs, and the versions of the libraries that draw
+    random numbers and compile the kernels.
+    """
+    digest = hashlib.sha256(f"{version('numpy')} {version('numba')}".encode())
+    for package in (Path(__file__).parents[1], Path(systems.__file__).parent):
+        for path in sorted(package.rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def encode(value: Any) -> Any:
+    """Return a run in JSON's types such that `decode` gives it back to the last bit.
+
+    A run is a dataclass of numbers, words, arrays, other such dataclasses, and tuples, lists and
+    mappings (with words as keys) of these.
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+
+    Examples
+    --------
+    >>> decode(encode((0.1, np.array([1, 2]), {"a": None})), object)
+    (0.1, array([1, 2]), {'a': None})
+    """
+    if isinstance(value, np.ndarray):
+        file = io.BytesIO()
+        np.save(file, value, allow_pickle=False)
+        return {"array": b64encode(zlib.compress(file.getvalue(), 1)).decode()}
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {"fields": {f.name: encode(getattr(value, f.name)) for f in fields(value) if f.init}}
+    if isinstance(value, tuple):
+        return {"tuple": [encode(item) for item in value]}
+    if isinstance(value, list):
+        return [encode(item) for item in value]
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {"mapping": {key: encode(item) for key, item in value.items()}}
+    raise TypeError(f"a run to store must hold numbers, words and arrays, got a {type(value).__name__}")
+
+
+def decode(record: Any, kind: Any) -> Any:
+    """Return what was encoded; `kind` is its class if it is a dataclass."""
+    if isinstance(record, list):
+        return [decode(item, object) for item in record]
+    if not isinstance(record, dict):
+        return record
+    ((form, content),) = record.items()
+    if form == "array":
+        return np.load(io.BytesIO(zlib.decompress(b64decode(content))), allow_pickle=False)
+    if form == "tuple":
+        return tuple(decode(item, object) for item in content)
+    if form == "mapping":
+        return {key: decode(item, object) for key, item in content.items()}
+    hints = get_type_hints(kind)
+    return kind(**{name: decode(item, hints[name]) for name, item in content.items()})

@@ -1,0 +1,1 @@
+"""A model's answer beside a simulation's or an imported one."""

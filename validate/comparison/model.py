@@ -1,0 +1,280 @@
+"""A model's answer beside the simulated or imported one, metric by metric: ``compare``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from qmodels import checks
+from qmodels.checks import FloatArray
+from validate.campaigns.result import Campaign, varied_fields
+from validate.comparison.metrics import answered, load_of, measured, signed_error
+from validate.comparison.regions import REGIONS
+from validate.comparison.result import Comparison, Curve, Row, SweepComparison, row
+from validate.comparison.specs import (
+    is_spec,
+    points_of,
+    points_of_runs,
+    swept_fields,
+    takes_array,
+    with_fields,
+)
+from validate.packet_processor.result import SimulationResult
+from validate.readers.run_set import Run, RunSet
+
+__all__ = ["Comparison", "Row", "SweepComparison", "compare", "signed_error"]
+
+
+@overload
+def compare(spec: Sequence[Any] | RunSet | Campaign, **options: Any) -> SweepComparison: ...
+@overload
+def compare(
+    spec: Any, *, reference: RunSet | Campaign | Sequence[Any], **options: Any
+) -> SweepComparison: ...
+@overload
+def compare(spec: Any, *, reference: SimulationResult, **options: Any) -> Comparison: ...
+@overload
+def compare(spec: Any, **options: Any) -> Any: ...
+def compare(
+    spec: Any,
+    *,
+    model: Any = None,
+    reference: Any = None,
+    metrics: Iterable[str] | None = None,
+    load: str | Sequence[float] | None = None,
+    regions: Sequence[tuple[float, float]] = REGIONS,
+    **simulate_options: Any,
+) -> Any:
+    """Lay a model's answers beside simulations of the same systems, or beside runs made elsewhere.
+
+    Parameters
+    ----------
+    spec : spec, sequence of specs, or results
+        One design; a sweep: a spec with arrays in its numeric fields, or several specs; or results
+        instead: a `Campaign`, a `RunSet` or one result, which ``model`` is laid beside.
+    model : callable or answer, optional
+        What to compare: takes the spec (without a spec: the settings of each run of a `RunSet` by
+        name) and returns a result with ``metrics`` or ``to_dict``, or a mapping; or such an answer.
+        Otherwise ``qmodels.solve``.
+    reference : result, RunSet, Campaign or sequence of results, optional
+        What was simulated or measured before; otherwise the specs are simulated. With a `RunSet`
+        and one spec, the settings that differ between runs replace the fields of their name; arrays in
+        the spec are the points at which the runs were made, found by these settings or else in order.
+    metrics : iterable of str, optional
+        Which metrics; otherwise all that both have.
+    load : str or sequence of float, optional
+        Load of each point: the name of a setting or of a metric of the model, or numbers.
+        Otherwise that of the busiest resource in the model's answer.
+    regions : sequence of pairs
+        Regions of load of the error map.
+    **simulate_options
+        For `validate.simulate`.
+
+    Returns
+    -------
+    Comparison or SweepComparison
+        For one design a row for every metric; for several the points, their error by region of
+        load, and ``plot``. Two infinite values agree: their errors are 0.
+
+    Raises
+    ------
+    ValueError
+        If options for a simulation come with a reference, the settings of a run are no fields of
+        the spec, the units differ, or there is no metric in common.
+
+    Examples
+    --------
+    Packets through a channel modelled as M/D/1, beside three runs made elsewhere:
+
+    >>> runs = RunSet.from_columns(
+    ...     settings={"rate": [0.2, 0.5, 0.8]}, metrics={"latency": [11.3, 15.0, 29.7]})
+    >>> def channel(rate):
+    ...     return {"latency": 10 + 5 * rate / (1 - rate), "utilization": rate}
+    >>> sweep = compare(runs, model=channel)
+    >>> [round(one.relative_error, 3) for one in sweep["latency"]]
+    [-0.004, 0.0, 0.01]
+    >>> print(sweep)
+    model beside reference at 3 points, 3 of them stable; size of the error, mean / largest, by load
+    metric                               unit            0%-30%         30%-50%         65%-80%    inside
+    latency                              %          0.44 / 0.44           0 / 0         1 / 1
+    """
+    if _is_reference(spec):
+        if reference is not None:
+            raise ValueError("reference must be left out when results are compared, got both")
+        spec, reference = (list(spec.specs) if isinstance(spec, Campaign) else None), spec
+    if reference is not None and simulate_options:
+        raise ValueError(
+            f"simulate options must be left out when a reference is given, got {sorted(simulate_options)}"
+        )
+    vectorised = model is None
+    if model is None and spec is None:
+        raise ValueError("model must be given when results without specs are compared, got none")
+    model = default_model() if model is None else model
+    settings, specs, sweep = _points(spec, reference)
+    if reference is None:
+        from validate import simulate
+
+        reference = simulate(specs if sweep else specs[0], **simulate_options)
+    results = _results(reference)
+    if len(results) != len(specs):
+        raise ValueError(f"reference must have a result for each of {len(specs)} specs, got {len(results)}")
+    answers = _answers(model, spec, specs, settings)
+    wanted = None if metrics is None else [metrics] if isinstance(metrics, str) else list(metrics)
+    units = reference.units if isinstance(reference, RunSet) else {}
+    pairs = zip(answers, results, strict=True)
+    points = tuple(_compare(answer, result, wanted, units) for answer, result in pairs)
+    if not sweep:
+        return points[0]
+    return SweepComparison(
+        points=points,
+        settings=tuple(settings),
+        loads=_loads(load, settings, answers),
+        stable=np.array([bool(getattr(result, "stable", True)) for result in results]),
+        regions=regions,
+        curve=_curve(model, spec, specs, settings, vectorised),
+    )
+
+
+def default_model() -> Any:
+    """Return the library's own answer to a spec."""
+    from qmodels import solve
+
+    return solve
+
+
+def _is_reference(value: Any) -> bool:
+    return isinstance(value, RunSet | Campaign | Run) or (
+        hasattr(value, "rows") and hasattr(value, "replications")
+    )
+
+
+def _points(spec: Any, reference: Any) -> tuple[list[dict[str, Any]], list[Any], bool]:
+    """Return the settings and the spec of each point, and whether it is a sweep."""
+    if isinstance(reference, RunSet) and (spec is None or is_spec(spec)):
+        if spec is None:
+            rows = [dict(run.settings) for run in reference]
+            return rows, rows, True
+        return *points_of_runs(spec, [run.settings for run in reference], reference.varied), True
+    if spec is None:
+        return [{}], [None], False
+    if is_spec(spec):
+        if swept_fields(spec):
+            return *points_of(spec), True
+        return [{}], [spec], False
+    if not isinstance(spec, Sequence) or isinstance(spec, str) or not spec:
+        raise TypeError(f"compare needs a spec, specs or results, got {spec!r}")
+    specs = list(spec)
+    columns = varied_fields(specs)
+    return [{name: values[k] for name, values in columns.items()} for k in range(len(specs))], specs, True
+
+
+def _results(reference: Any) -> list[Any]:
+    if isinstance(reference, RunSet | Campaign | Sequence):
+        return list(reference)
+    return [reference]
+
+
+def _answers(model: Any, spec: Any, specs: list[Any], settings: list[dict[str, Any]]) -> list[Any]:
+    if callable(model):
+        return [model(**values) for values in settings] if spec is None else [model(one) for one in specs]
+    answers = list(model) if isinstance(model, Sequence) else [model]
+    if len(answers) != len(specs):
+        raise ValueError(f"model must have an answer for each of {len(specs)} points, got {len(answers)}")
+    return answers
+
+
+def _compare(answer: Any, result: Any, metrics: list[str] | None, units: Mapping[str, str]) -> Comparison:
+    values, references = answered(answer), measured(result)
+    common = [name for name in references if name in values]
+    for name in metrics or ():
+        if name not in common:
+            raise ValueError(
+                f"metrics must be in model and reference, got {name!r}{checks.nearest(name, common)}"
+            )
+    if not common:
+        raise ValueError(
+            f"model and reference must have a metric in common, got {', '.join(list(values)[:6])} and "
+            f"{', '.join(list(references)[:6])}: rename those of the reference"
+        )
+    rows = {}
+    for name in common if metrics is None else metrics:
+        estimate, unit = references[name]
+        known, unit = _model_unit(answer, name), unit or units.get(name, "")
+        if unit and known and _singular(unit) != _singular(known):
+            raise ValueError(
+                f"{name} must have one unit, got {known} in the model and {unit} in the reference: convert it"
+            )
+        rows[name] = row(name, unit or known, values[name], estimate)
+    return Comparison(rows=rows, model=answer, reference=result)
+
+
+def _model_unit(answer: Any, name: str) -> str:
+    """Return the unit of a metric where the answer has ``units`` or rows, or is one of a packet processor."""
+    units = getattr(answer, "units", None)
+    if units is None and hasattr(answer, "rows"):
+        units = {one["metric"]: one.get("unit", "") for one in answer.rows()}
+    if isinstance(units, Mapping):
+        return str(units.get(name, ""))
+    if isinstance(getattr(answer, "metrics", None), Mapping):
+        from qmodels.systems.spec.metrics import METRICS
+
+        return METRICS[name].unit if name in METRICS else ""
+    return ""
+
+
+def _singular(unit: str) -> str:
+    """Return a unit with its words in the singular: tools say cycle or cycles."""
+    return re.sub(r"(?<=[a-z]{3})s\b", "", unit)
+
+
+def _loads(load: str | Sequence[float] | None, settings: list[dict[str, Any]], answers: list[Any]) -> Any:
+    if load is None:
+        found = [load_of(answer) for answer in answers]
+        return None if None in found else np.array(found, dtype=float)
+    if not isinstance(load, str):
+        numbers = checks.nonnegative("load", load)
+        if np.shape(numbers) != (len(settings),):
+            rule = f"one number for each of {len(settings)} points"
+            raise ValueError(f"load must be {rule}, got {np.size(numbers)}")
+        return numbers
+    if all(load in values for values in settings):
+        return np.array([values[load] for values in settings], dtype=float)
+    metrics = [answered(answer) for answer in answers]
+    for values in metrics:
+        if load not in values:
+            raise ValueError(
+                f"load must be a setting or a metric, got {load!r}{checks.nearest(load, values)}"
+            )
+    return np.array([values[load] for values in metrics])
+
+
+def _curve(
+    model: Any, spec: Any, specs: list[Any], settings: list[dict[str, Any]], vectorised: bool
+) -> Curve | None:
+    """Return the model along one setting, where the settings say all in which the points differ."""
+    if not callable(model):
+        return None
+    if spec is None:
+        return lambda base, axis, xs: _columns([answered(model(**{**base, axis: float(x)})) for x in xs])
+    first = specs[0]
+    try:
+        if any(with_fields(first, values) != one for one, values in zip(specs, settings, strict=True)):
+            return None
+    except ValueError:
+        # Specs that hold arrays have no truth value of their equality.
+        return None
+
+    def along(base: Mapping[str, Any], axis: str, xs: FloatArray) -> Mapping[str, FloatArray]:
+        if vectorised and takes_array(first, axis):
+            answer = model(with_fields(first, {**base, axis: xs}))
+            return {name: np.broadcast_to(values, xs.shape) for name, values in answer.metrics.items()}
+        return _columns([answered(model(with_fields(first, {**base, axis: float(x)}))) for x in xs])
+
+    return along
+
+
+def _columns(rows: list[dict[str, float]]) -> dict[str, FloatArray]:
+    return {name: np.array([values.get(name, np.nan) for values in rows]) for name in rows[0]}

@@ -1,0 +1,202 @@
+"""From a `DataQueueing` and a seed to the world of one run: everything random is drawn here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qmodels.checks import IntArray
+from qmodels.systems.memory import address_map
+from qmodels.systems.packets.data_queueing import POLICIES, DataQueueing
+from qmodels.systems.packets.data_queueing_traffic import SERVICES, QueuedPackets
+from validate.data_queueing.free_lists import BANK, BLOCK, LIST, NONE, VMS1, VMS2, VMS3, WORD
+from validate.data_queueing.state import (
+    ACCESS_BINS,
+    COUNTS,
+    INPUT,
+    OPERATIONS,
+    OUTPUT,
+    PACKET,
+    PARAMETERS,
+    QUEUE,
+    STATE,
+    World,
+)
+from validate.engine.events import ENTRY
+from validate.engine.jit import jit, part
+
+bank_of = part(address_map.bank_of)
+index_in_bank = part(address_map.index_in_bank)
+scatter = part(address_map.scatter)
+
+
+def draw_packets(spec: DataQueueing, *, seed: np.random.SeedSequence, packets: int) -> QueuedPackets:
+    """Return the packets of a replication: the same for all designs with one seed and traffic."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 0)))
+    return spec.traffic.packets(rng, packets, spec.data.segment_bytes)
+
+
+def build_world(spec: DataQueueing, offered: QueuedPackets, *, seed: np.random.SeedSequence) -> World:
+    """Return the world of a run before its first packet.
+
+    Parameters
+    ----------
+    spec : DataQueueing
+        One design, no array fields.
+    offered : QueuedPackets
+        The packets to come.
+    seed : numpy.random.SeedSequence
+        Decides the order of the free lists.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1)))
+    traffic = spec.traffic
+    blocks, lists, words, free = build_memory(spec, rng)
+    count = offered.segments.size
+    packets = np.zeros(count, dtype=PACKET)
+    packets["arrival"] = offered.times
+    packets["segments"] = offered.segments
+    packets["queue"] = offered.queues
+    packets["moved_to"] = offered.moved_to
+    packets["input"] = offered.queues % traffic.input_ports
+    queues = np.zeros(traffic.queues, dtype=QUEUE)
+    queues["head"] = queues["tail"] = NONE
+    moved = offered.moved_to[offered.moved_to != NONE]
+    queues["expected"] = np.bincount(np.concatenate((offered.queues, moved)), minlength=traffic.queues)
+    order = np.argsort(packets["input"], kind="stable").astype(np.int32)
+    inputs = np.zeros(traffic.input_ports, dtype=INPUT)
+    inputs["end"] = np.cumsum(np.bincount(packets["input"], minlength=traffic.input_ports))
+    inputs["place"] = np.concatenate(([0], inputs["end"][:-1]))
+    inputs["time"] = np.inf
+    for port in np.flatnonzero(inputs["place"] < inputs["end"]):
+        inputs["packet"][port] = order[inputs["place"][port]]
+        inputs["time"][port] = packets["arrival"][inputs["packet"][port]]
+    outputs = np.zeros(traffic.output_ports, dtype=OUTPUT)
+    outputs["time"] = np.inf
+    room = (count if traffic.service == "arrival-order" else traffic.queues) + 2
+    banks = np.zeros(int(spec.data.banks), dtype=BANK)
+    banks["page"] = NONE
+    return World(
+        parameters=parameters(spec),
+        state=np.zeros(1, dtype=STATE),
+        blocks=blocks,
+        lists=lists,
+        banks=banks,
+        recent=np.full(int(spec.data.busy_accesses), NONE, dtype=np.int32),
+        words=words,
+        free=free,
+        queues=queues,
+        packets=packets,
+        order=order,
+        inputs=inputs,
+        outputs=outputs,
+        waiting=np.zeros((traffic.output_ports, room + 1), dtype=ENTRY),
+        counts=np.zeros(COUNTS, dtype=np.int64),
+        operations=np.zeros((len(OPERATIONS), 3), dtype=np.int64),
+        histograms=np.zeros((2, ACCESS_BINS), dtype=np.int64),
+    )
+
+
+def parameters(spec: DataQueueing) -> npt.NDArray[Any]:
+    """Return the numbers of a spec as the kernel reads them."""
+    record = np.zeros(1, dtype=PARAMETERS)
+    values = {
+        "policy": POLICIES.index(spec.allocation.policy),
+        "trials": spec.allocation.alloc_trial_count,
+        "small": spec.allocation.small_packet_segments,
+        "page_control": spec.data.page_control,
+        "whole": spec.allocation.admission == "packet",
+        "service": SERVICES.index(spec.traffic.service),
+        "free_accesses": spec.pointer.free_accesses,
+        "conflict_accesses": spec.pointer.conflict_accesses,
+        "write_slots": 1 / spec.traffic.input_speed,
+        "read_slots": spec.traffic.output_ports,
+    }
+    for name, value in values.items():
+        record[name] = value
+    return record
+
+
+def build_memory(
+    spec: DataQueueing, rng: np.random.Generator
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return blocks and free lists, and the words and flags of the bitmap (empty for other policies)."""
+    data, allocation = spec.data, spec.allocation
+    size = int(data.segments)
+    vms1 = int(allocation.vms1_size) if allocation.policy == "lists" else size
+    blocks = np.empty(size, dtype=BLOCK)
+    by_bank = allocation.policy == "bank-lists"
+    place_blocks(
+        blocks,
+        int(data.banks),
+        int(data.bank_step),
+        int(data.block_pitch),
+        int(data.page_segments),
+        data.mapping == "random",
+        vms1,
+        by_bank,
+    )
+    lists = np.zeros(int(data.banks) if by_bank else 3, dtype=LIST)
+    lists["head"] = lists["tail"] = NONE
+    words, free = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint8)
+    if allocation.policy == "bitmap":
+        free = np.ones(size, dtype=np.uint8)
+        words = np.add.reduceat(free, np.arange(0, size, WORD), dtype=np.int32)
+        lists["length"][VMS1] = size
+        return blocks, lists, words, free
+    link_lists(blocks, lists, initial_order(size, float(allocation.mean_run_length), rng))
+    return blocks, lists, words, free
+
+
+def initial_order(size: int, mean_run_length: float, rng: np.random.Generator) -> IntArray:
+    """Return all blocks: runs of consecutive ones of geometric length, the runs in random order."""
+    begins = rng.random(size) < 1 / mean_run_length
+    begins[0] = True
+    starts = np.flatnonzero(begins)
+    lengths = np.diff(starts, append=size)
+    shuffled = rng.permutation(starts.size)
+    starts, lengths = starts[shuffled], lengths[shuffled]
+    before = np.cumsum(lengths) - lengths
+    return np.arange(size) + np.repeat(starts - before, lengths)
+
+
+@jit
+def place_blocks(
+    blocks: Any,
+    banks: int,
+    bank_step: int,
+    pitch: int,
+    page_segments: int,
+    hashed: bool,
+    vms1: int,
+    by_bank: bool,
+) -> None:
+    """Write down bank, page and list of every block."""
+    for block in range(blocks.size):
+        place = block * pitch
+        bank = scatter(block) % banks if hashed else bank_of(place, bank_step, banks)
+        blocks[block]["next"] = NONE
+        blocks[block]["last"] = NONE
+        blocks[block]["packet"] = NONE
+        blocks[block]["bank"] = bank
+        blocks[block]["page"] = index_in_bank(place, bank_step, banks) // page_segments
+        if by_bank:
+            blocks[block]["list"] = bank
+        elif block < vms1:
+            blocks[block]["list"] = VMS1
+        else:
+            blocks[block]["list"] = VMS2 if 2 * bank < banks else VMS3
+
+
+@jit
+def link_lists(blocks: Any, lists: Any, order: Any) -> None:
+    """Put every block at the tail of its list, in this order."""
+    for block in order:
+        which = blocks[block]["list"]
+        if lists[which]["length"] == 0:
+            lists[which]["head"] = block
+        else:
+            blocks[lists[which]["tail"]]["next"] = block
+        lists[which]["tail"] = block
+        lists[which]["length"] += 1

@@ -1,0 +1,229 @@
+"""Play a given list of queue operations, one after the other, as a processor would order them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qmodels.checks import IntArray
+from qmodels.systems.packets.data_queueing import DataQueueing
+from qmodels.systems.packets.data_queueing_traffic import QueuedPackets
+from validate.data_queueing.free_lists import NONE
+from validate.data_queueing.inputs import build_world
+from validate.data_queueing.operations import (
+    access_bank,
+    allocate,
+    create_queue,
+    delete_packet,
+    dequeue_segment,
+    destroy_queue,
+    enqueue_segment,
+    give_up_packet,
+    is_small,
+    move_packet,
+    reserve,
+)
+from validate.data_queueing.state import World, without_owners
+from validate.engine.jit import jit
+from validate.packet_processor.inputs import check_single
+
+CODES = {"create": 0, "destroy": 1, "begin": 2, "enqueue": 3, "dequeue": 4, "move": 5, "delete": 6}
+_CREATE, _DESTROY, _BEGIN, _ENQUEUE, _DEQUEUE, _MOVE, _DELETE = range(7)
+
+SESSION = np.dtype(
+    [("to_write", "i4"), ("packet", "i4"), ("cursor", "i4"), ("read", "i4"), ("tail_before", "i4")]
+)
+"""Of each queue: segments of its tail packet still to come, and how far its head packet has been read."""
+
+DONE, REFUSED, ILLEGAL = 0, 1, 2
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Replay:
+    """What became of a list of operations, one array element each.
+
+    Parameters
+    ----------
+    refused : array of bool
+        A packet found too few free blocks. Admitted as a whole it changed nothing; admitted by the
+        segment it was given up, and the segments it had are free again.
+    accesses : array of int
+        Pointer-memory accesses, those of the allocation or of the freeing included.
+    block : array of int
+        Block written or read, -1 for other operations.
+    met : array of int
+        Whether the data memory's bank was free (0), busy with this page (1) or with another (2).
+    """
+
+    refused: Any
+    accesses: IntArray
+    block: IntArray
+    met: IntArray
+
+
+class Player:
+    """A data-queueing module that is told what to do.
+
+    Parameters
+    ----------
+    spec : DataQueueing
+        The module; of its traffic only the number of queues matters.
+    seed : int
+        Decides the order of the free lists.
+
+    Examples
+    --------
+    >>> from qmodels.systems.packets.data_queueing import Allocation, DataMemory
+    >>> player = Player(DataQueueing(data=DataMemory(segments=64), allocation=Allocation(vms1_size=64)))
+    >>> done = player.play([("create", 5), ("begin", 5, 2), ("enqueue", 5), ("dequeue", 5), ("dequeue", 5)])
+    >>> bool((done.block[1:3] == done.block[3:5]).all())
+    True
+    >>> player.play([("delete", 7)])
+    Traceback (most recent call last):
+        ...
+    ValueError: operation 1: delete on queue 7 is not possible: it has no whole packet or was not created
+    """
+
+    def __init__(self, spec: DataQueueing, *, seed: int = 0) -> None:
+        check_single(spec)
+        nothing = np.zeros(0, dtype=np.int64)
+        packets = QueuedPackets(times=np.zeros(0), segments=nothing, queues=nothing, moved_to=nothing)
+        self.world = build_world(spec, packets, seed=np.random.SeedSequence(seed))
+        self._sessions = np.zeros(spec.traffic.queues, dtype=SESSION)
+        self._sessions["cursor"] = NONE
+        self._next_packet = 0
+
+    def play(self, operations: Sequence[tuple[Any, ...]]) -> Replay:
+        """Do the operations in their order.
+
+        Parameters
+        ----------
+        operations : sequence of tuples
+            ``("create", queue)``, ``("destroy", queue)``, ``("begin", queue, segments)``: the first
+            segment of a packet of so many, ``("enqueue", queue)``: its next one,
+            ``("dequeue", queue)``: read the next segment of the head packet,
+            ``("move", queue, target)``, ``("delete", queue)``: the head packet.
+
+        Returns
+        -------
+        Replay
+
+        Raises
+        ------
+        ValueError
+            If an operation is unknown or not possible: the first such one, counted from 1. Those
+            before it have been done.
+        """
+        rows = np.array([self._row(k, row) for k, row in enumerate(operations, 1)]).reshape(-1, 3)
+        results = np.full((len(rows), 4), NONE, dtype=np.int64)
+        begun = np.flatnonzero(rows[:, 0] == _BEGIN)
+        # Packets are numbered as they come; their records grow with them.
+        grown = np.zeros(self._next_packet + begun.size, dtype=self.world.packets.dtype)
+        grown[: self._next_packet] = self.world.packets[: self._next_packet]
+        grown["segments"][self._next_packet :] = rows[begun, 2]
+        self.world = self.world._replace(packets=grown)
+        bad = play_rows(self.world, self._sessions, rows, results, self._next_packet)
+        self._next_packet += begun.size
+        if bad != NONE:
+            name, queue = operations[bad][0], operations[bad][1]
+            raise ValueError(f"operation {bad + 1}: {name} on queue {queue} is not possible: {_WHY[name]}")
+        return Replay(
+            refused=results[:, 0] == REFUSED,
+            accesses=results[:, 1],
+            block=results[:, 2],
+            met=results[:, 3],
+        )
+
+    def _row(self, number: int, row: tuple[Any, ...]) -> tuple[int, int, int]:
+        if not row or row[0] not in CODES:
+            raise ValueError(f"operation {number} must be one of {', '.join(CODES)}, got {row!r}")
+        wanted = 3 if row[0] in ("begin", "move") else 2
+        if len(row) != wanted or not all(isinstance(value, int | np.integer) for value in row[1:]):
+            raise ValueError(
+                f"operation {number}: {row[0]} needs {wanted - 1} whole numbers, got {row[1:]!r}"
+            )
+        highest = self._sessions.size - 1
+        for queue in row[1:2] if row[0] != "move" else row[1:]:
+            if not 0 <= queue <= highest:
+                raise ValueError(f"operation {number}: the queue must be from 0 to {highest}, got {queue}")
+        if row[0] == "begin" and row[2] < 1:
+            raise ValueError(f"operation {number}: a packet must have at least 1 segment, got {row[2]}")
+        return CODES[row[0]], int(row[1]), int(row[2]) if wanted == 3 else 0
+
+
+_WHY = {
+    "create": "it has been created",
+    "destroy": "it was not created or is not empty",
+    "begin": "it was not created or its tail packet is not whole",
+    "enqueue": "none of its packets lacks a segment",
+    "dequeue": "it has no whole packet, or all of it has been read",
+    "move": "it has no whole packet, or is read, or the target cannot take one",
+    "delete": "it has no whole packet or was not created",
+}
+
+
+@jit
+def play_rows(world: World, sessions: Any, rows: Any, results: Any, packet: int) -> int:
+    """Do the operations; return the row of the first that is not possible, or NONE."""
+    w = without_owners(world)
+    for k in range(len(rows)):
+        code, queue, argument = rows[k, 0], rows[k, 1], rows[k, 2]
+        q = w.queues[queue]
+        s = sessions[queue]
+        block, accesses = NONE, 0
+        if code == _CREATE:
+            if q["created"]:
+                return k
+            accesses = create_queue(w, queue)
+        elif code == _DESTROY:
+            if not q["created"] or q["head"] != NONE:
+                return k
+            accesses = destroy_queue(w, queue)
+        elif code == _BEGIN or code == _ENQUEUE:
+            begins = code == _BEGIN
+            if not q["created"] or begins != (s["to_write"] == 0):
+                return k
+            if begins:
+                s["packet"] = packet
+                packet += 1
+                s["to_write"] = argument
+                s["tail_before"] = q["tail"]
+            segments = w.packets[s["packet"]]["segments"]
+            if (begins or not w.parameters[0]["whole"]) and not reserve(w, segments):
+                stored = segments - s["to_write"]
+                results[k, 0], results[k, 1] = REFUSED, 0
+                if stored > 0:
+                    results[k, 1] = give_up_packet(w, queue, s["tail_before"], stored, segments)
+                s["to_write"] = 0
+                continue
+            s["to_write"] -= 1
+            block, accesses = allocate(w, is_small(w, segments))
+            accesses += enqueue_segment(w, queue, s["packet"], block, begins, s["to_write"] == 0)
+        elif q["packets"] == 0:
+            return k
+        elif code == _DEQUEUE:
+            segments = w.packets[w.blocks[q["head"]]["packet"]]["segments"]
+            if s["read"] == segments:
+                return k
+            block = q["head"] if s["read"] == 0 else s["cursor"]
+            accesses = dequeue_segment(w, queue, block, s["read"] == 0)
+            s["cursor"] = w.blocks[block]["next"]
+            s["read"] += 1
+        elif code == _MOVE:
+            t = w.queues[argument]
+            if s["read"] > 0 or argument == queue or not t["created"] or t["writing"]:
+                return k
+            accesses = move_packet(w, queue, argument)
+        else:
+            segments = w.packets[w.blocks[q["head"]]["packet"]]["segments"]
+            accesses = delete_packet(w, queue, segments)
+            s["read"] = 0
+        results[k, 0] = DONE
+        results[k, 1] = accesses
+        results[k, 2] = block
+        if block != NONE:
+            results[k, 3] = access_bank(w.blocks, w.banks, w.recent, w.state, block)
+    return NONE

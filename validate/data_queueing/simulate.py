@@ -1,0 +1,169 @@
+"""The simulation of a data-queueing module, operation by operation: its replications and their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from qmodels import checks
+from qmodels.checks import FloatArray
+from qmodels.systems.packets.data_queueing import DATA_QUEUEING_METRICS, DataQueueing
+from validate.data_queueing import state as c
+from validate.data_queueing.result import DataQueueingResult, OperationCost
+from validate.data_queueing.run import Job, Run, run_replication
+from validate.estimates.statistics import Estimate, exactly, probability_interval, ratio_interval
+from validate.packet_processor.inputs import check_single
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataQueueingExperiment:
+    """The simulation of one data-queueing module; made by `validate.simulate`.
+
+    Parameters
+    ----------
+    spec : DataQueueing
+        One design, no array fields.
+    seed : int
+        Everything random follows from it. Designs with one seed and the same traffic meet the same
+        packets. Replications of a recorded trace differ in the order of the free lists and, where
+        the trace has no flows, in the queues of its packets.
+    confidence : float
+        Coverage of the intervals (Student's, over the replications).
+    packets : int
+        Packets of each replication, at least 100. A recorded trace with fewer is played whole.
+    warm_up : float
+        Share of the packets before the counting begins, at least 0 and below 1. A free list is
+        in its steady state when it has been used up several times; a memory that is overloaded
+        fills up before it overflows.
+
+    Raises
+    ------
+    ValueError
+        If the spec has array fields or an argument is out of range.
+
+    Notes
+    -----
+    Metrics are counted from the end of the warm-up to the last arrival; the most accesses of an
+    operation are those of all runs, the warm-up included. With too much load packets are refused:
+    the overflow and blocking probabilities say how many, and all metrics stay finite.
+
+    Examples
+    --------
+    >>> from qmodels.systems.packets.data_queueing import Allocation, DataMemory
+    >>> from validate import simulate
+    >>> spec = DataQueueing(
+    ...     data=DataMemory(segments=4096), allocation=Allocation(vms1_size=4096, alloc_trial_count=3)
+    ... )
+    >>> result = simulate(spec, packets=2000, replications=2)
+    >>> result.operations["allocate"].max_accesses <= 4
+    True
+    """
+
+    spec: DataQueueing
+    seed: int = 0
+    confidence: float = 0.95
+    packets: int = 100_000
+    warm_up: float = 0.2
+
+    run_type: ClassVar[type[Run]] = Run
+    precise: ClassVar[tuple[str, ...]] = ("pointer_accesses_per_allocation",)
+    run_replication: ClassVar[Callable[[Job], Run]] = staticmethod(run_replication)
+
+    def __post_init__(self) -> None:
+        check_single(self.spec)
+        checks.count("packets", self.packets, minimum=100)
+        if not 0 <= self.warm_up < 1:
+            raise ValueError(f"warm_up must be at least 0 and below 1, got {self.warm_up!r}")
+
+    def jobs(self, start: int, stop: int) -> list[Job]:
+        """Return a job for each replication."""
+        return [
+            Job(spec=self.spec, seed=self.seed, replication=k, packets=self.packets, warm_up=self.warm_up)
+            for k in range(start, stop)
+        ]
+
+    def summarize(
+        self, runs: Sequence[tuple[Job, Run]], *, replications: int, seconds: float
+    ) -> DataQueueingResult:
+        """Return the estimates of finished replications."""
+        each = [run for _, run in runs]
+        together = np.sum([run.operations for run in each], axis=0)
+        most = np.max([run.operations[:, 2] for run in each], axis=0)
+        histograms = np.sum([run.histograms for run in each], axis=0)
+        return DataQueueingResult(
+            metrics=_metrics(self.spec, each, self.confidence),
+            operations={
+                name: OperationCost(
+                    count=int(together[k, 0]),
+                    mean_accesses=float(together[k, 1]) / max(1, int(together[k, 0])),
+                    max_accesses=int(most[k]),
+                )
+                for k, name in enumerate(c.OPERATIONS)
+            },
+            allocation_accesses=_shares(histograms[0]),
+            deletion_accesses=_shares(histograms[1]),
+            packets=each[0].packets,
+            replications=replications,
+            seed=self.seed,
+            queue_operations=int(sum(run.all_operations for run in each)),
+            seconds=seconds,
+        )
+
+
+def _metrics(spec: DataQueueing, runs: Sequence[Run], confidence: float) -> dict[str, Estimate]:
+    every = [_ratios(spec, run) for run in runs]
+    metrics: dict[str, Estimate] = {}
+    for name in DATA_QUEUEING_METRICS:
+        above, below = np.transpose([one[name] for one in every])
+        if name.startswith("max_"):
+            metrics[name] = exactly(float(above.max()), confidence=confidence)
+        elif name.endswith("_probability"):
+            metrics[name] = probability_interval(above, below, confidence=confidence)
+        else:
+            metrics[name] = ratio_interval(above, below, confidence=confidence)
+    return metrics
+
+
+def _ratios(spec: DataQueueing, run: Run) -> dict[str, tuple[float, float]]:
+    """Return every metric of a replication as numerator and denominator."""
+    n, operations = run.counts, run.operations
+    allocations, deletions = operations[c.ALLOCATE], operations[c.FREE]
+    writes, reads = n[c.WRITES], n[c.READS]
+    conflicts = (
+        (n[c.WRITES_OTHER_PAGE], n[c.READS_OTHER_PAGE])
+        if spec.data.page_control
+        else (n[c.WRITES_BUSY], n[c.READS_BUSY])
+    )
+    overhead = n[c.WORST_ACCESSES] + float(spec.pointer.conflict_overhead_cycles) * n[c.WORST_CONFLICTS]
+    accesses = writes + reads
+    values = {
+        "write_conflict_probability": (conflicts[0], writes),
+        "read_conflict_probability": (conflicts[1], reads),
+        "write_busy_probability": (n[c.WRITES_BUSY], writes),
+        "read_busy_probability": (n[c.READS_BUSY], reads),
+        "pointer_accesses_per_allocation": (allocations[1], allocations[0]),
+        "max_pointer_accesses_per_allocation": (allocations[2], 1),
+        "pointer_accesses_per_deletion": (deletions[1], deletions[0]),
+        "max_pointer_accesses_per_deletion": (deletions[2], 1),
+        "overflow_probability": (n[c.REFUSED_SEGMENTS], n[c.OFFERED_SEGMENTS]),
+        "blocking_probability": (n[c.REFUSED_PACKETS], n[c.OFFERED_PACKETS]),
+        "allocation_failure_probability": (n[c.REFUSED_PACKETS], writes + n[c.REFUSED_PACKETS]),
+        "vms1_overflow_probability": (n[c.LARGE_REFUSED], n[c.LARGE_SEGMENTS]),
+        "vms2_overflow_probability": (n[c.VMS2_EMPTY], n[c.SMALL_SEGMENTS]),
+        "vms3_overflow_probability": (n[c.VMS3_EMPTY], n[c.VMS3_ASKED]),
+        "worst_enqueue_probability": (n[c.WORST_ENQUEUES], writes),
+        "enqueue_overhead": (overhead, n[c.WORST_ENQUEUES]),
+        "enqueue_energy": (overhead * float(spec.pointer.energy_per_cycle), n[c.WORST_ENQUEUES]),
+        "deletion_overhead": (n[c.DELETION_ACCESSES], n[c.WORST_DELETIONS]),
+        "cycles_per_segment_access": (n[c.CYCLES], accesses),
+        "pointer_overrun_probability": (n[c.OVERRUNS], accesses),
+    }
+    return {name: (float(above), float(below)) for name, (above, below) in values.items()}
+
+
+def _shares(histogram: FloatArray) -> FloatArray:
+    top = int(np.flatnonzero(histogram)[-1]) + 1 if histogram.any() else 1
+    return np.asarray(histogram[:top] / max(1, histogram.sum()), dtype=float)

@@ -1,0 +1,149 @@
+"""What the data-queueing kernel reads and writes: record layouts, counters and the world of a run."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from validate.engine.borrow import borrow
+from validate.engine.jit import inlined
+
+PARAMETERS = np.dtype(
+    [
+        *((name, "i8") for name in ("policy", "trials", "small", "page_control", "service", "whole")),
+        *((name, "i8") for name in ("free_accesses", "conflict_accesses")),
+        *((name, "f8") for name in ("write_slots", "read_slots")),
+    ]
+)
+"""Numbers of the spec; ``policy`` and ``service`` count in the order of their names there."""
+
+LISTS, BANK_LISTS, BITMAP, LIFO = range(4)
+ROUND_ROBIN, PRIORITY, ARRIVAL_ORDER = range(3)
+
+STATE = np.dtype(
+    [
+        ("time", "f8"),
+        ("admitted", "i8"),  # packets that have arrived
+        ("cursor", "i4"),  # bank or bitmap word used last
+        ("recent", "i4"),  # oldest place of the scoreboard
+    ]
+)
+
+QUEUE = np.dtype(
+    [
+        ("head", "i4"),  # first segment of the head packet
+        ("tail", "i4"),  # first segment of the tail packet
+        ("packets", "i4"),  # whole packets in it
+        ("expected", "i4"),  # packets of the run that have yet to leave it
+        ("created", "i2"),
+        ("writing", "i2"),  # its tail packet is not whole yet
+        ("waiting", "i2"),  # it waits for its output port
+    ]
+)
+
+PACKET = np.dtype(
+    [("arrival", "f8"), ("segments", "i4"), ("queue", "i4"), ("moved_to", "i4"), ("input", "i4")]
+)
+
+INPUT = np.dtype(
+    [
+        *((name, "f8") for name in ("time", "free_at")),
+        *((name, "i4") for name in ("packet", "progress", "tail_before", "place", "end")),
+    ]
+)
+"""An input port: when it acts next, the queue's tail before its packet, its packets ``order[place:end]``."""
+
+OUTPUT = np.dtype(
+    [("time", "f8"), ("free_at", "f8"), ("queue", "i4"), ("segment", "i4"), ("remaining", "i4")]
+)
+"""An output port: when it acts next, the queue it serves and the segment to read next."""
+
+OPERATIONS = (
+    "create queue",
+    "destroy queue",
+    "enqueue segment",
+    "dequeue segment",
+    "move packet",
+    "delete packet",
+    "allocate",
+    "free",
+)
+"""Allocation is a part of enqueueing a segment, freeing one of deleting a packet."""
+CREATE, DESTROY, ENQUEUE, DEQUEUE, MOVE, DELETE, ALLOCATE, FREE = range(8)
+
+(
+    OFFERED_PACKETS,
+    OFFERED_SEGMENTS,
+    REFUSED_PACKETS,
+    REFUSED_SEGMENTS,
+    LARGE_SEGMENTS,
+    LARGE_REFUSED,
+    SMALL_SEGMENTS,
+    VMS2_EMPTY,
+    VMS3_ASKED,
+    VMS3_EMPTY,
+    WRITES,
+    WRITES_BUSY,
+    WRITES_OTHER_PAGE,
+    READS,
+    READS_BUSY,
+    READS_OTHER_PAGE,
+    WORST_ENQUEUES,
+    WORST_CONFLICTS,
+    WORST_ACCESSES,
+    WORST_DELETIONS,
+    DELETION_ACCESSES,
+    CYCLES,
+    OVERRUNS,
+    MOVES_SKIPPED,
+) = range(24)
+COUNTS = 24
+ACCESS_BINS = 258
+"""Bins of the histograms of accesses; the last one takes what is above."""
+
+
+class World(NamedTuple):
+    """All arrays of one run."""
+
+    parameters: Any
+    state: Any
+    blocks: Any
+    lists: Any
+    banks: Any
+    recent: Any
+    words: Any
+    free: Any
+    queues: Any
+    packets: Any
+    order: Any
+    inputs: Any
+    outputs: Any
+    waiting: Any
+    counts: Any
+    operations: Any
+    histograms: Any
+
+
+@inlined
+def without_owners(world: World) -> World:
+    """Return the world for use inside a kernel: arrays that are not counted each time they are handed on."""
+    return World(
+        parameters=borrow(world.parameters),
+        state=borrow(world.state),
+        blocks=borrow(world.blocks),
+        lists=borrow(world.lists),
+        banks=borrow(world.banks),
+        recent=borrow(world.recent),
+        words=borrow(world.words),
+        free=borrow(world.free),
+        queues=borrow(world.queues),
+        packets=borrow(world.packets),
+        order=borrow(world.order),
+        inputs=borrow(world.inputs),
+        outputs=borrow(world.outputs),
+        waiting=borrow(world.waiting),
+        counts=borrow(world.counts),
+        operations=borrow(world.operations),
+        histograms=borrow(world.histograms),
+    )

@@ -1,0 +1,1 @@
+"""What every simulator is built from: calendar, random streams, draws, histograms, compilation."""

@@ -1,0 +1,220 @@
+"""What a few independent runs say about a mean, a ratio or a probability."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from qmodels import checks
+from qmodels.checks import FloatArray
+from validate.engine.histogram import INF, Histogram, merged
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A best value with the interval that covers the truth with the stated confidence.
+
+    ``doubt`` is what speaks against that, in words, empty if nothing is known to; `valid` says whether
+    it is. The best value of such an estimate is probably too low as well.
+
+    Examples
+    --------
+    >>> Estimate(low=1.5, best=2.0, high=2.5, confidence=0.95)
+    Estimate(low=1.5, best=2.0, high=2.5, confidence=0.95)
+    >>> 1.7 in Estimate(low=1.5, best=2.0, high=2.5, confidence=0.95)
+    True
+    """
+
+    low: float
+    best: float
+    high: float
+    confidence: float
+    doubt: str = field(default="", repr=False)
+
+    @property
+    def valid(self) -> bool:
+        """Whether nothing is known that speaks against the interval."""
+        return not self.doubt
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.best <= self.high:
+            raise ValueError(
+                f"estimate must have low <= best <= high, got {self.low!r}, {self.best!r}, {self.high!r}"
+            )
+
+    @property
+    def half_width(self) -> float:
+        """Half the interval's width."""
+        return 0.0 if self.low == self.high else (self.high - self.low) / 2
+
+    @property
+    def relative_half_width(self) -> float:
+        """Half the interval's width over the best value; ``inf`` where that is 0 or infinite."""
+        if self.low == self.high and np.isfinite(self.best):
+            return 0.0
+        return self.half_width / abs(self.best) if self.best and np.isfinite(self.best) else INF
+
+    def __contains__(self, value: float) -> bool:
+        return bool(self.low <= value <= self.high)
+
+    def __float__(self) -> float:
+        return self.best
+
+
+def exactly(value: float, *, confidence: float) -> Estimate:
+    """Return a value without spread."""
+    return Estimate(low=value, best=value, high=value, confidence=confidence)
+
+
+def mean_interval(values: npt.ArrayLike, *, confidence: float) -> Estimate:
+    """Return the Student-t interval of the mean of independent replications.
+
+    Parameters
+    ----------
+    values : array_like
+        One value of each replication, at least two; any infinite one makes the mean infinite.
+    confidence : float
+        Probability that the interval covers the mean, in (0, 1).
+
+    Notes
+    -----
+    Exact for normal values; replications are averages of many observations.
+
+    Examples
+    --------
+    >>> estimate = mean_interval([9.0, 10.0, 11.0], confidence=0.95)
+    >>> round(estimate.low, 3), estimate.best, round(estimate.high, 3)
+    (7.516, 10.0, 12.484)
+    """
+    array = np.asarray(values, dtype=float)
+    if np.any(np.isinf(array)):
+        return exactly(INF, confidence=confidence)
+    return _around(float(array.mean()), array - array.mean(), confidence)
+
+
+def ratio_interval(numerators: npt.ArrayLike, denominators: npt.ArrayLike, *, confidence: float) -> Estimate:
+    r"""Return the interval of a ratio of means, such as conflicts over accesses.
+
+    Parameters
+    ----------
+    numerators, denominators : array_like
+        Totals of each replication. With no denominator at all the ratio is 0.
+    confidence : float
+        Probability that the interval covers the ratio.
+
+    Notes
+    -----
+    With :math:`r = \sum y / \sum x` the spread is that of the residuals
+    :math:`(y - r x) / \bar x` (the classical ratio estimator); the bias is of the order of
+    one over the replications times the squared spread.
+
+    Examples
+    --------
+    >>> ratio_interval([10, 12, 11], [100, 100, 100], confidence=0.95).best
+    0.11
+    """
+    above, below = np.asarray(numerators, dtype=float), np.asarray(denominators, dtype=float)
+    if below.sum() == 0:
+        return exactly(0.0, confidence=confidence)
+    best = float(above.sum() / below.sum())
+    return _around(best, (above - best * below) / below.mean(), confidence)
+
+
+def probability_interval(events: npt.ArrayLike, trials: npt.ArrayLike, *, confidence: float) -> Estimate:
+    """Return the interval of a probability, inside [0, 1].
+
+    Where nothing (or everything) happened the spread of the replications says nothing; the
+    interval is then the exact one of independent trials.
+
+    Examples
+    --------
+    >>> round(probability_interval([0, 0], [500, 500], confidence=0.95).high, 5)
+    0.00299
+    """
+    total, happened = float(np.sum(trials)), float(np.sum(events))
+    estimate = ratio_interval(events, trials, confidence=confidence)
+    unseen = -float(np.expm1(np.log1p(-confidence) / total)) if total else 0.0
+    low, high = max(estimate.low, 0.0), min(estimate.high, 1.0)
+    if happened == 0:
+        high = unseen
+    if total and happened == total:
+        low = 1 - unseen
+    return Estimate(low=low, best=estimate.best, high=high, confidence=confidence)
+
+
+def quantile_interval(histograms: Sequence[Histogram], probability: float, *, confidence: float) -> Estimate:
+    r"""Return the interval of a quantile from the histograms of independent replications.
+
+    Parameters
+    ----------
+    histograms : sequence of Histogram
+        One of each replication, all of the same unit.
+    probability : float
+        The quantile's order, in [0, 1].
+    confidence : float
+        Probability that the interval covers the quantile, in (0, 1).
+
+    Returns
+    -------
+    Estimate
+        The quantile of all values together. Its interval includes the relative error of the bins;
+        its upper end is ``inf`` where the values do not reach far enough to bound it.
+
+    Notes
+    -----
+    Woodruff's interval [1]_: the share of values below the estimate varies between replications;
+    the interval of that share, a ratio, is mapped back through the merged distribution. Values of
+    one replication may be correlated; the interval is at least that of independent ones, which
+    matters where few values lie beyond the quantile. Approximate, as the ratio's interval is.
+
+    References
+    ----------
+    .. [1] R. S. Woodruff, "Confidence intervals for medians and other position measures", Journal of
+       the American Statistical Association 47, 1952, 635-646.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> runs = [Histogram() for _ in range(10)]
+    >>> for run in runs:
+    ...     run.add(rng.exponential(size=20_000))
+    >>> estimate = quantile_interval(runs, 0.99, confidence=0.999)
+    >>> np.log(100) in estimate, estimate.relative_half_width < 0.03
+    (True, True)
+    """
+    checks.probability("probability", probability)
+    whole = merged(histograms)
+    best = whole.quantile(probability)
+    if not np.isfinite(best):
+        return exactly(best, confidence=confidence)
+    below = [h.share_up_to(best) * h.total for h in histograms]
+    share = ratio_interval(below, [h.total for h in histograms], confidence=confidence)
+    half = max(share.half_width, _independent_half_width(probability, whole.total, len(below), confidence))
+    low, high = probability - half, probability + half
+    return Estimate(
+        low=whole.quantile(max(low, 0.0)) * (1 - whole.error),
+        best=best,
+        high=whole.quantile(high) * (1 + whole.error) if high < 1 else INF,
+        confidence=confidence,
+    )
+
+
+def _independent_half_width(probability: float, values: int, replications: int, confidence: float) -> float:
+    from scipy.special import stdtrit
+
+    spread = np.sqrt(probability * (1 - probability) / values)
+    return float(stdtrit(replications - 1, (1 + confidence) / 2) * spread)
+
+
+def _around(best: float, residuals: FloatArray, confidence: float) -> Estimate:
+    replications = residuals.size
+    if replications < 2:
+        raise ValueError(f"replications must be a whole number >= 2, got {replications!r}")
+    from scipy.special import stdtrit
+
+    error = np.sqrt(np.sum(residuals**2) / (replications * (replications - 1)))
+    half = float(stdtrit(replications - 1, (1 + confidence) / 2) * error)
+    return Estimate(low=best - half, best=best, high=best + half, confidence=confidence)

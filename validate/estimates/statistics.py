@@ -1,0 +1,38 @@
+"""What a few finite runs say about the steady state: the names that simulators use, in one place."""
+
+from validate.engine.histogram import INF, Histogram, bins_of, merged
+from validate.estimates.batch_means import BatchMeans, batch_means, lag_one_correlation, warm_up
+from validate.estimates.intervals import (
+    Estimate,
+    exactly,
+    mean_interval,
+    probability_interval,
+    quantile_interval,
+    ratio_interval,
+)
+from validate.estimates.paired import PairedDifference, antithetic_interval, paired_difference
+from validate.estimates.stopping import early_and_late, is_short, is_unstable, more_replications
+
+__all__ = [
+    "INF",
+    "BatchMeans",
+    "Estimate",
+    "Histogram",
+    "PairedDifference",
+    "antithetic_interval",
+    "batch_means",
+    "bins_of",
+    "exactly",
+    "early_and_late",
+    "is_short",
+    "is_unstable",
+    "lag_one_correlation",
+    "mean_interval",
+    "merged",
+    "more_replications",
+    "paired_difference",
+    "probability_interval",
+    "quantile_interval",
+    "ratio_interval",
+    "warm_up",
+]

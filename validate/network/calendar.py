@@ -1,0 +1,98 @@
+"""A calendar of events that may be moved and dropped: a binary heap that knows where each event is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from validate.engine.jit import lean, lean_part
+
+EARLY: Any = np.int64(0)
+LATE: Any = np.int64(2**62)
+"""Added to the sequence number of an event; a late one waits for all others of the same time."""
+
+
+@lean
+def put(heap: Any, places: Any, event: int, time: float, rank: int) -> None:
+    """Set or change the time of an event that may be moved or dropped.
+
+    ``places`` holds where in the heap each event is, 0 if it is not pending. The heap is laid out
+    like that of `validate.engine.events`, but must not be used with its functions. Of events at the same
+    time the `EARLY` ones come first, and of these the one that was put first.
+
+    Examples
+    --------
+    >>> from validate.engine.events import new_calendar, pending
+    >>> heap, places = new_calendar(3).heap, np.zeros(3, dtype=np.int64)
+    >>> for event, time in enumerate((2.0, 1.0, 3.0)):
+    ...     put(heap, places, event, time, EARLY)
+    >>> put(heap, places, 2, 0.5, EARLY)
+    >>> drop(heap, places, 1)
+    >>> int(heap[1]["event"]), pending(heap)
+    (2, 2)
+    """
+    order = heap[0]["order"]
+    heap[0]["order"] = order + 1
+    order += rank
+    hole = places[event]
+    if hole == 0:
+        hole = heap[0]["event"] + 1
+        heap[0]["event"] = hole
+        _rise(heap, places, hole, time, order, event)
+    elif time < heap[hole]["time"]:
+        _rise(heap, places, hole, time, order, event)
+    else:
+        _sink(heap, places, hole, time, order, event)
+
+
+@lean
+def drop(heap: Any, places: Any, event: int) -> None:
+    """Take a pending event off."""
+    hole = places[event]
+    places[event] = 0
+    last = heap[0]["event"]
+    heap[0]["event"] = last - 1
+    if hole < last:
+        time, order, moved = heap[last]["time"], heap[last]["order"], heap[last]["event"]
+        if hole > 1 and _earlier(heap, hole >> 1, time, order):
+            _rise(heap, places, hole, time, order, moved)
+        else:
+            _sink(heap, places, hole, time, order, moved)
+
+
+@lean_part
+def _earlier(heap: Any, entry: int, time: float, order: int) -> bool:
+    """Whether (time, order) comes before an entry."""
+    there = heap[entry]["time"]
+    return time < there or (time == there and order < heap[entry]["order"])
+
+
+@lean_part
+def _rise(heap: Any, places: Any, hole: int, time: float, order: int, event: int) -> None:
+    while hole > 1 and _earlier(heap, hole >> 1, time, order):
+        _set(heap, places, hole, heap[hole >> 1]["time"], heap[hole >> 1]["order"], heap[hole >> 1]["event"])
+        hole >>= 1
+    _set(heap, places, hole, time, order, event)
+
+
+@lean_part
+def _sink(heap: Any, places: Any, hole: int, time: float, order: int, event: int) -> None:
+    last = heap[0]["event"]
+    child = 2 * hole
+    while child <= last:
+        if child < last and _earlier(heap, child, heap[child + 1]["time"], heap[child + 1]["order"]):
+            child += 1
+        if _earlier(heap, child, time, order):
+            break
+        _set(heap, places, hole, heap[child]["time"], heap[child]["order"], heap[child]["event"])
+        hole, child = child, 2 * child
+    _set(heap, places, hole, time, order, event)
+
+
+@lean_part
+def _set(heap: Any, places: Any, hole: int, time: float, order: int, event: int) -> None:
+    heap[hole]["time"] = time
+    heap[hole]["order"] = order
+    heap[hole]["event"] = event
+    places[event] = hole

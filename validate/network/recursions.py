@@ -1,0 +1,122 @@
+"""The fast way through plain first-come first-served stations: by recursion instead of events.
+
+Its replications have the form of those of the event-driven network simulator, and meet the same
+random numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qmodels.systems.stations.parts import Station
+from qmodels.systems.stations.queueing_network import QueueingNetwork
+from qmodels.systems.stations.routing import LEAVE
+from validate.engine.histogram import BINS
+from validate.engine.sampling import law_table
+from validate.engine.streams import new_streams
+from validate.network.recursion_kernel import CUSTOMERS, DELAYED, SERVED, SPAN, TOTALS, WAITED, serve_batches
+from validate.network.replication import BATCHES, PASSAGES, VISITS, WARM_UP_BATCHES, Job, Run
+from validate.network.world import time_unit
+
+MOST_SERVERS = 128
+"""Above, the ordered vector of the servers takes as long as the events."""
+
+
+def applies(spec: QueueingNetwork) -> bool:
+    """Return whether the recursion gives all that the event-driven simulator gives for a network.
+
+    So it does for one FIFO station of unlimited capacity, up to `MOST_SERVERS` equal servers that are
+    always there, and one open class that arrives one by one, passes once and does not give up.
+
+    Examples
+    --------
+    >>> from qmodels.systems.laws.times import Exponential
+    >>> from qmodels.systems.stations.queueing_network import single_station
+    >>> station = {"arrivals": Exponential(mean=1.0), "service": Exponential(mean=2.5), "servers": 3}
+    >>> applies(single_station(**station)), applies(single_station(**station, capacity=9))
+    (True, False)
+    """
+    if len(spec.nodes) != 1 or len(spec.classes) != 1:
+        return False
+    station, job_class = spec.stations[0], spec.classes[0]
+    plain = Station(name=station.name, service=station.service, servers=station.servers)
+    return bool(
+        station == plain
+        and station.servers <= MOST_SERVERS
+        and job_class.arrivals is not None
+        and job_class.batch is None
+        and job_class.patience is None
+        and spec.rules[0, 0].destinations == ((LEAVE, ""),)
+        and spec.entries[0].destinations == ((station.name, ""),)
+    )
+
+
+def run_replication(job: Job) -> Run:
+    """Run one replication of a network to which the recursion `applies`.
+
+    Customers are counted with all their time where their service begins. The time integrals of the
+    numbers are the sums of their times, Little's law; at the ends of the measured stretch that
+    attributes the times of a few customers to it as a whole or not at all.
+
+    Examples
+    --------
+    >>> from qmodels.systems.laws.times import Exponential
+    >>> from qmodels.systems.stations.queueing_network import single_station
+    >>> spec = single_station(arrivals=Exponential(mean=2.0), service=Exponential(mean=1.0))
+    >>> run = run_replication(Job(spec=spec, seed=1, replication=0, passages=64_000))
+    >>> float(run.visits[0, 0, VISITS.index("completions")]), round(run.duration / 128_000, 1)
+    (64000.0, 1.0)
+    """
+    spec = job.spec
+    station, job_class = spec.stations[0], spec.classes[0]
+    laws: list[Any] = [job_class.arrivals, spec.service_law(0, 0)]
+    table = law_table(laws)
+    streams = new_streams(
+        seed=job.seed,
+        replication=job.replication,
+        sources=[f"arrivals {job_class.name}", f"service {station.name} {job_class.name}"],
+        antithetic=job.antithetic,
+    )
+    unit = time_unit(spec)
+    ends = -(-job.passages * np.arange(BATCHES + 1) // (BATCHES - WARM_UP_BATCHES))
+    sizes = np.diff(ends)
+    totals, free_at = np.zeros((BATCHES, TOTALS)), np.zeros(station.servers)
+    waiting, response = np.zeros((2, BINS), dtype=np.int64), np.zeros((2, BINS), dtype=np.int64)
+    for measured, part in enumerate((slice(0, WARM_UP_BATCHES), slice(WARM_UP_BATCHES, BATCHES))):
+        serve_batches(
+            *table, streams, free_at, sizes[part], totals[part], unit, waiting[measured], response[measured]
+        )
+    spent = totals[:, WAITED] + totals[:, SERVED]
+    spans = np.maximum(totals[:, SPAN], np.finfo(float).tiny)
+    whole = totals[WARM_UP_BATCHES:].sum(axis=0)
+    count, in_system = whole[CUSTOMERS], whole[WAITED] + whole[SERVED]
+    visits = {
+        "arrivals": count,
+        "completions": count,
+        "departures": count,
+        "delayed": whole[DELAYED],
+        "wait_sum": whole[WAITED],
+        "response_sum": in_system,
+        "number": in_system,
+        "queued": whole[WAITED],
+        "serving": whole[SERVED],
+    }
+    # A passage through the network is the visit to its only station.
+    histograms = np.concatenate([waiting[1], response[1], response[1]])
+    bins = np.flatnonzero(histograms)
+    return Run(
+        duration=float(whole[SPAN]),
+        visits=np.array([[[visits.get(name, 0.0) for name in VISITS]]]),
+        blocked=np.zeros(1),
+        passages=np.array([[visits.get(name, 0.0) for name in PASSAGES]]),
+        bins=bins,
+        counts=histograms[bins],
+        times=totals[:, SPAN],
+        numbers=(spent / spans)[:, None],
+        responses=spent,
+        departures=totals[:, CUSTOMERS],
+        events=2 * int(totals[:, CUSTOMERS].sum()),
+        most_jobs=station.servers,
+    )

@@ -1,0 +1,151 @@
+"""Where a job goes next, and the jobs' memory: parts of the kernel of a queueing network."""
+
+from __future__ import annotations
+
+from validate.engine.bins import bin_of
+from validate.engine.jit import lean_part
+from validate.engine.streams import uniform
+from validate.network.state import (
+    BY_STATE,
+    FREE,
+    IN_TURN,
+    NONE,
+    RANDOM,
+    World,
+)
+
+
+@lean_part
+def choose(w: World, rule: int) -> int:
+    """Return the target that a rule names now."""
+    r = w.rules[rule]
+    if r["kind"] == BY_STATE:
+        here = min(w.nodes[r["station"]]["number"], r["size"] - 1)
+        r = w.rules[w.targets[r["at"] + here]["rule"]]
+    at, size = r["at"], r["size"]
+    if size == 1:
+        return at
+    if r["kind"] == RANDOM:
+        u = uniform(w.streams, r["stream"])
+        while w.targets[at]["below"] < u:
+            at += 1
+        return at
+    if r["kind"] == IN_TURN:
+        turn = r["turn"]
+        r["turn"] = turn + 1 if turn + 1 < size else 0
+        return at + turn
+    return _shortest(w, at, size, r["stream"])
+
+
+@lean_part
+def _shortest(w: World, at: int, size: int, stream: int) -> int:
+    fewest, equals = w.nodes[w.targets[at]["node"]]["number"], 0
+    for target in range(at, at + size):
+        number = w.nodes[w.targets[target]["node"]]["number"]
+        if number < fewest:
+            fewest, equals = number, 1
+        elif number == fewest:
+            equals += 1
+    skip = int(uniform(w.streams, stream) * equals) if equals > 1 else 0
+    target = at
+    while True:
+        if w.nodes[w.targets[target]["node"]]["number"] == fewest:
+            if skip == 0:
+                return target
+            skip -= 1
+        target += 1
+
+
+@lean_part
+def new_job(w: World) -> int:
+    """Take a job out of the pool, which must have one."""
+    s = w.state[0]
+    j = s["free"]
+    job = w.jobs[j]
+    s["free"] = job["next"]
+    s["free_jobs"] -= 1
+    job["serial"] = s["serial"]
+    s["serial"] += 1
+    job["parent"] = NONE
+    return j
+
+
+@lean_part
+def free_job(w: World, j: int) -> None:
+    """Put a job back."""
+    s = w.state[0]
+    w.jobs[j]["phase"] = FREE
+    w.jobs[j]["next"] = s["free"]
+    s["free"] = j
+    s["free_jobs"] += 1
+
+
+@lean_part
+def push_back(w: World, node: int, j: int) -> None:
+    """Let a job wait behind all of its level."""
+    queue, job = w.queues[node, w.jobs[j]["level"]], w.jobs[j]
+    last = queue["tail"]
+    job["next"], job["previous"] = NONE, last
+    queue["tail"] = j
+    if last == NONE:
+        queue["head"] = j
+    else:
+        w.jobs[last]["next"] = j
+
+
+@lean_part
+def push_front(w: World, node: int, j: int) -> None:
+    """Let a job wait before all of its level."""
+    queue, job = w.queues[node, w.jobs[j]["level"]], w.jobs[j]
+    first = queue["head"]
+    job["next"], job["previous"] = first, NONE
+    queue["head"] = j
+    if first == NONE:
+        queue["tail"] = j
+    else:
+        w.jobs[first]["previous"] = j
+
+
+@lean_part
+def unlink(w: World, node: int, j: int) -> None:
+    """Take a waiting job out of its queue."""
+    queue, job = w.queues[node, w.jobs[j]["level"]], w.jobs[j]
+    before, after = job["previous"], job["next"]
+    if before == NONE:
+        queue["head"] = after
+    else:
+        w.jobs[before]["next"] = after
+    if after == NONE:
+        queue["tail"] = before
+    else:
+        w.jobs[after]["previous"] = before
+
+
+@lean_part
+def push_serving(w: World, node: int, j: int) -> None:
+    """Note that a job is in service, newest first, where it can be interrupted."""
+    queue, job = w.queues[node, w.jobs[j]["level"]], w.jobs[j]
+    first = queue["serving"]
+    job["next"], job["previous"] = first, NONE
+    if first != NONE:
+        w.jobs[first]["previous"] = j
+    queue["serving"] = j
+
+
+@lean_part
+def unlink_serving(w: World, node: int, j: int) -> None:
+    """Note that it is not any more."""
+    queue, job = w.queues[node, w.jobs[j]["level"]], w.jobs[j]
+    before, after = job["previous"], job["next"]
+    if before == NONE:
+        queue["serving"] = after
+    else:
+        w.jobs[before]["next"] = after
+    if after != NONE:
+        w.jobs[after]["previous"] = before
+
+
+@lean_part
+def count_time(w: World, row: int, time: float) -> None:
+    """Count a time in a histogram."""
+    w.histograms[row, bin_of(time * w.state[0]["per_unit"])] += 1

@@ -1,0 +1,346 @@
+"""What happens at a station: jobs join, start, are interrupted, share the servers, leave."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from validate.engine.jit import lean_part
+from validate.engine.sampling import draw
+from validate.network.calendar import EARLY, drop, put
+from validate.network.routes import (
+    choose,
+    count_time,
+    push_back,
+    push_front,
+    push_serving,
+    unlink,
+    unlink_serving,
+)
+from validate.network.state import (
+    AWAY,
+    HELD,
+    HOLD_BEFORE,
+    INTERRUPTED,
+    LIFO,
+    LIFO_PREEMPTIVE,
+    NONE,
+    OFF,
+    ON,
+    PRIORITY_PREEMPTIVE,
+    SERVED,
+    SHARING,
+    STARTED,
+    STARTING,
+    SWITCHED,
+    WAITING,
+    YES,
+    World,
+)
+
+
+@lean_part
+def note(w: World, event: int, node: int, j: int) -> None:
+    """Write a line of the event trace, if there is one."""
+    if w.trace.size:
+        s = w.state[0]
+        line = w.trace[s["traced"]]
+        s["traced"] += 1
+        line["time"], line["event"], line["node"] = s["now"], event, node
+        line["job"] = w.jobs[j]["serial"] if j >= 0 else NONE
+        line["job_class"] = w.jobs[j]["job_class"] if j >= 0 else NONE
+
+
+@lean_part
+def record(w: World, j: int, outcome: int) -> None:
+    """Write a visit that ends now, if records are kept."""
+    if w.records.size:
+        s, job = w.state[0], w.jobs[j]
+        row = w.records[s["records"]]
+        s["records"] += 1
+        row["job"] = w.jobs[job["parent"]]["serial"] if job["parent"] >= 0 else job["serial"]
+        row["task"] = job["branch"] if job["parent"] >= 0 else NONE
+        row["job_class"], row["node"] = job["job_class"], job["node"]
+        row["arrived"], row["started"], row["left"] = job["arrived"], job["started"], s["now"]
+        row["outcome"] = outcome
+
+
+@lean_part
+def speed(w: World, node: int) -> float:
+    """Return the rate at which each job in service at a station of its own pace progresses."""
+    n = w.nodes[node]
+    if n["serving"] == 0:
+        return 0.0
+    if n["speeds"] > 0:
+        rate = w.speeds[n["speeds_at"] + min(n["number"], n["speeds"]) - 1]
+    else:
+        rate = float(min(n["serving"], n["servers"]))
+    return rate / n["serving"]
+
+
+@lean_part
+def catch_up(w: World, node: int) -> None:
+    """Bring a station of its own pace to the present; before every change of its jobs."""
+    n = w.nodes[node]
+    now = w.state[0]["now"]
+    passed = now - n["progress_at"]
+    n["progress_at"] = now
+    if passed > 0 and n["serving"] > 0:
+        n["progress"] += speed(w, node) * passed
+        servers = 1 if n["speeds"] > 0 else min(n["serving"], n["servers"])
+        share = passed * servers / n["serving"]
+        for k in range(w.tallies.shape[1]):
+            w.tallies[node, k]["serving_sum"] += share * w.tallies[node, k]["serving"]
+
+
+@lean_part
+def set_pace(w: World, node: int) -> None:
+    """Schedule the next end of a service at a station of its own pace; after every change."""
+    n = w.nodes[node]
+    heap = w.shared[n["shared"]]
+    event = w.classes.size + node
+    if heap[0]["event"] == 0:
+        n["progress"] = 0.0
+        if (n["mode"] == ON or n["mode"] == OFF) and w.places[event] > 0:
+            drop(w.heap, w.places, event)
+    elif n["mode"] == ON:
+        left = max(heap[1]["time"] - n["progress"], 0.0)
+        put(w.heap, w.places, event, w.state[0]["now"] + left / speed(w, node), EARLY)
+
+
+@lean_part
+def start(w: World, node: int, j: int) -> None:
+    """Begin or resume the service of a job; there is room for it."""
+    n, job, now = w.nodes[node], w.jobs[j], w.state[0]["now"]
+    tally = w.tallies[node, job["job_class"]]
+    if job["work"] < 0:
+        job["work"] = draw(w.laws, w.numbers, w.streams, w.service[node, job["job_class"]])
+        job["remaining"] = job["work"]
+        job["started"] = now
+        w.state[0]["started"] += 1
+    job["waited"] += now - job["since"]
+    job["phase"] = SERVED
+    n["busy"] += 1
+    n["serving"] += 1
+    tally["serving"] += 1
+    if n["shared"] >= 0:
+        put(w.shared[n["shared"]], w.shared_places, j, n["progress"] + job["remaining"], EARLY)
+    else:
+        tally["serving_sum"] -= now
+        put(w.heap, w.places, w.classes.size + w.nodes.size + j, now + job["remaining"], EARLY)
+        if n["discipline"] == PRIORITY_PREEMPTIVE or n["discipline"] == LIFO_PREEMPTIVE:
+            push_serving(w, node, j)
+    note(w, STARTED, node, j)
+
+
+@lean_part
+def stop(w: World, node: int, j: int) -> None:
+    """End the service of a job, for good or not; its place in service is kept."""
+    n, job = w.nodes[node], w.jobs[j]
+    tally = w.tallies[node, job["job_class"]]
+    n["serving"] -= 1
+    tally["serving"] -= 1
+    if n["shared"] >= 0:
+        drop(w.shared[n["shared"]], w.shared_places, j)
+    else:
+        tally["serving_sum"] += w.state[0]["now"]
+        drop(w.heap, w.places, w.classes.size + w.nodes.size + j)
+        if n["discipline"] == PRIORITY_PREEMPTIVE or n["discipline"] == LIFO_PREEMPTIVE:
+            unlink_serving(w, node, j)
+
+
+@lean_part
+def join(w: World, node: int, j: int) -> None:
+    """Let a job arrive at a station that has a place for it."""
+    n, job, now = w.nodes[node], w.jobs[j], w.state[0]["now"]
+    k = job["job_class"]
+    tally = w.tallies[node, k]
+    if n["shared"] >= 0:
+        catch_up(w, node)
+    job["node"], job["to"] = node, NONE
+    job["arrived"] = job["since"] = now
+    job["waited"], job["work"], job["started"] = 0.0, -1.0, np.nan
+    job["level"] = w.levels[node, k]
+    n["number"] += 1
+    tally["number"] += 1
+    tally["number_sum"] -= now
+    free = n["busy"] < n["slots"] and n["mode"] == ON
+    if free and n["queued"] == 0 and n["looks_ahead"] == 0:
+        start(w, node, j)
+    elif n["mode"] == ON and not free and _interrupt(w, node, j):
+        start(w, node, j)
+    else:
+        wait(w, node, j, n["discipline"] == LIFO or n["discipline"] == LIFO_PREEMPTIVE)
+        serve_next(w, node)
+        patience = w.classes[k]["patience"]
+        if patience >= 0 and job["phase"] == WAITING and job["parent"] < 0:
+            limit = now + draw(w.laws, w.numbers, w.streams, patience)
+            put(w.heap, w.places, w.classes.size + w.nodes.size + j, limit, EARLY)
+    if n["shared"] >= 0:
+        set_pace(w, node)
+
+
+@lean_part
+def wait(w: World, node: int, j: int, in_front: bool) -> None:
+    """Put a job into the queue."""
+    job = w.jobs[j]
+    tally = w.tallies[node, job["job_class"]]
+    job["phase"] = WAITING
+    if in_front:
+        push_front(w, node, j)
+    else:
+        push_back(w, node, j)
+    w.nodes[node]["queued"] += 1
+    tally["queued"] += 1
+    tally["queued_sum"] -= w.state[0]["now"]
+
+
+@lean_part
+def take(w: World, node: int, j: int) -> None:
+    """Take a job out of the queue."""
+    tally = w.tallies[node, w.jobs[j]["job_class"]]
+    unlink(w, node, j)
+    w.nodes[node]["queued"] -= 1
+    tally["queued"] -= 1
+    tally["queued_sum"] += w.state[0]["now"]
+
+
+@lean_part
+def _interrupt(w: World, node: int, j: int) -> bool:
+    """Free a server for a job that goes before one in service, if there is such."""
+    n = w.nodes[node]
+    last = NONE
+    if n["discipline"] == LIFO_PREEMPTIVE:
+        last = 0
+    elif n["discipline"] == PRIORITY_PREEMPTIVE:
+        for level in range(n["levels"] - 1, w.jobs[j]["level"], -1):
+            if w.queues[node, level]["serving"] >= 0:
+                last = level
+                break
+    if last == NONE:
+        return False
+    victim = w.queues[node, last]["serving"]
+    event = w.classes.size + w.nodes.size + victim
+    w.jobs[victim]["remaining"] = w.heap[w.places[event]]["time"] - w.state[0]["now"]
+    stop(w, node, victim)
+    n["busy"] -= 1
+    w.jobs[victim]["since"] = w.state[0]["now"]
+    wait(w, node, victim, YES)
+    note(w, INTERRUPTED, node, victim)
+    return True
+
+
+@lean_part
+def serve_next(w: World, node: int) -> None:
+    """Let waiting jobs start as long as there are servers for them."""
+    n = w.nodes[node]
+    if n["mode"] != ON:
+        if n["mode"] == OFF and n["queued"] >= n["threshold"]:
+            switch(w, node, STARTING, n["setup"])
+        return
+    n["wants"] = NONE
+    while n["queued"] > 0 and n["busy"] < n["slots"]:
+        level = 0
+        while w.queues[node, level]["head"] < 0:
+            level += 1
+        j = w.queues[node, level]["head"]
+        if n["looks_ahead"] and not _set_aside(w, node, j):
+            return
+        if w.classes[w.jobs[j]["job_class"]]["patience"] >= 0:
+            event = w.classes.size + w.nodes.size + j
+            if w.places[event] > 0:
+                drop(w.heap, w.places, event)
+        take(w, node, j)
+        start(w, node, j)
+
+
+@lean_part
+def _set_aside(w: World, node: int, j: int) -> bool:
+    """Set a place aside where the job goes next; note what its station waits for if there is none."""
+    n, job = w.nodes[node], w.jobs[j]
+    if job["to"] < 0:
+        job["to"] = route(w, j)
+    place = w.targets[job["to"]]["node"]
+    if place == NONE or place == node or w.nodes[place]["when_full"] != HOLD_BEFORE:
+        return True
+    d = w.nodes[place]
+    if d["number"] + d["reserved"] < d["capacity"]:
+        d["reserved"] += 1
+        return True
+    n["wants"], n["wants_since"] = place, job["since"]
+    note(w, HELD, node, j)
+    return False
+
+
+@lean_part
+def route(w: World, j: int) -> int:
+    """Return the target of a job; it is not counted where it still is."""
+    job = w.jobs[j]
+    n = w.nodes[job["node"]]
+    n["number"] -= 1
+    target = choose(w, w.rule_of[job["node"], job["job_class"]])
+    n["number"] += 1
+    return target
+
+
+@lean_part
+def switch(w: World, node: int, mode: int, law: int) -> None:
+    """Start to switch a station on, or let its server leave; until the time is over."""
+    w.nodes[node]["mode"] = mode
+    event = w.classes.size + node
+    put(w.heap, w.places, event, w.state[0]["now"] + draw(w.laws, w.numbers, w.streams, law), EARLY)
+    note(w, SWITCHED, node, NONE)
+
+
+@lean_part
+def rest(w: World, node: int) -> None:
+    """Switch a station off, or let its server leave, if nobody is there to be served."""
+    n = w.nodes[node]
+    if n["mode"] == ON and n["busy"] == 0 and n["queued"] == 0:
+        if n["setup"] >= 0:
+            n["mode"] = OFF
+        elif n["vacation"] >= 0:
+            switch(w, node, AWAY, n["vacation"])
+
+
+@lean_part
+def time_over(w: World, node: int) -> None:
+    """End a set-up or a vacation."""
+    n = w.nodes[node]
+    drop(w.heap, w.places, w.classes.size + node)
+    was = n["mode"]
+    n["mode"] = ON
+    note(w, SWITCHED, node, NONE)
+    if n["shared"] >= 0:
+        catch_up(w, node)
+    if n["queued"] > 0:
+        serve_next(w, node)
+    elif was == STARTING or n["multiple"]:
+        rest(w, node)
+    if n["shared"] >= 0:
+        set_pace(w, node)
+
+
+@lean_part
+def depart(w: World, j: int, outcome: int) -> None:
+    """Let a job leave its station: after its service, or before it if it gave up."""
+    job, now = w.jobs[j], w.state[0]["now"]
+    node, k = job["node"], job["job_class"]
+    n, tally = w.nodes[node], w.tallies[node, k]
+    response = now - job["arrived"]
+    n["number"] -= 1
+    tally["number"] -= 1
+    tally["number_sum"] += now
+    waited = job["waited"]
+    if n["discipline"] == SHARING:
+        waited = response - job["work"]
+        # A job that was alone all the time is off by the rounding of the clock and of the progress.
+        if waited < 1e-14 * now + 1e-9 * response:
+            waited = 0.0
+    tally["departures"] += 1
+    tally["wait_sum"] += waited
+    tally["delayed"] += waited > 0
+    row = w.rows[node, k]
+    count_time(w, row, waited)
+    count_time(w, w.state[0]["responses_at"] + row, response)
+    tally["response_sum"] += response
+    record(w, j, outcome)

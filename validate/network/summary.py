@@ -1,0 +1,288 @@
+"""What the replications of a queueing network say together: estimates, stability, length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from qmodels.checks import FloatArray
+from qmodels.systems.stations.parts import INF
+from qmodels.systems.stations.queueing_network import QueueingNetwork
+from validate.estimates.heavy_tails import decisive_share, expected_doubt, seen_doubt
+from validate.estimates.statistics import (
+    Estimate,
+    batch_means,
+    early_and_late,
+    exactly,
+    is_unstable,
+    probability_interval,
+    ratio_interval,
+    warm_up,
+)
+from validate.estimates.stopping import GROWTH_OF_INSTABILITY
+from validate.network.replication import BATCHES, PASSAGES, VISITS, WARM_UP_BATCHES, Run
+from validate.network.result import Counted, NetworkSimulation
+from validate.network.world import time_unit
+
+ENDLESS = (
+    "mean_waiting_time",
+    "mean_response_time",
+    "mean_number_in_queue",
+    "mean_number_in_system",
+    "system_response_time",
+    "mean_number_in_network",
+)
+"""Metrics that have no steady state where jobs pile up."""
+
+PILE = 6.0
+"""Growth of a pile, in square roots of the jobs that left meanwhile, that is no fluctuation."""
+
+
+class _Replications:
+    """The runs as arrays with one leading axis, pairs of mirrored ones added up."""
+
+    def __init__(self, runs: Sequence[Run], *, antithetic: bool, confidence: float) -> None:
+        self.confidence = confidence
+        pair = 2 if antithetic else 1
+        if len(runs) % pair:
+            raise ValueError(f"replications must be even where they are antithetic, got {len(runs)}")
+
+        def stacked(values: list[Any]) -> FloatArray:
+            array = np.array(values, dtype=float)
+            joined: FloatArray = array.reshape(-1, pair, *array.shape[1:]).sum(axis=1)
+            return joined
+
+        self.time = stacked([r.duration for r in runs])
+        self.visits = stacked([r.visits for r in runs])
+        self.blocked = stacked([r.blocked for r in runs])
+        self.passages = stacked([r.passages for r in runs])
+
+    def ratio(self, above: FloatArray, below: FloatArray) -> Estimate:
+        """Return the ratio of two sums; 0 where there is nothing to divide by."""
+        return ratio_interval(above, below, confidence=self.confidence)
+
+    def share(self, above: FloatArray, below: FloatArray, *, possible: bool = True) -> Estimate:
+        """Return a probability; exactly 0 of what cannot happen."""
+        if not possible:
+            return exactly(0.0, confidence=self.confidence)
+        return probability_interval(above, below, confidence=self.confidence)
+
+    def busy(self, above: FloatArray, below: FloatArray) -> Estimate:
+        """Return a busy fraction, which neither the areas' rounding nor the interval takes above 1."""
+        e = self.ratio(above, below)
+        return replace(e, low=min(e.low, 1.0), best=min(e.best, 1.0), high=min(e.high, 1.0))
+
+
+def summarize(
+    spec: QueueingNetwork,
+    runs: Sequence[Run],
+    *,
+    seed: int,
+    passages: int,
+    confidence: float,
+    antithetic: bool,
+    seconds: float,
+) -> NetworkSimulation:
+    """Return what the runs of a network say together; see `validate.network.run`."""
+    data = _Replications(runs, antithetic=antithetic, confidence=confidence)
+    overloaded = _overloaded(spec, runs)
+    metrics: dict[str, Estimate] = {}
+    for place, estimates, full in _all(spec, data, overloaded):
+        for name, estimate in estimates.items():
+            endless = full and name in ENDLESS
+            metrics[name + place] = exactly(INF, confidence=confidence) if endless else estimate
+    counted = _counted(spec, runs)
+    for name, doubt in _doubts(spec, runs, counted).items():
+        if np.isfinite(metrics[name].best):
+            metrics[name] = replace(metrics[name], doubt=doubt)
+    stations = len(spec.stations)
+    return NetworkSimulation(
+        system=f"queueing network of {stations} station{'s' * (stations > 1)}, simulated",
+        metrics=metrics,
+        stable=not overloaded,
+        overloaded=overloaded,
+        short=_short(runs),
+        counted=counted,
+        seed=seed,
+        passages=passages,
+        replications=len(runs),
+        events=sum(r.events for r in runs),
+        most_jobs=max(r.most_jobs for r in runs),
+        seconds=seconds,
+        confidence=confidence,
+    )
+
+
+def _all(spec: QueueingNetwork, data: _Replications, overloaded: tuple[str, ...]) -> Any:
+    """Yield place, metrics, and whether it is overloaded, of everything in the network."""
+    classes = len(spec.classes)
+    several = [(k, name) for k, name in enumerate(spec.class_names) if classes > 1]
+    for node, name in enumerate(spec.nodes):
+        full = name in overloaded
+        yield _place(spec, name), _visit_metrics(spec, data, node, None), full
+        for k, job_class in several:
+            if (node, k) in spec.visited:
+                yield _place(spec, name, job_class), _visit_metrics(spec, data, node, k), full
+    yield "", _passage_metrics(spec, data, list(range(classes))), bool(overloaded)
+    for k, job_class in several:
+        if k in spec.entries:
+            yield f"[{job_class}]", _passage_metrics(spec, data, [k]), bool(overloaded)
+
+
+def _place(spec: QueueingNetwork, node: str, job_class: str = "") -> str:
+    words = [word for word in (node if len(spec.nodes) > 1 else "", job_class) if word]
+    return f"[{', '.join(words)}]" if words else ""
+
+
+def _visit_metrics(
+    spec: QueueingNetwork, data: _Replications, node: int, job_class: int | None
+) -> dict[str, Estimate]:
+    table = data.visits[:, node] if job_class is None else data.visits[:, node, job_class, None]
+    v = dict(zip(VISITS, np.moveaxis(table.sum(axis=1), -1, 0), strict=True))
+    time = data.time
+    station = spec.stations[node] if node < len(spec.stations) else None
+    servers, places = (station.servers, station.capacity) if station else (INF, INF)
+    patience = any(c.patience is not None for c in spec.classes)
+    estimates = {
+        "throughput": data.ratio(v["completions"], time),
+        "utilization": exactly(0.0, confidence=data.confidence)
+        if servers == INF
+        else data.busy(v["serving"], time * servers),
+        "mean_waiting_time": data.ratio(v["wait_sum"], v["departures"]),
+        "mean_response_time": data.ratio(v["response_sum"], v["departures"]),
+        "mean_number_in_queue": data.ratio(v["queued"], time),
+        "mean_number_in_system": data.ratio(v["number"], time),
+        "waiting_probability": data.share(v["delayed"], v["departures"]),
+        "blocking_probability": data.share(v["losses"], v["arrivals"], possible=places < INF),
+        "abandonment_probability": data.share(v["reneges"], v["departures"], possible=patience),
+    }
+    if job_class is None and any(s.when_full == "after-service" for s in spec.stations):
+        estimates["blocked_servers"] = data.ratio(data.blocked[:, node], time)
+    return estimates
+
+
+def _passage_metrics(spec: QueueingNetwork, data: _Replications, classes: list[int]) -> dict[str, Estimate]:
+    lossy = any(s.capacity < INF for s in spec.stations) or any(c.patience for c in spec.classes)
+    p = dict(zip(PASSAGES, np.moveaxis(data.passages[:, classes].sum(axis=1), -1, 0), strict=True))
+    return {
+        "system_throughput": data.ratio(p["completions"], data.time),
+        "system_response_time": data.ratio(p["response_sum"], p["completions"]),
+        "mean_number_in_network": data.ratio(p["number"], data.time),
+        "system_loss_probability": data.share(
+            p["losses"] + p["reneges"],
+            p["losses"] + p["reneges"] + p["completions"],
+            possible=lossy,
+        ),
+    }
+
+
+def _overloaded(spec: QueueingNetwork, runs: Sequence[Run]) -> tuple[str, ...]:
+    """Return the nodes where the number of jobs kept growing; closed jobs alone cannot pile up."""
+    if not spec.arrival_rates.any():
+        return ()
+    measured = np.array([r.numbers[WARM_UP_BATCHES:] for r in runs])
+    ended = np.array([r.departures[WARM_UP_BATCHES:].sum() for r in runs])
+    full = []
+    for node, name in enumerate(spec.nodes):
+        pairs = [early_and_late(series) for series in measured[:, :, node]]
+        early, late = np.array(pairs).T
+        # Two replications tell nothing for certain, unless jobs pile up that a steady queue never holds.
+        heap = (late - early > PILE * np.sqrt(ended)) & (late > GROWTH_OF_INSTABILITY * early)
+        if heap.all() or is_unstable(early, late):
+            full.append(name)
+    return tuple(full)
+
+
+def _short(runs: Sequence[Run]) -> bool:
+    """Return whether in most runs the response times had not settled or do not average out."""
+    wrong = 0
+    for run in runs:
+        seen = run.departures > 0
+        if not seen[WARM_UP_BATCHES:].all():
+            return True
+        series = run.responses[seen] / run.departures[seen]
+        batches = batch_means(
+            run.responses[WARM_UP_BATCHES:], run.departures[WARM_UP_BATCHES:], confidence=0.95
+        )
+        late = warm_up(series, batch=1) > BATCHES // 2 - 1 or not batches.independent
+        wrong += late
+    return 2 * wrong > len(runs)
+
+
+def _doubts(spec: QueueingNetwork, runs: Sequence[Run], counted: Counted) -> dict[str, str]:
+    """Return what speaks against intervals of mean times and numbers, by metric."""
+    found: dict[str, str] = {}
+    passing = ""
+    times_of = [spec.service_law(node, k) for node, k in spec.visited if node < len(spec.stations)]
+    times_of += [c.arrivals for c in spec.classes if c.arrivals is not None]
+    look = any(decisive_share(law, 4.0) is None for law in times_of)
+    for node, name in enumerate(spec.nodes):
+        place = _place(spec, name)
+        times = np.array([r.times[WARM_UP_BATCHES:] for r in runs])
+        numbers = np.array([r.numbers[WARM_UP_BATCHES:, node] for r in runs])
+        doubt = ""
+        if look:
+            doubt = seen_doubt(counted.histograms("response" + place), numbers * times, times)
+        if node < len(spec.stations):
+            doubt = _expected_doubt(spec, runs, node) or doubt
+        classes = [k for at, k in spec.visited if at == node] if len(spec.classes) > 1 else []
+        for where in (place, *(_place(spec, name, spec.class_names[k]) for k in classes)):
+            found |= {metric + where: doubt for metric in ENDLESS[:4]}
+        passing = passing or doubt
+    if look and not passing:
+        totals, weights = (
+            [getattr(r, f)[WARM_UP_BATCHES:] for r in runs] for f in ("responses", "departures")
+        )
+        passing = seen_doubt(counted.histograms("system response"), totals, weights)
+    classes = list(spec.entries) if len(spec.classes) > 1 else []
+    for where in ("", *(f"[{spec.class_names[k]}]" for k in classes)):
+        found |= {metric + where: passing for metric in ENDLESS[4:]}
+    return {metric: doubt for metric, doubt in found.items() if doubt}
+
+
+def _expected_doubt(spec: QueueingNetwork, runs: Sequence[Run], node: int) -> str:
+    """Return what the laws of the service times at a station speak against.
+
+    Jobs wait for long services while all servers are in one. Of c servers with a load of a, the wait
+    has as many moments as the least of c - [a] rests of services [1]_: its third, and with it the
+    variance of its mean, needs moment 1 + 3 / (c - [a]) of the service time, 4 for one server. Where
+    the jobs share or the number is bounded, the second will do.
+
+    .. [1] S. Foss, D. Korshunov, "On large delays in multi-server queues with heavy tails",
+       *Mathematics of Operations Research* 37(2), 2012, pp. 201-218.
+    """
+    station = spec.stations[node]
+    visits = np.sum([r.visits[node] for r in runs], axis=0)
+    order = 2.0
+    queueing = station.servers < INF and station.discipline not in ("sharing", "lifo-preemptive")
+    if queueing and station.capacity == INF and spec.arrival_rates.any():
+        busy = visits[:, VISITS.index("serving")].sum() / sum(r.duration for r in runs)
+        order = 1 + 3 / max(1.0, station.servers - np.floor(busy))
+    for k in range(len(spec.classes)):
+        if (node, k) in spec.visited:
+            served = float(visits[k, VISITS.index("departures")])
+            doubt = expected_doubt(spec.service_law(node, k), order, served)
+            if doubt:
+                return doubt
+    return ""
+
+
+def _counted(spec: QueueingNetwork, runs: Sequence[Run]) -> Counted:
+    pairs = sorted(spec.visited)
+    several = len(spec.classes) > 1
+    rows: dict[str, tuple[int, ...]] = {}
+    for what, first in (("waiting", 0), ("response", len(pairs))):
+        for node, name in enumerate(spec.nodes):
+            rows[what + _place(spec, name)] = tuple(
+                first + r for r, (at, _) in enumerate(pairs) if at == node
+            )
+        for row, (node, k) in enumerate(pairs if several else []):
+            rows[what + _place(spec, spec.nodes[node], spec.class_names[k])] = (first + row,)
+    passages = range(2 * len(pairs), 2 * len(pairs) + len(spec.classes))
+    rows["system response"] = tuple(passages)
+    for row, name in zip(passages, spec.class_names, strict=True) if several else ():
+        rows[f"system response[{name}]"] = (row,)
+    return Counted(unit=time_unit(spec), rows=rows, runs=tuple((r.bins, r.counts) for r in runs))

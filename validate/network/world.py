@@ -1,0 +1,306 @@
+"""From the spec of a queueing network to the arrays its kernel runs on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qmodels.systems.laws.times import Law
+from qmodels.systems.stations.parts import DISCIPLINES, INF, WHEN_FULL
+from qmodels.systems.stations.queueing_network import QueueingNetwork
+from qmodels.systems.stations.routing import (
+    LEAVE,
+    Cyclic,
+    Destination,
+    Probabilistic,
+    Rule,
+    ShortestQueue,
+    StateDependent,
+)
+from validate.engine.events import ENTRY, new_calendar
+from validate.engine.histogram import BINS
+from validate.engine.sampling import law_table
+from validate.engine.streams import new_streams
+from validate.network.kernel import begin
+from validate.network.memory import table_of
+from validate.network.state import (
+    BY_STATE,
+    CLASS,
+    IN_TURN,
+    JOB,
+    NODE,
+    NONE,
+    QUEUE,
+    RANDOM,
+    RECORD,
+    RULE,
+    SHARING,
+    SHORTEST,
+    STATE,
+    TALLY,
+    TARGET,
+    TRACE,
+    World,
+)
+
+ENDLESS = 2**62
+FIRST_POOL = 256
+
+
+class _Sources:
+    """Laws and rules, each with a stream of its own name."""
+
+    def __init__(self) -> None:
+        self.laws: list[Law] = []
+        self.names: list[str] = []
+        self.rule_names: list[str] = []
+
+    def law(self, name: str, law: Law | None) -> int:
+        """Add a law; return its number, or -1 for none."""
+        if law is None:
+            return NONE
+        self.laws.append(law)
+        self.names.append(name)
+        return len(self.laws) - 1
+
+
+def new_world(
+    spec: QueueingNetwork,
+    *,
+    seed: int,
+    replication: int,
+    antithetic: bool = False,
+    records: int = 0,
+    trace: int = 0,
+) -> World:
+    """Return a network at time 0, with room for so many rows of records and of the event trace.
+
+    Examples
+    --------
+    >>> from qmodels.systems.laws.times import Exponential
+    >>> from qmodels.systems.stations.queueing_network import single_station
+    >>> spec = single_station(arrivals=Exponential(mean=2.0), service=Exponential(mean=1.0))
+    >>> world = new_world(spec, seed=1, replication=0)
+    >>> int(world.state["ended"][0]), int(world.state["free_jobs"][0])
+    (0, 256)
+    """
+    sources = _Sources()
+    stations, nodes, classes = len(spec.stations), len(spec.nodes), len(spec.classes)
+    service = np.full((nodes, classes), NONE, dtype=np.int64)
+    for node, k in sorted(spec.visited):
+        if node < stations:
+            name = f"service {spec.nodes[node]} {spec.class_names[k]}"
+            service[node, k] = sources.law(name, spec.service_law(node, k))
+    speeds = np.array([v for s in spec.stations for v in s.rate_multiplier] or [0.0])
+    levels, level_count = _levels(spec)
+    node_rows = _nodes(spec, sources, level_count)
+    class_rows = _classes(spec, sources)
+    rules, targets, rule_of, entries = _rules(spec, sources)
+    for k, rule in entries.items():
+        class_rows[k]["entry"] = rule
+    table = law_table(sources.laws)
+    streams = new_streams(
+        seed=seed,
+        replication=replication,
+        sources=[*sources.names, *sources.rule_names],
+        antithetic=antithetic,
+    )
+    jobs = FIRST_POOL + 2 * int(spec.populations.sum())
+    branches = _branches(spec)
+    queues = np.zeros((nodes, level_count), dtype=QUEUE)
+    queues["head"] = queues["tail"] = queues["serving"] = NONE
+    state = np.zeros(1, dtype=STATE)
+    state["most_new_jobs"] = 1 + branches.shape[1] * bool(spec.forks)
+    state["most_rows"] = 8 + 4 * nodes + 4 * branches.shape[1]
+    pairs = len(spec.visited)
+    rows = np.full((nodes, classes), NONE, dtype=np.int64)
+    for row, pair in enumerate(sorted(spec.visited)):
+        rows[pair] = row
+    state["per_unit"] = 1 / time_unit(spec)
+    state["responses_at"], state["passages_at"] = pairs, 2 * pairs
+    world = World(
+        heap=new_calendar(classes + nodes).heap,
+        places=np.zeros(classes + nodes, dtype=np.int64),
+        jobs=np.zeros(0, dtype=JOB),
+        nodes=node_rows,
+        queues=queues,
+        tallies=np.zeros((nodes, classes), dtype=TALLY),
+        classes=class_rows,
+        service=service,
+        levels=levels,
+        rule_of=rule_of,
+        rules=rules,
+        targets=targets,
+        laws=table.rows,
+        numbers=table.numbers,
+        streams=streams,
+        shared=np.zeros((max(1, int((node_rows["shared"] >= 0).sum())), 1), dtype=ENTRY),
+        shared_places=np.zeros(0, dtype=np.int64),
+        speeds=speeds,
+        branches=branches,
+        rows=rows,
+        histograms=np.zeros((2 * pairs + classes, BINS), dtype=np.int64),
+        state=state,
+        records=np.zeros(records, dtype=RECORD),
+        trace=np.zeros(trace, dtype=TRACE),
+        table=None,
+    )
+    state["free"] = NONE
+    world = grown(world, jobs)
+    begin(world)
+    return world
+
+
+def grown(w: World, more: int) -> World:
+    """Return the world with room for so many more jobs."""
+    old = w.jobs.size
+    jobs = np.concatenate([w.jobs, np.zeros(more, dtype=JOB)])
+    jobs["next"][old:] = np.arange(old + 1, old + more + 1)
+    jobs["next"][-1] = w.state["free"][0]
+    w.state["free"], w.state["free_jobs"] = old, w.state["free_jobs"] + more
+
+    def longer(array: Any, number: int) -> Any:
+        return np.concatenate([array, np.zeros(number, dtype=array.dtype)])
+
+    # A heap of a sharing station may hold every job.
+    columns = 1 + old + more if np.any(w.nodes["shared"] >= 0) else 1
+    shared = np.zeros((w.shared.shape[0], columns), dtype=ENTRY)
+    shared[:, : w.shared.shape[1]] = w.shared
+    w = w._replace(
+        heap=longer(w.heap, more),
+        places=longer(w.places, more),
+        jobs=jobs,
+        shared=shared,
+        shared_places=longer(w.shared_places, more),
+    )
+    return w._replace(table=table_of(w))
+
+
+def _nodes(spec: QueueingNetwork, sources: _Sources, level_count: int) -> Any:
+    rows = np.zeros(len(spec.nodes), dtype=NODE)
+    for name in ("setup", "vacation", "wants", "blocked_head", "blocked_tail", "shared", "fork"):
+        rows[name] = NONE
+    rows["capacity"] = rows["slots"] = rows["servers"] = ENDLESS
+    rows["levels"] = level_count
+    shared, at = 0, 0
+    for row, station in zip(rows, spec.stations, strict=False):
+        servers = ENDLESS if station.delay else station.servers
+        sharing = station.discipline == "sharing"
+        row["servers"] = servers
+        row["slots"] = ENDLESS if sharing else servers
+        row["discipline"] = (
+            SHARING if sharing and not station.delay else DISCIPLINES.index(station.discipline)
+        )
+        if station.delay:
+            row["discipline"] = 0
+        if station.capacity != INF:
+            row["capacity"], row["when_full"] = station.capacity, WHEN_FULL.index(station.when_full)
+        if not station.delay and (sharing or station.rate_multiplier):
+            row["shared"] = shared
+            shared += 1
+        row["speeds_at"], row["speeds"] = at, len(station.rate_multiplier)
+        at += len(station.rate_multiplier)
+        row["setup"] = sources.law(f"setup {station.name}", station.setup)
+        row["threshold"] = station.setup_threshold
+        row["vacation"] = sources.law(f"vacation {station.name}", station.vacation)
+        row["multiple"] = station.multiple_vacations
+    for number in range(len(spec.forks)):
+        rows[len(spec.stations) + number]["fork"] = number
+    ahead = {s.name for s in spec.stations if s.when_full == "before-service" and s.capacity != INF}
+    for (node, _), rule in spec.rules.items():
+        if any(where in ahead and where != spec.nodes[node] for where, _ in rule.destinations):
+            rows[node]["looks_ahead"] = 1
+    return rows
+
+
+def _levels(spec: QueueingNetwork) -> tuple[Any, int]:
+    """Return the level of each class at each node, and how many there are."""
+    ranks = sorted({c.priority for c in spec.classes})
+    levels = np.zeros((len(spec.nodes), len(spec.classes)), dtype=np.int64)
+    for node, station in enumerate(spec.stations):
+        if station.discipline.startswith("priority"):
+            levels[node] = [ranks.index(c.priority) for c in spec.classes]
+    return levels, int(levels.max()) + 1
+
+
+def _classes(spec: QueueingNetwork, sources: _Sources) -> Any:
+    rows = np.zeros(len(spec.classes), dtype=CLASS)
+    for row, c in zip(rows, spec.classes, strict=True):
+        row["law"] = sources.law(f"arrivals {c.name}", c.arrivals)
+        row["batch"] = sources.law(f"batch {c.name}", c.batch)
+        row["patience"] = sources.law(f"patience {c.name}", c.patience)
+        row["reference"] = NONE
+        if c.closed:
+            row["reference"] = spec.nodes.index(c.reference) if c.reference else 0
+            row["population"] = c.population
+            row["thinks"] = spec.stations[row["reference"]].delay
+    return rows
+
+
+def _rules(spec: QueueingNetwork, sources: _Sources) -> tuple[Any, Any, Any, dict[int, int]]:
+    rules: list[tuple[int, int, int, int, int, int]] = []
+    targets: list[tuple[int, int, float, int]] = []
+    first_stream = len(sources.laws)
+
+    def target(place: Destination, below: float) -> tuple[int, int, float, int]:
+        node, job_class = place
+        return (
+            NONE if node == LEAVE else spec.nodes.index(node),
+            spec.class_names.index(job_class) if job_class else NONE,
+            below,
+            NONE,
+        )
+
+    def add(rule: Rule, stream: int) -> int:
+        if isinstance(rule, StateDependent):
+            inner = [add(part, stream) for part in rule.rules]
+            at = len(targets)
+            targets.extend((NONE, NONE, 1.0, number) for number in inner)
+            rules.append((BY_STATE, at, len(inner), 0, stream, spec.nodes.index(rule.station)))
+            return len(rules) - 1
+        kind = RANDOM
+        at = len(targets)
+        if isinstance(rule, Probabilistic):
+            sums = np.cumsum([share for _, share in rule.probabilities])
+            sums[-1] = 1.0
+            targets.extend(
+                target(where, below) for (where, _), below in zip(rule.probabilities, sums, strict=True)
+            )
+        else:
+            kind = IN_TURN if isinstance(rule, Cyclic) else SHORTEST
+            targets.extend(target(where, 1.0) for where in rule.destinations)
+        assert isinstance(rule, Probabilistic | Cyclic | ShortestQueue)  # noqa: S101
+        rules.append((kind, at, len(targets) - at, 0, stream, NONE))
+        return len(rules) - 1
+
+    def named(name: str, rule: Rule) -> int:
+        sources.rule_names.append(name)
+        return add(rule, first_stream + len(sources.rule_names) - 1)
+
+    rule_of = np.full((len(spec.nodes), len(spec.classes)), NONE, dtype=np.int64)
+    for (node, k), rule in sorted(spec.rules.items(), key=lambda item: item[0]):
+        rule_of[node, k] = named(f"routing {spec.nodes[node]} {spec.class_names[k]}", rule)
+    entries = {k: named(f"entry {spec.class_names[k]}", rule) for k, rule in spec.entries.items()}
+    return np.array(rules, dtype=RULE), np.array(targets, dtype=TARGET), rule_of, entries
+
+
+def _branches(spec: QueueingNetwork) -> Any:
+    """Return the stations of each step of each branch of each fork, -1 beyond the last."""
+    width = max((len(f.branches) for f in spec.forks), default=1)
+    depth = max((len(b) for f in spec.forks for b in f.branches), default=1)
+    table = np.full((max(1, len(spec.forks)), width, depth), NONE, dtype=np.int64)
+    for row, fork in zip(table, spec.forks, strict=False):
+        for steps, branch in zip(row, fork.branches, strict=False):
+            steps[: len(branch)] = [spec.nodes.index(name) for name in branch]
+    return table
+
+
+def time_unit(spec: QueueingNetwork) -> float:
+    """Return the unit of the histograms: the shortest mean service time that is not 0, a power of 2.
+
+    A change of a rate then rarely changes the bins.
+    """
+    laws = [spec.service_law(node, k) for node, k in spec.visited if node < len(spec.stations)]
+    means = [law.mean for law in laws if law is not None and law.mean > 0]
+    return float(2.0 ** np.floor(np.log2(min(means, default=1.0))))

@@ -1,0 +1,231 @@
+"""The simulation of a packet processor: its replications, their intervals, and whether it keeps up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from qmodels import checks
+from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.metrics import METRICS
+from validate.estimates.statistics import (
+    INF,
+    Estimate,
+    exactly,
+    mean_interval,
+    probability_interval,
+    ratio_interval,
+)
+from validate.packet_processor import state as c
+from validate.packet_processor.energy import energy_per_packet
+from validate.packet_processor.inputs import check_single, station_groups, station_names
+from validate.packet_processor.result import SimulationResult
+from validate.packet_processor.run import PARTS, Job, Run, run_replication
+
+LATENCIES = ("packet_latency", "packet_latency_p99", "lookup_latency", "write_latency", "read_latency")
+OVERLOAD_GROWTH = 0.005
+"""Packets piled up for each that arrived above which a design is taken to be overloaded."""
+OVERLOAD_UTILIZATION = 0.995
+
+
+@dataclass(frozen=True, kw_only=True)
+class PacketExperiment:
+    """The simulation of one packet processor; made by `validate.simulate`.
+
+    Parameters
+    ----------
+    spec : PacketProcessor
+        One design, no array fields.
+    seed : int
+        Everything random follows from it. Designs simulated with the same seed meet the same
+        packets, lookups, holds and free list.
+    confidence : float
+        Coverage of the intervals.
+    packets : int
+        Packets of each replication, at least 1000. A recorded trace with fewer is replayed whole,
+        and the result says how many it had.
+    saturation : bool
+        Whether to run the closed system as well, for the saturation throughput: once for each
+        replication of the first round.
+    window : int
+        Packets that circulate in the closed system, at most half of all.
+
+    Raises
+    ------
+    ValueError
+        If the spec has array fields or an argument is out of range.
+
+    Notes
+    -----
+    The warm-up is dropped by MSER-5 on the latencies, and not before the store has had five
+    mean holds to fill; as much is dropped at the end. Intervals are Student's over the
+    replications. The saturation throughput is that of the same packets sent through a closed
+    system, where each packet that leaves is replaced at once and none is held.
+
+    Where the design does not keep up, ``stable`` of the result is False and latencies are ``inf``;
+    the other metrics are those of the overloaded system while it fills up.
+    """
+
+    spec: PacketProcessor
+    seed: int = 0
+    confidence: float = 0.95
+    packets: int = 20_000
+    saturation: bool = True
+    window: int = 512
+
+    run_type: ClassVar[type[Run]] = Run
+    precise: ClassVar[tuple[str, ...]] = ("packet_latency",)
+    run_replication: ClassVar[Callable[[Job], Run]] = staticmethod(run_replication)
+
+    def __post_init__(self) -> None:
+        check_single(self.spec)
+        checks.count("packets", self.packets, minimum=1000)
+        checks.count("window", self.window)
+
+    def jobs(self, start: int, stop: int) -> list[Job]:
+        """Return open replications, in the first round followed by as many closed ones."""
+        windows = (0, self.window) if self.saturation and start == 0 else (0,)
+        return [
+            Job(spec=self.spec, seed=self.seed, replication=k, packets=self.packets, window=window)
+            for window in windows
+            for k in range(start, stop)
+        ]
+
+    def summarize(
+        self, runs: Sequence[tuple[Job, Run]], *, replications: int, seconds: float
+    ) -> SimulationResult:
+        """Return what open and closed replications say."""
+        opened = [run for job, run in runs if not job.window]
+        closed = [run for job, run in runs if job.window]
+        return _summarise(self.spec, opened, closed, self.seed, self.confidence, seconds)
+
+
+def _keeps_up(runs: list[Run]) -> bool:
+    """Return whether packets do not pile up and no single server is always busy."""
+    growth = mean_interval([r.growth for r in runs], confidence=0.99)
+    busiest = max(np.sum([r.busy for r in runs], axis=0)) / sum(r.duration for r in runs)
+    piled_up = growth.best > OVERLOAD_GROWTH and growth.low > 0
+    return not piled_up and bool(busiest < OVERLOAD_UTILIZATION)
+
+
+def _exceeds(spec: PacketProcessor, metrics: Mapping[str, Estimate]) -> bool:
+    """Return whether more is offered, and not refused, than the closed system can carry."""
+    accepted = (
+        spec.workload.offered_gbps * spec.workload.load_factor * (1 - metrics["blocking_probability"].best)
+    )
+    return "saturation_throughput" in metrics and bool(accepted > metrics["saturation_throughput"].high)
+
+
+def _summarise(
+    spec: PacketProcessor, opened: list[Run], closed: list[Run], seed: int, confidence: float, seconds: float
+) -> SimulationResult:
+    names, groups = station_names(spec), station_groups(spec)
+    resources = dict(zip(names, _busy_fractions(opened, confidence), strict=True))
+    utilization = _busiest(resources, names, groups)
+    bottleneck = max(utilization, key=lambda name: utilization[name].best)
+    full: dict[str, Estimate] = {}
+    if closed:
+        full = _busiest(dict(zip(names, _busy_fractions(closed, confidence), strict=True)), names, groups)
+    metrics = _metrics(spec, opened, closed, confidence)
+    metrics["max_utilization"] = utilization[bottleneck]
+    stable = _keeps_up(opened) and not _exceeds(spec, metrics)
+    parts = {
+        name: mean_interval([r.parts[k] for r in opened], confidence=confidence)
+        for k, name in enumerate(PARTS)
+    }
+    if not stable:
+        endless = exactly(INF, confidence=confidence)
+        metrics |= dict.fromkeys(LATENCIES, endless)
+        parts = dict.fromkeys(parts, endless)
+    waited = np.array([r.waited for r in opened])
+    served = np.array([r.served for r in opened])
+    return SimulationResult(
+        system="packet processor, simulated",
+        metrics={name: metrics[name] for name in METRICS if name in metrics},
+        latency_parts=parts,
+        utilization=utilization,
+        saturation_utilization=full,
+        bottleneck=bottleneck,
+        resources=resources,
+        waiting={
+            name: ratio_interval(waited[:, k], served[:, k], confidence=confidence)
+            for k, name in enumerate(names)
+        },
+        growth=mean_interval([r.growth for r in opened], confidence=confidence),
+        stable=stable,
+        short=any(r.short for r in opened + closed),
+        seed=seed,
+        packets=opened[0].packets,
+        replications=len(opened),
+        events=int(sum(r.counts[c.EVENTS] for r in opened + closed)),
+        seconds=seconds,
+    )
+
+
+def _busy_fractions(runs: list[Run], confidence: float) -> list[Estimate]:
+    busy = np.array([r.busy for r in runs])
+    durations = [r.duration for r in runs]
+    return [_capped(ratio_interval(column, durations, confidence=confidence)) for column in busy.T]
+
+
+def _capped(estimate: Estimate) -> Estimate:
+    """Return a busy fraction inside [0, 1]; a service cut by the end of the stretch may take it past."""
+    low, best, high = (min(max(value, 0.0), 1.0) for value in (estimate.low, estimate.best, estimate.high))
+    return Estimate(low=low, best=best, high=high, confidence=estimate.confidence)
+
+
+def _busiest(
+    resources: Mapping[str, Estimate], names: tuple[str, ...], groups: Mapping[str, slice]
+) -> dict[str, Estimate]:
+    """Return the busiest member of each group that has one."""
+    return {
+        group: max((resources[name] for name in names[members]), key=lambda estimate: estimate.best)
+        for group, members in groups.items()
+        if names[members]
+    }
+
+
+def _metrics(
+    spec: PacketProcessor, opened: list[Run], closed: list[Run], confidence: float
+) -> dict[str, Estimate]:
+    counts = np.array([r.counts for r in opened])
+    durations = np.array([r.duration for r in opened])
+    parts = np.array([r.parts for r in opened])
+
+    def mean(values: npt.ArrayLike) -> Estimate:
+        return mean_interval(values, confidence=confidence)
+
+    def share(events: int, trials: int) -> Estimate:
+        return probability_interval(counts[:, events], counts[:, trials], confidence=confidence)
+
+    def rate(above: npt.ArrayLike, below: npt.ArrayLike) -> Estimate:
+        return ratio_interval(above, below, confidence=confidence)
+
+    metrics = {
+        "packet_latency": mean(parts.sum(axis=1)),
+        "packet_latency_p99": mean([r.p99 for r in opened]),
+        "lookup_latency": mean(parts[:, 0]),
+        "write_latency": mean(parts[:, 1:4].sum(axis=1)),
+        "read_latency": mean(parts[:, 4:7].sum(axis=1)),
+        "throughput": rate(8 * counts[:, c.LEFT_BYTES], durations),
+        "write_conflict_probability": share(c.WRITE_CONFLICTS, c.WRITES),
+        "read_conflict_probability": share(c.READ_CONFLICTS, c.READS),
+        "row_hit_ratio": share(c.ROW_HITS, c.ACCESSES),
+        "pointer_accesses_per_allocation": rate(counts[:, c.ALLOCATION_ACCESSES], counts[:, c.ALLOCATIONS]),
+        "max_pointer_accesses_per_allocation": exactly(
+            float(counts[:, c.MOST_ALLOCATION_ACCESSES].max()), confidence=confidence
+        ),
+        "llc_hit_ratio": share(c.LOOKUP_HITS, c.LOOKUPS),
+        "overflow_probability": share(c.BLOCKED_SEGMENTS, c.OFFERED_SEGMENTS),
+        "blocking_probability": share(c.BLOCKED_PACKETS, c.OFFERED_PACKETS),
+        "energy_per_packet": mean([energy_per_packet(spec, r) for r in opened]),
+        "cost": exactly(float(spec.cost.total(spec)), confidence=confidence),
+    }
+    if closed:
+        bits = [8 * r.counts[c.LEFT_BYTES] for r in closed]
+        metrics["saturation_throughput"] = rate(bits, [r.duration for r in closed])
+    return metrics
