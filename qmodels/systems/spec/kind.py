@@ -5,13 +5,14 @@ A package of others adds a kind by an entry point of the group ``qmodels.kinds``
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.metadata import entry_points
 from typing import Any
 
 from qmodels import checks
+from qmodels.systems.spec.metrics import METRICS, Metric
 
 GROUP = "qmodels.kinds"
 """Entry points of this group give kinds of other packages."""
@@ -47,6 +48,8 @@ class Kind:
         Returns the function from a spec to an analytic answer; of a kind that is not ours.
     simulator : callable, optional
         Returns the class of the experiment that simulates a spec; of a kind that is not ours.
+    metrics : mapping of str to Metric, optional
+        Metrics that are not among ours, see `qmodels.systems.spec.metrics.METRICS`.
 
     Examples
     --------
@@ -60,6 +63,7 @@ class Kind:
     starter: Callable[[], Any]
     model: Callable[[], Callable[..., Any]] | None = None
     simulator: Callable[[], type[Any]] | None = None
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
 
 
 def kind_named(name: str) -> Kind:
@@ -97,6 +101,18 @@ def kind_of(spec: Any) -> Kind:
             if base in found:
                 return found[base]
     raise TypeError(f"a system spec must be of a kind ({', '.join(kinds())}), got a {bases[0].__name__}")
+
+
+def metric_of(spec: Any, name: str) -> Metric:
+    """Return what a metric of a spec means, whatever place its name has in brackets.
+
+    Examples
+    --------
+    >>> metric_of(None, "mean_response_time[disk, read]").unit
+    'time'
+    """
+    name = name.partition("[")[0]
+    return METRICS[name] if name in METRICS else kind_of(spec).metrics[name]
 
 
 def kinds() -> dict[str, Kind]:

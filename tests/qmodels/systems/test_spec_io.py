@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qmodels as qm
+from qmodels.systems.memory import dram_traffic
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.programs.collectives import gather
 from qmodels.systems.spec.toml import from_toml, read_value, stable_hash, to_toml
@@ -410,7 +411,7 @@ ROUTED = QueueingNetwork(
     [
         qm.PacketProcessor(),
         qm.DataQueueing(),
-        qm.dram("DDR4-3200", traffic=qm.systems.dram_traffic.Packets(blocks=3)),
+        qm.dram("DDR4-3200", traffic=dram_traffic.Packets(blocks=3)),
         qm.CacheSystem(popularity=qm.Zipf(entries=100, exponent=1.0), shared=qm.CacheLevel(lines=8)),
         qm.CacheSystem(popularity=qm.Zipf(entries=100, exponent=1.0), private=(qm.CacheLevel(lines=8),)),
         qm.LlcProcessor(),
