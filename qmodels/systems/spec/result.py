@@ -73,7 +73,7 @@ class Result:
         # Pickle and copy ask for attributes before there are any.
         if not name.startswith("_") and name != "metrics" and name in self.metrics:
             return self.metrics[name]
-        raise AttributeError(f"{type(self).__name__} has no metric or attribute {name!r}")
+        raise AttributeError(f"{type(self).__name__} has no metric {name!r}")
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *(name for name in self.metrics if name.isidentifier())})
@@ -210,7 +210,7 @@ class Result:
             return [f"{int(np.sum(self.stable))} of {np.size(self.stable)} stable", *self.notes]
         state = "stable" if self.stable else "overloaded"
         first = f"; fills up first: {self.bottleneck}" if self.bottleneck else ""
-        doubted = [] if self.validated else ["not validated here: the error is not known"]
+        doubted = [] if self.validated else ["outside the range in which the error was measured"]
         return [state + first, *doubted, *self.notes]
 
     def __repr__(self) -> str:
