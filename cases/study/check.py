@@ -17,7 +17,7 @@ from cases.study.packet_processor import MAXIMIZE, MINIMIZE, PART
 from optimize.search.exploration import Exploration
 from optimize.search.explore import explore
 from optimize.search.pareto import FloatArray, IntArray
-from optimize.spaces.space import Columns
+from optimize.spaces.numbering import Columns
 from qmodels import checks
 from qmodels.systems.spec.metrics import METRICS, is_relative
 from qmodels.systems.spec.toml import stable_hash

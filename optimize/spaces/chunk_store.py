@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from optimize.spaces.choices import Column
-from optimize.spaces.space import Columns, Designs, Space
+from optimize.spaces.numbering import Columns, Designs
+from optimize.spaces.space import Space
 from optimize.spaces.store import Store
 from qmodels.systems.spec.store import ResultStore, stable_text
 

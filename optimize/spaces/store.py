@@ -9,7 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from optimize.spaces.space import Columns, Designs, Space
+from optimize.spaces.numbering import Columns, Designs
+from optimize.spaces.space import Space
 from qmodels.systems.spec.store import ResultStore, stable_text
 
 
