@@ -19,8 +19,8 @@ from optimize.search.explore import explore
 from optimize.search.pareto import FloatArray, IntArray
 from optimize.spaces.numbering import Columns
 from qmodels import checks
+from qmodels.systems.spec.hashing import stable_hash
 from qmodels.systems.spec.metrics import METRICS, is_relative
-from qmodels.systems.spec.toml import stable_hash
 from validate.comparison.model import signed_error
 
 if TYPE_CHECKING:
