@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
 
 Spec = TypeVar("Spec")
+Made = TypeVar("Made")
 
 CUTOFF = 0.6
 """Likeness from which a known name is suggested."""
@@ -22,18 +23,23 @@ WORD_CUTOFF = 0.8
 """Likeness from which one word of a field's name suggests it."""
 
 
+def of_a_class(function: Callable[[Any], Made]) -> Callable[[Any], Made]:
+    """Cache what a function says about a class."""
+    return cache(function)
+
+
 def is_spec(value: object) -> bool:
     """Return whether a value is a dataclass instance."""
     return hasattr(type(value), "__dataclass_fields__")
 
 
-@cache
+@of_a_class
 def field_names(cls: type[Any]) -> tuple[str, ...]:
     """Return the names of the fields that the constructor of a dataclass takes."""
     return tuple(field.name for field in dataclasses.fields(cls) if field.init)
 
 
-@cache
+@of_a_class
 def numeric_names(cls: type[Any]) -> frozenset[str]:
     """Return the names of the fields that may hold arrays: those annotated with ``Numeric``."""
     return frozenset(
