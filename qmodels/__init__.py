@@ -13,6 +13,7 @@ True
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -214,6 +215,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'qmodels' has no attribute {name!r}")
     if name == "laws":
         return import_module("qmodels.systems.laws")
+    if find_spec(f"{__name__}.{name}"):  # asked for by "from qmodels import checks"
+        return import_module(f"{__name__}.{name}")
     home = _MODULE.get(name) or next((p for p in _PACKAGES if name in import_module(p).__all__), None)
     if home is None:
         raise AttributeError(f"module 'qmodels' has no attribute {name!r}")
