@@ -41,3 +41,11 @@ def test_help_needs_no_numpy():
     loaded = modules_after(show_help)
     assert loaded.isdisjoint({*HEAVY, "numpy"})
     assert "typer" in loaded
+
+
+@pytest.mark.parametrize("statement", ["from qmodels import checks", "import qmodels.systems.spec.kind"])
+def test_a_module_of_ours_is_imported_without_the_packages_of_models(statement):
+    code = (
+        f"import sys\n{statement}\nprint([name for name in sys.modules if name.startswith('qmodels.queues')])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
