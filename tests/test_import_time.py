@@ -49,3 +49,10 @@ def test_a_module_of_ours_is_imported_without_the_packages_of_models(statement):
         f"import sys\n{statement}\nprint([name for name in sys.modules if name.startswith('qmodels.queues')])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_optimize_knows_no_device():
+    code = "import sys, optimize\nprint(*sorted(n for n in sys.modules if n.startswith('qmodels.systems.')))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    names = {"spec", "spec.fields", "spec.hashing", "spec.store"}
+    assert set(run.stdout.split()) <= {f"qmodels.systems.{name}" for name in names}
