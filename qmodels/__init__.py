@@ -215,9 +215,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'qmodels' has no attribute {name!r}")
     if name == "laws":
         return import_module("qmodels.systems.laws")
-    if find_spec(f"{__name__}.{name}"):  # asked for by "from qmodels import checks"
-        return import_module(f"{__name__}.{name}")
-    home = _MODULE.get(name) or next((p for p in _PACKAGES if name in import_module(p).__all__), None)
+    home = _MODULE.get(name)
+    if home is None and find_spec(f"qmodels.{name}") is None:  # a module is imported, not looked for
+        home = next((package for package in _PACKAGES if name in import_module(package).__all__), None)
     if home is None:
         raise AttributeError(f"module 'qmodels' has no attribute {name!r}")
     value = getattr(import_module(home), name)
