@@ -200,11 +200,11 @@ METRICS: dict[str, Metric] = {
 
 
 def markdown() -> str:
-    """Return the table of all metrics for the documentation.
+    r"""Return the table of all metrics for the documentation.
 
     Examples
     --------
-    >>> print("\\n".join(markdown().splitlines()[2:5]))
+    >>> print("\n".join(markdown().splitlines()[2:5]))
     | metric | unit | better | meaning |
     |---|---|---|---|
     | `packet_latency` | ns | down | of a packet, from its arrival until it is out, mean; without the hold |
