@@ -25,19 +25,20 @@ def main() -> None:
         if traffic.write_fraction or traffic.row_hit_probability:
             continue
         model = solve_dram(pair.spec)
-        own = simulate(pair.spec, accesses=300_000, replications=8)
-        means = [own.read_latency.best, *pair.mean.values()]
-        late = [own.read_latency_p99.best, *pair.p99.values()]
+        cycles = model.in_cycles()
+        own = simulate(pair.spec, accesses=300_000, replications=8).in_cycles()
+        means = [own["read_latency"].best, *pair.mean.values()]
+        late = [own["read_latency_p99"].best, *pair.p99.values()]
         rows.append(
             [
                 pair.spec.page_policy,
                 pair.spec.geometry.ranks,
                 int(pair.refresh),
                 round(traffic.arrival_rate / model.saturation_rate, 4),
-                round(max(abs(100 * (model.read_latency / x - 1)) for x in means), 2),
-                round(max(abs(100 * (model.read_latency_p99 / x - 1)) for x in late), 2),
-                round(sum(100 * (model.read_latency / x - 1) for x in means) / len(means), 2),
-                round(sum(100 * (model.read_latency_p99 / x - 1) for x in late) / len(late), 2),
+                round(max(abs(100 * (cycles["read_latency"] / x - 1)) for x in means), 2),
+                round(max(abs(100 * (cycles["read_latency_p99"] / x - 1)) for x in late), 2),
+                round(sum(100 * (cycles["read_latency"] / x - 1) for x in means) / len(means), 2),
+                round(sum(100 * (cycles["read_latency_p99"] / x - 1) for x in late) / len(late), 2),
             ]
         )
     with TABLE.open("w", encoding="utf-8", newline="") as file:
