@@ -11,8 +11,9 @@ import numpy as np
 from qmodels.checks import FloatArray
 from qmodels.networks.closed.amva import linearizer
 from qmodels.noc.turns import group_turns
-from qmodels.systems.noc.flows import LINK, FlowTable
+from qmodels.systems.noc.flows import FlowTable
 from qmodels.systems.noc.memory import Transactions
+from qmodels.systems.noc.paths import LINK
 from qmodels.systems.noc.spec import NOC_METRICS, Noc
 
 _TOLERANCE = 1e-5

@@ -139,7 +139,7 @@ class NocAnswer:
         taken to be gamma distributed, with the variance of waits on its path that are 0 or exponential,
         and more as they come together.
         """
-        return self._as_asked(delay_quantiles(self, self._part, probability))
+        return self._as_asked(delay_quantiles(self.waits, self.source_delay, self._part, probability))
 
     @cached_property
     def packet_latency_p95(self) -> Any:
@@ -247,8 +247,8 @@ class NocAnswer:
             "source_queue_delay": self._as_asked(self.source_delay),
             "traversal_delay": self._as_asked(self._flow_traversal),
             "packet_latency": self._as_asked(self.source_delay + self._flow_traversal),
-            "packet_latency_p95": self._as_asked(delay_quantiles(self, None, 0.95)),
-            "packet_latency_p99": self._as_asked(delay_quantiles(self, None, 0.99)),
+            "packet_latency_p95": self._as_asked(delay_quantiles(self.waits, self.source_delay, None, 0.95)),
+            "packet_latency_p99": self._as_asked(delay_quantiles(self.waits, self.source_delay, None, 0.99)),
         }
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,20 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import Numeric
 from qmodels.systems.noc.deadlock import find_deadlock
-from qmodels.systems.noc.flows import FlowTable, structure
+from qmodels.systems.noc.flows import (
+    FlowTable,
+    channels,
+    closed_flows,
+    open_flows,
+    paths,
+    service,
+)
 from qmodels.systems.noc.injection import Bernoulli, injection_process
 from qmodels.systems.noc.memory import Interleaved, Transactions
 from qmodels.systems.noc.patterns import Pattern, Permutation, RateMatrix, uniform
 from qmodels.systems.noc.router import PacketClass, QosRule, Router
 from qmodels.systems.noc.routes import SourceRoute
-from qmodels.systems.noc.routing import ROUTINGS, TIES
+from qmodels.systems.noc.routing import ROUTINGS, TIES, find_routes
 from qmodels.systems.noc.topology import Topology
 from qmodels.systems.spec.metrics import Metric
 from qmodels.systems.spec.nested import check_parts
@@ -40,8 +48,6 @@ NOC_METRICS: dict[str, Metric] = {
 
 USUAL_RATE = 0.01
 """Packets per cycle of a node that sends, where nothing says how many."""
-
-Traffic = Pattern | Permutation | RateMatrix | Interleaved | Transactions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,10 +204,50 @@ class Noc:
         """
         # Rate, process and clock do not enter; fixed values let them share what is in the cache.
         plain = replace(self, injection_rate=0.0, process=Bernoulli(), clock_ghz=1.0)
-        parts: dict[str, Any] = structure(plain)
+        parts: dict[str, Any] = _structure(plain)
         load = np.asarray(self.mean_rate, dtype=float)
         return FlowTable(**parts, rate=load[..., None] * parts["unit_rate"])
 
     def find_deadlock(self) -> tuple[str, ...] | None:
         """Return a circle of channels in which packets may wait for each other, see `find_deadlock`."""
         return find_deadlock(self.flow_table())
+
+
+@lru_cache(maxsize=32)
+def _structure(noc: Noc) -> dict[str, object]:
+    """Return the fields of the flow table that do not depend on the injection rate."""
+    topology, traffic, v = noc.topology, noc.traffic, noc.router.virtual_channels
+    n, closed = topology.nodes, isinstance(traffic, Transactions)
+    if isinstance(traffic, Transactions):
+        sizes = noc.flits(traffic.request_bytes), noc.flits(traffic.response_bytes)
+        flows = closed_flows(traffic, n, sizes)
+    else:
+        kinds = noc.packet_classes
+        flows = open_flows(traffic, n, kinds, [noc.class_flits(one) for one in kinds])
+    routes = find_routes(
+        topology, noc.routing, source=flows["source"], target=flows["target"], ties=noc.ties, table=noc.routes
+    )
+    flows = {name: values[routes.pair] for name, values in flows.items()}
+    for name in ("share", "unit_rate"):
+        flows[name] = flows[name] * routes.share
+    if closed and routes.pair.size > np.unique(routes.pair).size:
+        raise ValueError("routes of transactions must be one for each pair of nodes, got splits")
+    source_step, source_first = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    if isinstance(traffic, Interleaved | Transactions):
+        source_step[list(traffic.initiators)] = traffic.step_packets
+        source_first[list(traffic.initiators)] = traffic.first_packets()
+    source, target = flows["source"], flows["target"]
+    parts: dict[str, object] = {
+        **channels(topology, noc.link_width),
+        **flows,
+        **service(noc.qos, source, target, flows["priority"]),
+        **paths(topology, v, routes, source, target, classes=noc.vc_classes == "dateline"),
+        "virtual_channels": v,
+        "source_start": np.searchsorted(source, np.arange(n + 1)),
+        "source_step": source_step,
+        "source_first": source_first,
+    }
+    for part in parts.values():
+        if isinstance(part, np.ndarray):
+            part.flags.writeable = False  # tables share it
+    return parts
