@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,25 +26,9 @@ from qmodels.systems.noc.router import PacketClass, QosRule, Router
 from qmodels.systems.noc.routes import SourceRoute
 from qmodels.systems.noc.routing import ROUTINGS, TIES, find_routes
 from qmodels.systems.noc.topology import Topology
-from qmodels.systems.spec.metrics import Metric
+from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.nested import check_parts
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
-
-NOC_METRICS: dict[str, Metric] = {
-    "packet_latency": Metric("cycles", "from the injection into the source queue until the tail is out"),
-    "packet_latency_p95": Metric("cycles", "95th percentile of the packet latency"),
-    "packet_latency_p99": Metric("cycles", "99th percentile of the packet latency"),
-    "source_queue_delay": Metric("cycles", "mean wait of a packet in the queue of its network interface"),
-    "traversal_delay": Metric("cycles", "from the head leaving the source queue until the tail is out"),
-    "zero_load_latency": Metric("cycles", "packet latency of a packet alone in the network, mean over flows"),
-    "throughput": Metric("packets/cycle", "packets delivered by the whole network"),
-    "saturation_rate": Metric("packets/cycle", "injection rate from which queues grow without end"),
-    "max_utilization": Metric("1", "busy fraction of the busiest channel"),
-    "transaction_rate": Metric("transactions/cycle", "transactions completed by all initiators together"),
-    "transaction_latency": Metric("cycles", "from the request's injection until its response is in"),
-    "data_throughput": Metric("GB/s", "payload bytes delivered per time"),
-}
-"""Names, units and meaning of what the model and the simulator say about a `Noc`."""
 
 USUAL_RATE = 0.01
 """Packets per cycle of a node that sends, where nothing says how many."""
@@ -128,6 +112,15 @@ class Noc:
     mix: tuple[PacketClass, ...] = ()
     qos: tuple[QosRule, ...] = ()
     clock_ghz: float = 1.0
+
+    metric_names: ClassVar[MetricNames] = MetricNames(
+        both=(
+            "packet_latency", "packet_latency_p95", "packet_latency_p99", "source_queue_delay",
+            "traversal_delay", "delivered_rate", "bandwidth", "max_utilization", "transaction_latency",
+            "transaction_rate",
+        ),
+        model=("zero_load_latency", "saturation_rate"),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "process", injection_process(self.process))
