@@ -13,7 +13,7 @@ from qmodels.answer import Answer
 from qmodels.checks import FloatArray
 from qmodels.lazy import Lazy
 from qmodels.noc.delay_law import delay_quantiles
-from qmodels.noc.error_map import interleaved, may_deadlock, measured_error, validated
+from qmodels.noc.error_map import interleaved, may_deadlock, measured_errors, validated
 from qmodels.noc.source_queue import source_waits
 from qmodels.noc.waits import Waits, find_waits, largest_load, saturation_load
 from qmodels.systems.noc.injection import Bernoulli
@@ -70,7 +70,7 @@ class NocAnswer(Answer):
 
     def __init__(self, *, model: str, spec: Noc, waits: Waits, deadlock: tuple[str, ...] = ()) -> None:
         given = {"model": model, "spec": spec, "waits": waits, "deadlock": deadlock}
-        self.__dict__.update(given, metrics=Lazy(self, METRICS), error={})
+        self.__dict__.update(given, metrics=Lazy(self, METRICS))
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Any:
@@ -311,21 +311,11 @@ class NocAnswer(Answer):
             "a network, packets or a load unlike those that the error was measured on": ~self._measured,
         }
 
-    @property
-    def measured_error(self) -> Mapping[str, Any]:
-        """Mean size of the error at such loads of such networks, by metric [% of the simulated value]."""
-        return self._errors("mean_error")
-
-    @property
-    def signed_error(self) -> Mapping[str, Any]:
-        """Mean error there with its sign, below 0 where the model is too low [% of the simulated value]."""
-        return self._errors("signed_error")
-
-    def _errors(self, column: str) -> dict[str, Any]:
-        if self.deadlock:
-            return {}
-        errors = measured_error(self.spec, self._part_of_saturation, column)
-        return {name: self._as_asked(values) for name, values in errors.items()}
+    @cached_property
+    def error(self) -> Any:
+        """The error against simulation at such loads of such networks, by metric."""
+        found = {} if self.deadlock else measured_errors(self.spec, self._part_of_saturation)
+        return {name: error.mapped(self._as_asked) for name, error in found.items()}
 
     def plot(self) -> Any:
         """Return a matplotlib figure: the latency over the load up to saturation, and the rates asked for."""

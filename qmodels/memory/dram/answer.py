@@ -22,6 +22,9 @@ class DramAnswer(Answer):
     ``bus``, for ``refresh`` while it lasts, and behind batches of writes (``queue``). In order, ``bank``
     is what the banks add to the wait for the bus alone.
 
+    Errors are those of random reads of DDR4-3200 against our simulator and two others, otherwise of a sample
+    of systems against ours, the largest beyond what the simulation leaves open.
+
     Parameters
     ----------
     limits : mapping of str to float
@@ -29,10 +32,6 @@ class DramAnswer(Answer):
         the others less what refreshes take. [blocks/cycle]
     channel_share : array
         Share of the accesses of each channel.
-    measured_error : mapping of str to float or array
-        Largest error at such loads, by metric: of random reads of DDR4-3200 against our simulator and two
-        others, otherwise of a sample of systems against ours, beyond what the simulation leaves open; empty
-        or NaN where nothing was measured. [%]
     laws : callable
         Of a point by its number: probabilities of the read latencies 0, 1, 2, ... cells, and their width in
         cycles. An answer that was loaded has none.
@@ -40,7 +39,6 @@ class DramAnswer(Answer):
 
     limits: Mapping[str, float] = field(default_factory=dict)
     channel_share: FloatArray = field(default_factory=lambda: np.ones(1))
-    measured_error: Mapping[str, Any] = field(default_factory=dict)
     laws: Callable[[int], tuple[FloatArray, int]] | None = None
 
     def quantile(self, probability: float) -> Any:

@@ -179,8 +179,10 @@ def test_the_answer_shows_itself():
     spec = dram("DDR4-3200", page_policy="closed")
     answer = qm.solve(spec)
     assert "fills up first: activation" in repr(answer) and answer.validated
+    assert "read_latency " in repr(answer) and f"ns    {answer.error['read_latency']}" in repr(answer)
     table = answer.to_pandas().set_index("metric")
     assert table.unit["read_latency"] == "ns" and table.value["read_latency"] == answer.read_latency
+    assert table.bias["read_latency"] == answer.error["read_latency"].bias
     rates = np.array([[0.02, 0.05], [0.08, 0.5]])
     curve = qm.solve(replace(spec, traffic=RandomBlocks(arrival_rate=rates)))
     assert curve.read_latency.shape == (2, 2) and curve.validated.tolist() == [[True, True], [True, False]]
