@@ -38,11 +38,14 @@ class MetricNames:
         brackets: ``mean_response_time[disk]``.
     model, simulation : tuple of str
         What only one of the two gives.
+    sometimes : tuple of str
+        Those of both that the model knows in some cases only, and leaves out in others.
     """
 
     both: tuple[str, ...]
     model: tuple[str, ...] = ()
     simulation: tuple[str, ...] = ()
+    sometimes: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[str]:
         return iter((*self.both, *self.model, *self.simulation))
