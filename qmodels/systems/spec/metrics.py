@@ -197,3 +197,21 @@ METRICS: dict[str, Metric] = {
     "system_loss_probability": _share("jobs from outside that are lost or give up anywhere"),
 }
 """All metrics. Tables, files, the command line and the documentation take units and meanings from here."""
+
+
+def markdown() -> str:
+    r"""Return the table of all metrics for the documentation.
+
+    Examples
+    --------
+    >>> print("\n".join(markdown().splitlines()[2:5]))
+    | metric | unit | better | meaning |
+    |---|---|---|---|
+    | `packet_latency` | ns | down | of a packet, from its arrival until it is out, mean; without the hold |
+    """
+    rows = [
+        f"| `{name}` | {'' if one.unit == '1' else one.unit} | {one.better} | {one.meaning} |"
+        for name, one in METRICS.items()
+    ]
+    head = ["# Metrics", "", "| metric | unit | better | meaning |", "|---|---|---|---|"]
+    return "\n".join([*head, *rows]) + "\n"
