@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from qmodels.queues.numerics.poisson import poisson_pmf
+from qmodels.numerics.poisson import poisson_pmf
 
 FloatArray = npt.NDArray[np.float64]
 Array = npt.NDArray[Any]

@@ -7,10 +7,10 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.markov.chains.elimination import solve_transient
 from qmodels.markov.chains.stationary import single_class_law
-from qmodels.markov.chains.uniformization import terms_needed
 from qmodels.markov.processes.arrival_process import MAP
+from qmodels.numerics.elimination import solve_transient
+from qmodels.numerics.poisson import terms_needed
 from qmodels.queues.laws import Law
 from qmodels.result import QueueResult
 

@@ -10,7 +10,7 @@ from qmodels.checks import FloatArray
 from qmodels.markov.processes.arrival_process import MAP
 from qmodels.markov.processes.phase_type import PhaseType
 from qmodels.markov.processes.qbd import QBDResult, qbd
-from qmodels.markov.processes.series import ExponentialSeries
+from qmodels.numerics.exponential_series import ExponentialSeries
 from qmodels.result import QueueResult
 
 LARGEST_SYSTEM = 1000

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.markov.chains.elimination import solve_transient
 from qmodels.markov.chains.structure import ROW_SUM_TOLERANCE, square_sparse
-from qmodels.markov.processes.series import ExponentialSeries, powers
+from qmodels.numerics.elimination import solve_transient
+from qmodels.numerics.exponential_series import ExponentialSeries, powers
 
 Array = npt.NDArray[Any]
 
@@ -205,7 +205,7 @@ class PhaseType:
 
     def quantile(self, p: npt.ArrayLike) -> FloatArray:
         """Return the smallest time not exceeded with probability p, by inverting the tail numerically."""
-        from qmodels.queues.numerics.quantile import quantile
+        from qmodels.numerics.quantile import quantile
 
         return quantile(self._tail, checks.probability("p", p), scale=np.asarray(self.mean))
 

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.numerics.load import Load, load
 from qmodels.queues.laws import Law, panels
-from qmodels.queues.numerics.load import Load, load
 from qmodels.result import QueueResult
 
 FloatArray = npt.NDArray[np.float64]

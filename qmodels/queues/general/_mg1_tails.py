@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qmodels.numerics.inversion import invert_tail
+from qmodels.numerics.quantile import quantile
 from qmodels.queues.laws import Deterministic, Gamma, Law
 from qmodels.queues.mixtures import Discrete, HyperExponential
-from qmodels.queues.numerics.inversion import invert_tail
-from qmodels.queues.numerics.quantile import quantile
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -151,7 +151,7 @@ def _phases(
     :math:`\beta` is the law of the phase of a residual service and t the rates of completion
     (Neuts, *Matrix-Geometric Solutions in Stochastic Models*, 1981, section 3.9).
     """
-    from qmodels.markov.processes.series import ExponentialSeries
+    from qmodels.numerics.exponential_series import ExponentialSeries
 
     n = service.phases
     aged = service.initial @ service.solve(np.eye(n)) / service.mean

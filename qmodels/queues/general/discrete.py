@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.numerics.load import Load, load
 from qmodels.queues.general._embedded import decay_root, embedded_weights
-from qmodels.queues.numerics.load import Load, load
 from qmodels.result import QueueResult
 
 FloatArray = npt.NDArray[np.float64]

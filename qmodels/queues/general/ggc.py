@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.numerics.load import Load, load
 from qmodels.queues.general.gm1 import gmc
 from qmodels.queues.general.mdc import mdc
 from qmodels.queues.laws import Deterministic
 from qmodels.queues.markovian.erlang import erlang_c_from_b
 from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
 from qmodels.queues.markovian.mmc import mmc_waiting_time
-from qmodels.queues.numerics.load import Load, load
 from qmodels.result import QueueResult
 
 FloatArray = npt.NDArray[np.float64]

@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from qmodels.queues.laws import Law
-from qmodels.queues.numerics.digits import FloatArray, cumulative_product, product_minus
-from qmodels.queues.numerics.exponential_waits import (
+from qmodels.numerics.digits import FloatArray, cumulative_product, product_minus
+from qmodels.numerics.exponential_waits import (
     exponential_quantile,
     exponential_tail,
     exponential_wait_response_tail,
 )
-from qmodels.queues.numerics.load import Load
-from qmodels.queues.numerics.root import bracketed_root
+from qmodels.numerics.load import Load
+from qmodels.numerics.root import bracketed_root
+from qmodels.queues.laws import Law
 from qmodels.result import QueueResult
 
 

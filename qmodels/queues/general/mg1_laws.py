@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.numerics.load import load
 from qmodels.queues.general._embedded import arrival_tails, embedded_weights
 from qmodels.queues.general._mg1_tails import MG1Tails
 from qmodels.queues.general.mg1 import mg1_waiting_time, mg1_waiting_time_variance
 from qmodels.queues.laws import Erlang, Law
 from qmodels.queues.mixtures import HyperExponential
-from qmodels.queues.numerics.load import load
 from qmodels.result import QueueResult
 
 FloatArray = npt.NDArray[np.float64]
