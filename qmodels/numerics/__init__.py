@@ -1,1 +1,1 @@
-"""What the formulas of laws, chains and stations compute with: roots, inversions, sums that keep their digits."""
+"""What the formulas of laws, chains and stations compute with: roots, inversions, careful sums."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.systems.laws._fields import keep
+from qmodels.systems.laws.fields import keep
 from qmodels.systems.laws.times import Law
 from qmodels.systems.stations.checks import check_network
 from qmodels.systems.stations.parts import (

@@ -1,78 +1,24 @@
-"""Distributions of service times and of times between arrivals, as the exact models need them.
-
-A law knows its moments, its tail and two forms of its Laplace transform. Any object with the
-methods of `Law` will do; the families here and in `mixtures` have all of them without cancellation.
-"""
+"""Formulas in closed form, without cancellation: constant and gamma times, and mixtures of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from qmodels import checks
+from qmodels.checks import FloatArray
+from qmodels.laws.formulas import Array, Formulas, one_minus_phi
 from qmodels.numerics.poisson import poisson_pmf
 
-FloatArray = npt.NDArray[np.float64]
-Array = npt.NDArray[Any]
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
+class Constant(Formulas):
+    """A constant time >= 0; the mean may be an array."""
 
+    name = "Deterministic"
 
-@runtime_checkable
-class Law(Protocol):
-    """A distribution of a positive time."""
-
-    def moment(self, k: int) -> FloatArray:
-        """Return the raw moment of order k = 1, 2, 3. [time^k]."""
-
-    def laplace(self, s: Array) -> Array:
-        """Return E[exp(-s X)] for (complex) s with a nonnegative real part."""
-
-    def residual_complement(self, s: Array) -> Array:
-        """Return 1 - (1 - E[exp(-s X)]) / (s E[X]), the complement of the residual's transform."""
-
-    def tail(self, x: Array) -> FloatArray:
-        """Return P(X > x)."""
-
-    def truncated_moment(self, k: int, x: Array) -> FloatArray:
-        """Return E[X^k; X <= x]."""
-
-    def tail_moment(self, k: int, x: Array) -> FloatArray:
-        """Return E[X^k; X > x]."""
-
-    def poisson_counts(self, rate: Array, size: int) -> FloatArray:
-        """Return the probabilities of 0 .. size - 1 Poisson arrivals during X, along a new last axis."""
-
-    def expect(self, f: Callable[[FloatArray], FloatArray]) -> float:
-        """Return E[f(X)] for a law with scalar parameters."""
-
-    def breaks(self) -> FloatArray:
-        """Return points from 0 to where the tail has vanished, between which the law is smooth."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Deterministic:
-    """A constant time.
-
-    Parameters
-    ----------
-    mean : float or array
-        The time. [time]
-
-    Examples
-    --------
-    >>> float(Deterministic(mean=2.0).moment(2))
-    4.0
-    """
-
-    mean: Any
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", checks.positive("mean", self.mean)[()])
+    def __init__(self, mean: Any) -> None:
+        self.mean = np.asarray(mean, dtype=float)[()]
 
     def moment(self, k: int) -> FloatArray:
         """Return the raw moment of order k."""
@@ -84,7 +30,7 @@ class Deterministic:
 
     def residual_complement(self, s: Array) -> Array:
         """Return the complement of the residual's transform at s."""
-        return _one_minus_phi(s * self.mean)
+        return one_minus_phi(s * self.mean)
 
     def tail(self, x: Array) -> FloatArray:
         """Return P(X > x)."""
@@ -106,34 +52,28 @@ class Deterministic:
         """Return 0 and the value."""
         return np.array([0.0, float(self.mean)])
 
+    def decay(self) -> Any:
+        """Return as far as the transform at -s is a double."""
+        with np.errstate(divide="ignore"):
+            return 600 / self.mean
+
     def poisson_counts(self, rate: Array, size: int) -> FloatArray:
         """Return the probabilities of 0 .. size - 1 Poisson arrivals during X."""
         return poisson_pmf(np.arange(size), np.asarray(rate * self.mean)[..., None])
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Gamma:
-    """Gamma distribution; SCV 1 is the exponential, 1/k the Erlang distribution of k phases.
+class Gammas(Formulas):
+    """A gamma time; mean and SCV may be arrays. SCV 1 is exponential, 1 / k the sum of k such phases."""
 
-    Parameters
-    ----------
-    mean : float or array
-        Mean. [time]
-    scv : float or array
-        Squared coefficient of variation > 0.
+    name = "Gamma"
 
-    Examples
-    --------
-    >>> float(Gamma(mean=2.0, scv=0.5).moment(2))
-    6.0
-    """
+    def __init__(self, mean: Any, scv: Any) -> None:
+        self.mean, self._scv = (np.asarray(value, dtype=float)[()] for value in (mean, scv))
 
-    mean: Any
-    scv: Any
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", checks.positive("mean", self.mean)[()])
-        object.__setattr__(self, "scv", checks.positive("scv", self.scv)[()])
+    @property
+    def scv(self) -> Any:
+        """Squared coefficient of variation."""
+        return self._scv
 
     def moment(self, k: int) -> FloatArray:
         """Return the raw moment of order k."""
@@ -187,10 +127,6 @@ class Gamma:
         work = x / (self.mean * self.scv)
         return np.asarray(poisson_pmf(shape, work) * shape / x)
 
-    def expect(self, f: Callable[[FloatArray], FloatArray]) -> float:
-        """Return E[f(X)] by Gauss quadrature."""
-        return expect_by_density(self, f)
-
     def breaks(self) -> FloatArray:
         """Return panel borders that resolve the bulk, the tail and the singularity at 0 for SCV > 1."""
         shape, unit = 1 / float(self.scv), float(self.mean * self.scv)
@@ -202,6 +138,10 @@ class Gamma:
         small = np.exp2(np.arange(np.floor(max(-300.0, -18 / shape) / np.log10(2)), 0.5))
         return unit * np.concatenate([[0.0], small, np.arange(1 + width, end + width, width)])
 
+    def decay(self) -> Any:
+        """Return the pole of the transform, without its sign."""
+        return 1 / (self.mean * self.scv)
+
     def poisson_counts(self, rate: Array, size: int) -> FloatArray:
         """Return the probabilities of 0 .. size - 1 Poisson arrivals during X (negative binomial)."""
         spread, shape = np.broadcast_arrays(rate * self.mean * self.scv, 1 / np.asarray(self.scv))
@@ -212,64 +152,78 @@ class Gamma:
         return np.concatenate([none, none * np.cumprod(ratios, axis=-1)], axis=-1)
 
 
-def Exponential(*, mean: Any) -> Gamma:  # noqa: N802
-    """Return the exponential law.
+class Mixture(Formulas):
+    """A time drawn from one of several laws, each with scalar parameters.
 
     Parameters
     ----------
-    mean : float or array
-        Mean. [time]
-
-    Returns
-    -------
-    Gamma
-        With SCV 1.
-
-    Examples
-    --------
-    >>> float(Exponential(mean=2.0).moment(3))
-    48.0
+    probabilities : sequence of float
+        Probability of each part; they sum to 1.
+    parts : sequence of Formulas
+        The laws.
     """
-    return Gamma(mean=mean, scv=1.0)
+
+    def __init__(self, probabilities: Any, parts: Sequence[Formulas]) -> None:
+        self.probabilities = np.asarray(probabilities, dtype=float)
+        self.parts = parts
+        self.means = np.array([float(part.mean) for part in parts])
+        self.mean = float(self.probabilities @ self.means)
+        self.name = " or ".join(sorted({part.name for part in parts}))
+
+    def moment(self, k: int) -> FloatArray:
+        """Return the raw moment of order k."""
+        return self._mix(lambda part: part.moment(k))
+
+    def laplace(self, s: Array) -> Array:
+        """Return the Laplace transform at s."""
+        return self._mix(lambda part: part.laplace(s))
+
+    def residual_complement(self, s: Array) -> Array:
+        """Return the complement of the residual's transform at s."""
+        return self._mix(lambda part: part.mean * part.residual_complement(s)) / self.mean
+
+    def tail(self, x: Array) -> FloatArray:
+        """Return P(X > x)."""
+        return self._mix(lambda part: part.tail(x))
+
+    def density(self, x: Array) -> FloatArray:
+        """Return the probability density at x > 0."""
+        return self._mix(lambda part: part.density(x))
+
+    def truncated_moment(self, k: int, x: Array) -> FloatArray:
+        """Return E[X^k; X <= x]."""
+        return self._mix(lambda part: part.truncated_moment(k, x))
+
+    def tail_moment(self, k: int, x: Array) -> FloatArray:
+        """Return E[X^k; X > x]."""
+        return self._mix(lambda part: part.tail_moment(k, x))
+
+    def expect(self, f: Callable[[FloatArray], FloatArray]) -> float:
+        """Return E[f(X)]."""
+        return float(self._mix(lambda part: part.expect(f)))
+
+    def breaks(self) -> FloatArray:
+        """Return the panel borders of all parts."""
+        return np.unique(np.concatenate([part.breaks() for part in self.parts]))
+
+    def poisson_counts(self, rate: Array, size: int) -> FloatArray:
+        """Return the probabilities of 0 .. size - 1 Poisson arrivals during X."""
+        return self._mix(lambda part: part.poisson_counts(rate, size))
+
+    def decay(self) -> Any:
+        """Return up to which rate s the transform is known at -s."""
+        return min((part.decay() for part, p in zip(self.parts, self.probabilities, strict=True) if p > 0))
+
+    def _mix(self, of_part: Callable[[Any], Any]) -> Array:
+        pairs = zip(self.probabilities, self.parts, strict=True)
+        return np.asarray(sum(p * of_part(part) for p, part in pairs))
 
 
-def Erlang(*, mean: Any, phases: Any) -> Gamma:  # noqa: N802
-    """Return the Erlang law, the sum of equal exponential phases.
+class Exponentials(Mixture):
+    """A mixture of exponential times, whose queues have sums of exponentials for tails."""
 
-    Parameters
-    ----------
-    mean : float or array
-        Mean of the sum. [time]
-    phases : int or array of int
-        Number of phases >= 1.
-
-    Returns
-    -------
-    Gamma
-        With SCV 1 / phases.
-
-    Examples
-    --------
-    >>> float(Erlang(mean=2.0, phases=4).moment(2))
-    5.0
-    """
-    return Gamma(mean=mean, scv=1.0 / checks.count("phases", phases))
-
-
-def panels(borders: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return Gauss nodes and weights for the integral over all panels between the borders."""
-    half = np.diff(borders) / 2
-    nodes = borders[:-1, None] + half[:, None] * (1 + _NODES)
-    return nodes.ravel(), (half[:, None] * _WEIGHTS).ravel()
-
-
-def expect_by_density(law: Any, f: Callable[[FloatArray], FloatArray]) -> float:
-    """Return E[f(X)] of a law with a density, panel by panel."""
-    borders = law.breaks()
-    x, weights = panels(borders[1:])
-    # The first panel may hold a singularity of the density, but little mass.
-    first = borders[1:2]
-    return float(np.dot(weights * law.density(x), f(x)) + law.truncated_moment(0, first)[0] * f(first)[0])
+    def __init__(self, probabilities: Any, means: Any) -> None:
+        super().__init__(probabilities, [Gammas(mean, 1.0) for mean in means])
 
 
 def _log1p(z: Array) -> Array:
@@ -278,17 +232,3 @@ def _log1p(z: Array) -> Array:
         return np.asarray(np.log1p(z))
     x, y = np.real(z), np.imag(z)
     return np.asarray(0.5 * np.log1p(x * (2 + x) + y * y) + 1j * np.arctan2(y, 1 + x))
-
-
-def _one_minus_phi(x: Array) -> Array:
-    """Return 1 - (1 - exp(-x)) / x."""
-    x = np.asarray(x)
-    near = np.abs(x) < 0.5
-    y = np.where(near, x, 0.0)
-    series = np.zeros(x.shape, dtype=x.dtype)
-    # x/2 - x^2/6 + x^3/24 - ... by Horner.
-    for k in range(18, 1, -1):
-        series = y / k * (1 - series)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        far = 1 - (1 - np.exp(-x)) / x
-    return np.where(near, series, far)
