@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.laws.arguments import Laws, service_moments
 from qmodels.laws.of_law import renewal
 from qmodels.numerics.load import load
 from qmodels.queues.general.mg1 import mg1_waiting_time
@@ -32,7 +33,8 @@ def mg1_vacations(
     arrival_rate: npt.ArrayLike,
     service_rate: npt.ArrayLike | None = None,
     mean_service_time: npt.ArrayLike | None = None,
-    service_scv: npt.ArrayLike,
+    service_scv: npt.ArrayLike | None = None,
+    service: Laws | None = None,
     vacation: Law,
     multiple: bool = True,
 ) -> QueueResult:
@@ -46,6 +48,8 @@ def mg1_vacations(
         Exactly one of the rate and the mean of the service.
     service_scv : array_like
         Squared coefficient of variation of the service time.
+    service : Law, optional
+        In place of the mean (or rate) and the SCV.
     vacation : Law
         Law of a vacation V, see `qmodels.laws`: other work, a refresh, a sleep.
     multiple : bool
@@ -85,12 +89,13 @@ def mg1_vacations(
     >>> round(float(q.mean_waiting_time), 4)
     38.3333
     """
-    q = load(arrival_rate, service_rate=service_rate, mean_service_time=mean_service_time)
+    rate, mean, scv = service_moments(service, service_rate, mean_service_time, service_scv)
+    q = load(arrival_rate, service_rate=rate, mean_service_time=mean)
     away, lam = renewal("vacation", vacation), q.arrival_rate
     v1, v2 = away.moment(1), away.moment(2)
     delay = v2 / (2 * v1) if multiple else single_vacation_delay(lam, v1, v2, away.laplace(lam))
     name = "multiple" if multiple else "single"
-    return _delayed(f"M/G/1 with {name} vacations", q, service_scv, delay)
+    return _delayed(f"M/G/1 with {name} vacations", q, scv, delay)
 
 
 def mg1_setup(
@@ -98,7 +103,8 @@ def mg1_setup(
     arrival_rate: npt.ArrayLike,
     service_rate: npt.ArrayLike | None = None,
     mean_service_time: npt.ArrayLike | None = None,
-    service_scv: npt.ArrayLike,
+    service_scv: npt.ArrayLike | None = None,
+    service: Laws | None = None,
     setup: Law | None = None,
     threshold: npt.ArrayLike = 1,
 ) -> QueueResult:
@@ -112,6 +118,8 @@ def mg1_setup(
         Exactly one of the rate and the mean of the service.
     service_scv : array_like
         Squared coefficient of variation of the service time.
+    service : Law, optional
+        In place of the mean (or rate) and the SCV.
     setup : Law, optional
         Law of the set-up (wake-up) time U; none takes no time.
     threshold : array_like of int
@@ -150,13 +158,14 @@ def mg1_setup(
     >>> round(float(q.mean_waiting_time), 4)
     88.3333
     """
-    q = load(arrival_rate, service_rate=service_rate, mean_service_time=mean_service_time)
+    rate, mean, scv = service_moments(service, service_rate, mean_service_time, service_scv)
+    q = load(arrival_rate, service_rate=rate, mean_service_time=mean)
     n = checks.count("threshold", threshold).astype(float)
     u1, u2 = (0.0, 0.0) if setup is None else (renewal("setup", setup).moment(k) for k in (1, 2))
     some = q.arrival_rate > 0
     delay = setup_delay(np.where(some, q.arrival_rate, 1.0), u1, u2, n)
     delay = np.where(some, delay, np.where(n > 1, np.inf, u1))
-    return _delayed("M/G/1 with set-up", q, service_scv, delay)
+    return _delayed("M/G/1 with set-up", q, scv, delay)
 
 
 def _delayed(model: str, q: Any, service_scv: npt.ArrayLike, delay: FloatArray) -> QueueResult:
