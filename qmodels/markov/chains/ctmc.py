@@ -22,6 +22,7 @@ from qmodels.markov.chains.structure import (
     square_sparse,
 )
 from qmodels.markov.chains.uniformization import transient
+from qmodels.markov.words import described
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -83,6 +84,7 @@ class CTMC(Chain):
         self._name_states(rows.shape[0])
 
     @classmethod
+    @described()
     def from_transitions(
         cls, *, initial_state: Hashable, transitions: Transitions, max_states: int = 2_000_000
     ) -> CTMC:
@@ -90,13 +92,9 @@ class CTMC(Chain):
 
         Parameters
         ----------
-        initial_state : hashable
-            The first state.
         transitions : callable
             Gives, for a state, pairs (next state, rate) or a mapping from next state to rate.
             Several rates to one state add up; one to the state itself has no effect. [1 / time]
-        max_states : int
-            More states than this are an error (a rule without end).
 
         Returns
         -------
@@ -152,6 +150,7 @@ class CTMC(Chain):
         states, entries = from_networkx(graph, weight)
         return cls(generator=_closed(entries), states=states)
 
+    @described("grassmann1985", "horton1994", initial="optional")
     def stationary(
         self,
         *,
@@ -164,8 +163,6 @@ class CTMC(Chain):
 
         Parameters
         ----------
-        initial : state, mapping or array, optional
-            Start; needed for `probabilities` only if there are several closed classes.
         method : {"auto", "gth", "direct", "iterative"}
             "gth": dense elimination, for small chains. "direct": sparse elimination along nested
             dissection. Both never subtract, so that every probability has a small relative
@@ -177,18 +174,9 @@ class CTMC(Chain):
         tolerance : float
             Largest residual accepted from the iteration: the sum over the states of
             :math:`|\text{inflow} - \text{outflow}|`, relative to the total flow.
-        max_iterations : int
-            Cycles of the iteration.
-
-        Returns
-        -------
-        StationaryDistribution
-            With the residual reached, the closed classes and the transient states.
 
         Raises
         ------
-        ValueError
-            If an argument is out of range.
         RuntimeError
             If the iteration does not reach the tolerance, or parts of the chain are linked only by
             rates that underflow.
@@ -197,13 +185,6 @@ class CTMC(Chain):
         -----
         The first call of the sparse methods compiles them (seconds), later processes load them.
 
-        References
-        ----------
-        .. [1] W. K. Grassmann, M. I. Taksar and D. P. Heyman, "Regenerative analysis and steady
-           state distributions for Markov chains", Operations Research 33 (1985), 1107-1116.
-        .. [2] G. Horton and S. T. Leutenegger, "A multi-level solution algorithm for
-           steady-state Markov chains", ACM SIGMETRICS 1994, 191-200.
-
         Examples
         --------
         >>> CTMC(generator=[[-1, 1], [3, -3]]).stationary().probabilities
@@ -211,15 +192,9 @@ class CTMC(Chain):
         """
         return self._stationary(initial, method, tolerance, max_iterations)
 
+    @described("jensen1953")
     def transient(self, *, times: npt.ArrayLike, initial: Any) -> FloatArray:
         r"""Law at given times, :math:`\pi(t) = \pi(0) e^{Qt}`.
-
-        Parameters
-        ----------
-        times : array_like
-            Times :math:`t \ge 0`. [time]
-        initial : state, mapping or array
-            Start: a state's name, probabilities by name, or an array over all states.
 
         Returns
         -------
@@ -228,8 +203,6 @@ class CTMC(Chain):
 
         Raises
         ------
-        ValueError
-            If an argument is out of range.
         RuntimeError
             If the chain has more than 400 states and would need more than a million terms
             without reaching its long-run law.
@@ -240,11 +213,6 @@ class CTMC(Chain):
         400 states long times cost a logarithmic number of squarings, so that a chain with
         rates from 1e-9 to 1e9 is no harder than another.
 
-        References
-        ----------
-        .. [1] A. Jensen, "Markoff chains as an aid in the study of Markoff processes",
-           Skandinavisk Aktuarietidskrift 36 (1953), 87-91.
-
         Examples
         --------
         >>> CTMC(generator=[[-1, 1], [3, -3]]).transient(times=[0.0, 0.1, 99.0], initial=0).round(4)
@@ -254,15 +222,9 @@ class CTMC(Chain):
         """
         return self._run(times, initial)[0]
 
+    @described()
     def occupancy(self, *, times: npt.ArrayLike, initial: Any) -> FloatArray:
         r"""Mean time spent in every state until given times, :math:`\int_0^t \pi(s)\,ds`.
-
-        Parameters
-        ----------
-        times : array_like
-            Times :math:`t \ge 0`. [time]
-        initial : state, mapping or array
-            Start.
 
         Returns
         -------

@@ -23,6 +23,7 @@ from qmodels.markov.chains.structure import (
     require_row_sums,
     square_sparse,
 )
+from qmodels.markov.words import described
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -73,6 +74,7 @@ class DTMC(Chain):
         self._name_states(rows.shape[0])
 
     @classmethod
+    @described()
     def from_transitions(
         cls, *, initial_state: Hashable, transitions: Transitions, max_states: int = 2_000_000
     ) -> DTMC:
@@ -80,13 +82,9 @@ class DTMC(Chain):
 
         Parameters
         ----------
-        initial_state : hashable
-            The first state.
         transitions : callable
             Gives, for a state, pairs (next state, probability) or a mapping; they sum to 1 and
             those to one state add up.
-        max_states : int
-            More states than this are an error (a rule without end).
 
         Returns
         -------
@@ -140,6 +138,7 @@ class DTMC(Chain):
         states, entries = from_networkx(graph, weight)
         return cls(transition_matrix=entries, states=states)
 
+    @described(initial="optional")
     def stationary(
         self,
         *,
@@ -152,15 +151,8 @@ class DTMC(Chain):
 
         Parameters
         ----------
-        initial : state, mapping or array, optional
-            Start; needed for `probabilities` only if there are several closed classes.
         method, tolerance, max_iterations
             As in `CTMC.stationary`.
-
-        Returns
-        -------
-        StationaryDistribution
-            With the residual reached, the closed classes and the transient states.
 
         Examples
         --------
@@ -189,15 +181,9 @@ class DTMC(Chain):
                 period = 1
         return period
 
+    @described()
     def transient(self, *, steps: npt.ArrayLike, initial: Any) -> FloatArray:
         r"""Law after given numbers of steps, :math:`\pi(0) P^k`.
-
-        Parameters
-        ----------
-        steps : array_like of int
-            Numbers of steps :math:`k \ge 0`.
-        initial : state, mapping or array
-            Start: a state's name, probabilities by name, or an array over all states.
 
         Returns
         -------
@@ -213,15 +199,9 @@ class DTMC(Chain):
         """
         return self._run(steps, initial)[0]
 
+    @described()
     def occupancy(self, *, steps: npt.ArrayLike, initial: Any) -> FloatArray:
         r"""Mean number of visits to every state at steps 0 .. k - 1.
-
-        Parameters
-        ----------
-        steps : array_like of int
-            Numbers of steps :math:`k \ge 0`.
-        initial : state, mapping or array
-            Start.
 
         Returns
         -------

@@ -7,8 +7,10 @@ import numpy as np
 from qmodels import checks
 from qmodels.markov.processes.arrival_process import MAP
 from qmodels.markov.processes.phase_type_fit import ph_from_moments
+from qmodels.markov.words import described
 
 
+@described("lucantoni1991 (the process)")
 def map_from_correlation(*, rate: float, scv: float, lag1_correlation: float, decay: float) -> MAP:
     r"""Fit a process to its rate, the SCV of its gaps and a geometrically decaying correlation.
 

@@ -16,6 +16,7 @@ from qmodels.checks import FloatArray
 from qmodels.markov.chains.stationary import single_class_law
 from qmodels.markov.chains.structure import off_diagonal, require_row_sums, square_sparse
 from qmodels.markov.processes.phase_type import PhaseType
+from qmodels.markov.words import described
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -187,15 +188,9 @@ class MAP:
         f = float(checks.positive("factor", factor))
         return MAP(d0=self.d0 * f, d1=self.d1 * f)
 
+    @described()
     def sample(self, *, size: int, rng: np.random.Generator) -> FloatArray:
         """Draw successive times between arrivals of the stationary process.
-
-        Parameters
-        ----------
-        size : int
-            How many.
-        rng : numpy.random.Generator
-            Source of randomness.
 
         Returns
         -------
@@ -232,6 +227,7 @@ class MAP:
         return gaps
 
 
+@described("lucantoni1991")
 def map_superposition(processes: Sequence[MAP]) -> MAP:
     """Merge independent processes.
 

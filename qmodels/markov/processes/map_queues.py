@@ -11,27 +11,16 @@ from qmodels.markov.processes.arrival_process import MAP
 from qmodels.markov.processes.phase_type import PhaseType
 from qmodels.markov.processes.qbd import QBDResult, qbd
 from qmodels.markov.processes.series import ExponentialSeries
+from qmodels.markov.words import described
 from qmodels.result import QueueResult
 
 LARGEST_SYSTEM = 1000
 """Order (phases of the arrivals times phases of the service squared) up to which variances are given."""
 
 
+@described("neuts1981, ch. 5", raises="nothing")
 def map_ph_1(*, arrivals: MAP, service: PhaseType) -> QueueResult:
     r"""Steady state of MAP/PH/1: Markovian arrivals, independent phase-type services, one server.
-
-    Parameters
-    ----------
-    arrivals : MAP
-        Arrival process.
-    service : PhaseType
-        Law of the service time.
-
-    Returns
-    -------
-    QueueResult
-        Scalars, with the distributions of number, waiting and response time. Overload
-        (:math:`\lambda E[S] \ge 1`): waiting time ``inf``, stable False.
 
     Notes
     -----
@@ -41,11 +30,6 @@ def map_ph_1(*, arrivals: MAP, service: PhaseType) -> QueueResult:
     :math:`P_k(t)` the law of k completions by t, :math:`F = \sum_k R^k Y P_k` solves
     :math:`F' = F S_0 + R F S_1`, a linear system with non-negative off-diagonal entries, and
     :math:`P(W > t) = \pi_1 F(t) \mathbf{1}`. Exact.
-
-    References
-    ----------
-    .. [1] M. F. Neuts, *Matrix-Geometric Solutions in Stochastic Models*, Johns Hopkins
-       University Press, 1981, ch. 5.
 
     Examples
     --------
@@ -70,31 +54,19 @@ def map_ph_1(*, arrivals: MAP, service: PhaseType) -> QueueResult:
     return _answer("MAP/PH/1", process, arrivals, service.generator, served, idle_start, service.mean)
 
 
+@described("neuts1981, ch. 5", raises="nothing")
 def map_map_1(*, arrivals: MAP, service: MAP) -> QueueResult:
     r"""Steady state of MAP/MAP/1: arrivals and services are correlated, independent of each other.
 
     Parameters
     ----------
-    arrivals : MAP
-        Arrival process.
     service : MAP
         Completions of a server that is always busy. While the real server is idle the phase of
         the service is frozen, so that successive service times are those of the process.
 
-    Returns
-    -------
-    QueueResult
-        Scalars, with the distributions of number, waiting and response time. Overload (arrival
-        rate at least the service rate): waiting time ``inf``, stable False.
-
     Notes
     -----
     As `map_ph_1`, with the phase of the service kept in level 0. Exact.
-
-    References
-    ----------
-    .. [1] M. F. Neuts, *Matrix-Geometric Solutions in Stochastic Models*, Johns Hopkins
-       University Press, 1981, ch. 5.
 
     Examples
     --------

@@ -15,6 +15,7 @@ from qmodels.checks import FloatArray
 from qmodels.markov.chains.elimination import solve_transient
 from qmodels.markov.chains.structure import ROW_SUM_TOLERANCE, square_sparse
 from qmodels.markov.processes.series import ExponentialSeries, powers
+from qmodels.markov.words import described
 
 Array = npt.NDArray[Any]
 
@@ -282,15 +283,9 @@ class PhaseType:
             result[i] = powers(self.initial, r * inverse, size) @ (inverse @ self.exit_rates)
         return result.reshape(*rates.shape, size)
 
+    @described()
     def sample(self, *, size: int, rng: np.random.Generator) -> FloatArray:
         """Draw independent times.
-
-        Parameters
-        ----------
-        size : int
-            How many.
-        rng : numpy.random.Generator
-            Source of randomness.
 
         Returns
         -------

@@ -9,15 +9,12 @@ import numpy as np
 from qmodels import checks
 from qmodels.markov.chains.structure import ROW_SUM_TOLERANCE
 from qmodels.markov.processes.phase_type import PhaseType
+from qmodels.markov.words import described
 
 
+@described("neuts1981, ch. 2", raises="nothing")
 def ph_convolution(first: PhaseType, second: PhaseType) -> PhaseType:
     """Law of the sum of two independent times.
-
-    Parameters
-    ----------
-    first, second : PhaseType
-        The laws.
 
     Returns
     -------
@@ -38,13 +35,9 @@ def ph_convolution(first: PhaseType, second: PhaseType) -> PhaseType:
     return PhaseType(initial=np.concatenate([first.initial, np.zeros(m)]), generator=generator)
 
 
+@described("neuts1981, ch. 2", raises="nothing")
 def ph_minimum(first: PhaseType, second: PhaseType) -> PhaseType:
     """Law of the smaller of two independent times.
-
-    Parameters
-    ----------
-    first, second : PhaseType
-        The laws.
 
     Returns
     -------
@@ -63,13 +56,9 @@ def ph_minimum(first: PhaseType, second: PhaseType) -> PhaseType:
     )
 
 
+@described("neuts1981, ch. 2", raises="nothing")
 def ph_maximum(first: PhaseType, second: PhaseType) -> PhaseType:
     """Law of the larger of two independent times, such as a join of two branches.
-
-    Parameters
-    ----------
-    first, second : PhaseType
-        The laws.
 
     Returns
     -------
@@ -94,6 +83,7 @@ def ph_maximum(first: PhaseType, second: PhaseType) -> PhaseType:
     )
 
 
+@described("neuts1981, ch. 2")
 def ph_mixture(probabilities: Sequence[float], laws: Sequence[PhaseType]) -> PhaseType:
     """Law of a time drawn from one of several laws.
 
@@ -136,6 +126,7 @@ def ph_mixture(probabilities: Sequence[float], laws: Sequence[PhaseType]) -> Pha
     return PhaseType(initial=initial, generator=generator)
 
 
+@described("cumani1982")
 def ph_canonical(law: PhaseType) -> PhaseType:
     r"""Canonical form of an acyclic law: phases in series, the rates in ascending order.
 
@@ -160,11 +151,6 @@ def ph_canonical(law: PhaseType) -> PhaseType:
     :math:`w_n = t/\lambda_n`, :math:`w_i = (T + \lambda_{i+1} I)\, w_{i+1} / \lambda_i`, the law
     starts in phase i with probability :math:`\alpha w_i`. The form is unique and has the fewest
     parameters, :math:`2n - 1`.
-
-    References
-    ----------
-    .. [1] A. Cumani, "On the canonical representation of homogeneous Markov processes modelling
-       failure-time distributions", Microelectronics Reliability 22 (1982), 583-602.
 
     Examples
     --------

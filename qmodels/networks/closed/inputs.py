@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Required, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,19 @@ from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
 from qmodels.networks.open.traffic import class_count, per_station, read_routing, visit_ratios
 from qmodels.networks.result import NetworkResult
+
+
+class ClosedNetwork(TypedDict, total=False):
+    """What the functions for closed networks hand on to `describe`; see `qmodels.networks.words`."""
+
+    population: Required[Any]
+    mean_service_time: Any
+    service_rate: Any
+    visits: Any
+    routing: Any
+    reference: Any
+    think_time: Any
+    servers: Any
 
 
 class Network(NamedTuple):

@@ -18,11 +18,13 @@ from qmodels.networks.closed.inputs import (
 )
 from qmodels.networks.open.traffic import per_station, read_routing, traffic_equations
 from qmodels.networks.result import NetworkResult
+from qmodels.networks.words import described
 from qmodels.queues.markovian.mmc import mmc
 
 DISCIPLINES = ("fcfs", "ps", "lcfs", "is")
 
 
+@described("baskett1975")
 def bcmp(
     *,
     arrival_rate: Any,
@@ -40,10 +42,6 @@ def bcmp(
     arrival_rate : array_like or mapping
         Poisson arrivals from outside: with `routing` per station and class, shape (stations,
         classes); otherwise per class, shape (classes,), a mapping names the classes. [jobs / time]
-    mean_service_time, service_rate : array_like or mapping
-        Exactly one: the mean service time of a visit at one server [time], or its inverse.
-        Shape (stations,), for every class, or (stations, classes); a mapping by station names
-        the stations.
     visits : array_like or mapping, optional
         Mean visits of a job, same shapes; 1 by default.
     routing : networkx.DiGraph or array_like, optional
@@ -73,11 +71,6 @@ def bcmp(
     With :math:`a_{ir} = \lambda_{ir} / \mu_{ir}` and their sum :math:`a_i`, a station of c servers
     holds as many jobs as an M/M/c queue of offered load :math:`a_i`, a share :math:`a_{ir} / a_i` of them
     of class r; a delay holds :math:`a_{ir}`. Exact.
-
-    References
-    ----------
-    .. [1] F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios, "Open, closed, and mixed networks
-       of queues with different classes of customers", *Journal of the ACM* 22(2), 1975, pp. 248-260.
 
     Examples
     --------

@@ -19,6 +19,7 @@ from qmodels.networks.open._tandem import (
 )
 from qmodels.networks.open.traffic import per_station, read_routing, solve_traffic
 from qmodels.networks.result import NetworkResult
+from qmodels.networks.words import described
 from qmodels.queues.markovian.mmck import mmck
 
 BLOCKING = ("loss", "after-service", "before-service", "repetitive-service")
@@ -27,6 +28,7 @@ _SWEEPS = 500
 _TOLERANCE = 1e-9
 
 
+@described("dallery1993 (the scheme, exponential)", "perros1994 (the kinds of blocking)")
 def tandem_blocking(
     *,
     arrival_rate: float,
@@ -74,8 +76,6 @@ def tandem_blocking(
 
     Raises
     ------
-    ValueError
-        If an argument is out of range.
     RuntimeError
         If the iteration does not converge.
 
@@ -93,13 +93,6 @@ def tandem_blocking(
     CTMC of the whole line: throughput within 3 % (mean 0.4 %), mean numbers within 6 % of the
     capacity (mean 0.3 %). One station, and two of which the first is always full, are exact for
     exponential service. "before-service" and "repetitive-service" then are the same system.
-
-    References
-    ----------
-    .. [1] Y. Dallery, Y. Frein, "On decomposition methods for tandem queueing networks with
-       blocking", *Operations Research* 41(2), 1993, pp. 386-399 (the scheme, exponential).
-    .. [2] H. G. Perros, *Queueing Networks with Blocking*, Oxford University Press, 1994 (the
-       kinds of blocking).
 
     Examples
     --------
@@ -183,6 +176,7 @@ def _sweep(source: Law | None, services: list[Law], places: list[int], blocking:
     )
 
 
+@described("gross2008, section 2.5 (the station)", routing="open")
 def loss_network(
     *, arrival_rate: Any, service_rate: Any, routing: Any, capacity: Any, servers: Any = 1
 ) -> NetworkResult:
@@ -192,11 +186,6 @@ def loss_network(
     ----------
     arrival_rate : array_like or mapping
         Poisson arrivals from outside, per station. [jobs / time]
-    service_rate : array_like or mapping
-        Rate of *one* server of each station. [jobs / time]
-    routing : networkx.DiGraph or array_like of shape (stations, stations)
-        A graph with the edge attribute ``probability``, whose nodes name the stations, or the
-        matrix of the probabilities; what is missing to 1 leaves the network.
     capacity : int, array_like or mapping
         Places of each station, those in service included.
     servers : int, array_like or mapping, optional

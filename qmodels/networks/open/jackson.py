@@ -13,9 +13,11 @@ from qmodels.networks.closed.inputs import multipliers, server_counts
 from qmodels.networks.closed.lattice import number_moments
 from qmodels.networks.open.traffic import per_station, read_routing, solve_traffic
 from qmodels.networks.result import NetworkResult
+from qmodels.networks.words import described
 from qmodels.queues.markovian.mmc import mmc
 
 
+@described("jackson1957", "goodman1984", routing="open")
 def jackson(
     *,
     arrival_rate: Any,
@@ -28,21 +30,6 @@ def jackson(
 
     Jobs arrive from outside as Poisson streams, are served first come first served by exponential
     servers, and go on by chance to another station or out.
-
-    Parameters
-    ----------
-    arrival_rate : array_like or mapping
-        Jobs from outside, per station. [jobs / time]
-    service_rate : array_like or mapping
-        Rate of *one* server of each station. [jobs / time]
-    routing : networkx.DiGraph or array_like of shape (stations, stations)
-        A graph with the edge attribute ``probability``, whose nodes name the stations, or the
-        matrix of the probabilities; what is missing to 1 leaves the network.
-    servers : int, array_like or mapping, optional
-        Servers per station; ``inf`` for a delay.
-    rate_multiplier : mapping of station to sequence, optional
-        Rate of a station with 1, 2, ... jobs as a multiple of its `service_rate`; the last
-        value holds for all larger numbers.
 
     Returns
     -------
@@ -62,13 +49,6 @@ def jackson(
     station then is an M/M/c (or a birth-death) queue of its own [1]_, and so are the stable stations next to
     overloaded ones [2]_. Exact; the product form is that of the numbers at one time, response
     times on a path with loops or overtaking are not independent.
-
-    References
-    ----------
-    .. [1] J. R. Jackson, "Networks of waiting lines", *Operations Research* 5(4), 1957,
-       pp. 518-521.
-    .. [2] J. B. Goodman, W. A. Massey, "The non-ergodic Jackson network", *Journal of Applied
-       Probability* 21(4), 1984, pp. 860-869.
 
     Examples
     --------

@@ -12,10 +12,12 @@ from qmodels.networks.closed.inputs import server_counts
 from qmodels.networks.open.jackson import limited_flows
 from qmodels.networks.open.traffic import per_station, read_routing, solve_traffic
 from qmodels.networks.result import NetworkResult
+from qmodels.networks.words import described
 from qmodels.queues.general.gg1 import gg1_klb
 from qmodels.queues.general.ggc import ggc_allen_cunneen
 
 
+@described("whitt1983, section IV", routing="open")
 def qna(
     *,
     arrival_rate: Any,
@@ -29,15 +31,6 @@ def qna(
 
     Parameters
     ----------
-    arrival_rate : array_like or mapping
-        Jobs from outside, per station. [jobs / time]
-    service_rate : array_like or mapping
-        Rate of *one* server of each station. [jobs / time]
-    routing : networkx.DiGraph or array_like of shape (stations, stations)
-        A graph with the edge attribute ``probability``, whose nodes name the stations, or the
-        matrix of the probabilities; what is missing to 1 leaves the network.
-    servers : int, array_like or mapping, optional
-        Servers per station; ``inf`` for a delay.
     arrival_scv, service_scv : float, array_like or mapping, optional
         Squared coefficients of variation of the times between arrivals from outside and of the
         service times, per station; 1 by default, 0 is deterministic.
@@ -74,11 +67,6 @@ def qna(
     first station with Poisson arrivals and one server. Two moments do not see that a station
     spaces its departures: behind a station of fixed service time an equal one never has a queue,
     and here its response time is 66 % too long at load 0.7.
-
-    References
-    ----------
-    .. [1] W. Whitt, "The queueing network analyzer", *The Bell System Technical Journal* 62(9),
-       1983, pp. 2779-2815, section IV.
 
     Examples
     --------

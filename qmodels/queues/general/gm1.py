@@ -18,9 +18,11 @@ from qmodels.queues.numerics.exponential_waits import (
 )
 from qmodels.queues.numerics.load import Load
 from qmodels.queues.numerics.root import bracketed_root
+from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
 
+@described("kleinrock1975, sections 6.3-6.4")
 def gm1(*, arrival: Law, service_rate: npt.ArrayLike) -> QueueResult:
     r"""Steady state of GI/M/1: renewal arrivals, exponential service, first come first served.
 
@@ -28,19 +30,12 @@ def gm1(*, arrival: Law, service_rate: npt.ArrayLike) -> QueueResult:
     ----------
     arrival : Law
         Law of the times between arrivals, see `qmodels.queues.laws`.
-    service_rate : array_like
-        Service rate :math:`\mu > 0`. [jobs / time]
 
     Returns
     -------
     QueueResult
         With variances, distributions and quantiles by formula; where overloaded, waiting
         times are ``inf``. The number in system is the one at an arbitrary time.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
@@ -51,10 +46,6 @@ def gm1(*, arrival: Law, service_rate: npt.ArrayLike) -> QueueResult:
     Exact. The root is found for :math:`s = \mu (1-\sigma)` from :math:`R^*(s) = \rho`, with
     :math:`R^*` the transform of the residual time between arrivals: this form keeps its
     digits next to saturation.
-
-    References
-    ----------
-    .. [1] L. Kleinrock, *Queueing Systems, Volume 1: Theory*, Wiley, 1975, sections 6.3-6.4.
 
     Examples
     --------
@@ -70,6 +61,7 @@ def gm1(*, arrival: Law, service_rate: npt.ArrayLike) -> QueueResult:
     return _result("GI/M/1", q, rate, np.where(q.stable, sigma, 1.0), partial(_number_pmf, q, sigma))
 
 
+@described("gross2008, section 5.3.2 (after L. Takacs)", returns="tails")
 def gmc(*, arrival: Law, service_rate: npt.ArrayLike, servers: npt.ArrayLike) -> QueueResult:
     r"""Steady state of GI/M/c: renewal arrivals, c exponential servers, first come first served.
 
@@ -77,21 +69,6 @@ def gmc(*, arrival: Law, service_rate: npt.ArrayLike, servers: npt.ArrayLike) ->
     ----------
     arrival : Law
         Law of the times between arrivals, see `qmodels.queues.laws`.
-    service_rate : array_like
-        Rate :math:`\mu > 0` of one server. [jobs / time]
-    servers : array_like of int
-        Number of servers :math:`c \ge 1`.
-
-    Returns
-    -------
-    QueueResult
-        With variances, distributions of waiting and response time, and quantiles; where
-        overloaded, waiting times are ``inf``.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
@@ -104,11 +81,6 @@ def gmc(*, arrival: Law, service_rate: npt.ArrayLike, servers: npt.ArrayLike) ->
 
     Exact; all terms are positive, and the last factor is evaluated as a divided difference of
     the residual transform. c operations per point.
-
-    References
-    ----------
-    .. [1] D. Gross, J. F. Shortle, J. M. Thompson and C. M. Harris, *Fundamentals of Queueing
-       Theory*, 4th edition, Wiley, 2008, section 5.3.2 (after L. Takacs).
 
     Examples
     --------
