@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,8 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.markov.chains.chain import Chain
-from qmodels.markov.chains.chain_results import StationaryDistribution, reward_vector
+from qmodels.markov.chains.chain_results import reward_vector
 from qmodels.markov.chains.structure import (
-    Transitions,
-    explore,
-    from_networkx,
     off_diagonal,
     require_row_sums,
     square_sparse,
@@ -72,6 +69,8 @@ class CTMC(Chain):
     generator: Any
     states: Sequence[Any] = None  # type: ignore[assignment]  # always a sequence once constructed
 
+    _edge: ClassVar[str] = "rate"
+
     def __post_init__(self) -> None:
         from scipy.sparse import diags_array
 
@@ -84,113 +83,8 @@ class CTMC(Chain):
         self._name_states(rows.shape[0])
 
     @classmethod
-    @described()
-    def from_transitions(
-        cls, *, initial_state: Hashable, transitions: Transitions, max_states: int = 2_000_000
-    ) -> CTMC:
-        """Build the states reachable from one by a function of the state.
-
-        Parameters
-        ----------
-        transitions : callable
-            Gives, for a state, pairs (next state, rate) or a mapping from next state to rate.
-            Several rates to one state add up; one to the state itself has no effect. [1 / time]
-
-        Returns
-        -------
-        CTMC
-            States in order of discovery.
-
-        Raises
-        ------
-        ValueError
-            If a rate is negative or not finite, or there are too many states.
-
-        Examples
-        --------
-        >>> def moves(state):
-        ...     return {"b": 1.0} if state == "a" else {"a": 2.0}
-        >>> hop = CTMC.from_transitions(initial_state="a", transitions=moves)
-        >>> hop.states
-        ('a', 'b')
-        """
-        states, entries = explore(initial_state, transitions, max_states)
+    def _of(cls, entries: Any, states: Any) -> Self:
         return cls(generator=_closed(entries), states=states)
-
-    @classmethod
-    def from_graph(cls, *, graph: Any, weight: str = "rate") -> CTMC:
-        """Read a NetworkX directed graph: nodes are states, an edge attribute is the rate.
-
-        Parameters
-        ----------
-        graph : networkx.DiGraph or MultiDiGraph
-            Parallel edges add up, self-loops have no effect.
-        weight : str
-            Name of the attribute. [1 / time]
-
-        Returns
-        -------
-        CTMC
-            States in the order of the nodes.
-
-        Raises
-        ------
-        ValueError
-            If the graph is empty or undirected, or an edge has no valid rate.
-
-        Examples
-        --------
-        >>> import networkx as nx
-        >>> graph = nx.DiGraph()
-        >>> graph.add_edge("idle", "busy", rate=1.0)
-        >>> graph.add_edge("busy", "idle", rate=3.0)
-        >>> CTMC.from_graph(graph=graph).stationary().probability("busy")
-        0.25
-        """
-        states, entries = from_networkx(graph, weight)
-        return cls(generator=_closed(entries), states=states)
-
-    @described("grassmann1985", "horton1994", initial="optional")
-    def stationary(
-        self,
-        *,
-        initial: Any = None,
-        method: str = "auto",
-        tolerance: float = 1e-12,
-        max_iterations: int = 1000,
-    ) -> StationaryDistribution:
-        r"""Long-run law :math:`\pi Q = 0`, per closed class and weighted by where the chain ends.
-
-        Parameters
-        ----------
-        method : {"auto", "gth", "direct", "iterative"}
-            "gth": dense elimination, for small chains. "direct": sparse elimination along nested
-            dissection. Both never subtract, so that every probability has a small relative
-            error, whatever the magnitudes of the rates, down to 1e-290 of the largest (what lies
-            below counts as 0). "iterative": multilevel aggregation, for
-            chains whose elimination would not fit; accurate to `tolerance` in the residual only.
-            "auto": "gth" up to 400 states, then "direct" while it needs less than 2e11
-            operations and 2 GB, then "iterative".
-        tolerance : float
-            Largest residual accepted from the iteration: the sum over the states of
-            :math:`|\text{inflow} - \text{outflow}|`, relative to the total flow.
-
-        Raises
-        ------
-        RuntimeError
-            If the iteration does not reach the tolerance, or parts of the chain are linked only by
-            rates that underflow.
-
-        Notes
-        -----
-        The first call of the sparse methods compiles them (seconds), later processes load them.
-
-        Examples
-        --------
-        >>> CTMC(generator=[[-1, 1], [3, -3]]).stationary().probabilities
-        array([0.75, 0.25])
-        """
-        return self._stationary(initial, method, tolerance, max_iterations)
 
     @described("jensen1953")
     def transient(self, *, times: npt.ArrayLike, initial: Any) -> FloatArray:
