@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
 Law = Callable[..., FloatArray]
 
 _UNITS = {

@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.queues.disciplines._queues_in_turn import check_queues
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @described("resing1993", "takagi1986", arrival_rate="queues", mean_service_time="queues")

@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.queues.numerics.digits import product_minus, remaining, sum_before
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def priority_waiting_time(residual: Any, before: Any, after: Any) -> Any:

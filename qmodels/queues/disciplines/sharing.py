@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.queues.numerics.digits import product_minus, remaining
 from qmodels.queues.numerics.load import load
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @described("kleinrock1976, section 4.4", returns="response")

@@ -8,13 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.queues.general.mg1 import mg1_waiting_time
 from qmodels.queues.laws import Law
 from qmodels.queues.numerics.load import load
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def single_vacation_delay(lam: Any, v1: Any, v2: Any, no_arrival: Any) -> Any:

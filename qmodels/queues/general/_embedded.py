@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from qmodels.checks import FloatArray
 from qmodels.queues.laws import Law
-
-FloatArray = npt.NDArray[np.float64]
 
 _LONGEST = 1 << 20
 

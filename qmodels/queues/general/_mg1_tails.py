@@ -6,14 +6,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from qmodels.checks import FloatArray
 from qmodels.queues.laws import Deterministic, Gamma, Law
 from qmodels.queues.mixtures import Discrete, HyperExponential
 from qmodels.queues.numerics.inversion import invert_tail
 from qmodels.queues.numerics.quantile import quantile
-
-FloatArray = npt.NDArray[np.float64]
 
 _BISECTIONS = 200
 _WORST = 0.01

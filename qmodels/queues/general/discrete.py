@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.queues.general._embedded import decay_root, embedded_weights
 from qmodels.queues.numerics.load import Load, load
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
-
-FloatArray = npt.NDArray[np.float64]
 
 _LEAST_IDLE = 1e-4  # below, the distribution has millions of values
 

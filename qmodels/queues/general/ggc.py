@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.queues.general.gm1 import gmc
 from qmodels.queues.general.mdc import mdc
 from qmodels.queues.laws import Deterministic
@@ -17,8 +18,6 @@ from qmodels.queues.markovian.mmc import mmc_waiting_time
 from qmodels.queues.numerics.load import Load, load
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def allen_cunneen_waiting_time(mmc_wait: Any, ca: Any, cs: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.queues.laws import Law
-from qmodels.queues.numerics.digits import FloatArray, cumulative_product, product_minus
+from qmodels.queues.numerics.digits import cumulative_product, product_minus
 from qmodels.queues.numerics.exponential_waits import (
     exponential_quantile,
     exponential_tail,

@@ -9,14 +9,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from qmodels.checks import FloatArray
 from qmodels.queues.general.mg1 import mg1_waiting_time, mg1_waiting_time_variance
 from qmodels.queues.numerics.load import Load, load
 from qmodels.queues.numerics.poisson import poisson_density, poisson_pmf
 from qmodels.queues.numerics.series import tail_sums
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
-
-FloatArray = npt.NDArray[np.float64]
 
 _FIRST_TERMS = 32
 _NODES = 20

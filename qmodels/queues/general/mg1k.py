@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.queues.general._embedded import arrival_tails, embedded_weights
 from qmodels.queues.laws import Deterministic, Law
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @described("gross2008, section 5.1.8", arrival_rate="offered", returns="entering")

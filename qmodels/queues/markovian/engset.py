@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.queues.markovian._birth_death import birth_death_law
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @described("cooper1981, chapter 3.7")

@@ -8,12 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair, erlang_b_step
 from qmodels.queues.words import described
 
 __all__ = ["erlang_b", "erlang_b_step", "erlang_c", "erlang_c_from_b", "kaufman_roberts"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def erlang_c_from_b(blocking: Any, rho: Any, idle: Any = None) -> Any:

@@ -8,14 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
 from qmodels.queues.numerics.digits import product_minus
 from qmodels.queues.numerics.load import load
 from qmodels.queues.numerics.series import curve, rising_sums
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @described("palm1957 (first published in Swedish in 1946)", "mandelbaum2007")

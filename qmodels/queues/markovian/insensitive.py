@@ -8,13 +8,12 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from qmodels.checks import FloatArray
 from qmodels.queues.markovian.mmck import mmcc
 from qmodels.queues.numerics.load import load
 from qmodels.queues.numerics.poisson import poisson_pmf
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @described("gross2008, section 5.2")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qmodels.checks import FloatArray
 from qmodels.queues.markovian.erlang import erlang_c_from_b
 from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
 from qmodels.queues.numerics.exponential_waits import (
@@ -19,8 +20,6 @@ from qmodels.queues.numerics.load import load
 from qmodels.queues.numerics.poisson import poisson_pmf
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def mm1_waiting_time(rho: Any, spare_rate: Any) -> Any:

@@ -8,14 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.queues.disciplines.priority import priority_waiting_second_moment, priority_waiting_time
 from qmodels.queues.markovian.erlang import erlang_c_from_b
 from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
 from qmodels.queues.numerics.digits import product_minus, remaining, sum_before
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @described("kella1985", arrival_rate="classes", service_rate="leading", servers="leading")

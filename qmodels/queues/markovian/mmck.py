@@ -11,14 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
 from qmodels.queues.numerics.digits import geometric_mean_index, geometric_sum, log_ratio
 from qmodels.queues.numerics.load import load
 from qmodels.queues.numerics.poisson import poisson_pmf
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
-
-FloatArray = npt.NDArray[np.float64]
 
 _BLOCK = 1 << 16  # terms summed in one array operation
 

@@ -13,8 +13,6 @@ from qmodels.queues.markovian.engset import number_lookup
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
-FloatArray = npt.NDArray[np.float64]
-
 
 @described("kleinrock1975, section 3.1")
 def state_dependent(
