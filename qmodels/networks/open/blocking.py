@@ -17,7 +17,8 @@ from qmodels.networks.open._tandem import (
     two_moment_law,
     wait_then_serve,
 )
-from qmodels.networks.open.traffic import per_station, read_routing, solve_traffic
+from qmodels.networks.open.one_class import OneClass
+from qmodels.networks.open.traffic import solve_traffic
 from qmodels.networks.result import NetworkResult
 from qmodels.networks.words import described
 from qmodels.queues.markovian.mmck import mmck
@@ -218,25 +219,15 @@ def loss_network(
     >>> r.blocking_probability.round(4), round(r.system_throughput, 4)
     (array([0.126 , 0.1683]), 0.6542)
     """
-    stations, matrix = read_routing(routing)
-    if matrix.ndim != 2:
-        raise ValueError(f"routing must have the shape (stations, stations), got {matrix.shape}")
-    size = len(stations)
-
-    def per(name: str, value: Any, check: Any) -> Any:
-        array = check(name, per_station(name, value, stations))
-        if array.shape not in ((), (size,)):
-            raise ValueError(f"{name} must have the shape ({size},), got {array.shape}")
-        return np.broadcast_to(array, (size,))
-
-    gamma = per("arrival_rate", arrival_rate, checks.nonnegative)
-    mu = per("service_rate", service_rate, checks.positive)
-    places = per("capacity", capacity, checks.count)
-    count = per("servers", servers, checks.count)
-    offered = rates = solve_traffic(gamma, matrix)
+    net = OneClass.read(routing)
+    gamma = net.per("arrival_rate", arrival_rate, checks.nonnegative)
+    mu = net.per("service_rate", service_rate, checks.positive)
+    places = net.per("capacity", capacity, checks.count)
+    count = net.per("servers", servers, checks.count)
+    offered = rates = solve_traffic(gamma, net.routing)
     for _ in range(_SWEEPS):
         q = mmck(arrival_rate=rates, service_rate=mu, servers=count, capacity=places)
-        following = gamma + q.throughput @ matrix
+        following = gamma + q.throughput @ net.routing
         change = float(np.max(np.abs(following - rates), initial=0.0))
         rates = following
         if change <= _TOLERANCE * rates.max(initial=0.0):
@@ -246,18 +237,14 @@ def loss_network(
             f"loss network did not converge in {_SWEEPS} sweeps (change of a flow {change:.3g})"
         )
     q = mmck(arrival_rate=rates, service_rate=mu, servers=count, capacity=places)
-    entering = gamma.sum()
-    return NetworkResult(
+    return net.result(
         model="loss network",
         kind="approximation",
-        stations=stations,
+        gamma=gamma,
+        offered=offered,
         throughput=q.throughput,
         utilization=q.utilization,
-        visits=offered / entering if entering > 0 else np.zeros(size),
-        mean_response_time=q.mean_response_time,
+        response=q.mean_response_time,
         mean_number_in_system=q.mean_number_in_system,
-        system_throughput=float(q.throughput @ np.maximum(1 - matrix.sum(axis=1), 0.0)),
-        stable=np.ones(size, dtype=bool),
         blocking_probability=q.blocking_probability,
-        routing=matrix,
     )

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.queues.laws import Law
 from qmodels.queues.numerics.digits import cumulative_product, product_minus
 from qmodels.queues.numerics.exponential_waits import (
