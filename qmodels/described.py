@@ -105,8 +105,8 @@ class Described:
         without : str
             The one of them that it does not take.
         **variants : str
-            Parameter, or ``returns``, to the variant of its words; ``raises="nothing"`` for a function that
-            checks nothing.
+            Parameter, ``returns`` or ``raises`` to the variant of its words; ``raises="nothing"`` for a
+            function that checks nothing.
         """
 
         def complete(function: F) -> F:
@@ -127,9 +127,7 @@ class Described:
         if "Returns" not in sections:
             result = str(function.__annotations__.get("return"))
             sections["Returns"] = "\n".join(self._chosen("Returns", (result,), variants.get("returns", "")))
-        if "raises" not in variants and not any("ValueError" in entry.names for entry in own["Raises"]):
-            errors = (*self._chosen("Raises", ("ValueError",), ""), sections.get("Raises", ""))
-            sections["Raises"] = "\n".join(filter(None, errors))
+        sections["Raises"] = "\n".join(self._errors(own["Raises"], variants.get("raises", "")))
         if sources:
             sections["References"] = "\n".join(f".. [{k}] {_cited(s)}" for k, s in enumerate(sources, 1))
         text = [sections[""]]
@@ -165,6 +163,12 @@ class Described:
                 texts[best.text] = None
                 told.update(best.names)
         return list(texts)
+
+    def _errors(self, own: list[_Entry], variant: str) -> list[str]:
+        said = [entry for entry in self._words["Raises"] if variant and entry.variant == variant] + own
+        if variant != "nothing" and not any("ValueError" in entry.names for entry in said):
+            said = [entry for entry in self._words["Raises"] if not entry.variant] + said
+        return [entry.text for entry in said]
 
     def _chosen(self, section: str, names: tuple[str, ...], variant: str) -> list[str]:
         return [e.text for e in self._words[section] if e.names == names and e.variant == variant]

@@ -55,6 +55,9 @@ priority : sequence of int, optional
 **network
     `mean_service_time` or `service_rate`, `visits` or `routing`, `think_time` and `servers` as for
     `mva`, without classes.
+**network (single)
+    `mean_service_time` or `service_rate`, `visits` or `routing`, `think_time` and `servers` as for
+    `mva`, without classes, with servers 1 or ``inf``.
 
 Returns
 -------
@@ -69,6 +72,14 @@ Raises
 ------
 ValueError
     If an argument is out of range.
+ValueError (never left)
+    If an argument is out of range or jobs enter a part of the network that they never leave.
+ValueError (single)
+    If an argument is out of range, or a station has several servers.
+RuntimeError (iteration)
+    If the iteration does not converge.
+ValueError, RuntimeError (convolution)
+    As `convolution`.
 """
 
 from qmodels.described import Described

@@ -14,6 +14,8 @@ arrival_rate (classes) : array_like
     Poisson rates :math:`\lambda_k \ge 0`, classes along the last axis, the highest first. [jobs / time]
 arrival_rate (queues) : array_like
     Poisson rates :math:`\lambda_i \ge 0`, queues along the last axis as visited. [jobs / time]
+arrival_rate (scalar) : float
+    Poisson arrival rate. [jobs / time]
 arrival_rate (slots) : array_like
     Probability :math:`p \in [0, 1]` of an arrival in a slot. [jobs / slot]
 service_rate : array_like
@@ -67,6 +69,8 @@ QueueResult (tails)
 QueueResult (entering)
     Arrays of the broadcast shape of the inputs; times are those of the jobs that enter.
     Always stable, also where :math:`\lambda > c\mu`.
+QueueResult (mg1_fcfs)
+    As `mg1_fcfs`.
 QueueResult (response)
     `mean_waiting_time` is the response time less the service time; ``inf`` where :math:`\rho \ge 1`.
 QueueResult (all or none)

@@ -225,11 +225,6 @@ def power_of_choices(*, arrival_rate: float, service_rate: float, choices: int) 
     choices : int
         Queues looked at by an arrival, :math:`d \ge 1`.
 
-    Returns
-    -------
-    Occupancy
-        Not stable where :math:`\lambda \ge \mu`.
-
     Notes
     -----
     .. math:: \dot s_k = \lambda (s_{k-1}^d - s_k^d) - \mu (s_k - s_{k+1}), \qquad s_0 = 1,
@@ -274,11 +269,6 @@ def work_stealing(
     retry_rate : float
         Rate r at which an idle server tries again; 0 for one attempt when it becomes idle.
         [1 / time]
-
-    Returns
-    -------
-    Occupancy
-        Not stable where :math:`\lambda \ge \mu`.
 
     Notes
     -----

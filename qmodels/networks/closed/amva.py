@@ -27,6 +27,7 @@ _MEMORY = 5
     discipline="approximate",
     like=describe,
     without="rate_multiplier",
+    raises="iteration",
 )
 def bard_schweitzer(
     *,
@@ -36,11 +37,6 @@ def bard_schweitzer(
     **network: Unpack[ClosedNetwork],
 ) -> NetworkResult:
     r"""Solve a closed network by the approximate mean value analysis of Bard and Schweitzer.
-
-    Raises
-    ------
-    RuntimeError
-        If the iteration does not converge.
 
     Notes
     -----
@@ -72,7 +68,9 @@ def bard_schweitzer(
     return _result(model, "Bard-Schweitzer MVA", number[0], x[0])
 
 
-@described("chandy1982", discipline="approximate", like=describe, without="rate_multiplier")
+@described(
+    "chandy1982", discipline="approximate", like=describe, without="rate_multiplier", raises="iteration"
+)
 def linearizer(
     *,
     discipline: Any = None,
@@ -81,11 +79,6 @@ def linearizer(
     **network: Unpack[ClosedNetwork],
 ) -> NetworkResult:
     r"""Solve a closed network by Chandy and Neuse's Linearizer, more accurate than `bard_schweitzer`.
-
-    Raises
-    ------
-    RuntimeError
-        If the iteration does not converge.
 
     Notes
     -----

@@ -126,20 +126,15 @@ def asymptotic_bounds(*, population: Any, **network: Any) -> NetworkBounds:
     return _result("asymptotic bounds", jobs, float(net.think_time[0]), lower, upper)
 
 
-@described("zahorjan1982", "lazowska1984, ch. 5 (with think time)", population="bounds")
+@described(
+    "zahorjan1982",
+    "lazowska1984, ch. 5 (with think time)",
+    population="bounds",
+    raises="single",
+    network="single",
+)
 def balanced_job_bounds(*, population: Any, **network: Any) -> NetworkBounds:
     r"""Balanced-job bounds of a closed network of single servers and delays.
-
-    Parameters
-    ----------
-    **network
-        `mean_service_time` or `service_rate`, `visits` or `routing`, `think_time` and `servers` as for
-        `mva`, without classes, with servers 1 or ``inf``.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or a station has several servers.
 
     Notes
     -----
@@ -165,20 +160,9 @@ def balanced_job_bounds(*, population: Any, **network: Any) -> NetworkBounds:
     return _result("balanced-job bounds", jobs, float(net.think_time[0]), lower, upper)
 
 
-@described("hsieh1987", population="bounds")
+@described("hsieh1987", population="bounds", raises="single", network="single")
 def proportional_bounds(*, population: Any, **network: Any) -> NetworkBounds:
     r"""Proportional bounds of a closed network of single servers and delays.
-
-    Parameters
-    ----------
-    **network
-        `mean_service_time` or `service_rate`, `visits` or `routing`, `think_time` and `servers` as for
-        `mva`, without classes, with servers 1 or ``inf``.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or a station has several servers.
 
     Notes
     -----
@@ -208,20 +192,9 @@ def proportional_bounds(*, population: Any, **network: Any) -> NetworkBounds:
     return _result("proportional bounds", jobs, float(net.think_time[0]), lower, upper)
 
 
-@described("casale2008", population="bounds")
+@described("casale2008", population="bounds", raises="single", network="single")
 def geometric_bounds(*, population: Any, **network: Any) -> NetworkBounds:
     r"""Geometric bounds of a closed network of single servers and delays.
-
-    Parameters
-    ----------
-    **network
-        `mean_service_time` or `service_rate`, `visits` or `routing`, `think_time` and `servers` as for
-        `mva`, without classes, with servers 1 or ``inf``.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or a station has several servers.
 
     Notes
     -----

@@ -75,7 +75,7 @@ def convolution(
     )
 
 
-@described("buzen1973", like=describe)
+@described("buzen1973", like=describe, raises="convolution")
 def log_normalising_constant(
     *, rate_multiplier: Mapping[Any, Sequence[float]] | None = None, **network: Unpack[ClosedNetwork]
 ) -> float:
@@ -86,11 +86,6 @@ def log_normalising_constant(
     float
         Log of the sum over all states of the product of the stations' factors, with service
         demands as loads (see `convolution`); its differences give throughputs.
-
-    Raises
-    ------
-    ValueError, RuntimeError
-        As `convolution`.
 
     Notes
     -----

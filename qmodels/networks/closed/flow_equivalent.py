@@ -12,7 +12,7 @@ from qmodels.networks.closed.convolution import throughput_curve
 from qmodels.networks.words import described
 
 
-@described("chandy1975")
+@described("chandy1975", raises="convolution")
 def flow_equivalent(*, population: int, admitted: int | None = None, **part: Any) -> FloatArray:
     r"""Rates of one station that stands for a part of a closed network.
 
@@ -31,11 +31,6 @@ def flow_equivalent(*, population: int, admitted: int | None = None, **part: Any
     -------
     array of shape (population,)
         Rate with 1, 2, ... jobs inside; the `rate_multiplier` of a station of `service_rate` 1.
-
-    Raises
-    ------
-    ValueError, RuntimeError
-        As `convolution`.
 
     Notes
     -----

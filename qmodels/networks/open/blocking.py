@@ -29,7 +29,7 @@ _SWEEPS = 500
 _TOLERANCE = 1e-9
 
 
-@described("dallery1993 (the scheme, exponential)", "perros1994 (the kinds of blocking)")
+@described("dallery1993 (the scheme, exponential)", "perros1994 (the kinds of blocking)", raises="iteration")
 def tandem_blocking(
     *,
     arrival_rate: float,
@@ -74,11 +74,6 @@ def tandem_blocking(
         counted as busy meanwhile, nor with repeated services. `blocking_probability` is that of
         a job that wants to enter the station to find it full, at the first attempt: at the
         first station the loss, later what `blocking` says.
-
-    Raises
-    ------
-    RuntimeError
-        If the iteration does not converge.
 
     Notes
     -----

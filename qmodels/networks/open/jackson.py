@@ -18,7 +18,7 @@ from qmodels.networks.words import described
 from qmodels.queues.markovian.mmc import mmc
 
 
-@described("jackson1957", "goodman1984", routing="open")
+@described("jackson1957", "goodman1984", routing="open", raises="never left")
 def jackson(
     *,
     arrival_rate: Any,
@@ -38,11 +38,6 @@ def jackson(
         Kind "exact". A station that gets more than it can serve has response time ``inf``,
         utilization 1 and `stable` False and sends on what its servers can do; the others are
         solved with that flow.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range or jobs enter a part of the network that they never leave.
 
     Notes
     -----

@@ -18,7 +18,7 @@ from qmodels.queues.general.gg1 import gg1_klb
 from qmodels.queues.general.ggc import ggc_allen_cunneen
 
 
-@described("whitt1983, section IV", routing="open")
+@described("whitt1983, section IV", routing="open", raises="never left")
 def qna(
     *,
     arrival_rate: Any,
@@ -42,11 +42,6 @@ def qna(
         Kind "approximation", with the SCVs of the flows. A station that gets more than it can
         serve has response time ``inf``, utilization 1 and `stable` False and sends on what its
         servers can do.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range or jobs enter a part of the network that they never leave.
 
     Notes
     -----

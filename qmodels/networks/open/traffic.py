@@ -128,7 +128,7 @@ def per_station(name: str, value: Any, stations: tuple[Any, ...]) -> Any:
     return np.array([value[station] for station in stations])
 
 
-@described("jackson1957")
+@described("jackson1957", raises="never left")
 def traffic_equations(*, arrival_rate: Any, routing: Any) -> FloatArray:
     r"""Return the rate at which jobs arrive at each station of an open network.
 
@@ -146,11 +146,6 @@ def traffic_equations(*, arrival_rate: Any, routing: Any) -> FloatArray:
     -------
     array
         Arrivals from outside and inside, in the shape of `arrival_rate`. [jobs / time]
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range or jobs enter a part of the network that they never leave.
 
     Notes
     -----

@@ -61,14 +61,9 @@ def mg1_fb(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
     return _by_size("M/G/1 foreground-background", arrival_rate, service, _fb_mean_wait)
 
 
-@described("schrage1966")
+@described("schrage1966", arrival_rate="scalar")
 def srpt_response_time(*, arrival_rate: float, service: Law, size: npt.ArrayLike) -> FloatArray:
     """Return the mean response time of jobs of given size under SRPT, see `mg1_srpt`.
-
-    Parameters
-    ----------
-    arrival_rate : float
-        Poisson arrival rate. [jobs / time]
 
     Returns
     -------
@@ -95,14 +90,9 @@ def srpt_response_time(*, arrival_rate: float, service: Law, size: npt.ArrayLike
     return response[()]
 
 
-@described("kleinrock1976, section 4.6")
+@described("kleinrock1976, section 4.6", arrival_rate="scalar")
 def fb_response_time(*, arrival_rate: float, service: Law, size: npt.ArrayLike) -> FloatArray:
     """Return the mean response time of jobs of given size under foreground-background, see `mg1_fb`.
-
-    Parameters
-    ----------
-    arrival_rate : float
-        Poisson arrival rate. [jobs / time]
 
     Returns
     -------

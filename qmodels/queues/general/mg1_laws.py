@@ -79,7 +79,7 @@ def mg1_fcfs(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
     )
 
 
-@described("gross2008, section 3.3")
+@described("gross2008, section 3.3", returns="mg1_fcfs")
 def mek1(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, phases: npt.ArrayLike) -> QueueResult:
     r"""Steady state of M/E_k/1: Erlang service of k phases, first come first served.
 
@@ -89,11 +89,6 @@ def mek1(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, phases: np
         Rate :math:`\mu` of the whole service, k phases together. [jobs / time]
     phases : array_like of int
         Number of phases :math:`k \ge 1`; the service SCV is :math:`1/k`.
-
-    Returns
-    -------
-    QueueResult
-        As `mg1_fcfs`.
 
     Notes
     -----
@@ -112,7 +107,7 @@ def mek1(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, phases: np
     return replace(exact, model="M/E_k/1")
 
 
-@described("kleinrock1975, section 5.7")
+@described("kleinrock1975, section 5.7", returns="mg1_fcfs")
 def mh21(
     *, arrival_rate: npt.ArrayLike, probability: float, service_rates: tuple[float, float]
 ) -> QueueResult:
@@ -124,11 +119,6 @@ def mh21(
         Probability that a job is of the first kind.
     service_rates : pair of float
         Service rates of the two kinds. [jobs / time]
-
-    Returns
-    -------
-    QueueResult
-        As `mg1_fcfs`.
 
     Notes
     -----
