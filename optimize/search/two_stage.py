@@ -21,7 +21,8 @@ from optimize.search.explore import explore
 from optimize.search.pareto import FloatArray, IntArray, nondominated
 from optimize.search.uncertain import Membership, front_probability
 from optimize.spaces.evaluation import metric_columns
-from optimize.spaces.space import Columns, Space
+from optimize.spaces.numbering import Columns
+from optimize.spaces.space import Space
 from optimize.spaces.stability import STABLE, saturated
 
 KEEPS_UP = Demand(metric=STABLE, sign=-1, limit=-1.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from qmodels import checks
 from qmodels.checks import Numeric
@@ -13,6 +13,7 @@ from qmodels.systems.memory.dram_timing import DramTiming
 from qmodels.systems.memory.dram_traffic import DramTraffic, RandomBlocks
 from qmodels.systems.spec.metrics import Metric
 from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.reading import Place
 
 PAGE_POLICIES = ("open", "closed")
 SCHEDULERS = ("in-order", "oldest-ready-first", "fr-fcfs")
@@ -87,6 +88,17 @@ class DramSystem:
     controller_cycles: int = 0
     address_map: Interleaved | BitFields = field(default_factory=Interleaved)
     traffic: DramTraffic = field(default_factory=RandomBlocks)
+
+    __toml_keys__: ClassVar[tuple[str, ...]] = ("preset",)
+
+    @classmethod
+    def __from_toml__(cls, value: Any, place: Place) -> Any:
+        if isinstance(value, str):
+            value = {"preset": value}
+        if not isinstance(value, dict) or "preset" not in value:
+            return value
+        changes = {k: v for k, v in value.items() if k != "preset"}
+        return place.changed(dram(value["preset"]), changes)
 
     def __post_init__(self) -> None:
         check_parts(self)
