@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from qmodels.answer import Answer
 from qmodels.checks import FloatArray
+from qmodels.error_map import ErrorMap
 from qmodels.llc.characteristic_time import hit_ratios
 from qmodels.llc.hierarchy import copy_levels, exclusive_levels, inclusive_levels
 from qmodels.llc.slices import slice_shares
@@ -21,9 +23,9 @@ FEWEST_LINES = 40
 """Smallest cache (of each slice) for which the errors below were measured."""
 FEWEST_EXCLUSIVE = {"level": 2, "shared": 64, "catalogue": 500}
 """The same for exclusive levels: lines of a level or slice, of the shared level, and of the table."""
-MEASURED_ERROR = {"copy": 0.05, "inclusive": 0.2, "exclusive": 0.7}
-"""Largest difference from simulation by inclusion, see ``tests/validate/cache``. [percentage points] Of two
-lines in each slice with copies 0.5 points, of ten lines 0.1; of exclusive ones with 8 lines in all 1.3."""
+ERRORS = ErrorMap(Path(__file__).with_name("cache_error_map.csv"))
+"""By inclusion. Of smaller caches: of two lines in each slice with copies 0.5 points, of ten lines 0.1; of
+exclusive ones with 8 lines in all 1.3."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -82,10 +84,11 @@ def solve_cache(spec: CacheSystem) -> CacheAnswer:
     >>> from qmodels.systems.cache.spec import CacheLevel
     >>> solve_cache(CacheSystem(private=(CacheLevel(lines=200),)))
     caches by characteristic time
-      hit_ratio      0.2051
-      miss_ratio     0.7949
-      hit_ratio[l1]  0.2051
+      hit_ratio      0.2051   error at most 0.05 points
+      miss_ratio     0.7949   error at most 0.05 points
+      hit_ratio[l1]  0.2051   error at most 0.05 points
       stable
+      error: against simulation, copy
     """
     p, count = line_popularity(
         spec.popularity, int(spec.entries_per_line), spec.assignment, int(spec.assignment_seed)
@@ -108,12 +111,14 @@ def solve_cache(spec: CacheSystem) -> CacheAnswer:
         shares = slice_shares(
             popularity=at_shared / at_shared.sum(), slices=spec.shared.slices, hashing=spec.shared.hashing
         )
+    error = ERRORS.at(region=spec.inclusion)["hit_ratio"]
     return CacheAnswer(
         model="caches by characteristic time",
         spec=spec,
         metrics=metrics,
         slice_shares=shares,
         validated=_is_validated(spec),
+        error={name: replace(error, metric=name) for name in metrics},
     )
 
 

@@ -183,5 +183,6 @@ def _answer(
         core_busy=busy["core"],
         channel_busy=busy["channel"],
         controller_busy=busy["controller"],
-        validated=found is not None,
+        validated=bool(found),
+        error=found,
     )

@@ -102,9 +102,13 @@ def field_paths(spec: object) -> dict[str, Any]:
     >>> field_paths(Chip())
     {'dram.channels': 4, 'dram.banks': 8, 'link_width': 16}
     """
+    _require_spec(spec)
+    return {path: value for path, value, _ in walk(spec) if not is_branch(value)}
+
+
+def _require_spec(spec: object) -> None:
     if not is_spec(spec):
         raise ValueError(f"spec must be a dataclass instance, got {spec!r}")
-    return {path: value for path, value, _ in walk(spec) if not is_branch(value)}
 
 
 def find_field(spec: object, name: str) -> str:
@@ -124,10 +128,12 @@ def find_field(spec: object, name: str) -> str:
     ValueError
         If no field or more than one has that name; the message lists the candidates.
     """
-    leaves = list(field_paths(spec))
+    _require_spec(spec)
     if name and _at(spec, name) is not None:
         return name
-    for paths in (leaves, [path for path, _, _ in walk(spec)]):
+    walked = [(path, is_branch(value)) for path, value, _ in walk(spec)]
+    leaves = [path for path, branch in walked if not branch]
+    for paths in (leaves, [path for path, _ in walked]):
         ends = [path for path in paths if path.endswith(f".{name}")]
         if len(ends) == 1:
             return ends[0]

@@ -35,8 +35,8 @@ def spec_types(hint: Any) -> dict[str, type[Any]]:
 
 
 def spec_word(cls: type[Any]) -> str:
-    """Return a class name in kebab case: ``OnOff`` is ``on-off``."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
+    """Return a class name in kebab case: ``OnOff`` is ``on-off``, ``MAP`` is ``map``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", cls.__name__).lower()
 
 
 def check_parts(spec: Any, prefix: str = "") -> None:

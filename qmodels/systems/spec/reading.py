@@ -56,9 +56,8 @@ class Place:
         if get_origin(hint) in (tuple, Sequence):
             return self._list(value, get_args(hint))
         if hint is Any:
-            if isinstance(value, list) and value and all(_IS[float][1](v) for v in value):
-                return np.array(value)
-            rule, good = "a number or a list of numbers", _IS[float][1](value)
+            rule, good = "a number or a list of numbers", _is_sweep(value)
+            value = np.array(value) if good and isinstance(value, list) else value
         else:
             rule, test = _IS[hint]
             good = test(value)
@@ -154,6 +153,14 @@ class Place:
         if len(items) != len(value):
             raise ValueError(f"{self.key} must be a list of {len(items)} values, got {value!r}")
         return tuple(self.read(v, hint) for v, hint in zip(value, items, strict=True))
+
+
+def _is_sweep(value: Any) -> bool:
+    """Return whether a value is a number, or a list of numbers or of equally long lists of them."""
+    if not isinstance(value, list):
+        return _IS[float][1](value)
+    lengths = {len(one) if isinstance(one, list) else -1 for one in value}
+    return len(lengths) == 1 and all(map(_is_sweep, value))
 
 
 def join(key: str, name: str) -> str:

@@ -220,8 +220,8 @@ class Result:
             text, beside = _text(value), ""
             if hasattr(value, "best"):
                 beside = f"[{value.low:.5g}, {value.high:.5g}]" + ("" if value.valid else " ?")
-            elif name in self.error and not self.shape and self.stable:
-                beside = str(self.error[name])
+            elif name in self.error and not self.shape and self.stable and self.error[name].known:
+                beside = f"error {self.error[name]}"
             yield name, text, "" if unit == "1" else unit, beside
 
     def _footer(self) -> list[str]:
@@ -230,7 +230,9 @@ class Result:
         state = "stable" if np.all(self.stable) else "overloaded"
         first = f"; fills up first: {self.bottleneck}" if self.bottleneck else ""
         doubted = [] if self.validated else ["outside the range in which the error was measured"]
-        return [state + first, *doubted, *self.notes]
+        known = [error.where for error in self.error.values() if error.known]
+        measured = [f"error: against simulation, {known[0]}"] if known and known[0] else []
+        return [state + first, *measured, *doubted, *self.notes]
 
     def __repr__(self) -> str:
         rows = list(self._lines())

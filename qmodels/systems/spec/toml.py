@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from qmodels import checks
 from qmodels.systems.spec.fields import field_names, find_field
-from qmodels.systems.spec.kind import kind_named, kind_of
+from qmodels.systems.spec.kind import kind_named, kind_of, kinds
 from qmodels.systems.spec.reading import Place, further_keys
 from qmodels.systems.spec.writing import document, toml_lines
 
@@ -79,8 +79,12 @@ def from_toml(
     """
     table, folder = _document(source, base_dir)
     if "kind" in table and "kind" not in field_names(spec_type):
-        checks.choice("kind", table.pop("kind"), [kind_of(spec_type).name])
-    return _with_overrides(table, spec_type, folder, overrides or {})
+        known = [kind.name for kind in kinds().values() if issubclass(spec_type, kind.spec())]
+        if known:
+            checks.choice("kind", table.pop("kind"), known)
+    for key, value in (overrides or {}).items():
+        _set(table, key, value, None)
+    return _read(table, spec_type, folder)
 
 
 def spec_from_toml(
@@ -111,9 +115,15 @@ def spec_from_toml(
     spec_type = kind_named(table.pop("kind", USUAL_KIND)).spec()
     named = overrides or {}
     own = {name: value for name, value in named.items() if name in further_keys(spec_type)}
-    spec = _with_overrides(table, spec_type, folder, own)
-    found = {find_field(spec, name): value for name, value in named.items() if name not in own}
-    return _with_overrides(table, spec_type, folder, found) if found else spec
+    table |= deepcopy(own)
+    spec = _read(table, spec_type, folder)
+    if len(own) == len(named):
+        return spec
+    whole = document(spec)
+    for name, value in named.items():
+        if name not in own:
+            _set(table, find_field(spec, name), value, whole)
+    return _read(table, spec_type, folder)
 
 
 def to_toml(spec: Any, *, kind: bool = False) -> str:
@@ -175,31 +185,37 @@ def _document(source: str | Path, base_dir: str | os.PathLike[str] | None) -> tu
         raise ValueError(f"{where}: not valid TOML: {error}") from None
 
 
-def _with_overrides(
-    table: dict[str, Any], spec_type: type[Spec], folder: Path, overrides: Mapping[str, Any]
-) -> Spec:
-    for key, value in overrides.items():
-        _set(table, key, value)
+def _read(table: dict[str, Any], spec_type: type[Spec], folder: Path) -> Spec:
     spec: Spec = Place(folder=folder).spec(table, spec_type)
     return spec
 
 
-def _set(table: dict[str, Any], key: str, value: Any) -> None:
-    """Set a dotted key of a document; members of a list go by their name or their number."""
+def _set(table: dict[str, Any], key: str, value: Any, whole: Any) -> None:
+    """Set a dotted key of a document; members of lists go by their name or their number.
+
+    What is written there by a word, or not at all, is taken from the whole document, if that is given.
+    """
     *parents, last = key.split(".")
     inside: Any = table
     for depth, name in enumerate(parents):
-        if isinstance(inside, list):
-            inside = inside[_place(inside, name)]
-        else:
-            inside = inside.setdefault(name, {})
+        place: Any = _place(inside, name)
+        whole = whole[_place(whole, name)] if whole is not None else None
+        if isinstance(inside, dict):
+            shown = isinstance(inside.get(place), dict | list)
+            if not shown and isinstance(whole, dict | list):
+                inside[place] = deepcopy(whole)
+            inside.setdefault(place, {})
+        inside = inside[place]
         if not isinstance(inside, dict | list):
             raise ValueError(f"{'.'.join(parents[: depth + 1])} must be a table to set {key}, got {inside!r}")
-    inside[_place(inside, last) if isinstance(inside, list) else last] = deepcopy(value)
+    inside[_place(inside, last)] = deepcopy(value)
 
 
-def _place(members: list[Any], name: str) -> int:
-    names = [str(m.get("name", k)) if isinstance(m, dict) else str(k) for k, m in enumerate(members)]
+def _place(inside: Any, name: str) -> Any:
+    """Return the key of a table as it is, or the number of the member of a list that a name means."""
+    if isinstance(inside, dict):
+        return name
+    names = [str(one.get("name", k)) if isinstance(one, dict) else str(k) for k, one in enumerate(inside)]
     if name not in names:
         raise ValueError(f"{name!r} must be one of {', '.join(names)}")
     return names.index(name)

@@ -21,11 +21,12 @@ def to_table(spec: Any, key: str = "") -> dict[str, Any]:
     for item in fields(spec):
         value = getattr(spec, item.name)
         if item.init and not (value is None and item.default is None):  # TOML has no word for nothing
-            table[item.name] = _plain(value, hints[item.name], join(key, item.name))
+            table[item.name] = to_plain(value, hints[item.name], join(key, item.name))
     return table
 
 
-def _plain(value: Any, hint: Any, key: str) -> Any:
+def to_plain(value: Any, hint: Any, key: str = "") -> Any:
+    """Return what a document has for a value that an annotation describes."""
     if is_spec(value):
         written = document(value, key)
         if isinstance(written, dict) and sum(len(spec_types(one)) for one in alternatives(hint)) > 1:
@@ -37,7 +38,7 @@ def _plain(value: Any, hint: Any, key: str) -> Any:
         lists = (get_args(one) for one in alternatives(hint) if get_origin(one) is tuple)
         items = next(lists, (None, ...))
         items = items[:1] * len(value) if items[-1] is Ellipsis else items
-        return [_plain(v, item, key) for v, item in zip(value, items, strict=True)]
+        return [to_plain(v, item, key) for v, item in zip(value, items, strict=True)]
     return value
 
 

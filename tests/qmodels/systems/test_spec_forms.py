@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import qmodels as qm
@@ -108,6 +109,23 @@ def test_keys_that_only_one_has_need_no_kind():
     assert found == OnOff(on_packets=3, peak_to_mean=2)
     with pytest.raises(ValueError, match="traffic must be a table with kind = one of pattern"):
         spec_from_toml('kind = "noc"\ntraffic = { initiators = [0], channels = [1] }')
+
+
+def test_overrides_reach_into_what_is_left_out_or_written_by_a_word():
+    noc = spec_from_toml('kind = "noc"\ntopology = "mesh 2 2"\ntraffic = "uniform"', {"topology.delay": 3})
+    assert noc.topology == qm.mesh(2, 2, delay=3)
+    assert spec_from_toml('kind = "noc"', {"self_traffic": True}).traffic.self_traffic
+    tuned = spec_from_toml('kind = "dram"\npreset = "HBM2"', {"t_refi": 0, "t_rfc": 0})
+    assert tuned == qm.dram("HBM2", t_refi=0, t_rfc=0)
+    with pytest.raises(ValueError, match="unknown key kind"):
+        from_toml('kind = "noc"', QueueTraffic)
+
+
+def test_sweeps_along_several_axes_come_back():
+    noc = qm.Noc(injection_rate=np.array([[0.01, 0.02, 0.03], [0.02, 0.03, 0.04]]))
+    assert spec_from_toml(to_toml(noc, kind=True)).injection_rate.tolist() == noc.injection_rate.tolist()
+    with pytest.raises(ValueError, match="injection_rate must be a number or a list of numbers, got"):
+        spec_from_toml('kind = "noc"\ninjection_rate = [[0.1], [0.1, 0.2]]')
 
 
 def test_overrides_go_by_unique_ends_and_into_lists():
