@@ -17,12 +17,13 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from qmodels import laws
     from qmodels.dispatch import solve
+    from qmodels.laws import MAP, Deterministic, Erlang, Exponential, Gamma, HyperExponential, PhaseType
     from qmodels.markov import *  # noqa: F403
     from qmodels.networks import *  # noqa: F403
     from qmodels.queues import *  # noqa: F403
     from qmodels.system_result import SystemResult
-    from qmodels.systems import laws
     from qmodels.systems.cache.llc import Llc
     from qmodels.systems.cache.llc_processor import LlcProcessor
     from qmodels.systems.cache.spec import CacheLevel, CacheSystem
@@ -75,6 +76,15 @@ if TYPE_CHECKING:
 
 _HOME = {
     "qmodels.dispatch": ("solve",),
+    "qmodels.laws": (
+        "MAP",
+        "Deterministic",
+        "Erlang",
+        "Exponential",
+        "Gamma",
+        "HyperExponential",
+        "PhaseType",
+    ),
     "qmodels.system_result": ("SystemResult",),
     "qmodels.systems.traffic.arrivals": ("OnOff", "Poisson", "Recorded"),
     "qmodels.systems.packets.budget": ("Cost", "Energy"),
@@ -132,16 +142,22 @@ _HOME = {
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
+    "MAP",
     "Bernoulli",
     "CacheLevel",
     "CacheSystem",
     "Cost",
     "DataQueueing",
+    "Deterministic",
     "Dram",
     "DramSystem",
     "Empirical",
     "Energy",
+    "Erlang",
+    "Exponential",
     "FreeList",
+    "Gamma",
+    "HyperExponential",
     "InterleavedRegion",
     "JobClass",
     "Llc",
@@ -153,6 +169,7 @@ __all__ = [
     "OnOff",
     "PacketClass",
     "PacketProcessor",
+    "PhaseType",
     "Poisson",
     "ProcessorNoc",
     "QosRule",
@@ -213,11 +230,9 @@ def __getattr__(name: str) -> Any:
     """Import a public name where it is first used, so that ``import qmodels`` stays light."""
     if name.startswith("_"):
         raise AttributeError(f"module 'qmodels' has no attribute {name!r}")
-    if name == "laws":
-        return import_module("qmodels.systems.laws")
-    home = _MODULE.get(name)
-    if home is None and find_spec(f"qmodels.{name}") is None:  # a module is imported, not looked for
-        home = next((package for package in _PACKAGES if name in import_module(package).__all__), None)
+    if name not in _MODULE and find_spec(f"qmodels.{name}"):
+        return import_module(f"qmodels.{name}")
+    home = _MODULE.get(name) or next((p for p in _PACKAGES if name in import_module(p).__all__), None)
     if home is None:
         raise AttributeError(f"module 'qmodels' has no attribute {name!r}")
     value = getattr(import_module(home), name)

@@ -18,12 +18,12 @@ times : array_like
     Times :math:`t \ge 0`. [time]
 steps : array_like of int
     Numbers of steps :math:`k \ge 0`.
-first, second : PhaseType
-    The laws.
-service : PhaseType
-    Law of the service time. [time]
-arrivals : MAP
-    Arrival process.
+first, second : Law
+    Laws made of phases: exponential, Erlang, hyperexponential, phase-type.
+service : Law
+    Law of the service time, made of phases: exponential, Erlang, hyperexponential, phase-type. [time]
+arrivals : Law
+    Arrival process: a `MAP`, or gaps made of phases.
 arrival_rate : float
     Poisson arrival rate. [jobs / time]
 arrival_rate (servers) : float

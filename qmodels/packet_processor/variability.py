@@ -8,7 +8,8 @@ from functools import lru_cache
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
-from qmodels.queues import HyperExponential, gm1, lindley_waiting_times
+from qmodels.queues import gm1, lindley_waiting_times
+from qmodels.systems.laws.phases import HyperExponential
 from qmodels.systems.traffic.arrivals import OnOff, Recorded
 from qmodels.systems.traffic.sizes import segment_count
 from qmodels.systems.traffic.trace import Trace

@@ -47,7 +47,7 @@ service_scv : array_like
 service_third_moment : array_like, optional
     Raw third moment of the service time; with it the result has variances. [time^3]
 service : Law
-    Law of the service time, see `qmodels.queues.laws`. [time]
+    Law of the service time, see `qmodels.laws`. [time]
 offered_load : array_like
     :math:`a = \lambda / \mu \ge 0`. [erlang]
 source_rate : array_like

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
-from qmodels.markov.chains.elimination import LARGEST_EXACT, solve_transient
+from qmodels.numerics.elimination import LARGEST_EXACT, solve_transient
 
 
 def absorbed(

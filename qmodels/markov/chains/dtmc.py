@@ -14,13 +14,13 @@ from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.markov.chains.chain import Chain
 from qmodels.markov.chains.chain_results import reward_vector
-from qmodels.markov.chains.elimination import LARGEST_EXACT
 from qmodels.markov.chains.structure import (
     off_diagonal,
     require_row_sums,
     square_sparse,
 )
 from qmodels.markov.words import described
+from qmodels.numerics.elimination import LARGEST_EXACT
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

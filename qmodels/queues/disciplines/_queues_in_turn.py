@@ -8,7 +8,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.queues.numerics.digits import product_minus, remaining
+from qmodels.numerics.digits import product_minus, remaining
 from qmodels.result import QueueResult
 
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.queues.numerics.digits import product_minus, remaining
-from qmodels.queues.numerics.load import load
+from qmodels.numerics.digits import product_minus, remaining
+from qmodels.numerics.load import load
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.numerics.load import Load, load
 from qmodels.queues.general._embedded import decay_root, embedded_weights
-from qmodels.queues.numerics.load import Load, load
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from qmodels.queues.numerics.load import Load, load
+from qmodels.numerics.load import Load, load
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 

@@ -9,15 +9,15 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.numerics.load import Load, load
 from qmodels.queues.general.gm1 import gmc
 from qmodels.queues.general.mdc import mdc
-from qmodels.queues.laws import Deterministic
 from qmodels.queues.markovian.erlang import erlang_c_from_b
 from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
 from qmodels.queues.markovian.mmc import mmc_waiting_time
-from qmodels.queues.numerics.load import Load, load
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
+from qmodels.systems.laws.times import Deterministic
 
 
 def allen_cunneen_waiting_time(mmc_wait: Any, ca: Any, cs: Any) -> Any:

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
+from qmodels.numerics.load import Load, load
+from qmodels.numerics.poisson import poisson_density, poisson_pmf
+from qmodels.numerics.series import tail_sums
 from qmodels.queues.general.mg1 import mg1_waiting_time, mg1_waiting_time_variance
-from qmodels.queues.numerics.load import Load, load
-from qmodels.queues.numerics.poisson import poisson_density, poisson_pmf
-from qmodels.queues.numerics.series import tail_sums
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 

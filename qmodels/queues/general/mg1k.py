@@ -10,15 +10,21 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.laws.of_law import renewal
 from qmodels.queues.general._embedded import arrival_tails, embedded_weights
-from qmodels.queues.laws import Deterministic, Law
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
+from qmodels.systems.laws.times import Deterministic, Law
 
 
 @described("gross2008, section 5.1.8", arrival_rate="offered", returns="entering")
 def mg1k(*, arrival_rate: npt.ArrayLike, service: Law, capacity: npt.ArrayLike) -> QueueResult:
     r"""Steady state of M/G/1/K: at most K jobs in the system, arrivals beyond are lost.
+
+    Parameters
+    ----------
+    service : Law
+        Law of the service time, see `qmodels.laws`: of those in whose formulas arrivals are counted. [time]
 
     Notes
     -----
@@ -35,17 +41,18 @@ def mg1k(*, arrival_rate: npt.ArrayLike, service: Law, capacity: npt.ArrayLike) 
 
     Examples
     --------
-    >>> from qmodels.queues import Exponential
+    >>> from qmodels.laws import Exponential
     >>> q = mg1k(arrival_rate=1.0, service=Exponential(mean=1.0), capacity=9)
     >>> round(float(q.blocking_probability), 12)
     0.1
     """
     lam = checks.nonnegative("arrival_rate", arrival_rate)
     places = checks.count("capacity", capacity)
-    rates, sizes, means = np.broadcast_arrays(lam, places, service.moment(1))
+    law = renewal("service", service)
+    rates, sizes, means = np.broadcast_arrays(lam, places, law.moment(1))
     largest = int(places.max(initial=1))
     tails = [
-        _per_point(v, rates.shape) for v in arrival_tails(service, np.broadcast_to(lam, rates.shape), largest)
+        _per_point(v, rates.shape) for v in arrival_tails(law, np.broadcast_to(lam, rates.shape), largest)
     ]
     overflow, queue = np.zeros(rates.size), np.zeros(rates.size)
     table = np.zeros((rates.size, largest + 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.queues.numerics.digits import cumulative_ratio
+from qmodels.numerics.digits import cumulative_ratio
 
 
 def birth_death_law(births: FloatArray, deaths: FloatArray) -> FloatArray:

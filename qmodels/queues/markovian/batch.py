@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.numerics.load import load
 from qmodels.queues.general.mg1 import mg1_waiting_time
-from qmodels.queues.numerics.load import load
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
-from qmodels.queues.numerics.poisson import poisson_pmf, relative_deviance
+from qmodels.numerics.poisson import poisson_pmf, relative_deviance
 
 _BLOCK = 8192  # points whose arrays stay in the first-level caches
 _MANY = 1 << 15  # servers beyond which the recurrence takes longer than the integral

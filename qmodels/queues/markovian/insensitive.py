@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
+from qmodels.numerics.load import load
+from qmodels.numerics.poisson import poisson_pmf
 from qmodels.queues.markovian.mmck import mmcc
-from qmodels.queues.numerics.load import load
-from qmodels.queues.numerics.poisson import poisson_pmf
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 

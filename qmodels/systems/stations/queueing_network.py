@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from qmodels.systems.laws._fields import keep
+from qmodels.systems.laws.fields import keep
 from qmodels.systems.laws.times import Law
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.stations.checks import check_network

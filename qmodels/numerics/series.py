@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.queues.numerics.poisson import relative_deviance
+from qmodels.numerics.poisson import relative_deviance
 
 Sums = tuple[FloatArray, FloatArray, FloatArray]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.queues.numerics.root import bracketed_root
+from qmodels.numerics.root import bracketed_root
 
 _TINY = 1e-300
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.queues.numerics.digits import product_minus
+from qmodels.numerics.digits import product_minus
 
 
 class Load(NamedTuple):
