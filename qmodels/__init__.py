@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from qmodels import laws
+    from qmodels.answer import Answer, load
     from qmodels.dispatch import solve
     from qmodels.laws import MAP, Deterministic, Erlang, Exponential, Gamma, HyperExponential, PhaseType
     from qmodels.markov import *  # noqa: F403
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from qmodels.systems.traffic.workload import Workload
 
 _HOME = {
+    "qmodels.answer": ("Answer", "load"),
     "qmodels.dispatch": ("solve",),
     "qmodels.laws": (
         "MAP",
@@ -143,6 +145,7 @@ _MODULE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "MAP",
+    "Answer",
     "Bernoulli",
     "CacheLevel",
     "CacheSystem",
@@ -202,6 +205,7 @@ __all__ = [
     "imix",
     "interleaved",
     "laws",
+    "load",
     "mesh",
     "neighbour",
     "permutation",

@@ -13,10 +13,11 @@ from qmodels.networks.closed.inputs import (
     per_station_and_class,
     same_for_classes,
     server_counts,
-    service_times,
+    stations_of,
+    visits_given,
     words_per_station,
 )
-from qmodels.networks.open.traffic import per_station, read_routing, traffic_equations
+from qmodels.networks.open.traffic import per_station, traffic_equations
 from qmodels.networks.result import NetworkResult
 from qmodels.networks.words import described
 from qmodels.queues.markovian.mmc import mmc
@@ -82,12 +83,7 @@ def bcmp(
     array([[ 1.429, 11.429],
            [ 2.117,  8.467]])
     """
-    named = matrix = None
-    if routing is not None:
-        if visits is not None:
-            raise ValueError("at most one of visits and routing must be given, got both")
-        named, matrix = read_routing(routing)
-    stations, times = service_times(mean_service_time, service_rate, named)
+    stations, times, matrix = stations_of(mean_service_time, service_rate, visits, routing)
     classes: tuple[Any, ...]
     if matrix is not None:
         gamma = checks.nonnegative("arrival_rate", per_station("arrival_rate", arrival_rate, stations))
@@ -106,10 +102,7 @@ def bcmp(
         classes = tuple(named_rates) if named_rates else tuple(range(gamma.size))
         if gamma.ndim != 1 or not classes:
             raise ValueError(f"arrival_rate must have the shape (classes,), got {gamma.shape}")
-        given = checks.nonnegative(
-            "visits", 1.0 if visits is None else per_station("visits", visits, stations)
-        )
-        passages = per_station_and_class("visits", given, len(stations), len(classes))
+        passages = visits_given(visits, stations, len(classes))
         rates, entering = gamma * passages, gamma
     size, number = len(stations), len(classes)
     time = per_station_and_class("mean_service_time", times, size, number)

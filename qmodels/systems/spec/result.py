@@ -13,9 +13,6 @@ import numpy as np
 from qmodels import checks
 from qmodels.systems.spec.kind import metric_of
 
-FORMAT = 1
-"""Of saved results."""
-
 POINTS = ("best", "low", "high")
 
 

@@ -78,6 +78,10 @@ class QueueingNetwork(Wiring):
             "abandonment_probability",
         ),
         simulation=("blocked_servers",),
+        sometimes=(
+            "waiting_probability", "blocking_probability", "abandonment_probability",
+            "system_loss_probability",
+        ),
     )  # fmt: skip
 
     def __post_init__(self) -> None:
