@@ -144,7 +144,6 @@ _HOME = {
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
-    "MAP",
     "Answer",
     "Bernoulli",
     "CacheLevel",
@@ -165,6 +164,7 @@ __all__ = [
     "JobClass",
     "Llc",
     "LlcProcessor",
+    "MAP",
     "MemoryMap",
     "MessageProgram",
     "Noc",

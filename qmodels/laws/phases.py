@@ -65,7 +65,7 @@ class Phases(Formulas):
         return len(self.initial)
 
     @cached_property
-    def mean(self) -> float:  # type: ignore[override]
+    def mean(self) -> float:
         """Mean [time]."""
         return float(self.moment(1))
 

@@ -46,6 +46,12 @@ service_scv : array_like
     Squared coefficient of variation of the service time; 0 is deterministic, 1 exponential.
 service_third_moment : array_like, optional
     Raw third moment of the service time; with it the result has variances. [time^3]
+arrival, service : Law, optional
+    The laws of the times between arrivals and of the service, in place of these numbers. [time]
+service (instead) : Law, optional
+    Law of the service time, in place of the mean (or rate) and the SCV. [time]
+service (each) : Law or sequence of Law, optional
+    Laws of the service times of the classes or queues, in place of these means and SCVs. [time]
 service : Law
     Law of the service time, see `qmodels.laws`. [time]
 offered_load : array_like

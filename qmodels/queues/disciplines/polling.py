@@ -9,17 +9,19 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.laws.arguments import Laws
 from qmodels.queues.disciplines._queues_in_turn import check_queues
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
 
-@described("resing1993", "takagi1986", arrival_rate="queues", mean_service_time="queues")
+@described("resing1993", "takagi1986", arrival_rate="queues", mean_service_time="queues", service="each")
 def polling(
     *,
     arrival_rate: npt.ArrayLike,
-    mean_service_time: npt.ArrayLike,
-    service_scv: npt.ArrayLike,
+    mean_service_time: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    service: Laws | None = None,
     mean_switch_time: npt.ArrayLike = 0.0,
     switch_scv: npt.ArrayLike = 0.0,
     discipline: str | Sequence[str] = "exhaustive",
@@ -60,7 +62,7 @@ def polling(
     >>> q.mean_waiting_time.round(4)
     array([2.3138, 1.4966])
     """
-    q = check_queues(arrival_rate, mean_service_time, service_scv, mean_switch_time, switch_scv)
+    q = check_queues(arrival_rate, mean_service_time, service_scv, service, mean_switch_time, switch_scv)
     number = q.rate.shape[-1]
     words = [discipline] * number if isinstance(discipline, str) else list(discipline)
     if len(words) != number:

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.laws.arguments import Laws
 from qmodels.queues.disciplines._queues_in_turn import check_queues
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
@@ -15,12 +16,13 @@ from qmodels.result import QueueResult
 _SHARPNESS, _CURRENT, _LOAD_POWER, _OWN_POWER, _ARRIVED, _WEIGHT_POWER = 0.66, 0.16, 0.42, 1.52, 1.22, 2.0
 
 
-@described("boxma1987", "boxma1987b", arrival_rate="queues", mean_service_time="queues")
+@described("boxma1987", "boxma1987b", arrival_rate="queues", mean_service_time="queues", service="each")
 def polling_limited(
     *,
     arrival_rate: npt.ArrayLike,
-    mean_service_time: npt.ArrayLike,
-    service_scv: npt.ArrayLike,
+    mean_service_time: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    service: Laws | None = None,
     mean_switch_time: npt.ArrayLike = 0.0,
     switch_scv: npt.ArrayLike = 0.0,
 ) -> QueueResult:
@@ -57,7 +59,7 @@ def polling_limited(
     >>> q.mean_waiting_time.round(4)
     array([0.9286, 0.9286])
     """
-    q = check_queues(arrival_rate, mean_service_time, service_scv, mean_switch_time, switch_scv)
+    q = check_queues(arrival_rate, mean_service_time, service_scv, service, mean_switch_time, switch_scv)
     rho_i = q.rate * q.m1
     cycle_switch = q.switch.sum(axis=-1, keepdims=True)
     idle, rho = q.idle[..., None], rho_i.sum(axis=-1, keepdims=True)
@@ -76,13 +78,17 @@ def polling_limited(
 
 
 @described(
-    "kleinrock1976, section 3.4 (the conservation law)", arrival_rate="queues", mean_service_time="queues"
+    "kleinrock1976, section 3.4 (the conservation law)",
+    arrival_rate="queues",
+    mean_service_time="queues",
+    service="each",
 )
 def weighted_round_robin(
     *,
     arrival_rate: npt.ArrayLike,
-    mean_service_time: npt.ArrayLike,
-    service_scv: npt.ArrayLike,
+    mean_service_time: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    service: Laws | None = None,
     weights: npt.ArrayLike,
 ) -> QueueResult:
     r"""Approximate a round-robin arbiter that serves up to a given number of jobs per visit.
@@ -119,7 +125,7 @@ def weighted_round_robin(
     >>> bool(q.mean_waiting_time[0] > q.mean_waiting_time[1])
     True
     """
-    q = check_queues(arrival_rate, mean_service_time, service_scv, 0.0, 0.0)
+    q = check_queues(arrival_rate, mean_service_time, service_scv, service, 0.0, 0.0)
     k = np.broadcast_to(checks.count("weights", weights), q.rate.shape).astype(float)
     waits = np.full(q.rate.shape, np.inf)
     for point in np.ndindex(q.rate.shape[:-1]):

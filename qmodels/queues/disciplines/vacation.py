@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.laws.arguments import Laws, service_moments
 from qmodels.laws.of_law import renewal
 from qmodels.numerics.load import load
 from qmodels.queues.general.mg1 import mg1_waiting_time
@@ -27,13 +28,14 @@ def setup_delay(lam: Any, u1: Any, u2: Any, threshold: Any) -> Any:
     return (threshold * (threshold - 1) / (2 * lam) + threshold * u1 + lam * u2 / 2) / (threshold + lam * u1)
 
 
-@described("takagi1991, chapter 2")
+@described("takagi1991, chapter 2", service="instead")
 def mg1_vacations(
     *,
     arrival_rate: npt.ArrayLike,
     service_rate: npt.ArrayLike | None = None,
     mean_service_time: npt.ArrayLike | None = None,
-    service_scv: npt.ArrayLike,
+    service_scv: npt.ArrayLike | None = None,
+    service: Laws | None = None,
     vacation: Law,
     multiple: bool = True,
 ) -> QueueResult:
@@ -70,21 +72,23 @@ def mg1_vacations(
     >>> round(float(q.mean_waiting_time), 4)
     38.3333
     """
-    q = load(arrival_rate, service_rate=service_rate, mean_service_time=mean_service_time)
+    rate, mean, scv = service_moments(service, service_rate, mean_service_time, service_scv)
+    q = load(arrival_rate, service_rate=rate, mean_service_time=mean)
     away, lam = renewal("vacation", vacation), q.arrival_rate
     v1, v2 = away.moment(1), away.moment(2)
     delay = v2 / (2 * v1) if multiple else single_vacation_delay(lam, v1, v2, away.laplace(lam))
     name = "multiple" if multiple else "single"
-    return _delayed(f"M/G/1 with {name} vacations", q, service_scv, delay)
+    return _delayed(f"M/G/1 with {name} vacations", q, scv, delay)
 
 
-@described("takagi1991, section 2.2")
+@described("takagi1991, section 2.2", service="instead")
 def mg1_setup(
     *,
     arrival_rate: npt.ArrayLike,
     service_rate: npt.ArrayLike | None = None,
     mean_service_time: npt.ArrayLike | None = None,
-    service_scv: npt.ArrayLike,
+    service_scv: npt.ArrayLike | None = None,
+    service: Laws | None = None,
     setup: Law | None = None,
     threshold: npt.ArrayLike = 1,
 ) -> QueueResult:
@@ -120,13 +124,14 @@ def mg1_setup(
     >>> round(float(q.mean_waiting_time), 4)
     88.3333
     """
-    q = load(arrival_rate, service_rate=service_rate, mean_service_time=mean_service_time)
+    rate, mean, scv = service_moments(service, service_rate, mean_service_time, service_scv)
+    q = load(arrival_rate, service_rate=rate, mean_service_time=mean)
     n = checks.count("threshold", threshold).astype(float)
     u1, u2 = (0.0, 0.0) if setup is None else (renewal("setup", setup).moment(k) for k in (1, 2))
     some = q.arrival_rate > 0
     delay = setup_delay(np.where(some, q.arrival_rate, 1.0), u1, u2, n)
     delay = np.where(some, delay, np.where(n > 1, np.inf, u1))
-    return _delayed("M/G/1 with set-up", q, service_scv, delay)
+    return _delayed("M/G/1 with set-up", q, scv, delay)
 
 
 def _delayed(model: str, q: Any, service_scv: npt.ArrayLike, delay: FloatArray) -> QueueResult:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.laws.arguments import Laws, service_moments
 from qmodels.numerics.load import Load, load
 from qmodels.queues.general._embedded import decay_root, embedded_weights
 from qmodels.queues.words import described
@@ -27,9 +28,13 @@ def geoxg1_waiting_time(lam: Any, pairs: Any, m1: Any, m2: Any, idle: Any = None
     return (lam * (m2 - m1) + pairs * m1**2) / (2 * idle) + pairs / lam * m1 / 2
 
 
-@described("hunter1983, chapter 9", arrival_rate="slots", mean_service_time="slots")
+@described("hunter1983, chapter 9", arrival_rate="slots", mean_service_time="slots", service="instead")
 def geog1(
-    *, arrival_rate: npt.ArrayLike, mean_service_time: npt.ArrayLike, service_scv: npt.ArrayLike
+    *,
+    arrival_rate: npt.ArrayLike,
+    mean_service_time: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    service: Laws | None = None,
 ) -> QueueResult:
     r"""Steady state of Geo/G/1: at most one arrival per slot, service of whole slots.
 
@@ -53,16 +58,17 @@ def geog1(
     6.0
     """
     p = checks.probability("arrival_rate", arrival_rate)
-    return _result("Geo/G/1", p, np.zeros(p.shape), mean_service_time, service_scv)
+    return _result("Geo/G/1", p, np.zeros(p.shape), mean_service_time, service_scv, service)
 
 
-@described("karol1987 (the output queue)", mean_service_time="slots")
+@described("karol1987 (the output queue)", mean_service_time="slots", service="instead")
 def geoxg1(
     *,
     arrival_rate: npt.ArrayLike,
     arrival_variance: npt.ArrayLike,
-    mean_service_time: npt.ArrayLike,
-    service_scv: npt.ArrayLike,
+    mean_service_time: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    service: Laws | None = None,
 ) -> QueueResult:
     r"""Steady state of Geo^[X]/G/1: any independent number of arrivals per slot, service of whole slots.
 
@@ -105,7 +111,7 @@ def geoxg1(
             f"arrival_variance must be at least {np.max(least):g}, that of whole numbers with this mean, "
             f"got {np.min(variance):g}"
         )
-    return _result("Geo^[X]/G/1", lam, np.maximum(pairs, 0.0), mean_service_time, service_scv)
+    return _result("Geo^[X]/G/1", lam, np.maximum(pairs, 0.0), mean_service_time, service_scv, service)
 
 
 @described("hunter1983, chapter 9", arrival_rate="slots")
@@ -150,10 +156,11 @@ def geod1(*, arrival_rate: npt.ArrayLike, service_slots: npt.ArrayLike) -> Queue
 
 
 def _result(
-    model: str, lam: FloatArray, pairs: FloatArray, mean_service_time: Any, service_scv: Any
+    model: str, lam: FloatArray, pairs: FloatArray, mean: Any, scv: Any, service: Laws | None
 ) -> QueueResult:
-    q = load(lam, mean_service_time=mean_service_time)
-    scv = checks.nonnegative("service_scv", service_scv)
+    _, mean, scv = service_moments(service, None, mean, scv)
+    q = load(lam, mean_service_time=mean)
+    scv = checks.nonnegative("service_scv", scv)
     m1 = q.service_time
     if np.any(m1 < 1):
         raise ValueError(f"mean_service_time must be at least 1 slot, got {np.min(m1):g}")

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.laws.arguments import Laws, arrival_moments, service_moments
 from qmodels.numerics.load import Load, load
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
@@ -46,8 +47,13 @@ def two_moments(
     mean_service_time: Any,
     arrival_scv: Any,
     service_scv: Any,
+    arrival: Laws | None,
+    service: Laws | None,
 ) -> QueueResult:
     """Check the arguments of a two-moment formula and put its result together."""
+    arrival_rate, arrival_scv = arrival_moments(arrival, arrival_rate, arrival_scv)
+    moments = service_moments(service, service_rate, mean_service_time, service_scv)
+    service_rate, mean_service_time, service_scv = moments
     q = load(arrival_rate, service_rate=service_rate, mean_service_time=mean_service_time)
     ca = checks.nonnegative("arrival_scv", arrival_scv)
     cs = checks.nonnegative("service_scv", service_scv)
@@ -64,11 +70,13 @@ def two_moments(
 @described("kingman1961", arrival_rate="renewal")
 def gg1_kingman(
     *,
-    arrival_rate: npt.ArrayLike,
+    arrival_rate: npt.ArrayLike | None = None,
     service_rate: npt.ArrayLike | None = None,
     mean_service_time: npt.ArrayLike | None = None,
-    arrival_scv: npt.ArrayLike,
-    service_scv: npt.ArrayLike,
+    arrival_scv: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    arrival: Laws | None = None,
+    service: Laws | None = None,
 ) -> QueueResult:
     r"""Approximate GI/G/1 by Kingman's heavy-traffic formula (the "VUT" equation).
 
@@ -96,17 +104,21 @@ def gg1_kingman(
         mean_service_time,
         arrival_scv,
         service_scv,
+        arrival,
+        service,
     )
 
 
 @described("kraemer1976", arrival_rate="renewal")
 def gg1_klb(
     *,
-    arrival_rate: npt.ArrayLike,
+    arrival_rate: npt.ArrayLike | None = None,
     service_rate: npt.ArrayLike | None = None,
     mean_service_time: npt.ArrayLike | None = None,
-    arrival_scv: npt.ArrayLike,
-    service_scv: npt.ArrayLike,
+    arrival_scv: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    arrival: Laws | None = None,
+    service: Laws | None = None,
 ) -> QueueResult:
     r"""Approximate GI/G/1 by the formula of Kraemer and Langenbach-Belz.
 
@@ -149,17 +161,21 @@ def gg1_klb(
         mean_service_time,
         arrival_scv,
         service_scv,
+        arrival,
+        service,
     )
 
 
 @described("marchal1976", arrival_rate="renewal")
 def gg1_marchal(
     *,
-    arrival_rate: npt.ArrayLike,
+    arrival_rate: npt.ArrayLike | None = None,
     service_rate: npt.ArrayLike | None = None,
     mean_service_time: npt.ArrayLike | None = None,
-    arrival_scv: npt.ArrayLike,
-    service_scv: npt.ArrayLike,
+    arrival_scv: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    arrival: Laws | None = None,
+    service: Laws | None = None,
 ) -> QueueResult:
     r"""Approximate GI/G/1 by Marchal's formula, Kingman's upper bound scaled to be exact for M/G/1.
 
@@ -188,4 +204,6 @@ def gg1_marchal(
         mean_service_time,
         arrival_scv,
         service_scv,
+        arrival,
+        service,
     )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qmodels.laws.arguments import Laws
 from qmodels.queues.general.gg1 import two_moments
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
@@ -29,11 +30,13 @@ def marshall_bound(lam: Any, m1: Any, cs: Any, idle: Any = None) -> Any:
 @described("daley1977", arrival_rate="renewal")
 def gg1_upper_bound(
     *,
-    arrival_rate: npt.ArrayLike,
+    arrival_rate: npt.ArrayLike | None = None,
     service_rate: npt.ArrayLike | None = None,
     mean_service_time: npt.ArrayLike | None = None,
-    arrival_scv: npt.ArrayLike,
-    service_scv: npt.ArrayLike,
+    arrival_scv: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    arrival: Laws | None = None,
+    service: Laws | None = None,
 ) -> QueueResult:
     r"""Upper bound of the GI/G/1 wait (Daley's sharpening of Kingman's bound).
 
@@ -63,17 +66,21 @@ def gg1_upper_bound(
         mean_service_time,
         arrival_scv,
         service_scv,
+        arrival,
+        service,
     )
 
 
 @described("marshall1968", arrival_rate="renewal")
 def gg1_lower_bound(
     *,
-    arrival_rate: npt.ArrayLike,
+    arrival_rate: npt.ArrayLike | None = None,
     service_rate: npt.ArrayLike | None = None,
     mean_service_time: npt.ArrayLike | None = None,
-    arrival_scv: npt.ArrayLike,
-    service_scv: npt.ArrayLike,
+    arrival_scv: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    arrival: Laws | None = None,
+    service: Laws | None = None,
 ) -> QueueResult:
     r"""Lower bound of the GI/G/1 wait (Marshall).
 
@@ -81,6 +88,8 @@ def gg1_lower_bound(
     ----------
     arrival_scv, service_scv : array_like
         Squared coefficients of variation; the bound holds whatever `arrival_scv` is.
+    arrival, service : Law, optional
+        The laws of the times between arrivals and of the service, in place of these numbers.
 
     Returns
     -------
@@ -107,4 +116,6 @@ def gg1_lower_bound(
         mean_service_time,
         arrival_scv,
         service_scv,
+        arrival,
+        service,
     )

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.laws.arguments import Laws, service_moments
 from qmodels.numerics.load import load
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
@@ -30,13 +31,14 @@ def mg1_waiting_time_variance(lam: Any, m1: Any, m2: Any, m3: Any, idle: Any = N
     return mg1_waiting_time(lam, m1, m2, idle) ** 2 + lam * m3 / (3 * idle)
 
 
-@described("kleinrock1975, section 5.7")
+@described("kleinrock1975, section 5.7", service="instead")
 def mg1(
     *,
     arrival_rate: npt.ArrayLike,
     service_rate: npt.ArrayLike | None = None,
     mean_service_time: npt.ArrayLike | None = None,
-    service_scv: npt.ArrayLike,
+    service_scv: npt.ArrayLike | None = None,
+    service: Laws | None = None,
     service_third_moment: npt.ArrayLike | None = None,
 ) -> QueueResult:
     r"""Steady state of the M/G/1 queue, from two (mean) or three (variance) service moments.
@@ -57,7 +59,7 @@ def mg1(
     Exact. The mean holds for every order of service that does not look at service times and does not preempt,
     the variance for first come first served. :math:`1 - \rho` is rounded once, so that the relative error
     stays near 1e-15 up to the last utilization below 1. For a named service law with quantiles see
-    `md1`, `mek1`, `mh21` and `mg1_law`.
+    `md1`, `mek1`, `mh21` and `mg1_fcfs`.
 
     Examples
     --------
@@ -66,8 +68,15 @@ def mg1(
     >>> q = mg1(arrival_rate=0.04, mean_service_time=20, service_scv=0.25)
     >>> round(float(q.mean_waiting_time), 6), round(float(q.utilization), 6)
     (50.0, 0.8)
+
+    The same by the law itself:
+
+    >>> from qmodels.laws import Erlang
+    >>> round(float(mg1(arrival_rate=0.04, service=Erlang(mean=20, phases=4)).mean_waiting_time), 6)
+    50.0
     """
-    q = load(arrival_rate, service_rate=service_rate, mean_service_time=mean_service_time)
+    rate, mean, service_scv = service_moments(service, service_rate, mean_service_time, service_scv)
+    q = load(arrival_rate, service_rate=rate, mean_service_time=mean)
     scv = checks.nonnegative("service_scv", service_scv)
     lam, m1, idle = q.arrival_rate, q.service_time, q.safe_idle
     m2 = m1 * m1 * (1 + scv)

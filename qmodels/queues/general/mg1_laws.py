@@ -57,6 +57,8 @@ def mg1_fcfs(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
     (50.0, 285.73)
     """
     law = renewal("service", service)
+    if not np.all(np.isfinite(law.moment(2))):
+        raise ValueError(f"service must be a law with a finite second moment, got {service!r}")
     m1, m2, m3 = (law.moment(k) for k in (1, 2, 3))
     q = load(arrival_rate, mean_service_time=m1)
     lam, idle = q.arrival_rate, q.safe_idle
@@ -136,7 +138,7 @@ def mh21(
     """
     p = float(checks.probability("probability", probability))
     first, second = (float(checks.positive("service_rates", rate)) for rate in service_rates)
-    law = HyperExponential(probabilities=[p, 1 - p], means=[1 / first, 1 / second])
+    law = HyperExponential(probabilities=(p, 1 - p), means=(1 / first, 1 / second))
     return replace(mg1_fcfs(arrival_rate=arrival_rate, service=law), model="M/H_2/1")
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.laws.arguments import Laws, service_moments
 from qmodels.numerics.load import load
 from qmodels.queues.general.mg1 import mg1_waiting_time
 from qmodels.queues.words import described
@@ -22,7 +23,7 @@ def mxg1_waiting_time(lam: Any, m1: Any, m2: Any, batch_mean: Any, batch_m2: Any
     return mg1_waiting_time(lam, m1, m2, idle) + mates_ahead * m1 / idle
 
 
-@described("gross2008, chapters 3.1 and 5.1 (bulk input)")
+@described("gross2008, chapters 3.1 and 5.1 (bulk input)", service="instead")
 def mxg1(
     *,
     arrival_rate: npt.ArrayLike,
@@ -31,7 +32,8 @@ def mxg1(
     batch_second_moment: npt.ArrayLike | None = None,
     service_rate: npt.ArrayLike | None = None,
     mean_service_time: npt.ArrayLike | None = None,
-    service_scv: npt.ArrayLike,
+    service_scv: npt.ArrayLike | None = None,
+    service: Laws | None = None,
 ) -> QueueResult:
     r"""Steady state of M^[X]/G/1: batches arrive as a Poisson process, jobs are served one by one.
 
@@ -86,8 +88,9 @@ def mxg1(
         g2 = checks.positive("batch_second_moment", batch_second_moment)
         if np.any(g2 < g1 * g1 * (1 - 1e-12)):
             raise ValueError(f"batch_second_moment must be at least batch_mean^2, got {np.min(g2):g}")
+    rate, mean, service_scv = service_moments(service, service_rate, mean_service_time, service_scv)
     scv = checks.nonnegative("service_scv", service_scv)
-    q = load(arrival_rate, service_rate=service_rate, mean_service_time=mean_service_time, batch_mean=g1)
+    q = load(arrival_rate, service_rate=rate, mean_service_time=mean, batch_mean=g1)
     m1 = q.service_time
     wait = mxg1_waiting_time(q.arrival_rate, m1, m1 * m1 * (1 + scv), g1, g2, q.safe_idle)
     return QueueResult(

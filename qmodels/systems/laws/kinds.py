@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 
 from qmodels.systems.laws.fields import nested
 from qmodels.systems.laws.phases import MAP, HyperExponential, PhaseType
 from qmodels.systems.laws.times import (
-    Deterministic,
     Empirical,
     Erlang,
     Exponential,
     Gamma,
     Geometric,
     Law,
-    LogNormal,
-    Pareto,
     Replay,
     Uniform,
     Weibull,
 )
 
+AnyLaw = TypeVar("AnyLaw", bound=Law)
 LAWS: tuple[type[Any], ...] = get_args(Law)
 RENEWAL = tuple(law for law in LAWS if law not in (MAP, Replay))
 """Laws of independent times."""
@@ -112,7 +110,7 @@ def markovian(law: Law) -> MAP | None:
     return MAP(d0=gaps.generator, d1=nested(np.outer(ends, gaps.initial)))
 
 
-def scaled(law: Law, factor: float) -> Law:
+def scaled(law: AnyLaw, factor: float) -> AnyLaw:
     """Return the law of the times multiplied by a factor > 0.
 
     Examples
@@ -120,18 +118,20 @@ def scaled(law: Law, factor: float) -> Law:
     >>> scaled(Uniform(low=1.0, high=3.0), 2.0)
     Uniform(low=2.0, high=6.0)
     """
+    changed: dict[str, Any]
     match law:
         case Geometric():
             raise ValueError(f"law must not count ticks to be scaled, got {law!r}")
         case MAP():
-            return replace(law, d0=nested(np.array(law.d0) / factor), d1=nested(np.array(law.d1) / factor))
+            changed = {"d0": nested(np.array(law.d0) / factor), "d1": nested(np.array(law.d1) / factor)}
         case PhaseType():
-            return replace(law, generator=nested(np.array(law.generator) / factor))
+            changed = {"generator": nested(np.array(law.generator) / factor)}
         case Uniform():
-            return replace(law, low=law.low * factor, high=law.high * factor)
+            changed = {"low": law.low * factor, "high": law.high * factor}
         case HyperExponential():
-            return replace(law, means=nested(np.array(law.means) * factor))
+            changed = {"means": nested(np.array(law.means) * factor)}
         case Empirical() | Replay():
-            return replace(law, values=nested(np.array(law.values) * factor))
-        case Deterministic() | Exponential() | Erlang() | Gamma() | LogNormal() | Weibull() | Pareto():
-            return replace(law, mean=law.mean * factor)
+            changed = {"values": nested(np.array(law.values) * factor)}
+        case _:
+            changed = {"mean": law.mean * factor}
+    return replace(law, **changed)
