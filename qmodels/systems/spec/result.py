@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -15,6 +16,9 @@ from qmodels.systems.spec.kind import metric_of
 
 FORMAT = 1
 """Of saved results."""
+
+SHOWN = 64
+"""Metrics that a printed result shows; the others are in ``metrics``."""
 
 
 class Result:
@@ -194,14 +198,17 @@ class Result:
 
     def _lines(self) -> Iterator[tuple[str, str, str, str]]:
         """Yield the rows of the printed table: metric, value, unit, and what is known of its error."""
-        for name, value in self.metrics.items():
-            unit = self.units[name]
+        units = self.units
+        for name, value in islice(self.metrics.items(), SHOWN):
+            unit = units[name]
             text, beside = _text(value), ""
             if hasattr(value, "best"):
                 beside = f"[{value.low:.5g}, {value.high:.5g}]" + ("" if value.valid else " ?")
             elif name in self.error and not self.shape and self.stable:
                 beside = str(self.error[name])
             yield name, text, "" if unit == "1" else unit, beside
+        if len(self.metrics) > SHOWN:
+            yield "...", f"{len(self.metrics) - SHOWN} more", "", ""
 
     def _footer(self) -> list[str]:
         if self.shape:
