@@ -44,8 +44,9 @@ NOTICED = 0.95
 class NocAnswer(Answer):
     """Steady state of a network-on-chip at one injection rate, or along a load curve.
 
-    What needs more than the waits is computed when it is first asked for, so that what is a field of other
-    answers is a property here: quantiles, flows, the saturation rate and what follows from it. That and the zero-load latency are one number for a curve.
+    What needs more than the waits is computed when it is first asked for, so that fields of other answers
+    are properties here: quantiles, flows, the saturation rate and what follows from it. That rate and the
+    zero-load latency are one number for a curve.
 
     Parameters
     ----------
