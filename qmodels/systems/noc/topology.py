@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from qmodels.systems.noc.layout import Layout
+from qmodels.systems.noc.layout import GRIDS, Layout
 from qmodels.systems.noc.routes import Routes
 from qmodels.systems.noc.routing import find_routes
+from qmodels.systems.spec.reading import Place
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -67,6 +69,25 @@ class Topology(Layout):
     >>> len(spidergon.links), spidergon.route(1, 6)
     (24, (1, 5, 6))
     """
+
+    __toml_keys__: ClassVar[tuple[str, ...]] = ("rows", "columns")
+
+    @classmethod
+    def __from_toml__(cls, value: Any, place: Place) -> Any:
+        """Read also a kind with its lengths, ``"mesh 8 8"``, and a grid by its rows and columns."""
+        if isinstance(value, str):
+            kind, *words = value.split() or [""]
+            lengths = [int(word) if word.isdecimal() else word for word in words]
+            value = {"kind": kind}
+            if lengths:
+                value |= {"shape": lengths} if kind in GRIDS or len(lengths) > 1 else {"nodes": lengths[0]}
+        if isinstance(value, dict) and not set(cls.__toml_keys__).isdisjoint(value):
+            sides = [value.get(name, 1) for name in cls.__toml_keys__]
+            value = {k: v for k, v in value.items() if k not in cls.__toml_keys__} | {"shape": sides}
+        if isinstance(value, dict) and value.get("shape") and "nodes" not in value:
+            sides = place.at("shape").read(value["shape"], tuple[int, ...])
+            value = {**value, "nodes": prod(sides) * value.get("concentration", 1)}
+        return value
 
     @cached_property
     def _usual_routes(self) -> Routes:

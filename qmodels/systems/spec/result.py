@@ -7,15 +7,12 @@ import os
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from qmodels import checks
 from qmodels.systems.spec.kind import metric_of
-
-FORMAT = 1
-"""Of saved results."""
 
 SHOWN = 64
 """Metrics that a printed result shows; the others are in ``metrics``."""
@@ -50,15 +47,34 @@ class Result:
         What a reader must know beside the numbers, a line each.
     """
 
-    spec: Any
-    metrics: Mapping[str, Any]
-    latency_parts: Mapping[str, Any]
-    utilization: Any
-    traffic_intensity: Mapping[str, Any]
-    bottleneck: Any
-    stable: Any
-    validated: Any
-    error: Mapping[str, Any]
+    if TYPE_CHECKING:  # as properties, so that subclasses may have fields or compute them
+
+        @property
+        def spec(self) -> Any: ...  # noqa: D102
+
+        @property
+        def metrics(self) -> Mapping[str, Any]: ...  # noqa: D102
+
+        @property
+        def latency_parts(self) -> Mapping[str, Any]: ...  # noqa: D102
+
+        @property
+        def utilization(self) -> Any: ...  # noqa: D102
+
+        @property
+        def traffic_intensity(self) -> Mapping[str, Any]: ...  # noqa: D102
+
+        @property
+        def bottleneck(self) -> Any: ...  # noqa: D102
+
+        @property
+        def stable(self) -> Any: ...  # noqa: D102
+
+        @property
+        def validated(self) -> Any: ...  # noqa: D102
+
+        @property
+        def error(self) -> Mapping[str, Any]: ...  # noqa: D102
 
     saved_as: ClassVar[str]
     saved: ClassVar[tuple[str, ...]] = (
@@ -75,7 +91,7 @@ class Result:
         # Pickle and copy ask for attributes before there are any.
         if not name.startswith("_") and name != "metrics" and name in self.metrics:
             return self.metrics[name]
-        raise AttributeError(f"{type(self).__name__} has no metric or attribute {name!r}")
+        raise AttributeError(f"{type(self).__name__} has no metric {name!r}")
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *(name for name in self.metrics if name.isidentifier())})
@@ -204,8 +220,8 @@ class Result:
             text, beside = _text(value), ""
             if hasattr(value, "best"):
                 beside = f"[{value.low:.5g}, {value.high:.5g}]" + ("" if value.valid else " ?")
-            elif name in self.error and not self.shape and self.stable:
-                beside = str(self.error[name])
+            elif name in self.error and not self.shape and self.stable and self.error[name].known:
+                beside = f"error {self.error[name]}"
             yield name, text, "" if unit == "1" else unit, beside
         if len(self.metrics) > SHOWN:
             yield "...", f"{len(self.metrics) - SHOWN} more", "", ""
@@ -213,10 +229,12 @@ class Result:
     def _footer(self) -> list[str]:
         if self.shape:
             return [f"{int(np.sum(self.stable))} of {np.size(self.stable)} stable", *self.notes]
-        state = "stable" if self.stable else "overloaded"
+        state = "stable" if np.all(self.stable) else "overloaded"
         first = f"; fills up first: {self.bottleneck}" if self.bottleneck else ""
-        doubted = [] if self.validated else ["not validated here: the error is not known"]
-        return [state + first, *doubted, *self.notes]
+        doubted = [] if self.validated else ["outside the range in which the error was measured"]
+        known = [error.where for error in self.error.values() if error.known]
+        measured = [f"error: against simulation, {known[0]}"] if known and known[0] else []
+        return [state + first, *measured, *doubted, *self.notes]
 
     def __repr__(self) -> str:
         rows = list(self._lines())

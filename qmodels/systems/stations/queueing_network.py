@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from qmodels.systems.laws._fields import keep
+from qmodels.systems.laws.fields import keep
 from qmodels.systems.laws.times import Law
+from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.stations.checks import check_network
 from qmodels.systems.stations.parts import (
     INF,
@@ -68,6 +69,20 @@ class QueueingNetwork(Wiring):
     array([[0.6, 0.4],
            [1. , 0. ]])
     """
+
+    metric_names: ClassVar[MetricNames] = MetricNames(
+        both=(
+            "system_response_time", "system_throughput", "mean_number_in_network", "system_loss_probability",
+            "mean_waiting_time", "mean_response_time", "mean_number_in_queue", "mean_number_in_system",
+            "throughput", "utilization", "waiting_probability", "blocking_probability",
+            "abandonment_probability",
+        ),
+        simulation=("blocked_servers",),
+        sometimes=(
+            "waiting_probability", "blocking_probability", "abandonment_probability",
+            "system_loss_probability",
+        ),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         keep(

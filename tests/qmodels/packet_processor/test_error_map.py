@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import qmodels as qm
-from optimize.spaces.fields import replace_fields
 from qmodels.packet_processor import error_map
 from qmodels.packet_processor.error_map import AGREED, FEWEST, measured_errors, wrong_directions
 from qmodels.systems.noc.router import Router
+from qmodels.systems.spec.fields import replace_fields
 
 EVEN = {"dispersion_above": 0.0, "dispersion_to": 1.5}
 BURSTS = {"dispersion_above": 1.5, "dispersion_to": 4.0}
