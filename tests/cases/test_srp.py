@@ -12,10 +12,10 @@ from cases.published.cases import published_case
 from cases.published.srp.accuracy import error_columns, measure, sweep
 from cases.published.srp.blurring import calibrate, table_cells, table_specs
 from cases.published.srp.claims import claim_specs
+from cases.published.srp.dma_placement import place_dma
 from cases.published.srp.placement import machine_of_work, placed_machine, problem_of
 from cases.published.srp.reproduction import kept, reproduce, write_numbers
 from cases.published.srp.specs import ALGORITHMS, PLACEMENTS, READ_ROWS, blurring, published
-from optimize.programs.dma_placement import place_dma
 from qmodels import solve
 from qmodels.memory.numa.error_map import FILE
 from validate import simulate

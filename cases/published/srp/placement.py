@@ -11,8 +11,8 @@ from cases.tables import text_table
 from qmodels.systems.memory.numa import NumaMachine
 
 if TYPE_CHECKING:
-    from optimize.programs.dma_placement import DmaPlacement
-    from optimize.programs.dma_problem import DmaProblem
+    from cases.published.srp.dma_placement import DmaPlacement
+    from cases.published.srp.dma_problem import DmaProblem
 
 WORK = ("blurring", "fetching", "renumbered")
 """Non-optimal blurring, the same without any computing, and blurring on cores numbered in no order."""
@@ -28,7 +28,7 @@ class Placed:
     work, placement : str
         What is placed, and how it was found.
     objective : float
-        What the integer program minimises, see `optimize.programs.dma_problem.DmaProblem`. [million cycles]
+        What the integer program minimises, see `cases.published.srp.dma_problem.DmaProblem`. [million cycles]
     bound : float or None
         No placement has a lower objective; None if nothing was proven. [million cycles]
     proven : bool
@@ -70,7 +70,7 @@ def problem_of(machine: NumaMachine) -> DmaProblem:
     """
     import numpy as np
 
-    from optimize.programs.dma_problem import DmaProblem
+    from cases.published.srp.dma_problem import DmaProblem
 
     chip, cores = machine.chip, range(machine.chip.cores)
     steps = np.array([machine.steps_of(core) for core in cores], dtype=float)
@@ -105,7 +105,7 @@ def placed_machine(machine: NumaMachine, placement: DmaPlacement) -> NumaMachine
 
 def find_placements(costs: Costs) -> dict[tuple[str, str], tuple[NumaMachine, DmaPlacement | None]]:
     """Return the placements of both works: by program, by the greedy method, the paper's, and bad ones."""
-    from optimize.programs.dma_placement import place_dma
+    from cases.published.srp.dma_placement import place_dma
 
     found: dict[tuple[str, str], tuple[NumaMachine, DmaPlacement | None]] = {}
     for work in WORK:
