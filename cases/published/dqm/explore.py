@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +37,10 @@ GREEDY = ("write_conflict_probability", "read_conflict_probability")
 """What the greedy exploration improves, weighted alike, to a tenth of a percent.
 
 The paper judges by its tables of conflicts, which are printed so."""
+
+
+METRICS = (*OBJECTIVES, "allocation_failure_probability", *GREEDY)
+"""What is kept of each technique."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -111,37 +116,69 @@ def explore_techniques(
     )
 
 
-def greedy_text(found: Techniques) -> str:
-    """Return the greedy exploration step by step."""
-    rows = []
-    for step in found.steps:
-        point = published_point(found.greedy.space, step.design)
-        write, read = (100 * cost for cost in step.costs)
-        rows.append(
-            [step.field or "start", *point.values(), f"{write:.1f}", f"{read:.1f}", "*" if step.kept else ""]
-        )
-    headings = ["scan", "trials", "small", "vms1_size", "write %", "read %", "kept"]
-    return "Greedy exploration in the paper's order (simulated)\n" + text_table(headings, rows)
-
-
-def front_text(found: Techniques) -> str:
-    """Return the techniques that are optimal in failures and worst cases."""
+def technique_rows(found: Techniques) -> tuple[dict[str, Any], ...]:
+    """Return the 180 techniques with their metrics and whether they are on the fronts."""
     table = found.exhaustive.table
-    rows: dict[tuple[int, ...], list[str]] = {}
-    for design in found.overall:
-        row = int(np.flatnonzero(table["design"] == design)[0])
-        point = tuple(found.point(int(design)).values())
-        rows[point] = [
-            f"{100 * table['allocation_failure_probability'][row]:.2f}",
-            f"{table['enqueue_overhead'][row]:.2f}",
-            f"{table['deletion_overhead'][row]:.2f}",
-            f"{100 * table['write_conflict_probability'][row]:.2f}",
-            f"{100 * table['read_conflict_probability'][row]:.2f}",
-        ]
+    fronts = {
+        "pareto": set(table["design"][found.exhaustive.front].tolist()),
+        "survivor": set(found.survivors.tolist()),
+        "optimal_overall": set(found.overall.tolist()),
+    }
+    return tuple(
+        {
+            **found.point(design),
+            **{name: float(table[name][row]) for name in METRICS},
+            **{name: design in front for name, front in fronts.items()},
+        }
+        for row, design in enumerate(table["design"].tolist())
+    )
+
+
+def greedy_rows(found: Techniques) -> tuple[dict[str, Any], ...]:
+    """Return the greedy exploration step by step: the parameter, the technique, conflicts, whether kept."""
+    return tuple(
+        {
+            "scan": step.field or "start",
+            **published_point(found.greedy.space, step.design),
+            **dict(zip(("write", "read"), step.costs, strict=True)),
+            "kept": step.kept,
+        }
+        for step in found.steps
+    )
+
+
+def greedy_text(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return the greedy exploration step by step."""
+    lines = [
+        [row["scan"], *(row[name] for name in ORDER), f"{100 * row['write']:.1f}", f"{100 * row['read']:.1f}",
+         "*" if row["kept"] else ""]
+        for row in rows
+    ]  # fmt: skip
+    headings = ["scan", "trials", "small", "vms1_size", "write %", "read %", "kept"]
+    return "Greedy exploration in the paper's order (simulated)\n" + text_table(headings, lines)
+
+
+def front_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the techniques that are optimal in failures and worst cases."""
+    optimal, left, overall = (
+        [row for row in rows if row[flag]] for flag in ("pareto", "survivor", "optimal_overall")
+    )
+    shown = (
+        ("allocation_failure_probability", 100.0),
+        ("enqueue_overhead", 1.0),
+        ("deletion_overhead", 1.0),
+        ("write_conflict_probability", 100.0),
+        ("read_conflict_probability", 100.0),
+    )
+    # Grid points that are the same single list are shown once.
+    lines = {
+        tuple(row[name] for name in ORDER): [f"{factor * row[name]:.2f}" for name, factor in shown]
+        for row in overall
+    }
     headings = ["trials", "small", "vms1_size", "failures %", "enqueue", "deletion", "write %", "read %"]
     title = (
-        f"Of {len(table['design'])} techniques {len(found.exhaustive.front)} are Pareto optimal in five "
-        f"objectives, {found.survivors.size} are left by the paper's rule, {found.overall.size} are optimal "
-        "in failures and both worst cases (simulated; worst cases in SRAM cycles):"
+        f"Of {len(rows)} techniques {len(optimal)} are Pareto optimal in five objectives, {len(left)} are "
+        f"left by the paper's rule, {len(overall)} are optimal in failures and both worst cases (simulated; "
+        "worst cases in SRAM cycles):"
     )
-    return title + "\n" + text_table(headings, [[*point, *values] for point, values in rows.items()])
+    return title + "\n" + text_table(headings, [[*point, *values] for point, values in lines.items()])

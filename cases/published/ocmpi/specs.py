@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
@@ -17,8 +16,6 @@ from qmodels.systems.noc.topologies import mesh
 from qmodels.systems.programs.collectives import Processes, barrier, broadcast, gather, ping_pong
 from qmodels.systems.programs.message_steps import compute, join, receive, send
 from qmodels.systems.programs.messaging import MessageCosts, MessageProgram
-
-DATA = Path(__file__).parents[2] / "data"
 
 ROUTER = Router(
     virtual_channels=1, buffer_flits=8, pipeline_cycles=2, credit_cycles=4, arbitration="priority"

@@ -1,21 +1,24 @@
 """What the unknown images matter: the region-growing case with other forms and with other rules of size.
 
-``python -m cases.published.srp.growing_forms`` simulates them and writes ``data/srp-growing-forms.csv``.
+``python -m cases.published.srp.growing_forms`` simulates them and writes ``data/growing-forms.csv``.
 """
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cache
 
+from cases.published.cell import Cell, select
+from cases.published.rows import data_folder, read_rows, write_rows
+from cases.published.srp.growing import orderings
 from cases.published.srp.growing_calibrate import fitted_radius, mean_makespans
-from cases.published.srp.growing_specs import DATA, VERSIONS, growing_spec, image_body, published, task_costs
-from cases.tables import csv_text, text_table
+from cases.published.srp.growing_specs import VERSIONS, growing_spec, image_body, published_time, task_costs
+from cases.published.srp.paper import PAPER
+from cases.tables import text_table
 from qmodels.systems.programs.region import Growth, grow
 
-FORMS = "srp-growing-forms.csv"
+FORMS = data_folder("srp") / "growing-forms.csv"
 SIZED = {"row": "first row", "blocks": "blocks of C"}
 COUNT = 12
 REPLICATIONS = 60
@@ -85,21 +88,33 @@ def _form_of(tasks: Growth, image: str, form: int, sized: str, replications: int
             version=version,
             tasks=int(grow(tasks).blocks.size),
             simulated=float(time),
-            error=float(100 * (time / published(version, image) - 1)),
+            error=float(100 * (time / published_time(version, image) - 1)),
         )
         for version, time in zip(VERSIONS, times, strict=True)
     ]
 
 
+@cache
 def kept_forms() -> tuple[Form, ...]:
     """Return the forms that ``data`` holds."""
-    names = [field.name for field in fields(Form)]
-    with (DATA / FORMS).open(encoding="utf-8", newline="") as file:
-        found = []
-        for row in list(csv.reader(file))[1:]:
-            values: list[Any] = [row[0], int(row[1]), row[2], row[3], int(row[4]), *map(float, row[5:])]
-            found.append(Form(**dict(zip(names, values, strict=True))))
-    return tuple(found)
+    return tuple(Form(**row) for row in read_rows(FORMS))
+
+
+def orderings_with_forms(forms: Sequence[Form], sized: str) -> list[int]:
+    """Return the simulated pairs in the published order for each choice of forms of A and B."""
+    times = {(one.image, one.form, one.version): one.simulated for one in forms if one.sized == sized}
+    numbers = {image: sorted({form for i, form, _ in times if i == image}) for image in ("A", "B")}
+    kept = select(PAPER.kept().cells, table="table62")
+
+    def table(chosen: dict[str, int]) -> list[Cell]:
+        return [
+            replace(cell, simulated=times[cell["column"], chosen[cell["column"]], cell["row"]])
+            if cell["column"] in chosen
+            else cell
+            for cell in kept
+        ]
+
+    return [orderings(table({"A": a, "B": b}), "simulated")[0] for a in numbers["A"] for b in numbers["B"]]
 
 
 def forms_text(forms: Sequence[Form]) -> str:
@@ -129,14 +144,20 @@ def forms_text(forms: Sequence[Form]) -> str:
     return "Errors with other forms of images A and B [%]\n" + text_table(headings, rows)
 
 
-def write_forms(forms: Sequence[Form]) -> None:
-    """Keep the forms in ``data``."""
-    table = [asdict(form) for form in forms]
-    text = csv_text({name: [row[name] for row in table] for name in table[0]})
-    (DATA / FORMS).write_text(text, encoding="utf-8")
+def choices_text() -> str:
+    """Return what other images give: errors, and pairs of Table 6.2 in the published order."""
+    forms = kept_forms()
+    lines = [forms_text(forms)]
+    for sized, said in SIZED.items():
+        pairs = orderings_with_forms(forms, sized)
+        lines.append(
+            f"sized by {said}, pairs in the published order with each choice of forms: {min(pairs)} to "
+            f"{max(pairs)}, {sum(pairs) / len(pairs):.1f} on average"
+        )
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    everything = run_forms()
-    write_forms(everything)
-    print(forms_text(everything))
+    write_rows(FORMS, run_forms())
+    kept_forms.cache_clear()
+    print(choices_text())

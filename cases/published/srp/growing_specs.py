@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
-from typing import Any
 
+from cases.published.rows import data_folder, read_toml
 from qmodels.systems.programs.region import Cube, Growth, Uneven
 from qmodels.systems.programs.work_queues import RunQueues, Stealing, TaskCosts, WorkQueues
 
-DATA = Path(__file__).parents[2] / "data"
-FILE = "srp-growing.toml"
+FILE = data_folder("srp") / "growing.toml"
 IMAGES = ("A", "B", "C")
 VERSIONS = {
     "one waterfall": "One SDRAM, waterfall",
@@ -58,28 +54,22 @@ ASSUMPTIONS = (
 """What the source does not say."""
 
 
-@cache
-def growing_data() -> Mapping[str, Any]:
-    """Return the published figures and the calibrated numbers."""
-    return tomllib.loads((DATA / FILE).read_text(encoding="utf-8"))
-
-
-def published(version: str, image: str) -> float:
+def published_time(version: str, image: str) -> float:
     """Return an execution time of Table 6.2 in million cycles.
 
     Examples
     --------
-    >>> published("four clustered", "B")
+    >>> published_time("four clustered", "B")
     32.09
     """
-    return float(growing_data()["published"][version][IMAGES.index(image)])
+    return float(read_toml(FILE)["published"][version][IMAGES.index(image)])
 
 
 def image_body(image: str, *, radius: float | None = None, form: int | None = None) -> Growth:
     """Return one of the images, with its calibrated radius or another one, and its form or another one."""
     if image == "C":
         return Growth(grid=GRID, body=Cube(side=CUBE_SIDE))
-    size = radius or float(growing_data()["calibrated"][f"radius_{image.lower()}"])
+    size = radius or float(read_toml(FILE)["calibrated"][f"radius_{image.lower()}"])
     if image == "A":
         body = Uneven(radius=size, roughness=0.8, waves=5.0, form=16 if form is None else form)
     else:
@@ -95,7 +85,7 @@ def image_body(image: str, *, radius: float | None = None, form: int | None = No
 
 def task_costs(values: Mapping[str, float] | None = None) -> TaskCosts:
     """Return the costs of a task, calibrated or given by name."""
-    numbers = growing_data()["calibrated"] if values is None else values
+    numbers = read_toml(FILE)["calibrated"] if values is None else values
     queue = float(numbers["queue_cycles"])
     return TaskCosts(
         block_cycles=float(numbers["block_cycles"]),

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from pathlib import Path
-from typing import Any
 
 from qmodels.systems.memory.numa import NumaMachine
 from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
 
-DATA = Path(__file__).parents[2] / "data"
 ALGORITHMS = ("non-optimal", "optimal")
 PLACEMENTS = ("one", "clustered", "all")
 ROW_BYTES = 4096
@@ -42,12 +37,6 @@ ASSUMPTIONS = (
     "turning a channel to another memory costs a fixed time: between clustered and all memories both "
     "versions lose the same 5 million cycles, though one moves twice the bytes",
 )
-
-
-@lru_cache(maxsize=1)
-def published() -> dict[str, Any]:
-    """Return the paper's numbers, see ``data/srp-published.toml``."""
-    return tomllib.loads((DATA / "srp-published.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, kw_only=True)

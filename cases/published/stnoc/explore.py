@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -115,18 +113,6 @@ def simulate_grid(*, cycles: int, replications: int) -> list[dict[str, Any]]:
     return rows
 
 
-def read_grid(path: Path) -> list[dict[str, Any]]:
-    """Return the kept rates."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return [
-            {
-                name.partition(" [")[0]: float(value) if name in ("low", "high") else int(value)
-                for name, value in row.items()
-            }
-            for row in csv.DictReader(file)
-        ]
-
-
 def explore_designs(grid: Sequence[Mapping[str, Any]]) -> Designs:
     """Return all designs and the greedy search, on simulated rates."""
     known = {tuple(row[name] for name in FIELDS): (row["low"] + row["high"]) / 2 for row in grid}
@@ -138,6 +124,11 @@ def explore_designs(grid: Sequence[Mapping[str, Any]]) -> Designs:
     every = explore(space(), evaluate, maximize=MAXIMIZE, minimize=MINIMIZE)
     greedy = explore(space(), evaluate, maximize=MAXIMIZE, minimize=MINIMIZE, method="greedy", order=ORDER)
     return Designs(exhaustive=every, greedy=greedy)
+
+
+def greedy_rows(found: Designs) -> list[dict[str, Any]]:
+    """Return what the greedy search looked at, and whether it was kept."""
+    return [{"field": step.field, "value": step.value, "kept": step.kept} for step in found.steps]
 
 
 def designs_text(found: Designs) -> str:
