@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from cases.published.cell import Number
 from cases.tables import text_table
@@ -62,3 +63,8 @@ def claims_text(claims: Iterable[Claim]) -> str:
         rows = [[claim.text, *map(claim.shown, columns)] for claim in mine]
         tables.append(f"{heading}\n{text_table(['claim', *columns], rows)}")
     return "\n\n".join(tables)
+
+
+def compared(text: str, value: Callable[[str], float], **options: Any) -> Claim:
+    """Return a claim of which ``value("model")`` and ``value("simulated")`` are ours."""
+    return Claim(text=text, model=value("model"), simulated=value("simulated"), **options)

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 from cases.plots import save as save_figure
 from cases.published.cell import Cell, Number
 from cases.published.claim import Claim, claims_text
-from cases.published.rows import columns_of, data_folder, plain_row, read_rows, read_toml, write_rows
+from cases.published.rows import (
+    columns_of,
+    data_folder,
+    plain_row,
+    published,
+    read_rows,
+    read_toml,
+    write_rows,
+)
 from cases.published.tags import tags_text
 from qmodels.systems.traffic.trace import Trace, read_trace
 
@@ -135,8 +143,8 @@ class Paper:
         Returns its pictures by name.
     tables : mapping of str to type
         What is found besides cells, by name: the kind of the rows.
-    notes : mapping of str to sequence of str
-        What has to be known, in words, under titles.
+    derived : mapping of str to sequence of str
+        Notes that are computed.
     plays : bool
         Whether recorded packets are played through it.
     """
@@ -147,8 +155,13 @@ class Paper:
     claims: Callable[[Reproduction], Iterable[Claim]] = lambda found: ()
     figures: Callable[[Reproduction], Mapping[str, Figure]]
     tables: Mapping[str, type] = field(default_factory=dict)
-    notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    derived: Mapping[str, Sequence[str]] = field(default_factory=dict)
     plays: bool = False
+
+    @property
+    def notes(self) -> Mapping[str, Sequence[str]]:
+        """What has to be known, in words, under titles: kept with the published numbers, or derived."""
+        return {**published(self.name).get("notes", {}), **self.derived}
 
     def read(self, folder: Path) -> Reproduction:
         """Return what `Reproduction.write` wrote."""

@@ -7,7 +7,7 @@ import pytest
 
 from cases.published.cell import only
 from cases.published.dqm.causes import cause_rows, cause_specs, variants
-from cases.published.dqm.explore import METRICS, OBJECTIVES, explore_techniques, greedy_rows, technique_rows
+from cases.published.dqm.explore import METRICS, OBJECTIVES, explore_techniques
 from cases.published.dqm.paper import PAPER
 from cases.published.dqm.specs import (
     PUBLISHED_SEGMENTS,
@@ -158,16 +158,16 @@ def test_front_and_survivors_by_their_definitions():
             "write_conflict_probability": abs(a.alloc_trial_count - 3) + 0.1,
         }
 
-    found = explore_techniques(base, made_up)
+    techniques, greedy = explore_techniques(base, made_up)
     # One trial and a single list: four grid points.
-    assert {tuple(found.point(int(d)).values()) for d in found.overall} == {(1, 0, PUBLISHED_SEGMENTS)}
-    assert len(found.exhaustive.front) == 4
+    overall = [tuple(row.values())[:3] for row in techniques if row["optimal_overall"]]
+    assert set(overall) == {(1, 0, PUBLISHED_SEGMENTS)} and len(overall) == 4
     # Nothing is better in the overflows: the paper's rule drops nothing.
-    assert found.survivors.size == 180
-    kept = [step.value for step in found.steps if step.field == "alloc_trial_count" and step.kept]
-    tried = [step.value for step in found.steps if step.field == "alloc_trial_count"]
-    assert kept == [3] and tried == [1, 2, 3, 4]
-    assert sum(row["pareto"] for row in technique_rows(found)) == 4
+    assert sum(row["survivor"] for row in techniques) == 180
+    steps = [row for row in greedy if row["scan"] == "alloc_trial_count"]
+    assert [row["alloc_trial_count"] for row in steps if row["kept"]] == [3]
+    assert [row["alloc_trial_count"] for row in steps] == [1, 2, 3, 4]
+    assert sum(row["pareto"] for row in techniques) == 4
 
 
 def test_causes_change_one_thing():
@@ -243,9 +243,7 @@ def test_what_is_kept_is_whole():
         row = known[a.alloc_trial_count, a.small_packet_segments, a.vms1_size]
         return {name: row[name] for name in METRICS}
 
-    again = explore_techniques(base, look_up)
-    assert technique_rows(again) == rows
-    assert greedy_rows(again) == result.tables["greedy"]
+    assert explore_techniques(base, look_up) == (rows, result.tables["greedy"])
     changes = [(row["change"], row["trials"]) for row in result.tables["causes"]]
     assert len(set(changes)) == len(changes) == 5 * len(variants(base_spec()))
 

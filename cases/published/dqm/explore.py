@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cases.published.dqm.specs import (
     ORDER,
@@ -18,9 +16,7 @@ from cases.published.dqm.specs import (
     technique_space,
 )
 from cases.tables import text_table
-from optimize.search.exploration import Exploration
 from optimize.search.explore import explore
-from optimize.search.greedy import Step
 from optimize.spaces.space import Space
 from qmodels.systems.packets.data_queueing import DataQueueing
 
@@ -39,41 +35,10 @@ GREEDY = ("write_conflict_probability", "read_conflict_probability")
 The paper judges by its tables of conflicts, which are printed so."""
 
 
+Rows = tuple[dict[str, Any], ...]
+
 METRICS = (*OBJECTIVES, "allocation_failure_probability", *GREEDY)
 """What is kept of each technique."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Techniques:
-    """The 180 techniques explored.
-
-    Parameters
-    ----------
-    exhaustive : Exploration
-        All of them, and the front in the five objectives.
-    survivors : array of int
-        Designs left by the paper's rule, which drops a technique only if another is better in *all*
-        objectives.
-    overall : array of int
-        Designs that are optimal in three numbers: failed allocations of all lists together, and
-        both worst cases.
-    greedy : Exploration
-        What the greedy exploration looked at.
-    """
-
-    exhaustive: Exploration
-    survivors: npt.NDArray[np.int64]
-    overall: npt.NDArray[np.int64]
-    greedy: Exploration
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """Steps of the greedy exploration, one path."""
-        return self.greedy.history
-
-    def point(self, design: int) -> dict[str, int]:
-        """Return one of the 180 as the paper names it."""
-        return published_point(self.exhaustive.space, design)
 
 
 def published_point(space: Space, design: int) -> dict[str, int]:
@@ -88,11 +53,48 @@ def published_point(space: Space, design: int) -> dict[str, int]:
 
 def explore_techniques(
     base: DataQueueing, evaluate: Callable[[DataQueueing], Mapping[str, float]]
-) -> Techniques:
-    """Return what an evaluation finds of the 180 techniques, exhaustively and by the paper's greedy way."""
+) -> tuple[Rows, Rows]:
+    """Return what an evaluation finds of the 180 techniques, exhaustively and by the paper's greedy way.
+
+    Parameters
+    ----------
+    base : DataQueueing
+        The conventional technique.
+    evaluate : callable
+        Metrics of a technique.
+
+    Returns
+    -------
+    tuple of dict
+        The techniques with their metrics and the fronts that they are on: ``pareto`` in the five
+        `OBJECTIVES`; ``survivor`` of the paper's rule, which drops a technique only if another is better in
+        *all* objectives; ``optimal_overall`` in three numbers: failed allocations of all lists together,
+        and both worst cases.
+    tuple of dict
+        The greedy exploration, one path, step by step: the parameter, the technique, its conflicts, and
+        whether it was kept.
+    """
     exhaustive = explore(technique_space(base), evaluate, minimize=OBJECTIVES)
     known = exhaustive.table
+    pareto = np.isin(np.arange(known["design"].size), exhaustive.front)
+    costs = np.stack([known[name] for name in OBJECTIVES], axis=1)
+    beaten = np.any(np.all(costs[None] < costs[:, None], axis=2), axis=1)
+    three = np.stack([known[name] for name in ("allocation_failure_probability", *OBJECTIVES[3:])], axis=1)
+    no_worse = np.all(three[None] <= three[:, None], axis=2)
+    dominated = np.any(no_worse & np.any(three[None] < three[:, None], axis=2), axis=1)
+    fronts = {"pareto": pareto, "survivor": ~beaten, "optimal_overall": ~dominated}
+    techniques = tuple(
+        {
+            **published_point(exhaustive.space, design),
+            **{name: float(known[name][row]) for name in METRICS},
+            **{name: bool(front[row]) for name, front in fronts.items()},
+        }
+        for row, design in enumerate(known["design"].tolist())
+    )
+    return techniques, _greedy(base, evaluate)
 
+
+def _greedy(base: DataQueueing, evaluate: Callable[[DataQueueing], Mapping[str, float]]) -> Rows:
     def as_printed(spec: DataQueueing) -> dict[str, float]:
         answer = evaluate(spec)
         return {name: round(answer[name], 3) for name in GREEDY}
@@ -100,50 +102,14 @@ def explore_techniques(
     greedy = explore(
         greedy_space(base), as_printed, minimize=GREEDY, method="greedy", order=ORDER, weights=[(0.5, 0.5)]
     )
-    costs = np.stack([known[name] for name in OBJECTIVES], axis=1)
-    beaten = np.any(np.all(costs[None] < costs[:, None], axis=2), axis=1)
-    three = np.stack(
-        [known["allocation_failure_probability"], known["enqueue_overhead"], known["deletion_overhead"]],
-        axis=1,
-    )
-    no_worse = np.all(three[None] <= three[:, None], axis=2)
-    dominated = np.any(no_worse & np.any(three[None] < three[:, None], axis=2), axis=1)
-    return Techniques(
-        exhaustive=exhaustive,
-        survivors=known["design"][~beaten],
-        overall=known["design"][~dominated],
-        greedy=greedy,
-    )
-
-
-def technique_rows(found: Techniques) -> tuple[dict[str, Any], ...]:
-    """Return the 180 techniques with their metrics and whether they are on the fronts."""
-    table = found.exhaustive.table
-    fronts = {
-        "pareto": set(table["design"][found.exhaustive.front].tolist()),
-        "survivor": set(found.survivors.tolist()),
-        "optimal_overall": set(found.overall.tolist()),
-    }
-    return tuple(
-        {
-            **found.point(design),
-            **{name: float(table[name][row]) for name in METRICS},
-            **{name: design in front for name, front in fronts.items()},
-        }
-        for row, design in enumerate(table["design"].tolist())
-    )
-
-
-def greedy_rows(found: Techniques) -> tuple[dict[str, Any], ...]:
-    """Return the greedy exploration step by step: the parameter, the technique, conflicts, whether kept."""
     return tuple(
         {
             "scan": step.field or "start",
-            **published_point(found.greedy.space, step.design),
+            **published_point(greedy.space, step.design),
             **dict(zip(("write", "read"), step.costs, strict=True)),
             "kept": step.kept,
         }
-        for step in found.steps
+        for step in greedy.history
     )
 
 

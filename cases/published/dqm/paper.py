@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cases.published.dqm.causes import cause_rows, cause_specs, causes_text
 from cases.published.dqm.claims import check_claims
-from cases.published.dqm.explore import (
-    explore_techniques,
-    front_text,
-    greedy_rows,
-    greedy_text,
-    technique_rows,
-)
+from cases.published.dqm.explore import explore_techniques, front_text, greedy_text
 from cases.published.dqm.plots import figures
 from cases.published.dqm.specs import base_spec, normalised, technique_space
 from cases.published.dqm.tables import TITLES, table_cells, table_specs, table_text
@@ -68,8 +62,7 @@ def simulate(
 
     tables: dict[str, tuple[Any, ...]] = {}
     if exploration:
-        techniques = explore_techniques(base, look_up)
-        tables |= {"techniques": technique_rows(techniques), "greedy": greedy_rows(techniques)}
+        tables["techniques"], tables["greedy"] = explore_techniques(base, look_up)
     if causes:
         tables["causes"] = cause_rows(changes, simulated)
     arrivals = base.traffic.arrivals

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from cases.published.cell import Cell, only, select
-from cases.published.claim import Claim
+from cases.published.claim import Claim, compared
 from cases.published.llc3d.specs import EXPONENTS, NAMES
 from cases.published.rows import published
 
@@ -35,72 +36,76 @@ def _headlines(cells: Sequence[Cell]) -> list[Claim]:
                 only(cells, figures="13-15", curve=curve, metric=metric, x=32)
                 for curve in (SLICES, NAMES[other])
             )
-            gains = {
-                which: round(sign * 100 * (getattr(ours, which) / getattr(theirs, which) - 1))
-                for which in ("model", "simulated")
-            }
-            text_of = f"{text} {NAMES[other]}, %"
-            found.append(
-                Claim(text=text_of, group="headline", form="{:.0f}", points=True, published=percent, **gains)
-            )
+            options = {"group": "headline", "form": "{:.0f}", "points": True, "published": percent}
+            gain = partial(_gain, ours, theirs, sign)
+            found.append(compared(f"{text} {NAMES[other]}, %", gain, **options))
     return found
+
+
+def _gain(ours: Cell, theirs: Cell, sign: int, which: str) -> int:
+    """Return a share gained, in percent, rounded as the paper's."""
+    return round(sign * 100 * (getattr(ours, which) / getattr(theirs, which) - 1))
 
 
 def _trends(cells: Sequence[Cell]) -> list[Claim]:
     """Return how the curves run; what intervals do not tell apart counts as equal."""
+    claims = []
+    for text, rule, *where in TRENDS:
+        pairs = rule(cells, *where)
+        model = all((b.model or 0) - (a.model or 0) >= -1e-3 * abs(a.model or 0) for a, b in pairs)
+        simulated = all((b.high or 0) >= (a.low or 0) for a, b in pairs)
+        claims.append(Claim(text=text, published=True, model=model, simulated=simulated))
+    return claims
 
-    def curve(figures: str, name: str, metric: str = WAITING) -> list[Cell]:
-        return select(cells, figures=figures, curve=name, metric=metric)
 
-    def worse(figures: str, names: Iterable[str]) -> Pairs:
-        return [
-            (after, before) if metric == THROUGHPUT else (before, after)
-            for name in names
-            for metric in (BLOCKING, WAITING, THROUGHPUT)
-            for before, after in pairwise(curve(figures, name, metric))
-        ]
-
-    def better(figures: str, names: Iterable[str]) -> Pairs:
-        return [(after, before) for before, after in worse(figures, names)]
-
-    def waits_less(
-        figures: str, first: str, second: str, where: Callable[[float], bool] = lambda x: True
-    ) -> Pairs:
-        pairs = zip(curve(figures, first), curve(figures, second), strict=True)
-        return [(a, b) for a, b in pairs if where(a["x"])]
-
-    architectures = (SLICES, NONE, SHARED)
-    by_exponent = [f"exponent {exponent}" for exponent in EXPONENTS]
-    by_cores = ["4 slices", "16 slices", "28 slices", NONE, SHARED]
-    trends = {
-        "more entries per line: all worse": worse("13-15", architectures),
-        "LLC slices wait less than no LLC at any line": waits_less("13-15", SLICES, NONE),
-        "LLC slices wait less than the shared LLC at any line": waits_less("13-15", SLICES, SHARED),
-        "more slices: all better": better("16-18", by_exponent),
-        "a larger exponent waits less at any number of slices": [
-            pair for before, after in pairwise(by_exponent) for pair in waits_less("16-18", after, before)
-        ],
-        "more cores: all better": better("19-21", by_cores),
-        "no LLC waits less than 4 slices": waits_less("19-21", NONE, "4 slices"),
-        "16 slices wait less than no LLC": waits_less("19-21", "16 slices", NONE),
-        "28 slices wait less than no LLC": waits_less("19-21", "28 slices", NONE),
-        "more entries in all: all worse": worse("22-25", architectures),
-        "LLC slices wait much less than no LLC up to 10 000 entries": waits_less(
-            "22-25", SLICES, NONE, lambda x: x <= 10_000
-        ),
-        "no LLC waits less than LLC slices at 60 000 entries": waits_less(
-            "22-25", NONE, SLICES, lambda x: x >= 60_000
-        ),
-    }
+def _worse(cells: Sequence[Cell], figures: str, names: Sequence[str]) -> Pairs:
+    """Return that along curves all becomes worse."""
     return [
-        Claim(
-            text=text,
-            published=True,
-            model=all((b.model or 0) - (a.model or 0) >= -1e-3 * abs(a.model or 0) for a, b in pairs),
-            simulated=all((b.high or 0) >= (a.low or 0) for a, b in pairs),
-        )
-        for text, pairs in trends.items()
+        (after, before) if metric == THROUGHPUT else (before, after)
+        for name in names
+        for metric in (BLOCKING, WAITING, THROUGHPUT)
+        for before, after in pairwise(select(cells, figures=figures, curve=name, metric=metric))
     ]
+
+
+def _better(cells: Sequence[Cell], figures: str, names: Sequence[str]) -> Pairs:
+    """Return that along curves all becomes better."""
+    return [(after, before) for before, after in _worse(cells, figures, names)]
+
+
+def _waits_less(
+    cells: Sequence[Cell], figures: str, names: Sequence[str], least: float = 0, most: float = float("inf")
+) -> Pairs:
+    """Return that each curve waits less than the next, from the least to the most x."""
+    curves = [select(cells, figures=figures, curve=name, metric=WAITING) for name in names]
+    pairs = [pair for two in pairwise(curves) for pair in zip(*two, strict=True)]
+    return [(a, b) for a, b in pairs if least <= a["x"] <= most]
+
+
+ARCHITECTURES = (SLICES, NONE, SHARED)
+BY_EXPONENT = [f"exponent {exponent}" for exponent in EXPONENTS]
+TRENDS: tuple[tuple[Any, ...], ...] = (
+    ("more entries per line: all worse", _worse, "13-15", ARCHITECTURES),
+    ("LLC slices wait less than no LLC at any line", _waits_less, "13-15", (SLICES, NONE)),
+    ("LLC slices wait less than the shared LLC at any line", _waits_less, "13-15", (SLICES, SHARED)),
+    ("more slices: all better", _better, "16-18", BY_EXPONENT),
+    ("a larger exponent waits less at any number of slices", _waits_less, "16-18", BY_EXPONENT[::-1]),
+    ("more cores: all better", _better, "19-21", ("4 slices", "16 slices", "28 slices", NONE, SHARED)),
+    ("no LLC waits less than 4 slices", _waits_less, "19-21", (NONE, "4 slices")),
+    ("16 slices wait less than no LLC", _waits_less, "19-21", ("16 slices", NONE)),
+    ("28 slices wait less than no LLC", _waits_less, "19-21", ("28 slices", NONE)),
+    ("more entries in all: all worse", _worse, "22-25", ARCHITECTURES),
+    (
+        "LLC slices wait much less than no LLC up to 10 000 entries",
+        _waits_less,
+        "22-25",
+        (SLICES, NONE),
+        0,
+        10_000,
+    ),
+    ("no LLC waits less than LLC slices at 60 000 entries", _waits_less, "22-25", (NONE, SLICES), 60_000),
+)
+"""What is said of the curves, by which rule, and of which."""
 
 
 def _crossing(cells: Sequence[Cell]) -> list[Claim]:
@@ -129,15 +134,10 @@ def _crossing(cells: Sequence[Cell]) -> list[Claim]:
                 entries[which] = left + share * (right - left)
                 misses[which] = 1 - high - share * (low - high)
     rule = llc_skip_threshold(LlcProcessor())
+    beyond = "entries beyond which no LLC is better"
     skip = "skip rule: LLC miss ratio beyond which to skip it"
     return [
-        Claim(
-            text="entries beyond which no LLC is better",
-            form="{:.0f}",
-            published=20_000.0,
-            said="> 20000",
-            **entries,
-        ),
+        Claim(text=beyond, form="{:.0f}", published=20_000.0, said="> 20000", **entries),
         Claim(text="LLC miss ratio there", form="{:.3f}", **misses),
         Claim(text=skip, form="{:.3f}", model=rule),
     ]

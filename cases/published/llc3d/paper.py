@@ -25,15 +25,6 @@ from cases.published.reproduction import Paper, Reproduction
 from qmodels.systems.cache.llc_processor import LlcProcessor
 
 CAPACITIES = "L1 64 KiB, L2 512 KiB, LLC 28 MiB, 143 million entries"
-ASSUMPTIONS = (
-    "The text leaves open which entries share a line (here: any, so that popularity is not address order), "
-    "what becomes of a line that the LLC has when a core gets it (here: it stays), and how many lines a "
-    "slice of 146 bytes holds (here: 2 whole ones). The table of readings shows what other answers give.",
-    "DRAM services are exponential like the other stages. Waiting is the time in the core's queue; a time "
-    "unit is 125 ns; throughput is that of 64-byte packets with one request each.",
-    "The three exponents of figures 16 to 18 stand in the pictures alone; ours are 0.64, 0.83 and 0.95.",
-    "No curve is traced from a picture: published numbers are those of the text.",
-)
 
 
 def simulate(
@@ -133,5 +124,4 @@ PAPER = Paper(
     claims=lambda found: check_claims(found.cells),
     figures=figures,
     tables={"seconds": dict},
-    notes={"Assumptions": ASSUMPTIONS},
 )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cases.published.cell import select
-from cases.published.ocmpi.calibrate import Alternative, alternatives_text, find_alternatives
-from cases.published.ocmpi.notes import ASSUMPTIONS, STATEMENTS
+from cases.published.ocmpi.calibrate import alternatives_text, find_alternatives
 from cases.published.ocmpi.plots import figures
 from cases.published.ocmpi.tables import (
     ARMS,
@@ -68,6 +67,5 @@ PAPER = Paper(
     simulate=simulate,
     sections=sections,
     figures=figures,
-    tables={"processes": Finish, "alternatives": Alternative},
-    notes={"Statements of the paper": STATEMENTS, "Not in the paper, assumed": ASSUMPTIONS},
+    tables={"processes": Finish, "alternatives": dict},
 )

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from cases.published.cell import Cell
 from cases.published.ocmpi.specs import (
     CALIBRATED_ON,
+    CYCLES,
     FIRST_ROW,
-    PUBLISHED,
     computing,
     gathering,
     message_costs,
@@ -17,6 +17,7 @@ from cases.published.ocmpi.specs import (
     start_costs,
     streaming,
 )
+from cases.published.rows import published
 from cases.tables import text_table
 from qmodels.systems.programs.messaging import MessageProgram
 
@@ -26,18 +27,6 @@ FIGURES = {
     "figure10": "Fig. 10: broadcast, computing and gathering, the last two rows with priority",
     "figure11": "Fig. 11: a circuit from ARM_14 to ARM_0 while all write to ARM_0",
 }
-
-STATED = {
-    "figure9": (("first row slower, mean", 65.0, 70.0, True), ("others faster, mean", 15.0, None, False)),
-    "figure10": (
-        ("prioritised faster, most", 20.0, None, False),
-        ("prioritised faster, least", 3.0, None, False),
-        ("others slower, most", 34.0, None, True),
-        ("others slower, least", 10.0, None, False),
-    ),
-    "figure11": (("ARM_14 faster", 35.0, None, False), ("ARM_0 faster", 37.0, None, False)),
-}
-"""Of each figure: what the text says, the upper end if it is a range, and whether it is calibrated on. [%]"""
 
 HIGH = tuple(k for k in range(ARMS) if k % 4 >= 2)
 LOW = tuple(k for k in range(1, ARMS) if k % 4 < 2)
@@ -103,12 +92,12 @@ def profile_cells(model: Mapping[str, float], simulated: Mapping[str, float]) ->
             model=model[name],
             simulated=simulated[name],
         )
-        for name, cycles in PUBLISHED.items()
+        for name, cycles in CYCLES.items()
     ]
 
 
 def effects(section: str, slower: Mapping[int, float]) -> tuple[float, ...]:
-    """Return what the paper says about a figure, in the order of `STATED`, from what each process shows.
+    """Return what the paper says about a figure, in its order, from what each process shows.
 
     Parameters
     ----------
@@ -129,7 +118,7 @@ def effects(section: str, slower: Mapping[int, float]) -> tuple[float, ...]:
 def service_cells(finishes: Iterable[Finish]) -> list[Cell]:
     """Return the effects in the text of sec. VIII.B."""
     cells = []
-    for section, stated in STATED.items():
+    for section, stated in published("ocmpi")["effects"].items():
         rows = [one for one in finishes if one.section == section]
         model, simulated = (
             effects(section, {one.process: one.change(source) for one in rows})
@@ -137,15 +126,14 @@ def service_cells(finishes: Iterable[Finish]) -> list[Cell]:
         )
         cells += [
             Cell(
-                place={"section": section, "name": name, "unit": "%"},
-                group="effects" + "_fitted" * used,
-                published=low,
-                published_high=high,
+                place={"section": section, "name": one["name"], "unit": "%"},
+                group="effects" + "_fitted" * one["calibrated"],
+                **dict(zip(("published", "published_high"), one["published"], strict=False)),
                 points=True,
                 model=solved,
                 simulated=measured,
             )
-            for (name, low, high, used), solved, measured in zip(stated, model, simulated, strict=True)
+            for one, solved, measured in zip(stated, model, simulated, strict=True)
         ]
     return cells
 

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 from cases.published.cell import Cell, select
@@ -16,42 +17,12 @@ from cases.published.srp.growing_calibrate import fitted_radius, mean_makespans
 from cases.published.srp.growing_specs import VERSIONS, growing_spec, image_body, published_time, task_costs
 from cases.published.srp.paper import PAPER
 from cases.tables import text_table
-from qmodels.systems.programs.region import Growth, grow
+from qmodels.systems.programs.region import grow
 
 FORMS = data_folder("srp") / "growing-forms.csv"
 SIZED = {"row": "first row", "blocks": "blocks of C"}
 COUNT = 12
 REPLICATIONS = 60
-
-
-@dataclass(frozen=True, kw_only=True)
-class Form:
-    """An execution time with another form of an image.
-
-    Parameters
-    ----------
-    image : str
-        ``"A"`` or ``"B"``.
-    form : int
-        Which form of the lump.
-    sized : str
-        ``"row"``: as large as to meet the figure of the first row; ``"blocks"``: as many blocks as
-        image C, so that only figures of image C are used.
-    version : str
-        Row of the table.
-    tasks : int
-        Superblocks of the region.
-    simulated, error : float
-        Execution time [million cycles] and its error [% of the published figure].
-    """
-
-    image: str
-    form: int
-    sized: str
-    version: str
-    tasks: int
-    simulated: float
-    error: float
 
 
 def radius_of_blocks(image: str, form: int) -> float:
@@ -63,46 +34,42 @@ def radius_of_blocks(image: str, form: int) -> float:
     return radius
 
 
-def run_forms(*, count: int = COUNT, replications: int = REPLICATIONS) -> tuple[Form, ...]:
-    """Simulate the four versions on each form, sized by either rule."""
+def run_forms(*, count: int = COUNT, replications: int = REPLICATIONS) -> list[Cell]:
+    """Simulate the four versions on each form, sized by either rule. [million cycles].
+
+    The place of a cell holds the image and the form of its lump, how it is ``sized`` (``"row"``: as large
+    as to meet the figure of the first row; ``"blocks"``: as many blocks as image C, so that only figures of
+    image C are used), the version, and the tasks: superblocks of the region.
+    """
     found = []
-    for image in ("A", "B"):
-        for form in range(count):
-            for sized in SIZED:
-                if sized == "row":
-                    radius = fitted_radius(image, task_costs(), form=form, replications=replications, steps=4)
-                else:
-                    radius = radius_of_blocks(image, form)
-                tasks = image_body(image, radius=radius, form=form)
-                found += _form_of(tasks, image, form, sized, replications)
-    return tuple(found)
-
-
-def _form_of(tasks: Growth, image: str, form: int, sized: str, replications: int) -> list[Form]:
-    times = mean_makespans([growing_spec(version, tasks) for version in VERSIONS], replications)
-    return [
-        Form(
-            image=image,
-            form=form,
-            sized=sized,
-            version=version,
-            tasks=int(grow(tasks).blocks.size),
-            simulated=float(time),
-            error=float(100 * (time / published_time(version, image) - 1)),
-        )
-        for version, time in zip(VERSIONS, times, strict=True)
-    ]
+    for image, form, sized in itertools.product(("A", "B"), range(count), SIZED):
+        if sized == "row":
+            radius = fitted_radius(image, task_costs(), form=form, replications=replications, steps=4)
+        else:
+            radius = radius_of_blocks(image, form)
+        body = image_body(image, radius=radius, form=form)
+        times = mean_makespans([growing_spec(version, body) for version in VERSIONS], replications)
+        place = {"image": image, "form": form, "sized": sized, "tasks": int(grow(body).blocks.size)}
+        found += [
+            Cell(
+                place={**place, "version": version},
+                published=published_time(version, image),
+                simulated=float(time),
+            )
+            for version, time in zip(VERSIONS, times, strict=True)
+        ]
+    return found
 
 
 @cache
-def kept_forms() -> tuple[Form, ...]:
+def kept_forms() -> tuple[Cell, ...]:
     """Return the forms that ``data`` holds."""
-    return tuple(Form(**row) for row in read_rows(FORMS))
+    return tuple(map(Cell.of_row, read_rows(FORMS)))
 
 
-def orderings_with_forms(forms: Sequence[Form], sized: str) -> list[int]:
+def orderings_with_forms(forms: Sequence[Cell], sized: str) -> list[int]:
     """Return the simulated pairs in the published order for each choice of forms of A and B."""
-    times = {(one.image, one.form, one.version): one.simulated for one in forms if one.sized == sized}
+    times = {(c["image"], c["form"], c["version"]): c.simulated for c in select(forms, sized=sized)}
     numbers = {image: sorted({form for i, form, _ in times if i == image}) for image in ("A", "B")}
     kept = select(PAPER.kept().cells, table="table62")
 
@@ -117,7 +84,7 @@ def orderings_with_forms(forms: Sequence[Form], sized: str) -> list[int]:
     return [orderings(table({"A": a, "B": b}), "simulated")[0] for a in numbers["A"] for b in numbers["B"]]
 
 
-def forms_text(forms: Sequence[Form]) -> str:
+def forms_text(forms: Sequence[Cell]) -> str:
     """Return the spread of the errors over the forms as a table.
 
     Examples
@@ -129,11 +96,8 @@ def forms_text(forms: Sequence[Form]) -> str:
     for sized, said in SIZED.items():
         for image in ("A", "B"):
             for version, name in VERSIONS.items():
-                some = [
-                    form.error
-                    for form in forms
-                    if (form.sized, form.image, form.version) == (sized, image, version)
-                ]
+                mine = select(forms, sized=sized, image=image, version=version)
+                some = [cell.error(cell.simulated or 0.0) for cell in mine]
                 within = sum(abs(error) <= 15 for error in some)
                 mean = sum(some) / len(some)
                 rows.append(
@@ -158,6 +122,6 @@ def choices_text() -> str:
 
 
 if __name__ == "__main__":
-    write_rows(FORMS, run_forms())
+    write_rows(FORMS, (cell.row() for cell in run_forms()))
     kept_forms.cache_clear()
     print(choices_text())

@@ -30,29 +30,6 @@ FITTED = (
 )
 """The figures that calibration uses: three of image C for the costs, one of A and B for their sizes."""
 
-ASSUMPTIONS = (
-    "The images are not published. C is a cube of 14 superblocks, centred in 25: the 15 layers it touches "
-    "cannot be shared equally by two halves. A is an uneven lump in the middle, B a more rugged one moved "
-    "by 7.5 superblocks along x. The cube's size, roughness, waves, forms and move were chosen with the "
-    "table in view, the form of A among some eighty so that all pairs are in the published order; other "
-    "forms meet the figures about as well, but not always the order of those that are 2 % apart.",
-    "A superblock has 4 x 4 x 4 blocks; all of its blocks that belong to the body are worked on when it is "
-    "visited, and only those take time.",
-    "Three costs were calibrated: computing on a block, the transfer of a superblock, and an access to a "
-    "locked queue in SDRAM. A queue in the scratchpad costs a fifth of that.",
-    "The whole superblock is transferred before the computing starts; accesses to queues do not hold up "
-    "transfers at the memory controller.",
-    "With four SDRAMs the waterfall version has a copy of the image in each, since each core reads from "
-    "its nearest.",
-    "NUMA factors of 1, 1.1, 1.3 and 1.5, in the order in which a shepherd looks for a victim; published "
-    "are the range and that cluster 2 is nearest to cluster 0.",
-    "A cluster's queue keeps 10 tasks before cores use their own queues, which hold 8; 10 tasks are "
-    "protected from theft; half of those beyond, at most 20, are stolen. Published are 10, 20 and the half.",
-    "A search for a victim takes 500 cycles, moving a task 20.",
-    "An idle core finds a task as soon as it is in a queue; polling takes no memory bandwidth.",
-)
-"""What the source does not say."""
-
 
 def published_time(version: str, image: str) -> float:
     """Return an execution time of Table 6.2 in million cycles.

@@ -12,11 +12,10 @@ from cases.published.reproduction import Paper, Reproduction
 from cases.published.srp import growing as region
 from cases.published.srp.benchmarks import Benchmark, benchmark_rows, benchmark_specs, check_claims
 from cases.published.srp.blurring import calibrate, table_cells, table_specs
-from cases.published.srp.growing_specs import ASSUMPTIONS as GROWING_ASSUMPTIONS
 from cases.published.srp.growing_specs import VERSIONS
 from cases.published.srp.placement import Placed, find_placements, placed_rows, placement_text
 from cases.published.srp.plots import figures
-from cases.published.srp.specs import ALGORITHMS, ASSUMPTIONS, Costs
+from cases.published.srp.specs import ALGORITHMS, Costs
 from cases.published.text import errors_text, list_text
 from cases.tables import text_table
 
@@ -102,5 +101,4 @@ PAPER = Paper(
     claims=claims,
     figures=figures,
     tables={"costs": dict, "benchmarks": Benchmark, "placements": Placed},
-    notes={"What the paper does not say, and we assume": (*ASSUMPTIONS, *GROWING_ASSUMPTIONS)},
 )

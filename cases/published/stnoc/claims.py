@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from cases.published.cell import Cell, only
-from cases.published.claim import Claim
+from cases.published.claim import Claim, compared
 from cases.published.rows import published
 from cases.published.stnoc.specs import CALIBRATED, CONTROLLER_CYCLES, PAYLOAD, WIDTHS, flits
+
+Value = Callable[[str], float]
+"""A number of "published", "model" or "simulated"."""
 
 ASSUMPTIONS = (
     "Paper: topologies, across-first, 2 virtual channels, buffers of a packet, 128 bytes and 8 of header, "
@@ -44,58 +47,54 @@ def check_claims(cells: Sequence[Cell], grid: Iterable[Mapping[str, Any]]) -> li
     """Return the statements of the text."""
     said = published("stnoc")["text"]
     rate = step_rate(grid)
-    steps = [step for step, channels in rate if channels == 4]
-    first = {n: only(cells, table="table1", reading="in turn", channels=n) for n in (1, 4)}
-
-    def ours(value: Callable[[str], float]) -> dict[str, Any]:
-        return {name: value(name) for name in ("model", "simulated")}
-
-    def gain(table: str, width: int) -> dict[str, Any]:
-        one, many = (only(cells, table=table, width=width, channels=n) for n in (1, 8))
-        return ours(lambda name: 100 * (getattr(many, name) / getattr(one, name) - 1))
-
-    def ratio(name: str) -> float:
-        return float(getattr(first[4], name) / getattr(first[1], name))
-
-    def close(name: str) -> float:
-        narrow, wide = (only(cells, table="table2", width=width, channels=8) for width in (8, 32))
-        return float(100 * (1 - getattr(narrow, name) / getattr(wide, name)))
-
-    percent: dict[str, Any] = {"form": "{:.1f} %", "points": True}
+    best = max((step for step, channels in rate if channels == 4), key=lambda step: rate[step, 4])
+    one, four = (only(cells, table="table1", reading="in turn", channels=n) for n in (1, 4))
+    ratio = _over(four, one)
+    between = {"published": said["step32_above"], "published_high": said["step32_below"]}
+    more = {"form": "{:.3f}", "said": "{} to {}".format(*between.values()), **between}
+    risen = "Fig. 3: delays rise with 4 channels and step 32 at"
     return [
-        Claim(
-            text="Fig. 3: best step, 4 channels", published=1.0,
-            simulated=max(steps, key=lambda step: rate[step, 4]),
+        Claim(text="Fig. 3: best step, 4 channels", published=1.0, simulated=best),
+        Claim(text=risen, group="step32", simulated=rate[32, 4], **more),
+        compared(
+            "best rate with 4 channels over that with one",
+            ratio,
+            **{"group": "ratio", "form": "{:.2f}", "published": ratio("published")},
         ),
-        Claim(
-            text="Fig. 3: delays rise with 4 channels and step 32 at", group="step32", form="{:.3f}",
-            published=said["step32_above"], published_high=said["step32_below"], simulated=rate[32, 4],
-            said=f"{said['step32_above']} to {said['step32_below']}",
-        ),
-        Claim(
-            text="best rate with 4 channels over that with one", group="ratio", form="{:.2f}",
-            published=ratio("published"), **ours(ratio),
-        ),
-        *(
-            Claim(
-                text=f"gain of 8 channels, {width}-byte links", group="gains_fitted", **percent,
-                published=said[f"gain{width}"], said=f"{said[f'gain{width}']} %", **gain("table2", width),
-            )
-            for width in (8, 32)
-        ),
-        Claim(
-            text="8-byte links with 8 channels stay below 32-byte links by", group="narrow", **percent,
-            published=close("published"), **ours(close),
-        ),
-        *(
-            Claim(
-                text=f"16 nodes, 7 engines, {width}-byte links: gain of 8 channels", group="nodes16",
-                **percent, published=0.0, published_high=said["gain16"], said=f"< {said['gain16']:g} %",
-                **gain("nodes16", width),
-            )
-            for width in WIDTHS
-        ),
-    ]  # fmt: skip
+        *_gains(cells),
+    ]
+
+
+def _gains(cells: Sequence[Cell]) -> list[Claim]:
+    """Return what 8 channels gain over one, and 32-byte links over 8-byte links."""
+    said = published("stnoc")["text"]
+    narrow, wide = (only(cells, table="table2", width=width, channels=8) for width in (8, 32))
+    below = _percent(narrow, wide, sign=-1)
+    close = "8-byte links with 8 channels stay below 32-byte links by"
+    rows: list[tuple[str, Value, dict[str, Any]]] = []
+    for width in (8, 32):
+        number = {"published": said[f"gain{width}"], "said": f"{said[f'gain{width}']} %"}
+        text = f"gain of 8 channels, {width}-byte links"
+        rows.append((text, _gain(cells, "table2", width), {"group": "gains_fitted", **number}))
+    rows.append((close, below, {"group": "narrow", "published": below("published")}))
+    limit = {"published": 0.0, "published_high": said["gain16"], "said": f"< {said['gain16']:g} %"}
+    for width in WIDTHS:
+        text = f"16 nodes, 7 engines, {width}-byte links: gain of 8 channels"
+        rows.append((text, _gain(cells, "nodes16", width), {"group": "nodes16", **limit}))
+    return [compared(text, value, form="{:.1f} %", points=True, **more) for text, value, more in rows]
+
+
+def _gain(cells: Sequence[Cell], table: str, width: int) -> Value:
+    few, many = (only(cells, table=table, width=width, channels=n) for n in (1, 8))
+    return _percent(many, few)
+
+
+def _over(one: Cell, other: Cell) -> Value:
+    return lambda which: float(getattr(one, which) / getattr(other, which))
+
+
+def _percent(one: Cell, other: Cell, *, sign: int = 1) -> Value:
+    return lambda which: 100 * sign * (_over(one, other)(which) - 1)
 
 
 def contradictions() -> list[str]:

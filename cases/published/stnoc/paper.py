@@ -43,7 +43,7 @@ def simulate(
     loops = loop_cells(packets=packets, replications=replications, store=store)
     cells = [*saturation_cells(precision=precision, cycles=cycles), *loops, *power_cells(loops), *left_out()]
     grid = simulate_grid(cycles=cycles, replications=2)
-    tables = {"grid": tuple(grid), "greedy": tuple(greedy_rows(explore_designs(grid)))}
+    tables = {"grid": tuple(grid), "greedy": tuple(greedy_rows(explore_designs(grid)[1]))}
     return Reproduction(paper=PAPER, cells=tuple(cells), tables=tables)
 
 
@@ -54,7 +54,7 @@ def sections(found: Reproduction) -> list[str]:
         "simulated, without a published number model | simulated",
         *(table_text(found.cells, name) for name in TITLES),
         left_out_text(found.cells),
-        designs_text(explore_designs(found.tables["grid"])),
+        designs_text(*explore_designs(found.tables["grid"])),
     ]
 
 
@@ -65,5 +65,5 @@ PAPER = Paper(
     claims=lambda found: check_claims(found.cells, found.tables["grid"]),
     figures=figures,
     tables={"grid": dict, "greedy": dict},
-    notes={"Contradictions": contradictions(), "Where the parameters come from": ASSUMPTIONS},
+    derived={"Contradictions": contradictions(), "Where the parameters come from": ASSUMPTIONS},
 )
