@@ -2,64 +2,33 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Callable
+from typing import Any
 
-from qmodels.system_result import SystemResult
-
-if TYPE_CHECKING:
-    from qmodels.allocator.answer import DataQueueingAnswer
-    from qmodels.networks.answer import NetworkAnswer
-    from qmodels.systems.packets.data_queueing import DataQueueing
-    from qmodels.systems.packets.packet_processor import PacketProcessor
-    from qmodels.systems.stations.queueing_network import QueueingNetwork
-
-MODELS = {
-    "qmodels.systems.packets.packet_processor.PacketProcessor": (
-        "qmodels.packet_processor.solve_packet_processor"
-    ),
-    "qmodels.systems.stations.queueing_network.QueueingNetwork": "qmodels.networks.solve.solve_network",
-    "qmodels.systems.packets.data_queueing.DataQueueing": "qmodels.allocator.solve_data_queueing",
-    "qmodels.systems.noc.spec.Noc": "qmodels.noc.solve_noc.solve_noc",
-    "qmodels.systems.programs.messaging.MessageProgram": "qmodels.noc.solve_program.solve_program",
-    "qmodels.systems.memory.dram_system.DramSystem": "qmodels.memory.dram.solve.solve_dram",
-    "qmodels.systems.cache.spec.CacheSystem": "qmodels.llc.solve_cache.solve_cache",
-    "qmodels.systems.cache.llc_processor.LlcProcessor": "qmodels.llc.solve_processor.solve_llc_processor",
-    "qmodels.systems.memory.numa.NumaMachine": "qmodels.memory.numa.solve.solve_numa",
-    "qmodels.systems.programs.work_queues.WorkQueues": "qmodels.work_queues.solve.solve_work_queues",
-}
-"""The model of each kind of spec, both by their full names: only what is used is imported."""
+from qmodels.answer import Answer
+from qmodels.systems.spec.kind import kind_of
 
 
-@overload
-def solve(spec: PacketProcessor) -> SystemResult: ...
-@overload
-def solve(spec: QueueingNetwork) -> NetworkAnswer: ...
-@overload
-def solve(spec: DataQueueing) -> DataQueueingAnswer: ...
-@overload
-def solve(spec: Any) -> Any: ...
-def solve(spec: Any) -> Any:
+def solve(spec: Any) -> Answer:
     """Return the analytic answer of a system spec.
 
     Parameters
     ----------
     spec : dataclass
-        A frozen spec of a type in `MODELS`. Where numeric fields of a packet processor or a
-        data-queueing module are arrays the answer has their broadcast shape; of a `Noc` the injection
-        rate, and of DRAM traffic the arrival rate, may be an array.
+        A frozen spec of a registered kind (`qmodels.systems.spec.kind.kinds`). Numeric fields that may
+        be arrays (``qmodels describe`` says which) are a sweep: the answer has their broadcast shape.
 
     Returns
     -------
-    SystemResult, NetworkAnswer, DataQueueingAnswer, NocAnswer, ...
-        What the model of the spec's type gives.
+    Answer
+        Metrics by name, where the time goes, what fills up first, how far to trust it.
 
     Raises
     ------
     TypeError
-        If there is no model for the spec's type.
+        If the spec is of no kind that has a model.
     ValueError
-        If no model covers a network, see `qmodels.networks.solve.solve_network`.
+        If no model covers the spec; the message says what is covered.
 
     Examples
     --------
@@ -67,10 +36,53 @@ def solve(spec: Any) -> Any:
     >>> bool(solve(PacketProcessor()).stable)
     True
     """
-    for base in type(spec).__mro__:
-        model = MODELS.get(f"{base.__module__}.{base.__qualname__}")
-        if model is not None:
-            module, _, name = model.rpartition(".")
-            return getattr(import_module(module), name)(spec)
-    known = ", ".join(name.rpartition(".")[2] for name in MODELS)
-    raise TypeError(f"solve needs a system spec ({known}), got {type(spec).__name__}")
+    return model_of(spec)(spec)
+
+
+def model_of(spec: Any) -> Callable[[Any], Answer]:
+    """Return the function that solves specs of this one's kind; only what is asked for is imported."""
+    kind = kind_of(spec)
+    if kind.model is not None:
+        return kind.model()
+    match kind.name:
+        case "packet-processor":
+            from qmodels.packet_processor import solve_packet_processor
+
+            return solve_packet_processor
+        case "queueing-network":
+            from qmodels.networks.solve import solve_network
+
+            return solve_network
+        case "data-queueing":
+            from qmodels.allocator import solve_data_queueing
+
+            return solve_data_queueing
+        case "noc":
+            from qmodels.noc.solve_noc import solve_noc
+
+            return solve_noc
+        case "message-program":
+            from qmodels.noc.solve_program import solve_program
+
+            return solve_program
+        case "dram":
+            from qmodels.memory.dram.solve import solve_dram
+
+            return solve_dram
+        case "cache":
+            from qmodels.llc.solve_cache import solve_cache
+
+            return solve_cache
+        case "llc-processor":
+            from qmodels.llc.solve_processor import solve_llc_processor
+
+            return solve_llc_processor
+        case "numa":
+            from qmodels.memory.numa.solve import solve_numa
+
+            return solve_numa
+        case "work-queues":
+            from qmodels.work_queues.solve import solve_work_queues
+
+            return solve_work_queues
+    raise TypeError(f"solve needs a kind with a model, got {kind.name!r}")

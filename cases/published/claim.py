@@ -65,6 +65,15 @@ def claims_text(claims: Iterable[Claim]) -> str:
     return "\n\n".join(tables)
 
 
-def compared(text: str, value: Callable[[str], float], **options: Any) -> Claim:
+Value = Callable[[str], float]
+"""What is found for one of "published", "model" and "simulated"."""
+
+
+def ratio(one: Any, other: Any) -> Value:
+    """Return one over another: of cells, or whatever has ``model`` and ``simulated``."""
+    return lambda which: float(getattr(one, which) / getattr(other, which))
+
+
+def compared(text: str, value: Value, **options: Any) -> Claim:
     """Return a claim of which ``value("model")`` and ``value("simulated")`` are ours."""
     return Claim(text=text, model=value("model"), simulated=value("simulated"), **options)

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from qmodels.allocator.conflict_errors import conflict_errors
 from qmodels.checks import FloatArray
+from qmodels.error_map import MeasuredError
 from qmodels.systems.packets.data_queueing import DATA_QUEUEING_METRICS
 
 
@@ -28,8 +30,8 @@ class DataQueueingAnswer:
         Whether the load is below what the output ports drain.
     validated : bool or array of bool
         Whether the design lies in the range in which the model was compared with simulation, and found good.
-    error : ConflictError or array of them
-        Signed errors of the write conflicts of designs inside that range, or outside where this one is.
+    error : mapping of str to MeasuredError
+        By metric, those of designs inside that range, or outside where this one is, with as many trials.
     """
 
     metrics: Mapping[str, Any]
@@ -37,7 +39,7 @@ class DataQueueingAnswer:
     deletion_accesses: FloatArray
     stable: Any
     validated: Any
-    error: Any
+    error: Mapping[str, MeasuredError]
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -51,11 +53,12 @@ class DataQueueingAnswer:
         lines = ["data queueing"]
         for name, value in self.metrics.items():
             unit = DATA_QUEUEING_METRICS[name].unit
-            lines.append(f"  {name:<36} {float(value):>12.5g} {'' if unit == '1' else unit}".rstrip())
+            stated = f"  error {self.error[name]}" if name in self.error else ""
+            lines.append(f"  {name:<36} {float(value):>12.5g} {'' if unit == '1' else unit}{stated}".rstrip())
         lines.append("  stable" if self.stable else "  overloaded")
         if not self.validated:
             lines.append("  outside the range in which the model is validated")
-        lines.append(f"  {self.error}")
+        lines += [f"  error: against simulation, {error.where}" for error in self.error.values()]
         return "\n".join(lines)
 
     def to_pandas(self) -> Any:
@@ -68,8 +71,10 @@ class DataQueueingAnswer:
         )
 
 
-def stacked(answers: Sequence[DataQueueingAnswer], shape: tuple[int, ...]) -> DataQueueingAnswer:
-    """Return the answers of single designs as one of arrays of this shape."""
+def stacked(
+    answers: Sequence[DataQueueingAnswer], shape: tuple[int, ...], *, trials: Any
+) -> DataQueueingAnswer:
+    """Return the answers of single designs, with so many trials, as one of arrays of this shape."""
 
     def laws(each: list[FloatArray]) -> FloatArray:
         table = np.zeros((len(each), max((len(law) for law in each), default=0)))
@@ -77,8 +82,7 @@ def stacked(answers: Sequence[DataQueueingAnswer], shape: tuple[int, ...]) -> Da
             row[: len(law)] = law
         return table.reshape(*shape, -1) if each else table.reshape(*shape, 0)
 
-    errors = np.empty(len(answers), dtype=object)
-    errors[:] = [answer.error for answer in answers]
+    validated = np.array([answer.validated for answer in answers], dtype=bool).reshape(shape)
     return DataQueueingAnswer(
         metrics={
             name: np.array([answer.metrics[name] for answer in answers], dtype=float).reshape(shape)
@@ -87,6 +91,6 @@ def stacked(answers: Sequence[DataQueueingAnswer], shape: tuple[int, ...]) -> Da
         allocation_accesses=laws([answer.allocation_accesses for answer in answers]),
         deletion_accesses=laws([answer.deletion_accesses for answer in answers]),
         stable=np.array([answer.stable for answer in answers], dtype=bool).reshape(shape),
-        validated=np.array([answer.validated for answer in answers], dtype=bool).reshape(shape),
-        error=errors.reshape(shape),
+        validated=validated,
+        error=conflict_errors(trials, validated),
     )

@@ -10,7 +10,7 @@ import numpy as np
 from qmodels.allocator.access_order import AccessOrder, access_order
 from qmodels.allocator.alternatives import accesses_law, bank_lists_busy, bitmap_busy, stack_busy
 from qmodels.allocator.answer import DataQueueingAnswer, stacked
-from qmodels.allocator.conflict_errors import conflict_error, is_validated
+from qmodels.allocator.conflict_errors import conflict_errors, is_validated
 from qmodels.allocator.dry_list import drained_conflicts
 from qmodels.allocator.list_memory import free_list
 from qmodels.allocator.offered import seen_load
@@ -57,7 +57,7 @@ def solve_data_queueing(spec: DataQueueing) -> DataQueueingAnswer:
     conflict, those of packets just read are not followed, nor is a dry VMS2 or VMS3 beyond its
     emptiness. Overload is taken as lasting: a trace that fills the memory for a part of the time
     overflows, and runs its list dry, less. The error of the write conflicts, signed, is in
-    ``conflict_errors.csv``, made by ``python -m cases.published.dqm.errors``: within 5 % where the answer is
+    ``answer.error``, made by ``python -m cases.published.dqm.errors``: within 5 % where the answer is
     validated, and otherwise as it says. The alternatives are accounted for in
     `qmodels.allocator.alternatives`.
 
@@ -82,7 +82,7 @@ def solve_data_queueing(spec: DataQueueing) -> DataQueueingAnswer:
         answers.append(_solve_one(replace(spec, **parts)))
     if shape == ():
         return answers[0]
-    return stacked(answers, shape)
+    return stacked(answers, shape, trials=spec.allocation.alloc_trial_count)
 
 
 def _numeric_fields(spec: DataQueueing) -> tuple[list[tuple[str, str]], list[Any]]:
@@ -187,7 +187,7 @@ def _solve_one(spec: DataQueueing) -> DataQueueingAnswer:
         deletion_accesses=deletion,
         stable=float(traffic.load_factor) < 1.0,
         validated=validated,
-        error=conflict_error(int(spec.allocation.alloc_trial_count), validated),
+        error=conflict_errors(int(spec.allocation.alloc_trial_count), validated),
     )
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
+from qmodels.error_map import ErrorMap
 from qmodels.systems.programs.region import Growth, grow
 from qmodels.systems.programs.work_queues import WorkQueues
 from qmodels.work_queues.answer import WorkQueuesAnswer
 from qmodels.work_queues.growth import Rounds, run_rounds
 from qmodels.work_queues.imbalance import expected_maximum, ring_block_imbalance
 
-MEAN_ERROR, LARGEST_ERROR = 2.3, 10.8
-"""Mean and largest size of the makespan's error against simulation in the sweep of ``python -m
-cases.published.srp.growing_sweep``. [%]"""
+ERRORS = ErrorMap(Path(__file__).with_name("error_map.csv"))
 TASKS_PER_CORE = (30.0, 1000.0)
 CORES = (1, 32)
 LARGEST_QUEUE_SHARE = 0.12
@@ -84,22 +85,26 @@ def solve_work_queues(spec: WorkQueues) -> WorkQueuesAnswer:
             compute_scv=costs.compute_scv,
         )
     task = max(spec.serial_time / count, 1e-300)
+    efficiency = compute / (cores * makespan)
+    memories, clock = min(1.0, float(rounds.memory_busy.max()) / makespan), spec.clock_ghz
     return WorkQueuesAnswer(
+        model="work queues",
+        spec=spec,
         metrics={
-            "makespan": makespan,
+            "execution_time": makespan / clock,
             "speedup": spec.serial_time / makespan,
-            "utilization": compute / (cores * makespan),
+            "parallel_efficiency": efficiency,
             "imbalance": max(imbalance, 0.0),
             "stolen_share": rounds.stolen / count,
             "local_share": rounds.local / count,
-            "lock_waiting_time": rounds.lock_wait / count,
-            "memory_waiting_time": rounds.memory_wait / count,
-            "memory_utilization": min(1.0, float(rounds.memory_busy.max()) / makespan),
+            "lock_waiting_time": rounds.lock_wait / count / clock,
+            "memory_waiting_time": rounds.memory_wait / count / clock,
+            "controller_utilization": memories,
         },
-        lower_bounds=bounds,
+        utilization={"cores": efficiency, "memories": memories},
+        lower_bounds={name: bound / clock for name, bound in bounds.items()},
         cluster_tasks=cluster_tasks,
         bottleneck=max(bounds, key=lambda name: bounds[name]),
-        stable=True,
         validated=bool(
             isinstance(spec.tasks, Growth)
             and TASKS_PER_CORE[0] <= count / cores <= TASKS_PER_CORE[1]
@@ -107,8 +112,7 @@ def solve_work_queues(spec: WorkQueues) -> WorkQueuesAnswer:
             and costs.queue_cycles <= LARGEST_QUEUE_SHARE * task
             and costs.transfer_cycles <= LARGEST_TRANSFER_SHARE * task
         ),
-        measured_error=MEAN_ERROR,
-        largest_error=LARGEST_ERROR,
+        error=ERRORS.at(),
     )
 
 

@@ -10,8 +10,8 @@ from cases.published.cases import published_case
 from cases.published.cell import only, select
 from cases.published.llc3d.errors import changed, designs, rows
 from cases.published.llc3d.paper import PAPER
-from cases.published.llc3d.specs import NAMES, places, readings, realistic
-from cases.published.llc3d.tables import FIGURES, READING, REALISTIC
+from cases.published.llc3d.specs import NAMES, READING, places, readings, realistic
+from cases.published.llc3d.tables import FIGURES, REALISTIC
 from cases.published.rows import data_folder, published
 from qmodels import solve
 from qmodels.llc.processor_errors import VARIED
@@ -32,7 +32,7 @@ def small():
 def test_published_numbers_agree_with_each_other():
     """The ratios of the abstract follow from the converted numbers of the text."""
     said, ratios = published("llc3d")["converted"], published("llc3d")["headline"]
-    waiting, gbps = said["waiting_latency"], said["throughput_gbps"]
+    waiting, gbps = said["waiting_latency"], said["data_rate"]
     offered = LlcProcessor().gbps(LlcProcessor().arrival_rate)
     blocked = {name: 1 - value / offered for name, value in gbps.items()}
     for other in ("shared", "none"):
@@ -96,7 +96,7 @@ def test_realistic_capacities(committed):
     cells = select(committed.cells, variable=REALISTIC)
     assert len(cells) == 18
     for cell in cells:
-        if cell["metric"] in ("waiting_latency", "throughput_gbps"):
+        if cell["metric"] in ("waiting_latency", "data_rate"):
             assert cell.model == pytest.approx(cell.simulated, rel=0.032)  # 3.1 % with slices, else 0.4 %
             assert cell.high - cell.low < 0.02 * cell.simulated
     assert max(row["seconds"] for row in committed.tables["seconds"]) < 60

@@ -20,9 +20,9 @@ from cases.study.recommendation import FAR, SATURATED, contradictions, largest_e
 from cases.study.report import page
 from cases.study.run import STORE, Part, Study, explore_case
 from cases.study.stream import peak_gbps, trace_section, trace_summary
-from optimize.spaces.fields import replace_fields
 from qmodels.packet_processor.error_map import measured_errors
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.spec.metrics import is_relative
 from qmodels.systems.spec.toml import from_toml
 
@@ -51,7 +51,7 @@ def written(path, change):
     sizes = rng.choice([64, 594, 1518], size=PACKETS, p=[7 / 12, 4 / 12, 1 / 12])
     rows = [f"{time:.12f},{size}" for time, size in zip(times - times[0], sizes, strict=True)]
     path.write_text("time,bytes\n" + "\n".join(rows) + "\n")
-    recorded = {"kind": "recorded", "path": str(path)}
+    recorded = {"kind": "recorded", "trace": str(path)}
     spec = from_toml(
         DATA / "small-packets.toml",
         PacketProcessor,

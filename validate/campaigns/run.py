@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
 from queue import Empty, SimpleQueue
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 from qmodels import checks
 from qmodels.systems.spec.store import ResultStore
+from validate.campaigns.experiment import Experiment
 from validate.campaigns.progress import Progress
 from validate.campaigns.store import decode, encode, keys_of
 from validate.estimates.intervals import Estimate
@@ -18,35 +19,6 @@ from validate.estimates.stopping import more_replications
 
 IN_FLIGHT = 256
 """Submitted jobs that are not finished: bounds the memory of a long campaign."""
-
-
-class Experiment(Protocol):
-    """A simulator applied to one spec with its options: all that a campaign knows of either.
-
-    A replication is one or several jobs, such as an antithetic pair. A job is a picklable frozen
-    dataclass that holds the ``spec`` and all else that its numbers depend on; a run is a small
-    dataclass of numbers, words and arrays.
-    """
-
-    run_type: ClassVar[type]
-    """Class of a run."""
-    precise: ClassVar[tuple[str, ...]]
-    """The metrics that a precision given as one number is about."""
-
-    @property
-    def run_replication(self) -> Callable[[Any], Any]:
-        """The function of a module that turns a job into its run."""
-
-    def jobs(self, start: int, stop: int) -> Sequence[Any]:
-        """Return the jobs of replications `start` to `stop` - 1; the first round starts with 0."""
-
-    def summarize(self, runs: Sequence[tuple[Any, Any]], *, replications: int, seconds: float) -> Any:
-        """Return the result of all (job, run) so far.
-
-        It has estimates by name in ``metrics``, rows of a table (metric, unit, low, best, high) in
-        ``rows()``, the number of ``replications``, and, where a system may not keep up, whether it
-        does in ``stable``.
-        """
 
 
 class Point:

@@ -4,60 +4,21 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import fields, is_dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, overload
+from dataclasses import is_dataclass
+from typing import Any
 
 from qmodels import checks
 from qmodels.systems.spec.store import ResultStore
+from validate.campaigns.experiment import Experiment
 from validate.campaigns.progress import Progress, TerminalProgress
 from validate.campaigns.result import Campaign, CampaignInterrupted
-from validate.campaigns.run import Experiment, Point, Replicator
-
-if TYPE_CHECKING:
-    from qmodels.systems.packets.data_queueing import DataQueueing
-    from qmodels.systems.packets.packet_processor import PacketProcessor
-    from qmodels.systems.stations.queueing_network import QueueingNetwork
-    from validate.data_queueing.result import DataQueueingResult
-    from validate.network.result import NetworkSimulation
-    from validate.packet_processor.result import SimulationResult
-
-EXPERIMENTS = {
-    "qmodels.systems.packets.packet_processor.PacketProcessor": (
-        "validate.packet_processor.simulate.PacketExperiment"
-    ),
-    "qmodels.systems.stations.queueing_network.QueueingNetwork": "validate.network.run.NetworkExperiment",
-    "qmodels.systems.packets.data_queueing.DataQueueing": (
-        "validate.data_queueing.simulate.DataQueueingExperiment"
-    ),
-    "qmodels.systems.noc.spec.Noc": "validate.noc.experiment.NocExperiment",
-    "qmodels.systems.programs.messaging.MessageProgram": "validate.messaging.experiment.ProgramExperiment",
-    "qmodels.systems.memory.dram_system.DramSystem": "validate.dram.experiment.DramExperiment",
-    "qmodels.systems.cache.spec.CacheSystem": "validate.cache.experiment.CacheExperiment",
-    "qmodels.systems.cache.llc_processor.LlcProcessor": (
-        "validate.llc_processor.experiment.LlcProcessorExperiment"
-    ),
-    "qmodels.systems.memory.numa.NumaMachine": "validate.numa.experiment.NumaExperiment",
-    "qmodels.systems.programs.work_queues.WorkQueues": "validate.work_queues.experiment.WorkQueuesExperiment",
-}
-"""The simulator of each kind of spec, both by their full names: only what is used is imported."""
-
-COMMON = ("spec", "seed", "confidence")
+from validate.campaigns.run import Point, Replicator
+from validate.simulators import simulator_of
 
 
-@overload
-def simulate(spec: PacketProcessor, **options: Any) -> SimulationResult: ...
-@overload
-def simulate(spec: QueueingNetwork, **options: Any) -> NetworkSimulation: ...
-@overload
-def simulate(spec: DataQueueing, **options: Any) -> DataQueueingResult: ...
-@overload
-def simulate(spec: Iterable[Any], **options: Any) -> Campaign: ...
-@overload
-def simulate(spec: Any, **options: Any) -> Any: ...
 def simulate(
     spec: Any,
     *,
@@ -76,7 +37,7 @@ def simulate(
     Parameters
     ----------
     spec : spec or iterable of specs
-        One design without array fields, or several, of the types in `EXPERIMENTS`.
+        One design without array fields, or several, of registered kinds (`qmodels.systems.spec.kind.kinds`).
     replications : int
         Independent replications of each to begin with, at least 2.
     precision : float or mapping of str to float, optional
@@ -103,12 +64,12 @@ def simulate(
         Called with (runs finished, runs in all as far as known), at least every second; otherwise
         there is a bar on a terminal, and nothing in a pipe.
     **options
-        Of the simulator, see its experiment in `EXPERIMENTS`, such as
+        Of the simulator, such as ``packets`` or ``accesses``: see its experiment, for example
         `validate.packet_processor.simulate.PacketExperiment` or `validate.noc.experiment.NocExperiment`.
 
     Returns
     -------
-    SimulationResult, NetworkSimulation, NocSimulation, ... or Campaign
+    Simulation or Campaign
         The result of one spec, or those of several, in their order. It is the same to the last bit
         for a seed, whatever the executor and however often the campaign was interrupted.
 
@@ -140,9 +101,6 @@ def simulate(
     """
     checks.count("replications", replications, minimum=2)
     checks.count("max_replications", max_replications, minimum=2)
-    checks.seed(seed)
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}")
     single = is_dataclass(spec) or not isinstance(spec, Iterable)
     specs = [spec] if single else list(spec)
     points = []
@@ -194,24 +152,15 @@ def _run(
 
 
 def _experiment(spec: Any, common: Mapping[str, Any], options: Mapping[str, Any]) -> Experiment:
-    kind = next((_name(base) for base in type(spec).__mro__ if _name(base) in EXPERIMENTS), None)
-    if kind is None:
-        known = ", ".join(name.rpartition(".")[2] for name in EXPERIMENTS)
-        raise TypeError(f"simulate needs a spec such as {known}, got {type(spec).__name__}")
-    module, _, name = EXPERIMENTS[kind].rpartition(".")
-    make: Callable[..., Experiment] = getattr(import_module(module), name)
-    known_options = [f.name for f in fields(make) if f.init and f.name not in COMMON]  # type: ignore[arg-type]
+    make = simulator_of(spec)
+    known = make.options()
     for option in options:
-        if option not in known_options:
+        if option not in known:
             raise TypeError(
                 f"simulate has no option {option!r} for a {type(spec).__name__}"
-                f"{checks.nearest(option, known_options)}; its options are {', '.join(known_options)}"
+                f"{checks.nearest(option, known)}; its options are {', '.join(known)}"
             )
     return make(spec=spec, **common, **options)
-
-
-def _name(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _targets(precision: float | Mapping[str, float] | None, experiment: Experiment) -> Mapping[str, float]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cases.published.cell import Cell, only, select
-from cases.published.claim import Claim, compared
+from cases.published.claim import Claim, Value, compared
 from cases.published.rows import published
 
 
@@ -17,7 +17,7 @@ def check_claims(cells: Sequence[Cell], techniques: Sequence[Mapping[str, Any]])
     def first(column: str, trials: int) -> Cell:
         return only(cells, table="table1", column=column, trials=trials)
 
-    def optimised(column: str) -> Callable[[str], float]:
+    def optimised(column: str) -> Value:
         *after, before = select(cells, table="table4", column=column)
         return _saved(*((one, before) for one in after))
 
@@ -61,7 +61,7 @@ def check_claims(cells: Sequence[Cell], techniques: Sequence[Mapping[str, Any]])
     ]
 
 
-def _saved(*pairs: tuple[Cell, Cell]) -> Callable[[str], float]:
+def _saved(*pairs: tuple[Cell, Cell]) -> Value:
     """Return the largest share saved in pairs of a cell after and before; of nothing nothing is saved."""
 
     def share(after: float, before: float) -> float:

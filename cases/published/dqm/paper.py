@@ -66,17 +66,9 @@ def simulate(
     if causes:
         tables["causes"] = cause_rows(changes, simulated)
     arrivals = base.traffic.arrivals
-    return Reproduction(
-        paper=PAPER,
-        run={
-            "source": Path(arrivals.trace.source).name if isinstance(arrivals, Recorded) else "a generator",
-            "packets": runs.packets,
-            "replications": runs.replications,
-            "seed": runs.seed,
-        },
-        cells=tuple(table_cells(base, simulated)),
-        tables=tables,
-    )
+    source = Path(arrivals.trace.source).name if isinstance(arrivals, Recorded) else "a generator"
+    run = {"source": source, **{name: getattr(runs, name) for name in ("packets", "replications", "seed")}}
+    return Reproduction(paper=PAPER, run=run, cells=tuple(table_cells(base, simulated)), tables=tables)
 
 
 def sections(found: Reproduction) -> list[str]:

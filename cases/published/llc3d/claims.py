@@ -13,7 +13,7 @@ from cases.published.llc3d.specs import EXPONENTS, NAMES
 from cases.published.rows import published
 
 SLICES, NONE, SHARED = (NAMES[name] for name in ("slices", "none", "shared"))
-BLOCKING, WAITING, THROUGHPUT = "blocking_probability", "waiting_latency", "throughput_gbps"
+BLOCKING, WAITING, THROUGHPUT = "blocking_probability", "waiting_latency", "data_rate"
 Pairs = list[tuple[Cell, Cell]]
 """Of each pair the first should not be above the second."""
 

@@ -10,12 +10,11 @@ from typing import Any
 from cases.published.cell import Cell
 from cases.published.llc3d.claims import check_claims
 from cases.published.llc3d.plots import figures
-from cases.published.llc3d.specs import NAMES, places, readings, realistic
+from cases.published.llc3d.specs import NAMES, READING, every_point, realistic
 from cases.published.llc3d.tables import (
     FIGURES,
     HIT_RATIOS,
     METRICS,
-    READING,
     REALISTIC,
     cells_of,
     curves_text,
@@ -51,12 +50,14 @@ def simulate(
     """
     from validate import simulate
 
-    points = list(places())
-    points += [
-        ({"figures": reading, "curve": NAMES[name], "variable": READING, "x": 0}, spec)
-        for reading, specs in readings().items()
-        for name, spec in specs.items()
-    ]
+    run = {
+        "requests": requests,
+        "replications": replications,
+        "realistic_requests": realistic_requests,
+        "realistic_replications": realistic_replications,
+        "seed": seed,
+    }
+    points = every_point()
     specs = list(dict.fromkeys(spec for _, spec in points))
     options: dict[str, Any] = {"seed": seed, "store": store}
     campaign = simulate(specs, requests=requests, replications=replications, **options)
@@ -74,13 +75,7 @@ def simulate(
         seconds.append({"architecture": name, "seconds": took})
     return Reproduction(
         paper=PAPER,
-        run={
-            "requests": requests,
-            "replications": replications,
-            "realistic_requests": realistic_requests,
-            "realistic_replications": realistic_replications,
-            "seed": seed,
-        },
+        run=run,
         cells=tuple(cells),
         tables={"seconds": tuple(seconds)},
     )

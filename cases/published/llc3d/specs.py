@@ -13,6 +13,7 @@ from qmodels.systems.cache.llc_processor import LlcProcessor
 NAMES = {"slices": "LLC slices", "none": "no LLC", "shared": "shared LLC"}
 """The paper's Proposed, Without LLC and With LLC."""
 
+READING = "reading"
 EXPONENTS = (0.64, 0.83, 0.95)
 """The three exponents of figs. 16 to 18 stand in the pictures alone: 0.83 is the paper's default, the others
 are our choice."""
@@ -42,6 +43,16 @@ def places() -> Iterator[tuple[dict[str, Any], LlcProcessor]]:
         for x in axes["entries"]:
             place = {"figures": "22-25", "curve": name, "variable": "entries", "x": x}
             yield place, changed(replace(base, architecture=architecture), entries=x)
+
+
+def every_point() -> list[tuple[dict[str, Any], LlcProcessor]]:
+    """Return the points of the figures, and those of every reading of the text."""
+    others = [
+        ({"figures": reading, "curve": NAMES[name], "variable": READING, "x": 0}, spec)
+        for reading, specs in readings().items()
+        for name, spec in specs.items()
+    ]
+    return [*places(), *others]
 
 
 def readings() -> dict[str, dict[str, LlcProcessor]]:

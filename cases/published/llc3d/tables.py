@@ -11,16 +11,16 @@ from cases.published.text import grid_text, three
 from qmodels.systems.cache.llc_processor import LlcProcessor
 
 if TYPE_CHECKING:
-    from validate.llc_processor.result import LlcProcessorSimulation
+    from validate.estimates.simulation import Simulation
 
 FIGURES = ("13-15", "16-18", "19-21", "22-25")
-READING, REALISTIC = "reading", "capacities"
-METRICS = ("blocking_probability", "waiting_latency", "throughput_gbps")
+REALISTIC = "capacities"
+METRICS = ("blocking_probability", "waiting_latency", "data_rate")
 HIT_RATIOS = ("l1_hit_ratio", "l2_hit_ratio", "llc_hit_ratio")
 HEADINGS = {
     "blocking_probability": "blocking [%]",
     "waiting_latency": "waiting [ns]",
-    "throughput_gbps": "throughput [Gb/s]",
+    "data_rate": "throughput [Gb/s]",
     "l1_hit_ratio": "L1 hits [%]",
     "l2_hit_ratio": "L2 hits [%]",
     "llc_hit_ratio": "LLC hits [%]",
@@ -30,7 +30,7 @@ HEADINGS = {
 def cells_of(
     place: Mapping[str, Any],
     spec: LlcProcessor,
-    result: LlcProcessorSimulation,
+    result: Simulation,
     metrics: Sequence[str],
     *,
     as_published: bool,
@@ -63,7 +63,7 @@ def _converted(spec: LlcProcessor) -> dict[str, float]:
     converted = published("llc3d")["converted"]
     said = {metric: float(of[spec.architecture]) for metric, of in converted.items()}
     offered = spec.gbps(spec.arrival_rate)
-    return said | {"blocking_probability": 1 - said["throughput_gbps"] / offered}
+    return said | {"blocking_probability": 1 - said["data_rate"] / offered}
 
 
 def scale(metric: str) -> float:

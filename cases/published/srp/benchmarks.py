@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cases.published.cell import Cell, only
-from cases.published.claim import Claim
+from cases.published.claim import Claim, Value, compared, ratio
 from cases.published.rows import published
 from cases.published.srp.specs import ALGORITHMS, LOADS, Costs, benchmark, blurring, chip, loads
 from qmodels.systems.memory.numa import NumaMachine
@@ -26,7 +26,7 @@ READINGS = {
 """Computing of the optimal over the non-optimal version if not as the bytes moved (1/2)."""
 MOST = {
     "sixteen at one": ("most that any placement can gain, all cores fetching", "most"),
-    "blurring at one": ("most that any placement can gain, non-optimal blurring", None),
+    "blurring at one": ("most that any placement can gain, non-optimal blurring", ""),
 }
 """Benchmarks of which a limit is found, and where the published one stands."""
 HEADING = "Statements of the text, and other readings of the computing (costs fitted to non-optimal)"
@@ -79,8 +79,8 @@ def benchmark_specs(costs: Costs) -> dict[str, NumaMachine]:
     for core in range(4):
         for memory in range(4):
             specs[f"loads {core} {memory}"] = loads(costs, core, memory)
-    for text, ratio in READINGS.items():
-        changed = replace(costs, compute_per_byte=2 * ratio * costs.compute_per_byte)
+    for text, share in READINGS.items():
+        changed = replace(costs, compute_per_byte=2 * share * costs.compute_per_byte)
         specs[text] = blurring(changed, "optimal", "clustered")
     return specs
 
@@ -107,15 +107,12 @@ def check_claims(costs: Costs, cells: Sequence[Cell], benchmarks: Iterable[Bench
     """Return the statements, from the times of the benchmarks and the costs they were found with."""
     times = {one.name: one for one in benchmarks}
     said = published("srp")
-    claims: list[tuple[str, float | None, tuple[float, float]]] = [
+    rows: list[tuple[str, float | None, Value]] = [
         *_loads(times, LOADS * chip(costs).scratchpad_cycles),
-        *_congestion(times),
+        *((text, value, ratio(times[one], times[two])) for text, value, one, two in _congestion()),
+        *((text, said["channels"].get(key), _limit(times[name])) for name, (text, key) in MOST.items()),
     ]
-    for name, (text, where) in MOST.items():
-        most = times[name].most_speedup or 0.0
-        value = said["channels"][where] if where else None
-        claims.append((text, value, (most, most * times[name].simulated / times[name].model)))
-    found = [_claim("statements", *claim) for claim in claims]
+    groups = ["statements"] * len(rows)
     for placement in ("clustered", "all"):
         for algorithm, group in zip(ALGORITHMS, ("speedups_fitted", "speedups"), strict=True):
             one, cell = (
@@ -123,53 +120,55 @@ def check_claims(costs: Costs, cells: Sequence[Cell], benchmarks: Iterable[Bench
                 for column in ("one", placement)
             )
             text = f"{algorithm} blurring, {placement} over one memory: speed-up"
-            ratios = [getattr(one, which) / getattr(cell, which) for which in ("model", "simulated")]
-            found.append(_claim(group, text, said["speedups"][placement][algorithm], ratios))
-    for text in READINGS:
-        values = [times[text].model / 1e6, times[text].simulated / 1e6]
-        text = f"optimal, clustered [million cycles] if computing goes {text}"
-        found.append(_claim("", text, said["table61"]["clustered"]["optimal"], values))
-    return found
+            rows.append((text, said["speedups"][placement][algorithm], ratio(one, cell)))
+            groups.append(group)
+    for reading in READINGS:
+        text = f"optimal, clustered [million cycles] if computing goes {reading}"
+        rows.append((text, said["table61"]["clustered"]["optimal"], _over(times[reading], 1e6)))
+        groups.append("")  # other readings are no numbers of ours
+    return [
+        compared(text, found, published=value, group=group if value is not None else "", heading=HEADING)
+        for group, (text, value, found) in zip(groups, rows, strict=True)
+    ]
 
 
-def _claim(group: str, text: str, value: float | None, ours: Sequence[float]) -> Claim:
-    model, simulated = ours
-    known = group if value is not None else ""
-    return Claim(text=text, group=known, heading=HEADING, published=value, model=model, simulated=simulated)
+def _over(one: Benchmark, unit: float) -> Value:
+    return lambda which: float(getattr(one, which)) / unit
 
 
-def _over(times: Mapping[str, Benchmark], name: str, other: str) -> tuple[float, float]:
-    one, two = times[name], times[other]
-    return one.model / two.model, one.simulated / two.simulated
+def _limit(one: Benchmark) -> Value:
+    most = one.most_speedup or 0.0
+    return lambda which: most * getattr(one, which) / one.model
 
 
-def _loads(times: Mapping[str, Benchmark], scratchpad: float) -> list[tuple[str, float, tuple[float, float]]]:
+def _loads(times: Mapping[str, Benchmark], scratchpad: float) -> list[tuple[str, float, Value]]:
     """Return what is said of loads: NUMA factors, and the nearest memory over the scratchpad."""
     said = published("srp")["numa"]
     factors = [
-        _over(times, f"loads {core} {memory}", f"loads {core} 0")
+        ratio(times[f"loads {core} {memory}"], times[f"loads {core} 0"])
         for core in range(4)
         for memory in range(1, 4)
     ]
-    nearest = [
-        (one.model / scratchpad, one.simulated / scratchpad)
-        for one in (times[f"loads {core} 0"] for core in range(4))
-    ]
+    nearest = [_over(times[f"loads {core} 0"], scratchpad) for core in range(4)]
     least, most = said["memory_over_scratchpad"]
+
+    def by_model(found: Value) -> float:
+        return found("model")
+
     return [
-        ("least NUMA factor of a load", said["least_factor"], min(factors)),
-        ("largest NUMA factor of a load", said["largest_factor"], max(factors)),
-        ("load from the nearest memory over the scratchpad, least", least, min(nearest)),
-        ("load from the nearest memory over the scratchpad, most", most, max(nearest)),
+        ("least NUMA factor of a load", said["least_factor"], min(factors, key=by_model)),
+        ("largest NUMA factor of a load", said["largest_factor"], max(factors, key=by_model)),
+        ("load from the nearest memory over the scratchpad, least", least, min(nearest, key=by_model)),
+        ("load from the nearest memory over the scratchpad, most", most, max(nearest, key=by_model)),
     ]
 
 
-def _congestion(times: Mapping[str, Benchmark]) -> list[tuple[str, float | None, tuple[float, float]]]:
-    """Return what is said of congestion and of the channels."""
+def _congestion() -> tuple[tuple[str, float | None, str, str], ...]:
+    """Return what is said of congestion and of the channels: the time of a benchmark over another's."""
     said = published("srp")
     four, sixteen = said["congestion"]["four_cores_own_memories"], said["congestion"]["sixteen_cores_way"]
     paired, enumerated = (said["channels"][name] for name in ("paired_clustered", "enumerated_iterative"))
-    rows: list[tuple[str, float | None, str, str]] = [
+    return (
         ("four cores at their nearest memories, time over one alone", four, "four nearest", "alone"),
         ("four cores, memories swapped on a side, over one alone", four, "four swapped", "alone swapped"),
         ("four cores, opposite memories, over one alone", four, "four opposite", "alone opposite"),
@@ -183,5 +182,4 @@ def _congestion(times: Mapping[str, Benchmark]) -> list[tuple[str, float | None,
          "enumerated round"),
         ("paired channels, memories in turn: speed-up", None, "sixteen at one", "paired round"),
         ("enumerated channels, clustered: speed-up", None, "enumerated at one", "enumerated nearest"),
-    ]  # fmt: skip
-    return [(text, value, _over(times, name, other)) for text, value, name, other in rows]
+    )  # fmt: skip

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cases.published.cell import Cell, only
-from cases.published.claim import Claim
+from cases.published.claim import Claim, compared, ratio
 from cases.published.srp.growing_specs import (
     FITTED,
     IMAGES,
@@ -44,10 +44,10 @@ def simulated_cells(*, replications: int = REPLICATIONS, store: Path | None = No
             place={"table": "table62", "row": version, "column": image, "imbalance": result.imbalance.best},
             group="table62" + "_fitted" * ((version, image) in FITTED),
             published=published_time(version, image),
-            model=float(solve(spec).makespan) / 1e6,
-            simulated=result.makespan.best / 1e6,
-            low=result.makespan.low / 1e6,
-            high=result.makespan.high / 1e6,
+            model=float(solve(spec).execution_time) / 1e6,
+            simulated=result.execution_time.best / 1e6,
+            low=result.execution_time.low / 1e6,
+            high=result.execution_time.high / 1e6,
         )
         for (version, image), spec, result in zip(places, specs, results, strict=True)
     ]
@@ -88,14 +88,9 @@ def check_claims(cells: Sequence[Cell]) -> list[Claim]:
     for text, slow, fast, images, (low, high) in said:
         for image in images:
             base, cell = (only(cells, row=version, column=image) for version in (slow, fast))
-            ratios = {
-                name: getattr(base, name) / getattr(cell, name)
-                for name in ("published", "model", "simulated")
-            }
-            holds = low <= ratios["simulated"] <= high
-            claims.append(
-                Claim(text=text.format(image), heading=HEADING, form="{:.4g}", holds=holds, **ratios)
-            )
+            faster = ratio(base, cell)
+            found = {"published": faster("published"), "holds": low <= faster("simulated") <= high}
+            claims.append(compared(text.format(image), faster, heading=HEADING, form="{:.4g}", **found))
     right: dict[str, Any] = {name: orderings(cells, name)[0] for name in ("published", "model", "simulated")}
     text = "pairs of a row or a column in the published order"
     return [*claims, Claim(text=text, heading=HEADING, group="orderings", points=True, **right)]

@@ -1,17 +1,21 @@
 """The model of run queues beside its simulation, in a sweep around the region-growing case.
 
-``python -m cases.published.srp.growing_sweep`` runs it and writes ``data/growing-sweep.csv``.
+``python -m cases.published.srp.growing_sweep`` runs it and writes ``data/growing-sweep.csv``,
+and the error map of the model, ``qmodels/work_queues/error_map.csv``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from cases.published.rows import data_folder, read_rows, write_rows
 from cases.published.srp.growing_specs import GRID, VERSIONS, growing_spec, image_body, task_costs
+from qmodels.error_map import summarize
 from qmodels.systems.programs.region import Cube, Growth, Uneven
 from qmodels.systems.programs.work_queues import Clusters, RunQueues, TaskCosts, WorkQueues
+from qmodels.work_queues.solve import ERRORS
 
 SWEEP = data_folder("srp") / "growing-sweep.csv"
 REPLICATIONS = 24
@@ -139,9 +143,9 @@ def run_sweep(*, replications: int = REPLICATIONS) -> tuple[Point, ...]:
             version=version,
             change=change,
             tasks=spec.task_count,
-            model=float(solve(spec).makespan) / 1e6,
-            simulated=result.makespan.best / 1e6,
-            half_width=result.makespan.half_width / 1e6,
+            model=float(solve(spec).execution_time) / 1e6,
+            simulated=result.execution_time.best / 1e6,
+            half_width=result.execution_time.half_width / 1e6,
         )
         for ((version, change), spec), result in zip(specs.items(), results, strict=True)
     )
@@ -159,9 +163,17 @@ def kept_sweep() -> tuple[Point, ...]:
     return tuple(Point(**row) for row in read_rows(SWEEP))
 
 
+def write_sweep(points: Sequence[Point]) -> None:
+    """Keep the sweep in ``data``, and the errors in the map."""
+    where = {"metric": "execution_time", "unit": "%", "region": "a sweep around the region-growing case"}
+    row = {**where, **summarize((point.error for point in points), decimals=1)}
+    ERRORS.write([row], about="Makespan.", command="python -m cases.published.srp.growing_sweep")
+    write_rows(SWEEP, points)
+
+
 if __name__ == "__main__":
     found = run_sweep()
-    write_rows(SWEEP, found)
+    write_sweep(found)
     errors = [abs(point.error) for point in found]
     for point in sorted(found, key=lambda point: abs(point.error)):
         times = f"{point.simulated:8.3f} {point.model:8.3f} {point.error:+6.1f}"

@@ -1,46 +1,196 @@
-"""The metric names every verb shares, with their units."""
+"""Every metric once: its name, unit and meaning, the same in all kinds of systems and from every verb."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Metric:
-    """Unit and meaning of one metric of a packet processor."""
+    """What a name of a metric means wherever it appears.
+
+    Parameters
+    ----------
+    unit : str
+        "1" for a pure number. Times of hardware are in ns, of abstract stations in the ``time`` that
+        their laws are in.
+    meaning : str
+        In words.
+    better : {"down", "up", ""}
+        Where a designer wants it; empty where that depends.
+    """
 
     unit: str
     meaning: str
+    better: str = "down"
 
 
-def is_relative(metric: str) -> bool:
+@dataclass(frozen=True)
+class MetricNames:
+    """The metrics of one kind of system.
+
+    Parameters
+    ----------
+    both : tuple of str
+        Names in `METRICS` that the model and the simulation give, the main one first. A metric of
+        several places (stations, processes, cache levels) is given once for each, with the place in
+        brackets: ``mean_response_time[disk]``.
+    model, simulation : tuple of str
+        What only one of the two gives.
+    """
+
+    both: tuple[str, ...]
+    model: tuple[str, ...] = ()
+    simulation: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*self.both, *self.model, *self.simulation))
+
+
+def metric(name: str) -> Metric:
+    """Return what a metric's name means, whatever place it has in brackets.
+
+    Raises
+    ------
+    KeyError
+        If no metric is called that.
+
+    Examples
+    --------
+    >>> metric("mean_response_time[disk, read]").unit
+    'time'
+    """
+    return METRICS[name.partition("[")[0]]
+
+
+def is_relative(name: str) -> bool:
     """Return whether the error of a metric is stated relative to its value: all but shares of one."""
-    return METRICS[metric].unit != "1" or "accesses" in metric
+    return metric(name).unit != "1" or "accesses" in name
+
+
+def _share(meaning: str, better: str = "down") -> Metric:
+    return Metric("1", meaning, better)
 
 
 METRICS: dict[str, Metric] = {
-    "packet_latency": Metric("ns", "mean of lookup, write and read latency together; the hold is excluded"),
+    # Times of hardware.
+    "packet_latency": Metric("ns", "of a packet, from its arrival until it is out, mean; without the hold"),
+    "packet_latency_p95": Metric("ns", "95th percentile of the packet latency"),
     "packet_latency_p99": Metric("ns", "99th percentile of the packet latency"),
-    "lookup_latency": Metric("ns", "mean time from arrival to the end of the last table lookup"),
-    "write_latency": Metric("ns", "mean time from the last lookup until every segment is in DRAM"),
-    "read_latency": Metric("ns", "mean time from the drain order until the last segment is back"),
-    "throughput": Metric("Gb/s", "packet bits that leave, per time"),
-    "saturation_throughput": Metric(
-        "Gb/s", "packet bits that can be sustained when the first resource is full"
+    "zero_load_latency": Metric("ns", "packet latency of a packet alone in the network, mean over flows"),
+    "source_queue_delay": Metric("ns", "mean wait of a packet in the queue of its network interface"),
+    "traversal_delay": Metric("ns", "from the head leaving the source queue until the tail is out"),
+    "transaction_latency": Metric("ns", "from the request's injection until its response is in"),
+    "lookup_latency": Metric("ns", "mean time from a packet's arrival to the end of its last table lookup"),
+    "read_latency": Metric("ns", "from the order of a read until its last data are there, mean"),
+    "read_latency_p50": Metric("ns", "median of the read latency"),
+    "read_latency_p99": Metric("ns", "99th percentile of the read latency"),
+    "write_latency": Metric("ns", "from the order of a write until its last data are in the memory, mean"),
+    "waiting_latency": Metric("ns", "of an accepted request in the queue of its core, mean"),
+    "response_latency": Metric("ns", "of an accepted request until its entry is found, mean"),
+    "message_latency": Metric("ns", "from the first copied word until the last packet is there, mean"),
+    "execution_time": Metric("ns", "from the start until the last process or core has finished"),
+    "finish_time": Metric("ns", "until a process ends"),
+    "computing_time": Metric("ns", "computing steps of a process"),
+    "software_time": Metric("ns", "message software of a process: library code and copying"),
+    "network_time": Metric("ns", "packets of a process under way to their targets and back"),
+    "blocked_time": Metric("ns", "wait of a process for messages of others"),
+    "step_time": Metric("ns", "mean time of a core per block: execution time of a core over its blocks"),
+    "transfer_time": Metric("ns", "mean time from a command's issue to its end, the wait included"),
+    "channel_wait": Metric("ns", "mean time of a command before a channel begins with it"),
+    "lock_waiting_time": Metric("ns", "wait for locks per task"),
+    "memory_waiting_time": Metric("ns", "wait for the memory controller per task"),
+    # What gets through.
+    "data_rate": Metric("Gb/s", "packet bits that leave, per time", "up"),
+    "saturation_data_rate": Metric(
+        "Gb/s", "packet bits that can be sustained when the first resource is full", "up"
     ),
-    "write_conflict_probability": Metric("1", "segment writes that meet their bank busy with another row"),
-    "read_conflict_probability": Metric("1", "segment reads that meet their bank busy with another row"),
-    "row_hit_ratio": Metric("1", "DRAM accesses (writes, reads, lookup misses) to an open row"),
-    "pointer_accesses_per_allocation": Metric("1", "pointer-memory accesses of one block allocation, mean"),
-    "max_pointer_accesses_per_allocation": Metric(
-        "1", "pointer-memory accesses of one block allocation, most"
+    "bandwidth": Metric("GB/s", "payload bytes moved by the whole system, per time", "up"),
+    "delivered_rate": Metric("1/ns", "packets or accesses served by the whole system, per time", "up"),
+    "transaction_rate": Metric("1/ns", "transactions completed by all initiators together, per time", "up"),
+    "saturation_rate": Metric(
+        "1/cycle", "rate, as the spec has it, from which queues grow without end", "up"
     ),
-    "llc_hit_ratio": Metric("1", "lookups answered by an LLC slice"),
-    "overflow_probability": Metric(
-        "1", "segments refused because the free list was too short for their packet"
+    "speedup": _share("serial time (compute and transfers of all tasks, nothing else) over that taken", "up"),
+    # Memory.
+    "write_conflict_probability": _share(
+        "writes that find their bank busy (with another row, where rows stay open)"
     ),
-    "blocking_probability": Metric("1", "packets refused because the free list was too short"),
-    "max_utilization": Metric("1", "busy fraction of the busiest resource"),
+    "read_conflict_probability": _share(
+        "reads that find their bank busy (with another row, where rows stay open)"
+    ),
+    "write_busy_probability": _share("segment writes that meet their bank busy, whatever the page"),
+    "read_busy_probability": _share("segment reads that meet their bank busy, whatever the page"),
+    "row_hit_ratio": _share("accesses to an open row, which need no row command", "up"),
+    "bus_utilization": _share("busy fraction of the data buses, mean over the channels", ""),
+    "controller_utilization": _share("busy fraction of the busiest memory controller", ""),
+    "channel_utilization": _share("busy fraction of the busiest channel (of all, where any will do)", ""),
+    "memory_utilization": _share("busy fraction of a bank, mean", ""),
+    "switch_ratio": _share("commands that turn their channel to another memory"),
+    # Caches.
+    "hit_ratio": _share("requests served by a cache; of a level, of those that reach it", "up"),
+    "miss_ratio": _share("requests served by memory"),
+    "l1_hit_ratio": _share("requests that find their line in L1", "up"),
+    "l2_hit_ratio": _share("requests that miss L1 and find their line in L2", "up"),
+    "llc_hit_ratio": _share("requests that come to the LLC and find their line there", "up"),
+    "on_chip_hit_ratio": _share("requests that need no DRAM", "up"),
+    "llc_utilization": _share("busy fraction of a slice, the mean of all", ""),
+    # Free lists.
+    "pointer_accesses_per_allocation": _share("pointer-memory accesses of one block allocation, mean"),
+    "max_pointer_accesses_per_allocation": _share("pointer-memory accesses of one block allocation, most"),
+    "pointer_accesses_per_deletion": _share("pointer accesses that free the blocks of a packet, mean"),
+    "max_pointer_accesses_per_deletion": _share("pointer accesses that free the blocks of a packet, most"),
+    "overflow_probability": _share("segments refused because a free list was too short"),
+    "allocation_failure_probability": _share(
+        "allocations that fail; a refused packet fails once, its other segments are not tried"
+    ),
+    "vms1_overflow_probability": _share("segments of large packets refused"),
+    "vms2_overflow_probability": _share("segments of small packets that find the VMS2 list empty"),
+    "vms3_overflow_probability": _share("times the VMS3 list is asked for a block and is empty"),
+    "worst_enqueue_probability": _share(
+        "segment writes that meet a conflict or take more than one allocation access"
+    ),
+    "enqueue_overhead": Metric("cycles", "overhead of such a worst-case segment write, mean"),
+    "enqueue_energy": Metric("paper's unit", "energy of that overhead"),
+    "deletion_overhead": Metric(
+        "cycles", "overhead of a packet deletion that takes more than one access, mean"
+    ),
+    "cycles_per_segment_access": Metric(
+        "cycles", "segment access with the pointer accesses that do not fit beside it, mean"
+    ),
+    "pointer_overrun_probability": _share("segment accesses beside which their pointer accesses do not fit"),
+    # Cores.
+    "core_utilization": _share("busy fraction of a core, memory accesses included; the busiest one's", ""),
+    "parallel_efficiency": _share("share of the cores' time in which they compute", "up"),
+    "imbalance": _share("tasks of the cluster that runs most, over an equal share, less 1"),
+    "stolen_share": _share("tasks moved by a theft, per task", ""),
+    "local_share": _share("tasks that went through a core's own unlocked queue", ""),
+    # The whole.
+    "blocking_probability": _share("arrivals (jobs, packets, requests) that are lost before they enter"),
+    "max_utilization": _share("busy fraction of the busiest resource", ""),
     "energy_per_packet": Metric("nJ", "dynamic and background energy per carried packet"),
     "cost": Metric("mm2", "area equivalent of controllers, routers, wires, slices and pointer memory"),
+    # Stations and networks of them; time is what their laws are in.
+    "arrival_rate": Metric("jobs/time", "jobs offered, lost ones included", ""),
+    "throughput": Metric("jobs/time", "jobs that complete a visit", "up"),
+    "utilization": _share("busy fraction of a server", ""),
+    "waiting_probability": _share("jobs that enter and have to wait"),
+    "abandonment_probability": _share("jobs that enter and leave before their service"),
+    "mean_waiting_time": Metric("time", "from arrival to the start of service, mean of those that enter"),
+    "waiting_time_variance": Metric("time^2", "variance of the waiting time"),
+    "mean_service_time": Metric("time", "of a job on one server", ""),
+    "mean_response_time": Metric("time", "of a visit from arrival to departure, mean"),
+    "response_time_variance": Metric("time^2", "variance of the response time"),
+    "residence_time": Metric("time", "at a station per passage through the network: visits times response"),
+    "mean_number_in_queue": Metric("jobs", "that wait, mean over time"),
+    "mean_number_in_system": Metric("jobs", "that wait or are served, mean over time"),
+    "blocked_servers": Metric("servers", "held by jobs blocked after their service, mean over time"),
+    "arrival_scv": _share("squared coefficient of variation of the times between arrivals", ""),
+    "departure_scv": _share("squared coefficient of variation of the times between departures", ""),
+    "system_throughput": Metric("jobs/time", "jobs that leave the network served, or cycles", "up"),
+    "system_response_time": Metric("time", "of a passage through the network, mean"),
+    "mean_number_in_network": Metric("jobs", "in the whole network, mean over time"),
+    "system_loss_probability": _share("jobs from outside that are lost or give up anywhere"),
 }
+"""All metrics. Tables, files, the command line and the documentation take units and meanings from here."""

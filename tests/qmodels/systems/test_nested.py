@@ -44,9 +44,9 @@ INSTANCES = [
 
 def spec_types():
     """All dataclasses of the structure that are checked and have parts which are specs."""
-    for module in pkgutil.iter_modules(systems.__path__):
-        for kind in vars(importlib.import_module(f"qmodels.systems.{module.name}")).values():
-            if isinstance(kind, type) and is_dataclass(kind) and kind.__module__.endswith(module.name):
+    for module in pkgutil.walk_packages(systems.__path__, "qmodels.systems."):
+        for kind in vars(importlib.import_module(module.name)).values():
+            if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.name:
                 if hasattr(kind, "__post_init__") and _parts(kind):
                     yield kind
 

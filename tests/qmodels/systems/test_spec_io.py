@@ -14,9 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qmodels as qm
+from qmodels.systems.memory import dram_traffic
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.programs.collectives import gather
-from qmodels.systems.spec.toml import from_toml, read_value, stable_hash, to_toml
+from qmodels.systems.spec.hashing import stable_hash
+from qmodels.systems.spec.toml import from_toml, read_value, to_toml
 from qmodels.systems.stations.parts import JobClass, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 from qmodels.systems.stations.routing import Cyclic, StateDependent
@@ -164,13 +166,13 @@ def capture(tmp_path: Path) -> Path:
 
 
 def test_a_recorded_workload_refers_to_its_file(capture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    workload = from_toml(f'arrivals = {{ kind = "recorded", path = "{capture}" }}', Workload)
+    workload = from_toml(f'arrivals = {{ kind = "recorded", trace = "{capture}" }}', Workload)
     assert workload.sizes == empirical([64, 1500, 64])
     text = to_toml(workload)
-    assert f'path = "{capture}"' in text and "sizes" not in text
+    assert f'trace = "{capture}"' in text and "sizes" not in text
     assert from_toml(text, Workload) == workload
 
-    relative = 'arrivals = { kind = "recorded", path = "three.csv" }'
+    relative = 'arrivals = { kind = "recorded", trace = "three.csv" }'
     assert from_toml(relative, Workload, base_dir=capture.parent) == workload
     beside = capture.parent / "router.toml"
     beside.write_text(relative)
@@ -186,7 +188,7 @@ def test_a_trace_from_nowhere_cannot_be_written() -> None:
     with pytest.raises(ValueError) as caught:
         to_toml(processor)
     assert str(caught.value) == (
-        "workload.arrivals.path cannot be written: the trace is from 'by hand', which is not a file"
+        "workload.arrivals.trace cannot be written: the trace is from 'by hand', which is not a file"
     )
 
 
@@ -245,8 +247,8 @@ BAD = [
     (Workload, "sizes = { lav = 'imix' }", "unknown key sizes.lav; did you mean 'law'?"),
     (
         Workload,
-        "arrivals = 'poisson'",
-        "arrivals must be a table with kind = one of poisson, on-off, recorded, got 'poisson'",
+        "arrivals = 'poison'",
+        "arrivals must be a table with kind = one of poisson, on-off, recorded, got 'poison'",
     ),
     (
         Workload,
@@ -259,12 +261,16 @@ BAD = [
         "arrivals.kind must be one of poisson, on-off, recorded, got 'onoff'; did you mean 'on-off'?",
     ),
     (Workload, "arrivals = { kind = 'on-off', on_packets = 3 }", "arrivals.peak_to_mean is missing"),
-    (Workload, "arrivals = { kind = 'recorded' }", "arrivals.path is missing"),
-    (Workload, "arrivals = { kind = 'recorded', path = 3 }", "arrivals.path must be a text in quotes, got 3"),
+    (Workload, "arrivals = { kind = 'recorded' }", "arrivals.trace is missing"),
     (
         Workload,
-        "arrivals = { kind = 'recorded', trace = 'x' }",
-        "unknown key arrivals.trace",
+        "arrivals = { kind = 'recorded', trace = 3 }",
+        "arrivals.trace must be a text in quotes, got 3",
+    ),
+    (
+        Workload,
+        "arrivals = { kind = 'recorded', path = 'x' }",
+        "unknown key arrivals.path",
     ),
     (Workload, "load_factor = -1", "workload.load_factor must be finite and > 0, got -1.0"),
     (Workload, "load_factor = nan", "workload.load_factor must be finite and > 0, got nan"),
@@ -301,8 +307,10 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 def test_what_no_toml_can_say() -> None:
     with pytest.raises(ValueError, match=r"^size cannot be written to TOML, got None$"):
         to_toml(Part(size=None))
-    with pytest.raises(ValueError, match=r"must hold numbers, words and other specs, got \{1\}"):
-        stable_hash(Part(size={1}))
+    with pytest.raises(
+        ValueError, match="^size cannot be part of a store.s key: a object has no stable text$"
+    ):
+        stable_hash(Part(size=object()))
 
 
 @quick
@@ -346,7 +354,7 @@ def test_hash_of_a_trace_is_that_of_its_packets() -> None:
 def test_hash_is_the_same_in_another_process() -> None:
     program = (
         "from qmodels.systems.packets.packet_processor import PacketProcessor\n"
-        "from qmodels.systems.spec.toml import stable_hash\n"
+        "from qmodels.systems.spec.hashing import stable_hash\n"
         "print(stable_hash(PacketProcessor()))\n"
     )
     root = Path(__file__).parents[3]
@@ -410,7 +418,7 @@ ROUTED = QueueingNetwork(
     [
         qm.PacketProcessor(),
         qm.DataQueueing(),
-        qm.dram("DDR4-3200", traffic=qm.systems.dram_traffic.Packets(blocks=3)),
+        qm.dram("DDR4-3200", traffic=dram_traffic.Packets(blocks=3)),
         qm.CacheSystem(popularity=qm.Zipf(entries=100, exponent=1.0), shared=qm.CacheLevel(lines=8)),
         qm.CacheSystem(popularity=qm.Zipf(entries=100, exponent=1.0), private=(qm.CacheLevel(lines=8),)),
         qm.LlcProcessor(),

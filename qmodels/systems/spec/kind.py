@@ -1,0 +1,237 @@
+"""The kinds of systems by name: where the spec of each is, and an example of it.
+
+A package of others adds a kind by an entry point of the group ``qmodels.kinds`` that gives a `Kind`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, partial
+from importlib.metadata import entry_points
+from typing import Any
+
+from qmodels import checks
+from qmodels.systems.spec.metrics import METRICS, Metric
+
+GROUP = "qmodels.kinds"
+"""Entry points of this group give kinds of other packages."""
+
+KINDS = (
+    "packet-processor",
+    "queueing-network",
+    "data-queueing",
+    "noc",
+    "message-program",
+    "dram",
+    "cache",
+    "llc-processor",
+    "numa",
+    "work-queues",
+)
+"""The names of our kinds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of system; whatever it names is imported when it is called for.
+
+    Parameters
+    ----------
+    name : str
+        What it is called in files and on the command line, in kebab case.
+    spec : callable
+        Returns the frozen dataclass of its specs.
+    starter : callable
+        Returns a small example.
+    model : callable, optional
+        Returns the function from a spec to an analytic answer; of a kind that is not ours.
+    simulator : callable, optional
+        Returns the class of the experiment that simulates a spec; of a kind that is not ours.
+    metrics : mapping of str to Metric, optional
+        Metrics that are not among ours, see `qmodels.systems.spec.metrics.METRICS`.
+
+    Examples
+    --------
+    >>> kind = kind_named("noc")
+    >>> kind.spec().__name__, kind.starter().topology.kind
+    ('Noc', 'spidergon')
+    """
+
+    name: str
+    spec: Callable[[], type[Any]]
+    starter: Callable[[], Any]
+    model: Callable[[], Callable[..., Any]] | None = None
+    simulator: Callable[[], type[Any]] | None = None
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+
+
+def kind_named(name: str) -> Kind:
+    """Return the kind of a name.
+
+    Raises
+    ------
+    ValueError
+        If there is none; the nearest name is suggested.
+    """
+    if name in KINDS:
+        return _ours(name)
+    known = kinds()
+    return known[checks.choice("kind", name, known)]
+
+
+def kind_of(spec: Any) -> Kind:
+    """Return the kind of a spec, or of a class of specs.
+
+    Raises
+    ------
+    TypeError
+        If it is of none.
+
+    Examples
+    --------
+    >>> from qmodels.systems.noc.spec import Noc
+    >>> kind_of(Noc()).name
+    'noc'
+    """
+    bases = (spec if isinstance(spec, type) else type(spec)).__mro__
+    for known in (_ours_by_spec, _others_by_spec):
+        found = known()
+        for base in bases:
+            if base in found:
+                return found[base]
+    raise TypeError(f"a system spec must be of a kind ({', '.join(kinds())}), got a {bases[0].__name__}")
+
+
+def metric_of(spec: Any, name: str) -> Metric:
+    """Return what a metric of a spec means, whatever place its name has in brackets.
+
+    Examples
+    --------
+    >>> metric_of(None, "mean_response_time[disk, read]").unit
+    'time'
+    """
+    name = name.partition("[")[0]
+    return METRICS[name] if name in METRICS else kind_of(spec).metrics[name]
+
+
+def kinds() -> dict[str, Kind]:
+    """Return all kinds by name: ours, then those of other packages.
+
+    Raises
+    ------
+    ValueError
+        If two have one name, or an entry point gives no kind.
+    """
+    return {name: _ours(name) for name in KINDS} | _others()
+
+
+@cache
+def _others() -> dict[str, Kind]:
+    found: dict[str, Kind] = {}
+    for point in entry_points(group=GROUP):
+        kind = point.load()
+        if not isinstance(kind, Kind):
+            raise ValueError(f"entry point {point.name} = {point.value} must give a Kind, got {kind!r}")
+        if kind.name in found or kind.name in KINDS:
+            raise ValueError(f"entry point {point.name} = {point.value}: the kind {kind.name!r} is taken")
+        found[kind.name] = kind
+    return found
+
+
+@cache
+def _ours_by_spec() -> dict[type[Any], Kind]:
+    return {_spec(name): _ours(name) for name in KINDS}
+
+
+@cache
+def _others_by_spec() -> dict[type[Any], Kind]:
+    return {kind.spec(): kind for kind in _others().values()}
+
+
+@cache
+def _ours(name: str) -> Kind:
+    return Kind(name=name, spec=partial(_spec, name), starter=partial(_starter, name))
+
+
+def _spec(name: str) -> type[Any]:
+    match name:
+        case "packet-processor":
+            from qmodels.systems.packets.packet_processor import PacketProcessor
+
+            return PacketProcessor
+        case "queueing-network":
+            from qmodels.systems.stations.queueing_network import QueueingNetwork
+
+            return QueueingNetwork
+        case "data-queueing":
+            from qmodels.systems.packets.data_queueing import DataQueueing
+
+            return DataQueueing
+        case "noc":
+            from qmodels.systems.noc.spec import Noc
+
+            return Noc
+        case "message-program":
+            from qmodels.systems.programs.messaging import MessageProgram
+
+            return MessageProgram
+        case "dram":
+            from qmodels.systems.memory.dram_system import DramSystem
+
+            return DramSystem
+        case "cache":
+            from qmodels.systems.cache.spec import CacheSystem
+
+            return CacheSystem
+        case "llc-processor":
+            from qmodels.systems.cache.llc_processor import LlcProcessor
+
+            return LlcProcessor
+        case "numa":
+            from qmodels.systems.memory.numa import NumaMachine
+
+            return NumaMachine
+        case "work-queues":
+            from qmodels.systems.programs.work_queues import WorkQueues
+
+            return WorkQueues
+    raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {name!r}")
+
+
+def _starter(name: str) -> Any:
+    """Return the defaults of a kind, or an example where some fields have none."""
+    match name:
+        case "queueing-network":
+            from qmodels.systems.laws.times import Exponential
+            from qmodels.systems.stations.parts import JobClass, Station
+            from qmodels.systems.stations.queueing_network import QueueingNetwork
+
+            return QueueingNetwork(
+                stations=[
+                    Station(name="cpu", service=Exponential(mean=0.5)),
+                    Station(name="disk", service=Exponential(mean=1.4), servers=2),
+                ],
+                classes=[JobClass(arrivals=Exponential(mean=1.0))],
+                routing={"cpu": "disk"},
+            )
+        case "noc":
+            from qmodels.systems.noc.spec import Noc
+
+            return Noc(injection_rate=0.02)
+        case "message-program":
+            from qmodels.systems.noc.topologies import mesh
+            from qmodels.systems.programs.collectives import gather
+            from qmodels.systems.programs.messaging import MessageProgram
+
+            return MessageProgram(topology=mesh(2, 2), processes=gather(processes=4, words=64))
+        case "dram":
+            from qmodels.systems.memory.dram_system import dram
+
+            return dram("DDR4-3200")
+        case "cache":
+            from qmodels.systems.cache.spec import CacheLevel, CacheSystem
+
+            own, shared = CacheLevel(lines=256), CacheLevel(lines=4096, slices=4)
+            return CacheSystem(cores=4, private=(own,), shared=shared)
+    return _spec(name)()

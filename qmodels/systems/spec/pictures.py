@@ -1,0 +1,49 @@
+"""The pictures of any result: the main metric along a sweep, and where the time of one system goes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qmodels.systems.spec.result import Result
+
+
+def sweep_figure(result: Result) -> Any:
+    """Return the main metric (the first one) along the swept field; of several fields along the longest."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.add_subplot()
+    name = next(iter(result.metrics))
+    swept = result.swept() or {"point": np.arange(np.prod(result.shape)).reshape(result.shape)}
+    field = max(swept, key=lambda one: len(np.unique(swept[one])))
+    x, y = np.ravel(swept[field]), np.ravel(np.broadcast_to(result.metrics[name], result.shape))
+    others = [np.ravel(values) for one, values in swept.items() if one != field]
+    for group in np.unique(np.stack(others, axis=1), axis=0) if others else [()]:
+        mine = np.all([column == value for column, value in zip(others, group, strict=True)], axis=0)
+        mine = np.broadcast_to(mine, x.shape) & np.isfinite(y)
+        order = np.argsort(x[mine])
+        axes.plot(x[mine][order], y[mine][order], marker=".", label=", ".join(f"{v:g}" for v in group))
+    axes.set(xlabel=field, ylabel=f"{name} [{result.units[name]}]", title=result.title)
+    if others:
+        axes.legend(title=", ".join(one for one in swept if one != field))
+    return figure
+
+
+def parts_figure(result: Result) -> Any:
+    """Return the shares of the latency, or where a kind has none the load of its resources, as bars."""
+    from matplotlib.figure import Figure
+
+    shares = result.latency_parts or result.utilization
+    values = {str(name): float(value) for name, value in shares.items()} if isinstance(shares, dict) else {}
+    unit = result.units[next(iter(result.metrics))] if result.latency_parts else "busy fraction"
+    if not values:
+        values = {name: float(value) for name, value in result.metrics.items() if result.units[name] == "1"}
+        unit = "1"
+    figure = Figure(figsize=(6, 0.8 + 0.3 * len(values)), layout="constrained")
+    axes = figure.add_subplot()
+    names = list(values)[::-1]
+    axes.barh(names, [values[name] if np.isfinite(values[name]) else 0.0 for name in names])
+    axes.set(xlabel=unit, title=result.title)
+    return figure

@@ -1,0 +1,280 @@
+"""What every answer and every simulation offers: metrics by name, tables, pictures and files."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from qmodels import checks
+from qmodels.systems.spec.kind import metric_of
+
+FORMAT = 1
+"""Of saved results."""
+
+POINTS = ("best", "low", "high")
+
+
+class Result:
+    """Metrics of one system, or of a sweep, by the same names and in the same units whatever the system.
+
+    ``result["packet_latency"]`` and ``result.packet_latency`` are the same; names complete with tab.
+    Subclasses are dataclasses with these attributes, of which all but ``metrics`` may be left at
+    their defaults.
+
+    Attributes
+    ----------
+    spec : object
+        The system; None where a formula was called with numbers.
+    metrics : mapping of str to float, array or Estimate
+        By name, see `qmodels.systems.spec.metrics.METRICS`.
+    latency_parts : mapping of str to float, array or Estimate
+        Shares of the main latency, which they add up to, in its unit.
+    utilization, traffic_intensity : mapping of str to float, array or Estimate
+        Of every resource, or of the busiest of each group: busy fraction, at most 1; and share of what
+        it can carry that it is offered, which may exceed 1.
+    bottleneck : str or array of str
+        What fills up first.
+    stable, validated : bool or array of bool
+        Whether every resource keeps up; whether the numbers may be trusted as far as ``error`` (of a
+        model) or the intervals (of a simulation) say.
+    error : mapping of str to MeasuredError
+        Of a model against simulation on systems like this, by metric, with its sign.
+    notes : tuple of str
+        What a reader must know beside the numbers, a line each.
+    """
+
+    if TYPE_CHECKING:  # as properties, so that subclasses may have fields or compute them
+
+        @property
+        def spec(self) -> Any: ...  # noqa: D102
+
+        @property
+        def metrics(self) -> Mapping[str, Any]: ...  # noqa: D102
+
+        @property
+        def latency_parts(self) -> Mapping[str, Any]: ...  # noqa: D102
+
+        @property
+        def utilization(self) -> Any: ...  # noqa: D102
+
+        @property
+        def traffic_intensity(self) -> Mapping[str, Any]: ...  # noqa: D102
+
+        @property
+        def bottleneck(self) -> Any: ...  # noqa: D102
+
+        @property
+        def stable(self) -> Any: ...  # noqa: D102
+
+        @property
+        def validated(self) -> Any: ...  # noqa: D102
+
+        @property
+        def error(self) -> Mapping[str, Any]: ...  # noqa: D102
+
+    saved_as: ClassVar[str]
+    saved: ClassVar[tuple[str, ...]] = (
+        "metrics", "latency_parts", "utilization", "traffic_intensity", "bottleneck", "stable", "validated",
+    )  # fmt: skip
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return self.metrics[name]
+        except KeyError:
+            raise KeyError(f"no metric {name!r}{checks.nearest(name, self.metrics)}") from None
+
+    def __getattr__(self, name: str) -> Any:
+        # Pickle and copy ask for attributes before there are any.
+        if not name.startswith("_") and name != "metrics" and name in self.metrics:
+            return self.metrics[name]
+        raise AttributeError(f"{type(self).__name__} has no metric {name!r}")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(name for name in self.metrics if name.isidentifier())})
+
+    @property
+    def title(self) -> str:
+        """One line that says what was solved or simulated."""
+        raise NotImplementedError
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know beside the numbers, a line each."""
+        return ()
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Unit of each metric, "1" for a pure number."""
+        return {name: metric_of(self.spec, name).unit for name in self.metrics}
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of a sweep, () for one system."""
+        return np.broadcast_shapes(*(np.shape(_number(value)) for value in self.metrics.values()))
+
+    def swept(self) -> dict[str, Any]:
+        """Return the fields of the spec that are swept, each of the shape of the sweep."""
+        from qmodels.systems.spec.fields import swept_fields
+
+        return {} if self.spec is None or not self.shape else swept_fields(self.spec)
+
+    def in_cycles(self) -> dict[str, Any]:
+        """Return the metrics with times of hardware in cycles of the spec's clock instead of ns.
+
+        Raises
+        ------
+        ValueError
+            If the spec has no single clock.
+        """
+        clock = getattr(self.spec, "clock_ghz", None)
+        if clock is None:
+            raise ValueError(f"in_cycles needs a spec with clock_ghz, got a {type(self.spec).__name__}")
+        scales = {"ns": clock, "1/ns": 1.0 / clock}
+        return {
+            name: _scaled(value, scales.get(self.units[name], 1.0)) for name, value in self.metrics.items()
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row per point and metric: where it is, metric, unit, value, and what is known of it.
+
+        A simulated value has ``low``, ``high`` and ``interval_valid``, a model's one the measured
+        ``error`` (mean size) and its signed mean ``bias``, in ``error_unit``, where they are known.
+        """
+        shape = self.shape
+        places = {name: np.broadcast_to(values, shape) for name, values in self.swept().items()}
+        rows = []
+        for index in np.ndindex(*shape):
+            where = {name: values[index].item() for name, values in places.items()}
+            if shape and not where:
+                where = {"point": index[0] if len(index) == 1 else str(index)}
+            for name, value in self.metrics.items():
+                rows.append(
+                    {**where, "metric": name, "unit": self.units[name], **self._cell(name, value, index)}
+                )
+        return rows
+
+    def _cell(self, name: str, value: Any, index: tuple[int, ...]) -> dict[str, Any]:
+        if hasattr(value, "best"):
+            found = {"value": value.best, "low": value.low, "high": value.high}
+            return {**found, "interval_valid": value.valid}
+        number = {"value": _at(value, index)}
+        error = self.error.get(name)
+        if error is None:
+            return number
+        return {
+            **number,
+            "error": _at(error.mean, index),
+            "bias": _at(error.bias, index),
+            "error_unit": error.unit,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every metric by name, and whether it is ``stable``."""
+        return {**self.metrics, "stable": self.stable}
+
+    def to_pandas(self) -> Any:
+        """Return the `rows` as a tidy DataFrame (needs pandas)."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows())
+
+    def plot(self) -> Any:
+        """Return a matplotlib figure: of a sweep the main metric along it, of one system where time goes."""
+        from qmodels.systems.spec.pictures import parts_figure, sweep_figure
+
+        return sweep_figure(self) if self.shape else parts_figure(self)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the result as JSON, atomically; `load` reads it back."""
+        from qmodels.systems.spec.saving import write
+
+        return write(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Return a result that was saved: its numbers and its spec, not what they were computed from.
+
+        Raises
+        ------
+        ValueError
+            If the file is none of ours, of another format, or holds another kind of result.
+        """
+        from qmodels.systems.spec.saving import read
+
+        return read(cls, Path(path))
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Return the result of a saved document."""
+        raise NotImplementedError
+
+    def _lines(self) -> Iterator[tuple[str, str, str, str]]:
+        """Yield the rows of the printed table: metric, value, unit, and what is known of its error."""
+        for name, value in self.metrics.items():
+            unit = self.units[name]
+            text, beside = _text(value), ""
+            if hasattr(value, "best"):
+                beside = f"[{value.low:.5g}, {value.high:.5g}]" + ("" if value.valid else " ?")
+            elif name in self.error and not self.shape and self.stable and self.error[name].known:
+                beside = f"error {self.error[name]}"
+            yield name, text, "" if unit == "1" else unit, beside
+
+    def _footer(self) -> list[str]:
+        if self.shape:
+            return [f"{int(np.sum(self.stable))} of {np.size(self.stable)} stable", *self.notes]
+        state = "stable" if np.all(self.stable) else "overloaded"
+        first = f"; fills up first: {self.bottleneck}" if self.bottleneck else ""
+        doubted = [] if self.validated else ["outside the range in which the error was measured"]
+        known = [error.where for error in self.error.values() if error.known]
+        measured = [f"error: against simulation, {known[0]}"] if known and known[0] else []
+        return [state + first, *measured, *doubted, *self.notes]
+
+    def __repr__(self) -> str:
+        rows = list(self._lines())
+        width, number = (max((len(row[k]) for row in rows), default=0) for k in (0, 1))
+        unit = max((len(row[2]) for row in rows), default=0)
+        lines = [f"  {n:<{width}}  {v:>{number}} {u:<{unit}}  {e}".rstrip() for n, v, u, e in rows]
+        return "\n".join([self.title, *lines, *(f"  {line}" for line in self._footer())])
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        cells = "".join(
+            f"<tr><td>{escape(n)}</td><td style='text-align:right'>{v}</td><td>{escape(u)}</td>"
+            f"<td>{escape(e)}</td></tr>"
+            for n, v, u, e in self._lines()
+        )
+        footer = "<br>".join(map(escape, self._footer()))
+        return f"<table><caption>{escape(self.title)}</caption>{cells}</table><p>{footer}</p>"
+
+
+def _number(value: Any) -> Any:
+    return value.best if hasattr(value, "best") else value
+
+
+def _at(value: Any, index: tuple[int, ...]) -> Any:
+    """Return the value at a point of a sweep, or the value that all points share."""
+    found = np.asarray(value)
+    return (found[index] if found.ndim else found).item()
+
+
+def _scaled(value: Any, factor: float) -> Any:
+    if not hasattr(value, "best"):
+        return value * factor
+    from dataclasses import replace
+
+    return replace(value, **{name: getattr(value, name) * factor for name in POINTS})
+
+
+def _text(value: Any) -> str:
+    """Return a number, or the least and the largest of several."""
+    found = np.asarray(_number(value), dtype=float)
+    known = found[~np.isnan(found)]
+    found = known if known.size else found
+    low, high = np.min(found, initial=np.inf), np.max(found, initial=-np.inf)
+    return f"{low:.5g}" if low == high or math.isnan(low) else f"{low:.5g} .. {high:.5g}"

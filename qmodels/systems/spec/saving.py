@@ -1,0 +1,87 @@
+"""Results in files: JSON that every language reads, written atomically, and read back without loss."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from qmodels.systems.spec.result import FORMAT, Result
+
+Kind = TypeVar("Kind", bound=Result)
+
+
+def write(result: Result, path: Path) -> Path:
+    """Write a result; see `Result.save`."""
+    from qmodels.systems.spec.toml import to_toml
+
+    document = {
+        "format": FORMAT,
+        "result": type(result).saved_as,
+        "title": result.title,
+        "notes": list(result.notes),
+        "spec": None if result.spec is None else to_toml(result.spec, kind=True),
+        "units": result.units,
+        **{name: _plain(getattr(result, name)) for name in result.saved},
+    }
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    os.replace(part, path)
+    return path
+
+
+def read(cls: type[Kind], path: Path) -> Kind:
+    """Return a saved result; see `Result.load`."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path}: not a saved result: {error}") from None
+    if not isinstance(document, dict) or document.get("result") != cls.saved_as:
+        found = document.get("result", "something else") if isinstance(document, dict) else "something else"
+        raise ValueError(f"{path}: must hold {cls.saved_as}, got {found}")
+    if document["format"] != FORMAT:
+        raise ValueError(f"{path}: must have format {FORMAT}, got {document['format']!r}")
+    return cls.from_document(document)
+
+
+def spec_of(document: Mapping[str, Any]) -> Any:
+    """Return the spec of a saved result."""
+    from qmodels.systems.spec.toml import spec_from_toml
+
+    return None if document["spec"] is None else spec_from_toml(document["spec"])
+
+
+def _plain(value: Any) -> Any:
+    """Return a value in JSON's types; numbers that JSON has not are words, estimates are tables."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if hasattr(value, "best"):
+        parts = ("low", "best", "high", "confidence", "doubt")
+        return {"estimate": {name: _plain(getattr(value, name)) for name in parts}}
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return str(value)
+    return value
+
+
+def numbers(value: Any) -> Any:
+    """Return what `write` made plain as numbers, words and arrays again.
+
+    Examples
+    --------
+    >>> numbers({"read_latency": [1.0, "inf"]})
+    {'read_latency': array([ 1., inf])}
+    """
+    if isinstance(value, dict):
+        return {name: numbers(one) for name, one in value.items()}
+    if isinstance(value, list):
+        found = [numbers(one) for one in value]
+        return np.array(found)
+    return float(value) if value in ("inf", "-inf", "nan") else value

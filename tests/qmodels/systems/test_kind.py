@@ -1,0 +1,103 @@
+"""Kinds of systems: by name, by spec, and those of other packages."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.spec import kind as kinds_of_specs
+from qmodels.systems.spec.describe import describe, init
+from qmodels.systems.spec.kind import KINDS, Kind, kind_named, kind_of, kinds
+from qmodels.systems.spec.schema import json_schema
+from qmodels.systems.spec.toml import spec_from_toml
+
+
+@pytest.fixture
+def others(monkeypatch):
+    """Let entry points be these objects, as another package would register them."""
+
+    def install(**objects):
+        points = [EntryPoint(name, f"{__name__}:{name}", kinds_of_specs.GROUP) for name in objects]
+        monkeypatch.setattr(EntryPoint, "load", lambda point: objects[point.name])
+        monkeypatch.setattr(kinds_of_specs, "entry_points", lambda group: points)
+        for cached in (kinds_of_specs._others, kinds_of_specs._others_by_spec):
+            cached.cache_clear()
+
+    yield install
+    for cached in (kinds_of_specs._others, kinds_of_specs._others_by_spec):
+        cached.cache_clear()
+
+
+@dataclass(frozen=True)
+class Pipe:
+    """A pipe.
+
+    Parameters
+    ----------
+    rate : float
+        What passes. [jobs/s]
+    """
+
+    rate: float = 1.0
+
+
+PIPE = Kind(name="pipe", spec=lambda: Pipe, starter=Pipe)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_kind_is_found_by_its_name_its_spec_and_its_class(name):
+    kind = kind_named(name)
+    starter = kind.starter()
+    assert kind.name == name
+    assert type(starter) is kind.spec()
+    assert kind_of(starter) is kind_of(kind.spec()) is kind
+
+
+def test_specs_that_inherit_are_of_the_kind_of_their_base():
+    class Special(Noc):
+        pass
+
+    assert kind_of(Special()).name == "noc"
+
+
+def test_what_is_no_spec_is_refused_with_the_kinds():
+    with pytest.raises(TypeError, match=r"of a kind \(packet-processor, .*, work-queues\), got a int"):
+        kind_of(3)
+    with pytest.raises(ValueError, match="kind must be one of .*, got 'nocs'; did you mean 'noc'"):
+        kind_named("nocs")
+
+
+def test_another_package_adds_a_kind(others):
+    others(pipe=PIPE)
+    assert list(kinds()) == [*KINDS, "pipe"]
+    assert kind_named("pipe") is kind_of(Pipe()) is PIPE
+    assert spec_from_toml('kind = "pipe"\nrate = 2') == Pipe(rate=2)
+    assert spec_from_toml(init("pipe")) == Pipe()
+    (row,) = describe("pipe")
+    assert (row.name, row.unit, row.meaning) == ("rate", "jobs/s", "What passes")
+    assert json_schema("pipe")["properties"]["rate"]["type"] == "number"
+
+
+@pytest.mark.parametrize(
+    ("objects", "message"),
+    [
+        ({"pipe": Pipe}, "entry point pipe = .* must give a Kind, got <class"),
+        ({"pipe": PIPE, "tube": PIPE}, "the kind 'pipe' is taken"),
+        ({"noc": Kind(name="noc", spec=lambda: Pipe, starter=Pipe)}, "the kind 'noc' is taken"),
+    ],
+)
+def test_a_wrong_entry_point_is_refused(others, objects, message):
+    others(**objects)
+    with pytest.raises(ValueError, match=message):
+        kinds()
+
+
+def test_a_kind_asked_for_by_name_imports_no_other():
+    code = (
+        "import sys; from qmodels.systems.spec.kind import kind_named; kind_named('cache').spec();"
+        "print(any(name.startswith('qmodels.systems.noc') for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"

@@ -1,0 +1,94 @@
+"""What all simulators share: an experiment is one spec with options, its replications are jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+from qmodels import checks
+from qmodels.systems.spec.fields import swept_fields
+from qmodels.systems.spec.kind import kind_of
+from validate.estimates.simulation import Simulation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One replication, or a part of one; a subclass adds the options that its numbers depend on.
+
+    Parameters
+    ----------
+    spec : object
+        The system; None where only the rest names the job in a store.
+    seed, replication : int
+        All randomness follows from these.
+    """
+
+    spec: Any
+    seed: int
+    replication: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """The simulation of one system; made by `validate.simulate`.
+
+    A subclass adds its options as fields, says what its jobs and runs are, and sums them up.
+
+    Parameters
+    ----------
+    spec : object
+        One system, no array fields.
+    seed : int
+        Everything random follows from it.
+    confidence : float
+        Coverage of the intervals (Student's, over the replications).
+    """
+
+    spec: Any
+    seed: int = 0
+    confidence: float = 0.95
+
+    job_type: ClassVar[type[Job]] = Job
+    """Class of a job: its fields beside `Job`'s are options of the experiment by the same name."""
+    run_type: ClassVar[type]
+    """Class of a run: a small dataclass of numbers, words and arrays."""
+    precise: ClassVar[tuple[str, ...]]
+    """The metrics that a precision given as one number is about."""
+    run_replication: ClassVar[staticmethod[[Any], Any]]
+    """The function of a module that turns a job into its run."""
+
+    def __post_init__(self) -> None:
+        checks.seed(self.seed)
+        if not 0 < self.confidence < 1:
+            raise ValueError(f"confidence must be between 0 and 1, got {self.confidence!r}")
+        for name, values in swept_fields(self.spec).items():
+            raise ValueError(
+                f"{name} must be one number to be simulated, got {values.size}: "
+                "simulate a list of specs, one for each"
+            )
+        self.check()
+
+    def check(self) -> None:
+        """Refuse what the simulator cannot run; called once spec, seed and confidence are known good."""
+
+    @classmethod
+    def options(cls) -> tuple[str, ...]:
+        """Return the names of the options beside spec, seed and confidence."""
+        common = {field.name for field in fields(Experiment)}
+        return tuple(field.name for field in fields(cls) if field.init and field.name not in common)
+
+    def jobs(self, start: int, stop: int) -> Sequence[Any]:
+        """Return the jobs of replications `start` to `stop` - 1; the first round starts with 0."""
+        names = [field.name for field in fields(self.job_type) if field.name != "replication"]
+        own = {name: getattr(self, name) for name in names}
+        return [self.job_type(replication=k, **own) for k in range(start, stop)]
+
+    def summarize(self, runs: Sequence[tuple[Any, Any]], *, replications: int, seconds: float) -> Simulation:
+        """Return the result of all (job, run) so far."""
+        raise NotImplementedError
+
+    @property
+    def kind(self) -> str:
+        """The name of the spec's kind."""
+        return kind_of(self.spec).name
