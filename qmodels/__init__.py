@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from qmodels.answer import Answer, load
     from qmodels.dispatch import solve
     from qmodels.markov import *  # noqa: F403
     from qmodels.networks import *  # noqa: F403
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from qmodels.systems.traffic.workload import Workload
 
 _HOME = {
+    "qmodels.answer": ("Answer", "load"),
     "qmodels.dispatch": ("solve",),
     "qmodels.system_result": ("SystemResult",),
     "qmodels.systems.traffic.arrivals": ("OnOff", "Poisson", "Recorded"),
@@ -132,6 +134,7 @@ _HOME = {
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
+    "Answer",
     "Bernoulli",
     "CacheLevel",
     "CacheSystem",
@@ -185,6 +188,7 @@ __all__ = [
     "imix",
     "interleaved",
     "laws",
+    "load",
     "mesh",
     "neighbour",
     "permutation",

@@ -154,6 +154,10 @@ def test_wrong_forms_are_refused_by_their_key(text, message):
         spec_from_toml(f'kind = "noc"\n{text}')
 
 
+def test_what_is_a_word_elsewhere_is_a_table_on_its_own():
+    assert from_toml(to_toml(qm.imix()), qm.SizeLaw) == qm.imix()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Wheel:
     """A spec of someone else, which may be written as a size in inches."""
