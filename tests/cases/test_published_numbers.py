@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cases.published.cases import CASES, published_case
-from cases.published.cell import Number
+from cases.published.cell import VALUES, Number
 from cases.published.numbers import readme_table
 from cases.published.rows import data_folder
 from cases.published.srp.growing_forms import SIZED, kept_forms, orderings_with_forms
@@ -77,6 +77,13 @@ def test_what_is_written_is_what_is_read(case, tmp_path):
     again = paper.read(tmp_path)
     assert (again.cells, again.claims) == (found.cells, found.claims)
     assert (dict(again.tables), dict(again.run)) == (dict(found.tables), dict(found.run))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_case_has_the_same_columns_after_the_place(case):
+    """Place, then what is published and ours: who reads one case's table reads every case's."""
+    names = list(published_case(case).kept().columns())
+    assert [name for name in names if name in VALUES] == list(VALUES)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case != "dqm"])
