@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 
 from cases.cli.main import app, main
 from cases.published.cases import CASES
-from cases.published.dqm.reproduction import kept
+from cases.published.dqm.paper import PAPER
 from cases.study.analysis import DIGITS
 from cases.study.packet_processor import default_processor
 from qmodels import solve
@@ -363,7 +363,7 @@ def test_reproduce_from_what_is_kept(run, tmp_path):
     cells = json.loads(run("reproduce", "dqm", "--json")[1])["cells"]
     assert len(rows) == len(cells) == 130
     for row, cell in zip(rows, cells, strict=True):
-        assert {name: str(value) for name, value in cell.items()} == row
+        assert {name: "" if value is None else str(value) for name, value in cell.items()} == row
     assert list(tmp_path.iterdir()) == []
 
 
@@ -387,7 +387,7 @@ class MadeUp:
 
     def reproduce(self, trace, *, store):
         self.asked.append((trace, store))
-        return kept()
+        return PAPER.kept()
 
 
 @pytest.mark.parametrize(
@@ -401,7 +401,8 @@ class MadeUp:
 )
 def test_another_case_is_one_line_and_is_computed_when_asked(run, monkeypatch, arguments, asked):
     case = MadeUp()
-    case.kept = kept
+    case.kept = PAPER.kept
+    case.PAPER = case
     monkeypatch.setitem(sys.modules, "made_up", case)
     monkeypatch.setitem(CASES, "made-up", "made_up")
     code, out, err = run("reproduce", "made-up", *arguments)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from optimize.programs.dma_placement import place_dma
-from optimize.programs.dma_problem import DmaProblem
+from cases.published.srp.dma_placement import place_dma
+from cases.published.srp.dma_problem import DmaProblem
 
 
 def small(seed):

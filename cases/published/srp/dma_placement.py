@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, log2
 
 import numpy as np
 
+from cases.published.srp.dma_problem import DmaProblem
 from optimize import checks
-from optimize.programs._grid import RESOLUTION, grid_step
-from optimize.programs.dma_problem import DmaProblem
+from optimize.programs.grid import RESOLUTION, grid_step
 from optimize.programs.linear import Model, Outcome, solver_name
 from optimize.programs.milp import seconds_of
 from optimize.search.pareto import FloatArray, IntArray
@@ -38,8 +38,6 @@ class DmaPlacement:
         See `DmaProblem`. [cycles]
     bound : float or None
         No placement costs less; None if nothing was proven. [cycles]
-    gap : float or None
-        ``(cost - bound) / cost``; None without a bound.
     loads : dict of str to ndarray
         Load of every core (computing, commands), channel and memory. [cycles]
     method, solver : str
@@ -54,7 +52,6 @@ class DmaPlacement:
     channels: tuple[int, ...]
     cost: float
     bound: float | None
-    gap: float | None
     loads: dict[str, FloatArray]
     method: str
     solver: str
@@ -64,6 +61,13 @@ class DmaPlacement:
     def proven(self) -> bool:
         """Whether the placement is proven optimal."""
         return self.status == "optimal"
+
+    @property
+    def gap(self) -> float | None:
+        """``(cost - bound) / cost``; None without a bound."""
+        if self.bound is None:
+            return None
+        return (self.cost - self.bound) / self.cost if self.cost else 0.0
 
 
 def place_dma(problem: DmaProblem, *, method: str = "milp", time_limit: float | None = None) -> DmaPlacement:
@@ -117,27 +121,13 @@ def place_dma(problem: DmaProblem, *, method: str = "milp", time_limit: float | 
     start = time.perf_counter()
     checks.choice("method", method, METHODS)
     deadline = seconds_of(time_limit)
-    bound: float | None = None
-    status = "feasible"
     if method == "exhaustive":
         best = _try_all(problem)
         status, bound = "optimal", problem.cost(*best)
+    elif method == "greedy":
+        best, status, bound = _greedy(problem), "feasible", None
     else:
-        best = _greedy(problem)
-        if method == "milp":
-            found, outcome, scale = _program(problem, best, deadline)
-            if found is not None and problem.cost(*found) < problem.cost(*best):
-                best = found
-            cost = problem.cost(*best)
-            proven = outcome.status in (
-                "optimal",
-                "infeasible",
-            )  # infeasible: nothing is below the greedy cost
-            resolution = 0.0 if _on_grid(problem, scale) else RESOLUTION * scale
-            if proven:
-                status, bound = "resolved" if resolution else "optimal", cost - resolution
-            else:
-                status, bound = "feasible", min(max(outcome.bound * scale, 0.0), cost)
+        best, status, bound = _proven(problem, deadline)
     cost = problem.cost(*best)
     return DmaPlacement(
         status=status,
@@ -146,7 +136,6 @@ def place_dma(problem: DmaProblem, *, method: str = "milp", time_limit: float | 
         channels=tuple(best[2].tolist()),
         cost=cost,
         bound=bound,
-        gap=None if bound is None else (cost - bound) / cost if cost else 0.0,
         loads=problem.loads(*best)[0],
         method=method,
         solver=solver_name() if method == "milp" else f"optimize, {method}",
@@ -155,6 +144,22 @@ def place_dma(problem: DmaProblem, *, method: str = "milp", time_limit: float | 
 
 
 Choice = tuple[IntArray, IntArray, IntArray]
+
+
+def _proven(problem: DmaProblem, time_limit: float) -> tuple[Choice, str, float]:
+    """Return the better of what the program and the greedy method find, its status and a lower bound."""
+    best = _greedy(problem)
+    program = _Program(problem, best)
+    found, outcome = program.solve(time_limit)
+    if found is not None and problem.cost(*found) < problem.cost(*best):
+        best = found
+    cost = problem.cost(*best)
+    # Infeasible: nothing is below the greedy cost.
+    if outcome.status not in ("optimal", "infeasible"):
+        return best, "feasible", min(max(outcome.bound * program.scale, 0.0), cost)
+    if _on_grid(problem, program.scale):
+        return best, "optimal", cost
+    return best, "resolved", cost - RESOLUTION * program.scale
 
 
 def _try_all(problem: DmaProblem) -> Choice:
@@ -189,15 +194,7 @@ def _greedy(problem: DmaProblem) -> Choice:
     cores = np.zeros(0, dtype=np.int64)
     memories = np.zeros(0, dtype=np.int64)
     for k in range(len(order)):
-        part = DmaProblem(
-            computing=computing[order[: k + 1]],
-            accesses=accesses[order[: k + 1]],
-            access_cycles=problem.access_cycles,
-            controller_cycles=problem.controller_cycles,
-            channels=problem.channels,
-            switch_cycles=problem.switch_cycles,
-            most_tasks=problem.most_tasks,
-        )
+        part = replace(problem, computing=computing[order[: k + 1]], accesses=accesses[order[: k + 1]])
         options = [
             (np.append(cores, core), np.append(memories, memory))
             for core in range(problem.cores)
@@ -255,93 +252,117 @@ def _groups(problem: DmaProblem) -> list[list[int]]:
     return list(kinds.values())
 
 
-def _program(problem: DmaProblem, start: Choice, time_limit: float) -> tuple[Choice | None, Outcome, float]:
-    """Return the best placement of the integer program, its outcome, and the unit of its costs."""
-    groups = _groups(problem)
-    moving, computing = problem.moving(), np.asarray(problem.computing)
-    accesses, switch = np.asarray(problem.accesses), problem.switch_cycles
-    cores, memories, channels = range(problem.cores), range(problem.memories), range(problem.channels)
-    limit = problem.cost(*start)
-    scale = limit or 1.0
-    model = Model()
-    longest = model.continuous(0.0, None, cost=1.0)
-    objective = {longest: 1.0}
-    count: dict[tuple[int, int, int], dict[int, float]] = {}
-    for g, group in enumerate(groups):
-        digits = range(ceil(log2(len(group) + 1)))
-        for k in cores:
-            for m in memories:
-                way = moving[group[0], k, m] / problem.cores / scale
-                count[g, k, m] = {model.binary(2**d * way): float(2**d) for d in digits}
-                objective |= {x: number * way for x, number in count[g, k, m].items()}
-        every = {x: n for k in cores for m in memories for x, n in count[g, k, m].items()}
-        model.equal(every, float(len(group)))
+class _Program:
+    """The integer program, see the notes of `place_dma`, in units of the cost of a placement to beat."""
 
-    def total(weight: FloatArray, k: int | None, m: int | None) -> dict[int, float]:
+    def __init__(self, problem: DmaProblem, start: Choice) -> None:
+        self.problem, self.groups = problem, _groups(problem)
+        self.cores, self.memories = range(problem.cores), range(problem.memories)
+        self.channels = range(problem.channels)
+        self.scale = scale = problem.cost(*start) or 1.0
+        first = [group[0] for group in self.groups]
+        self.moving = problem.moving()[first] / scale
+        self.one = np.ones_like(self.moving)
+        self.model = model = Model()
+        self.longest = model.continuous(0.0, None, cost=1.0)
+        self.objective = {self.longest: 1.0}
+        self.count: dict[tuple[int, int, int], dict[int, float]] = {}
+        self._count_tasks()
+        self._limit_cores_and_memories(first)
+        self.use = {(k, c): model.binary() for k in self.cores for c in self.channels if c <= k}
+        self.serves = {(c, m): model.binary() for c in self.channels for m in self.memories}
+        self.several = [model.binary() for _ in self.channels]
+        self.flow = {(k, c, m): model.continuous(0.0, 1.0) for k, c in self.use for m in self.memories}
+        self.tasks = {(k, c): model.continuous(0.0, float(problem.tasks)) for k, c in self.use}
+        for k in self.cores:
+            self._share_flows(k)
+        for c in self.channels:
+            self._limit_channel(c)
+        model.at_most(self.objective, 1.0)
+
+    def total(self, weight: FloatArray, k: int | None, m: int | None) -> dict[int, float]:
         """Return the sum of a weight (groups, cores, memories) over the tasks of a core or a memory."""
         return {
             x: float(weight[g, i, j] * n)
-            for (g, i, j), digits in count.items()
+            for (g, i, j), digits in self.count.items()
             if k in (None, i) and m in (None, j)
             for x, n in digits.items()
         }
 
-    first = [group[0] for group in groups]
-    time_of = moving[first] / scale
-    shape = np.ones_like(time_of)
-    work = computing[first][:, None, None] * shape / scale
-    busy = accesses[first][:, None, None] * problem.controller_cycles * shape / scale
-    for k in cores:
-        model.at_most({**total(work, k, None), longest: -1.0}, 0.0)
-        model.at_most({**total(time_of, k, None), longest: -1.0}, 0.0)
-    for m in memories:
-        model.at_most({**total(busy, None, m), longest: -1.0}, 0.0)
-    use = {(k, c): model.binary() for k in cores for c in channels if c <= k}
-    serves = {(c, m): model.binary() for c in channels for m in memories}
-    several = [model.binary() for _ in channels]
-    flow = {(k, c, m): model.continuous(0.0, 1.0) for k, c in use for m in memories}
-    tasks = {(k, c): model.continuous(0.0, float(problem.tasks)) for k, c in use}
-    for k in cores:
-        mine = [c for c in channels if (k, c) in use]
-        model.equal({use[k, c]: 1.0 for c in mine}, 1.0)
-        for m in memories:
-            there = total(time_of, k, m)
-            model.equal({**{x: -n for x, n in there.items()}, **{flow[k, c, m]: 1.0 for c in mine}}, 0.0)
-        everything = total(shape, k, None)
+    def _count_tasks(self) -> None:
+        """Add the tasks of every group at every core and memory, in binary digits, and the way they make."""
+        for g, group in enumerate(self.groups):
+            digits = range(ceil(log2(len(group) + 1)))
+            for k in self.cores:
+                for m in self.memories:
+                    way = self.moving[g, k, m] / self.problem.cores
+                    self.count[g, k, m] = {self.model.binary(2**d * way): float(2**d) for d in digits}
+                    self.objective |= {x: number * way for x, number in self.count[g, k, m].items()}
+            every = {x: n for (i, _, _), places in self.count.items() if i == g for x, n in places.items()}
+            self.model.equal(every, float(len(group)))
+
+    def _limit_cores_and_memories(self, first: list[int]) -> None:
+        """Bound the computing and the commands of each core, and the accesses of each memory."""
+        computing, accesses = np.asarray(self.problem.computing), np.asarray(self.problem.accesses)
+        work = computing[first][:, None, None] * self.one / self.scale
+        busy = accesses[first][:, None, None] * self.problem.controller_cycles * self.one / self.scale
+        for k in self.cores:
+            self.model.at_most({**self.total(work, k, None), self.longest: -1.0}, 0.0)
+            self.model.at_most({**self.total(self.moving, k, None), self.longest: -1.0}, 0.0)
+        for m in self.memories:
+            self.model.at_most({**self.total(busy, None, m), self.longest: -1.0}, 0.0)
+
+    def _share_flows(self, k: int) -> None:
+        """Move what a core fetches through the channel that it uses."""
+        problem, model, flow = self.problem, self.model, self.flow
+        mine = [c for c in self.channels if (k, c) in self.use]
+        model.equal({self.use[k, c]: 1.0 for c in mine}, 1.0)
+        for m in self.memories:
+            there = {x: -n for x, n in self.total(self.moving, k, m).items()}
+            model.equal({**there, **{flow[k, c, m]: 1.0 for c in mine}}, 0.0)
+        everything = self.total(self.one, k, None)
         if problem.most_tasks is not None:
             model.at_most(everything, float(problem.most_tasks))
-        model.equal({**{x: -n for x, n in everything.items()}, **{tasks[k, c]: 1.0 for c in mine}}, 0.0)
+        model.equal({**{x: -n for x, n in everything.items()}, **{self.tasks[k, c]: 1.0 for c in mine}}, 0.0)
         for c in mine:
             # A core's commands take no longer than the greedy placement in all.
-            model.at_most({**{flow[k, c, m]: 1.0 for m in memories}, use[k, c]: -1.0}, 0.0)
-            model.at_most({tasks[k, c]: 1.0, use[k, c]: -float(problem.tasks)}, 0.0)
-            for m in memories:
-                model.at_most({flow[k, c, m]: 1.0, serves[c, m]: -1.0}, 0.0)
-    for c in channels:
-        users = [k for k in cores if (k, c) in use]
-        held = {flow[k, c, m]: 1.0 for k in users for m in memories}
+            model.at_most({**{flow[k, c, m]: 1.0 for m in self.memories}, self.use[k, c]: -1.0}, 0.0)
+            model.at_most({self.tasks[k, c]: 1.0, self.use[k, c]: -float(problem.tasks)}, 0.0)
+            for m in self.memories:
+                model.at_most({flow[k, c, m]: 1.0, self.serves[c, m]: -1.0}, 0.0)
+
+    def _limit_channel(self, c: int) -> None:
+        """Bound the load of a channel, with its turning; channels come in the order of their first core."""
+        problem, model, longest, several = self.problem, self.model, self.longest, self.several[c]
+        users = [k for k in self.cores if (k, c) in self.use]
+        held = {self.flow[k, c, m]: 1.0 for k in users for m in self.memories}
         model.at_most({**held, longest: -1.0}, 0.0)
-        model.at_most({**{serves[c, m]: 1.0 for m in memories}, several[c]: -(len(memories) - 1.0)}, 1.0)
-        if switch:
-            loss = {tasks[k, c]: switch / scale for k in users}
-            room = problem.tasks * switch / scale
-            model.at_most({**held, **loss, several[c]: room, longest: -1.0}, room)
-        # Channels in the order of their first core.
+        served = {self.serves[c, m]: 1.0 for m in self.memories}
+        model.at_most({**served, several: -(len(self.memories) - 1.0)}, 1.0)
+        if problem.switch_cycles:
+            loss = {self.tasks[k, c]: problem.switch_cycles / self.scale for k in users}
+            room = problem.tasks * problem.switch_cycles / self.scale
+            model.at_most({**held, **loss, several: room, longest: -1.0}, room)
         for k in users:
             if c:
-                earlier = {use[i, c - 1]: -1.0 for i in cores if i < k and (i, c - 1) in use}
-                model.at_most({use[k, c]: 1.0, **earlier}, 0.0)
-    model.at_most(objective, 1.0)
-    outcome = model.solve(None if time_limit == np.inf else time_limit)
-    if not outcome.values:
-        return None, outcome, scale
-    placed = np.zeros(problem.tasks, dtype=np.int64), np.zeros(problem.tasks, dtype=np.int64)
-    waiting = [list(group) for group in groups]
-    for (g, k, m), places in count.items():
-        for _ in range(round(sum(n * outcome.values[x] for x, n in places.items()))):
-            task = waiting[g].pop()
-            placed[0][task], placed[1][task] = k, m
-    chosen = [
-        max((c for c in channels if (k, c) in use), key=lambda c: outcome.values[use[k, c]]) for k in cores
-    ]
-    return (*placed, np.array(chosen)), outcome, scale
+                earlier = {self.use[i, c - 1]: -1.0 for i in self.cores if i < k and (i, c - 1) in self.use}
+                model.at_most({self.use[k, c]: 1.0, **earlier}, 0.0)
+
+    def solve(self, time_limit: float) -> tuple[Choice | None, Outcome]:
+        """Return the best placement, if there is one, and the outcome."""
+        outcome = self.model.solve(None if time_limit == np.inf else time_limit)
+        if not outcome.values:
+            return None, outcome
+        cores, memories = (np.zeros(self.problem.tasks, dtype=np.int64) for _ in range(2))
+        waiting = [list(group) for group in self.groups]
+        for (g, k, m), places in self.count.items():
+            for _ in range(round(sum(n * outcome.values[x] for x, n in places.items()))):
+                task = waiting[g].pop()
+                cores[task], memories[task] = k, m
+        uses = [
+            max(
+                (c for c in self.channels if (k, c) in self.use), key=lambda c: outcome.values[self.use[k, c]]
+            )
+            for k in self.cores
+        ]
+        return (cores, memories, np.array(uses)), outcome
