@@ -17,12 +17,12 @@ from numpy.testing import assert_array_equal
 from qmodels.systems.laws.times import Exponential
 from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec import kind
 from qmodels.systems.spec.fields import varied_fields
 from qmodels.systems.stations.queueing_network import single_station
 from validate import CampaignInterrupted, simulate
 from validate.campaigns.parquet import write_parquet
 from validate.campaigns.progress import TerminalProgress
-from validate.campaigns.simulate import EXPERIMENTS
 from validate.network.records import visit_records
 
 
@@ -34,8 +34,11 @@ def toy(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([folder, str(Path(__file__).parents[2])]))
     import toy_simulator
 
-    monkeypatch.setitem(EXPERIMENTS, "toy_simulator.Toy", "toy_simulator.ToyExperiment")
+    monkeypatch.setattr(kind, "entry_points", kind.entry_points)
+    toy_simulator.register()
     yield toy_simulator
+    monkeypatch.undo()
+    toy_simulator.forget()
     sys.modules.pop("toy_simulator")
 
 
@@ -339,9 +342,9 @@ def test_bad_arguments(toy, options, message):
 
 
 def test_what_cannot_be_simulated_is_named(toy):
-    with pytest.raises(TypeError, match="simulate needs a spec such as PacketProcessor.*, got int"):
+    with pytest.raises(TypeError, match="a system spec must be of a kind .*, got a int"):
         simulate(3)
-    with pytest.raises(TypeError, match="simulate needs a spec such as PacketProcessor.*, got str"):
+    with pytest.raises(TypeError, match="a system spec must be of a kind .*, got a str"):
         simulate([toy.Toy(), "a"])
     message = "no option 'sizes' for a Toy; did you mean 'size'\\?; its options are size"
     with pytest.raises(TypeError, match=message):
