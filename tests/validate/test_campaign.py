@@ -161,8 +161,8 @@ def test_a_tidy_table_of_all_points(toy, tmp_path):
         "spec.stable",
         "metric",
         "unit",
+        "value",
         "low",
-        "best",
         "high",
         "interval_valid",
         "stable",
@@ -176,12 +176,12 @@ def test_a_tidy_table_of_all_points(toy, tmp_path):
     assert set(frame["unit"]) == {"s"}
     time = campaign[1].metrics["time"]
     row = frame[(frame["point"] == 1) & (frame["metric"] == "time")].iloc[0]
-    assert (row["low"], row["best"], row["high"]) == (time.low, time.best, time.high)
+    assert (row["low"], row["value"], row["high"]) == (time.low, time.best, time.high)
 
     campaign.to_csv(tmp_path / "table.csv")
     with open(tmp_path / "table.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [float(row["best"]) for row in rows] == table["best"]
+    assert [float(row["value"]) for row in rows] == table["value"]
     assert [row["stable"] for row in rows] == [str(value) for value in table["stable"]]
 
     parquet = pytest.importorskip("pyarrow.parquet")
