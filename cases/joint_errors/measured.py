@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from optimize.spaces.fields import replace_fields
 
 from cases.study.check import model_error
 from cases.tables import csv_text
-from optimize.spaces.fields import replace_fields
 from qmodels.systems.packets.packet_processor import PacketProcessor
 
 Table = dict[str, npt.NDArray[Any]]
