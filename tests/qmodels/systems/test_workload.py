@@ -147,7 +147,12 @@ BAD = [
     ({"hold_ns": -1}, "workload.hold_ns must be finite and >= 0, got -1.0"),
     ({"hold_ns": "long"}, "workload.hold_ns must be a number or an array of numbers, got 'long'"),
     ({"sizes": "imix"}, "workload.sizes must be a SizeLaw, got 'imix'"),
-    ({"arrivals": "poisson"}, "workload.arrivals must be Poisson, OnOff or Recorded, got 'poisson'"),
+    (
+        {"arrivals": "poisson"},
+        "workload.arrivals must be Poisson, OnOff, Recorded, Deterministic, Exponential, Erlang, Gamma, "
+        "LogNormal, Weibull, Pareto, Uniform, Geometric, HyperExponential, PhaseType, MAP, Empirical "
+        "or Replay, got 'poisson'",
+    ),
     (
         {"arrivals": Recorded(trace=trace()), "sizes": bimodal(small=64, large=1500, small_fraction=0.5)},
         "workload.sizes must be left out or be the trace's own with recorded arrivals, "
