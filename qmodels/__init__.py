@@ -69,8 +69,8 @@ if TYPE_CHECKING:
     from qmodels.systems.stations.parts import JobClass, Station
     from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station, tandem
     from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
-    from qmodels.systems.traffic.popularity import Empirical, Zipf
-    from qmodels.systems.traffic.sizes import SizeLaw, bimodal, empirical, fixed, heavy_tailed, imix
+    from qmodels.systems.traffic.popularity import MeasuredPopularity, Zipf
+    from qmodels.systems.traffic.sizes import SizeLaw, bimodal, fixed, heavy_tailed, imix
     from qmodels.systems.traffic.trace import Trace, read_trace
     from qmodels.systems.traffic.workload import Workload
 
@@ -95,7 +95,7 @@ _HOME = {
         "RandomBlocks",
         "StridedBlocks",
     ),
-    "qmodels.systems.traffic.popularity": ("Empirical", "Zipf"),
+    "qmodels.systems.traffic.popularity": ("MeasuredPopularity", "Zipf"),
     "qmodels.systems.memory.dram_system": ("DramSystem", "dram"),
     "qmodels.systems.packets.free_list": ("FreeList",),
     "qmodels.systems.noc.injection": ("Bernoulli", "bursts"),
@@ -123,7 +123,7 @@ _HOME = {
     "qmodels.systems.stations.queueing_network": ("QueueingNetwork", "single_station", "tandem"),
     "qmodels.systems.noc.router": ("PacketClass", "QosRule", "Router"),
     "qmodels.systems.noc.routes": ("SourceRoute",),
-    "qmodels.systems.traffic.sizes": ("SizeLaw", "bimodal", "empirical", "fixed", "heavy_tailed", "imix"),
+    "qmodels.systems.traffic.sizes": ("SizeLaw", "bimodal", "fixed", "heavy_tailed", "imix"),
     "qmodels.systems.noc.topologies": (
         "concentrated_mesh",
         "crossbar",
@@ -151,7 +151,6 @@ __all__ = [
     "Deterministic",
     "Dram",
     "DramSystem",
-    "Empirical",
     "Energy",
     "Erlang",
     "Exponential",
@@ -162,6 +161,7 @@ __all__ = [
     "JobClass",
     "Llc",
     "LlcProcessor",
+    "MeasuredPopularity",
     "MemoryMap",
     "MessageProgram",
     "Noc",
@@ -193,7 +193,6 @@ __all__ = [
     "concentrated_mesh",
     "crossbar",
     "dram",
-    "empirical",
     "fixed",
     "from_edge_file",
     "from_graph",

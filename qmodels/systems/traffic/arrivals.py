@@ -17,7 +17,7 @@ from qmodels.systems.laws.kinds import is_exponential
 from qmodels.systems.laws.phases import HyperExponential
 from qmodels.systems.laws.times import Law
 from qmodels.systems.spec.nested import check_parts
-from qmodels.systems.traffic.sizes import SizeLaw, empirical
+from qmodels.systems.traffic.sizes import SizeLaw
 from qmodels.systems.traffic.trace import Trace
 
 
@@ -138,7 +138,7 @@ class Recorded:
     @cached_property
     def sizes(self) -> SizeLaw:
         """Histogram of the trace's packet sizes."""
-        return empirical(self.trace.bytes)
+        return SizeLaw.measured(self.trace.bytes)
 
 
 Arrivals = Poisson | OnOff | Recorded | Law

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
-from qmodels.systems.traffic.sizes import bimodal, empirical, fixed, imix
+from qmodels.systems.traffic.sizes import SizeLaw, bimodal, fixed, imix
 from qmodels.systems.traffic.trace import Trace
 from qmodels.systems.traffic.workload import Workload
 
@@ -125,7 +125,7 @@ def test_drawn_arrays_are_the_callers_own() -> None:
 
 def test_a_trace_brings_its_sizes() -> None:
     recorded = Recorded(trace=trace())
-    assert Workload(arrivals=recorded).sizes == empirical(recorded.trace.bytes)
+    assert Workload(arrivals=recorded).sizes == SizeLaw.measured(recorded.trace.bytes)
     assert replace(Workload(), arrivals=recorded) == Workload.from_trace(recorded.trace)
     back = replace(Workload.from_trace(recorded.trace), arrivals=Poisson())
     assert back.sizes == recorded.sizes  # the same packets, Poisson instead of recorded gaps
