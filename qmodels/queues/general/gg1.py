@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from qmodels import checks
-from qmodels.laws.arguments import Laws, arrival_moments, service_moments
-from qmodels.numerics.load import Load, load
-from qmodels.result import QueueResult
+from qmodels.numerics.load import Load
+from qmodels.queues.general.two_moments import single_server
 
 
 def kingman_waiting_time(lam: Any, m1: Any, ca: Any, cs: Any, idle: Any = None) -> Any:
@@ -38,66 +34,9 @@ def marchal_waiting_time(lam: Any, m1: Any, ca: Any, cs: Any, idle: Any = None) 
     return lam * m1 * m1 * (1 + cs) / (1 + rho**2 * cs) * (ca + rho**2 * cs) / (2 * idle)
 
 
-def two_moments(
-    model: str,
-    waiting_time: Callable[[Load, Any, Any], Any],
-    arrival_rate: Any,
-    service_rate: Any,
-    mean_service_time: Any,
-    arrival_scv: Any,
-    service_scv: Any,
-    arrival: Laws | None,
-    service: Laws | None,
-) -> QueueResult:
-    """Check the arguments of a two-moment formula and put its result together."""
-    arrival_rate, arrival_scv = arrival_moments(arrival, arrival_rate, arrival_scv)
-    moments = service_moments(service, service_rate, mean_service_time, service_scv)
-    service_rate, mean_service_time, service_scv = moments
-    q = load(arrival_rate, service_rate=service_rate, mean_service_time=mean_service_time)
-    ca = checks.nonnegative("arrival_scv", arrival_scv)
-    cs = checks.nonnegative("service_scv", service_scv)
-    return QueueResult(
-        model=model,
-        arrival_rate=q.arrival_rate,
-        throughput=q.throughput,
-        utilization=q.utilization,
-        mean_waiting_time=q.or_endless(waiting_time(q, ca, cs)),
-        mean_service_time=q.service_time,
-    )
-
-
-def gg1_kingman(
-    *,
-    arrival_rate: npt.ArrayLike | None = None,
-    service_rate: npt.ArrayLike | None = None,
-    mean_service_time: npt.ArrayLike | None = None,
-    arrival_scv: npt.ArrayLike | None = None,
-    service_scv: npt.ArrayLike | None = None,
-    arrival: Laws | None = None,
-    service: Laws | None = None,
-) -> QueueResult:
+@single_server("GI/G/1 (Kingman)")
+def gg1_kingman(q: Load, ca: Any, cs: Any) -> Any:
     r"""Approximate GI/G/1 by Kingman's heavy-traffic formula (the "VUT" equation).
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Rate :math:`\lambda \ge 0` of a renewal arrival process. [jobs / time]
-    service_rate, mean_service_time : array_like
-        Exactly one of the rate and the mean :math:`m_1` of the service.
-    arrival_scv, service_scv : array_like
-        Squared coefficients of variation :math:`c_a^2` (of the times between arrivals) and :math:`c_s^2`.
-    arrival, service : Law, optional
-        The laws of the times between arrivals and of the service, in place of these numbers.
-
-    Returns
-    -------
-    QueueResult
-        Arrays of the broadcast shape of the inputs; waiting time ``inf`` where :math:`\rho \ge 1`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
@@ -120,51 +59,12 @@ def gg1_kingman(
     >>> round(float(q.mean_waiting_time), 6)
     4.0
     """
-    return two_moments(
-        "GI/G/1 (Kingman)",
-        lambda q, ca, cs: kingman_waiting_time(q.arrival_rate, q.service_time, ca, cs, q.safe_idle),
-        arrival_rate,
-        service_rate,
-        mean_service_time,
-        arrival_scv,
-        service_scv,
-        arrival,
-        service,
-    )
+    return kingman_waiting_time(q.arrival_rate, q.service_time, ca, cs, q.safe_idle)
 
 
-def gg1_klb(
-    *,
-    arrival_rate: npt.ArrayLike | None = None,
-    service_rate: npt.ArrayLike | None = None,
-    mean_service_time: npt.ArrayLike | None = None,
-    arrival_scv: npt.ArrayLike | None = None,
-    service_scv: npt.ArrayLike | None = None,
-    arrival: Laws | None = None,
-    service: Laws | None = None,
-) -> QueueResult:
+@single_server("GI/G/1 (Kraemer and Langenbach-Belz)")
+def gg1_klb(q: Load, ca: Any, cs: Any) -> Any:
     r"""Approximate GI/G/1 by the formula of Kraemer and Langenbach-Belz.
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Rate :math:`\lambda \ge 0` of a renewal arrival process. [jobs / time]
-    service_rate, mean_service_time : array_like
-        Exactly one of the rate and the mean :math:`m_1` of the service.
-    arrival_scv, service_scv : array_like
-        Squared coefficients of variation :math:`c_a^2` and :math:`c_s^2`.
-    arrival, service : Law, optional
-        The laws of the times between arrivals and of the service, in place of these numbers.
-
-    Returns
-    -------
-    QueueResult
-        Arrays of the broadcast shape of the inputs; waiting time ``inf`` where :math:`\rho \ge 1`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
@@ -190,63 +90,20 @@ def gg1_klb(
     >>> round(float(q.mean_waiting_time), 6)
     3.917529
     """
-
-    def waiting_time(q: Load, ca: Any, cs: Any) -> Any:
-        total = ca + cs
-        rho = np.where(q.intensity > 0, q.intensity, 1.0)
-        smooth = np.minimum(ca, 1.0)
-        exponent = klb_exponent(
-            rho, smooth, np.where(total > 0, total - smooth, 1.0), smooth=True, idle=q.safe_idle
-        )
-        bursty = klb_exponent(rho, np.maximum(ca, 1.0), cs, smooth=False, idle=q.safe_idle)
-        factor = np.exp(np.where(ca <= 1, exponent, bursty))
-        return kingman_waiting_time(q.arrival_rate, q.service_time, ca, cs, q.safe_idle) * factor
-
-    return two_moments(
-        "GI/G/1 (Kraemer and Langenbach-Belz)",
-        waiting_time,
-        arrival_rate,
-        service_rate,
-        mean_service_time,
-        arrival_scv,
-        service_scv,
-        arrival,
-        service,
+    total = ca + cs
+    rho = np.where(q.intensity > 0, q.intensity, 1.0)
+    smooth = np.minimum(ca, 1.0)
+    exponent = klb_exponent(
+        rho, smooth, np.where(total > 0, total - smooth, 1.0), smooth=True, idle=q.safe_idle
     )
+    bursty = klb_exponent(rho, np.maximum(ca, 1.0), cs, smooth=False, idle=q.safe_idle)
+    factor = np.exp(np.where(ca <= 1, exponent, bursty))
+    return kingman_waiting_time(q.arrival_rate, q.service_time, ca, cs, q.safe_idle) * factor
 
 
-def gg1_marchal(
-    *,
-    arrival_rate: npt.ArrayLike | None = None,
-    service_rate: npt.ArrayLike | None = None,
-    mean_service_time: npt.ArrayLike | None = None,
-    arrival_scv: npt.ArrayLike | None = None,
-    service_scv: npt.ArrayLike | None = None,
-    arrival: Laws | None = None,
-    service: Laws | None = None,
-) -> QueueResult:
+@single_server("GI/G/1 (Marchal)")
+def gg1_marchal(q: Load, ca: Any, cs: Any) -> Any:
     r"""Approximate GI/G/1 by Marchal's formula, Kingman's upper bound scaled to be exact for M/G/1.
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Rate :math:`\lambda \ge 0` of a renewal arrival process. [jobs / time]
-    service_rate, mean_service_time : array_like
-        Exactly one of the rate and the mean :math:`m_1` of the service.
-    arrival_scv, service_scv : array_like
-        Squared coefficients of variation :math:`c_a^2` and :math:`c_s^2`.
-    arrival, service : Law, optional
-        The laws of the times between arrivals and of the service, in place of these numbers.
-
-    Returns
-    -------
-    QueueResult
-        Arrays of the broadcast shape of the inputs; waiting time ``inf`` where :math:`\rho \ge 1`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
@@ -270,14 +127,7 @@ def gg1_marchal(
     >>> round(float(q.mean_waiting_time), 6)
     3.72449
     """
-    return two_moments(
-        "GI/G/1 (Marchal)",
-        lambda q, ca, cs: marchal_waiting_time(q.arrival_rate, q.service_time, ca, cs, q.safe_idle),
-        arrival_rate,
-        service_rate,
-        mean_service_time,
-        arrival_scv,
-        service_scv,
-        arrival,
-        service,
-    )
+    return marchal_waiting_time(q.arrival_rate, q.service_time, ca, cs, q.safe_idle)
+
+
+__test__ = {model.__name__: str(model.__doc__) for model in (gg1_kingman, gg1_klb, gg1_marchal)}

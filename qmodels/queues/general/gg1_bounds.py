@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from qmodels.laws.arguments import Laws
-from qmodels.queues.general.gg1 import two_moments
-from qmodels.result import QueueResult
+from qmodels.numerics.load import Load
+from qmodels.queues.general.two_moments import single_server
 
 
 def daley_bound(lam: Any, m1: Any, ca: Any, cs: Any, idle: Any = None) -> Any:
@@ -26,38 +24,9 @@ def marshall_bound(lam: Any, m1: Any, cs: Any, idle: Any = None) -> Any:
     return m1 * (lam * m1 * (1 + cs) - 2) / (2 * idle)
 
 
-def gg1_upper_bound(
-    *,
-    arrival_rate: npt.ArrayLike | None = None,
-    service_rate: npt.ArrayLike | None = None,
-    mean_service_time: npt.ArrayLike | None = None,
-    arrival_scv: npt.ArrayLike | None = None,
-    service_scv: npt.ArrayLike | None = None,
-    arrival: Laws | None = None,
-    service: Laws | None = None,
-) -> QueueResult:
+@single_server("GI/G/1 upper bound (Daley)")
+def gg1_upper_bound(q: Load, ca: Any, cs: Any) -> Any:
     r"""Upper bound of the GI/G/1 wait (Daley's sharpening of Kingman's bound).
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Rate :math:`\lambda \ge 0` of a renewal arrival process. [jobs / time]
-    service_rate, mean_service_time : array_like
-        Exactly one of the rate and the mean :math:`m_1` of the service.
-    arrival_scv, service_scv : array_like
-        Squared coefficients of variation :math:`c_a^2` and :math:`c_s^2`.
-    arrival, service : Law, optional
-        The laws of the times between arrivals and of the service, in place of these numbers.
-
-    Returns
-    -------
-    QueueResult
-        `mean_waiting_time` and what follows from it are upper bounds; ``inf`` where :math:`\rho \ge 1`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
@@ -77,51 +46,12 @@ def gg1_upper_bound(
     >>> round(float(q.mean_waiting_time), 6)
     4.5
     """
-    return two_moments(
-        "GI/G/1 upper bound (Daley)",
-        lambda q, ca, cs: daley_bound(q.arrival_rate, q.service_time, ca, cs, q.safe_idle),
-        arrival_rate,
-        service_rate,
-        mean_service_time,
-        arrival_scv,
-        service_scv,
-        arrival,
-        service,
-    )
+    return daley_bound(q.arrival_rate, q.service_time, ca, cs, q.safe_idle)
 
 
-def gg1_lower_bound(
-    *,
-    arrival_rate: npt.ArrayLike | None = None,
-    service_rate: npt.ArrayLike | None = None,
-    mean_service_time: npt.ArrayLike | None = None,
-    arrival_scv: npt.ArrayLike | None = None,
-    service_scv: npt.ArrayLike | None = None,
-    arrival: Laws | None = None,
-    service: Laws | None = None,
-) -> QueueResult:
+@single_server("GI/G/1 lower bound (Marshall)")
+def gg1_lower_bound(q: Load, ca: Any, cs: Any) -> Any:
     r"""Lower bound of the GI/G/1 wait (Marshall).
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Rate :math:`\lambda \ge 0` of a renewal arrival process. [jobs / time]
-    service_rate, mean_service_time : array_like
-        Exactly one of the rate and the mean :math:`m_1` of the service.
-    arrival_scv, service_scv : array_like
-        Squared coefficients of variation; the bound holds whatever `arrival_scv` is.
-    arrival, service : Law, optional
-        The laws of the times between arrivals and of the service, in place of these numbers.
-
-    Returns
-    -------
-    QueueResult
-        `mean_waiting_time` and what follows from it are lower bounds; ``inf`` where :math:`\rho \ge 1`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
@@ -139,14 +69,7 @@ def gg1_lower_bound(
     >>> round(float(q.mean_waiting_time), 6)
     5.0
     """
-    return two_moments(
-        "GI/G/1 lower bound (Marshall)",
-        lambda q, ca, cs: np.maximum(marshall_bound(q.arrival_rate, q.service_time, cs, q.safe_idle), 0.0),
-        arrival_rate,
-        service_rate,
-        mean_service_time,
-        arrival_scv,
-        service_scv,
-        arrival,
-        service,
-    )
+    return np.maximum(marshall_bound(q.arrival_rate, q.service_time, cs, q.safe_idle), 0.0)
+
+
+__test__ = {bound.__name__: str(bound.__doc__) for bound in (gg1_upper_bound, gg1_lower_bound)}

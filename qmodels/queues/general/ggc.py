@@ -7,15 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmodels import checks
-from qmodels.laws.arguments import Laws, arrival_moments, service_moments
-from qmodels.numerics.load import Load, load
+from qmodels.numerics.load import Load
 from qmodels.queues.general.gm1 import gmc
 from qmodels.queues.general.mdc import mdc
+from qmodels.queues.general.two_moments import many_servers
 from qmodels.queues.markovian.erlang import erlang_c_from_b
 from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
 from qmodels.queues.markovian.mmc import mmc_waiting_time
-from qmodels.result import QueueResult
 from qmodels.systems.laws.times import Deterministic
 
 FloatArray = npt.NDArray[np.float64]
@@ -31,41 +29,9 @@ def kimura_waiting_time(mmc_wait: Any, mdc_wait: Any, dmc_wait: Any, ca: Any, cs
     return (ca + cs) / ((1 - ca) / dmc_wait + (1 - cs) / mdc_wait + 2 * (ca + cs - 1) / mmc_wait)
 
 
-def ggc_allen_cunneen(
-    *,
-    arrival_rate: npt.ArrayLike | None = None,
-    service_rate: npt.ArrayLike | None = None,
-    mean_service_time: npt.ArrayLike | None = None,
-    servers: npt.ArrayLike,
-    arrival_scv: npt.ArrayLike | None = None,
-    service_scv: npt.ArrayLike | None = None,
-    arrival: Laws | None = None,
-    service: Laws | None = None,
-) -> QueueResult:
+@many_servers("GI/G/c (Allen and Cunneen)")
+def ggc_allen_cunneen(q: Load, ca: Any, cs: Any) -> Any:
     r"""Approximate GI/G/c by the M/M/c wait scaled with the mean of the two SCVs.
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Rate :math:`\lambda \ge 0` of a renewal arrival process. [jobs / time]
-    service_rate, mean_service_time : array_like
-        Exactly one of the rate and the mean service time of one server.
-    servers : array_like of int
-        Number of servers :math:`c \ge 1`.
-    arrival_scv, service_scv : array_like
-        Squared coefficients of variation :math:`c_a^2` and :math:`c_s^2`.
-    arrival, service : Law, optional
-        The laws of the times between arrivals and of the service, in place of these numbers.
-
-    Returns
-    -------
-    QueueResult
-        Arrays of the broadcast shape of the inputs; waiting time ``inf`` where :math:`\rho \ge 1`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
@@ -87,47 +53,13 @@ def ggc_allen_cunneen(
     >>> round(float(q.mean_waiting_time), 6)
     0.745541
     """
-    q, ca, cs, _, mmc_wait = _inputs(
-        arrival_rate, service_rate, mean_service_time, servers, arrival_scv, service_scv, arrival, service
-    )
-    return _result("GI/G/c (Allen and Cunneen)", q, allen_cunneen_waiting_time(mmc_wait, ca, cs))
+    mmc_wait = _mmc_wait(q)
+    return allen_cunneen_waiting_time(mmc_wait, ca, cs)
 
 
-def ggc_kimura(
-    *,
-    arrival_rate: npt.ArrayLike | None = None,
-    service_rate: npt.ArrayLike | None = None,
-    mean_service_time: npt.ArrayLike | None = None,
-    servers: npt.ArrayLike,
-    arrival_scv: npt.ArrayLike | None = None,
-    service_scv: npt.ArrayLike | None = None,
-    arrival: Laws | None = None,
-    service: Laws | None = None,
-) -> QueueResult:
+@many_servers("GI/G/c (Kimura)")
+def ggc_kimura(q: Load, ca: Any, cs: Any) -> Any:
     r"""Approximate GI/G/c by Kimura's interpolation between M/M/c, M/D/c and D/M/c.
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Rate :math:`\lambda \ge 0` of a renewal arrival process. [jobs / time]
-    service_rate, mean_service_time : array_like
-        Exactly one of the rate and the mean service time of one server.
-    servers : array_like of int
-        Number of servers :math:`c \ge 1`.
-    arrival_scv, service_scv : array_like
-        Squared coefficients of variation :math:`c_a^2` and :math:`c_s^2`.
-    arrival, service : Law, optional
-        The laws of the times between arrivals and of the service, in place of these numbers.
-
-    Returns
-    -------
-    QueueResult
-        Arrays of the broadcast shape of the inputs; waiting time ``inf`` where :math:`\rho \ge 1`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
@@ -152,9 +84,7 @@ def ggc_kimura(
     >>> round(float(q.mean_waiting_time), 6)
     0.620649
     """
-    q, ca, cs, _, mmc_wait = _inputs(
-        arrival_rate, service_rate, mean_service_time, servers, arrival_scv, service_scv, arrival, service
-    )
+    mmc_wait = _mmc_wait(q)
     shape = np.broadcast_shapes(*(v.shape for v in q), ca.shape, cs.shape)
     lam = np.where(q.stable & (q.arrival_rate > 0), q.arrival_rate, 0.5 * q.servers / q.service_time)
     lam, c, mu = np.broadcast_to(lam, shape), q.servers, 1 / q.service_time
@@ -166,44 +96,12 @@ def ggc_kimura(
     known = (smooth + cs > 0) & (np.minimum(np.minimum(md, dm), mmc_wait) > 1e-300)
     safe = [np.where(known, v, 1.0) for v in (mmc_wait, md, dm, smooth, cs)]
     wait = np.where(known, kimura_waiting_time(*safe), 0.0)
-    return _result("GI/G/c (Kimura)", q, wait * (ca + cs) / np.where(known, smooth + cs, 1.0))
+    return wait * (ca + cs) / np.where(known, smooth + cs, 1.0)
 
 
-def ggc_whitt(
-    *,
-    arrival_rate: npt.ArrayLike | None = None,
-    service_rate: npt.ArrayLike | None = None,
-    mean_service_time: npt.ArrayLike | None = None,
-    servers: npt.ArrayLike,
-    arrival_scv: npt.ArrayLike | None = None,
-    service_scv: npt.ArrayLike | None = None,
-    arrival: Laws | None = None,
-    service: Laws | None = None,
-) -> QueueResult:
+@many_servers("GI/G/c (Whitt)")
+def ggc_whitt(q: Load, ca: Any, cs: Any) -> Any:
     r"""Approximate GI/G/c by Whitt's refinement of the Allen-Cunneen formula.
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Rate :math:`\lambda \ge 0` of a renewal arrival process. [jobs / time]
-    service_rate, mean_service_time : array_like
-        Exactly one of the rate and the mean service time of one server.
-    servers : array_like of int
-        Number of servers :math:`c \ge 1`.
-    arrival_scv, service_scv : array_like
-        Squared coefficients of variation :math:`c_a^2` and :math:`c_s^2`.
-    arrival, service : Law, optional
-        The laws of the times between arrivals and of the service, in place of these numbers.
-
-    Returns
-    -------
-    QueueResult
-        Arrays of the broadcast shape of the inputs; waiting time ``inf`` where :math:`\rho \ge 1`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
@@ -234,9 +132,7 @@ def ggc_whitt(
     >>> round(float(q.mean_waiting_time), 6)
     0.695488
     """
-    q, ca, cs, rho, mmc_wait = _inputs(
-        arrival_rate, service_rate, mean_service_time, servers, arrival_scv, service_scv, arrival, service
-    )
+    rho, mmc_wait = np.where(q.stable & (q.intensity > 0), q.intensity, 1.0), _mmc_wait(q)
     c, idle = q.servers, q.safe_idle
     gamma = np.minimum(0.24, idle * (c - 1) * (np.sqrt(4 + 5 * c) - 2) / (16 * c * rho))
     phi1 = 1 + gamma
@@ -246,40 +142,15 @@ def ggc_whitt(
     upper = (4 * (ca - cs) * phi1 + cs * psi) / np.where((ca >= cs) & (bursty > 0), bursty, 1.0)
     lower = ((cs - ca) * phi3 + (cs + 3 * ca) * psi) / (2 * np.where(total > 0, total, 1.0))
     phi = np.where(ca >= cs, upper, lower)
-    return _result("GI/G/c (Whitt)", q, phi * allen_cunneen_waiting_time(mmc_wait, ca, cs))
+    return phi * allen_cunneen_waiting_time(mmc_wait, ca, cs)
 
 
-def _inputs(
-    arrival_rate: Any,
-    service_rate: Any,
-    mean_service_time: Any,
-    servers: Any,
-    arrival_scv: Any,
-    service_scv: Any,
-    arrival: Laws | None,
-    service: Laws | None,
-) -> tuple[Load, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return the load, both SCVs, the intensity (1 where it is 0) and the M/M/c wait."""
-    arrival_rate, arrival_scv = arrival_moments(arrival, arrival_rate, arrival_scv)
-    moments = service_moments(service, service_rate, mean_service_time, service_scv)
-    service_rate, mean_service_time, service_scv = moments
-    q = load(arrival_rate, service_rate=service_rate, mean_service_time=mean_service_time, servers=servers)
-    ca = checks.nonnegative("arrival_scv", arrival_scv)
-    cs = checks.nonnegative("service_scv", service_scv)
+def _mmc_wait(q: Load) -> FloatArray:
+    """Return the wait in M/M/c at this load."""
     rho = np.where(q.stable, q.intensity, 1.0)
     blocking, _ = erlang_b_pair(q.servers * rho, q.servers.astype(np.int64))
-    mmc_wait = mmc_waiting_time(
-        q.service_time, q.servers, erlang_c_from_b(blocking, rho, q.safe_idle), q.safe_idle
-    )
-    return q, ca, cs, np.where(rho > 0, rho, 1.0), mmc_wait
+    waits = erlang_c_from_b(blocking, rho, q.safe_idle)
+    return np.asarray(mmc_waiting_time(q.service_time, q.servers, waits, q.safe_idle))
 
 
-def _result(model: str, q: Load, wait: FloatArray) -> QueueResult:
-    return QueueResult(
-        model=model,
-        arrival_rate=q.arrival_rate,
-        throughput=q.throughput,
-        utilization=q.utilization,
-        mean_waiting_time=q.or_endless(wait),
-        mean_service_time=q.service_time,
-    )
+__test__ = {model.__name__: str(model.__doc__) for model in (ggc_allen_cunneen, ggc_kimura, ggc_whitt)}
