@@ -7,6 +7,7 @@ and puts the description of the arguments into its docstring.
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any, Protocol
 
 import numpy.typing as npt
@@ -85,63 +86,46 @@ class ManyServers(Protocol):
 
 def single_server(model: str) -> Callable[[Formula], SingleServer]:
     """Make a formula a model of GI/G/1 with a name."""
-
-    def decorate(formula: Formula) -> SingleServer:
-        def solve(
-            *,
-            arrival_rate: Number = None,
-            service_rate: Number = None,
-            mean_service_time: Number = None,
-            arrival_scv: Number = None,
-            service_scv: Number = None,
-            arrival: Laws | None = None,
-            service: Laws | None = None,
-        ) -> QueueResult:
-            given = service_moments(service, service_rate, mean_service_time, service_scv)
-            return _result(model, formula, 1, arrival_moments(arrival, arrival_rate, arrival_scv), given)
-
-        return _named(solve, formula, "")
-
-    return decorate
+    return lambda formula: _public(model, formula, SingleServer, "")
 
 
 def many_servers(model: str) -> Callable[[Formula], ManyServers]:
     """Make a formula a model of GI/G/c with a name."""
-
-    def decorate(formula: Formula) -> ManyServers:
-        def solve(
-            *,
-            servers: npt.ArrayLike,
-            arrival_rate: Number = None,
-            service_rate: Number = None,
-            mean_service_time: Number = None,
-            arrival_scv: Number = None,
-            service_scv: Number = None,
-            arrival: Laws | None = None,
-            service: Laws | None = None,
-        ) -> QueueResult:
-            given = service_moments(service, service_rate, mean_service_time, service_scv)
-            return _result(
-                model, formula, servers, arrival_moments(arrival, arrival_rate, arrival_scv), given
-            )
-
-        return _named(solve, formula, _SERVERS)
-
-    return decorate
+    return lambda formula: _public(model, formula, ManyServers, _SERVERS)
 
 
-def _named(solve: Any, formula: Any, servers: str) -> Any:
-    """Return a function under the name of its formula; `__wrapped__` would show the formula's arguments."""
+def _public(model: str, formula: Any, kind: Any, servers: str) -> Any:
+    """Return a function with the name of a formula and the arguments of its kind."""
+    full = signature(kind.__call__)
+    arguments = full.replace(parameters=list(full.parameters.values())[1:])
+
+    def solve(**given: Any) -> QueueResult:
+        arguments.bind(**given)
+        return _result(model, formula, **given)
+
     for name in ("__name__", "__qualname__", "__module__"):
         setattr(solve, name, getattr(formula, name))
-    solve.__doc__ = (formula.__doc__ or "").replace(
-        "Notes\n    -----", _ARGUMENTS.replace("{servers}", servers)
-    )
+    described = _ARGUMENTS.replace("{servers}", servers)
+    solve.__doc__ = formula.__doc__.replace("Notes\n    -----", described)
+    solve.__signature__ = arguments  # type: ignore[attr-defined]
     return solve
 
 
-def _result(model: str, formula: Formula, servers: Any, arrivals: Any, services: Any) -> QueueResult:
-    (arrival_rate, arrival_scv), (rate, mean, service_scv) = arrivals, services
+def _result(
+    model: str,
+    formula: Formula,
+    *,
+    servers: Any = 1,
+    arrival_rate: Any = None,
+    service_rate: Any = None,
+    mean_service_time: Any = None,
+    arrival_scv: Any = None,
+    service_scv: Any = None,
+    arrival: Laws | None = None,
+    service: Laws | None = None,
+) -> QueueResult:
+    arrival_rate, arrival_scv = arrival_moments(arrival, arrival_rate, arrival_scv)
+    rate, mean, service_scv = service_moments(service, service_rate, mean_service_time, service_scv)
     q = load(arrival_rate, service_rate=rate, mean_service_time=mean, servers=servers)
     ca = checks.nonnegative("arrival_scv", arrival_scv)
     cs = checks.nonnegative("service_scv", service_scv)
