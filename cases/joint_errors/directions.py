@@ -3,9 +3,8 @@
 From designs drawn at random one decision after the other is varied over its choices with all else, the
 offered traffic included, held; each design is simulated with the same random numbers, so that the paired
 differences of two of them separate what single intervals do not. `python -m cases.joint_errors.accuracy`
-writes every pair
-to ``cases/data/directions.csv`` and the share of the separated pairs that the model orders alike, by region,
-to the map that answers read (``qmodels/packet_processor/direction_map.csv``).
+writes every pair to ``cases/data/directions.csv`` and the share of the separated pairs that the model orders
+alike, by region, to the map that answers read (``qmodels/packet_processor/direction_map.csv``).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from optimize.spaces.fields import replace_fields
+from qmodels.systems.spec.fields import replace_fields
 
 from cases.study.check import model_error
 from cases.tables import csv_text

@@ -59,7 +59,8 @@ def ph_minimum(first: Law, second: Law) -> PhaseType:
     one, other = phases("first", first), phases("second", second)
     n, m = one.phases, other.phases
     moves = np.kron(one.generator, np.eye(m)) + np.kron(np.eye(n), other.generator)
-    return law_of(np.kron(one.initial, other.initial), np.asarray(moves, dtype=float))
+    initial = np.kron(np.array(one.initial, dtype=float), np.array(other.initial, dtype=float))
+    return law_of(initial, np.asarray(moves, dtype=float))
 
 
 @described("neuts1981, ch. 2")
