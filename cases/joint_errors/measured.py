@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from qmodels.systems.spec.fields import replace_fields
 
 from cases.study.check import model_error
 from cases.tables import csv_text
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.fields import replace_fields
 
 Table = dict[str, npt.NDArray[Any]]
 
