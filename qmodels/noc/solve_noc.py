@@ -15,7 +15,7 @@ from qmodels.noc.waits import find_waits, stuck_waits
 from qmodels.systems.noc.injection import Bernoulli
 from qmodels.systems.noc.memory import Transactions
 from qmodels.systems.noc.spec import Noc
-from qmodels.systems.traffic.arrivals import OnOff
+from qmodels.systems.traffic.arrivals import OnOff, modelled
 
 MODEL = "wormhole model"
 
@@ -129,6 +129,7 @@ def solve_noc(noc: Noc) -> Answer:
     >>> bool(answer.packet_latency < solve_noc(replace(noc, injection_rate=0.1)).packet_latency)
     True
     """
+    noc = replace(noc, process=modelled("process", noc.process))
     if isinstance(noc.traffic, Transactions):
         from qmodels.noc.closed_loop import closed_loop
 

@@ -20,10 +20,10 @@ from hypothesis import given, settings
 from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.testing import assert_array_equal
 
+from qmodels.systems.spec import kind
 from qmodels.systems.spec.store import ResultStore
 from validate import CampaignInterrupted, simulate
 from validate.campaigns import store as campaign_store
-from validate.campaigns.simulate import EXPERIMENTS
 from validate.campaigns.store import decode, encode, keys_of
 from validate.packet_processor.run import Job, Run, run_replication
 
@@ -38,8 +38,11 @@ def toy(monkeypatch, tmp_path):
     monkeypatch.setenv("TOY_LOG", str(tmp_path / "log"))
     import toy_simulator
 
-    monkeypatch.setitem(EXPERIMENTS, "toy_simulator.Toy", "toy_simulator.ToyExperiment")
+    monkeypatch.setattr(kind, "entry_points", kind.entry_points)
+    toy_simulator.register()
     yield toy_simulator
+    monkeypatch.undo()
+    toy_simulator.forget()
     sys.modules.pop("toy_simulator")
 
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from validate.estimates.statistics import Estimate, mean_interval
+from qmodels.systems.spec import kind
+from qmodels.systems.spec.kind import Kind
+from qmodels.systems.spec.metrics import Metric
+from validate.campaigns.experiment import Experiment, Job
+from validate.estimates.simulation import Simulation
+from validate.estimates.statistics import mean_interval
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,10 +25,7 @@ class Toy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
-    spec: Toy
-    seed: int
-    replication: int
+class ToyJob(Job):
     size: int
 
 
@@ -34,7 +36,7 @@ class Run:
     values: Any
 
 
-def run_replication(job: Job) -> Run:
+def run_replication(job: ToyJob) -> Run:
     if "TOY_LOG" in os.environ:
         with open(os.environ["TOY_LOG"], "a") as log:
             log.write(f"{job.spec.mean:g} {job.replication}\n")
@@ -46,42 +48,27 @@ def run_replication(job: Job) -> Run:
     return Run(replication=job.replication, mean=float(values.mean()), values=values)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Result:
-    metrics: dict[str, Estimate]
-    stable: bool
-    replications: int
-    seconds: float
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ToySimulation(Simulation):
     values: Any
-
-    def rows(self):
-        return [
-            {"metric": name, "unit": "s", "low": e.low, "best": e.best, "high": e.high}
-            for name, e in self.metrics.items()
-        ]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToyExperiment:
-    spec: Toy
-    seed: int = 0
-    confidence: float = 0.95
+class ToyExperiment(Experiment):
     size: int = 5
 
-    run_type: ClassVar[type] = Run
-    precise: ClassVar[tuple[str, ...]] = ("time",)
-    run_replication: ClassVar[Any] = staticmethod(run_replication)
-
-    def jobs(self, start, stop):
-        return [
-            Job(spec=self.spec, seed=self.seed, replication=k, size=self.size) for k in range(start, stop)
-        ]
+    job_type = ToyJob
+    run_type = Run
+    precise = ("time",)
+    run_replication = staticmethod(run_replication)
 
     def summarize(self, runs, *, replications, seconds):
         assert [job.replication for job, _ in runs] == [run.replication for _, run in runs]
         assert len(runs) == replications
         means = np.array([run.mean for _, run in runs])
-        return Result(
+        return ToySimulation(
+            spec=self.spec,
+            seed=self.seed,
             metrics={
                 "time": mean_interval(means, confidence=self.confidence),
                 "excess": mean_interval(means - 0.9 * self.spec.mean, confidence=self.confidence),
@@ -93,8 +80,29 @@ class ToyExperiment:
         )
 
 
+KIND = Kind(
+    name="toy",
+    spec=lambda: Toy,
+    starter=Toy,
+    simulator=lambda: ToyExperiment,
+    metrics={"time": Metric("s", "drawn"), "excess": Metric("s", "above nine tenths of the mean")},
+)
+
+
+class EntryPoint:
+    name = value = "toy"
+
+    def load(self):
+        return KIND
+
+
 def register() -> None:
     """Make `validate.simulate` know this simulator."""
-    from validate.campaigns.simulate import EXPERIMENTS
+    kind.entry_points = lambda group: [EntryPoint()]
+    forget()
 
-    EXPERIMENTS[f"{Toy.__module__}.Toy"] = f"{Toy.__module__}.ToyExperiment"
+
+def forget() -> None:
+    """Let the kinds of other packages be looked for again."""
+    kind._others.cache_clear()
+    kind._others_by_spec.cache_clear()

@@ -144,7 +144,7 @@ def geod1(*, arrival_rate: npt.ArrayLike, service_slots: npt.ArrayLike) -> Queue
     """
     p = checks.probability("arrival_rate", arrival_rate)
     slots = checks.count("service_slots", service_slots).astype(float)
-    result = _result("Geo/D/1", p, np.zeros(p.shape), slots, np.float64(0))
+    result = _result("Geo/D/1", p, np.zeros(p.shape), slots, np.float64(0), None)
     q = load(p, mean_service_time=slots)
     return replace(
         result,
