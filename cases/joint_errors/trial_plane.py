@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from cases.joint_errors.measured import Table, as_columns, compared, load_table, write
+from cases.joint_errors.measured import compared
 from cases.study.packet_processor import DATA, WORKLOADS, default_processor
+from cases.tables import Table, as_columns, load_table, write_table
 from optimize.spaces.fields import replace_fields
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.packets.packet_processor import PacketProcessor
@@ -237,7 +238,7 @@ def main() -> None:
     """Measure and write the table, or print what it says of the model."""
     if not {"--summary", "--fit"} & set(sys.argv):
         store = FILE.with_suffix(".sqlite")
-        write(FILE, measure(store=store))
+        write_table(FILE, measure(store=store))
         store.unlink()
     kept = planes()
     print(summary(kept))

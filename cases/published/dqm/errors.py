@@ -6,12 +6,12 @@ and the error map of the model, ``qmodels/allocator/error_map.csv``.
 
 from __future__ import annotations
 
-import csv
 from dataclasses import replace
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
-from cases.tables import csv_text
+from cases.tables import Table, as_columns, load_table, write_table
 from qmodels.allocator.conflict_errors import ERRORS, REGIONS, is_validated
 from qmodels.error_map import ErrorMap, summarize
 from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
@@ -86,22 +86,16 @@ def rows(found: list[tuple[str, DataQueueing, float, float]]) -> list[dict[str, 
     ]
 
 
-def kept() -> list[dict[str, float]]:
-    """Return trials, validated, simulated and model of each design in the file."""
-    with FILE.open(encoding="utf-8", newline="") as file:
-        return [{n: float(v) for n, v in row.items() if n != "design"} for row in csv.DictReader(file)]
-
-
-def write_map(table: list[dict[str, float]], errors: ErrorMap = ERRORS) -> None:
+def write_map(table: Table, errors: ErrorMap = ERRORS) -> None:
     """Write the error map: by trials, of designs in which the model is validated and others."""
+    error = 100 * (table["model"] / table["simulated"] - 1)
     lines = []
-    for inside in (True, False):
-        for above, trials in zip((0, *TRIALS), TRIALS, strict=False):
-            mine = [row for row in table if (row["trials"], row["validated"]) == (trials, inside)]
-            if mine:
-                found = summarize(100 * (row["model"] / row["simulated"] - 1) for row in mine)
-                where = {"region": REGIONS[inside], "trials_above": above, "trials_to": trials}
-                lines.append({"metric": "write_conflict_probability", "unit": "%", **where, **found})
+    for inside, (above, trials) in product((True, False), pairwise((0, *TRIALS))):
+        mine = (table["trials"] == trials) & (table["validated"] == inside)
+        if mine.any():
+            where = {"region": REGIONS[inside], "trials_above": above, "trials_to": trials}
+            found = {"metric": "write_conflict_probability", "unit": "%", **where}
+            lines.append(found | summarize(error[mine]))
     about = "Write conflicts by trials, of designs in the range in which the model is validated, and others."
     errors.write(lines, about=about, command="python -m cases.published.dqm.errors")
 
@@ -117,9 +111,8 @@ def main(path: Path = FILE) -> None:
             result = simulate(spec, packets=PACKETS, replications=REPLICATIONS)
             estimate = result.metrics["write_conflict_probability"]
             found.append((name, spec, estimate.best, estimate.half_width))
-    table = rows(found)
-    path.write_text(csv_text({name: [row[name] for row in table] for name in table[0]}), encoding="utf-8")
-    write_map(kept())
+    write_table(path, as_columns(rows(found)))
+    write_map(load_table(path))
 
 
 if __name__ == "__main__":

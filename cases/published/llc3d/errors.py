@@ -6,14 +6,14 @@ architecture, and random designs; and the error map of the model, ``qmodels/llc/
 
 from __future__ import annotations
 
-import csv
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cases.tables import csv_text
+from cases.tables import Table, as_columns, load_table, write_table
 from qmodels.error_map import ErrorMap, summarize
 from qmodels.llc.processor_errors import ERRORS, VARIED, region_of
 from qmodels.llc.processor_hits import hit_ratios, llc_load
@@ -104,26 +104,15 @@ def rows(specs: Sequence[LlcProcessor], results: Sequence[LlcProcessorSimulation
     return found
 
 
-def kept() -> list[dict[str, Any]]:
-    """Return the rows that the file holds."""
-    words = ("architecture", "assignment")
-    with FILE.open(encoding="utf-8", newline="") as file:
-        return [{n: v if n in words else float(v) for n, v in row.items()} for row in csv.DictReader(file)]
-
-
-def write_map(table: list[dict[str, Any]], errors: ErrorMap = ERRORS) -> None:
+def write_map(table: Table, errors: ErrorMap = ERRORS) -> None:
     """Write the error map: of each architecture, apart where its LLC is nearly full."""
-    regions: dict[str, list[dict[str, Any]]] = {}
-    for row in table:
-        regions.setdefault(region_of(row["architecture"], row["llc_load"]), []).append(row)
+    regions = np.array(list(map(region_of, table["architecture"], table["llc_load"])))
     lines = []
-    for region, mine in regions.items():
-        for name, metric in METRICS.items():
-            pairs = [(row[f"{name}_model"], row[f"{name}_simulated"]) for row in mine]
-            points = LLC_PROCESSOR_METRICS[metric].unit == "1"
-            each = [100 * (model - best if points else model / best - 1) for model, best in pairs]
-            unit = "points" if points else "%"
-            lines.append({"metric": metric, "unit": unit, "region": region, **summarize(each)})
+    for region, (name, metric) in product(dict.fromkeys(regions.tolist()), METRICS.items()):
+        model, best = (table[f"{name}_{kind}"][regions == region] for kind in ("model", "simulated"))
+        points = LLC_PROCESSOR_METRICS[metric].unit == "1"
+        found = summarize(100 * (model - best if points else model / best - 1))
+        lines.append({"metric": metric, "unit": "points" if points else "%", "region": region, **found})
     about = "Designs by architecture; with an LLC nearly full (offered 0.75 to 1.1 of what it can do) apart."
     errors.write(lines, about=about, command="python -m cases.published.llc3d.errors")
 
@@ -134,9 +123,8 @@ def main(path: Path = FILE, *, store: Path = Path("llc3d-errors.sqlite")) -> Non
 
     specs = designs()
     campaign = simulate(specs, requests=REQUESTS, replications=REPLICATIONS, store=store)
-    table = rows(specs, list(campaign))
-    path.write_text(csv_text({name: [row[name] for row in table] for name in table[0]}), encoding="utf-8")
-    write_map(kept())
+    write_table(path, as_columns(rows(specs, list(campaign))))
+    write_map(load_table(path))
     store.unlink()
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 
 from cases.published.ocmpi.specs import DATA, computing, from_memory, gathering, program, streaming
-from cases.tables import csv_text
+from cases.tables import as_columns, write_table
 from qmodels.error_map import NAN, summarize
 from qmodels.systems.programs import collectives
 from qmodels.systems.programs.messaging import MessageProgram
@@ -137,7 +137,7 @@ def measure(name: str, words: int, spec: MessageProgram) -> Point:
 def error_rows(points: list[Point]) -> list[dict[str, Any]]:
     """Return the rows of the map of the model's errors by crowding; the signs are not kept."""
     rows: list[dict[str, Any]] = []
-    for low, high in zip((0.0, *STEPS), STEPS, strict=False):
+    for low, high in pairwise((0.0, *STEPS)):
         mine = [point for point in points if low < point.crowding <= high]
         where = {"unit": "%", "region": "programs of 16 processes", "load_above": low, "load_to": high}
         whole = summarize((point.execution_error for point in mine), decimals=2)
@@ -153,10 +153,7 @@ if __name__ == "__main__":
     from qmodels.noc.solve_program import ERRORS
 
     found = [measure(*each) for each in sweep_programs()]
-    rows = [asdict(point) for point in found]
-    (DATA / SWEEP).write_text(
-        csv_text({key: [row[key] for row in rows] for key in rows[0]}), encoding="utf-8"
-    )
+    write_table(DATA / SWEEP, as_columns([asdict(point) for point in found]))
     about = "Times of programs by the most that is asked of a channel (load); their signs were not kept."
     ERRORS.write(error_rows(found), about=about, command="python -m cases.published.ocmpi.sweep")
     print(f"{len(found)} programs, mean error {np.mean([point.mean_error for point in found]):.2f} %")

@@ -6,13 +6,12 @@ and the error map of the model, ``qmodels/work_queues/error_map.csv``.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from cases.published.srp.growing_specs import DATA, GRID, VERSIONS, growing_spec, image_body, task_costs
-from cases.tables import csv_text
+from cases.tables import as_columns, load_table, write_table
 from qmodels.error_map import summarize
 from qmodels.systems.programs.region import Cube, Growth, Uneven
 from qmodels.systems.programs.work_queues import Clusters, RunQueues, WorkQueues
@@ -145,13 +144,10 @@ def kept_sweep() -> tuple[Point, ...]:
     >>> sum(errors) / len(errors) < 8
     True
     """
-    names = [field.name for field in fields(Point)]
-    with (DATA / SWEEP).open(encoding="utf-8", newline="") as file:
-        found = []
-        for row in list(csv.reader(file))[1:]:
-            values: list[Any] = [row[0], row[1], int(row[2]), *map(float, row[3:])]
-            found.append(Point(**dict(zip(names, values, strict=True))))
-    return tuple(found)
+    table = load_table(DATA / SWEEP)
+    table["tasks"] = table["tasks"].astype(int)
+    rows = zip(*(column.tolist() for column in table.values()), strict=True)
+    return tuple(Point(**dict(zip(table, row, strict=True))) for row in rows)
 
 
 def write_sweep(points: Sequence[Point]) -> None:
@@ -159,9 +155,7 @@ def write_sweep(points: Sequence[Point]) -> None:
     errors = summarize((point.error for point in points), decimals=1)
     row = {"metric": "makespan", "unit": "%", "region": "a sweep around the region-growing case", **errors}
     ERRORS.write([row], about="Makespan.", command="python -m cases.published.srp.growing_sweep")
-    table = [asdict(point) for point in points]
-    text = csv_text({name: [row[name] for row in table] for name in table[0]})
-    (DATA / SWEEP).write_text(text, encoding="utf-8")
+    write_table(DATA / SWEEP, as_columns([asdict(point) for point in points]))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from cases.published.dqm.errors import BASE, designs, kept, write_map
+from cases.published.dqm.errors import BASE, FILE, designs, write_map
+from cases.tables import load_table
 from qmodels import solve
 from qmodels.allocator.conflict_errors import BAR, ERRORS, conflict_errors, is_validated
 from qmodels.error_map import ErrorMap
@@ -14,6 +15,13 @@ from qmodels.systems.packets.data_queueing import DataQueueing
 from qmodels.systems.traffic.arrivals import OnOff
 from qmodels.systems.traffic.sizes import fixed
 from validate import simulate
+
+
+def kept():
+    table = load_table(FILE)
+    return [
+        dict(zip(table, row, strict=True)) for row in zip(*(c.tolist() for c in table.values()), strict=True)
+    ]
 
 
 def with_trials(spec: DataQueueing, trials: int) -> DataQueueing:
@@ -70,7 +78,7 @@ def test_what_is_not_validated():
 
 def test_the_map_is_that_of_the_kept_designs(tmp_path):
     again = ErrorMap(tmp_path / "map.csv")
-    write_map(kept(), again)
+    write_map(load_table(FILE), again)
     assert again.path.read_text() == ERRORS.path.read_text()
 
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qmodels as qm
-from cases.published.llc3d.errors import kept, write_map
+from cases.published.llc3d.errors import FILE, write_map
+from cases.tables import load_table
 from qmodels.error_map import ErrorMap
 from qmodels.llc.processor_channels import channels_with_both_busy
 from qmodels.llc.processor_core import Stages, conditional_rates
@@ -29,6 +30,13 @@ FEW = settings(max_examples=25, deadline=None, derandomize=True)
 NONE = HitRatios(l1=0.0, l2=0.0, llc=0.0, slice_shares=np.ones((1, 1)))
 FAST = 1e7
 """A rate at which a stage takes no time."""
+
+
+def kept():
+    table = load_table(FILE)
+    return [
+        dict(zip(table, row, strict=True)) for row in zip(*(c.tolist() for c in table.values()), strict=True)
+    ]
 
 
 def without_caches(**fields):
@@ -212,7 +220,7 @@ def test_kept_errors():
 
 def test_the_map_and_the_range_are_those_of_the_kept_designs(tmp_path):
     again = ErrorMap(tmp_path / "map.csv")
-    write_map(kept(), again)
+    write_map(load_table(FILE), again)
     assert again.path.read_text() == ERRORS.path.read_text()
     for name, ends in VARIED.items():
         assert ends == (min(row[name] for row in kept()), max(row[name] for row in kept()))
