@@ -1,12 +1,14 @@
 """The measured error of the packet processor model over its whole range, made by a command and kept as data.
 
 ``python -m cases.joint_errors.accuracy`` simulates designs drawn from the default space, with and without
-lists for small packets, under three packet mixes, Poisson and bursty arrivals, at loads from 1 % to 95 % of
-their saturation and writes every run to ``cases/data/accuracy.csv`` and the error by region of load and of
+lists for
+small packets, under three packet mixes, Poisson and bursty arrivals, at loads from 1 % to 95 % of their
+saturation and writes every run to ``cases/data/accuracy.csv`` and the error by region of load and of
 burstiness to the map that answers show (``qmodels/packet_processor/error_map.csv``). It also measures
 whether the model orders the choices as the simulation does, see `cases.joint_errors.directions`, and brings
-the tables of the README up to date. A quarter of an hour on two cores; ``--summary`` makes the maps and the
-tables from the kept runs alone.
+the tables
+of the README up to date. A quarter of an hour on two cores; ``--summary`` makes the maps and the tables
+from the kept runs alone.
 """
 
 from __future__ import annotations
@@ -22,17 +24,9 @@ from typing import Any
 import numpy as np
 
 from cases.joint_errors import directions
-from cases.joint_errors.measured import (
-    Table,
-    as_columns,
-    at_load,
-    compared,
-    load_table,
-    markdown_table,
-    within,
-    write,
-)
+from cases.joint_errors.measured import at_load, compared, markdown_table, within
 from cases.study.packet_processor import CHOICES, DATA, default_space
+from cases.tables import Table, as_columns, load_table, write_table
 from qmodels.error_map import summarize
 from qmodels.packet_processor.burstiness import burstiness
 from qmodels.packet_processor.error_map import DIRECTIONS, ERRORS
@@ -173,8 +167,8 @@ def main() -> None:
     if "--summary" not in sys.argv:
         store = FILE.with_suffix(".sqlite")
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            write(FILE, measure(store=store, executor=pool))
-            write(directions.FILE, directions.measure(executor=pool))
+            write_table(FILE, measure(store=store, executor=pool))
+            write_table(directions.FILE, directions.measure(executor=pool))
         store.unlink()
     lines = summary(load_table(FILE))
     ERRORS.write(lines, about=ABOUT, command=COMMAND)

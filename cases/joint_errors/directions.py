@@ -3,8 +3,9 @@
 From designs drawn at random one decision after the other is varied over its choices with all else, the
 offered traffic included, held; each design is simulated with the same random numbers, so that the paired
 differences of two of them separate what single intervals do not. `python -m cases.joint_errors.accuracy`
-writes every pair to ``cases/data/directions.csv`` and the share of the separated pairs that the model orders
-alike, by region, to the map that answers read (``qmodels/packet_processor/direction_map.csv``).
+writes every pair
+to ``cases/data/directions.csv`` and the share of the separated pairs that the model orders alike, by region,
+to the map that answers read (``qmodels/packet_processor/direction_map.csv``).
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from cases.joint_errors.measured import Table, as_columns, at_load, markdown_table, within
+from cases.joint_errors.measured import at_load, markdown_table, within
 from cases.study.packet_processor import DATA
+from cases.tables import Table, as_columns
 from qmodels.packet_processor.error_map import ANY
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import replace_fields

@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from cases.joint_errors.measured import Table, as_columns, compared, load_table, write
+from cases.joint_errors.measured import compared
 from cases.study.packet_processor import DATA, WORKLOADS, default_processor
+from cases.tables import Table, as_columns, load_table, write_table
 from qmodels.checks import FloatArray
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import replace_fields
@@ -179,7 +180,7 @@ def main() -> None:
     """Measure and write the table, or print what it says of the model."""
     if "--summary" not in sys.argv:
         store = FILE.with_suffix(".sqlite")
-        write(FILE, measure(store=store))
+        write_table(FILE, measure(store=store))
         store.unlink()
     print(summary(planes()))
 
