@@ -34,7 +34,7 @@ def solver(noc: Noc) -> Callable[[], Any]:
     """Return a function that solves a network anew; what does not depend on constants is done once."""
     first = solve_noc(noc)
     loads, turns = first.waits.loads, first.waits.turns
-    return lambda: NocAnswer(model=first.model, noc=noc, waits=find_waits(turns, loads), deadlock=())
+    return lambda: NocAnswer(model=first.model, spec=noc, waits=find_waits(turns, loads), deadlock=())
 
 
 def latencies() -> Problem:

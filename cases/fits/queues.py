@@ -44,7 +44,8 @@ def ring_specs() -> Iterator[WorkQueues]:
 
 def measure_rings() -> dict[str, list[Any]]:
     """Return by how many tasks the busiest queue exceeds the mean, simulated."""
-    from validate.work_queues.run import Job, run_replication
+    from validate.campaigns.experiment import Job
+    from validate.work_queues.run import run_replication
 
     rows = []
     for spec in ring_specs():

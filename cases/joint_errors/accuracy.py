@@ -1,14 +1,12 @@
 """The measured error of the packet processor model over its whole range, made by a command and kept as data.
 
 ``python -m cases.joint_errors.accuracy`` simulates designs drawn from the default space, with and without
-lists for
-small packets, under three packet mixes, Poisson and bursty arrivals, at loads from 1 % to 95 % of their
-saturation and writes every run to ``cases/data/accuracy.csv`` and the error by region of load and of
+lists for small packets, under three packet mixes, Poisson and bursty arrivals, at loads from 1 % to 95 % of
+their saturation and writes every run to ``cases/data/accuracy.csv`` and the error by region of load and of
 burstiness to the map that answers show (``qmodels/packet_processor/error_map.csv``). It also measures
 whether the model orders the choices as the simulation does, see `cases.joint_errors.directions`, and brings
-the tables
-of the README up to date. A quarter of an hour on two cores; ``--summary`` makes the maps and the tables
-from the kept runs alone.
+the tables of the README up to date. A quarter of an hour on two cores; ``--summary`` makes the maps and the
+tables from the kept runs alone.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from optimize.spaces.fields import replace_fields
 
 from cases.study.check import model_error
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.fields import replace_fields
 
 
 def at_load(spec: PacketProcessor, load: float) -> PacketProcessor:
