@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from qmodels.checks import FloatArray
 from qmodels.laws.of_law import phases
 from qmodels.laws.phases import Phases
 from qmodels.systems.laws.fields import nested
@@ -66,7 +66,7 @@ def ph_minimum(first: Law, second: Law) -> PhaseType:
     one, other = phases("first", first), phases("second", second)
     n, m = one.phases, other.phases
     moves = np.kron(one.generator, np.eye(m)) + np.kron(np.eye(n), other.generator)
-    return law_of(np.kron(one.initial, other.initial), np.asarray(moves, dtype=float))
+    return law_of(np.kron(one.initial, other.initial), moves)
 
 
 def ph_maximum(first: Law, second: Law) -> PhaseType:
@@ -194,6 +194,6 @@ def ph_canonical(law: Law | Phases) -> PhaseType:
     return law_of(initial / initial.sum(), np.diag(-rates) + np.diag(rates[:-1], k=1))
 
 
-def law_of(initial: FloatArray, generator: FloatArray) -> PhaseType:
+def law_of(initial: Any, generator: Any) -> PhaseType:
     """Return the phase-type law with these arrays."""
     return PhaseType(initial=nested(initial), generator=nested(generator))

@@ -52,6 +52,8 @@ _SERVERS = r"""
 class SingleServer(Protocol):
     """A model of GI/G/1."""
 
+    __name__: str
+
     def __call__(
         self,
         *,
@@ -68,6 +70,8 @@ class SingleServer(Protocol):
 
 class ManyServers(Protocol):
     """A model of GI/G/c."""
+
+    __name__: str
 
     def __call__(
         self,
