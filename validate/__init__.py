@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from validate.campaigns.simulate import simulate
     from validate.comparison.model import compare
     from validate.comparison.result import Comparison, SweepComparison
-    from validate.data_queueing.result import DataQueueingResult
+    from validate.data_queueing.result import DataQueueingSimulation
     from validate.estimates.statistics import Estimate
     from validate.network.result import NetworkSimulation
     from validate.packet_processor.result import SimulationResult
@@ -25,7 +25,7 @@ _HOMES = {
     "Campaign": "validate.campaigns.result",
     "CampaignInterrupted": "validate.campaigns.result",
     "Comparison": "validate.comparison.result",
-    "DataQueueingResult": "validate.data_queueing.result",
+    "DataQueueingSimulation": "validate.data_queueing.result",
     "Estimate": "validate.estimates.statistics",
     "NetworkSimulation": "validate.network.result",
     "RunSet": "validate.readers",
@@ -48,7 +48,7 @@ __all__ = [
     "Campaign",
     "CampaignInterrupted",
     "Comparison",
-    "DataQueueingResult",
+    "DataQueueingSimulation",
     "Estimate",
     "NetworkSimulation",
     "RunSet",

@@ -6,6 +6,9 @@ import csv
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from qmodels.systems.packets.data_queueing import DataQueueing
 from qmodels.systems.traffic.arrivals import Poisson, Recorded
@@ -46,6 +49,13 @@ class ConflictError:
     low: float
     high: float
 
+    unit = "%"
+
+    @property
+    def bias(self) -> float:
+        """Signed mean in %."""
+        return 100.0 * self.mean
+
     def __str__(self) -> str:
         where = "inside" if self.validated else "outside"
         return (
@@ -81,6 +91,13 @@ def conflict_error(trials: int, validated: bool) -> ConflictError:
         mean=sum(found) / len(found),
         low=min(found),
         high=max(found),
+    )
+
+
+def conflict_errors(trials: Any, validated: Any) -> dict[str, Any]:
+    """Return what was found for so many trials by metric; of a single design."""
+    return (
+        {} if np.ndim(validated) else {"write_conflict_probability": conflict_error(int(trials), validated)}
     )
 
 

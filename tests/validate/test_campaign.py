@@ -22,7 +22,6 @@ from validate import CampaignInterrupted, simulate
 from validate.campaigns.parquet import write_parquet
 from validate.campaigns.progress import TerminalProgress
 from validate.campaigns.result import varied_fields
-from validate.campaigns.simulate import EXPERIMENTS
 from validate.network.records import visit_records
 
 
@@ -34,8 +33,10 @@ def toy(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([folder, str(Path(__file__).parents[2])]))
     import toy_simulator
 
-    monkeypatch.setitem(EXPERIMENTS, "toy_simulator.Toy", "toy_simulator.ToyExperiment")
-    yield toy_simulator
+    with monkeypatch.context() as patch:
+        toy_simulator.register(patch.setattr)
+        yield toy_simulator
+    toy_simulator.forget()
     sys.modules.pop("toy_simulator")
 
 
@@ -158,8 +159,8 @@ def test_a_tidy_table_of_all_points(toy, tmp_path):
         "spec.stable",
         "metric",
         "unit",
+        "value",
         "low",
-        "best",
         "high",
         "interval_valid",
         "stable",
@@ -173,12 +174,12 @@ def test_a_tidy_table_of_all_points(toy, tmp_path):
     assert set(frame["unit"]) == {"s"}
     time = campaign[1].metrics["time"]
     row = frame[(frame["point"] == 1) & (frame["metric"] == "time")].iloc[0]
-    assert (row["low"], row["best"], row["high"]) == (time.low, time.best, time.high)
+    assert (row["low"], row["value"], row["high"]) == (time.low, time.best, time.high)
 
     campaign.to_csv(tmp_path / "table.csv")
     with open(tmp_path / "table.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [float(row["best"]) for row in rows] == table["best"]
+    assert [float(row["value"]) for row in rows] == table["value"]
     assert [row["stable"] for row in rows] == [str(value) for value in table["stable"]]
 
     parquet = pytest.importorskip("pyarrow.parquet")
@@ -339,9 +340,9 @@ def test_bad_arguments(toy, options, message):
 
 
 def test_what_cannot_be_simulated_is_named(toy):
-    with pytest.raises(TypeError, match="simulate needs a spec such as PacketProcessor.*, got int"):
+    with pytest.raises(TypeError, match="a system spec must be of a kind .*, got a int"):
         simulate(3)
-    with pytest.raises(TypeError, match="simulate needs a spec such as PacketProcessor.*, got str"):
+    with pytest.raises(TypeError, match="a system spec must be of a kind .*, got a str"):
         simulate([toy.Toy(), "a"])
     message = "no option 'sizes' for a Toy; did you mean 'size'\\?; its options are size"
     with pytest.raises(TypeError, match=message):

@@ -23,7 +23,6 @@ from numpy.testing import assert_array_equal
 from qmodels.systems.spec.store import ResultStore
 from validate import CampaignInterrupted, simulate
 from validate.campaigns import store as campaign_store
-from validate.campaigns.simulate import EXPERIMENTS
 from validate.campaigns.store import decode, encode, keys_of
 from validate.packet_processor.run import Job, Run, run_replication
 
@@ -38,8 +37,10 @@ def toy(monkeypatch, tmp_path):
     monkeypatch.setenv("TOY_LOG", str(tmp_path / "log"))
     import toy_simulator
 
-    monkeypatch.setitem(EXPERIMENTS, "toy_simulator.Toy", "toy_simulator.ToyExperiment")
-    yield toy_simulator
+    with monkeypatch.context() as patch:
+        toy_simulator.register(patch.setattr)
+        yield toy_simulator
+    toy_simulator.forget()
     sys.modules.pop("toy_simulator")
 
 

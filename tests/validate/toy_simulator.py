@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint
 from typing import Any, ClassVar
 
 import numpy as np
 
-from validate.estimates.statistics import Estimate, mean_interval
+from qmodels.systems.spec import kind as kinds
+from qmodels.systems.spec.metrics import Metric
+from validate.campaigns import experiment
+from validate.estimates.simulation import Simulation
+from validate.estimates.statistics import mean_interval
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,10 +25,7 @@ class Toy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
-    spec: Toy
-    seed: int
-    replication: int
+class Job(experiment.Job):
     size: int
 
 
@@ -46,55 +48,55 @@ def run_replication(job: Job) -> Run:
     return Run(replication=job.replication, mean=float(values.mean()), values=values)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Result:
-    metrics: dict[str, Estimate]
-    stable: bool
-    replications: int
-    seconds: float
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Result(Simulation):
     values: Any
-
-    def rows(self):
-        return [
-            {"metric": name, "unit": "s", "low": e.low, "best": e.best, "high": e.high}
-            for name, e in self.metrics.items()
-        ]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToyExperiment:
-    spec: Toy
-    seed: int = 0
-    confidence: float = 0.95
+class ToyExperiment(experiment.Experiment):
     size: int = 5
 
+    job_type: ClassVar[type[Job]] = Job
     run_type: ClassVar[type] = Run
     precise: ClassVar[tuple[str, ...]] = ("time",)
     run_replication: ClassVar[Any] = staticmethod(run_replication)
-
-    def jobs(self, start, stop):
-        return [
-            Job(spec=self.spec, seed=self.seed, replication=k, size=self.size) for k in range(start, stop)
-        ]
 
     def summarize(self, runs, *, replications, seconds):
         assert [job.replication for job, _ in runs] == [run.replication for _, run in runs]
         assert len(runs) == replications
         means = np.array([run.mean for _, run in runs])
         return Result(
+            spec=self.spec,
             metrics={
                 "time": mean_interval(means, confidence=self.confidence),
                 "excess": mean_interval(means - 0.9 * self.spec.mean, confidence=self.confidence),
             },
             stable=self.spec.stable,
+            seed=self.seed,
             replications=replications,
             seconds=seconds,
             values=np.concatenate([run.values for _, run in runs]),
         )
 
 
-def register() -> None:
-    """Make `validate.simulate` know this simulator."""
-    from validate.campaigns.simulate import EXPERIMENTS
+KIND = kinds.Kind(
+    name="toy",
+    spec=lambda: Toy,
+    starter=Toy,
+    simulator=lambda: ToyExperiment,
+    metrics={"time": Metric("s", "drawn"), "excess": Metric("s", "over nine tenths of the mean")},
+)
 
-    EXPERIMENTS[f"{Toy.__module__}.Toy"] = f"{Toy.__module__}.ToyExperiment"
+
+def register(put=setattr) -> None:
+    """Make `validate.simulate` know this simulator, as another package would."""
+    point = EntryPoint("toy", "toy_simulator:KIND", kinds.GROUP)
+    put(kinds, "entry_points", lambda group: [point])
+    forget()
+
+
+def forget() -> None:
+    """Let entry points be read anew."""
+    for cached in (kinds._others, kinds._others_by_spec):
+        cached.cache_clear()

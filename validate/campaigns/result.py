@@ -53,10 +53,10 @@ class Campaign:
 
         They are the point's number, a column for every number, word or truth value in which the
         specs differ (by its dotted name, after ``spec.`` if that is taken), then ``metric``, ``unit``,
-        ``low``, ``best``, ``high``, ``interval_valid`` and whether the system is ``stable`` (true where none
+        ``value``, ``low``, ``high``, ``interval_valid`` and whether the system is ``stable`` (true where none
         can be unstable).
         """
-        own = ("metric", "unit", "low", "best", "high", "interval_valid", "stable")
+        own = ("metric", "unit", "value", "low", "high", "interval_valid", "stable")
         varied = {
             f"spec.{name}" if name in ("point", *own) else name: values
             for name, values in varied_fields(self.specs).items()

@@ -28,7 +28,7 @@ from qmodels.systems.traffic.arrivals import OnOff, Poisson
 from qmodels.systems.traffic.sizes import fixed, imix
 
 if TYPE_CHECKING:
-    from validate import DataQueueingResult
+    from validate import DataQueueingSimulation
 
 TRIALS = (1, 2, 3, 4, 5)
 
@@ -118,7 +118,8 @@ def cause_specs(base: DataQueueing) -> dict[tuple[str, int, bool], DataQueueing]
 
 
 def find_causes(
-    specs: Mapping[tuple[str, int, bool], DataQueueing], simulated: Mapping[DataQueueing, DataQueueingResult]
+    specs: Mapping[tuple[str, int, bool], DataQueueing],
+    simulated: Mapping[DataQueueing, DataQueueingSimulation],
 ) -> list[Cause]:
     """Return what the simulations of `cause_specs` say about every variant."""
     named = dict.fromkeys(name for name, _, _ in specs)

@@ -134,4 +134,4 @@ def read_causes(folder: Path) -> tuple[Cause, ...]:
 
 def _rows(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+        return [{n.partition(" [")[0]: v for n, v in row.items()} for row in csv.DictReader(file)]

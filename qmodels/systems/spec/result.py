@@ -210,7 +210,8 @@ class Result:
             return [f"{int(np.sum(self.stable))} of {np.size(self.stable)} stable", *self.notes]
         state = "stable" if self.stable else "overloaded"
         first = f"; fills up first: {self.bottleneck}" if self.bottleneck else ""
-        doubted = [] if self.validated else ["not validated here: the error is not known"]
+        known = "" if self.error else ": the error is not known"
+        doubted = [] if self.validated else [f"not validated here{known}"]
         return [state + first, *doubted, *self.notes]
 
     def __repr__(self) -> str:
