@@ -43,8 +43,8 @@ from optimize.search.pareto import (
 from optimize.search.proof import Proof, Violation
 from optimize.search.two_stage import TwoStage, two_stage
 from optimize.search.uncertain import Membership, front_membership, front_probability
-from optimize.spaces.fields import field_paths, find_field, get_field, replace_fields
 from optimize.spaces.space import Space
+from qmodels.systems.spec.fields import field_paths, find_field, get_field, replace_fields
 
 __all__ = [
     "Assignment",

@@ -10,19 +10,10 @@ Range = tuple[float | None, float | None]
 """An inclusive range of a metric; None leaves a side open."""
 
 
-CUTOFF = 0.6
-"""Likeness from which a known word is suggested."""
-
-
-def alike(word: str, other: str) -> float:
-    """Return how alike two words are, from 0 to 1."""
-    return difflib.SequenceMatcher(None, word, other).ratio()
-
-
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return ``; did you mean 'x'?`` for the closest known words, or the list of all of them."""
     names = list(dict.fromkeys(known))
-    close = difflib.get_close_matches(word, names, n=3, cutoff=CUTOFF)
+    close = difflib.get_close_matches(word, names, n=3, cutoff=0.6)
     if close:
         return f"; did you mean {' or '.join(map(repr, close))}?"
     return f"; known are {', '.join(names)}" if names else ""

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from cases.study.packet_processor import CHOICES, DATA, WORKLOADS
-from optimize.spaces.fields import find_field
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.fields import find_field
 from qmodels.systems.spec.toml import from_toml, read_value
 
 

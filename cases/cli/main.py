@@ -137,12 +137,13 @@ def solve(
     """
     from cases import plots
     from cases.cli import answers
-    from cases.study.packet_processor import along_axes, swept_fields
+    from cases.study.packet_processor import along_axes
     from cases.tables import csv_text, unit
     from qmodels import solve as solve_spec
+    from qmodels.systems.spec.fields import array_fields
 
     design = along_axes(_single(spec, trace, settings, as_json, as_csv, plot))
-    swept = swept_fields(design)
+    swept = array_fields(design)
     if plot is not None and len(swept) > 1:
         raise ValueError(f"--plot needs one design or one swept field, got {', '.join(swept)}")
     result = solve_spec(design)

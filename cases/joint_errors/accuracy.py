@@ -26,12 +26,12 @@ from cases.joint_errors import directions
 from cases.study.check import model_error
 from cases.study.packet_processor import CHOICES, DATA, default_space
 from cases.tables import csv_text
-from optimize.spaces.fields import get_field, replace_fields
 from qmodels.checks import FloatArray
 from qmodels.packet_processor.burstiness import burstiness
 from qmodels.packet_processor.error_map import DIRECTIONS as DIRECTION_MAP
 from qmodels.packet_processor.error_map import FILE as ERROR_MAP
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.fields import get_field, replace_fields
 from qmodels.systems.spec.metrics import is_relative
 from qmodels.systems.traffic.arrivals import Arrivals, OnOff, Poisson
 from qmodels.systems.traffic.sizes import SizeLaw, bimodal, imix

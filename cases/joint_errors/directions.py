@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from cases.study.packet_processor import DATA
-from optimize.spaces.fields import replace_fields
 from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.spec.toml import stable_hash
+from qmodels.systems.spec.fields import replace_fields
+from qmodels.systems.spec.hashing import stable_hash
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
 from qmodels.systems.traffic.sizes import bimodal, imix
 from validate.estimates.statistics import paired_difference

@@ -22,9 +22,9 @@ import numpy as np
 
 from cases.joint_errors.accuracy import write
 from cases.study.packet_processor import DATA, WORKLOADS, default_processor
-from optimize.spaces.fields import replace_fields
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.fields import replace_fields
 
 FILE = DATA / "trial-plane.csv"
 STEPS, TRIALS, CHANNELS = (1, 2, 4, 8, 16, 32), (1, 2, 3, 5, 8), (4, 8, 2)

@@ -16,9 +16,10 @@ from optimize.search.exploration import Exploration
 from optimize.search.explore import explore
 from optimize.search.greedy import Step, simplex_weights
 from optimize.search.pareto import FloatArray, FrontComparison, IntArray, compare_fronts, epsilon_thin
-from optimize.spaces.fields import get_field
-from optimize.spaces.space import Columns, Space
+from optimize.spaces.numbering import Columns
+from optimize.spaces.space import Space
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.fields import get_field
 
 DIGITS = 5
 """Significant digits in which designs are compared: the model's iterations are good to six."""

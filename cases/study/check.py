@@ -17,10 +17,10 @@ from cases.study.packet_processor import MAXIMIZE, MINIMIZE, PART
 from optimize.search.exploration import Exploration
 from optimize.search.explore import explore
 from optimize.search.pareto import FloatArray, IntArray
-from optimize.spaces.space import Columns
+from optimize.spaces.numbering import Columns
 from qmodels import checks
+from qmodels.systems.spec.hashing import stable_hash
 from qmodels.systems.spec.metrics import METRICS, is_relative
-from qmodels.systems.spec.toml import stable_hash
 from validate.comparison.model import signed_error
 
 if TYPE_CHECKING:

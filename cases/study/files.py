@@ -23,7 +23,8 @@ from cases.study.tables import design_columns, error_columns, error_ranges, gree
 from cases.tables import csv_text, json_text
 from optimize.spaces.space import Space
 from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.spec.toml import from_toml, stable_hash, to_toml
+from qmodels.systems.spec.hashing import stable_hash
+from qmodels.systems.spec.toml import from_toml, to_toml
 
 FORMAT = 1
 SUMMARY = "study.json"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from optimize.spaces.fields import field_paths, get_field, replace_fields
 from optimize.spaces.space import Space
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.fields import array_fields, get_field, replace_fields
 from qmodels.systems.spec.toml import from_toml
 from qmodels.systems.traffic.workload import Workload
 
@@ -119,18 +119,9 @@ def default_space(
     own = {name for name, value in values.items() if isinstance(value, np.ndarray)} | set(given)
     wanted |= {name: np.atleast_1d(values[name]).tolist() for name in own}
     base = replace_fields(base, {name: next(iter(wanted[name])) for name in own})
-    for path, value in swept_fields(base).items():
+    for path, value in array_fields(base).items():
         raise ValueError(f"{path} must be one number in an exploration, got an array of {value.size}")
     return Space(base, wanted)
-
-
-def swept_fields(spec: PacketProcessor) -> dict[str, Any]:
-    """Return the fields that hold arrays, ``{dotted path: values}``; a trace is not one."""
-    return {
-        path: value
-        for path, value in field_paths(spec).items()
-        if isinstance(value, np.ndarray) and not path.startswith("workload.arrivals.trace.")
-    }
 
 
 def along_axes(spec: PacketProcessor) -> PacketProcessor:
@@ -139,10 +130,10 @@ def along_axes(spec: PacketProcessor) -> PacketProcessor:
     Examples
     --------
     >>> swept = replace_fields(PacketProcessor(), {"channels": np.array([2, 4]), "banks": np.array([4, 8])})
-    >>> [values.shape for values in swept_fields(along_axes(swept)).values()]
+    >>> [values.shape for values in array_fields(along_axes(swept)).values()]
     [(2, 1), (1, 2)]
     """
-    swept = swept_fields(spec)
+    swept = array_fields(spec)
     shapes = np.full((len(swept), len(swept)), 1)
     np.fill_diagonal(shapes, -1)
     pairs = zip(swept.items(), shapes, strict=True)

@@ -12,8 +12,8 @@ import numpy as np
 from optimize import checks
 from optimize.search.pareto import FloatArray
 from optimize.spaces.evaluation import metric_columns
-from optimize.spaces.fields import find_field, get_field, replace_fields
 from optimize.spaces.readings import numeric_column, words
+from qmodels.systems.spec.fields import find_field, get_field, replace_fields
 
 Evaluate = Callable[[Any], object]
 

@@ -11,8 +11,8 @@ import numpy as np
 from optimize import checks
 from optimize.search.pareto import FloatArray
 from optimize.spaces.evaluation import metric_columns
-from optimize.spaces.fields import get_field, replace_fields
 from optimize.spaces.readings import numeric_column
+from qmodels.systems.spec.fields import get_field, replace_fields
 
 WHICH = ("smallest", "largest")
 

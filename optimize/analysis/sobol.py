@@ -10,8 +10,8 @@ import numpy as np
 
 from optimize.search.pareto import FloatArray
 from optimize.spaces.evaluation import metric_columns
-from optimize.spaces.fields import find_field, replace_fields
 from optimize.spaces.readings import metric_at, numeric_column, words
+from qmodels.systems.spec.fields import find_field, replace_fields
 
 RESAMPLES = 1000
 """Resamples of the bootstrap."""

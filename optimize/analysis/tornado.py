@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from optimize.spaces.fields import replace_fields
 from optimize.spaces.readings import metric_at
+from qmodels.systems.spec.fields import replace_fields
 
 
 @dataclass(frozen=True, kw_only=True)

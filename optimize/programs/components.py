@@ -13,8 +13,8 @@ import numpy.typing as npt
 from optimize import checks
 from optimize.search.pareto import FloatArray
 from optimize.spaces.evaluation import Runner
-from optimize.spaces.fields import replace_paths
 from optimize.spaces.space import Space
+from qmodels.systems.spec.fields import replace_paths
 
 Table = Mapping[str, npt.ArrayLike]
 

@@ -15,8 +15,9 @@ import numpy.typing as npt
 from optimize import checks
 from optimize.search.pareto import FloatArray
 from optimize.search.proof import Violation
-from optimize.spaces.fields import find_field
-from optimize.spaces.space import Columns, Designs, Space
+from optimize.spaces.numbering import Columns, Designs
+from optimize.spaces.space import Space
+from qmodels.systems.spec.fields import find_field
 
 DIRECTIONS = {"increasing": 1, "decreasing": -1, "constant": 0}
 """Words for how a metric moves when a field grows; the first two allow that it stays."""

@@ -14,7 +14,8 @@ from optimize.search.demands import Demand
 from optimize.search.dominance import distinct_front, dominated_by
 from optimize.search.pareto import FloatArray
 from optimize.search.proof import Proof, Violation
-from optimize.spaces.space import Columns, Designs, Space
+from optimize.spaces.numbering import Columns, Designs
+from optimize.spaces.space import Space
 from optimize.spaces.stability import saturated
 
 LINES = 4

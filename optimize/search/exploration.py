@@ -23,7 +23,8 @@ from optimize.search.pareto import (
 )
 from optimize.search.proof import Proof
 from optimize.spaces.choices import Column
-from optimize.spaces.space import Columns, Space
+from optimize.spaces.numbering import Columns
+from optimize.spaces.space import Space
 from optimize.spaces.stability import STABLE, excess, resources, saturated
 from optimize.spaces.tables import save_table
 

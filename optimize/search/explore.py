@@ -19,7 +19,8 @@ from optimize.search.greedy import Step
 from optimize.search.methods import Evaluator, run_branch_and_bound, run_search
 from optimize.search.proof import Proof
 from optimize.spaces.evaluation import Runner
-from optimize.spaces.space import Designs, Space
+from optimize.spaces.numbering import Designs
+from optimize.spaces.space import Space
 
 if TYPE_CHECKING:
     from optimize.spaces.chunk_store import ChunkStore

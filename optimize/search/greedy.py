@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from optimize.search.pareto import FloatArray
-from optimize.spaces.fields import get_field
 from optimize.spaces.space import Space
+from qmodels.systems.spec.fields import get_field
 
 Look = Callable[[list[int]], tuple[FloatArray, FloatArray]]
 """Evaluates designs: their costs (all minimised) and how far they violate the constraints."""

@@ -15,7 +15,8 @@ from optimize.search.greedy import Step, search, simplex_weights
 from optimize.search.pareto import FloatArray, as_costs
 from optimize.search.proof import Proof
 from optimize.spaces.evaluation import Runner, stack
-from optimize.spaces.space import Columns, Designs, Space
+from optimize.spaces.numbering import Columns, Designs
+from optimize.spaces.space import Space
 
 
 class Evaluator:

@@ -20,7 +20,8 @@ from optimize.search.explore import explore
 from optimize.search.pareto import FloatArray, IntArray, nondominated
 from optimize.search.uncertain import Membership, front_probability
 from optimize.spaces.evaluation import metric_columns
-from optimize.spaces.space import Columns, Space
+from optimize.spaces.numbering import Columns
+from optimize.spaces.space import Space
 
 ErrorBand = Callable[[Columns], tuple[npt.ArrayLike, npt.ArrayLike]]
 """Takes the table of the exploration and returns the lowest and highest true value of a metric."""

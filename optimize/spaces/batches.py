@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from optimize.spaces.choices import Column
-from optimize.spaces.fields import replace_paths
-
-if TYPE_CHECKING:
-    from optimize.spaces.space import Space
-
-Designs = npt.NDArray[np.int64]
+from optimize.spaces.numbering import Designs, Grid
+from qmodels.systems.spec.fields import replace_paths
 
 SMALL = 64
 """Designs per grid below which flat arrays are better: a call of a model costs more than an array."""
 
 
-def batch(space: Space, numbers: Designs, arrays: Collection[str]) -> Any:
+def batch(space: Grid, numbers: Designs, arrays: Collection[str]) -> Any:
     """Do the work of `Space.batch` for checked design numbers."""
     digits = dict(zip(space.choices, space.all_digits(numbers), strict=True))
     own = {name: space.column(name)[digit] for name, digit in digits.items() if name in arrays}
     return _with_arrays(space, own, digits, numbers)
 
 
-def grid(space: Space, numbers: Designs, arrays: Collection[str]) -> Any:
+def grid(space: Grid, numbers: Designs, arrays: Collection[str]) -> Any:
     """Do the work of `Space.grid` for checked design numbers."""
     digits = dict(zip(space.choices, space.all_digits(numbers), strict=True))
     own = {name: _present(digit) for name, digit in digits.items() if name in arrays}
@@ -44,7 +39,7 @@ def grid(space: Space, numbers: Designs, arrays: Collection[str]) -> Any:
     return _with_arrays(space, spans, digits, numbers)
 
 
-def groups(space: Space, numbers: Designs, arrays: Collection[str]) -> list[Designs]:
+def groups(space: Grid, numbers: Designs, arrays: Collection[str]) -> list[Designs]:
     """Do the work of `Space.groups` for checked design numbers."""
     if numbers.size == 0:
         return []
@@ -58,7 +53,7 @@ def groups(space: Space, numbers: Designs, arrays: Collection[str]) -> list[Desi
 
 
 def boxes(
-    space: Space, numbers: Designs, arrays: Collection[str], chunk: int
+    space: Grid, numbers: Designs, arrays: Collection[str], chunk: int
 ) -> Iterator[tuple[Designs, tuple[int, ...] | None]]:
     """Split ascending designs into parts of at most `chunk` for `grid`, as few as it takes.
 
@@ -102,7 +97,7 @@ def _slices(shape: tuple[int, ...], chunk: int) -> Iterator[tuple[slice, ...]]:
             yield (*(slice(k, k + 1) for k in outer), slice(start, start + run))
 
 
-def _shape(space: Space, numbers: Designs, arrays: Collection[str]) -> tuple[int, ...] | None:
+def _shape(space: Grid, numbers: Designs, arrays: Collection[str]) -> tuple[int, ...] | None:
     """Return the shape of the grid that designs span over the array fields; None if it is none."""
     digits = dict(zip(space.choices, space.all_digits(numbers), strict=True))
     own = {name: _present(digit) for name, digit in digits.items() if name in arrays}
@@ -124,7 +119,7 @@ def _is_product(digits: Mapping[str, Designs], own: Mapping[str, Designs], count
 
 
 def _with_arrays(
-    space: Space, arrays: Mapping[str, Column], digits: Mapping[str, Designs], numbers: Designs
+    space: Grid, arrays: Mapping[str, Column], digits: Mapping[str, Designs], numbers: Designs
 ) -> Any:
     values: dict[str, object] = dict(arrays)
     for name, digit in digits.items():

@@ -12,9 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from optimize.spaces.choices import Column
-from optimize.spaces.space import Columns, Designs, Space
+from optimize.spaces.numbering import Columns, Designs
+from optimize.spaces.space import Space
 from optimize.spaces.store import Store
-from qmodels.systems.spec.store import ResultStore, stable_text
+from qmodels.systems.spec.hashing import stable_text
+from qmodels.systems.spec.store import ResultStore
 
 Marks = npt.NDArray[np.uint64]
 

@@ -15,7 +15,8 @@ import numpy as np
 from optimize.checks import nearest
 from optimize.spaces.batches import boxes
 from optimize.spaces.choices import Column
-from optimize.spaces.space import Columns, Designs, Space
+from optimize.spaces.numbering import Columns, Designs
+from optimize.spaces.space import Space
 
 if TYPE_CHECKING:
     from optimize.spaces.chunk_store import ChunkStore

@@ -11,13 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from optimize.spaces import batches
-from optimize.spaces.choices import Column, choice_column, choice_values
 from optimize.spaces.constraints import Constraint, Mask, Point, answer, tabulate
-from optimize.spaces.fields import find_field, replace_paths
-from optimize.spaces.structure import Conditions, Structure, cell_numbers, draw
-
-Columns = dict[str, Column]
-Designs = npt.NDArray[np.int64]
+from optimize.spaces.numbering import Designs, Grid
+from optimize.spaces.structure import Conditions, draw
 
 CHUNK = 1 << 20
 """Spaces up to this size are enumerated to draw from them; the first design is sought in such steps."""
@@ -26,7 +22,7 @@ DRAWS = 64
 """Rounds of drawing from a larger space, each of twice the designs still missing."""
 
 
-class Space:
+class Space(Grid):
     """All combinations of the choices for some fields of a base spec.
 
     Designs are numbered by their place in the grid of all choices, in row-major order: the last
@@ -103,36 +99,11 @@ class Space:
         conditions: Conditions | None = None,
         **fields: Iterable[object],
     ) -> None:
-        self.base = base
+        super().__init__(base, [*(choices or {}).items(), *fields.items()], conditions or {})
         self.constraints = tuple(constraints)
-        self.choices: dict[str, tuple[Any, ...]] = {}
-        self.paths: dict[str, str] = {}
-        for name, values in [*(choices or {}).items(), *fields.items()]:
-            path = find_field(base, name)
-            for other, taken in self.paths.items():
-                if f"{path}.".startswith(f"{taken}.") or f"{taken}.".startswith(f"{path}."):
-                    raise ValueError(f"choices {other!r} and {name!r} overlap: {taken} and {path}")
-            self.choices[name] = choice_values(name, values)
-            self.paths[name] = path
-        if not self.choices:
-            raise ValueError("a space needs at least one field with choices")
         for constraint in self.constraints:
             if not callable(constraint):
                 raise ValueError(f"constraints must be callables on a point, got {constraint!r}")
-        self.shape = tuple(len(values) for values in self.choices.values())
-        self.structure = Structure(self.choices, conditions or {})
-        self._columns = {name: choice_column(values) for name, values in self.choices.items()}
-        self._strides = tuple(math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape)))
-
-    @cached_property
-    def size(self) -> int:
-        """Number of designs, those that a constraint excludes included."""
-        return self.structure.count()
-
-    @property
-    def numeric(self) -> tuple[str, ...]:
-        """Names of the fields whose choices are all numbers: those that can become arrays."""
-        return tuple(name for name, column in self._columns.items() if column.dtype.kind in "iuf")
 
     @cached_property
     def _tables(self) -> dict[str, tuple[Constraint, tuple[tuple[int, ...], Mask] | None]]:
@@ -146,10 +117,12 @@ class Space:
     @property
     def coupled(self) -> tuple[str, ...]:
         """Names of the fields that constraints and conditions look at or switch: the others are free."""
-        axes = {axis for axis in range(len(self.shape)) if len(self.structure.tied(axis)) > 1}
-        for _, table in self._tables.values():
-            axes.update(range(len(self.shape)) if table is None else table[0])
-        return tuple(name for axis, name in enumerate(self.choices) if axis in axes)
+        tables = [table for _, table in self._tables.values()]
+        if None in tables:
+            return tuple(self.choices)
+        read = {axis for table in tables if table is not None for axis in table[0]}
+        tied = super().coupled
+        return tuple(name for axis, name in enumerate(self.choices) if axis in read or name in tied)
 
     def count(self) -> int:
         """Return the number of designs that satisfy the constraints.
@@ -179,45 +152,9 @@ class Space:
             total += part
         return total
 
-    def digits(self, design: int) -> tuple[int, ...]:
-        """Return which choice every field has in one design."""
-        number = int(design)
-        if not 0 <= number < math.prod(self.shape):
-            raise ValueError(f"design must be a number from 0 to {math.prod(self.shape) - 1}, got {design!r}")
-        digits = [number // stride % length for stride, length in zip(self._strides, self.shape, strict=True)]
-        if self.structure.order:
-            digits = [int(digit) for digit in self.structure.canonical([np.array(digit) for digit in digits])]
-        return tuple(digits)
-
-    def point(self, design: int) -> Point:
-        """Return the varied fields of one design, ``{name: value}``."""
-        digits = self.digits(design)
-        return {
-            name: values[digit] for (name, values), digit in zip(self.choices.items(), digits, strict=True)
-        }
-
     def points(self) -> Iterator[Point]:
         """Yield the points of all designs that satisfy the constraints, in order."""
         return (self.point(design) for design in self.designs())
-
-    def spec(self, design: int) -> Any:
-        """Return the spec of one design; if the spec refuses it, the error names the point."""
-        point = self.point(design)
-        try:
-            return replace_paths(self.base, {self.paths[name]: value for name, value in point.items()})
-        except ValueError as error:
-            raise ValueError(f"{_words(point)}: {error}") from error
-
-    def label(self, design: int) -> str:
-        """Return ``design 3 (channels=2, banks=8)``, for messages."""
-        return f"design {int(design)} ({_words(self.point(design))})"
-
-    def columns(self, designs: npt.ArrayLike | None = None) -> Columns:
-        """Return the varied fields of some designs (default: all), one array per field."""
-        digits = self.all_digits(self.numbers(designs))
-        return {
-            name: column[digit] for (name, column), digit in zip(self._columns.items(), digits, strict=True)
-        }
 
     def batch(self, designs: npt.ArrayLike | None = None, arrays: Collection[str] | None = None) -> Any:
         """Return one spec whose varied fields hold arrays, for a model that broadcasts.
@@ -315,61 +252,12 @@ class Space:
             )
         return np.sort(found)
 
-    def column(self, name: str) -> Column:
-        """Return the choices of a field as an array."""
-        return self._columns[name]
-
     def admitted(self, numbers: Designs) -> Designs:
         """Return those of some checked design numbers that satisfy the constraints."""
         allowed = np.ones(numbers.size, dtype=bool)
         for bad in self.violations(numbers).values():
             allowed &= ~bad
         return numbers[allowed]
-
-    def _int64_strides(self) -> tuple[int, ...]:
-        if math.prod(self.shape) > np.iinfo(np.int64).max:
-            raise ValueError(
-                f"a space must have less than 2^63 combinations to be numbered, got {math.prod(self.shape)}"
-            )
-        return self._strides
-
-    def all_digits(self, numbers: Designs, axes: Iterable[int] | None = None) -> list[Designs]:
-        """Return which choice the fields (by their places; default: all) have in checked designs."""
-        strides = self._int64_strides()
-        chosen = range(len(self.shape)) if axes is None else axes
-        return [numbers // strides[axis] % self.shape[axis] for axis in chosen]
-
-    def numbers(self, designs: npt.ArrayLike | None) -> Designs:
-        """Return design numbers as an array, checked; all of the space by default.
-
-        A number of a point whose irrelevant fields are not at their first choice becomes that of
-        its design.
-        """
-        if designs is None:
-            strides = self._int64_strides()
-            if not self.structure.order:
-                return np.arange(self.size, dtype=np.int64)
-            return np.sort(np.concatenate([cell_numbers(cell, strides) for cell in self.structure.cells()]))
-        numbers = np.asarray(designs)
-        if numbers.size == 0:
-            return np.zeros(0, dtype=np.int64)
-        if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
-            raise ValueError(f"designs must be a list of whole numbers, got {designs!r}")
-        total = math.prod(self.shape)
-        bad = numbers[(numbers < 0) | (numbers >= total)]
-        if bad.size:
-            raise ValueError(f"designs must be numbers from 0 to {total - 1}, got {bad[0]}")
-        numbers = numbers.astype(np.int64)
-        if not self.structure.order:
-            return numbers
-        return self.number_of(self.structure.canonical(self.all_digits(numbers)))
-
-    def number_of(self, digits: Iterable[npt.ArrayLike]) -> Designs:
-        """Return the numbers of designs given by which choice every field has."""
-        number: Designs = np.zeros(1, dtype=np.int64)[0]
-        for digit, stride in zip(digits, self._int64_strides(), strict=True):
-            number = number + np.asarray(digit, dtype=np.int64) * stride
-        return number
 
     def __repr__(self) -> str:
         grid = " x ".join(f"{name}[{len(values)}]" for name, values in self.choices.items())
@@ -378,7 +266,3 @@ class Space:
 
 def _point_at(space: Space, numbers: Designs, k: int) -> Point:
     return space.point(numbers[k])
-
-
-def _words(point: Point) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in point.items())

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optimize.search.pareto import FloatArray
-from optimize.spaces.space import Columns
+from optimize.spaces.numbering import Columns
 
 STABLE = "stable"
 """Name of the truth value by which a model says that a design keeps up with what it is offered."""

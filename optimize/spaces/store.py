@@ -9,8 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from optimize.spaces.space import Columns, Designs, Space
-from qmodels.systems.spec.store import ResultStore, stable_text
+from optimize.spaces.numbering import Columns, Designs
+from optimize.spaces.space import Space
+from qmodels.systems.spec.hashing import stable_text
+from qmodels.systems.spec.store import ResultStore
 
 
 class Store:

@@ -6,7 +6,7 @@ import csv
 import os
 from pathlib import Path
 
-from optimize.spaces.space import Columns
+from optimize.spaces.numbering import Columns
 
 ROWS = 65536
 """Rows turned into Python objects at a time."""

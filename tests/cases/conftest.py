@@ -16,7 +16,7 @@ import pytest
 from cases.study.check import Runs
 from cases.study.packet_processor import default_processor
 from cases.study.run import STORE, explore_case
-from optimize.spaces.fields import replace_fields
+from qmodels.systems.spec.fields import replace_fields
 
 FEW = {"interleaving_step": [1, 8], "channels": [2, 4], "alloc_trial_count": [1, 3], "link_width": [8, 16]}
 """Choices that leave 2 x 2 x 2 x 2 x 5 designs."""

@@ -7,7 +7,7 @@ import pytest
 
 from cases.study.analysis import DIGITS, analyse, choose_within, representatives
 from cases.study.packet_processor import GREEDY_ORDER, default_space, solved_columns
-from optimize.spaces.fields import replace_fields
+from qmodels.systems.spec.fields import replace_fields
 
 
 @pytest.fixture(scope="module")

@@ -25,8 +25,8 @@ from cases.published.cases import CASES
 from cases.published.dqm.reproduction import kept
 from cases.study.analysis import DIGITS
 from cases.study.packet_processor import default_processor
-from optimize.spaces.fields import replace_fields
 from qmodels import solve
+from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.spec.metrics import METRICS, is_relative
 
 COMMANDS = ["explore", "solve", "simulate", "compare", "show", "reproduce"]

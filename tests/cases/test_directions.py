@@ -108,8 +108,8 @@ def test_pairs_are_measured_with_common_random_numbers(monkeypatch: pytest.Monke
 
 
 def one_base() -> Any:
-    from optimize.spaces.fields import replace_fields
     from qmodels.systems.packets.packet_processor import PacketProcessor
+    from qmodels.systems.spec.fields import replace_fields
 
     spec = replace_fields(PacketProcessor(), {"workload.offered_gbps": 20.0})
     return {"base": 0, "mix": "small", "load": 0.35}, spec

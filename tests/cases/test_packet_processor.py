@@ -20,12 +20,11 @@ from cases.study.packet_processor import (
     default_space,
     generate_trace,
     solved_columns,
-    swept_fields,
 )
 from optimize import explore
-from optimize.spaces.fields import replace_fields
 from qmodels.systems.noc.topology import Topology
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.fields import array_fields, replace_fields
 
 
 def test_bundled_trace_is_what_its_generator_makes():
@@ -81,8 +80,8 @@ def test_other_fields_must_be_one_number():
         ValueError, match="workload.load_factor must be one number in an exploration, got an array of 2"
     ):
         default_space(base)
-    assert list(swept_fields(base)) == ["workload.load_factor"]
-    assert swept_fields(default_processor()) == {}
+    assert list(array_fields(base)) == ["workload.load_factor"]
+    assert array_fields(default_processor()) == {}
 
 
 def test_branch_and_bound_finds_the_exhaustive_front() -> None:

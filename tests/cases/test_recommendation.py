@@ -20,9 +20,9 @@ from cases.study.recommendation import FAR, SATURATED, contradictions, largest_e
 from cases.study.report import page
 from cases.study.run import STORE, Part, Study, explore_case
 from cases.study.stream import peak_gbps, trace_section, trace_summary
-from optimize.spaces.fields import replace_fields
 from qmodels.packet_processor.error_map import measured_errors
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.spec.metrics import is_relative
 from qmodels.systems.spec.toml import from_toml
 

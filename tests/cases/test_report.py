@@ -225,7 +225,7 @@ def test_second_workload_has_its_own_tab(opened):
 
 def test_page_without_a_front_is_made(small_specs):
     from cases.study.run import explore_case
-    from optimize.spaces.fields import replace_fields
+    from qmodels.systems.spec.fields import replace_fields
 
     overloaded = replace_fields(small_specs["large-packets"], {"load_factor": 100})
     text = page(explore_case({"large-packets": overloaded}, simulate=False))

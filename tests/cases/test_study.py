@@ -17,7 +17,7 @@ from cases.study.findings import part_sections, study_text
 from cases.study.packet_processor import CHOICES, default_processor
 from cases.study.run import STORE, explore_case
 from cases.tables import heading
-from optimize.spaces.fields import replace_fields
+from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.spec.metrics import METRICS
 from qmodels.systems.traffic.trace import Trace
 from qmodels.systems.traffic.workload import Workload

@@ -20,7 +20,8 @@ import numpy as np
 import pytest
 
 import optimize
-from qmodels.systems.spec.store import APPLICATION_ID, VERSION, ResultStore, stable_text
+from qmodels.systems.spec.hashing import stable_text
+from qmodels.systems.spec.store import APPLICATION_ID, VERSION, ResultStore
 
 ROOT = Path(optimize.__file__).parents[1]
 RECORDS = {f"key {k}": {"x": k / 3, "name": "å", "list": [k, None, True]} for k in range(1200)}

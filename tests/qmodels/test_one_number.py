@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import qmodels as qm
-from optimize.spaces.fields import replace_fields
 from qmodels.systems.memory.dram_system import dram
 from qmodels.systems.memory.dram_traffic import AddressTrace, Packets, RandomBlocks, StridedBlocks
 from qmodels.systems.noc.router import Router
 from qmodels.systems.noc.topologies import mesh, ring, spidergon, torus
 from qmodels.systems.packets.data_queueing import DataQueueing
+from qmodels.systems.spec.fields import replace_fields
 
 EQUAL = 1e-9
 SIZES = [qm.imix(), qm.bimodal(small=64, large=1518, small_fraction=0.3), qm.fixed(bytes=640)]

@@ -146,11 +146,11 @@ def test_the_librarys_own_model_of_a_spec():
     """A packet processor's own answers, recovered through ``qmodels.solve``."""
     from qmodels import solve
     from qmodels.systems.packets.packet_processor import PacketProcessor
-    from validate.comparison.specs import with_fields
+    from qmodels.systems.spec.fields import replace_fields
 
-    truth = with_fields(PacketProcessor(), {"dram.clock_ghz": 0.45})
+    truth = replace_fields(PacketProcessor(), {"dram.clock_ghz": 0.45})
     loads = [0.3, 0.9]
-    values = [solve(with_fields(truth, {"load_factor": load})).packet_latency for load in loads]
+    values = [solve(replace_fields(truth, {"load_factor": load})).packet_latency for load in loads]
     runs = RunSet.from_columns(settings={"load_factor": loads}, metrics={"packet_latency": values})
     fit = calibrate(PacketProcessor(), runs, {"dram.clock_ghz": (0.4, 0.6)}, leave_out="metric")
     assert fit.parameters["dram.clock_ghz"].best == pytest.approx(0.45, rel=1e-4)

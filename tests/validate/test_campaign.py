@@ -17,11 +17,11 @@ from numpy.testing import assert_array_equal
 from qmodels.systems.laws.times import Exponential
 from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.fields import varied_fields
 from qmodels.systems.stations.queueing_network import single_station
 from validate import CampaignInterrupted, simulate
 from validate.campaigns.parquet import write_parquet
 from validate.campaigns.progress import TerminalProgress
-from validate.campaigns.result import varied_fields
 from validate.network.records import visit_records
 
 

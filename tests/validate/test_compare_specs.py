@@ -8,10 +8,16 @@ import pytest
 
 from qmodels.systems.laws.times import Exponential
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.fields import (
+    find_field,
+    points_of,
+    replace_fields,
+    swept_fields,
+    takes_array,
+    varied_fields,
+)
 from qmodels.systems.stations.parts import JobClass, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork
-from validate.campaigns.result import varied_fields
-from validate.comparison.specs import find_path, points_of, swept_fields, takes_array, with_fields
 
 NETWORK = QueueingNetwork(
     stations=[
@@ -44,37 +50,41 @@ class Both:
 
 
 def test_paths_and_unique_ends():
-    assert find_path(PacketProcessor(), "load_factor") == "workload.load_factor"
-    assert find_path(Both(), "left.width") == "left.width"
-    assert find_path(NETWORK, "disk.servers") == "stations.disk.servers"
-    with pytest.raises(ValueError, match="'width' is ambiguous in Both: it may be left.width or right.width"):
-        find_path(Both(), "width")
-    with pytest.raises(ValueError, match="Both has no field 'with'; did you mean 'width'"):
-        find_path(Both(), "with")
+    assert find_field(PacketProcessor(), "load_factor") == "workload.load_factor"
+    assert find_field(Both(), "left.width") == "left.width"
+    assert find_field(NETWORK, "disk.servers") == "stations.disk.servers"
+    with pytest.raises(ValueError, match="'width' is ambiguous: it may be left.width or right.width"):
+        find_field(Both(), "width")
+    with pytest.raises(
+        ValueError, match="Both has no field 'with'; did you mean 'left.width' or 'right.width'"
+    ):
+        find_field(Both(), "with")
 
 
 def test_replaced_fields_reach_their_part_once():
-    assert with_fields(Both(), {"left.width": 9.0, "right.width": 1.0}).right.width == 1.0
+    assert replace_fields(Both(), {"left.width": 9.0, "right.width": 1.0}).right.width == 1.0
     with pytest.raises(ValueError, match="too wide"):
-        with_fields(Both(), {"left.width": 9.0})
+        replace_fields(Both(), {"left.width": 9.0})
 
 
 def test_parts_of_tuples_by_name_or_number():
-    changed = with_fields(NETWORK, {"stations.cpu.servers": 3, "stations.disk.service.0.1.mean": 5.0})
+    changed = replace_fields(NETWORK, {"stations.cpu.servers": 3, "stations.disk.service.0.1.mean": 5.0})
     assert changed.stations[0].servers == 3 and changed.stations[1].servers == 2
     assert changed.service_law(1, 0) == Exponential(mean=5.0)
 
 
 def test_the_names_are_those_of_the_fields_in_which_specs_differ():
-    specs = [with_fields(NETWORK, {"cpu.service.mean": m, "population": n}) for m, n in ((1.0, 3), (2.0, 4))]
+    specs = [
+        replace_fields(NETWORK, {"cpu.service.mean": m, "population": n}) for m, n in ((1.0, 3), (2.0, 4))
+    ]
     columns = varied_fields(specs)
     assert len(columns) == 2
     rows = [{name: values[k] for name, values in columns.items()} for k in range(2)]
-    assert [with_fields(NETWORK, row) for row in rows] == specs
+    assert [replace_fields(NETWORK, row) for row in rows] == specs
 
 
 def test_array_fields_make_points():
-    spec = with_fields(PacketProcessor(), {"load_factor": np.array([[0.5], [1.0]]), "link_width": [8, 16]})
+    spec = replace_fields(PacketProcessor(), {"load_factor": np.array([[0.5], [1.0]]), "link_width": [8, 16]})
     assert set(swept_fields(spec)) == {"workload.load_factor", "noc.link_width"}
     rows, specs = points_of(spec)
     assert [(one.workload.load_factor, one.noc.link_width) for one in specs] == [

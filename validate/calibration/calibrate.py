@@ -10,6 +10,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.systems.spec.fields import find_field, is_spec, replace_fields
 from validate.calibration.result import Calibration
 from validate.calibration.search import (
     AT_BOUND,
@@ -21,7 +22,6 @@ from validate.calibration.search import (
     start,
 )
 from validate.comparison.metrics import answered
-from validate.comparison.specs import find_path, is_spec, with_fields
 from validate.estimates.statistics import Estimate
 from validate.readers.run_set import RunSet, point
 
@@ -169,7 +169,9 @@ def calibrate(
         largest_error=float(np.abs(left).max()),
         leave_one_out=leave_one_out(residuals, best, groups),
         evaluations=evaluations,
-        spec=with_fields(model, dict(zip(names, fitted.tolist(), strict=True))) if is_spec(model) else None,
+        spec=replace_fields(model, dict(zip(names, fitted.tolist(), strict=True)))
+        if is_spec(model)
+        else None,
     )
 
 
@@ -194,9 +196,9 @@ def _evaluator(
 
             solve = default_model()
         varied = observations.varied
-        _keep_apart({find_path(model, name): name for name in names}, {find_path(model, n) for n in varied})
+        _keep_apart({find_field(model, name): name for name in names}, {find_field(model, n) for n in varied})
         settings = [{n: run.settings[n] for n in varied if n in run.settings} for run in observations]
-        return lambda values, run: solve(with_fields(model, {**settings[run], **values}))
+        return lambda values, run: solve(replace_fields(model, {**settings[run], **values}))
     if not callable(model):
         raise TypeError(f"model must be a spec or a function, got {type(model).__name__}")
     runs = [dict(run.settings) for run in observations]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from qmodels.systems.spec.fields import varied_fields
 from validate.campaigns.csv_file import write_csv
 
 
@@ -110,35 +109,3 @@ class CampaignInterrupted(KeyboardInterrupt):
     def __init__(self, campaign: Campaign, message: str) -> None:
         super().__init__(message)
         self.campaign = campaign
-
-
-def varied_fields(specs: Sequence[Any]) -> dict[str, list[Any]]:
-    """Return the plain values in which specs differ, by dotted name; None where a spec has no such field.
-
-    A part of a tuple is called by its name, or by its number if it has none.
-
-    Examples
-    --------
-    >>> from dataclasses import replace
-    >>> from qmodels.systems.traffic.workload import Workload
-    >>> varied_fields([Workload(), Workload(load_factor=0.5)])
-    {'load_factor': [1.0, 0.5]}
-    """
-    flat = [dict(_plain_values(spec, "")) for spec in specs]
-    names = dict.fromkeys(name for values in flat for name in values)
-    columns = {name: [values.get(name) for values in flat] for name in names}
-    return {
-        name: values for name, values in columns.items() if any(value != values[0] for value in values[1:])
-    }
-
-
-def _plain_values(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    parts: list[tuple[str, Any]] = []
-    if is_dataclass(value) and not isinstance(value, type):
-        parts = [(item.name, getattr(value, item.name)) for item in fields(value) if item.init]
-    elif isinstance(value, tuple | list):
-        parts = [(str(getattr(part, "name", k)), part) for k, part in enumerate(value)]
-    elif isinstance(value, bool | int | float | str | np.number):
-        yield path, value
-    for name, part in parts:
-        yield from _plain_values(part, f"{path}.{name}" if path else name)

@@ -16,7 +16,7 @@ from typing import Any, get_type_hints
 import numpy as np
 
 from qmodels import systems
-from qmodels.systems.spec.toml import stable_hash
+from qmodels.systems.spec.hashing import stable_hash
 
 
 def keys_of(run_replication: Callable[[Any], Any], jobs: Sequence[Any]) -> list[str]:

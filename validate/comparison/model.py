@@ -10,18 +10,19 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from validate.campaigns.result import Campaign, varied_fields
+from qmodels.systems.spec.fields import (
+    is_spec,
+    points_of,
+    replace_fields,
+    swept_fields,
+    takes_array,
+    varied_fields,
+)
+from validate.campaigns.result import Campaign
 from validate.comparison.metrics import answered, load_of, measured, signed_error
 from validate.comparison.regions import REGIONS
 from validate.comparison.result import Comparison, Curve, Row, SweepComparison, row
-from validate.comparison.specs import (
-    is_spec,
-    points_of,
-    points_of_runs,
-    swept_fields,
-    takes_array,
-    with_fields,
-)
+from validate.comparison.specs import points_of_runs
 from validate.packet_processor.result import SimulationResult
 from validate.readers.run_set import Run, RunSet
 
@@ -261,7 +262,7 @@ def _curve(
         return lambda base, axis, xs: _columns([answered(model(**{**base, axis: float(x)})) for x in xs])
     first = specs[0]
     try:
-        if any(with_fields(first, values) != one for one, values in zip(specs, settings, strict=True)):
+        if any(replace_fields(first, values) != one for one, values in zip(specs, settings, strict=True)):
             return None
     except ValueError:
         # Specs that hold arrays have no truth value of their equality.
@@ -269,9 +270,9 @@ def _curve(
 
     def along(base: Mapping[str, Any], axis: str, xs: FloatArray) -> Mapping[str, FloatArray]:
         if vectorised and takes_array(first, axis):
-            answer = model(with_fields(first, {**base, axis: xs}))
+            answer = model(replace_fields(first, {**base, axis: xs}))
             return {name: np.broadcast_to(values, xs.shape) for name, values in answer.metrics.items()}
-        return _columns([answered(model(with_fields(first, {**base, axis: float(x)}))) for x in xs])
+        return _columns([answered(model(replace_fields(first, {**base, axis: float(x)}))) for x in xs])
 
     return along
 

@@ -1,115 +1,13 @@
-"""From a spec with array fields to one spec per point, and from settings to the spec they describe."""
+"""The specs of runs that were made elsewhere, from their settings."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from qmodels import checks
-
-
-def is_spec(value: object) -> bool:
-    """Return whether a value is a dataclass instance."""
-    return dataclasses.is_dataclass(value) and not isinstance(value, type)
-
-
-def _parts(value: Any) -> list[tuple[str, Any, bool]]:
-    """Return the parts of a spec or tuple: name, value, and whether it may be an array.
-
-    A part of a tuple goes by its own name, or by its number if it has none; tuples of numbers and
-    words have no parts.
-    """
-    if is_spec(value):
-        return [
-            (item.name, getattr(value, item.name), str(item.type).rpartition(".")[2] == "Numeric")
-            for item in dataclasses.fields(value)
-            if item.init
-        ]
-    if isinstance(value, tuple) and any(is_spec(part) or isinstance(part, tuple) for part in value):
-        return [(str(getattr(part, "name", k)), part, False) for k, part in enumerate(value)]
-    return []
-
-
-def _walk(value: Any, prefix: str = "") -> Iterator[tuple[str, Any, bool]]:
-    for name, part, numeric in _parts(value):
-        yield prefix + name, part, numeric
-        yield from _walk(part, f"{prefix}{name}.")
-
-
-def find_path(spec: Any, name: str) -> str:
-    """Return the dotted path of the field of a spec that a name means: a path or the unique end of one.
-
-    Parts of tuples go by their name, or else their number: ``stations.disk.servers``.
-
-    Raises
-    ------
-    ValueError
-        If no field or more than one has that name.
-    """
-    paths = [path for path, _, _ in _walk(spec)]
-    if name in paths:
-        return name
-    ends = [path for path in paths if path.endswith(f".{name}")]
-    if len(ends) == 1:
-        return ends[0]
-    if ends:
-        raise ValueError(
-            f"field {name!r} is ambiguous in {type(spec).__name__}: it may be {' or '.join(ends)}"
-        )
-    names = paths if "." in name else [path.rpartition(".")[2] for path in paths]
-    raise ValueError(f"{type(spec).__name__} has no field {name!r}{checks.nearest(name, names)}")
-
-
-def with_fields(spec: Any, values: Mapping[str, Any]) -> Any:
-    """Return a copy of a spec with fields replaced, by the names that `find_path` takes.
-
-    Each dataclass on the way is rebuilt once with all its new values.
-
-    Examples
-    --------
-    >>> from qmodels.systems.packets.packet_processor import PacketProcessor
-    >>> with_fields(PacketProcessor(), {"offered_gbps": 55.0, "noc.link_width": 8}).workload.offered_gbps
-    55.0
-    """
-    return _replaced(spec, {find_path(spec, name): value for name, value in values.items()})
-
-
-def _replaced(value: Any, paths: Mapping[str, Any]) -> Any:
-    if "" in paths:
-        return paths[""]
-    inner: dict[str, dict[str, Any]] = {}
-    for path, new in paths.items():
-        name = next(n for n, _, _ in _parts(value) if path == n or path.startswith(f"{n}."))
-        inner.setdefault(name, {})[path[len(name) + 1 :]] = new
-    changed = {n: _replaced(part, inner[n]) for n, part, _ in _parts(value) if n in inner}
-    if is_spec(value):
-        return dataclasses.replace(value, **changed)
-    return tuple(changed.get(name, part) for name, part, _ in _parts(value))
-
-
-def swept_fields(spec: Any) -> dict[str, Any]:
-    """Return the fields of a spec that hold arrays where one number is usual, broadcast to one shape.
-
-    These are the fields that their dataclass annotates with ``Numeric``.
-
-    Examples
-    --------
-    >>> from qmodels.systems.traffic.workload import Workload
-    >>> swept_fields(Workload(load_factor=np.array([0.5, 1.0])))
-    {'load_factor': array([0.5, 1. ])}
-    """
-    found = {path: np.asarray(value) for path, value, numeric in _walk(spec) if numeric and np.ndim(value)}
-    shape = np.broadcast_shapes(*(value.shape for value in found.values())) if found else ()
-    return {path: np.broadcast_to(value, shape) for path, value in found.items()}
-
-
-def takes_array(spec: Any, name: str) -> bool:
-    """Return whether a field, by the name that `find_path` takes, may hold an array."""
-    path = find_path(spec, name)
-    return any(numeric for one, _, numeric in _walk(spec) if one == path)
+from qmodels.systems.spec.fields import find_field, points_of, replace_fields, swept_fields
 
 
 def points_of_runs(
@@ -143,7 +41,7 @@ def points_of_runs(
     rows = [{name: run[name] for name in varied if name in run} for run in runs]
     swept = swept_fields(spec)
     if not swept:
-        return rows, [with_fields(spec, row) for row in rows]
+        return rows, [replace_fields(spec, row) for row in rows]
     named = {path: _setting_of(spec, path, runs) for path in swept}
     points, _ = points_of(spec)
     for k, run in enumerate(runs):
@@ -165,21 +63,13 @@ def points_of_runs(
                 f"runs must have the setting {lacking}, or be as many as the {len(points)} points of the "
                 f"spec, got {len(runs)} without it"
             )
-    return rows, [with_fields(spec, row) for row in rows]
+    return rows, [replace_fields(spec, row) for row in rows]
 
 
 def _setting_of(spec: Any, path: str, runs: Sequence[Mapping[str, Any]]) -> str:
     """Return the name by which all runs give a field of the spec, empty if they do not."""
     for name in runs[0]:
         if path == name or path.endswith(f".{name}"):
-            if find_path(spec, name) == path and all(name in run for run in runs):
+            if find_field(spec, name) == path and all(name in run for run in runs):
                 return name
     return ""
-
-
-def points_of(spec: Any) -> tuple[list[dict[str, Any]], list[Any]]:
-    """Return the settings and the spec of each point of a spec with array fields."""
-    swept = swept_fields(spec)
-    columns = {path: value.ravel().tolist() for path, value in swept.items()}
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return rows, [with_fields(spec, row) for row in rows]

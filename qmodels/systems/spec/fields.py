@@ -1,99 +1,258 @@
-"""From a spec with array fields to one spec per point, and from settings to the spec they describe."""
+"""The one walker of specs: fields of nested dataclasses by dotted name, read, replaced and swept.
+
+It knows no device: anything that is a dataclass instance is a spec, and tuples may hold specs.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any, TypeVar
 
 import numpy as np
 
-from qmodels import checks
+Spec = TypeVar("Spec")
+
+CUTOFF = 0.6
+"""Likeness from which a known name is suggested."""
+
+WORD_CUTOFF = 0.8
+"""Likeness from which one word of a field's name suggests it."""
 
 
 def is_spec(value: object) -> bool:
     """Return whether a value is a dataclass instance."""
-    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+    return hasattr(type(value), "__dataclass_fields__")
 
 
-def _parts(value: Any) -> list[tuple[str, Any, bool]]:
-    """Return the parts of a spec or tuple: name, value, and whether it may be an array.
+@cache
+def field_names(cls: type[Any]) -> tuple[str, ...]:
+    """Return the names of the fields that the constructor of a dataclass takes."""
+    return tuple(field.name for field in dataclasses.fields(cls) if field.init)
 
-    A part of a tuple goes by its own name, or by its number if it has none; tuples of numbers and
-    words have no parts.
+
+@cache
+def numeric_names(cls: type[Any]) -> frozenset[str]:
+    """Return the names of the fields that may hold arrays: those annotated with ``Numeric``."""
+    return frozenset(
+        field.name for field in dataclasses.fields(cls) if str(field.type).rpartition(".")[2] == "Numeric"
+    )
+
+
+def parts(value: Any) -> dict[str, Any]:
+    """Return the parts of a spec or a tuple by name; nothing else has any.
+
+    A part of a tuple goes by its own ``name``, or else by its number.
     """
     if is_spec(value):
-        return [
-            (item.name, getattr(value, item.name), str(item.type).rpartition(".")[2] == "Numeric")
-            for item in dataclasses.fields(value)
-            if item.init
-        ]
-    if isinstance(value, tuple) and any(is_spec(part) or isinstance(part, tuple) for part in value):
-        return [(str(getattr(part, "name", k)), part, False) for k, part in enumerate(value)]
-    return []
+        return {name: getattr(value, name) for name in field_names(type(value))}
+    if type(value) is not tuple:
+        return {}
+    names = [str(getattr(part, "name", k)) if is_spec(part) else str(k) for k, part in enumerate(value)]
+    return dict(
+        zip(names if len(set(names)) == len(names) else map(str, range(len(names))), value, strict=True)
+    )
 
 
-def _walk(value: Any, prefix: str = "") -> Iterator[tuple[str, Any, bool]]:
-    for name, part, numeric in _parts(value):
-        yield prefix + name, part, numeric
-        yield from _walk(part, f"{prefix}{name}.")
+def is_branch(value: Any) -> bool:
+    """Return whether a value is a spec or a tuple with a spec in it; anything else is a leaf."""
+    if type(value) is not tuple:
+        return is_spec(value)
+    kinds = set(map(type, value))
+    return any(hasattr(kind, "__dataclass_fields__") for kind in kinds) or (
+        tuple in kinds and any(map(is_branch, value))
+    )
 
 
-def find_path(spec: Any, name: str) -> str:
-    """Return the dotted path of the field of a spec that a name means: a path or the unique end of one.
+def walk(value: Any, prefix: str = "") -> Iterator[tuple[str, Any, bool]]:
+    """Yield all fields of a spec, branches before what is in them: path, value, and if it may be an array."""
+    numeric = numeric_names(type(value)) if is_spec(value) else ()
+    for name, part in parts(value).items():
+        yield prefix + name, part, name in numeric
+        if is_branch(part):
+            yield from walk(part, f"{prefix}{name}.")
 
-    Parts of tuples go by their name, or else their number: ``stations.disk.servers``.
+
+def field_paths(spec: object) -> dict[str, Any]:
+    """Return the leaf fields of a spec, ``{dotted path: value}``, in order of declaration.
+
+    A field that holds a dataclass instance, or a tuple of them, is a branch; everything else
+    (numbers, words, tuples of these, None) is a leaf. Fields that the constructor does not take are
+    left out.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass, field
+    >>> @dataclass(frozen=True)
+    ... class Dram:
+    ...     channels: int = 4
+    ...     banks: int = 8
+    >>> @dataclass(frozen=True)
+    ... class Chip:
+    ...     dram: Dram = Dram()
+    ...     link_width: int = 16
+    >>> field_paths(Chip())
+    {'dram.channels': 4, 'dram.banks': 8, 'link_width': 16}
+    """
+    if not is_spec(spec):
+        raise ValueError(f"spec must be a dataclass instance, got {spec!r}")
+    return {path: value for path, value, _ in walk(spec) if not is_branch(value)}
+
+
+def find_field(spec: object, name: str) -> str:
+    """Return the dotted path that a name means.
+
+    Parameters
+    ----------
+    spec : dataclass instance
+        The (nested) spec.
+    name : str
+        A dotted path (``"dram.channels"``) or the end of one, if only one leaf field ends
+        that way (``"channels"``). A path or a unique end may also name a whole sub-spec. Parts of
+        tuples go by their name, or else their number: ``stations.disk.servers``.
 
     Raises
     ------
     ValueError
-        If no field or more than one has that name.
+        If no field or more than one has that name; the message lists the candidates.
     """
-    paths = [path for path, _, _ in _walk(spec)]
-    if name in paths:
+    leaves = list(field_paths(spec))
+    if name and _at(spec, name) is not None:
         return name
-    ends = [path for path in paths if path.endswith(f".{name}")]
-    if len(ends) == 1:
-        return ends[0]
-    if ends:
-        raise ValueError(
-            f"field {name!r} is ambiguous in {type(spec).__name__}: it may be {' or '.join(ends)}"
+    for paths in (leaves, [path for path, _, _ in walk(spec)]):
+        ends = [path for path in paths if path.endswith(f".{name}")]
+        if len(ends) == 1:
+            return ends[0]
+        if ends:
+            raise ValueError(f"field {name!r} is ambiguous: it may be {' or '.join(ends)}")
+    raise ValueError(f"{type(spec).__name__} has no field {name!r}{_suggestion(name, leaves)}")
+
+
+def find_fields(spec: object, names: Iterable[str], what: str = "fields") -> dict[str, str]:
+    """Return the dotted path of each of some names; ValueError if one is in another, or the same."""
+    paths: dict[str, str] = {}
+    for name in names:
+        path = find_field(spec, name)
+        for other, taken in paths.items():
+            if f"{path}.".startswith(f"{taken}.") or f"{taken}.".startswith(f"{path}."):
+                raise ValueError(f"{what} {other!r} and {name!r} overlap: {taken} and {path}")
+        paths[name] = path
+    return paths
+
+
+def _at(value: Any, path: str) -> tuple[Any] | None:
+    """Return the part of a value at a full path, in a tuple; None if there is none."""
+    while path:
+        inside = parts(value)
+        name = _first(inside, path)
+        if name is None or path == f"{name}.":
+            return None
+        value, path = inside[name], path[len(name) + 1 :]
+    return (value,)
+
+
+def _first(names: Mapping[str, Any], path: str) -> str | None:
+    """Return the name that a path begins with; the names of parts may have dots in them."""
+    head = path.partition(".")[0]
+    return head if head in names else next((n for n in names if f"{path}.".startswith(f"{n}.")), None)
+
+
+def _suggestion(name: str, paths: list[str]) -> str:
+    """Return which fields may be meant: those spelt alike, and those of which one word is spelt alike."""
+    ends = {path: path if "." in name else path.rpartition(".")[2] for path in paths}
+
+    def likeness(path: str) -> float:
+        words = [] if "." in name else ends[path].split("_")
+        return max(
+            _alike(name, ends[path]), *(_alike(name, word) - WORD_CUTOFF + CUTOFF for word in words), 0
         )
-    names = paths if "." in name else [path.rpartition(".")[2] for path in paths]
-    raise ValueError(f"{type(spec).__name__} has no field {name!r}{checks.nearest(name, names)}")
+
+    close = sorted((path for path in paths if likeness(path) >= CUTOFF), key=likeness, reverse=True)
+    if not close:
+        return f"; known are {', '.join(dict.fromkeys(ends.values()))}" if ends else ""
+    # Of several, the end alone may be a field of another part, or say too little of what it is.
+    shown = [ends[close[0]]] if len(close) == 1 else close[:3]
+    return f"; did you mean {' or '.join(map(repr, shown))}?"
 
 
-def with_fields(spec: Any, values: Mapping[str, Any]) -> Any:
-    """Return a copy of a spec with fields replaced, by the names that `find_path` takes.
+def _alike(word: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, word, other).ratio()
 
-    Each dataclass on the way is rebuilt once with all its new values.
+
+def get_field(spec: object, name: str) -> Any:
+    """Return the value of the field that `find_field` finds under that name."""
+    found = _at(spec, find_field(spec, name))
+    assert found is not None
+    return found[0]
+
+
+def replace_fields(spec: Spec, values: Mapping[str, Any]) -> Spec:
+    """Return a copy of a spec with some fields replaced, however deep they are.
+
+    Each dataclass on the way is rebuilt once with all its new values, so that its own
+    validation sees the final combination. Values are not converted.
+
+    Parameters
+    ----------
+    spec : dataclass instance
+        The spec; it is not changed.
+    values : mapping
+        ``{name: value}`` with names as `find_field` takes them.
+
+    Raises
+    ------
+    ValueError
+        For an unknown or ambiguous name, two names of one field, or a value that the spec
+        itself refuses.
 
     Examples
     --------
-    >>> from qmodels.systems.packets.packet_processor import PacketProcessor
-    >>> with_fields(PacketProcessor(), {"offered_gbps": 55.0, "noc.link_width": 8}).workload.offered_gbps
-    55.0
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Dram:
+    ...     channels: int = 4
+    >>> @dataclass(frozen=True)
+    ... class Chip:
+    ...     dram: Dram = Dram()
+    ...     link_width: int = 16
+    >>> replace_fields(Chip(), {"channels": 8, "link_width": 32})
+    Chip(dram=Dram(channels=8), link_width=32)
     """
-    return _replaced(spec, {find_path(spec, name): value for name, value in values.items()})
+    paths = find_fields(spec, values)
+    changed: Spec = replace_paths(spec, {paths[name]: value for name, value in values.items()})
+    return changed
 
 
-def _replaced(value: Any, paths: Mapping[str, Any]) -> Any:
-    if "" in paths:
-        return paths[""]
+def replace_paths(spec: Any, values: Mapping[str, Any]) -> Any:
+    """Do the work of `replace_fields` for full dotted paths that do not overlap."""
+    if "" in values:
+        return values[""]
+    inside = parts(spec)
     inner: dict[str, dict[str, Any]] = {}
-    for path, new in paths.items():
-        name = next(n for n, _, _ in _parts(value) if path == n or path.startswith(f"{n}."))
-        inner.setdefault(name, {})[path[len(name) + 1 :]] = new
-    changed = {n: _replaced(part, inner[n]) for n, part, _ in _parts(value) if n in inner}
-    if is_spec(value):
-        return dataclasses.replace(value, **changed)
-    return tuple(changed.get(name, part) for name, part, _ in _parts(value))
+    for path, value in values.items():
+        name = _first(inside, path)
+        if name is None:
+            raise ValueError(f"{type(spec).__name__} has no field {path!r}")
+        inner.setdefault(name, {})[path[len(name) + 1 :]] = value
+    changed = {name: replace_paths(inside[name], deeper) for name, deeper in inner.items()}
+    return dataclasses.replace(spec, **changed) if is_spec(spec) else tuple({**inside, **changed}.values())
+
+
+def takes_array(spec: Any, name: str) -> bool:
+    """Return whether a field, by the name that `find_field` takes, may hold an array."""
+    path = find_field(spec, name)
+    return any(numeric for one, _, numeric in walk(spec) if one == path)
+
+
+def array_fields(spec: Any) -> dict[str, Any]:
+    """Return the fields of a spec that hold arrays where one number is usual, as they are."""
+    return {path: np.asarray(value) for path, value, numeric in walk(spec) if numeric and np.ndim(value)}
 
 
 def swept_fields(spec: Any) -> dict[str, Any]:
     """Return the fields of a spec that hold arrays where one number is usual, broadcast to one shape.
-
-    These are the fields that their dataclass annotates with ``Numeric``.
 
     Examples
     --------
@@ -101,85 +260,36 @@ def swept_fields(spec: Any) -> dict[str, Any]:
     >>> swept_fields(Workload(load_factor=np.array([0.5, 1.0])))
     {'load_factor': array([0.5, 1. ])}
     """
-    found = {path: np.asarray(value) for path, value, numeric in _walk(spec) if numeric and np.ndim(value)}
-    shape = np.broadcast_shapes(*(value.shape for value in found.values())) if found else ()
+    found = array_fields(spec)
+    shape = np.broadcast_shapes(*(value.shape for value in found.values()))
     return {path: np.broadcast_to(value, shape) for path, value in found.items()}
-
-
-def takes_array(spec: Any, name: str) -> bool:
-    """Return whether a field, by the name that `find_path` takes, may hold an array."""
-    path = find_path(spec, name)
-    return any(numeric for one, _, numeric in _walk(spec) if one == path)
-
-
-def points_of_runs(
-    spec: Any, runs: Sequence[Mapping[str, Any]], varied: Sequence[str]
-) -> tuple[list[dict[str, Any]], list[Any]]:
-    """Return the settings and the spec of each of some runs made elsewhere.
-
-    Parameters
-    ----------
-    spec : dataclass instance
-        The system. Arrays in it are the points at which runs were made: of each run the one whose
-        values are its settings, or, where the runs do not say, one after the other.
-    runs : sequence of mapping
-        Settings of each run.
-    varied : sequence of str
-        Names of those that differ between runs.
-
-    Raises
-    ------
-    ValueError
-        If a run was made at none of the points, or it is not known at which.
-
-    Examples
-    --------
-    >>> from qmodels.systems.traffic.workload import Workload
-    >>> load = Workload(load_factor=np.array([0.5, 1.0]))
-    >>> rows, specs = points_of_runs(load, [{"load_factor": 1.0}, {"load_factor": 0.5}], ["load_factor"])
-    >>> [one.load_factor for one in specs]
-    [1.0, 0.5]
-    """
-    rows = [{name: run[name] for name in varied if name in run} for run in runs]
-    swept = swept_fields(spec)
-    if not swept:
-        return rows, [with_fields(spec, row) for row in rows]
-    named = {path: _setting_of(spec, path, runs) for path in swept}
-    points, _ = points_of(spec)
-    for k, run in enumerate(runs):
-        at = [
-            point
-            for point in points
-            if all(np.isclose(run[n], point[path], rtol=1e-9) for path, n in named.items() if n)
-        ]
-        if not at:
-            which = ", ".join(f"{n} = {run[n]!r}" for n in named.values() if n)
-            raise ValueError(f"runs must be made at the points of the arrays in the spec, got one at {which}")
-        if all(named.values()):
-            rows[k] |= {n: run[n] for n in named.values()}
-        elif len(points) == len(runs):
-            rows[k] = points[k] | {n: v for n, v in rows[k].items() if n not in named.values()}
-        else:
-            lacking = next(path for path, n in named.items() if not n)
-            raise ValueError(
-                f"runs must have the setting {lacking}, or be as many as the {len(points)} points of the "
-                f"spec, got {len(runs)} without it"
-            )
-    return rows, [with_fields(spec, row) for row in rows]
-
-
-def _setting_of(spec: Any, path: str, runs: Sequence[Mapping[str, Any]]) -> str:
-    """Return the name by which all runs give a field of the spec, empty if they do not."""
-    for name in runs[0]:
-        if path == name or path.endswith(f".{name}"):
-            if find_path(spec, name) == path and all(name in run for run in runs):
-                return name
-    return ""
 
 
 def points_of(spec: Any) -> tuple[list[dict[str, Any]], list[Any]]:
     """Return the settings and the spec of each point of a spec with array fields."""
-    swept = swept_fields(spec)
-    columns = {path: value.ravel().tolist() for path, value in swept.items()}
+    columns = {path: value.ravel().tolist() for path, value in swept_fields(spec).items()}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return rows, [with_fields(spec, row) for row in rows]
+    return rows, [replace_paths(spec, row) for row in rows]
+
+
+def varied_fields(specs: Iterable[Any]) -> dict[str, list[Any]]:
+    """Return the plain values in which specs differ, by dotted name; None where a spec has no such field.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from qmodels.systems.traffic.workload import Workload
+    >>> varied_fields([Workload(), Workload(load_factor=0.5)])
+    {'load_factor': [1.0, 0.5]}
+    """
+    flat = [dict(_plain_values(spec, "")) for spec in specs]
+    names = dict.fromkeys(name for values in flat for name in values)
+    columns = {name: [values.get(name) for values in flat] for name in names}
+    return {name: values for name, values in columns.items() if any(v != values[0] for v in values[1:])}
+
+
+def _plain_values(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, bool | int | float | str | np.number):
+        yield path, value
+    for name, part in parts(tuple(value) if isinstance(value, list) else value).items():
+        yield from _plain_values(part, f"{path}.{name}" if path else name)

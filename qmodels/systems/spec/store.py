@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-import enum
-import hashlib
 import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from pathlib import Path, PurePath
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
-
-import numpy as np
 
 APPLICATION_ID = 0x716D6F70
 """Marks a file as such a store (SQLite's ``application_id``, bytes 68-71 of the file)."""
@@ -172,43 +167,3 @@ class ResultStore:
 
 def _checksum(key: str, text: str) -> int:
     return zlib.crc32(f"{key}{text}".encode())
-
-
-def stable_text(value: object, *, without: Collection[str] = (), path: str = "") -> str:
-    """Return a text that is the same in every process for equal values, for hashing.
-
-    Fields of dataclasses are named; those whose dotted paths are in `without` are left out.
-    """
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, enum.Enum):
-        return f"{type(value).__qualname__}.{value.name}"
-    if value is None or isinstance(value, (bool, int, float, complex, str)):
-        return repr(value)
-    if isinstance(value, PurePath):
-        return f"path:{value.as_posix()}"
-    if isinstance(value, (bytes, bytearray)):
-        return f"bytes:{hashlib.sha256(value).hexdigest()}"
-    if isinstance(value, np.ndarray):
-        if value.dtype.hasobject:
-            return f"array:{stable_text(value.tolist(), path=path)}"
-        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
-        return f"array:{value.dtype.str}:{value.shape}:{digest}"
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        prefix = f"{path}." if path else ""
-        inner = [
-            f"{name}={stable_text(getattr(value, name), without=without, path=prefix + name)}"
-            for name in (field.name for field in dataclasses.fields(value) if field.init)
-            if prefix + name not in without
-        ]
-        return f"{type(value).__qualname__}({','.join(inner)})"
-    if isinstance(value, Mapping):
-        items = [f"{stable_text(k, path=path)}:{stable_text(v, path=path)}" for k, v in value.items()]
-        return f"{{{','.join(sorted(items))}}}"
-    if isinstance(value, (list, tuple)):
-        return f"[{','.join(stable_text(item, path=path) for item in value)}]"
-    if isinstance(value, (set, frozenset)):
-        return f"set:[{','.join(sorted(stable_text(item, path=path) for item in value))}]"
-    raise ValueError(
-        f"{path or 'the value'} cannot be part of a store's key: a {type(value).__name__} has no stable text"
-    )

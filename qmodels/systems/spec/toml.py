@@ -11,7 +11,6 @@ import types
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import MISSING, fields, is_dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -113,20 +112,6 @@ def to_toml(spec: Any) -> str:
     ['entries = 20000', 'exponent = 0.83']
     """
     return "\n".join(_lines(_table(spec, ""), "")).lstrip("\n") + "\n"
-
-
-def stable_hash(spec: Any) -> str:
-    """Return the SHA-256 of what a spec says: the same in every process and on every machine.
-
-    Equal specs hash alike: NumPy numbers as Python ones, whole floats as integers, a trace by its
-    packets and not by where they were read from. Class and field names count.
-
-    Examples
-    --------
-    >>> stable_hash(Workload(load_factor=1)) == stable_hash(Workload(load_factor=np.float64(1.0)))
-    True
-    """
-    return sha256(json.dumps(_canonical(spec), sort_keys=True).encode()).hexdigest()
 
 
 def read_value(text: str) -> Any:
@@ -358,21 +343,3 @@ def _key(name: str, hint: Any) -> str:
 
 def _join(key: str, name: str) -> str:
     return f"{key}.{name}" if key else name
-
-
-def _canonical(value: Any) -> Any:
-    """Return what is hashed of a value, in JSON's types."""
-    if isinstance(value, Trace):
-        return {"trace": value.digest}
-    if is_dataclass(value) and not isinstance(value, type):
-        parts = {f.name: _canonical(getattr(value, f.name)) for f in fields(value) if f.init}
-        return {type(value).__name__: parts}
-    if isinstance(value, np.ndarray | np.generic):
-        return _canonical(value.tolist())
-    if isinstance(value, tuple | list):
-        return [_canonical(v) for v in value]
-    if isinstance(value, float):
-        return int(value) if value.is_integer() and abs(value) < 2**53 else repr(value)
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    raise ValueError(f"a spec to hash must hold numbers, words and other specs, got {value!r}")

@@ -122,6 +122,9 @@ class Trace:
             content += self.flows.astype("<i8").tobytes()
         return sha256(content).hexdigest()
 
+    def __stable_text__(self) -> str:
+        return self.digest
+
     @property
     def packet_rate(self) -> float:
         """Gaps over duration, in packets/ns: the reciprocal of the mean gap."""

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from qmodels.systems.cache.llc_processor import LLC_PROCESSOR_METRICS, LlcProcessor
-from qmodels.systems.spec.toml import from_toml, stable_hash, to_toml
+from qmodels.systems.spec.hashing import stable_hash
+from qmodels.systems.spec.toml import from_toml, to_toml
 from qmodels.systems.traffic.popularity import Zipf
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import qmodels as qm
-from optimize.spaces.fields import replace_fields
 from qmodels.packet_processor import error_map
 from qmodels.packet_processor.error_map import AGREED, FEWEST, measured_errors, wrong_directions
 from qmodels.systems.noc.router import Router
+from qmodels.systems.spec.fields import replace_fields
 
 ERRORS = """metric,unit,load_above,load_to,dispersion_above,dispersion_to,bias,mean,largest,relative_bias,\
 relative_mean,relative_largest,designs

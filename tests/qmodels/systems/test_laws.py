@@ -14,7 +14,7 @@ from hypothesis import strategies as hs
 from qmodels.markov.processes.arrival_process import MAP as MarkovMAP
 from qmodels.markov.processes.phase_type import PhaseType as MarkovPhaseType
 from qmodels.systems.laws import times as laws
-from qmodels.systems.spec.toml import stable_hash
+from qmodels.systems.spec.hashing import stable_hash
 
 means = hs.floats(1e-3, 1e3)
 

@@ -27,7 +27,8 @@ from qmodels.systems.noc.topologies import (
     torus,
 )
 from qmodels.systems.noc.topology import Topology, from_graph
-from qmodels.systems.spec.toml import from_toml, stable_hash, to_toml
+from qmodels.systems.spec.hashing import stable_hash
+from qmodels.systems.spec.toml import from_toml, to_toml
 from qmodels.systems.traffic.arrivals import OnOff
 
 quick = settings(max_examples=25, deadline=None, derandomize=True)

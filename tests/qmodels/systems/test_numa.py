@@ -7,7 +7,8 @@ import pytest
 from qmodels.systems.memory.numa import NumaMachine
 from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
 from qmodels.systems.noc.topology import Topology
-from qmodels.systems.spec.toml import from_toml, stable_hash, to_toml
+from qmodels.systems.spec.hashing import stable_hash
+from qmodels.systems.spec.toml import from_toml, to_toml
 
 
 def test_factors_follow_from_the_route():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from qmodels.systems.laws.times import Deterministic, Empirical, Erlang, Exponential, Geometric, Replay
-from qmodels.systems.spec.toml import stable_hash
+from qmodels.systems.spec.hashing import stable_hash
 from qmodels.systems.stations.parts import ForkJoin, JobClass, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station, tandem
 from qmodels.systems.stations.routing import LEAVE, Cyclic, Probabilistic, ShortestQueue, StateDependent

@@ -1,0 +1,151 @@
+"""Designs by number: the grid of all choices for some fields of a spec."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from optimize.spaces.choices import Column, choice_column, choice_values
+from optimize.spaces.constraints import Point
+from optimize.spaces.structure import Conditions, Structure, cell_numbers
+from qmodels.systems.spec.fields import find_fields, replace_paths
+
+Columns = dict[str, Column]
+Designs = npt.NDArray[np.int64]
+
+
+class Grid:
+    """What `optimize.spaces.space.Space` is without its constraints.
+
+    Parameters
+    ----------
+    base : dataclass instance
+        The spec whose fields vary.
+    choices : iterable of (name, values)
+        The fields and their values.
+    conditions : mapping
+        Which fields matter where.
+    """
+
+    def __init__(
+        self, base: Any, choices: Iterable[tuple[str, Iterable[object]]], conditions: Conditions
+    ) -> None:
+        given = list(choices)
+        self.base = base
+        self.paths = find_fields(base, [name for name, _ in given], "choices")
+        self.choices = {name: choice_values(name, values) for name, values in given}
+        if not self.choices:
+            raise ValueError("a space needs at least one field with choices")
+        self.shape = tuple(len(values) for values in self.choices.values())
+        self.structure = Structure(self.choices, conditions)
+        self._columns = {name: choice_column(values) for name, values in self.choices.items()}
+        self._strides = tuple(math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape)))
+
+    @cached_property
+    def size(self) -> int:
+        """Number of designs, those that a constraint excludes included."""
+        return self.structure.count()
+
+    @property
+    def numeric(self) -> tuple[str, ...]:
+        """Names of the fields whose choices are all numbers: those that can become arrays."""
+        return tuple(name for name, column in self._columns.items() if column.dtype.kind in "iuf")
+
+    @property
+    def coupled(self) -> tuple[str, ...]:
+        """Names of the fields that conditions look at or switch: the others are free."""
+        return tuple(name for axis, name in enumerate(self.choices) if len(self.structure.tied(axis)) > 1)
+
+    def digits(self, design: int) -> tuple[int, ...]:
+        """Return which choice every field has in one design."""
+        number = int(design)
+        if not 0 <= number < math.prod(self.shape):
+            raise ValueError(f"design must be a number from 0 to {math.prod(self.shape) - 1}, got {design!r}")
+        digits = [number // stride % length for stride, length in zip(self._strides, self.shape, strict=True)]
+        if self.structure.order:
+            digits = [int(digit) for digit in self.structure.canonical([np.array(digit) for digit in digits])]
+        return tuple(digits)
+
+    def point(self, design: int) -> Point:
+        """Return the varied fields of one design, ``{name: value}``."""
+        digits = self.digits(design)
+        return {
+            name: values[digit] for (name, values), digit in zip(self.choices.items(), digits, strict=True)
+        }
+
+    def spec(self, design: int) -> Any:
+        """Return the spec of one design; if the spec refuses it, the error names the point."""
+        point = self.point(design)
+        try:
+            return replace_paths(self.base, {self.paths[name]: value for name, value in point.items()})
+        except ValueError as error:
+            raise ValueError(f"{_words(point)}: {error}") from error
+
+    def label(self, design: int) -> str:
+        """Return ``design 3 (channels=2, banks=8)``, for messages."""
+        return f"design {int(design)} ({_words(self.point(design))})"
+
+    def columns(self, designs: npt.ArrayLike | None = None) -> Columns:
+        """Return the varied fields of some designs (default: all), one array per field."""
+        digits = self.all_digits(self.numbers(designs))
+        return {
+            name: column[digit] for (name, column), digit in zip(self._columns.items(), digits, strict=True)
+        }
+
+    def column(self, name: str) -> Column:
+        """Return the choices of a field as an array."""
+        return self._columns[name]
+
+    def _int64_strides(self) -> tuple[int, ...]:
+        if math.prod(self.shape) > np.iinfo(np.int64).max:
+            raise ValueError(
+                f"a space must have less than 2^63 combinations to be numbered, got {math.prod(self.shape)}"
+            )
+        return self._strides
+
+    def all_digits(self, numbers: Designs, axes: Iterable[int] | None = None) -> list[Designs]:
+        """Return which choice the fields (by their places; default: all) have in checked designs."""
+        strides = self._int64_strides()
+        chosen = range(len(self.shape)) if axes is None else axes
+        return [numbers // strides[axis] % self.shape[axis] for axis in chosen]
+
+    def numbers(self, designs: npt.ArrayLike | None) -> Designs:
+        """Return design numbers as an array, checked; all of the space by default.
+
+        A number of a point whose irrelevant fields are not at their first choice becomes that of
+        its design.
+        """
+        if designs is None:
+            strides = self._int64_strides()
+            if not self.structure.order:
+                return np.arange(self.size, dtype=np.int64)
+            return np.sort(np.concatenate([cell_numbers(cell, strides) for cell in self.structure.cells()]))
+        numbers = np.asarray(designs)
+        if numbers.size == 0:
+            return np.zeros(0, dtype=np.int64)
+        if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+            raise ValueError(f"designs must be a list of whole numbers, got {designs!r}")
+        total = math.prod(self.shape)
+        bad = numbers[(numbers < 0) | (numbers >= total)]
+        if bad.size:
+            raise ValueError(f"designs must be numbers from 0 to {total - 1}, got {bad[0]}")
+        numbers = numbers.astype(np.int64)
+        if not self.structure.order:
+            return numbers
+        return self.number_of(self.structure.canonical(self.all_digits(numbers)))
+
+    def number_of(self, digits: Iterable[npt.ArrayLike]) -> Designs:
+        """Return the numbers of designs given by which choice every field has."""
+        number: Designs = np.zeros(1, dtype=np.int64)[0]
+        for digit, stride in zip(digits, self._int64_strides(), strict=True):
+            number = number + np.asarray(digit, dtype=np.int64) * stride
+        return number
+
+
+def _words(point: Point) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in point.items())
