@@ -11,7 +11,7 @@ import numpy as np
 from qmodels.systems.spec.metrics import METRICS
 
 if TYPE_CHECKING:
-    from qmodels.packet_processor.error_map import MeasuredError
+    from qmodels.error_map import MeasuredError
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,7 +45,7 @@ class SystemResult:
         the choices there as the simulation does.
     error : mapping of str to MeasuredError
         The error against simulation on designs like this, by metric: bias, mean, largest, and where
-        it was measured (`qmodels.packet_processor.error_map.MeasuredError`).
+        it was measured (`qmodels.error_map.MeasuredError`).
     doubts : mapping of str to bool or array of bool
         What speaks against it, in words; a design without any is validated.
     """
@@ -73,29 +73,6 @@ class SystemResult:
         """Traffic intensity of the resource that fills up first."""
         return np.max(np.broadcast_arrays(*self.traffic_intensity.values()), axis=0)[()]
 
-    @property
-    def measured_error(self) -> dict[str, Any]:
-        """Mean size of the error against simulation on designs like this, by metric.
-
-        In % of the simulated value, or percentage points of a probability.
-        """
-        return {name: error.mean for name, error in self.error.items()}
-
-    def _error(self, name: str) -> str:
-        error = self.error.get(name)
-        if error is None or not self.stable or not np.isfinite(error.mean):
-            return ""
-        return f" error {error.mean:.1f} {error.unit}, bias {error.bias:+.1f}, at most {error.largest:.1f}"
-
-    def _measured_at(self) -> str:
-        where = next(iter(self.error.values()))
-        if not np.isfinite(where.mean):
-            return "is not known for such arrivals or loads"
-        return (
-            f"on {where.designs:.0f} designs at loads of {where.load_above:.0%} to {where.load_to:.0%}, "
-            f"arrivals up to {where.dispersion_to:.2g} times as dispersed as Poisson"
-        )
-
     def to_pandas(self) -> Any:
         """Return the metrics as a tidy DataFrame, one row per design (needs pandas)."""
         import pandas as pd
@@ -109,17 +86,16 @@ class SystemResult:
             return f"<{self.model}: {np.size(self.stable)} designs, {int(np.sum(self.stable))} stable>"
         lines = [f"{self.model}"]
         for name, value in self.metrics.items():
-            unit = METRICS[name].unit
-            lines.append(
-                f"  {name:<36} {float(value):>12.5g} {'' if unit == '1' else unit:<5}{self._error(name)}"
-            )
+            unit, error = METRICS[name].unit, self.error.get(name)
+            stated = f" error {error}" if error and self.stable and error.known else ""
+            lines.append(f"  {name:<36} {float(value):>12.5g} {'' if unit == '1' else unit:<5}{stated}")
         state = "stable" if self.stable else "saturated"
         load = self.traffic_intensity[str(self.bottleneck)]
         lines.append(f"  {state}; fills up first: {self.bottleneck} (load {load:.3f})")
         if self.stable and self.error:
-            lines.append(
-                f"  error: mean size, signed mean and largest against simulation {self._measured_at()}"
-            )
+            error = next(iter(self.error.values()))
+            where = f"on {error.where}" if error.known else "is not known for such arrivals or loads"
+            lines.append(f"  error: mean size, signed mean and largest against simulation {where}")
         if not self.validated:
             lines.append("  outside the range in which the model's error was measured:")
             lines += [f"    {words}" for words, applies in self.doubts.items() if applies]

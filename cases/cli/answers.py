@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cases.study.packet_processor import BIAS, ERROR, error_columns, stated_biases
+from cases.study.packet_processor import BIAS, ERROR, error_columns
 from cases.study.stated_error import LEGEND, UNKNOWN, cell
 from cases.study.stream import trace_section, trace_summary
-from cases.tables import csv_text, number, text_table, unit
+from cases.tables import csv_text, number, text_table
 from qmodels.systems.spec.metrics import METRICS
 
 if TYPE_CHECKING:
+    from qmodels.error_map import MeasuredError
     from qmodels.system_result import SystemResult
     from qmodels.systems.packets.packet_processor import PacketProcessor
     from validate import Comparison, SimulationResult
@@ -55,9 +56,8 @@ def units() -> dict[str, str]:
 
 def solved_text(result: SystemResult) -> str:
     """Return an analytic answer for a terminal."""
-    errors, biases = result.measured_error, stated_biases(result)
     metrics = [
-        [name.replace("_", " "), value, _unit(name), _stated(name, errors.get(name), biases.get(name))]
+        [name.replace("_", " "), value, _unit(name), _stated(result.error.get(name), bias=True)]
         for name, value in result.metrics.items()
     ]
     notes = reservations(result)
@@ -70,11 +70,11 @@ def solved_text(result: SystemResult) -> str:
     return "\n\n".join(parts)
 
 
-def _stated(metric: str, error: Any, bias: Any = None) -> str:
+def _stated(error: MeasuredError | None, *, bias: bool = False) -> str:
     """Return the stated error of a metric, in percent or in percentage points, with its signed mean."""
-    if error is None or not np.isfinite(error):
+    if error is None or not np.isfinite(error.mean):
         return ""
-    return f"{error:.1f} {unit(ERROR + metric)}" + ("" if bias is None else f" ({bias:+.1f})")
+    return f"{error.mean:.1f} {error.unit}" + (f" ({error.bias:+.1f})" if bias else "")
 
 
 def solved_json(result: SystemResult) -> dict[str, Any]:
@@ -85,29 +85,30 @@ def solved_json(result: SystemResult) -> dict[str, Any]:
             "bottleneck": result.bottleneck,
             "validated": result.validated,
             "metrics": dict(result.metrics),
-            "measured_error": dict(result.measured_error),
-            **({"bias": biases} if (biases := stated_biases(result)) else {}),
+            "measured_error": {name: error.mean for name, error in result.error.items()},
+            "bias": {name: error.bias for name, error in result.error.items()},
             "latency_parts": dict(result.latency_parts),
             "utilization": dict(result.utilization),
             "traffic_intensity": dict(result.traffic_intensity),
             "resources": dict(result.resources),
         },
         "units": units(),
-        "error_units": {name: unit(ERROR + name) for name in result.measured_error},
+        "error_units": {name: error.unit for name, error in result.error.items()},
     }
 
 
 def solved_csv(result: SystemResult) -> str:
     """Return an analytic answer as one row per metric."""
-    names, errors, biases = list(result.metrics), result.measured_error, stated_biases(result)
+    names = list(result.metrics)
     return csv_text(
         {
             "metric": names,
             "unit": [METRICS[name].unit for name in names],
             "analytic": list(result.metrics.values()),
-            "error": [errors.get(name, "") for name in names],
-            **({"bias": [biases.get(name, "") for name in names]} if biases else {}),
-            "error_unit": [unit(ERROR + name) if name in errors else "" for name in names],
+            **{
+                column: [getattr(result.error.get(name), of, "") for name in names]
+                for column, of in (("error", "mean"), ("bias", "bias"), ("error_unit", "unit"))
+            },
             "validated": [result.validated] * len(names),
         }
     )
@@ -197,7 +198,7 @@ def compared_text(comparison: Comparison) -> str:
                 _unit(row.metric),
                 row.error,
                 relative,
-                _stated(row.metric, solved.measured_error.get(row.metric)),
+                _stated(solved.error.get(row.metric)),
                 "" if row.inside else "outside",
             ]
         )
@@ -233,7 +234,7 @@ def compared_json(comparison: Comparison) -> dict[str, Any]:
 
 def compared_csv(comparison: Comparison) -> str:
     """Return model and simulation side by side, one row per metric."""
-    rows = [asdict(row) for row in comparison.rows.values()]
+    rows, error = [asdict(row) for row in comparison.rows.values()], comparison.model.error
     return csv_text(
         {
             "metric": [row["metric"] for row in rows],
@@ -244,11 +245,8 @@ def compared_csv(comparison: Comparison) -> str:
             "high": [row["reference"]["high"] for row in rows],
             "error": [row["error"] for row in rows],
             "relative_error": [row["relative_error"] for row in rows],
-            "stated_error": [comparison.model.measured_error.get(row["metric"], "") for row in rows],
-            "stated_unit": [
-                unit(ERROR + row["metric"]) if row["metric"] in comparison.model.measured_error else ""
-                for row in rows
-            ],
+            "stated_error": [getattr(error.get(row["metric"]), "mean", "") for row in rows],
+            "stated_unit": [getattr(error.get(row["metric"]), "unit", "") for row in rows],
             "inside": [row["inside"] for row in rows],
         }
     )

@@ -17,6 +17,7 @@ import os
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,9 @@ from cases.joint_errors import directions
 from cases.study.check import model_error
 from cases.study.packet_processor import CHOICES, DATA, default_space
 from cases.tables import csv_text
-from qmodels.checks import FloatArray
+from qmodels.error_map import summarize
 from qmodels.packet_processor.burstiness import burstiness
-from qmodels.packet_processor.error_map import DIRECTIONS as DIRECTION_MAP
-from qmodels.packet_processor.error_map import FILE as ERROR_MAP
+from qmodels.packet_processor.error_map import DIRECTIONS, ERRORS
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import get_field, replace_fields
 from qmodels.systems.spec.metrics import is_relative
@@ -38,6 +38,10 @@ from qmodels.systems.traffic.sizes import SizeLaw, bimodal, imix
 from validate.comparison.regions import REGIONS
 
 FILE = DATA / "accuracy.csv"
+COMMAND = "python -m cases.joint_errors.accuracy"
+ABOUT = """\
+Model minus simulation by load of the fullest resource and dispersion of the arrivals; of probabilities in
+percentage points, and in % where they are above a thousandth."""
 
 MIXES: dict[str, SizeLaw] = {
     "imix": imix(),
@@ -51,7 +55,10 @@ ARRIVALS: dict[str, Arrivals] = {
     "bursts": OnOff(on_packets=10, peak_to_mean=3.0),
 }
 TURNS = ("poisson", "bursts", "poisson", "short bursts")
-BURSTS = ((0.0, 1.2), (1.2, 8.0))
+BURSTS = {
+    "Poisson arrivals": (0.0, 1.2),
+    "bursts up to 8 times as dispersed as Poisson": (1.2, 8.0),
+}
 """Regions of the dispersion of the arrivals over that of Poisson packets."""
 SMALL_SHARE = 1e-3
 """Probabilities below are left out of relative errors."""
@@ -74,7 +81,7 @@ DRAWN: dict[str, tuple[int, ...]] = {**CHOICES, "small_packet_segments": (0, 1, 
 
 DESIGNS, SEED = 96, 1
 PACKETS, REPLICATIONS = 10_000, 4
-README = Path(__file__).parents[1] / "README.md"
+README = Path(__file__).parents[2] / "README.md"
 
 
 def cases(count: int = DESIGNS, seed: int = SEED) -> Iterator[tuple[dict[str, Any], PacketProcessor]]:
@@ -149,47 +156,26 @@ def measure(
 
 
 def summary(table: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return signed mean, mean and largest size of the errors of each metric by region; stable runs only."""
+    """Return the rows of the error map: the errors of each metric by region; stable runs only.
+
+    Of probabilities twice: in percentage points, and in % where they are above a thousandth.
+    """
     metric, load, error, dispersion, model, simulated = (
         np.asarray(table[name]) for name in ("metric", "load", "error", "dispersion", "model", "simulated")
     )
     good = np.asarray([str(value) == "True" for value in table["stable"]]) & np.isfinite(error)
-    finite = np.isfinite(model) & np.isfinite(simulated) & (simulated > 0)
-    relative = np.zeros(load.shape)
-    relative[finite] = 100.0 * (model[finite] / simulated[finite] - 1.0)
+    relative = np.full(load.shape, np.nan)
+    worth = np.isfinite(model) & np.isfinite(simulated) & (simulated > SMALL_SHARE)
+    relative[worth] = 100.0 * (model[worth] / simulated[worth] - 1.0)
     lines = []
-    for name in METRICS:
-        counted = is_relative(name) | (simulated > SMALL_SHARE)
-        for bursts_above, bursts_to in BURSTS:
-            for above, to in REGIONS:
-                mine = (metric == name) & good & (load > above) & (load <= to)
-                mine &= (dispersion > bursts_above) & (dispersion <= bursts_to)
-                lines.append(
-                    {
-                        "metric": name,
-                        "unit": "%" if is_relative(name) else "points",
-                        "load_above": above,
-                        "load_to": to,
-                        "dispersion_above": bursts_above,
-                        "dispersion_to": bursts_to,
-                        **_moments("", error[mine]),
-                        **_moments("relative_", relative[mine & counted]),
-                        "designs": int(mine.sum()),
-                    }
-                )
+    for name, (words, (least, most)), (above, to) in product(METRICS, BURSTS.items(), REGIONS):
+        mine = (metric == name) & good & (load > above) & (load <= to)
+        mine &= (dispersion > least) & (dispersion <= most)
+        where = {"region": words, "load_above": above, "load_to": to}
+        where |= {"dispersion_above": least, "dispersion_to": most}
+        for unit, errors in (("%", error),) if is_relative(name) else (("points", error), ("%", relative)):
+            lines.append({"metric": name, "unit": unit, **where, **summarize(errors[mine])})
     return lines
-
-
-def _moments(prefix: str, errors: FloatArray) -> dict[str, float]:
-    sizes = np.abs(errors)
-    return {
-        f"{prefix}{name}": float(f"{value:.6g}") if errors.size else float("inf")
-        for name, value in (
-            ("bias", errors.mean() if errors.size else 0.0),
-            ("mean", sizes.mean() if errors.size else 0.0),
-            ("largest", sizes.max(initial=0.0)),
-        )
-    }
 
 
 def load_table(path: Path = FILE) -> dict[str, Any]:
@@ -210,13 +196,11 @@ def markdown(lines: list[dict[str, Any]]) -> str:
         + " |",
         "|---|---|---|" + "---|" * len(REGIONS),
     ]
-    for name in METRICS:
-        for arrivals, (_, to) in zip(("Poisson", "bursts"), BURSTS, strict=True):
-            mine = [line for line in lines if line["metric"] == name and line["dispersion_to"] == to]
-            cells = [f"{line['bias']:+.1f} / {line['mean']:.1f} / {line['largest']:.1f}" for line in mine]
-            text.append(
-                f"| {name.replace('_', ' ')} | {arrivals} | {mine[0]['unit']} | {' | '.join(cells)} |"
-            )
+    for name, (arrivals, region) in product(METRICS, zip(("Poisson", "bursts"), BURSTS, strict=True)):
+        key = name, region, "%" if is_relative(name) else "points"
+        found = [line for line in lines if (line["metric"], line["region"], line["unit"]) == key]
+        cells = [f"{line['bias']:+.1f} / {line['mean']:.1f} / {line['largest']:.1f}" for line in found]
+        text.append(f"| {name.replace('_', ' ')} | {arrivals} | {key[2]} | {' | '.join(cells)} |")
     return "\n".join(text)
 
 
@@ -248,10 +232,9 @@ def main() -> None:
             write(FILE, measure(executor=pool))
             write(directions.FILE, directions.measure(executor=pool))
     lines = summary(load_table())
-    write(ERROR_MAP, {name: [line[name] for line in lines] for name in lines[0]})
+    ERRORS.write(lines, about=ABOUT, command=COMMAND)
     pairs = load_table(directions.FILE)
-    ordered = directions.summary(pairs)
-    write(DIRECTION_MAP, {name: [line[name] for line in ordered] for name in ordered[0]})
+    DIRECTIONS.write(directions.summary(pairs), about=directions.ABOUT, command=COMMAND)
     text = README.read_text(encoding="utf-8")
     for table in (markdown(lines), directions.markdown(pairs)):
         print(table)

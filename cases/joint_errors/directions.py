@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 
 from cases.study.packet_processor import DATA
+from qmodels.packet_processor.error_map import ANY
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.spec.hashing import stable_hash
@@ -30,6 +31,9 @@ from validate.packet_processor.energy import energy_per_packet
 from validate.packet_processor.run import Job, Run, run_replication
 
 FILE = DATA / "directions.csv"
+ABOUT = """\
+Pairs of designs one decision (the region) apart, by load of the fullest resource and interleaving step: how
+many, those that the simulation separates, those of them that the model orders alike, and of neighbours."""
 
 AXES: dict[str, tuple[int, ...]] = {
     "interleaving_step": (1, 2, 4, 8, 16, 32),
@@ -233,7 +237,7 @@ def judged(table: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def summary(table: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return for each decision, objective and region how many pairs are separated and ordered alike.
+    """Return the rows of the map: by decision, objective and region, how many pairs are ordered alike.
 
     A pair belongs to the regions of both its designs: of the load of their fullest resource, and of
     their interleaving step. ``adjacent`` counts neighbouring choices alone (the sign of a step along the
@@ -242,34 +246,28 @@ def summary(table: dict[str, Any]) -> list[dict[str, Any]]:
     separated, agree = judged(table)
     decision, metric = (np.asarray(table[name]) for name in ("decision", "metric"))
     adjacent = np.array([str(value) == "True" for value in table["adjacent"]])
+    ends = [
+        [np.asarray(table[f"{end}_{what}"], dtype=float) for what in ("load", "step")]
+        for end in ("first", "second")
+    ]
     lines = []
-    for name in AXES:
-        for objective in OBJECTIVES:
-            for _, above, to in LOADS:
-                for low, most in STEP_REGIONS:
-                    here = np.zeros(metric.size, dtype=bool)
-                    for end in ("first", "second"):
-                        load, step = (
-                            np.asarray(table[f"{end}_{what}"], dtype=float) for what in ("load", "step")
-                        )
-                        here |= (load > above) & (load <= to) & (step > low) & (step <= most)
-                    mine = here & (decision == name) & (metric == objective)
-                    near = mine & adjacent
-                    lines.append(
-                        {
-                            "decision": name,
-                            "metric": objective,
-                            "load_above": above,
-                            "load_to": to,
-                            "step_above": low,
-                            "step_to": most,
-                            "pairs": int(mine.sum()),
-                            "separated": int((mine & separated).sum()),
-                            "agree": int((mine & agree).sum()),
-                            "adjacent_separated": int((near & separated).sum()),
-                            "adjacent_agree": int((near & agree).sum()),
-                        }
-                    )
+    for name, objective, (_, above, to), (low, most) in product(
+        (*AXES, ANY), OBJECTIVES, LOADS, STEP_REGIONS
+    ):
+        mine = (metric == objective) & ((decision == name) | (name == ANY))
+        mine &= np.any(
+            [(load > above) & (load <= to) & (step > low) & (step <= most) for load, step in ends], axis=0
+        )
+        where = {"load_above": above, "load_to": to, "step_above": low, "step_to": most}
+        counted = {
+            "designs": mine,
+            "separated": mine & separated,
+            "agree": mine & agree,
+            "adjacent_separated": mine & adjacent & separated,
+            "adjacent_agree": mine & adjacent & agree,
+        }
+        counts = {what: int(pairs.sum()) for what, pairs in counted.items()}
+        lines.append({"metric": objective, "unit": "", "region": name, **where, **counts})
     return lines
 
 

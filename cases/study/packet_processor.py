@@ -149,14 +149,9 @@ def solved_columns(spec: PacketProcessor) -> dict[str, Any]:
 
 def error_columns(result: SystemResult) -> dict[str, Any]:
     """Return the stated error of every metric that has one, and whether the answer is validated."""
-    errors = {ERROR + name: value for name, value in result.measured_error.items()}
-    biases = {BIAS + name: value for name, value in stated_biases(result).items()}
+    errors = {ERROR + name: error.mean for name, error in result.error.items()}
+    biases = {BIAS + name: error.bias for name, error in result.error.items()}
     return {"validated": result.validated, **errors, **biases}
-
-
-def stated_biases(result: SystemResult) -> dict[str, Any]:
-    """Return the signed mean error of every metric for which the answer states one."""
-    return {name: error.bias for name, error in result.error.items()}
 
 
 def result_columns(result: SystemResult) -> dict[str, Any]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +12,7 @@ from cases.study.packet_processor import MAXIMIZE, MINIMIZE, SUBJECT_TO
 from cases.study.stream import peak_gbps
 from cases.tables import number
 from optimize.search.pareto import IntArray, knee_index, nondominated
-from qmodels.packet_processor.error_map import FILE as ERROR_MAP
+from qmodels.packet_processor.error_map import ERRORS
 from qmodels.systems.spec.metrics import is_relative
 
 if TYPE_CHECKING:
@@ -181,16 +179,6 @@ def largest_error(metric: str, load: float) -> float | None:
     >>> largest_error("cost", 0.4) is None
     True
     """
-    reached = [(end, most) for end, most in _map().get(metric, ()) if load <= end]
-    # There may be several regions of other conditions at one load: the widest of them counts.
-    return max((most for end, most in reached if end == reached[0][0]), default=None)
-
-
-@cache
-def _map() -> dict[str, list[tuple[float, float]]]:
-    """Return the upper ends of the regions of load, ascending, and the largest error in each."""
-    table: dict[str, list[tuple[float, float]]] = {}
-    with open(ERROR_MAP, newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            table.setdefault(row["metric"], []).append((float(row["load_to"]), float(row["largest"])))
-    return {metric: sorted(rows) for metric, rows in table.items()}
+    # Several arrivals were measured at one load: the widest of them counts.
+    errors = (ERRORS.at(region=region, load=load).get(metric) for region in ERRORS.regions)
+    return max((error.largest for error in errors if error and error.known), default=None)

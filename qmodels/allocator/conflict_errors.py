@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from qmodels.error_map import ErrorMap, MeasuredError
 from qmodels.systems.packets.data_queueing import DataQueueing
 from qmodels.systems.traffic.arrivals import Poisson, Recorded
 
-FILE = Path(__file__).with_name("conflict_errors.csv")
+ERRORS = ErrorMap(Path(__file__).with_name("error_map.csv"))
 MOST_LOAD, MOST_SQUARE = 0.95, 3.5
 """Load, and second moment over squared mean of a packet's segments, up to which anything is validated."""
 MOST_TRIALS = 2
@@ -26,79 +24,19 @@ BAR = 0.05
 """Error of the write conflicts of a validated design, at most."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ConflictError:
-    """Signed relative errors of the write conflicts over the simulated designs of a kind.
+REGIONS = ("outside the validated range", "in the validated range")
 
-    Parameters
-    ----------
-    designs : int
-        How many.
-    trials : int
-        AllocTrialCount of these designs.
-    validated : bool
-        Whether they are in the range in which the model is validated.
-    mean, low, high : float
-        Mean, lowest and highest of model / simulation - 1.
+
+def conflict_errors(trials: Any, validated: Any) -> dict[str, MeasuredError]:
+    """Return the errors of designs with so many trials, or the next number of them that was tried.
+
+    Examples
+    --------
+    >>> error = conflict_errors(4, False)["write_conflict_probability"]
+    >>> error.bias < 0 < error.designs, error.where
+    (True, '30 designs, outside the validated range')
     """
-
-    designs: int
-    trials: int
-    validated: bool
-    mean: float
-    low: float
-    high: float
-
-    unit = "%"
-
-    @property
-    def bias(self) -> float:
-        """Signed mean in %."""
-        return 100.0 * self.mean
-
-    def __str__(self) -> str:
-        where = "inside" if self.validated else "outside"
-        return (
-            f"write conflicts {100 * self.mean:+.1f} % ({100 * self.low:+.0f} to {100 * self.high:+.0f} %) "
-            f"in {self.designs} simulated designs {where} the validated range at {self.trials} trial(s)"
-        )
-
-
-@cache
-def error_rows() -> tuple[dict[str, float], ...]:
-    """Return trials, validated, simulated and model of each design (``cases.published.dqm.errors``)."""
-    with FILE.open(encoding="utf-8", newline="") as file:
-        return tuple(
-            {name: float(value) for name, value in row.items() if name != "design"}
-            for row in csv.DictReader(file)
-        )
-
-
-@cache
-def conflict_error(trials: int, validated: bool) -> ConflictError:
-    """Return what was found for so many trials, or the next number of them that was tried."""
-    tried = sorted({int(row["trials"]) for row in error_rows() if bool(row["validated"]) == validated})
-    nearest = next((number for number in tried if number >= trials), tried[-1])
-    found = [
-        row["model"] / row["simulated"] - 1.0
-        for row in error_rows()
-        if row["trials"] == nearest and bool(row["validated"]) == validated
-    ]
-    return ConflictError(
-        designs=len(found),
-        trials=nearest,
-        validated=validated,
-        mean=sum(found) / len(found),
-        low=min(found),
-        high=max(found),
-    )
-
-
-def conflict_errors(trials: Any, validated: Any) -> dict[str, Any]:
-    """Return what was found for so many trials by metric; of a single design."""
-    return (
-        {} if np.ndim(validated) else {"write_conflict_probability": conflict_error(int(trials), validated)}
-    )
+    return ERRORS.at(region=np.where(validated, REGIONS[1], REGIONS[0])[()], trials=trials)
 
 
 def is_validated(spec: DataQueueing) -> bool:

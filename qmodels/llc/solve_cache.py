@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.error_map import ErrorMap, MeasuredError
 from qmodels.llc.characteristic_time import hit_ratios
 from qmodels.llc.hierarchy import copy_levels, exclusive_levels, inclusive_levels
 from qmodels.llc.slices import slice_shares
@@ -21,9 +23,9 @@ FEWEST_LINES = 40
 """Smallest cache (of each slice) for which the errors below were measured."""
 FEWEST_EXCLUSIVE = {"level": 2, "shared": 64, "catalogue": 500}
 """The same for exclusive levels: lines of a level or slice, of the shared level, and of the table."""
-MEASURED_ERROR = {"copy": 0.05, "inclusive": 0.2, "exclusive": 0.7}
-"""Largest difference from simulation by inclusion, see ``tests/validate/cache``. [percentage points] Of two
-lines in each slice with copies 0.5 points, of ten lines 0.1; of exclusive ones with 8 lines in all 1.3."""
+ERRORS = ErrorMap(Path(__file__).with_name("cache_error_map.csv"))
+"""By inclusion. Of smaller caches: of two lines in each slice with copies 0.5 points, of ten lines 0.1; of
+exclusive ones with 8 lines in all 1.3."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,14 +42,14 @@ class CacheAnswer:
         all are taken as one cache.
     validated : bool
         Whether the system is in the range in which the error was measured.
-    measured_error : float
-        Largest difference of a hit ratio from simulation. [percentage points]
+    error : mapping of str to MeasuredError
+        By metric, the error against simulation of caches with such an inclusion.
     """
 
     metrics: Mapping[str, float]
     slice_shares: FloatArray
     validated: bool
-    measured_error: float
+    error: Mapping[str, MeasuredError]
 
     def __getattr__(self, name: str) -> float:
         try:
@@ -72,7 +74,7 @@ class CacheAnswer:
 
     def __repr__(self) -> str:
         trust = (
-            f"within {self.measured_error:g} points of simulation"
+            f"within {self.error['hit_ratio'].largest:g} points of simulation"
             if self.validated
             else "outside the range in which its error was measured"
         )
@@ -137,11 +139,12 @@ def solve_cache(spec: CacheSystem) -> CacheAnswer:
         shares = slice_shares(
             popularity=at_shared / at_shared.sum(), slices=spec.shared.slices, hashing=spec.shared.hashing
         )
+    error = ERRORS.at(region=spec.inclusion)["hit_ratio"]
     return CacheAnswer(
         metrics=metrics,
         slice_shares=shares,
         validated=_is_validated(spec),
-        measured_error=MEASURED_ERROR[spec.inclusion],
+        error={name: replace(error, metric=name) for name in metrics},
     )
 
 

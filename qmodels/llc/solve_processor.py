@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from qmodels.llc.processor_errors import MeasuredError, is_validated, measured_error
+from qmodels.error_map import MeasuredError
+from qmodels.llc.processor_errors import ERRORS, is_validated, region_of
 from qmodels.llc.processor_hits import HitRatios, hit_ratios, llc_load
 from qmodels.llc.processor_queues import solve_queues
 from qmodels.systems.cache.llc_processor import BANKS, LLC_PROCESSOR_METRICS, LlcProcessor
@@ -25,14 +26,14 @@ class LlcProcessorAnswer:
         also attributes of the answer.
     validated : bool
         Whether the design lies in the range in which the model was compared with simulation.
-    error : MeasuredError
-        What was found there for this architecture.
+    error : mapping of str to MeasuredError
+        By metric, what was found for this architecture; where its LLC is nearly full, in such designs.
     """
 
     spec: LlcProcessor
     metrics: Mapping[str, float]
     validated: bool
-    error: MeasuredError
+    error: Mapping[str, MeasuredError]
 
     @property
     def stable(self) -> bool:
@@ -73,8 +74,9 @@ class LlcProcessorAnswer:
         lines = [f"LLC processor ({self.spec.architecture}), model"]
         for row in self.rows():
             unit = "" if row["unit"] == "1" else row["unit"]
-            lines.append(f"  {row['metric']:<24} {row['value']:>12.5g} {unit}".rstrip())
-        lines.append(f"  {self.error}")
+            stated = f"  error {self.error[row['metric']]}" if row["metric"] in self.error else ""
+            lines.append(f"  {row['metric']:<24} {row['value']:>12.5g} {unit}{stated}".rstrip())
+        lines.append(f"  error: against simulation, {next(iter(self.error.values())).where}")
         if not self.validated:
             lines.append("  outside the range in which that was measured")
         return "\n".join(lines)
@@ -105,7 +107,7 @@ def solve_llc_processor(spec: LlcProcessor, *, hits: HitRatios | None = None) ->
     The hit ratios of `qmodels.llc.processor_hits`, then the memory path as a closed network
     (`processor_memory`), then the queues of the cores under the bound on all requests
     (`processor_queues`). Approximation. The errors against simulation, in one-at-a-time
-    variations of the published design and in random designs, are in ``processor_errors.csv``, made by
+    variations of the published design and in random designs, are in ``processor_error_map.csv``, made by
     ``python -m cases.published.llc3d.errors``. Where the load of a shared LLC is between 0.75 and 1.1 its
     long queues come and go: there the waiting time was found up to 16 % too short and 83 % too long, the
     blocking probability wrong by up to 1.3 points, and the answer says that it is outside the range.
@@ -149,11 +151,12 @@ def solve_llc_processor(spec: LlcProcessor, *, hits: HitRatios | None = None) ->
         "llc_utilization": queues.busy_slices / max(spec.llc_slices, 1),
         "memory_utilization": queues.busy_banks / (spec.channels * BANKS),
     }
+    load = llc_load(spec, found)
     return LlcProcessorAnswer(
         spec=spec,
         metrics={name: float(metrics[name]) for name in LLC_PROCESSOR_METRICS},
-        validated=is_validated(spec, llc_load=llc_load(spec, found)),
-        error=measured_error(spec.architecture),
+        validated=is_validated(spec, llc_load=load),
+        error=ERRORS.at(region=region_of(spec.architecture, load)),
     )
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.error_map import MeasuredError
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 
 UNITS = {
@@ -65,6 +66,9 @@ class NetworkAnswer:
     station_utilization: FloatArray
     stable: bool
     result: Any
+
+    error: ClassVar[Mapping[str, MeasuredError]] = {}
+    """Nothing was measured: what is exact has none, and approximations say theirs where they stand."""
 
     def __getitem__(self, metric: str) -> float:
         return self.metrics[metric]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.error_map import MeasuredError
 from qmodels.networks.closed.amva import linearizer
 from qmodels.noc.turns import group_turns
 from qmodels.systems.noc.flows import LINK, FlowTable
@@ -49,6 +50,9 @@ class ClosedLoop:
     latency_parts: Mapping[str, float]
     utilization: Mapping[str, float]
     deadlock: tuple[str, ...] = ()
+
+    error: ClassVar[Mapping[str, MeasuredError]] = {}
+    """Nothing was measured."""
 
     @property
     def stable(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from functools import cache
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
+from qmodels.error_map import ErrorMap, MeasuredError
 from qmodels.noc.collapse import RINGS
 from qmodels.systems.noc.injection import Bernoulli
 from qmodels.systems.noc.memory import Interleaved, Transactions
@@ -17,10 +17,8 @@ from qmodels.systems.noc.patterns import Pattern
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.traffic.arrivals import OnOff
 
-FILE = Path(__file__).with_name("measured_error.csv")
-
-
-METRIC_FILE = Path(__file__).with_name("metric_error.csv")
+LATENCY = ErrorMap(Path(__file__).with_name("latency_error_map.csv"))
+METRICS = ErrorMap(Path(__file__).with_name("metric_error_map.csv"))
 FARTHEST = 0.7
 """Part of the saturation rate up to which bursts and priorities count as validated; errors grow fast then."""
 
@@ -28,38 +26,13 @@ LARGEST_PERMUTATION = 24
 """Nodes of the largest ring or Spidergon whose packets went by a permutation in the reference runs."""
 
 
-def _read(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(line for line in file if not line.startswith("#")))
-
-
 @cache
-def _rows() -> list[dict[str, str]]:
-    return _read(FILE)
-
-
-def error_table(column: str = "mean_error") -> dict[tuple[str, float], float]:
-    """Return an error of the packet latency by family and part of saturation, its mean size or signed [%]."""
-    return {(row["topology"], float(row["load"])): float(row[column]) for row in _rows()}
-
-
-@cache
-def metric_table(column: str = "mean_error") -> dict[tuple[str, str], list[tuple[float, float]]]:
-    """Return errors by kind of packets and metric of all packets: part of saturation, error [%]."""
-    table: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for row in _read(METRIC_FILE):
-        if row["packets_of"] == "all":
-            key = row["packets"], row["metric"]
-            table.setdefault(key, [(0.0, 0.0)]).append((float(row["load"]), float(row[column])))
-    return table
-
-
 def reach() -> dict[str, tuple[float, int]]:
     """Return how early networks of a family saturate, and the most nodes that were measured.
 
     The first is the least simulated saturation rate as a part of the model's.
     """
-    return {row["topology"]: (float(row["saturation"]), int(row["nodes"])) for row in _rows()}
+    return {row["region"]: (row["saturation"], int(row["nodes"])) for row in LATENCY.rows}
 
 
 def packets_of(noc: Noc) -> str:
@@ -69,8 +42,8 @@ def packets_of(noc: Noc) -> str:
     return "priorities" if noc.router.arbitration == "priority" else "alike"
 
 
-def measured_error(noc: Noc, loads: FloatArray, column: str = "mean_error") -> dict[str, FloatArray]:
-    """Return errors of metrics at parts of the saturation rate, by linear interpolation.
+def measured_errors(noc: Noc, loads: FloatArray) -> dict[str, MeasuredError]:
+    """Return errors at parts of the saturation rate, by metric and linear interpolation.
 
     Parameters
     ----------
@@ -78,26 +51,21 @@ def measured_error(noc: Noc, loads: FloatArray, column: str = "mean_error") -> d
         The network; nothing is returned for a kind of topology that was not measured.
     loads : array
         Injection rates divided by the model's saturation rate. They are taken for parts of the rate at
-        which the first networks of the family saturated in simulations.
-    column : {"mean_error", "signed_error"}
-        Mean size, or mean with its sign: below 0 where the model is too low.
+        which the first networks of the family saturated in simulations, and beyond the last that was
+        measured for that one.
 
     Returns
     -------
-    dict of str to array
-        By metric. Of the packet latency they are those of the kind of topology, otherwise and with
-        bursts or priorities those of all networks that were measured. [% of the simulated value]
+    dict of str to MeasuredError
+        Of the packet latency they are those of the kind of topology, otherwise and with bursts or
+        priorities those of all networks that were measured.
     """
-    family = noc.topology.kind
-    points = sorted((load, error) for (kind, load), error in error_table(column).items() if kind == family)
-    if not points:
+    family, packets = noc.topology.kind, packets_of(noc)
+    if family not in reach():
         return {}
-    loads = loads / reach()[family][0]
-    packets = packets_of(noc)
-    curves = {metric: curve for (kind, metric), curve in metric_table(column).items() if kind == packets}
-    if packets == "alike":
-        curves["packet_latency"] = [(0.0, 0.0), *points]
-    return {metric: np.interp(loads, *np.array(curve).T) for metric, curve in curves.items()}
+    loads = np.minimum(loads / reach()[family][0], METRICS.reach("load", region=packets))
+    own = LATENCY.at(region=family, load=loads) if packets == "alike" else {}
+    return METRICS.at(region=packets, load=loads) | own
 
 
 def interleaved(noc: Noc) -> bool:
@@ -120,7 +88,7 @@ def validated(noc: Noc, loads: FloatArray) -> npt.NDArray[np.bool_]:
         and not isinstance(noc.traffic, Interleaved | Transactions)
     )
     kind = packets_of(noc)
-    highest = max(load for _, load in error_table()) if kind == "alike" else FARTHEST
+    highest = LATENCY.reach("load") if kind == "alike" else FARTHEST
     known = {"alike": _alike, "bursts": _bursts, "priorities": _priorities}[kind]
     return np.asarray(inside & known(noc) & (loads <= highest * least))
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.error_map import MeasuredError
 from qmodels.noc.delay_law import delay_quantiles
-from qmodels.noc.error_map import interleaved, measured_error, validated
+from qmodels.noc.error_map import interleaved, measured_errors, validated
 from qmodels.noc.source_queue import source_waits
 from qmodels.noc.waits import Waits, find_waits, largest_load, saturation_load
 from qmodels.systems.noc.injection import Bernoulli
@@ -274,20 +275,10 @@ class NocAnswer:
         return tuple(lines)
 
     @property
-    def measured_error(self) -> Mapping[str, Any]:
-        """Mean size of the error at such loads of such networks, by metric [% of the simulated value]."""
-        return self._errors("mean_error")
-
-    @property
-    def signed_error(self) -> Mapping[str, Any]:
-        """Mean error there with its sign, below 0 where the model is too low [% of the simulated value]."""
-        return self._errors("signed_error")
-
-    def _errors(self, column: str) -> dict[str, Any]:
-        if self.deadlock:
-            return {}
-        errors = measured_error(self.noc, self._part_of_saturation, column)
-        return {name: self._as_asked(values) for name, values in errors.items()}
+    def error(self) -> Mapping[str, MeasuredError]:
+        """The error against simulation at such loads of such networks, by metric."""
+        found = {} if self.deadlock else measured_errors(self.noc, self._part_of_saturation)
+        return {name: error.mapped(self._as_asked) for name, error in found.items()}
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -346,16 +337,15 @@ class NocAnswer:
                 f"saturation at {self.saturation_rate:.4g} packets/cycle>"
             )
         lines = [self.model]
-        errors, signed = self.measured_error, self.signed_error
+        errors = self.error
         for name, value in self.metrics.items():
             unit = "" if NOC_METRICS[name].unit == "1" else NOC_METRICS[name].unit
-            known = name in errors and self.stable
-            error = f"  error {errors[name]:.1f} % ({signed[name]:+.1f})" if known else ""
+            error = f"  error {errors[name]}" if name in errors and self.stable else ""
             lines.append(f"  {name:<20} {float(value):>10.5g} {unit:<14}{error}".rstrip())
         state = "stable" if self.stable else "deadlock" if self.deadlock else "saturated"
         lines.append(f"  {state}; busiest: {self.bottleneck}")
         if self.stable and errors:
-            lines.append("  error: mean (signed mean) against simulation at such loads of such networks")
+            lines.append("  error: mean size, signed mean and largest at such loads of such networks")
         if not self.validated:
             lines.append("  outside the range in which the model's error was measured")
         lines += [f"  {warning}" for warning in self.warnings]

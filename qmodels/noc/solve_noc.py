@@ -90,7 +90,7 @@ def solve_noc(noc: Noc) -> Any:
 
     The queue of step 1 and the recursion over full buffers are old ideas [1]_; the constants that weigh
     steps 2 to 4 (`qmodels.noc.waits.LAW`) were fitted to flit-level simulations of 45 networks and 15 of
-    BookSim2's. An approximation; `NocAnswer.measured_error` says how good, on those of BookSim2 and 35
+    BookSim2's. An approximation; `NocAnswer.error` says how good, on those of BookSim2 and 35
     that were not fitted (two terms for short buffers and classes of channels came after a look at them).
 
     Packets of different lengths, wider and narrower links and wires of any length enter through the

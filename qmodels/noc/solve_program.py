@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from qmodels.noc.message_flow import Course, course
+from qmodels.error_map import ErrorMap, MeasuredError
+from qmodels.noc.message_flow import course
 from qmodels.noc.message_paths import MessagePath, message_paths
 from qmodels.systems.noc.deadlock import find_deadlock
 from qmodels.systems.programs.message_metrics import PROCESS_METRICS, unit_of
 from qmodels.systems.programs.message_network import service_table, services
 from qmodels.systems.programs.messaging import MessageProgram
 
-ERRORS = Path(__file__).with_name("message_errors.csv")
+ERRORS = ErrorMap(Path(__file__).with_name("message_error_map.csv"))
+
+MOST_PROCESSES = 16
+"""Of the programs on which the error was measured."""
 
 SHOWN = 16
 """Processes that a printed answer shows one by one."""
@@ -44,8 +46,8 @@ class ProgramAnswer:
         Whether the crowding and the number of processes lie in the range in which the model's error
         was measured, packets cannot deadlock, they do not share links flit by flit, and no link is
         narrower than the others.
-    measured_error : float
-        Mean size of the error of the finish times against simulation at such crowding. [%]
+    error : mapping of str to MeasuredError
+        By metric, without the number of a process, the error against simulation at such crowding.
     deadlock : tuple of str
         Virtual channels in which packets of the program may wait for each other in a circle if they
         are under way at the same time, empty without one. The times hold only if they never do:
@@ -57,7 +59,7 @@ class ProgramAnswer:
     circuit_latency: Mapping[tuple[int, int], float]
     crowding: float
     validated: bool
-    measured_error: float
+    error: Mapping[str, MeasuredError]
     deadlock: tuple[str, ...] = ()
 
     @property
@@ -93,7 +95,7 @@ class ProgramAnswer:
         for (source, target), bound in self.circuit_latency.items():
             lines.append(f"  circuit {source} to {target}: a packet takes at most {bound:.0f} cycles")
         crowding = f"  most asked of a channel {self.crowding:.2f}"
-        lines.append(f"{crowding}; error at such crowding {self.measured_error:.1f} %")
+        lines.append(f"{crowding}; error of finish times at such crowding {self.error['finish_time']}")
         if not self.validated:
             lines.append("  outside the range in which the model's error was measured")
         if self.deadlock:
@@ -146,7 +148,8 @@ def solve_program(spec: MessageProgram) -> ProgramAnswer:
         "message_latency": sum(times) / len(times) if times else 0.0,
         **{f"{name}[{k}]": by_process[name][k] for name in PROCESS_METRICS for k in range(count)},
     }
-    error, validated = _error_at(found, count)
+    error = ERRORS.at(load=found.crowding)
+    validated = bool(error["finish_time"].known) and count <= MOST_PROCESSES
     table = service_table(spec)
     deadlock = find_deadlock(table) or ()
     like = spec.router.hold_switch_for_packet or spec.router.virtual_channels == 1
@@ -157,7 +160,7 @@ def solve_program(spec: MessageProgram) -> ProgramAnswer:
         circuit_latency=_circuit_bounds(spec, paths),
         crowding=found.crowding,
         validated=validated and like and not deadlock,
-        measured_error=error,
+        error=error,
         deadlock=deadlock,
     )
 
@@ -182,20 +185,3 @@ def _circuit_bounds(
             other.occupancy(flits) * len(set(other.channels) & set(path.channels)) for other in rivals
         )
     return bounds
-
-
-@cache
-def _error_map() -> tuple[tuple[float, float, int], ...]:
-    """Return (most crowding, mean error in percent, most processes) of the measured range, in order."""
-    text = ERRORS.read_text(encoding="utf-8")
-    rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
-    return tuple((float(r["crowding"]), float(r["mean_error"]), int(r["processes"])) for r in rows)
-
-
-def _error_at(found: Course, count: int) -> tuple[float, bool]:
-    """Return the mean error measured at the crowding of a course, and whether that is in the range."""
-    table = _error_map()
-    for crowding, error, processes in table:
-        if found.crowding <= crowding:
-            return error, count <= processes
-    return table[-1][1], False

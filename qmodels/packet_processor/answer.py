@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -120,7 +119,7 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
     bursts = burstiness(spec.workload, c.shape)
     doubted = doubts(c, point, bursts)
     errors = {
-        name: replace(error, **{k: _plain(_wide(c, v)) for k, v in vars(error).items() if k != "unit"})
+        name: error.mapped(lambda value: _plain(_wide(c, value)))
         for name, error in measured_errors(load=full, dispersion=bursts.dispersion, step=c.step).items()
     }
     return SystemResult(

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from qmodels.packet_processor.burstiness import Burstiness
 from qmodels.packet_processor.design import Columns
-from qmodels.packet_processor.error_map import measured_dispersion, wrong_directions
+from qmodels.packet_processor.error_map import ERRORS, wrong_directions
 from qmodels.packet_processor.load import Balance
 
 VALIDATED_LOAD = 0.8
@@ -30,7 +30,7 @@ def doubts(c: Columns, point: Balance, bursts: Burstiness) -> dict[str, npt.NDAr
     router = c.spec.noc.router
     few = router.virtual_channels < 2 or router.buffer_flits < 8
     credits = router.credit_cycles + 2 * max(c.spec.noc.topology.link_delays, default=0)
-    most = measured_dispersion()
+    most = ERRORS.reach("dispersion")
     largest = np.max(bursts.dispersion, initial=0.0)
     found = {
         f"load above {VALIDATED_LOAD:.0%}": load > VALIDATED_LOAD,

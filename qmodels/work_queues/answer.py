@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from qmodels.checks import FloatArray
+from qmodels.error_map import MeasuredError
 from qmodels.systems.programs.work_queues import WORK_QUEUE_METRICS
 
 
@@ -30,8 +31,8 @@ class WorkQueuesAnswer:
         True: a finite set of tasks always comes to an end.
     validated : bool
         Whether the spec lies in the range in which the error was measured.
-    measured_error, largest_error : float
-        Mean and largest size of the makespan's error against simulation there. [%]
+    error : mapping of str to MeasuredError
+        By metric, the error against simulation there.
     """
 
     metrics: Mapping[str, float]
@@ -40,8 +41,7 @@ class WorkQueuesAnswer:
     bottleneck: str
     stable: bool
     validated: bool
-    measured_error: float
-    largest_error: float
+    error: Mapping[str, MeasuredError]
 
     def __getattr__(self, name: str) -> float:
         try:
@@ -71,8 +71,7 @@ class WorkQueuesAnswer:
         bounds = ", ".join(f"{name} {value:.4g}" for name, value in self.lower_bounds.items())
         lines.append(f"  at least {bounds} cycles")
         lines.append(
-            f"  error of the makespan against simulation: {self.measured_error:.1f} % on average, "
-            f"{self.largest_error:.1f} % at most; waits are rougher"
+            f"  error of the makespan against simulation: {self.error['makespan']}; waits are rougher"
         )
         if not self.validated:
             lines.append("  outside the range in which that was measured")

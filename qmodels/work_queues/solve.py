@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
+from qmodels.error_map import ErrorMap
 from qmodels.systems.programs.region import Growth, grow
 from qmodels.systems.programs.work_queues import WorkQueues
 from qmodels.work_queues.answer import WorkQueuesAnswer
 from qmodels.work_queues.growth import Rounds, run_rounds
 from qmodels.work_queues.imbalance import expected_maximum, ring_block_imbalance
 
-MEAN_ERROR, LARGEST_ERROR = 2.3, 10.8
-"""Mean and largest size of the makespan's error against simulation in the sweep of ``python -m
-cases.published.srp.growing_sweep``. [%]"""
+ERRORS = ErrorMap(Path(__file__).with_name("error_map.csv"))
 TASKS_PER_CORE = (30.0, 1000.0)
 CORES = (1, 32)
 LARGEST_QUEUE_SHARE = 0.12
@@ -107,8 +108,7 @@ def solve_work_queues(spec: WorkQueues) -> WorkQueuesAnswer:
             and costs.queue_cycles <= LARGEST_QUEUE_SHARE * task
             and costs.transfer_cycles <= LARGEST_TRANSFER_SHARE * task
         ),
-        measured_error=MEAN_ERROR,
-        largest_error=LARGEST_ERROR,
+        error=ERRORS.at(),
     )
 
 

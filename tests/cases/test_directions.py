@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from cases.joint_errors import directions
-from cases.joint_errors.accuracy import load_table
+from cases.joint_errors.accuracy import COMMAND, load_table
 from cases.joint_errors.directions import AXES, LOADS, OBJECTIVES, STEPS, bases, judged, markdown, summary
-from qmodels.packet_processor.error_map import DIRECTIONS
+from qmodels.error_map import ErrorMap
+from qmodels.packet_processor.error_map import ANY, DIRECTIONS
 
 
 def pair(
@@ -60,30 +61,33 @@ def test_a_pair_belongs_to_the_regions_of_both_designs() -> None:
         pair((2.0, 1.0), (10.0, 20.0), 1.0, second_step=32, adjacent=False),
     )
     lines = summary(pairs)
-    assert len(lines) == len(AXES) * len(OBJECTIVES) * len(LOADS) * len(STEPS)
+    assert len(lines) == (len(AXES) + 1) * len(OBJECTIVES) * len(LOADS) * len(STEPS)
     found = {
-        (line["load_to"], line["step_to"]): [
-            line[name] for name in ("pairs", "separated", "agree", "adjacent_separated", "adjacent_agree")
+        (line["region"], line["load_to"], line["step_to"]): [
+            line[name] for name in ("designs", "separated", "agree", "adjacent_separated", "adjacent_agree")
         ]
         for line in lines
-        if line["pairs"]
+        if line["designs"]
     }
     assert found == {
-        (0.5, 8.0): [2, 2, 1, 1, 1],
-        (0.8, 8.0): [1, 1, 1, 1, 1],
-        (0.5, np.inf): [1, 1, 0, 0, 0],
+        (region, *where): counts
+        for region in ("channels", ANY)
+        for where, counts in {
+            (0.5, 8.0): [2, 2, 1, 1, 1],
+            (0.8, 8.0): [1, 1, 1, 1, 1],
+            (0.5, np.inf): [1, 1, 0, 0, 0],
+        }.items()
     }
     assert "| channels | 1 of 2 | " in markdown(pairs)
 
 
-def test_the_map_is_the_summary_of_the_kept_pairs() -> None:
-    kept = load_table(DIRECTIONS)
+def test_the_map_is_the_summary_of_the_kept_pairs(tmp_path: Path) -> None:
     lines = summary(load_table(directions.FILE))
-    for name in lines[0]:
-        column = [float(v) if name not in ("decision", "metric") else v for v in kept[name]]
-        assert column == [line[name] for line in lines], name
+    again = ErrorMap(tmp_path / "map.csv")
+    again.write(lines, about=directions.ABOUT, command=COMMAND)
+    assert again.path.read_text() == DIRECTIONS.path.read_text()
     assert sum(line["separated"] for line in lines) > 100
-    assert all(line["agree"] <= line["separated"] <= line["pairs"] for line in lines)
+    assert all(line["agree"] <= line["separated"] <= line["designs"] for line in lines)
 
 
 def test_bases_cover_loads_steps_and_both_workloads() -> None:

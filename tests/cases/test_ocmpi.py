@@ -26,7 +26,7 @@ from cases.published.ocmpi.specs import (
     streaming,
     with_software,
 )
-from cases.published.ocmpi.sweep import SWEEP, error_map, measure, sweep_programs
+from cases.published.ocmpi.sweep import SWEEP, error_rows, measure, sweep_programs
 from cases.published.ocmpi.tables import ARMS, profile_programs, service_programs
 from qmodels import solve
 from qmodels.noc.solve_program import ERRORS
@@ -148,8 +148,11 @@ def test_the_kept_sweep_is_that_of_today(sweep):
         point = measure(*points[place])
         assert point.program == sweep[place]["program"]
         assert point.mean_error == pytest.approx(float(sweep[place]["mean_error"]), abs=0.1)
-    assert "crowding,mean_error" in error_map([measure(*points[chosen[0]])])
-    assert ERRORS.read_text().startswith("# Size of the error")
+    one = measure(*points[chosen[0]])
+    rows = error_rows([one])
+    assert [row["metric"] for row in rows] == ["finish_time", "execution_time"]
+    assert [row["mean"] for row in rows] == pytest.approx([one.mean_error, one.execution_error], abs=0.005)
+    assert set(solve(points[0][2]).error) == {row["metric"] for row in ERRORS.rows}
 
 
 def test_other_packets_do_not_fit(committed):

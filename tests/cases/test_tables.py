@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import dataclass
-from types import SimpleNamespace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -98,9 +97,9 @@ def test_signed_means_show_once_an_answer_states_them():
     """An answer with ``error`` by metric, each with a ``bias``: in the text, the CSV and the JSON."""
     result = solve(default_processor())
     plain = answers.solved_text(result)
-    biases = {name: 0.5 - k for k, name in enumerate(result.measured_error)}
-    stated = {name: SimpleNamespace(bias=bias, mean=1.0) for name, bias in biases.items()}
-    told = SimpleNamespace(**{**vars(result), "error": stated, "measured_error": dict.fromkeys(stated, 1.0)})
+    biases = {name: 0.5 - k for k, name in enumerate(result.error)}
+    stated = {name: replace(result.error[name], bias=bias, mean=1.0) for name, bias in biases.items()}
+    told = replace(result, error=stated)
     text, table = answers.solved_text(told), answers.solved_csv(told)
     assert text != plain
     for name, bias in biases.items():

@@ -4,7 +4,7 @@
 (commit 28f43299 of github.com/booksim/booksim2), whose program the environment variable BOOKSIM names;
 ``... simulate`` writes `flit_latency.csv` with `validate.simulate`, other settings and Spidergons among
 them; ``... errors`` compares the model with both, and with the long rings and Spidergons of noc_metrics.py,
-and writes ``qmodels/noc/measured_error.csv``.
+and writes ``qmodels/noc/latency_error_map.csv``.
 
 Loads are parts of the saturation rate, found by bisection with our simulator. Kept of BookSim2 are the
 22 settings that were finished, with saturation rates from an earlier flit simulator of the same router
@@ -29,6 +29,8 @@ from typing import Any
 
 import numpy as np
 
+from qmodels.error_map import summarize
+from qmodels.noc.error_map import LATENCY
 from qmodels.noc.solve_noc import solve_noc
 from qmodels.systems.noc.patterns import Pattern
 from qmodels.systems.noc.router import Router
@@ -39,7 +41,6 @@ HERE = Path(__file__).parent
 BOOKSIM_FILE = HERE / "booksim_latency.csv"
 FLIT_FILE = HERE / "flit_latency.csv"
 METRIC_FILE = HERE / "noc_metrics.csv"
-ERROR_FILE = HERE.parents[1] / "qmodels" / "noc" / "measured_error.csv"
 LOADS = (0.1, 0.3, 0.5, 0.7, 0.85, 0.95)
 HOT = 4
 """Packets to the hot node, relative to any other."""
@@ -257,48 +258,24 @@ def write_errors() -> None:
         found.setdefault((kind, load), []).append(error)
         least[kind] = min(least.get(kind, 1.0), 1 / (1 + saturation / 100))
         nodes[kind] = max(nodes.get(kind, 0), setting.nodes)
-    with ERROR_FILE.open("w", newline="", encoding="utf-8") as file:
-        file.write(
-            "# Size of the error of the packet latency at parts of the saturation rate [% of the simulated\n"
-        )
-        file.write(
-            "# value]; unstable: called so by the model; saturation: least simulated saturation rate over\n"
-        )
-        file.write(
-            "# that of the model, at most 1; nodes: most. python tests/reference/booksim_latency.py errors\n"
-        )
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(
-            (
-                "topology",
-                "load",
-                "points",
-                "signed_error",
-                "mean_error",
-                "max_error",
-                "unstable",
-                "saturation",
-                "nodes",
-            )  # fmt: skip
-        )
-        for (family, load), values in sorted(found.items()):
-            signed = np.array(values)
-            signed = signed[np.isfinite(signed)]
-            finite = np.abs(signed)
-            if finite.size:
-                table.writerow(
-                    (
-                        family,
-                        load,
-                        len(values),
-                        f"{signed.mean():.2f}",
-                        f"{finite.mean():.2f}",
-                        f"{finite.max():.2f}",
-                        len(values) - finite.size,
-                        f"{least[family]:.3f}",
-                        nodes[family],
-                    )
-                )
+    rows = []
+    for (family, load), values in sorted(found.items()):
+        size = summarize(values, decimals=2)
+        more = {"unstable": len(values) - size["designs"], "saturation": round(least[family], 3)}
+        where = {
+            "metric": "packet_latency",
+            "unit": "%",
+            "region": family,
+            "load_above": load,
+            "load_to": load,
+        }
+        if size["designs"]:
+            rows.append({**where, **size, "designs": len(values), **more, "nodes": nodes[family]})
+    about = (
+        "Packet latency at parts of the saturation rate; unstable: called so by the model; saturation: least "
+        "simulated\nsaturation rate over that of the model, at most 1; nodes: most."
+    )
+    LATENCY.write(rows, about=about, command="python tests/reference/booksim_latency.py errors")
 
 
 if __name__ == "__main__":

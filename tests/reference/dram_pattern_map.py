@@ -1,15 +1,15 @@
-"""Write qmodels/memory/dram_pattern_errors.csv: errors of the DRAM model over streams and schedulers.
+"""Write qmodels/memory/dram/pattern_error_map.csv: errors of the DRAM model over streams and schedulers.
 
 Usage: ``python tests/reference/dram_pattern_map.py`` from the repository; about ten minutes.
 """
 
 from __future__ import annotations
 
-import csv
 import random
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from qmodels.systems.memory.dram_timing import abstract
 from qmodels.systems.memory.dram_traffic import AddressTrace, Packets, RandomBlocks, StridedBlocks
 
 LOADS = (0.3, 0.6, 0.85)
-EACH = 10
 
 
 def traffic_of(kind: str, draw: random.Random) -> Any:
@@ -92,49 +91,54 @@ def errors(spec: DramSystem, load: float, *, accesses: int, replications: int) -
         "read_latency": 100 * (model.read_latency / own.read_latency.best - 1),
         "read_latency_p99": 100 * (model.read_latency_p99 / own.read_latency_p99.best - 1),
         "wait": 100 * ((model.read_latency - fixed) / wait - 1) if wait > 0.01 * fixed else 0.0,
-        "conflicts": 100 * (model.read_conflict_probability - own.read_conflict_probability.best),
+        "read_conflict_probability": 100
+        * (model.read_conflict_probability - own.read_conflict_probability.best),
         # What the simulation leaves open: half its 95 % interval.
         "noise read_latency": 100 * own.read_latency.half_width / own.read_latency.best,
         "noise wait": 100 * own.read_latency.half_width / max(wait, 0.01 * fixed),
     }
 
 
+METRICS = {"read_latency": "%", "read_latency_p99": "%", "wait": "%", "read_conflict_probability": "points"}
+
+
+def rows_of(scheduler: str, kind: str, refresh: bool) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a region of the map: by load and metric."""
+    from qmodels.error_map import summarize
+    from qmodels.memory.dram.errors import SYSTEMS, refreshing
+
+    region = f"{scheduler}, {kind}, {refreshing(refresh)}"
+    specs = list(systems(scheduler, kind, refresh, SYSTEMS, seed=0))
+    for above, load in zip((0.0, *LOADS), LOADS, strict=False):
+        found = [errors(spec, load, accesses=accesses(spec), replications=8) for spec in specs]
+        kept = [x for x in found if x["stable"]]
+        for metric, unit in METRICS.items():
+            row = summarize((x[metric] for x in kept), decimals=2)
+            beyond = [abs(x[metric]) - x.get(f"noise {metric}", 0.0) for x in kept]
+            row |= {"largest": round(max(*beyond, 0.0), 2), "overloaded": len(found) - len(kept)}
+            yield {
+                "metric": metric,
+                "unit": unit,
+                "region": region,
+                "load_above": above,
+                "load_to": load,
+                **row,
+            }
+
+
 def main() -> None:
-    """Compare random systems of every kind."""
+    """Compare random systems of every kind; what is done is written after each."""
     sys.path.insert(0, str(Path(__file__).parents[2]))
     from qmodels.memory.dram.errors import KINDS, PATTERNS
 
-    names = ("read_latency", "read_latency_p99", "wait", "conflicts")
-    with PATTERNS.open("w", encoding="utf-8", newline="") as file:
-        file.write(
-            f"# Model against our simulator, {EACH} random systems each: mean error, and the largest beyond "
-            "the simulation's\n# interval; of times in %, of conflicts in points; overloaded: systems. "
-            "Made by: python tests/reference/dram_pattern_map.py\n"
-        )
-        writer = csv.writer(file, lineterminator="\n")
-        columns = [f"{part}_{name}" for name in names for part in ("mean", "largest")]
-        writer.writerow(["scheduler", "traffic", "refresh", "load", "overloaded", *columns])
-        for scheduler in ("in-order", "ready"):
-            for kind in KINDS:
-                for refresh in (False, True):
-                    specs = list(systems(scheduler, kind, refresh, EACH, seed=0))
-                    for load in LOADS:
-                        found = [
-                            errors(spec, load, accesses=accesses(spec), replications=8) for spec in specs
-                        ]
-                        kept = [x for x in found if x["stable"]]
-                        values = []
-                        for name in names:
-                            each = np.array([x[name] for x in kept])
-                            beyond = np.abs(each) - [x.get(f"noise {name}", 0.0) for x in kept]
-                            values += [
-                                round(float(each.mean()), 2),
-                                round(max(float(beyond.max()), 0.0), 2),
-                            ]
-                        writer.writerow(
-                            [scheduler, kind, int(refresh), load, len(found) - len(kept), *values]
-                        )
-                        file.flush()
+    about = (
+        "Random systems against our simulator, at the upper ends of the loads: the largest beyond the\n"
+        "simulation's interval; overloaded: systems that are in the simulation."
+    )
+    rows: list[dict[str, Any]] = []
+    for scheduler, kind, refresh in product(("in-order", "ready"), KINDS, (False, True)):
+        rows += rows_of(scheduler, kind, refresh)
+        PATTERNS.write(rows, about=about, command="python tests/reference/dram_pattern_map.py")
 
 
 if __name__ == "__main__":

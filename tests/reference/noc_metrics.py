@@ -4,7 +4,7 @@
 one kind of packets are those of booksim_latency.py and long rings held out of ring_saturation.py, at
 parts of their kept saturation rates; mixes of short urgent and long lazy packets and bursty sources
 run at parts of the model's. Of mixes there are two more rows, the urgent packets' and the lazy ones'.
-``... errors`` compares the model with them and writes ``qmodels/noc/metric_error.csv``; ``... fit`` tries
+``... errors`` compares the model with them and writes ``qmodels/noc/metric_error_map.csv``; ``... fit`` tries
 the constants for bursts and priorities and fits those of the quantiles, on rows for the fit, and prints
 the errors on those held out. Run from the root of the repository, with it on the path.
 """
@@ -23,7 +23,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
+from qmodels.error_map import summarize
 from qmodels.noc import delay_law, source_queue, waits
+from qmodels.noc.error_map import METRICS as MAP
 from qmodels.noc.fixed_point import PREEMPTION, TOGETHER
 from qmodels.noc.solve_noc import solve_noc
 from qmodels.systems.noc.injection import bursts
@@ -32,7 +34,6 @@ from qmodels.systems.noc.spec import Noc
 
 HERE = Path(__file__).parent
 FILE = HERE / "noc_metrics.csv"
-ERROR_FILE = HERE.parents[1] / "qmodels" / "noc" / "metric_error.csv"
 LEAST = 0.5
 """Delays of which an error is worth a number. [cycles]"""
 LOADS = (0.1, 0.3, 0.5, 0.7, 0.85, 0.95)
@@ -201,18 +202,13 @@ def errors(rows: list[Row], metrics: tuple[str, ...] = METRICS) -> dict[tuple[st
 
 def write_errors() -> None:
     """Write the error map of parts and quantiles."""
-    with ERROR_FILE.open("w", newline="", encoding="utf-8") as file:
-        file.write(
-            "# Errors by part of the saturation rate [% of the simulated value], of delays of half a\n"
-        )
-        file.write("# cycle and more. python tests/reference/noc_metrics.py errors\n")
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(
-            ("packets", "packets_of", "metric", "load", "points", "signed_error", "mean_error", "max_error")
-        )
-        for key, values in sorted(errors(list(read())).items()):
-            numbers = values.mean(), np.abs(values).mean(), np.abs(values).max()
-            table.writerow((*key, values.size, *(f"{number:.2f}" for number in numbers)))
+    rows = []
+    for (kind, of, metric, load), values in sorted(errors(list(read())).items()):
+        region = kind if of == "all" else f"{kind}, {of}"
+        where = {"metric": metric, "unit": "%", "region": region, "load_above": load, "load_to": load}
+        rows.append(where | summarize(values, decimals=2))
+    about = "Delays of half a cycle and more at parts of the saturation rate, by kind of packets and class."
+    MAP.write(rows, about=about, command="python tests/reference/noc_metrics.py errors")
 
 
 def fit() -> None:

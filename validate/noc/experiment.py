@@ -58,7 +58,7 @@ class NocExperiment:
 
     The simulator agrees with BookSim2 [1]_ on 77 kept points, 52 of networks in which packets hold the
     switch and 25 in which each flit competes for it: within their joint intervals, and below half of
-    saturation within 1 %. How far the model is from it: ``qmodels.solve(noc).measured_error``, or
+    saturation within 1 %. How far the model is from it: ``qmodels.solve(noc).error``, or
     `validate.compare` for this network.
 
     Zero-load latency is exactly that of BookSim2's one-stage router [1]_: per router its pipeline,

@@ -1,22 +1,25 @@
 """The model of the data-queueing module against its simulation: ``python -m cases.published.dqm.errors``.
 
-Writes ``qmodels/allocator/conflict_errors.csv``: one property of a small module changed at a time, with
-one to five trials.
+Writes ``errors.csv`` beside it: one property of a small module changed at a time, with one to five trials;
+and the error map of the model, ``qmodels/allocator/error_map.csv``.
 """
 
 from __future__ import annotations
 
+import csv
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from cases.tables import csv_text
-from qmodels.allocator.conflict_errors import FILE, is_validated
+from qmodels.allocator.conflict_errors import ERRORS, REGIONS, is_validated
+from qmodels.error_map import ErrorMap, summarize
 from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
 from qmodels.systems.traffic.arrivals import OnOff
 from qmodels.systems.traffic.sizes import bimodal, fixed, heavy_tailed
 
+FILE = Path(__file__).with_name("errors.csv")
 BLOCKS = 4096
 TRIALS = (1, 2, 3, 5)
 PACKETS, REPLICATIONS = 300_000, 2
@@ -83,8 +86,28 @@ def rows(found: list[tuple[str, DataQueueing, float, float]]) -> list[dict[str, 
     ]
 
 
+def kept() -> list[dict[str, float]]:
+    """Return trials, validated, simulated and model of each design in the file."""
+    with FILE.open(encoding="utf-8", newline="") as file:
+        return [{n: float(v) for n, v in row.items() if n != "design"} for row in csv.DictReader(file)]
+
+
+def write_map(table: list[dict[str, float]], errors: ErrorMap = ERRORS) -> None:
+    """Write the error map: by trials, of designs in which the model is validated and others."""
+    lines = []
+    for inside in (True, False):
+        for above, trials in zip((0, *TRIALS), TRIALS, strict=False):
+            mine = [row for row in table if (row["trials"], row["validated"]) == (trials, inside)]
+            if mine:
+                found = summarize(100 * (row["model"] / row["simulated"] - 1) for row in mine)
+                where = {"region": REGIONS[inside], "trials_above": above, "trials_to": trials}
+                lines.append({"metric": "write_conflict_probability", "unit": "%", **where, **found})
+    about = "Write conflicts by trials, of designs in the range in which the model is validated, and others."
+    errors.write(lines, about=about, command="python -m cases.published.dqm.errors")
+
+
 def main(path: Path = FILE) -> None:
-    """Simulate and solve all designs and write the file: some 10 minutes of one processor."""
+    """Simulate and solve all designs and write the files: some 10 minutes of one processor."""
     from validate import simulate
 
     found = []
@@ -96,6 +119,7 @@ def main(path: Path = FILE) -> None:
             found.append((name, spec, estimate.best, estimate.half_width))
     table = rows(found)
     path.write_text(csv_text({name: [row[name] for row in table] for name in table[0]}), encoding="utf-8")
+    write_map(kept())
 
 
 if __name__ == "__main__":

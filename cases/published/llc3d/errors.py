@@ -1,11 +1,12 @@
 """The model of the LLC-slice processor against its simulation: ``python -m cases.published.llc3d.errors``.
 
-Writes ``qmodels/llc/processor_errors.csv``: the published design with one parameter changed at a time, for
-each architecture, and random designs.
+Writes ``errors.csv`` beside it: the published design with one parameter changed at a time, for each
+architecture, and random designs; and the error map of the model, ``qmodels/llc/processor_error_map.csv``.
 """
 
 from __future__ import annotations
 
+import csv
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cases.tables import csv_text
-from qmodels.llc.processor_errors import FILE, VARIED
+from qmodels.error_map import ErrorMap, summarize
+from qmodels.llc.processor_errors import ERRORS, VARIED, region_of
 from qmodels.llc.processor_hits import hit_ratios, llc_load
-from qmodels.systems.cache.llc_processor import ARCHITECTURES, LlcProcessor
+from qmodels.systems.cache.llc_processor import ARCHITECTURES, LLC_PROCESSOR_METRICS, LlcProcessor
 from qmodels.systems.traffic.popularity import Zipf
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ ONE_AT_A_TIME: dict[str, tuple[float, ...]] = {
     "entries": (1000, 5000, 10_000, 40_000, 60_000),
     "exponent": (0.5, 0.64, 0.95, 1.1),
 }
+FILE = Path(__file__).with_name("errors.csv")
 RANDOM = 60
 REQUESTS, REPLICATIONS = 200_000, 8
 METRICS = {"blocking": "blocking_probability", "waiting": "mean_waiting_time", "on_chip": "on_chip_hit_ratio"}
@@ -88,8 +91,7 @@ def rows(specs: Sequence[LlcProcessor], results: Sequence[LlcProcessorSimulation
     for spec, result in zip(specs, results, strict=True):
         answer = solve(spec)
         row: dict[str, Any] = {"architecture": spec.architecture, "assignment": spec.assignment}
-        row |= {name: getattr(spec, name) for name in VARIED}
-        row |= {"entries": spec.popularity.entries, "exponent": spec.popularity.exponent}
+        row |= {name: getattr(spec if hasattr(spec, name) else spec.popularity, name) for name in VARIED}
         row["llc_load"] = round(llc_load(spec, hit_ratios(spec)), 6)
         for name, metric in METRICS.items():
             estimate = result.metrics[metric]
@@ -102,14 +104,39 @@ def rows(specs: Sequence[LlcProcessor], results: Sequence[LlcProcessorSimulation
     return found
 
 
+def kept() -> list[dict[str, Any]]:
+    """Return the rows that the file holds."""
+    words = ("architecture", "assignment")
+    with FILE.open(encoding="utf-8", newline="") as file:
+        return [{n: v if n in words else float(v) for n, v in row.items()} for row in csv.DictReader(file)]
+
+
+def write_map(table: list[dict[str, Any]], errors: ErrorMap = ERRORS) -> None:
+    """Write the error map: of each architecture, apart where its LLC is nearly full."""
+    regions: dict[str, list[dict[str, Any]]] = {}
+    for row in table:
+        regions.setdefault(region_of(row["architecture"], row["llc_load"]), []).append(row)
+    lines = []
+    for region, mine in regions.items():
+        for name, metric in METRICS.items():
+            pairs = [(row[f"{name}_model"], row[f"{name}_simulated"]) for row in mine]
+            points = LLC_PROCESSOR_METRICS[metric].unit == "1"
+            each = [100 * (model - best if points else model / best - 1) for model, best in pairs]
+            unit = "points" if points else "%"
+            lines.append({"metric": metric, "unit": unit, "region": region, **summarize(each)})
+    about = "Designs by architecture; with an LLC nearly full (offered 0.75 to 1.1 of what it can do) apart."
+    errors.write(lines, about=about, command="python -m cases.published.llc3d.errors")
+
+
 def main(path: Path = FILE, *, store: Path = Path("llc3d-errors.sqlite")) -> None:
-    """Simulate and solve all designs and write the file; the store lets a killed run resume."""
+    """Simulate and solve all designs and write the files; the store lets a killed run resume."""
     from validate import simulate
 
     specs = designs()
     campaign = simulate(specs, requests=REQUESTS, replications=REPLICATIONS, store=store)
     table = rows(specs, list(campaign))
     path.write_text(csv_text({name: [row[name] for row in table] for name in table[0]}), encoding="utf-8")
+    write_map(kept())
     store.unlink()
 
 

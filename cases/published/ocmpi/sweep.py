@@ -1,7 +1,7 @@
 """The error of the message-passing model against simulation, over programs around the ocMPI case.
 
 ``python -m cases.published.ocmpi.sweep`` writes ``data/ocmpi-sweep.csv``, a row for each program, and
-``qmodels/noc/message_errors.csv``, from which the model's answers say how far they can be trusted.
+``qmodels/noc/message_error_map.csv``, from which the model's answers say how far they can be trusted.
 It takes two minutes.
 """
 
@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 
 from cases.published.ocmpi.specs import DATA, computing, from_memory, gathering, program, streaming
 from cases.tables import csv_text
+from qmodels.error_map import NAN, summarize
 from qmodels.systems.programs import collectives
 from qmodels.systems.programs.messaging import MessageProgram
 
@@ -132,22 +134,19 @@ def measure(name: str, words: int, spec: MessageProgram) -> Point:
     )
 
 
-def error_map(points: list[Point]) -> str:
-    """Return the file of the model's errors by crowding."""
-    lines = [
-        "# Size of the error of finish times, model against simulation, by the most asked of a channel.",
-        "# Made by: python -m cases.published.ocmpi.sweep",
-        "crowding,mean_error,max_error,programs,processes",
-    ]
-    low = 0.0
-    for high in STEPS:
+def error_rows(points: list[Point]) -> list[dict[str, Any]]:
+    """Return the rows of the map of the model's errors by crowding; the signs are not kept."""
+    rows: list[dict[str, Any]] = []
+    for low, high in zip((0.0, *STEPS), STEPS, strict=False):
         mine = [point for point in points if low < point.crowding <= high]
-        if mine:
-            mean = np.mean([point.mean_error for point in mine])
-            most = max(point.max_error for point in mine)
-            lines.append(f"{high},{mean:.2f},{most:.1f},{len(mine)},16")
-        low = high
-    return "\n".join(lines) + "\n"
+        where = {"unit": "%", "region": "programs of 16 processes", "load_above": low, "load_to": high}
+        whole = summarize((point.execution_error for point in mine), decimals=2)
+        sizes = summarize((point.mean_error for point in mine), decimals=2)
+        most = round(max((point.max_error for point in mine), default=NAN), 1)
+        for metric, found in (("finish_time", sizes | {"largest": most}), ("execution_time", whole)):
+            if mine:
+                rows.append({"metric": metric, **where, **found, "bias": NAN})
+    return rows
 
 
 if __name__ == "__main__":
@@ -158,5 +157,6 @@ if __name__ == "__main__":
     (DATA / SWEEP).write_text(
         csv_text({key: [row[key] for row in rows] for key in rows[0]}), encoding="utf-8"
     )
-    ERRORS.write_text(error_map(found), encoding="utf-8")
+    about = "Times of programs by the most that is asked of a channel (load); their signs were not kept."
+    ERRORS.write(error_rows(found), about=about, command="python -m cases.published.ocmpi.sweep")
     print(f"{len(found)} programs, mean error {np.mean([point.mean_error for point in found]):.2f} %")

@@ -1,6 +1,6 @@
 """The error of the NUMA model against simulation over a sweep around the 16-SRP case.
 
-``python -m cases.published.srp.accuracy`` writes ``qmodels/memory/numa_error_map.csv``.
+``python -m cases.published.srp.accuracy`` writes ``qmodels/memory/numa/error_map.csv``.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cases.tables import csv_text, text_table
-from qmodels.memory.numa.error_map import FILE, kind_of
+from cases.tables import text_table
+from qmodels.error_map import summarize
+from qmodels.memory.numa.error_map import ERRORS, kind_of
 from qmodels.systems.memory.numa import NumaMachine
 from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine
 
@@ -101,26 +102,21 @@ def measure(machines: Sequence[NumaMachine], *, store: Path | None = None) -> li
     ]
 
 
-def error_columns(points: Sequence[Point]) -> dict[str, list[Any]]:
-    """Return the error by kind of machine: number of points, mean size, largest size. [%]."""
-    kinds: dict[tuple[str, str], list[float]] = {}
+def error_rows(points: Sequence[Point]) -> list[dict[str, Any]]:
+    """Return the rows of the error map: the errors by kind of machine."""
+    kinds: dict[str, list[float]] = {}
     for point in points:
-        kind = kind_of(point.machine)
-        if kind is not None:
-            kinds.setdefault(kind, []).append(abs(point.error))
-    return {
-        "placement": [placement for placement, _ in kinds],
-        "buffering": [buffering for _, buffering in kinds],
-        "points": [len(errors) for errors in kinds.values()],
-        "mean": [round(float(np.mean(errors)), 2) for errors in kinds.values()],
-        "largest": [round(max(errors), 2) for errors in kinds.values()],
-    }
+        kinds.setdefault(kind_of(point.machine), []).append(point.error)
+    return [
+        {"metric": "execution_time", "unit": "%", "region": kind, **summarize(errors, decimals=2)}
+        for kind, errors in kinds.items()
+    ]
 
 
 if __name__ == "__main__":
     everything = measure(sweep())
-    columns = error_columns(everything)
-    FILE.write_text(csv_text(columns), encoding="utf-8")
-    print(text_table(list(columns), zip(*columns.values(), strict=True)))
-    sizes = [abs(point.error) for point in everything]
-    print(f"all {len(sizes)}: mean {np.mean(sizes):.2f} %, largest {max(sizes):.2f} %")
+    rows = error_rows(everything)
+    about = "Execution time by placement and buffering."
+    ERRORS.write(rows, about=about, command="python -m cases.published.srp.accuracy")
+    print(text_table(list(rows[0]), [list(row.values()) for row in rows]))
+    print("all:", summarize((point.error for point in everything), decimals=2))

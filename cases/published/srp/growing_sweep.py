@@ -1,6 +1,7 @@
 """The model of run queues beside its simulation, in a sweep around the region-growing case.
 
-``python -m cases.published.srp.growing_sweep`` runs it and writes ``data/srp-growing-sweep.csv``.
+``python -m cases.published.srp.growing_sweep`` runs it and writes ``data/srp-growing-sweep.csv``,
+and the error map of the model, ``qmodels/work_queues/error_map.csv``.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from typing import Any
 
 from cases.published.srp.growing_specs import DATA, GRID, VERSIONS, growing_spec, image_body, task_costs
 from cases.tables import csv_text
+from qmodels.error_map import summarize
 from qmodels.systems.programs.region import Cube, Growth, Uneven
 from qmodels.systems.programs.work_queues import Clusters, RunQueues, WorkQueues
+from qmodels.work_queues.solve import ERRORS
 
 SWEEP = "srp-growing-sweep.csv"
 REPLICATIONS = 24
@@ -152,7 +155,10 @@ def kept_sweep() -> tuple[Point, ...]:
 
 
 def write_sweep(points: Sequence[Point]) -> None:
-    """Keep the sweep in ``data``."""
+    """Keep the sweep in ``data``, and the errors in the map."""
+    errors = summarize((point.error for point in points), decimals=1)
+    row = {"metric": "makespan", "unit": "%", "region": "a sweep around the region-growing case", **errors}
+    ERRORS.write([row], about="Makespan.", command="python -m cases.published.srp.growing_sweep")
     table = [asdict(point) for point in points]
     text = csv_text({name: [row[name] for row in table] for name in table[0]})
     (DATA / SWEEP).write_text(text, encoding="utf-8")

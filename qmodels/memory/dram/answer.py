@@ -10,6 +10,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.error_map import MeasuredError
 from qmodels.systems.memory.dram_system import DRAM_METRICS, DramSystem
 
 
@@ -42,10 +43,10 @@ class DramAnswer:
         Whether all channels keep up.
     validated : bool or array of bool
         Whether the point lies in the range in which the model's error was measured.
-    measured_error : mapping of str to float or array
-        Largest error at such loads, by metric: of random reads of DDR4-3200 against our simulator and two
-        others, otherwise of a sample of systems against ours, beyond what the simulation leaves open; empty
-        or NaN where nothing was measured. [%]
+    error : mapping of str to MeasuredError
+        By metric, the error at such loads: of random reads of DDR4-3200 against our simulator and two others,
+        otherwise of a sample of systems against ours, the largest beyond what the simulation leaves open;
+        empty or NaN where nothing was measured.
     laws : callable
         Of a point by its number: probabilities of the read latencies 0, 1, 2, ... cells, and their width in
         cycles.
@@ -60,7 +61,7 @@ class DramAnswer:
     channel_share: FloatArray
     stable: Any
     validated: Any
-    measured_error: Mapping[str, Any]
+    error: Mapping[str, MeasuredError]
     laws: Callable[[int], tuple[FloatArray, int]] = field(repr=False)
 
     def __getattr__(self, name: str) -> Any:
@@ -116,8 +117,8 @@ class DramAnswer:
         lines = ["DRAM model"]
         for row in self.rows():
             unit = "" if row["unit"] == "1" else f" {row['unit']}"
-            error = float(self.measured_error.get(row["metric"], np.nan))
-            shown = f"  (error up to {error:.1f} %)" if self.stable and not np.isnan(error) else ""
+            error = self.error.get(row["metric"])
+            shown = f"  error {error}" if error and self.stable and error.known else ""
             lines.append(f"  {row['metric']:<28} {row['value']:>12.5g}{unit}{shown}")
         lines.append(f"  {'stable' if self.stable else 'overloaded'}; {limit}")
         if not self.validated:

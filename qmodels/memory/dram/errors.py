@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from qmodels.checks import FloatArray
+from qmodels.error_map import ErrorMap, MeasuredError
 from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.systems.memory.dram_presets import PRESETS
 from qmodels.systems.memory.dram_system import DramSystem, dram
@@ -23,34 +21,26 @@ from qmodels.systems.memory.dram_traffic import (
     StridedBlocks,
 )
 
-TABLE = Path(__file__).with_name("dram_error_map.csv")
-PATTERNS = Path(__file__).with_name("dram_pattern_errors.csv")
+RANDOM = ErrorMap(Path(__file__).with_name("random_error_map.csv"))
+PATTERNS = ErrorMap(Path(__file__).with_name("pattern_error_map.csv"))
 KINDS = ("random", "packets", "spread packets", "stream", "trace")
+SYSTEMS = 10
+"""Systems drawn for each region of `PATTERNS`; it has fewer where some are overloaded in the simulation."""
 MOST_WAIT, MOST_CONFLICTS = 5.0, 2.0
 """Largest error of the mean wait, in %, and of the conflicts, in points, of what counts as validated."""
+_ROUNDING = 1e-9
 
 
-@cache
-def _table() -> dict[tuple[str, int, bool], list[tuple[float, float, float]]]:
-    """Return (load, error of the mean, error of the 99th percentile) by page policy, ranks, refresh."""
-    table: dict[tuple[str, int, bool], list[tuple[float, float, float]]] = {}
-    with TABLE.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(line for line in file if not line.startswith("#")):
-            key = row["page_policy"], int(row["ranks"]), row["refresh"] == "1"
-            point = float(row["load"]), float(row["read_latency"]), float(row["read_latency_p99"])
-            table.setdefault(key, []).append(point)
-    return table
+def refreshing(refresh: bool) -> str:
+    """Return the last words of a region."""
+    return "refresh" if refresh else "no refresh"
 
 
-@cache
-def _patterns() -> dict[tuple[str, str, bool], list[dict[str, float]]]:
-    """Return the errors by load of a scheduler in or out of order, a kind of traffic, refresh or not."""
-    table: dict[tuple[str, str, bool], list[dict[str, float]]] = {}
-    with PATTERNS.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(line for line in file if not line.startswith("#")):
-            key = row.pop("scheduler"), row.pop("traffic"), row.pop("refresh") == "1"
-            table.setdefault(key, []).append({name: float(value) for name, value in row.items()})
-    return table
+def random_region(spec: DramSystem) -> str:
+    """Return the region of `RANDOM` in which a system lies: page policy, ranks, refresh."""
+    ranks = spec.geometry.ranks
+    plural = "s" if ranks > 1 else ""
+    return f"{spec.page_policy} pages, {ranks} rank{plural}, {refreshing(spec.timing.t_rfc > 0)}"
 
 
 def kind_of(traffic: DramTraffic) -> str:
@@ -86,31 +76,8 @@ def _drawn(spec: DramSystem) -> bool:
     )
 
 
-def _measured_on_patterns(spec: DramSystem, load: Any) -> tuple[Any, dict[str, FloatArray]]:
-    scheduler = "in-order" if spec.scheduler == "in-order" else "ready"
-    points = _patterns().get((scheduler, kind_of(spec.traffic), spec.timing.t_rfc > 0), [])
-    if not points or not _drawn(spec):
-        return np.zeros(load.shape, dtype=bool), {}
-    good = np.array(
-        [
-            point["overloaded"] == 0
-            and point["largest_wait"] <= MOST_WAIT
-            and point["largest_conflicts"] <= MOST_CONFLICTS
-            for point in points
-        ]
-    )
-    loads = np.array([point["load"] for point in points])
-    at = np.minimum(np.searchsorted(loads, load - 1e-9), loads.size - 1)
-    inside = (load <= loads[-1] + 1e-9) & good[at]
-    errors = {}
-    for name in ("read_latency", "read_latency_p99"):
-        largest = np.array([point[f"largest_{name}"] for point in points])
-        errors[name] = np.where(load <= loads[-1] + 1e-9, largest[at], np.nan)[()]
-    return inside, errors
-
-
-def measured_error(spec: DramSystem, load: Any) -> tuple[Any, dict[str, FloatArray]]:
-    """Return whether loads are in the measured range, and the errors at the nearest above. [%].
+def measured_error(spec: DramSystem, load: Any) -> tuple[Any, dict[str, MeasuredError]]:
+    """Return whether loads are in the measured range, and the errors at the nearest above, by metric.
 
     Measured are random reads of DDR4-3200, its row hits not counted, with closed and open pages, one and
     two ranks, with and without refresh, oldest ready first or row hits first. Of other random reads, packets
@@ -118,6 +85,7 @@ def measured_error(spec: DramSystem, load: Any) -> tuple[Any, dict[str, FloatArr
     and `MOST_CONFLICTS` and none was overloaded in the simulation.
     """
     load = np.asarray(load, dtype=float)
+    below = np.maximum(load - _ROUNDING, 0.0)
     t = spec.timing
     measured = dram("DDR4-3200", t_refi=t.t_refi, t_rfc=t.t_rfc).timing
     like = (
@@ -129,10 +97,17 @@ def measured_error(spec: DramSystem, load: Any) -> tuple[Any, dict[str, FloatArr
         and (spec.geometry.groups, spec.geometry.banks) == (4, 4)
         and (t.t_refi, t.t_rfc) in ((12480, 560), (0, 0))
     )
-    points = sorted(_table().get((spec.page_policy, spec.geometry.ranks, t.t_rfc > 0), ()))
-    if not like or not points:
-        return _measured_on_patterns(spec, load)
-    loads, mean, late = (np.array(column) for column in zip(*points, strict=True))
-    inside = load <= loads[-1] + 1e-9
-    at = np.minimum(np.searchsorted(loads, load), loads.size - 1)
-    return inside, {"read_latency": mean[at][()], "read_latency_p99": late[at][()]}
+    errors = RANDOM.at(region=random_region(spec), load=below) if like else {}
+    if errors:
+        return errors["read_latency"].known, errors
+    scheduler = "in-order" if spec.scheduler == "in-order" else "ready"
+    region = f"{scheduler}, {kind_of(spec.traffic)}, {refreshing(t.t_rfc > 0)}"
+    errors = PATTERNS.at(region=region, load=below) if _drawn(spec) else {}
+    if not errors:
+        return np.zeros(load.shape, dtype=bool), {}
+    inside = (
+        (errors.pop("wait").largest <= MOST_WAIT)
+        & (errors["read_conflict_probability"].largest <= MOST_CONFLICTS)
+        & (errors["read_latency"].designs == SYSTEMS)
+    )
+    return inside, errors

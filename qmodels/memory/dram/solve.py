@@ -40,10 +40,10 @@ def solve_dram(spec: DramSystem) -> DramAnswer:
     `qmodels.memory.dram.limits.channel_limits` for the limits. The mean latency of random reads of
     DDR4-3200, closed and open pages, one and two ranks, was measured within 1.3 % of two cycle
     simulators and ours without refresh, and within 3.8 % with it, up to 0.8 of the largest rate (at 0.89
-    within 11 %, where the simulators differ by 8 %); ``dram_error_map.csv`` has all errors.
+    within 11 %, where the simulators differ by 8 %); ``random_error_map.csv`` has all errors.
 
     Other reads, in order and oldest ready first, were compared with our simulator on random systems:
-    ``dram_pattern_errors.csv`` has the errors by scheduler, traffic and load. Loads count as validated
+    ``pattern_error_map.csv`` has the errors by scheduler, traffic and load. Loads count as validated
     where all of a sample were within 5 % of the wait and 2 points of the conflicts.
 
     Not flagged as validated, measured at a few points: reads among 10 to 50 % of writes within 6 % at 0.3
@@ -121,7 +121,7 @@ def solve_dram(spec: DramSystem) -> DramAnswer:
         channel_share=pattern.channel_share,
         stable=stable[()],
         validated=(validated & stable)[()],
-        measured_error=error,
+        error=error,
         laws=laws,
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from qmodels.checks import FloatArray
+from qmodels.error_map import MeasuredError
 from qmodels.memory.numa.bounds import NumaBounds
 from qmodels.systems.memory.numa import NUMA_METRICS
 
@@ -30,9 +31,8 @@ class NumaAnswer:
         channel will do, all channels together.
     validated : bool
         Whether the machine is of a kind for which the error of the model was measured.
-    measured_error, largest_error : float
-        Mean and largest size of the error of the execution time against simulation over machines of that
-        kind, infinite where nothing was measured. [%]
+    error : mapping of str to MeasuredError
+        By metric, the error against simulation over machines of that kind; empty where nothing was measured.
     """
 
     metrics: Mapping[str, float]
@@ -42,8 +42,7 @@ class NumaAnswer:
     channel_busy: FloatArray
     controller_busy: FloatArray
     validated: bool
-    measured_error: float
-    largest_error: float
+    error: Mapping[str, MeasuredError]
 
     stable = True
     """A closed machine always ends its work."""
@@ -97,9 +96,9 @@ class NumaAnswer:
         lines.append(f"  stable, as it is closed; {self.regime} regime, busiest: {self.bottleneck}")
         lines.append(f"  double buffering can gain a factor of {bounds.overlap_speedup:.3g} at most")
         if self.validated:
+            error = self.error["execution_time"]
             lines.append(
-                f"  error of the execution time against simulations of its kind: {self.measured_error:.1f} % "
-                f"on average, {self.largest_error:.1f} % at most; waits are rougher"
+                f"  error of the execution time against simulation: {error}; {error.where}; waits are rougher"
             )
         else:
             lines.append("  outside the range in which the model's error was measured")

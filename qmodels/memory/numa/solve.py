@@ -157,7 +157,6 @@ def _answer(
         "controller": np.minimum(accesses * machine.chip.controller_cycles / end, 1.0),
     }
     found = measured_error(machine)
-    error, largest = (float("inf"), float("inf")) if found is None else found
     return NumaAnswer(
         metrics={
             "execution_time": end,
@@ -175,7 +174,6 @@ def _answer(
         core_busy=busy["core"],
         channel_busy=busy["channel"],
         controller_busy=busy["controller"],
-        validated=found is not None,
-        measured_error=error,
-        largest_error=largest,
+        validated=bool(found),
+        error=found,
     )

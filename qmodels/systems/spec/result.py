@@ -201,8 +201,8 @@ class Result:
             text, beside = _text(value), ""
             if hasattr(value, "best"):
                 beside = f"[{value.low:.5g}, {value.high:.5g}]" + ("" if value.valid else " ?")
-            elif name in self.error and not self.shape and self.stable:
-                beside = str(self.error[name])
+            elif name in self.error and not self.shape and self.stable and self.error[name].known:
+                beside = f"error {self.error[name]}"
             yield name, text, "" if unit == "1" else unit, beside
 
     def _footer(self) -> list[str]:
@@ -210,9 +210,10 @@ class Result:
             return [f"{int(np.sum(self.stable))} of {np.size(self.stable)} stable", *self.notes]
         state = "stable" if self.stable else "overloaded"
         first = f"; fills up first: {self.bottleneck}" if self.bottleneck else ""
-        known = "" if self.error else ": the error is not known"
-        doubted = [] if self.validated else [f"not validated here{known}"]
-        return [state + first, *doubted, *self.notes]
+        measured = dict.fromkeys(error.where for error in self.error.values() if error.known and error.where)
+        where = [f"error: mean size, bias and largest against simulation of {one}" for one in measured]
+        doubted = [] if self.validated else ["not validated here" + ("" if measured else ": error not known")]
+        return [state + first, *(where if len(measured) == 1 else []), *doubted, *self.notes]
 
     def __repr__(self) -> str:
         rows = list(self._lines())

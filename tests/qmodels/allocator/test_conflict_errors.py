@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from cases.published.dqm.errors import BASE, designs
+from cases.published.dqm.errors import BASE, designs, kept, write_map
 from qmodels import solve
-from qmodels.allocator.conflict_errors import BAR, conflict_error, error_rows, is_validated
+from qmodels.allocator.conflict_errors import BAR, ERRORS, conflict_errors, is_validated
+from qmodels.error_map import ErrorMap
 from qmodels.systems.packets.data_queueing import DataQueueing
 from qmodels.systems.traffic.arrivals import OnOff
 from qmodels.systems.traffic.sizes import fixed
@@ -20,7 +21,7 @@ def with_trials(spec: DataQueueing, trials: int) -> DataQueueing:
 
 
 def test_validated_designs_are_within_the_bar():
-    inside = [row for row in error_rows() if row["validated"]]
+    inside = [row for row in kept() if row["validated"]]
     assert len(inside) > 40
     assert {row["trials"] for row in inside} == {1, 2}
     for row in inside:
@@ -28,7 +29,7 @@ def test_validated_designs_are_within_the_bar():
 
 
 def test_the_model_of_today_made_the_kept_errors():
-    rows = iter(error_rows())
+    rows = iter(kept())
     for spec in designs().values():
         for trials in (1, 2, 3, 5):
             row, answer = next(rows), solve(with_trials(spec, trials))
@@ -61,7 +62,20 @@ def test_what_is_not_validated():
         spec = with_trials(replace(BASE, traffic=replace(BASE.traffic, **traffic)), 2)
         assert not is_validated(spec), traffic
     assert not is_validated(replace(BASE, data=replace(BASE.data, busy_accesses=2)))
-    error = conflict_error(5, False)
-    assert "outside the validated range at 5 trial(s)" in str(error)
-    assert str(error) in repr(solve(with_trials(BASE, 5)))
-    assert error.low < error.mean < error.high
+    error = conflict_errors(5, False)["write_conflict_probability"]
+    answer = solve(with_trials(BASE, 5))
+    assert answer.error["write_conflict_probability"].bias == error.bias < 0 < error.mean < error.largest
+    assert f"error {error}" in repr(answer) and "outside the validated range" in repr(answer)
+
+
+def test_the_map_is_that_of_the_kept_designs(tmp_path):
+    again = ErrorMap(tmp_path / "map.csv")
+    write_map(kept(), again)
+    assert again.path.read_text() == ERRORS.path.read_text()
+
+
+def test_a_sweep_has_the_error_of_each_design():
+    found = solve(with_trials(BASE, [1, 2, 3, 9])).error["write_conflict_probability"]
+    for k, trials in enumerate((1, 2, 3)):
+        assert found.bias[k] == solve(with_trials(BASE, trials)).error["write_conflict_probability"].bias
+    assert found.known.tolist() == [True, True, True, False]

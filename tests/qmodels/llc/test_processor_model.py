@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qmodels as qm
+from cases.published.llc3d.errors import kept, write_map
+from qmodels.error_map import ErrorMap
 from qmodels.llc.processor_channels import channels_with_both_busy
 from qmodels.llc.processor_core import Stages, conditional_rates
-from qmodels.llc.processor_errors import error_rows, is_validated, measured_error, nearly_full
+from qmodels.llc.processor_errors import ERRORS, VARIED, is_validated, nearly_full
 from qmodels.llc.processor_hits import HitRatios, llc_load
 from qmodels.llc.processor_memory import dram_rates, memory_path
 from qmodels.llc.processor_queues import _hypoexponential
@@ -199,20 +201,25 @@ def test_more_load_waits_longer():
 
 def test_kept_errors():
     """The bars: within 0.5 points of blocking; 0.65 for a shared LLC with K < C."""
-    assert len(error_rows()) == 188
-    for architecture, points, share in (
-        ("slices", 0.0045, 0.045),
-        ("none", 0.0045, 0.05),
-        ("shared", 0.0065, 0.09),
-    ):
-        found = measured_error(architecture)
-        assert found.designs >= 50
-        assert found.blocking < points and found.waiting < share and found.mean_waiting < 0.01
-        assert f"in {found.designs} simulated designs" in str(found)
+    assert len(kept()) == 188
+    for architecture, points, percent in (("slices", 0.45, 4.5), ("none", 0.45, 5.0), ("shared", 0.65, 9.0)):
+        found = ERRORS.at(region=architecture)
+        blocking, waiting = found["blocking_probability"], found["mean_waiting_time"]
+        assert blocking.designs == waiting.designs >= 50
+        assert blocking.largest < points and waiting.largest < percent and waiting.mean < 1
+        assert abs(waiting.bias) <= waiting.mean
+
+
+def test_the_map_and_the_range_are_those_of_the_kept_designs(tmp_path):
+    again = ErrorMap(tmp_path / "map.csv")
+    write_map(kept(), again)
+    assert again.path.read_text() == ERRORS.path.read_text()
+    for name, ends in VARIED.items():
+        assert ends == (min(row[name] for row in kept()), max(row[name] for row in kept()))
 
 
 def test_the_model_of_today_made_the_kept_errors():
-    for row in error_rows()[::17]:
+    for row in kept()[::17]:
         names = ("cores", "slices", "capacity", "channels", "line_bytes")
         spec = LlcProcessor(
             architecture=row["architecture"],
@@ -236,6 +243,7 @@ def test_validated_range():
     assert not is_validated(LlcProcessor(popularity=shifted), llc_load=0.1)
     assert "outside the range" in repr(solve_llc_processor(LlcProcessor(cores=64)))
     nearly = solve_llc_processor(LlcProcessor(architecture="shared", load=0.3))
+    assert "LLC nearly full" in repr(nearly) and nearly.error["mean_waiting_time"].largest > 50
     assert not nearly.validated and 0.8 < nearly.llc_utilization < 1
     assert llc_load(LlcProcessor(architecture="none"), NONE) == 0
 

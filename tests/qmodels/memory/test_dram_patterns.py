@@ -185,7 +185,9 @@ def test_what_was_measured_within_the_bar_is_validated():
     loads = np.array([0.2, 0.8, 0.95])
     answer = solve_dram(at(spec, loads))
     assert answer.validated.tolist() == [True, True, False]
-    assert answer.measured_error["read_latency"][1] < 5 and np.isnan(answer.measured_error["read_latency"][2])
+    error = answer.error["read_latency"]
+    assert error.largest[1] < 5 and np.isnan(error.largest[2]) and error.known.tolist() == [True, True, False]
+    assert answer.error["read_conflict_probability"].unit == "points"
     written = replace(spec, traffic=replace(spec.traffic, write_fraction=0.3))
     assert not solve_dram(at(written, 0.5)).validated
     far = quiet(traffic=StridedBlocks(), address_map=Interleaved(bank_step=128))

@@ -169,7 +169,7 @@ def test_the_answer_shows_itself():
     answer = qm.solve(spec)
     text = repr(answer)
     assert "read_latency " in text and "limited by activation" in text and "latency part bank" in text
-    assert answer.validated and "error up to" in text
+    assert answer.validated and "error bias -" in text
     table = answer.to_pandas()
     assert table.shape[0] == 1 and {"read_latency", "latency_refresh", "stable"} <= set(table.columns)
     rates = np.array([[0.02, 0.05], [0.08, 0.5]])

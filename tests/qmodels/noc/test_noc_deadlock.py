@@ -71,7 +71,7 @@ def test_a_curve_crosses_it():
     assert answer.stable.tolist() == [True, False, False]
     assert answer.packet_latency[0] == answer.zero_load_latency
     assert np.isinf(answer.packet_latency[1:]).all()
-    assert not answer.validated[1:].any() and answer.measured_error == {}
+    assert not answer.validated[1:].any() and answer.error == {}
     assert "deadlock" in {text.get_text() for text in answer.plot().axes[0].get_legend().get_texts()}
     safe = replace(noc, router=Router(virtual_channels=2))
     assert qm.solve(safe).stable.all() and qm.solve(safe).deadlock == ()

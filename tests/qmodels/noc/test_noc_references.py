@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qmodels.noc.error_map import error_table, measured_error, metric_table, reach
+from qmodels.noc.error_map import LATENCY, METRICS, measured_errors, reach
 from qmodels.noc.solve_noc import solve_noc
 
 REFERENCE = Path(__file__).parents[2] / "reference"
@@ -95,10 +95,11 @@ def test_zero_load_is_that_of_the_simulators():
 
 
 def test_the_error_map_is_that_of_the_references(errors):
-    for (family, load), mean in error_table().items():
+    for row in LATENCY.rows:
+        family, load = row["region"], row["load_to"]
         size = np.array([abs(latency) for s, at, latency, _ in errors if s.topology == family and at == load])
         size = size[np.isfinite(size)]
-        assert size.mean() == pytest.approx(mean, abs=0.011)
+        assert size.mean() == pytest.approx(row["mean"], abs=0.011)
 
 
 def test_the_earliest_saturation_is_that_of_the_references(errors):
@@ -113,10 +114,9 @@ def test_the_earliest_saturation_is_that_of_the_references(errors):
 def test_stated_errors_hold_for_the_first_to_saturate():
     # At a part of the model's saturation rate a network may be that much nearer to its own.
     least, _ = reach()["spidergon"]
-    table = error_table()
     noc = next(s for s, *_ in rings.read() if s.topology == "spidergon").noc()
-    at_half = measured_error(noc, np.array([0.5]))["packet_latency"][0]
-    known = [table["spidergon", load] for load in (0.5, 0.7)]
+    at_half = measured_errors(noc, np.array([0.5]))["packet_latency"].mean[0]
+    known = [LATENCY.at(region="spidergon", load=load)["packet_latency"].mean for load in (0.5, 0.7)]
     assert at_half == pytest.approx(np.interp(0.5 / least, [0.5, 0.7], known))
 
 
@@ -126,12 +126,12 @@ def metric_errors():
 
 
 def test_the_errors_of_parts_and_quantiles_are_those_of_the_rows(metric_errors):
-    signed, sizes = metric_table("signed_error"), metric_table()
-    assert {metric for _, metric in sizes} == set(metrics.METRICS)
+    assert {row["metric"] for row in METRICS.rows} == set(metrics.METRICS)
     for (kind, of, metric, load), values in metric_errors.items():
-        if of == "all":
-            assert dict(signed[kind, metric])[load] == pytest.approx(values.mean(), abs=0.011)
-            assert dict(sizes[kind, metric])[load] == pytest.approx(np.abs(values).mean(), abs=0.011)
+        found = METRICS.at(region=kind if of == "all" else f"{kind}, {of}", load=load)[metric]
+        assert found.bias == pytest.approx(values.mean(), abs=0.011)
+        assert found.mean == pytest.approx(np.abs(values).mean(), abs=0.011)
+        assert found.designs == values.size
 
 
 @pytest.mark.parametrize(

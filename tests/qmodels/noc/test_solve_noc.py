@@ -207,7 +207,7 @@ def test_answers_read_well():
     text = repr(answer)
     assert "packet_latency" in text and f"busiest: {answer.bottleneck}" in text and "error" in text
     assert answer.validated and answer["packet_latency"] == answer.packet_latency
-    assert 0 < answer.measured_error["packet_latency"] < 10
+    assert 0 < answer.error["packet_latency"].mean < 10
     curve = solve_noc(network(injection_rate=[0.01, 0.05, 0.3]))
     assert "3 injection rates, 2 stable" in repr(curve)
     frame = curve.to_pandas()
@@ -216,7 +216,7 @@ def test_answers_read_well():
     assert curve.channels["utilization"].shape == (3, len(curve.channels["name"]))
     assert curve.data_throughput.shape == (3,)
     assert not solve_noc(network("crossbar")).validated
-    assert solve_noc(network("crossbar")).measured_error == {}
+    assert solve_noc(network("crossbar")).error == {}
 
 
 def test_errors_are_shown_with_their_sign_and_flags_follow_what_was_measured():
@@ -229,11 +229,12 @@ def test_errors_are_shown_with_their_sign_and_flags_follow_what_was_measured():
         "source_queue_delay",
         "traversal_delay",
     )
-    assert set(answer.measured_error) == set(answer.signed_error) == set(measured)
-    assert all(answer.measured_error[name] >= abs(answer.signed_error[name]) for name in measured)
+    assert set(answer.error) == set(measured)
+    assert all(error.largest >= error.mean >= abs(error.bias) for error in answer.error.values())
     for name in measured:
         line = next(row for row in repr(answer).splitlines() if row.split()[0] == name)
-        assert f"error {answer.measured_error[name]:.1f} % ({answer.signed_error[name]:+.1f})" in line
+        error = answer.error[name]
+        assert f"error {error.mean:.1f} %, bias {error.bias:+.1f}" in line
     assert answer.validated
 
     def flag(**changes):

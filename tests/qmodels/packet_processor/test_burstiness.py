@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 
 import qmodels as qm
 from qmodels.packet_processor.burstiness import burstiness
-from qmodels.packet_processor.error_map import measured_dispersion
+from qmodels.packet_processor.error_map import ERRORS
 from qmodels.systems.traffic.workload import Workload
 
 TRACES = Path(os.environ.get("QMODELS_TRACES", Path(__file__).parents[4] / "shared" / "traces"))
@@ -92,12 +92,12 @@ def said(result: Any, words: str) -> bool:
 
 
 def test_an_answer_knows_bursts_beyond_those_measured_and_names_them() -> None:
-    assert not said(answer(qm.Poisson()), "bursts") and measured_dispersion() > 1.5
+    assert not said(answer(qm.Poisson()), "bursts") and ERRORS.reach("dispersion") > 1.5
     wild = answer(qm.OnOff(on_packets=400, peak_to_mean=4))
     assert not wild.validated
     assert said(wild, "bursts beyond those measured: arrivals") and said(wild, "outlast the hold")
     assert "bursts beyond those measured" in repr(wild) and "not known for such arrivals" in repr(wild)
-    assert wild.measured_error["packet_latency"] == np.inf
+    assert not wild.error["packet_latency"].known
     lengths = answer(qm.OnOff(on_packets=np.array([1.0, 400.0]), peak_to_mean=4))
     assert lengths.validated.shape == (2,) and not lengths.validated[1]
     beyond = next(mask for words, mask in lengths.doubts.items() if "beyond those measured" in words)

@@ -303,7 +303,9 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 def test_what_no_toml_can_say() -> None:
     with pytest.raises(ValueError, match=r"^size cannot be written to TOML, got None$"):
         to_toml(Part(size=None))
-    with pytest.raises(ValueError, match="^size cannot be part of a store.s key: a object has no stable text$"):
+    with pytest.raises(
+        ValueError, match="^size cannot be part of a store.s key: a object has no stable text$"
+    ):
         stable_hash(Part(size=object()))
 
 

@@ -213,9 +213,11 @@ def test_validated_is_the_range_of_the_sweep():
     for change in ("computing x 0.5", "transfers x 2", "queue 8000"):
         assert qmodels.solve(specs["four clustered", change]).validated
     answer = qmodels.solve(WorkQueues())
-    assert answer.measured_error == pytest.approx(np.mean(errors), abs=0.05)
-    assert answer.largest_error == pytest.approx(max(errors), abs=0.05)
-    assert answer.validated and f"{answer.largest_error} % at most" in repr(answer)
+    error = answer.error["makespan"]
+    assert error.mean == pytest.approx(np.mean(errors), abs=0.05) and error.designs == len(errors)
+    assert error.largest == pytest.approx(max(errors), abs=0.05)
+    assert error.bias == pytest.approx(np.mean([point.error for point in kept_sweep()]), abs=0.05)
+    assert answer.validated and f"at most {error.largest}" in repr(answer)
     for costs in (TaskCosts(transfer_cycles=2000.0), TaskCosts(queue_cycles=1500.0)):
         assert not qmodels.solve(WorkQueues(costs=costs)).validated
 

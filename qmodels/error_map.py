@@ -1,0 +1,315 @@
+"""Measured errors of the models: one class, and one form of table for every kind of system.
+
+A map is a CSV file beside the model, made by a command that its comments name. Each row is what was measured
+of one metric in one region: `COLUMNS`, an empty cell where something is not known, and after them what only
+one map has. A pair of columns ``<name>_above`` and ``<name>_to`` limits a region, above the first and up to
+the second number (0 is in a region that begins there); where both are one number it was measured there.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qmodels.checks import FloatArray, IntArray
+
+COLUMNS = (
+    "metric", "unit", "region", "load_above", "load_to", "designs", "bias", "mean", "largest",
+    "separated", "agree",
+)  # fmt: skip
+"""What every map has; the last two are pairs of choices that the simulation separates, and those of them that
+the model orders alike."""
+
+NUMBERS = ("load_above", "load_to", "designs", "bias", "mean", "largest")
+_WORDS = ("metric", "unit", "region")
+_TINY = np.nextafter(0.0, 1.0)
+NAN = float("nan")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MeasuredError:
+    """The error of one metric against simulation on systems like one's own.
+
+    Numbers, or arrays of one value per design; NaN where nothing was measured or it is not known. Errors are
+    model minus simulation.
+
+    Parameters
+    ----------
+    metric : str
+        The metric.
+    unit : str
+        "%" of the simulated value, or "points": percentage points of a probability.
+    region : str or array of str
+        In words, what was measured; empty where nothing was, or where the load says it all.
+    load_above, load_to : float or array
+        The loads it was measured at, above the first and up to the second.
+    designs : float or array
+        How many systems were measured there.
+    bias : float or array
+        Signed mean: below 0 where the model is too low.
+    mean, largest : float or array
+        Of the sizes of the errors.
+    order : float or array
+        Part of the pairs of choices that the simulation separates and the model orders alike.
+    relative : MeasuredError, optional
+        Of a probability the same in %, over the designs that have one worth mentioning.
+    """
+
+    metric: str
+    unit: str
+    region: Any = ""
+    load_above: Any = NAN
+    load_to: Any = NAN
+    designs: Any = NAN
+    bias: Any = NAN
+    mean: Any = NAN
+    largest: Any = NAN
+    order: Any = NAN
+    relative: MeasuredError | None = None
+
+    def mapped(self, change: Callable[[Any], Any]) -> MeasuredError:
+        """Return the error with a function applied to all that has a value per design."""
+        names = ("region", *NUMBERS, "order")
+        relative = self.relative and self.relative.mapped(change)
+        return replace(self, **{name: change(getattr(self, name)) for name in names}, relative=relative)
+
+    @property
+    def known(self) -> Any:
+        """Whether anything was measured on such a design."""
+        return np.isfinite(self.mean) | np.isfinite(self.largest)
+
+    @property
+    def where(self) -> str:
+        """What was measured, in words; of a single design."""
+        words = [] if np.isnan(self.designs) else [f"{self.designs:.0f} designs"]
+        if np.isfinite(self.load_to):
+            ends = f"{self.load_above:.0%} to " if self.load_above < self.load_to else ""
+            words.append(f"at loads of {ends}{self.load_to:.0%}")
+        return " ".join(words) + (", " if words and self.region else "") + str(self.region)
+
+    def __str__(self) -> str:
+        """Return mean size, bias and largest size, as far as they are known; of a single design."""
+        said = (("", self.mean, ".1f"), ("bias ", self.bias, "+.1f"), ("at most ", self.largest, ".1f"))
+        known = [f"{words}{value:{form}}" for words, value, form in said if np.isfinite(value)]
+        return ", ".join([f"{known[0]} {self.unit}", *known[1:]]) if known else "not known"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Table:
+    """The rows of one metric in one unit."""
+
+    metric: str
+    unit: str
+    region: npt.NDArray[np.str_]
+    ends: dict[str, tuple[FloatArray, FloatArray]]
+    values: dict[str, FloatArray]
+
+    @cached_property
+    def conditions(self) -> tuple[Any, ...]:
+        """What decides which row it is: metrics that were measured together share it."""
+        return self.region.tobytes(), *(a.tobytes() for ends in self.ends.values() for a in ends)
+
+    @property
+    def points(self) -> bool:
+        """Whether it was measured at loads, not in regions of them."""
+        above, to = self.ends["load"]
+        return bool(np.array_equal(above, to))
+
+    def rows_at(self, region: Any, where: Mapping[str, Any]) -> IntArray:
+        """Return the number of the row for each design, -1 for those in none."""
+        found = np.full(np.broadcast_shapes(np.shape(region), *map(np.shape, where.values())), -1)
+        values = {name: np.where(np.equal(value, 0), _TINY, value) for name, value in where.items()}
+        for k, label in enumerate(self.region):
+            here: Any = True if region is None else np.equal(region, label)
+            for name, value in values.items():
+                above, to = (ends[k] for ends in self.ends[name])
+                here = here & ~((value <= above) | (value > to) | np.isnan(value))
+            found[here] = k
+        return found
+
+    def error(self, row: IntArray) -> MeasuredError:
+        """Return what stands in the rows, one for each design."""
+        values: dict[str, Any] = {name: np.append(column, NAN)[row] for name, column in self.values.items()}
+        region = np.append(self.region, "")[row]
+        return MeasuredError(metric=self.metric, unit=self.unit, region=region, **values)
+
+    def between(self, load: FloatArray) -> MeasuredError:
+        """Return the errors by linear interpolation between the loads at which they were measured."""
+        at = self.ends["load"][1]
+        row = np.searchsorted(at, load)
+        row = np.where(row < at.size, row, -1)
+        error, ends = self.error(row), np.concatenate([[0.0], at])
+        drawn = {
+            name: np.interp(load, ends, [0.0 * self.values[name][0], *self.values[name]], right=NAN)
+            for name in ("bias", "mean", "largest")
+        }
+        return replace(error, load_above=np.where(row < 0, NAN, ends[row]), **drawn)
+
+
+class ErrorMap:
+    """A table of measured errors, read when it is first asked.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Examples
+    --------
+    >>> from qmodels.noc.error_map import LATENCY
+    >>> error = LATENCY.at(region="mesh", load=np.array([0.3, 0.4]))["packet_latency"]
+    >>> error.mean.round(3), error.unit
+    (array([0.26 , 0.385]), '%')
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def rows(self) -> tuple[dict[str, Any], ...]:
+        """The rows as they stand in the file: words, and numbers, NaN where a cell is empty."""
+        with self.path.open(newline="", encoding="utf-8") as file:
+            return tuple(
+                {n: v if n in _WORDS else float(v or NAN) for n, v in row.items()}
+                for row in csv.DictReader(line for line in file if not line.startswith("#"))
+            )
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        """The names of the regions."""
+        return tuple(dict.fromkeys(row["region"] for row in self.rows))
+
+    @cached_property
+    def _tables(self) -> dict[str | None, list[_Table]]:
+        """The tables of all rows, under None, and those of each region."""
+        found: dict[str | None, list[_Table]] = {}
+        for region in (None, *self.regions):
+            parts: dict[tuple[str, str], list[dict[str, Any]]] = {}
+            for row in self.rows:
+                if region in (None, row["region"]):
+                    parts.setdefault((row["metric"], row["unit"]), []).append(row)
+            found[region] = [_table(*key, rows) for key, rows in parts.items()]
+        return found
+
+    def at(self, *, region: Any = None, **where: Any) -> dict[str, MeasuredError]:
+        """Return the errors measured on designs like these, by metric.
+
+        Parameters
+        ----------
+        region : str or array of str, optional
+            Only rows of this region, or of that of each design; a metric never measured there is left out.
+        **where : float or array
+            ``load``, and what else limits the regions of this map, of each design.
+
+        Notes
+        -----
+        What was measured at single loads of one region is interpolated linearly between them, from no error
+        without load.
+        """
+        arrays = {name: np.asarray(value, dtype=float) for name, value in where.items()}
+        one = region is None or isinstance(region, str)
+        found: dict[str, MeasuredError] = {}
+        picked: dict[tuple[Any, ...], IntArray] = {}
+        for table in self._tables.get(region if one else None, ()):
+            if table.points and "load" in arrays:
+                error = table.between(arrays["load"])
+            else:
+                key = table.conditions
+                if key not in picked:
+                    picked[key] = table.rows_at(None if one else region, arrays)
+                error = table.error(picked[key])
+            error = error.mapped(_plain)
+            first = found.get(table.metric)
+            found[table.metric] = error if first is None else replace(first, relative=error)
+        return found
+
+    def reach(self, name: str, *, region: str | None = None) -> float:
+        """Return the largest end of a condition in a region, by default of all, that has designs."""
+        rows = (row for row in self.rows if row["designs"] > 0 and region in (None, row["region"]))
+        return max((row[f"{name}_to"] for row in rows), default=NAN)
+
+    def write(self, rows: Sequence[Mapping[str, Any]], *, about: str, command: str) -> None:
+        """Write the file whole or not at all: `COLUMNS`, then the others that the rows have.
+
+        Parameters
+        ----------
+        rows : sequence of mappings
+            Values by column; what is missing or NaN is not known.
+        about : str
+            What was measured, a line or several.
+        command : str
+            What makes the file.
+        """
+        names = list(dict.fromkeys([*COLUMNS, *(name for row in rows for name in row)]))
+        part = self.path.with_suffix(".part")
+        with part.open("w", newline="", encoding="utf-8") as file:
+            file.writelines(f"# {line}\n" for line in (*about.splitlines(), f"Made by: {command}"))
+            table = csv.writer(file, lineterminator="\n")
+            table.writerow(names)
+            table.writerows([_cell(row.get(name)) for name in names] for row in rows)
+        os.replace(part, self.path)
+        self.forget()
+
+    def forget(self) -> None:
+        """Read the file anew when next asked."""
+        for kept in ("rows", "_tables"):
+            self.__dict__.pop(kept, None)
+
+
+def _plain(value: Any) -> Any:
+    return value if np.ndim(value) else np.asarray(value).item()
+
+
+def _table(metric: str, unit: str, rows: Sequence[Mapping[str, Any]]) -> _Table:
+    columns = {n: np.array([row[n] for row in rows], dtype=float) for n in rows[0] if n not in _WORDS}
+    limits = [name.removesuffix("_to") for name in columns if name.endswith("_to")]
+    values = {name: columns[name] for name in NUMBERS}
+    with np.errstate(invalid="ignore"):
+        values["order"] = columns["agree"] / columns["separated"]
+    return _Table(
+        metric=metric,
+        unit=unit,
+        region=np.array([row["region"] for row in rows]),
+        ends={name: (columns[f"{name}_above"], columns[f"{name}_to"]) for name in limits},
+        values=values,
+    )
+
+
+def summarize(errors: Iterable[float], *, decimals: int | None = None) -> dict[str, float]:
+    """Return how many errors there are, their bias, and the mean and the largest of their sizes.
+
+    Parameters
+    ----------
+    errors : iterable of float
+        Signed errors; those that are not finite are left out.
+    decimals : int, optional
+        To which the errors are rounded.
+
+    Examples
+    --------
+    >>> summarize([-30.0, 10.0])
+    {'designs': 2, 'bias': -10.0, 'mean': 20.0, 'largest': 30.0}
+    """
+    each = np.array(list(errors), dtype=float)
+    each = each[np.isfinite(each)]
+    if not each.size:
+        return {"designs": 0, "bias": NAN, "mean": NAN, "largest": NAN}
+    size = np.abs(each)
+    found = {"bias": float(each.mean()), "mean": float(size.mean()), "largest": float(size.max())}
+    if decimals is not None:
+        found = {name: round(value, decimals) for name, value in found.items()}
+    return {"designs": each.size, **found}
+
+
+def _cell(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return "" if np.isnan(value) else f"{value:.6g}"
