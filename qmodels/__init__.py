@@ -16,11 +16,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from qmodels.answer import Answer
     from qmodels.dispatch import solve
     from qmodels.markov import *  # noqa: F403
     from qmodels.networks import *  # noqa: F403
     from qmodels.queues import *  # noqa: F403
-    from qmodels.system_result import SystemResult
     from qmodels.systems import laws
     from qmodels.systems.cache.llc import Llc
     from qmodels.systems.cache.llc_processor import LlcProcessor
@@ -73,8 +73,8 @@ if TYPE_CHECKING:
     from qmodels.systems.traffic.workload import Workload
 
 _HOME = {
+    "qmodels.answer": ("Answer",),
     "qmodels.dispatch": ("solve",),
-    "qmodels.system_result": ("SystemResult",),
     "qmodels.systems.traffic.arrivals": ("OnOff", "Poisson", "Recorded"),
     "qmodels.systems.packets.budget": ("Cost", "Energy"),
     "qmodels.systems.cache.spec": ("CacheLevel", "CacheSystem"),
@@ -131,6 +131,7 @@ _HOME = {
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
+    "Answer",
     "Bernoulli",
     "CacheLevel",
     "CacheSystem",
@@ -163,7 +164,6 @@ __all__ = [
     "SourceRoute",
     "Station",
     "StridedBlocks",
-    "SystemResult",
     "Topology",
     "Trace",
     "WorkQueues",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from validate.data_queueing.result import DataQueueingSimulation
     from validate.estimates.statistics import Estimate
     from validate.network.result import NetworkSimulation
-    from validate.packet_processor.result import SimulationResult
+    from validate.packet_processor.result import PacketSimulation
     from validate.readers import RunSet, read_booksim, read_dramsim3, read_gem5, read_ramulator, read_table
 
 _HOMES = {
@@ -29,7 +29,7 @@ _HOMES = {
     "Estimate": "validate.estimates.statistics",
     "NetworkSimulation": "validate.network.result",
     "RunSet": "validate.readers",
-    "SimulationResult": "validate.packet_processor.result",
+    "PacketSimulation": "validate.packet_processor.result",
     "SweepComparison": "validate.comparison.result",
     "calibrate": "validate.calibration.calibrate",
     "compare": "validate.comparison.model",
@@ -52,7 +52,7 @@ __all__ = [
     "Estimate",
     "NetworkSimulation",
     "RunSet",
-    "SimulationResult",
+    "PacketSimulation",
     "SweepComparison",
     "calibrate",
     "compare",

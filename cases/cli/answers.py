@@ -16,15 +16,15 @@ from qmodels.systems.spec.metrics import METRICS
 
 if TYPE_CHECKING:
     from qmodels.error_map import MeasuredError
-    from qmodels.system_result import SystemResult
+    from qmodels.packet_processor.result import PacketAnswer
     from qmodels.systems.packets.packet_processor import PacketProcessor
-    from validate import Comparison, SimulationResult
+    from validate import Comparison, PacketSimulation
 
 MOST_RESOURCES = 12
 SWEPT = (
     "packet_latency",
     "packet_latency_p99",
-    "saturation_throughput",
+    "saturation_data_rate",
     "energy_per_packet",
     "cost",
     "write_conflict_probability",
@@ -33,28 +33,22 @@ SWEPT = (
 """Metrics in the text table of a sweep."""
 
 
-def verdict(result: SystemResult | SimulationResult) -> str:
+def verdict(result: PacketAnswer | PacketSimulation) -> str:
     """Return which group of resources fills up first and how far, ``saturated: dram buses at 137 %``."""
     name = str(result.bottleneck)
     # A simulation sees busy fractions only.
-    loads = getattr(result, "traffic_intensity", result.utilization)
-    load = 100 * float(loads[name])
+    load = 100 * float((result.traffic_intensity or result.utilization)[name])
     return f"{'stable' if result.stable else 'saturated'}: {name} at {load:.0f} %"
 
 
-def reservations(result: SystemResult) -> list[str]:
+def reservations(result: PacketAnswer) -> list[str]:
     """Return why the stated error need not apply to an answer, line by line; nothing if it does."""
     if result.validated:
         return []
     return [f"{UNKNOWN}:", *(f"  {words}" for words, applies in result.doubts.items() if applies)]
 
 
-def units() -> dict[str, str]:
-    """Return the unit of every metric."""
-    return {name: metric.unit for name, metric in METRICS.items()}
-
-
-def solved_text(result: SystemResult) -> str:
+def solved_text(result: PacketAnswer) -> str:
     """Return an analytic answer for a terminal."""
     metrics = [
         [name.replace("_", " "), value, _unit(name), _stated(result.error.get(name), bias=True)]
@@ -77,7 +71,7 @@ def _stated(error: MeasuredError | None, *, bias: bool = False) -> str:
     return f"{error.mean:.1f} {error.unit}" + (f" ({error.bias:+.1f})" if bias else "")
 
 
-def solved_json(result: SystemResult) -> dict[str, Any]:
+def solved_json(result: PacketAnswer) -> dict[str, Any]:
     """Return an analytic answer for a program."""
     return {
         "analytic": {
@@ -92,18 +86,18 @@ def solved_json(result: SystemResult) -> dict[str, Any]:
             "traffic_intensity": dict(result.traffic_intensity),
             "resources": dict(result.resources),
         },
-        "units": units(),
+        "units": result.units,
         "error_units": {name: error.unit for name, error in result.error.items()},
     }
 
 
-def solved_csv(result: SystemResult) -> str:
+def solved_csv(result: PacketAnswer) -> str:
     """Return an analytic answer as one row per metric."""
     names = list(result.metrics)
     return csv_text(
         {
             "metric": names,
-            "unit": [METRICS[name].unit for name in names],
+            "unit": list(result.units.values()),
             "analytic": list(result.metrics.values()),
             **{
                 column: [getattr(result.error.get(name), of, "") for name in names]
@@ -114,7 +108,7 @@ def solved_csv(result: SystemResult) -> str:
     )
 
 
-def sweep_columns(swept: Mapping[str, Any], result: SystemResult) -> dict[str, Any]:
+def sweep_columns(swept: Mapping[str, Any], result: PacketAnswer) -> dict[str, Any]:
     """Return a sweep as columns: the swept fields, every metric, the verdict, the stated errors."""
     shape = np.shape(result.stable)
     ends = [path.rpartition(".")[2] for path in swept]
@@ -148,7 +142,7 @@ def sweep_text(columns: Mapping[str, Any]) -> str:
     return f"Analytic answer; {LEGEND}\n" + text_table([*headings, "validated"], rows)
 
 
-def simulated_text(result: SimulationResult) -> str:
+def simulated_text(result: PacketSimulation) -> str:
     """Return an estimate for a terminal."""
     metrics = [
         [name.replace("_", " "), e.best, f"[{number(e.low)}, {number(e.high)}]", _unit(name)]
@@ -163,18 +157,18 @@ def simulated_text(result: SimulationResult) -> str:
     return text + "\n\n" + _resources_text({"simulated": _best(result.resources)}) + _short(result)
 
 
-def simulated_json(result: SimulationResult) -> dict[str, Any]:
+def simulated_json(result: PacketSimulation) -> dict[str, Any]:
     """Return an estimate for a program."""
-    return {"simulated": result.to_dict(), "units": units()}
+    return {"simulated": _saved(result), "units": result.units}
 
 
-def simulated_csv(result: SimulationResult) -> str:
+def simulated_csv(result: PacketSimulation) -> str:
     """Return an estimate as one row per metric."""
     names, estimates = list(result.metrics), list(result.metrics.values())
     return csv_text(
         {
             "metric": names,
-            "unit": [METRICS[name].unit for name in names],
+            "unit": list(result.units.values()),
             "simulated": [e.best for e in estimates],
             "low": [e.low for e in estimates],
             "high": [e.high for e in estimates],
@@ -264,15 +258,20 @@ def trace_json(spec: PacketProcessor) -> dict[str, Any]:
     return {} if found is None else {"trace": found}
 
 
-def shares(answer: SystemResult | SimulationResult) -> dict[str, float]:
+def shares(answer: PacketAnswer | PacketSimulation) -> dict[str, float]:
     """Return the shares of an answer's latency [ns] as plain numbers, for a plot."""
     return _best(answer.latency_parts)
 
 
-def _effort(result: SimulationResult) -> str:
-    confidence = result.metrics["packet_latency"].confidence
-    runs = f"{result.replications} replications of {result.packets} packets, seed {result.seed}"
-    return f"{runs}, {confidence:.0%} intervals"
+def _saved(result: PacketSimulation) -> dict[str, Any]:
+    """Return all that is saved of an estimate, but for its spec."""
+    return {name: getattr(result, name) for name in result.saved}
+
+
+def _effort(result: PacketSimulation) -> str:
+    packets = result.effort["packets per replication"]
+    runs = f"{result.replications} replications of {packets} packets, seed {result.seed}"
+    return f"{runs}, {result.confidence:.0%} intervals"
 
 
 def _best(values: Mapping[str, Any]) -> dict[str, float]:
@@ -307,5 +306,5 @@ def _resources_text(answers: Mapping[str, Mapping[str, float]]) -> str:
     return "\n".join(["Resources by load", table, *more])
 
 
-def _short(result: SimulationResult) -> str:
+def _short(result: PacketSimulation) -> str:
     return "\n\nthe runs were too short for their warm-up: use more packets" if result.short else ""

@@ -68,7 +68,7 @@ METRICS = (
     "lookup_latency",
     "write_latency",
     "read_latency",
-    "saturation_throughput",
+    "saturation_data_rate",
     "write_conflict_probability",
     "read_conflict_probability",
     "row_hit_ratio",
@@ -105,7 +105,7 @@ def cases(count: int = DESIGNS, seed: int = SEED) -> Iterator[tuple[dict[str, An
         )
         space = default_space(base, choices=DRAWN)
         spec = space.spec(int(rng.integers(space.size)))
-        full = float(solve(spec).saturation_throughput)
+        full = float(solve(spec).saturation_data_rate)
         yield (
             {
                 "mix": mix,

@@ -51,7 +51,7 @@ OBJECTIVES = (
     "write_conflict_probability",
     "read_conflict_probability",
     "energy_per_packet",
-    "saturation_throughput",
+    "saturation_data_rate",
 )
 
 LOADS = ((0.35, 0.0, 0.5), (0.7, 0.5, 0.8))
@@ -112,7 +112,7 @@ def bases(seed: int = SEED) -> Iterator[tuple[dict[str, Any], PacketProcessor]]:
                 drawn["channels"] = int(rng.choice((4, 8)))
                 fields = {f"workload.{name}": value for name, value in packets.items()}
                 spec = replace_fields(PacketProcessor(), fields | drawn)
-                full = float(solve(spec).saturation_throughput)
+                full = float(solve(spec).saturation_data_rate)
                 yield (
                     {"base": number, "mix": mix, "load": load},
                     replace_fields(spec, {"workload.offered_gbps": load * full}),
@@ -196,7 +196,7 @@ def _values(spec: PacketProcessor, opened: list[Run], closed: list[Run]) -> dict
         "energy_per_packet": [energy_per_packet(spec, run) for run in opened],
     }
     if closed:
-        values["saturation_throughput"] = [8 * run.counts[c.LEFT_BYTES] / run.duration for run in closed]
+        values["saturation_data_rate"] = [8 * run.counts[c.LEFT_BYTES] / run.duration for run in closed]
     return {name: np.asarray(value, dtype=float) for name, value in values.items()}
 
 

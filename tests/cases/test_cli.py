@@ -26,9 +26,11 @@ from cases.published.dqm.reproduction import kept
 from cases.study.analysis import DIGITS
 from cases.study.packet_processor import default_processor
 from qmodels import solve
+from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.spec.metrics import METRICS, is_relative
 
+NAMES = PacketProcessor.metric_names.both
 COMMANDS = ["explore", "solve", "simulate", "compare", "show", "reproduce"]
 BRIEF = ["--packets", "1000", "--replications", "2"]
 FEW = [
@@ -98,9 +100,9 @@ def test_no_arguments_show_the_help(run, arguments):
 def test_solve_prints_every_metric_with_its_unit(run):
     code, out, err = run("solve")
     assert (code, err) == (0, "")
-    for name, metric in METRICS.items():
+    for name in NAMES:
         line = next(line for line in out.splitlines() if line.strip().startswith(name.replace("_", " ")))
-        assert metric.unit == "1" or f" {metric.unit}" in line
+        assert METRICS[name].unit == "1" or f" {METRICS[name].unit}" in line
     assert "Analytic answer, stable: " in out
     assert "Where the time goes" in out
 
@@ -122,7 +124,7 @@ def test_solve_states_the_error_that_applies_in_every_format(run, load):
     assert answer["analytic"]["measured_error"] == pytest.approx(errors)
     assert answer["analytic"]["validated"] is LOADS[load]
     assert set(answer["error_units"]) == set(errors)
-    for name in METRICS:
+    for name in NAMES:
         line = next(
             line for line in text.splitlines() if line.strip().startswith(name.replace("_", " ") + " ")
         )
@@ -170,7 +172,7 @@ def test_two_swept_fields_are_solved_in_all_combinations(run):
     for row in rows:
         one = {"channels": int(row["channels"]), "load_factor": float(row["load_factor"])}
         alone = solve(replace_fields(default_processor(), one))
-        assert float(row["saturation_throughput [Gb/s]"]) == pytest.approx(alone.saturation_throughput, 1e-4)
+        assert float(row["saturation_data_rate [Gb/s]"]) == pytest.approx(alone.saturation_data_rate, 1e-4)
     # Of one length they are not paired: the answer does not depend on how many values there are.
     equal = run("solve", "--set", "channels=[1, 2]", "--set", "load_factor=[0.5, 1.0]", "--csv")[1]
     assert len(list(csv.DictReader(io.StringIO(equal)))) == 4
@@ -182,7 +184,7 @@ def test_solve_json(run):
     code, out, _ = run("solve", "--json")
     answer = json.loads(out)
     assert code == 0
-    assert set(answer["analytic"]["metrics"]) == set(answer["units"]) == set(METRICS)
+    assert set(answer["analytic"]["metrics"]) == set(answer["units"]) == set(NAMES)
     assert answer["analytic"]["stable"] is True
     parts = answer["analytic"]["latency_parts"]
     assert sum(parts.values()) == pytest.approx(answer["analytic"]["metrics"]["packet_latency"])
@@ -191,8 +193,8 @@ def test_solve_json(run):
 def test_solve_csv(run):
     _, out, _ = run("solve", "--csv")
     rows = list(csv.DictReader(io.StringIO(out)))
-    assert [row["metric"] for row in rows] == list(METRICS)
-    assert [row["unit"] for row in rows] == [metric.unit for metric in METRICS.values()]
+    assert [row["metric"] for row in rows] == list(NAMES)
+    assert [row["unit"] for row in rows] == [METRICS[name].unit for name in NAMES]
 
 
 def test_two_swept_fields_that_a_spec_compares_are_solved_in_all_combinations(run):
@@ -237,9 +239,9 @@ def test_a_sweep_is_a_table(run):
 
 def test_spec_file_and_trace_are_used(run, toml, trace):
     plain = json.loads(run("solve", toml, "--json")[1])["analytic"]["metrics"]
-    assert plain["throughput"] == pytest.approx(30)
+    assert plain["data_rate"] == pytest.approx(30)
     recorded = json.loads(run("solve", toml, "--trace", trace, "--json")[1])["analytic"]["metrics"]
-    assert recorded["throughput"] == pytest.approx(30)
+    assert recorded["data_rate"] == pytest.approx(30)
     assert recorded["packet_latency"] != plain["packet_latency"]
 
 
@@ -247,7 +249,11 @@ def test_simulate(run, toml):
     code, out, _ = run("simulate", toml, *BRIEF, "--json")
     answer = json.loads(out)["simulated"]
     assert code == 0
-    assert (answer["packets"], answer["replications"], answer["stable"]) == (1000, 2, True)
+    assert (answer["effort"]["packets per replication"], answer["replications"], answer["stable"]) == (
+        1000,
+        2,
+        True,
+    )
     for estimate in answer["metrics"].values():
         assert estimate["low"] <= estimate["best"] <= estimate["high"]
     assert (

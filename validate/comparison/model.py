@@ -23,7 +23,7 @@ from validate.comparison.metrics import answered, load_of, measured, signed_erro
 from validate.comparison.regions import REGIONS
 from validate.comparison.result import Comparison, Curve, Row, SweepComparison, row
 from validate.comparison.specs import points_of_runs
-from validate.packet_processor.result import SimulationResult
+from validate.estimates.simulation import Simulation
 from validate.readers.run_set import Run, RunSet
 
 __all__ = ["Comparison", "Row", "SweepComparison", "compare", "signed_error"]
@@ -36,7 +36,7 @@ def compare(
     spec: Any, *, reference: RunSet | Campaign | Sequence[Any], **options: Any
 ) -> SweepComparison: ...
 @overload
-def compare(spec: Any, *, reference: SimulationResult, **options: Any) -> Comparison: ...
+def compare(spec: Any, *, reference: Simulation, **options: Any) -> Comparison: ...
 @overload
 def compare(spec: Any, **options: Any) -> Any: ...
 def compare(

@@ -90,7 +90,7 @@ class DataQueueingExperiment(Experiment):
             seed=self.seed,
             replications=replications,
             effort={
-                "packets": sum(run.packets for run in each),
+                "packets per replication": each[0].packets,
                 "queue operations": sum(run.all_operations for run in each),
             },
             seconds=seconds,

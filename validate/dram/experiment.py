@@ -10,6 +10,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.systems.memory.dram_system import DramSystem
+from validate.campaigns.experiment import check_one
 from validate.dram import state as c
 from validate.dram.result import DramSimulation
 from validate.dram.run import Job, Run, run_replication
@@ -22,7 +23,6 @@ from validate.estimates.statistics import (
     probability_interval,
     ratio_interval,
 )
-from validate.packet_processor.inputs import check_single
 
 PARTS = {
     "latency_row": c.ROWS,
@@ -82,7 +82,7 @@ class DramExperiment:
     run_replication: ClassVar[Callable[[Job], Run]] = staticmethod(run_replication)
 
     def __post_init__(self) -> None:
-        check_single(self.spec)
+        check_one(self.spec)
         checks.count("accesses", self.accesses, minimum=1000)
         checks.positive("traffic.arrival_rate", self.spec.traffic.arrival_rate)
 

@@ -211,8 +211,9 @@ class Result:
         state = "stable" if self.stable else "overloaded"
         first = f"; fills up first: {self.bottleneck}" if self.bottleneck else ""
         measured = dict.fromkeys(error.where for error in self.error.values() if error.known and error.where)
-        where = [f"error: mean size, bias and largest against simulation of {one}" for one in measured]
-        doubted = [] if self.validated else ["not validated here" + ("" if measured else ": error not known")]
+        where = [f"error: mean size, bias and largest against simulation on {one}" for one in measured]
+        unknown = "" if measured else ": the error is not known"
+        doubted = [] if self.validated else [f"not validated here{unknown}"]
         return [state + first, *(where if len(measured) == 1 else []), *doubted, *self.notes]
 
     def __repr__(self) -> str:
