@@ -13,6 +13,7 @@ True
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -214,7 +215,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'qmodels' has no attribute {name!r}")
     if name == "laws":
         return import_module("qmodels.systems.laws")
-    home = _MODULE.get(name) or next((p for p in _PACKAGES if name in import_module(p).__all__), None)
+    home = _MODULE.get(name)
+    if home is None and find_spec(f"qmodels.{name}") is None:  # a module is imported, not looked for
+        home = next((package for package in _PACKAGES if name in import_module(package).__all__), None)
     if home is None:
         raise AttributeError(f"module 'qmodels' has no attribute {name!r}")
     value = getattr(import_module(home), name)

@@ -97,8 +97,12 @@ class MeasuredError:
 
     def __str__(self) -> str:
         """Return mean size, bias and largest size, as far as they are known; of a single design."""
-        said = (("", self.mean, ".1f"), ("bias ", self.bias, "+.1f"), ("at most ", self.largest, ".1f"))
-        known = [f"{words}{value:{form}}" for words, value, form in said if np.isfinite(value)]
+        said = (("", self.mean, ""), ("bias ", self.bias, "+"), ("at most ", self.largest, ""))
+        known = [
+            f"{words}{round(float(value), 1 if abs(value) >= 1 else 2):{sign}g}"
+            for words, value, sign in said
+            if np.isfinite(value)
+        ]
         return ", ".join([f"{known[0]} {self.unit}", *known[1:]]) if known else "not known"
 
 

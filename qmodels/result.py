@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.answer import Answer
+from qmodels.systems.spec.result import Result
 
 FloatArray = npt.NDArray[np.float64]
 Law = Callable[..., FloatArray]
 
-_UNITS = {
-    "arrival_rate": "jobs/time",
-    "throughput": "jobs/time",
-    "utilization": "",
-    "waiting_probability": "",
-    "blocking_probability": "",
-    "abandonment_probability": "",
-    "mean_waiting_time": "time",
-    "waiting_time_variance": "time^2",
-    "mean_service_time": "time",
-    "mean_response_time": "time",
-    "response_time_variance": "time^2",
-    "mean_number_in_queue": "jobs",
-    "mean_number_in_system": "jobs",
-}
+_METRICS = (
+    "arrival_rate", "throughput", "utilization", "waiting_probability", "blocking_probability",
+    "abandonment_probability", "mean_waiting_time", "waiting_time_variance", "mean_service_time",
+    "mean_response_time", "response_time_variance", "mean_number_in_queue", "mean_number_in_system",
+)  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class QueueResult:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class QueueResult(Result):
     """Steady state of one station; stores the minimum and derives the rest by Little's law.
 
     All fields are brought to one shape: scalars stay (NumPy) scalars, arrays get the broadcast
@@ -68,6 +60,13 @@ class QueueResult:
         What the methods below evaluate.
     """
 
+    saved_as: ClassVar[str] = Answer.saved_as
+    spec: None = field(default=None, init=False)
+    bottleneck: str = field(default="", init=False)
+    validated: bool = field(default=True, init=False)
+    traffic_intensity: Mapping[str, Any] = field(default_factory=dict, init=False)
+    error: Mapping[str, Any] = field(default_factory=dict, init=False)
+
     model: str
     arrival_rate: FloatArray
     throughput: FloatArray
@@ -86,7 +85,7 @@ class QueueResult:
     response_quantile: Law | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        stored = {n: v for n, v in vars(self).items() if n in _UNITS and v is not None}
+        stored = {n: v for n, v in vars(self).items() if n in _METRICS and v is not None}
         shape = np.broadcast_shapes(*(np.shape(value) for value in stored.values()))
         for name, value in stored.items():
             object.__setattr__(self, name, np.broadcast_to(np.asarray(value, dtype=float), shape)[()])
@@ -162,35 +161,27 @@ class QueueResult:
             raise ValueError(f"no {what} is known for {self.model} from the parameters given")
         return law
 
-    def to_dict(self) -> dict[str, FloatArray]:
-        """Return every known metric by name."""
-        metrics = {name: getattr(self, name) for name in _UNITS}
-        return {name: value for name, value in metrics.items() if value is not None} | {"stable": self.stable}
+    @property
+    def metrics(self) -> dict[str, FloatArray]:
+        """Every known metric by name."""
+        values = {name: getattr(self, name) for name in _METRICS}
+        return {name: value for name, value in values.items() if value is not None}
 
-    def to_pandas(self) -> Any:
-        """Return a tidy DataFrame, one row per point and one column per metric (needs pandas)."""
-        import pandas as pd
+    @property
+    def latency_parts(self) -> dict[str, FloatArray]:
+        """What the mean response time consists of."""
+        return {
+            "waiting": self.mean_waiting_time,
+            "service": self.mean_response_time - np.where(self.stable, self.mean_waiting_time, 0.0),
+        }
 
-        return pd.DataFrame({name: np.ravel(value) for name, value in self.to_dict().items()})
+    @property
+    def title(self) -> str:
+        """Model and, of several points, how many."""
+        points = f", {'x'.join(map(str, self.shape))} points (least .. largest)" if self.shape else ""
+        return self.model + points
 
-    def _table(self) -> list[tuple[str, str, str]]:
-        rows = []
-        for name, value in self.to_dict().items():
-            low, high = np.min(value, initial=np.inf), np.max(value, initial=-np.inf)
-            text = f"{low:.6g}" if low == high else f"{low:.6g} .. {high:.6g}"
-            if name == "stable":
-                text = str(bool(low)) if low == high else f"{np.sum(value)} of {np.size(value)}"
-            rows.append((name, text, _UNITS.get(name, "")))
-        return rows
-
-    def _title(self) -> str:
-        shape = np.shape(self.mean_waiting_time)
-        return f"{self.model}, {'x'.join(map(str, shape))} points (least .. largest)" if shape else self.model
-
-    def __repr__(self) -> str:
-        lines = [f"  {name:<24}{text:>14} {unit}".rstrip() for name, text, unit in self._table()]
-        return "\n".join([self._title(), *lines])
-
-    def _repr_html_(self) -> str:
-        cells = "".join(f"<tr><td>{n}</td><td>{t}</td><td>{u}</td></tr>" for n, t, u in self._table())
-        return f"<table><caption>{self._title()}</caption>{cells}</table>"
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Any:
+        """Return what `save` wrote as an answer: distributions are not kept."""
+        return Answer.from_document(document)

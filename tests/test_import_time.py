@@ -41,3 +41,18 @@ def test_help_needs_no_numpy():
     loaded = modules_after(show_help)
     assert loaded.isdisjoint({*HEAVY, "numpy"})
     assert "typer" in loaded
+
+
+@pytest.mark.parametrize("statement", ["from qmodels import checks", "import qmodels.systems.spec.kind"])
+def test_a_module_of_ours_is_imported_without_the_packages_of_models(statement):
+    code = (
+        f"import sys\n{statement}\nprint([name for name in sys.modules if name.startswith('qmodels.queues')])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_optimize_knows_no_device():
+    code = "import sys, optimize\nprint(*sorted(n for n in sys.modules if n.startswith('qmodels.systems.')))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    names = {"spec", "spec.fields", "spec.hashing", "spec.store"}
+    assert set(run.stdout.split()) <= {f"qmodels.systems.{name}" for name in names}

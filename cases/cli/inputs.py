@@ -62,7 +62,7 @@ def _name(path: Path) -> str:
 def _trace_overrides(trace: Path | None) -> dict[str, Any]:
     if trace is None:
         return {}
-    arrivals = {"kind": "recorded", "path": str(trace.absolute())}
+    arrivals = {"kind": "recorded", "trace": str(trace.absolute())}
     return {
         "workload.arrivals": arrivals,
         "workload.sizes": "imix",

@@ -148,10 +148,14 @@ def solved_columns(spec: PacketProcessor) -> dict[str, Any]:
 
 
 def error_columns(result: PacketAnswer) -> dict[str, Any]:
-    """Return the stated error of every metric that has one, and whether the answer is validated."""
-    errors = {ERROR + name: error.mean for name, error in result.error.items()}
-    biases = {BIAS + name: error.bias for name, error in result.error.items()}
-    return {"validated": result.validated, **errors, **biases}
+    """Return the stated error of every metric that has one, and whether the answer is validated.
+
+    Explorations refuse NaN: infinite where nothing was measured.
+    """
+    stated = {ERROR + name: error.mean for name, error in result.error.items()}
+    stated |= {BIAS + name: error.bias for name, error in result.error.items()}
+    found = {name: np.nan_to_num(value, nan=np.inf) for name, value in stated.items()}
+    return {"validated": result.validated, **found}
 
 
 def result_columns(result: PacketAnswer) -> dict[str, Any]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from qmodels.answer import Answer
 from qmodels.checks import FloatArray
-from qmodels.error_map import ErrorMap, MeasuredError
+from qmodels.error_map import ErrorMap
 from qmodels.llc.characteristic_time import hit_ratios
 from qmodels.llc.hierarchy import copy_levels, exclusive_levels, inclusive_levels
 from qmodels.llc.slices import slice_shares
@@ -28,61 +28,31 @@ ERRORS = ErrorMap(Path(__file__).with_name("cache_error_map.csv"))
 exclusive ones with 8 lines in all 1.3."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class CacheAnswer:
-    """Hit ratios of a cache system.
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class CacheAnswer(Answer):
+    """Hit ratios of a cache system, ``hit_ratio[l1]`` those of the requests that reach the level.
 
     Parameters
     ----------
-    metrics : mapping of str to float
-        ``hit_ratio`` (served by any level), ``miss_ratio`` (served by memory), and for each level
-        ``hit_ratio_<level>``: hits of the requests that reach it. Also attributes.
     slice_shares : ndarray
         Share of the requests to the shared level that go to each slice; empty without one or where
         all are taken as one cache.
-    validated : bool
-        Whether the system is in the range in which the error was measured.
-    error : mapping of str to MeasuredError
-        By metric, the error against simulation of caches with such an inclusion.
     """
 
-    metrics: Mapping[str, float]
     slice_shares: FloatArray
-    validated: bool
-    error: Mapping[str, MeasuredError]
-
-    def __getattr__(self, name: str) -> float:
-        try:
-            return float(self.__dict__["metrics"][name])
-        except KeyError:
-            raise AttributeError(f"{type(self).__name__} has no metric {name!r}") from None
 
     @property
     def slice_imbalance(self) -> float:
         """Requests to the busiest slice over those to the mean slice; 1 where there is one."""
         return float(self.slice_shares.max() * len(self.slice_shares)) if len(self.slice_shares) else 1.0
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one row per metric: name, unit, value."""
-        return [{"metric": name, "unit": "1", "value": value} for name, value in self.metrics.items()]
-
-    def to_pandas(self) -> Any:
-        """Return the rows as a tidy DataFrame (needs pandas)."""
-        import pandas as pd
-
-        return pd.DataFrame(self.rows())
-
-    def __repr__(self) -> str:
-        trust = (
-            f"within {self.error['hit_ratio'].largest:g} points of simulation"
-            if self.validated
-            else "outside the range in which its error was measured"
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How uneven the slices are."""
+        uneven = (
+            [f"busiest slice {self.slice_imbalance:.3f} of the mean"] if len(self.slice_shares) > 1 else []
         )
-        lines = [f"caches by characteristic time, {trust}"]
-        lines += [f"  {name:<14} {value:.5f}" for name, value in self.metrics.items()]
-        if len(self.slice_shares) > 1:
-            lines.append(f"  busiest slice  {self.slice_imbalance:.3f} of the mean")
-        return "\n".join(lines)
+        return (*super().notes, *uneven)
 
 
 def solve_cache(spec: CacheSystem) -> CacheAnswer:
@@ -113,10 +83,12 @@ def solve_cache(spec: CacheSystem) -> CacheAnswer:
     --------
     >>> from qmodels.systems.cache.spec import CacheLevel
     >>> solve_cache(CacheSystem(private=(CacheLevel(lines=200),)))
-    caches by characteristic time, within 0.05 points of simulation
-      hit_ratio      0.20510
-      miss_ratio     0.79490
-      hit_ratio_l1   0.20510
+    caches by characteristic time
+      hit_ratio      0.2051   error at most 0.05 points
+      miss_ratio     0.7949   error at most 0.05 points
+      hit_ratio[l1]  0.2051   error at most 0.05 points
+      stable
+      error: against simulation, copy
     """
     p, count = line_popularity(
         spec.popularity, int(spec.entries_per_line), spec.assignment, int(spec.assignment_seed)
@@ -130,7 +102,7 @@ def solve_cache(spec: CacheSystem) -> CacheAnswer:
     at_shared = reach
     for name, hit in zip(spec.level_names, hits, strict=True):
         at_shared, before = reach, float(reach.sum())
-        metrics[f"hit_ratio_{name}"] = float(reach @ hit) / before if before > 0 else 0.0
+        metrics[f"hit_ratio[{name}]"] = float(reach @ hit) / before if before > 0 else 0.0
         reach = reach * (1.0 - hit)
     metrics["miss_ratio"] = min(1.0, float(reach.sum()))
     metrics["hit_ratio"] = 1.0 - metrics["miss_ratio"]
@@ -141,6 +113,8 @@ def solve_cache(spec: CacheSystem) -> CacheAnswer:
         )
     error = ERRORS.at(region=spec.inclusion)["hit_ratio"]
     return CacheAnswer(
+        model="caches by characteristic time",
+        spec=spec,
         metrics=metrics,
         slice_shares=shares,
         validated=_is_validated(spec),

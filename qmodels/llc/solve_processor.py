@@ -2,87 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
-from qmodels.error_map import MeasuredError
+from qmodels.answer import Answer
 from qmodels.llc.processor_errors import ERRORS, is_validated, region_of
 from qmodels.llc.processor_hits import HitRatios, hit_ratios, llc_load
 from qmodels.llc.processor_queues import solve_queues
-from qmodels.systems.cache.llc_processor import BANKS, LLC_PROCESSOR_METRICS, LlcProcessor
+from qmodels.systems.cache.llc_processor import BANKS, LlcProcessor
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LlcProcessorAnswer:
-    """Metrics of an `LlcProcessor`.
-
-    Parameters
-    ----------
-    spec : LlcProcessor
-        What was asked.
-    metrics : mapping of str to float
-        By the names of `qmodels.systems.cache.llc_processor.LLC_PROCESSOR_METRICS`, which has their units;
-        also attributes of the answer.
-    validated : bool
-        Whether the design lies in the range in which the model was compared with simulation.
-    error : mapping of str to MeasuredError
-        By metric, what was found for this architecture; where its LLC is nearly full, in such designs.
-    """
-
-    spec: LlcProcessor
-    metrics: Mapping[str, float]
-    validated: bool
-    error: Mapping[str, MeasuredError]
-
-    @property
-    def stable(self) -> bool:
-        """Always: what would be too much is refused."""
-        return True
-
-    @property
-    def units(self) -> dict[str, str]:
-        """The unit of each metric."""
-        return {name: LLC_PROCESSOR_METRICS[name].unit for name in self.metrics}
-
-    @property
-    def utilization(self) -> dict[str, float]:
-        """The busy fraction of each kind of resource."""
-        found = {"cores": self.core_utilization, "DRAM banks": self.memory_utilization}
-        return found if self.spec.architecture == "none" else found | {"LLC": self.llc_utilization}
-
-    def __getattr__(self, name: str) -> float:
-        try:
-            metrics: Mapping[str, float] = self.__dict__["metrics"]
-            return metrics[name]
-        except KeyError:
-            raise AttributeError(f"{type(self).__name__} has no metric {name!r}") from None
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one row per metric: its name, unit and value."""
-        return [
-            {"metric": name, "unit": self.units[name], "value": value} for name, value in self.metrics.items()
-        ]
-
-    def to_pandas(self) -> Any:
-        """Return the rows as a tidy DataFrame (needs pandas)."""
-        import pandas as pd
-
-        return pd.DataFrame(self.rows())
-
-    def __repr__(self) -> str:
-        lines = [f"LLC processor ({self.spec.architecture}), model"]
-        for row in self.rows():
-            unit = "" if row["unit"] == "1" else row["unit"]
-            stated = f"  error {self.error[row['metric']]}" if row["metric"] in self.error else ""
-            lines.append(f"  {row['metric']:<24} {row['value']:>12.5g} {unit}{stated}".rstrip())
-        lines.append(f"  error: against simulation, {next(iter(self.error.values())).where}")
-        if not self.validated:
-            lines.append("  outside the range in which that was measured")
-        return "\n".join(lines)
-
-
-def solve_llc_processor(spec: LlcProcessor, *, hits: HitRatios | None = None) -> LlcProcessorAnswer:
+def solve_llc_processor(spec: LlcProcessor, *, hits: HitRatios | None = None) -> Answer:
     """Return the steady state of a packet processor with LLC slices, a shared LLC, or none.
 
     Parameters
@@ -94,7 +23,7 @@ def solve_llc_processor(spec: LlcProcessor, *, hits: HitRatios | None = None) ->
 
     Returns
     -------
-    LlcProcessorAnswer
+    Answer
         With too much load the blocking probability says how much is refused; all metrics stay finite.
 
     Raises
@@ -122,7 +51,7 @@ def solve_llc_processor(spec: LlcProcessor, *, hits: HitRatios | None = None) ->
     --------
     >>> for architecture in ("slices", "none", "shared"):
     ...     answer = solve_llc_processor(LlcProcessor(architecture=architecture))
-    ...     print(architecture, f"{answer.throughput_gbps:.1f} Gb/s {answer.waiting_latency:.0f} ns")
+    ...     print(architecture, f"{answer.data_rate:.1f} Gb/s {answer.waiting_latency:.0f} ns")
     slices 90.0 Gb/s 333 ns
     none 87.9 Gb/s 376 ns
     shared 42.8 Gb/s 903 ns
@@ -135,11 +64,8 @@ def solve_llc_processor(spec: LlcProcessor, *, hits: HitRatios | None = None) ->
     waiting = max(queues.mean_number_in_system - queues.busy_cores, 0.0) / throughput
     response = queues.mean_number_in_system / throughput
     metrics = {
-        "throughput": throughput,
-        "throughput_gbps": spec.gbps(throughput),
+        "data_rate": spec.gbps(throughput),
         "blocking_probability": queues.blocking_probability,
-        "mean_waiting_time": waiting,
-        "mean_response_time": response,
         "waiting_latency": waiting * spec.time_unit_ns,
         "response_latency": response * spec.time_unit_ns,
         "mean_number_in_system": queues.mean_number_in_system,
@@ -152,9 +78,14 @@ def solve_llc_processor(spec: LlcProcessor, *, hits: HitRatios | None = None) ->
         "memory_utilization": queues.busy_banks / (spec.channels * BANKS),
     }
     load = llc_load(spec, found)
-    return LlcProcessorAnswer(
+    busy = {"cores": "core_utilization", "LLC": "llc_utilization", "DRAM banks": "memory_utilization"}
+    utilization = {name: float(metrics[of]) for name, of in busy.items() if spec.llc_slices or name != "LLC"}
+    return Answer(
+        model=f"LLC processor ({spec.architecture})",
         spec=spec,
-        metrics={name: float(metrics[name]) for name in LLC_PROCESSOR_METRICS},
+        metrics={name: float(value) for name, value in metrics.items()},
+        utilization=utilization,
+        bottleneck=max(utilization, key=lambda name: utilization[name]),
         validated=is_validated(spec, llc_load=load),
         error=ERRORS.at(region=region_of(spec.architecture, load)),
     )
@@ -197,7 +128,7 @@ def llc_skip_threshold(spec: LlcProcessor) -> float:
 
     def worse(hit: float) -> bool:
         answer = solve_llc_processor(spec, hits=replace(found, llc=hit))
-        return answer.mean_waiting_time > without.mean_waiting_time
+        return answer.waiting_latency > without.waiting_latency
 
     if worse(1.0):
         return 0.0

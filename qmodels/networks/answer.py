@@ -4,105 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
+from qmodels.answer import Answer
 from qmodels.checks import FloatArray
-from qmodels.error_map import MeasuredError
 from qmodels.systems.stations.queueing_network import QueueingNetwork
-
-UNITS = {
-    "throughput": "jobs/time",
-    "utilization": "1",
-    "mean_waiting_time": "time",
-    "mean_response_time": "time",
-    "mean_number_in_queue": "jobs",
-    "mean_number_in_system": "jobs",
-    "waiting_probability": "1",
-    "blocking_probability": "1",
-    "abandonment_probability": "1",
-    "system_throughput": "jobs/time",
-    "system_response_time": "time",
-    "mean_number_in_network": "jobs",
-    "system_loss_probability": "1",
-}
-"""Metrics of a station, and of the whole network; ``time`` is the unit of the spec's laws."""
 
 _SUMS = ("throughput", "utilization", "mean_number_in_queue", "mean_number_in_system")
 _PER_JOB = ("mean_waiting_time", "mean_response_time", "waiting_probability")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class NetworkAnswer:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class NetworkAnswer(Answer):
     """Steady state of a queueing network.
+
+    Metrics are those of the simulation of the network: the name and, in brackets, the station (if there
+    are several) and the class (if there are several; without one, all classes together):
+    ``mean_response_time[disk, read]``. Those of the whole network begin with ``system`` or end with
+    ``network``. What the model does not know is left out.
 
     Parameters
     ----------
-    model : str
-        The model that answered.
     kind : {"exact", "approximation"}
-        What its numbers are under its assumptions, which the network meets.
-    metrics : mapping of str to float
-        By the names that the simulation of the network uses: the metric and, in brackets, the
-        station (if there are several) and the class (if there are several; without one, all
-        classes together): ``mean_response_time[disk, read]``. Those of the whole network begin
-        with ``system`` or end with ``network``. Units are in `UNITS`. What the model does not
-        know is left out.
-    stations : tuple of str
-        Names of the stations.
-    station_utilization : array
-        Busy fraction of a server of each station, all classes together.
-    stable : bool
-        Whether every class has a steady state at every station it visits.
+        What the numbers are under the model's assumptions, which the network meets.
     result : object
         The model's own result, with what else it knows, such as quantiles of a single station.
     """
 
-    model: str
     kind: str
-    metrics: Mapping[str, float]
-    stations: tuple[str, ...]
-    station_utilization: FloatArray
-    stable: bool
     result: Any
 
-    error: ClassVar[Mapping[str, MeasuredError]] = {}
-    """Nothing was measured: what is exact has none, and approximations say theirs where they stand."""
-
-    def __getitem__(self, metric: str) -> float:
-        return self.metrics[metric]
-
     @property
-    def units(self) -> dict[str, str]:
-        """Unit of each of the `metrics`."""
-        return {name: UNITS[name.partition("[")[0]] for name in self.metrics}
-
-    @property
-    def bottleneck(self) -> str:
-        """Name of the station with the highest utilization."""
-        return self.stations[int(np.argmax(self.station_utilization))]
-
-    def to_pandas(self) -> Any:
-        """Return a tidy DataFrame, one row per metric (needs pandas)."""
-        import pandas as pd
-
-        units = self.units
-        return pd.DataFrame(
-            [{"metric": name, "unit": units[name], "value": value} for name, value in self.metrics.items()]
-        )
-
-    def __repr__(self) -> str:
-        units = self.units
-        lines = [f"{self.model} ({self.kind})"]
-        for name, value in self.metrics.items():
-            unit = "" if units[name] == "1" else units[name]
-            lines.append(f"  {name:<48} {value:>12.6g} {unit}".rstrip())
-        busiest = float(self.station_utilization.max())
-        lines.append(
-            f"  {'stable' if self.stable else 'overloaded'}; busiest: {self.bottleneck} ({busiest:.3f})"
-        )
-        return "\n".join(lines)
+    def title(self) -> str:
+        """Model, and what its numbers are."""
+        return f"{self.model} ({self.kind})"
 
 
 def network_answer(
@@ -142,12 +79,14 @@ def network_answer(
     for k, job_class in enumerate(classes if len(classes) > 1 else ()):
         if k in network.entries:
             metrics |= {f"{n}[{job_class}]": float(row[k]) for n, row in total.items() if row.size > 1}
+    busy = np.minimum(np.nansum(visits["utilization"], axis=1), 1.0)
     return NetworkAnswer(
         model=model,
+        spec=network,
         kind=kind,
         metrics={name: value for name, value in metrics.items() if not np.isnan(value)},
-        stations=network.station_names,
-        station_utilization=np.nansum(visits["utilization"], axis=1),
+        utilization=dict(zip(network.station_names, busy.tolist(), strict=True)),
+        bottleneck=network.station_names[int(np.argmax(busy))],
         stable=stable,
         result=result,
     )

@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from qmodels.answer import Answer
 from qmodels.checks import FloatArray
+from qmodels.systems.spec.result import Result
 
 BoolArray = npt.NDArray[np.bool_]
 
-_UNITS = {
-    "throughput": "jobs/time",
-    "utilization": "",
-    "residence_time": "time",
-    "mean_response_time": "time",
-    "mean_number_in_system": "jobs",
-    "stable": "",
-    "arrival_scv": "",
-    "departure_scv": "",
-    "blocking_probability": "",
-}
-_TOTALS = {
-    "system_throughput": "jobs/time",
-    "system_response_time": "time",
-    "mean_number_in_network": "jobs",
-}
+_METRICS = (
+    "throughput", "utilization", "residence_time", "mean_response_time", "mean_number_in_system",
+    "arrival_scv", "departure_scv", "blocking_probability",
+)  # fmt: skip
+_TOTALS = ("system_throughput", "system_response_time", "mean_number_in_network")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class NetworkResult:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class NetworkResult(Result):
     """Steady state of a network of stations.
 
     Arrays have one entry per station, shape (stations,), or in a network with several classes
@@ -74,6 +66,13 @@ class NetworkResult:
     routing : array, optional
         Routing probabilities, where the network was described by them.
     """
+
+    saved_as: ClassVar[str] = Answer.saved_as
+    spec: None = field(default=None, init=False)
+    validated: bool = field(default=True, init=False)
+    latency_parts: Mapping[str, Any] = field(default_factory=dict, init=False)
+    traffic_intensity: Mapping[str, Any] = field(default_factory=dict, init=False)
+    error: Mapping[str, Any] = field(default_factory=dict, init=False)
 
     model: str
     kind: str
@@ -118,24 +117,37 @@ class NetworkResult:
         """Name of the station with the highest utilization."""
         return self.stations[int(np.argmax(self.station_utilization))]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return every known metric by name, arrays as arrays."""
-        head = {"model": self.model, "kind": self.kind, "stations": self.stations, "classes": self.classes}
-        metrics = {name: getattr(self, name) for name in (*_UNITS, *_TOTALS)}
-        return head | {name: value for name, value in metrics.items() if value is not None}
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Every known metric by name and, in brackets, station and class."""
+        found: dict[str, float] = {}
+        for name in _METRICS:
+            values = getattr(self, name)
+            for index in np.ndindex(np.shape(values)) if values is not None else ():
+                place = [self.stations[index[0]], *(self.classes[k] for k in index[1:])]
+                found[f"{name}[{', '.join(map(str, place))}]"] = float(values[index])
+        for name in _TOTALS:
+            values = np.ravel(getattr(self, name))
+            names = [name] if len(values) == 1 else [f"{name}[{one}]" for one in self.classes]
+            found |= dict(zip(names, values.tolist(), strict=True))
+        return found
 
-    def to_pandas(self) -> Any:
-        """Return a tidy DataFrame, one row per station (and class), one column per metric (needs pandas)."""
-        import pandas as pd
+    @property
+    def title(self) -> str:
+        """Model and what its numbers are."""
+        return f"{self.model} ({self.kind})"
 
-        index: dict[str, list[Any]] = {"station": list(self.stations)}
-        if self.classes:
-            pairs = [(s, c) for s in self.stations for c in self.classes]
-            index = {"station": [s for s, _ in pairs], "class": [c for _, c in pairs]}
-        columns = {name: getattr(self, name) for name in _UNITS}
-        return pd.DataFrame(
-            index | {name: np.ravel(value) for name, value in columns.items() if value is not None}
-        )
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Which stations are overloaded."""
+        good = np.reshape(self.stable, (len(self.stations), -1)).all(axis=1)
+        full = ", ".join(str(self.stations[i]) for i in np.flatnonzero(~good))
+        return (f"overloaded: {full}",) if full else ()
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Any:
+        """Return what `save` wrote as an answer."""
+        return Answer.from_document(document)
 
     def to_networkx(self) -> Any:
         """Return the network as a directed graph with its flows.
@@ -169,48 +181,6 @@ class NetworkResult:
             share = float(flow[i, j] / leaving[i].sum())
             graph.add_edge(self.stations[i], self.stations[j], flow=float(flow[i, j]), probability=share)
         return graph
-
-    def _table(self) -> tuple[list[str], list[list[str]]]:
-        shown = ["throughput", "utilization", "mean_response_time", "residence_time", "mean_number_in_system"]
-        shown += [n for n in ("arrival_scv", "blocking_probability") if getattr(self, n) is not None]
-        head = ["station", *(["class"] if self.classes else []), *shown]
-        rows = []
-        for i, station in enumerate(self.stations):
-            for r, name in enumerate(self.classes or ("",)):
-                at = (i, r) if self.classes else (i,)
-                label = [str(station)] + ([str(name)] if self.classes else [])
-                rows.append(label + [f"{getattr(self, metric)[at]:.6g}" for metric in shown])
-        return head, rows
-
-    def _summary(self) -> list[str]:
-        lines = []
-        for name, unit in _TOTALS.items():
-            values = " ".join(f"{v:.6g}" for v in np.ravel(getattr(self, name)))
-            lines.append(f"{name} {values} {unit}")
-        if not np.all(self.stable):
-            good = np.reshape(self.stable, (len(self.stations), -1)).all(axis=1)
-            names = ", ".join(str(self.stations[i]) for i in np.flatnonzero(~good))
-            lines.append(f"overloaded: {names}")
-        else:
-            lines.append(f"busiest station: {self.bottleneck}")
-        return lines
-
-    def __repr__(self) -> str:
-        head, rows = self._table()
-        widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
-        lines = [
-            "  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in [head, *rows]
-        ]
-        return "\n".join([f"{self.model} ({self.kind})", *lines, *self._summary()])
-
-    def _repr_html_(self) -> str:
-        head, rows = self._table()
-        top = "".join(f"<th>{name} {f'[{_UNITS[name]}]' if _UNITS.get(name) else ''}</th>" for name in head)
-        body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-        foot = "<br>".join(self._summary())
-        return (
-            f"<table><caption>{self.model} ({self.kind})</caption><tr>{top}</tr>{body}</table><p>{foot}</p>"
-        )
 
 
 def station_flows(leaving: FloatArray, routing: FloatArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +15,7 @@ from qmodels.packet_processor.trials.columns import TrialColumns, trial_columns
 from qmodels.packet_processor.trials.row_visits import RowVisits, row_visits
 from qmodels.systems.memory.address_map import scatter
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.fields import array_fields
 from qmodels.systems.traffic.arrivals import OnOff
 from qmodels.systems.traffic.popularity import Zipf
 
@@ -157,11 +158,8 @@ def columns(spec: PacketProcessor) -> Columns:
     bursts = (
         [load.arrivals.on_packets, load.arrivals.peak_to_mean] if isinstance(load.arrivals, OnOff) else []
     )
-    charges = [getattr(part, item.name) for part in (spec.energy, spec.cost) for item in fields(part)]
     shape = np.broadcast_shapes(*(np.shape(value) for value in (*named.values(), *bursts)))
-    full_shape = np.broadcast_shapes(
-        shape, *(np.shape(value) for value in (free.segments, free.vms1_share, *charges))
-    )
+    full_shape = np.broadcast_shapes(shape, *(value.shape for value in array_fields(spec).values()))
     flat = {k: np.broadcast_to(np.asarray(v, dtype=float), shape).reshape(-1) for k, v in named.items()}
     segments, share = load.segment_law
     lines = flat.pop("lines")

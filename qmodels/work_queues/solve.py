@@ -85,22 +85,26 @@ def solve_work_queues(spec: WorkQueues) -> WorkQueuesAnswer:
             compute_scv=costs.compute_scv,
         )
     task = max(spec.serial_time / count, 1e-300)
+    efficiency = compute / (cores * makespan)
+    memories, clock = min(1.0, float(rounds.memory_busy.max()) / makespan), spec.clock_ghz
     return WorkQueuesAnswer(
+        model="work queues",
+        spec=spec,
         metrics={
-            "makespan": makespan,
+            "execution_time": makespan / clock,
             "speedup": spec.serial_time / makespan,
-            "utilization": compute / (cores * makespan),
+            "parallel_efficiency": efficiency,
             "imbalance": max(imbalance, 0.0),
             "stolen_share": rounds.stolen / count,
             "local_share": rounds.local / count,
-            "lock_waiting_time": rounds.lock_wait / count,
-            "memory_waiting_time": rounds.memory_wait / count,
-            "memory_utilization": min(1.0, float(rounds.memory_busy.max()) / makespan),
+            "lock_waiting_time": rounds.lock_wait / count / clock,
+            "memory_waiting_time": rounds.memory_wait / count / clock,
+            "controller_utilization": memories,
         },
-        lower_bounds=bounds,
+        utilization={"cores": efficiency, "memories": memories},
+        lower_bounds={name: bound / clock for name, bound in bounds.items()},
         cluster_tasks=cluster_tasks,
         bottleneck=max(bounds, key=lambda name: bounds[name]),
-        stable=True,
         validated=bool(
             isinstance(spec.tasks, Growth)
             and TASKS_PER_CORE[0] <= count / cores <= TASKS_PER_CORE[1]

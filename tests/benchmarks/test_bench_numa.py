@@ -6,7 +6,8 @@ from cases.published.srp.placement import machine_of_work, problem_of
 from cases.published.srp.specs import Costs, blurring
 from optimize.programs.dma_placement import place_dma
 from qmodels import solve
-from validate.numa.run import Job, run_replication
+from validate.campaigns.experiment import Job
+from validate.numa.run import run_replication
 
 COSTS = Costs(controller_cycles=35.7, compute_per_byte=3.05, switch_cycles=7266.0)
 

@@ -41,7 +41,7 @@ def small():
 def test_published_numbers_agree_with_each_other():
     """The ratios of the abstract follow from the converted numbers of the text."""
     said, ratios = published()["converted"], published()["headline"]
-    waiting, gbps = said["waiting_latency"], said["throughput_gbps"]
+    waiting, gbps = said["waiting_latency"], said["data_rate"]
     offered = LlcProcessor().gbps(LlcProcessor().arrival_rate)
     blocked = {name: 1 - value / offered for name, value in gbps.items()}
     for other in ("shared", "none"):
@@ -106,7 +106,7 @@ def test_realistic_capacities(committed):
     cells = [cell for cell in committed.cells if cell.variable == REALISTIC]
     assert len(cells) == 18
     for cell in cells:
-        if cell.metric in ("waiting_latency", "throughput_gbps"):
+        if cell.metric in ("waiting_latency", "data_rate"):
             assert cell.model == pytest.approx(cell.simulated, rel=0.032)  # 3.1 % with slices, else 0.4 %
             assert cell.high - cell.low < 0.02 * cell.simulated
     assert max(committed.seconds.values()) < 60

@@ -51,7 +51,7 @@ def written(path, change):
     sizes = rng.choice([64, 594, 1518], size=PACKETS, p=[7 / 12, 4 / 12, 1 / 12])
     rows = [f"{time:.12f},{size}" for time, size in zip(times - times[0], sizes, strict=True)]
     path.write_text("time,bytes\n" + "\n".join(rows) + "\n")
-    recorded = {"kind": "recorded", "path": str(path)}
+    recorded = {"kind": "recorded", "trace": str(path)}
     spec = from_toml(
         DATA / "small-packets.toml",
         PacketProcessor,

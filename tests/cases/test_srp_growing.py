@@ -74,8 +74,8 @@ def test_the_kept_sweep_is_what_a_run_gives(key):
     spec = sweep_specs()[key]
     point = next(one for one in kept_sweep() if (one.version, one.change) == key)
     assert point.tasks == spec.task_count
-    assert point.model == pytest.approx(solve(spec).makespan / 1e6, rel=1e-6)
-    again = simulate(spec, replications=12).makespan
+    assert point.model == pytest.approx(solve(spec).execution_time / 1e6, rel=1e-6)
+    again = simulate(spec, replications=12).execution_time
     assert abs(again.best / 1e6 - point.simulated) <= 2 * (again.half_width / 1e6 + point.half_width)
 
 

@@ -211,7 +211,7 @@ def test_what_is_no_study_is_refused(tmp_path, content, message):
 def test_trace_that_changed_is_noticed(small_specs, tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("time,bytes\n0.0,64\n1e-6,1500\n3e-6,64\n")
-    toml = f"[workload.arrivals]\nkind = 'recorded'\npath = '{path}'\n"
+    toml = f"[workload.arrivals]\nkind = 'recorded'\ntrace = '{path}'\n"
     spec = study_files.from_toml(toml, type(small_specs["large-packets"]))
     explore_case({"mine": replace_fields(spec, {"channels": 2})}, given=["channels"], simulate=False).save(
         tmp_path / "out"

@@ -60,17 +60,19 @@ def test_to_dict_and_to_pandas_leave_out_what_is_unknown():
     q = mmck(arrival_rate=[0.5, 1.5], service_rate=1, servers=1, capacity=3)
     assert "waiting_time_variance" not in q.to_dict()
     frame = q.to_pandas()
-    assert list(frame.columns) == list(q.to_dict())
-    assert frame["blocking_probability"].tolist() == q.blocking_probability.tolist()
-    assert len(mm1(arrival_rate=0.5, service_rate=1).to_pandas()) == 1
+    assert list(frame.columns) == ["point", "metric", "unit", "value"]
+    blocked = frame[frame["metric"] == "blocking_probability"]["value"]
+    assert blocked.tolist() == q.blocking_probability.tolist()
+    one = mm1(arrival_rate=0.5, service_rate=1)
+    assert list(one.to_pandas()["metric"]) == list(one.metrics)
 
 
 def test_repr_and_html_show_model_units_and_range():
     text = repr(mmc(arrival_rate=[0.5, 3.0], service_rate=1, servers=2))
     assert text.startswith("M/M/c, 2 points")
-    assert "mean_waiting_time" in text and "inf time" in text and "1 of 2" in text
+    assert "mean_waiting_time" in text and " inf " in text and "1 of 2 stable" in text
     single = repr(mm1(arrival_rate=0.5, service_rate=1))
-    assert single.splitlines()[0] == "M/M/1" and "stable" in single and "True" in single
+    assert single.splitlines()[0] == "M/M/1" and "stable" in single
     html = mm1(arrival_rate=0.5, service_rate=1)._repr_html_()
     assert html.startswith("<table><caption>M/M/1</caption>") and "<td>jobs/time</td>" in html
 

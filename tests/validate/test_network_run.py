@@ -18,8 +18,7 @@ from qmodels.systems.stations.queueing_network import QueueingNetwork, single_st
 from validate import simulate
 from validate.campaigns.store import decode, encode
 from validate.network.records import EVENTS, event_trace, state_series, visit_records
-from validate.network.replication import VISITS, Job, Run, run_replication
-from validate.network.run import NetworkExperiment
+from validate.network.replication import VISITS, NetworkJob, Run, run_replication
 from validate.network.world import FIRST_POOL
 
 ONE = Exponential(mean=1.0)
@@ -60,7 +59,7 @@ def specs(draw):
 @settings(deadline=None, derandomize=True, max_examples=25)
 def test_nothing_is_lost_and_little_holds_exactly(spec, seed):
     rows = np.concatenate(list(visit_records(spec, passages=2000, seed=seed)))
-    run = run_replication(Job(spec=spec, seed=seed, replication=0, passages=1600))
+    run = run_replication(NetworkJob(spec=spec, seed=seed, replication=0, passages=1600))
     end = rows["left"].max()
     visits = state_series(spec, times=[end], seed=seed)[0]
     whole = dict(zip(VISITS, np.moveaxis(run.visits, -1, 0), strict=True))
@@ -206,7 +205,7 @@ def test_mirrored_runs_are_opposed():
     means = []
     for mirrored in (False, True):
         runs = [
-            run_replication(Job(spec=spec, seed=0, replication=k, passages=1000, antithetic=mirrored))
+            run_replication(NetworkJob(spec=spec, seed=0, replication=k, passages=1000, antithetic=mirrored))
             for k in range(80)
         ]
         sums, counts = np.array([r.visits[0, 0, columns] for r in runs]).T
@@ -218,7 +217,9 @@ def test_mirrored_runs_are_opposed():
 
 
 def test_memory_depends_on_the_jobs_inside_and_not_on_those_that_passed():
-    short, long = (run_replication(Job(spec=MM1, seed=0, replication=0, passages=n)) for n in (1000, 400_000))
+    short, long = (
+        run_replication(NetworkJob(spec=MM1, seed=0, replication=0, passages=n)) for n in (1000, 400_000)
+    )
     assert short.most_jobs == long.most_jobs == FIRST_POOL
 
 
@@ -312,7 +313,7 @@ def test_tasks_of_a_fork_are_recorded_under_their_job():
 
 
 def test_runs_survive_storing():
-    run = run_replication(Job(spec=MM1, seed=0, replication=0, passages=1000))
+    run = run_replication(NetworkJob(spec=MM1, seed=0, replication=0, passages=1000))
     again = decode(encode(run), Run)
     assert all(np.array_equal(getattr(run, name), getattr(again, name)) for name in Run.__dataclass_fields__)
 
@@ -320,8 +321,8 @@ def test_runs_survive_storing():
 def test_results_are_tables():
     result = simulate(MM1, passages=1000, replications=2)
     table = result.to_pandas()
-    assert list(table.columns) == ["metric", "unit", "low", "best", "high", "interval_valid"]
-    assert result.to_dict()["metrics"]["utilization"]["best"] == result.utilization.best
+    assert list(table.columns) == ["metric", "unit", "value", "low", "high", "interval_valid"]
+    assert result.to_dict()["utilization"] is result["utilization"]
     with pytest.raises(AttributeError, match="NetworkSimulation has no metric 'mean_wait'"):
         _ = result.mean_wait
 
@@ -333,7 +334,6 @@ def test_results_are_tables():
         (lambda: simulate(MM1, replications=1), "replications must be a whole number >= 2, got 1.0"),
         (lambda: simulate(MM1, seed=-1), "seed must be a whole number >= 0, got -1"),
         (lambda: simulate(MM1, confidence=1.0), "confidence must be between 0 and 1, got 1.0"),
-        (lambda: NetworkExperiment(spec=3), "spec must be a QueueingNetwork, got 3"),
         (
             lambda: simulate(MM1, passages=1000, replications=3, antithetic=True),
             "replications must be even where they are antithetic, got 3",

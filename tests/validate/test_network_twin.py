@@ -17,7 +17,7 @@ from qmodels.systems.stations.parts import ForkJoin, JobClass, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork, single_station, tandem
 from validate import simulate
 from validate.network.records import OUTCOMES, visit_records
-from validate.network.replication import Job, run_replication
+from validate.network.replication import NetworkJob, run_replication
 
 ROOT = Path(__file__).parents[2]
 _SPEC = importlib.util.spec_from_file_location("network_twin", Path(__file__).parent / "network_twin.py")
@@ -113,7 +113,7 @@ with np.errstate(over="ignore"):
 
 
 def everything_that_is_counted(spec):
-    run = run_replication(Job(spec=spec, seed=3, replication=0, passages=400))
+    run = run_replication(NetworkJob(spec=spec, seed=3, replication=0, passages=400))
     arrays = (run.visits, run.passages, run.blocked, run.bins, run.counts, run.numbers)
     return f"{run.events} " + b"".join(array.tobytes() for array in arrays).hex()
 

@@ -32,7 +32,7 @@ from validate.estimates.statistics import (
 from validate.network import recursions
 from validate.network import replication as network_replication
 from validate.network.recursion_kernel import CUSTOMERS, DELAYED, SERVED, SPAN, TOTALS, WAITED, serve_batches
-from validate.network.replication import VISITS, Job
+from validate.network.replication import VISITS, NetworkJob
 
 POISSON = Exponential(mean=1.25)
 LAWS = (
@@ -167,7 +167,7 @@ def station(*, arrivals=POISSON, service=LAWS[2], **fields):
 def test_one_server_by_recursion_is_one_server_by_events(law, by_events):
     """The same customers wait the same times in both, so every count and sum agrees."""
     spec = station(arrivals=law, service=HyperExponential(probabilities=[0.5, 0.5], means=[0.2, 1.0]))
-    job = Job(spec=spec, seed=3, replication=1, passages=20_003)
+    job = NetworkJob(spec=spec, seed=3, replication=1, passages=20_003)
     ours, events = recursions.run_replication(job), by_events(job)
     same = [VISITS.index(name) for name in ("completions", "departures", "wait_sum", "response_sum")]
     assert np.allclose(ours.visits[0, 0, same], events.visits[0, 0, same], rtol=1e-7)
@@ -182,7 +182,7 @@ def test_one_server_by_recursion_is_one_server_by_events(law, by_events):
 @pytest.mark.parametrize("servers", [2, 7])
 def test_several_servers_by_recursion_agree_with_events(servers, by_events):
     spec = station(arrivals=Exponential(mean=1.25 / servers), service=LAWS[2], servers=servers)
-    job = Job(spec=spec, seed=3, replication=1, passages=50_000)
+    job = NetworkJob(spec=spec, seed=3, replication=1, passages=50_000)
     ours, events = recursions.run_replication(job), by_events(job)
     # Customers leave out of order, so that a few are counted in one stretch and not in the other.
     assert np.allclose(ours.visits[0, 0], events.visits[0, 0], rtol=2e-3)
@@ -237,7 +237,8 @@ def test_networks_are_left_to_events():
 def test_overload_shows_as_growth():
     spec = station(arrivals=Exponential(mean=0.5), service=Exponential(mean=1.0))
     runs = [
-        recursions.run_replication(Job(spec=spec, seed=1, replication=r, passages=20_000)) for r in range(3)
+        recursions.run_replication(NetworkJob(spec=spec, seed=1, replication=r, passages=20_000))
+        for r in range(3)
     ]
     early, late = zip(*(early_and_late(run.numbers[:, 0]) for run in runs), strict=True)
     assert is_unstable(early, late)
@@ -248,7 +249,7 @@ def test_overload_shows_as_growth():
 def means(spec, replications, *, of="wait_sum", antithetic=False):
     column = [VISITS.index(name) for name in (of, "departures")]
     jobs = [
-        Job(spec=spec, seed=5, replication=r, passages=20_000, antithetic=antithetic)
+        NetworkJob(spec=spec, seed=5, replication=r, passages=20_000, antithetic=antithetic)
         for r in range(replications)
     ]
     sums = np.array([recursions.run_replication(job).visits[0, 0, column] for job in jobs])

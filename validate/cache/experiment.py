@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,21 +11,18 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.cache.lines import feistel, line_popularity
-from qmodels.systems.cache.spec import CacheSystem
 from qmodels.systems.traffic.popularity import MOST_ENTRIES, Zipf
-from validate.estimates.metric_result import MetricResult
+from validate.campaigns.experiment import Experiment, Job
+from validate.estimates.simulation import Simulation
 from validate.estimates.statistics import Estimate, ratio_interval
 
 LAPS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class CacheJob(Job):
     """One replication."""
 
-    spec: CacheSystem | None
-    seed: int
-    replication: int
     requests: int
     warm_up: int
 
@@ -38,44 +35,20 @@ class Run:
     slice_requests: IntArray
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class CacheResult(MetricResult):
-    """Estimates of a cache system's hit ratios.
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class CacheSimulation(Simulation):
+    """Hit ratios of a cache system, estimated.
 
     Parameters
     ----------
-    metrics : mapping of str to Estimate
-        As in `qmodels.llc.solve_cache.CacheAnswer`; also attributes.
     slice_shares : ndarray
         Share of the requests to a sliced level that went to each slice; empty without slices.
-    requests, replications, seed : int
-        What was run, per replication and in all.
-    seconds : float
-        Wall-clock time.
     """
 
-    metrics: Mapping[str, Estimate]
     slice_shares: FloatArray
-    requests: int
-    replications: int
-    seed: int
-    seconds: float
-
-    @staticmethod
-    def unit_of(metric: str) -> str:
-        """Return the unit of a metric: all are shares."""
-        return "1"
-
-    def __repr__(self) -> str:
-        confidence = next(iter(self.metrics.values())).confidence
-        head = (
-            f"caches, simulated: {self.replications} replications of {self.requests} requests, "
-            f"seed {self.seed}; {confidence:.0%} intervals"
-        )
-        return "\n".join([head, *self.metric_lines()])
 
 
-def run_replication(job: Job) -> Run:
+def run_replication(job: CacheJob) -> Run:
     """Simulate one replication."""
     from validate.cache.draw_kernel import LAW, alias, zipf_law
     from validate.cache.hierarchy_kernel import HASHES, INCLUSIONS, PLAN, run
@@ -83,7 +56,6 @@ def run_replication(job: Job) -> Run:
     from validate.engine.streams import new_streams
 
     spec = job.spec
-    assert spec is not None
     levels, cores, shared = spec.levels, int(spec.cores), spec.shared
     sizes = [level.lines for level in spec.private] * cores + (shared.slice_lines.tolist() if shared else [])
     kinds = [*spec.private * cores, *([shared] * shared.slices if shared else [])]
@@ -131,17 +103,11 @@ def run_replication(job: Job) -> Run:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CacheExperiment:
+class CacheExperiment(Experiment):
     """The simulation of one cache system; made by `validate.simulate`.
 
     Parameters
     ----------
-    spec : CacheSystem
-        What is cached, and where.
-    seed : int
-        Everything random follows from it.
-    confidence : float
-        Coverage of the intervals (Student's, over the replications).
     requests : int
         Counted requests of each replication, at least 1,000.
     warm_up : int, optional
@@ -150,40 +116,40 @@ class CacheExperiment:
 
     Examples
     --------
-    >>> from qmodels.systems.cache.spec import CacheLevel
+    >>> from qmodels.systems.cache.spec import CacheLevel, CacheSystem
     >>> from validate import simulate
     >>> result = simulate(CacheSystem(private=(CacheLevel(lines=200),)), requests=100_000, replications=4)
     >>> abs(result.hit_ratio.best - 0.205) < 0.01
     True
     """
 
-    spec: CacheSystem
-    seed: int = 0
-    confidence: float = 0.95
     requests: int = 1_000_000
     warm_up: int | None = None
 
     run_type: ClassVar[type[Run]] = Run
     precise: ClassVar[tuple[str, ...]] = ("hit_ratio",)
-    run_replication: ClassVar[Callable[[Job], Run]] = staticmethod(run_replication)
+    run_replication = staticmethod(run_replication)
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Refuse options out of range."""
         checks.count("requests", self.requests, minimum=1000)
         if self.warm_up is not None:
             checks.count("warm_up", self.warm_up, minimum=0)
 
-    def jobs(self, start: int, stop: int) -> list[Job]:
+    def jobs(self, start: int, stop: int) -> list[CacheJob]:
         """Return a job for each replication."""
         spec = self.spec
         lines = spec.cores * sum(level.lines for level in spec.private)
         lines += spec.shared.lines if spec.shared else 0
         warm_up = max(self.requests, 20 * lines) if self.warm_up is None else self.warm_up
         return [
-            Job(spec=spec, seed=self.seed, replication=k, requests=self.requests, warm_up=warm_up)
+            CacheJob(spec=spec, seed=self.seed, replication=k, requests=self.requests, warm_up=warm_up)
             for k in range(start, stop)
         ]
 
-    def summarize(self, runs: Sequence[tuple[Job, Run]], *, replications: int, seconds: float) -> CacheResult:
+    def summarize(
+        self, runs: Sequence[tuple[CacheJob, Run]], *, replications: int, seconds: float
+    ) -> CacheSimulation:
         """Return the estimates of finished replications."""
         served = np.array([run.served for _, run in runs], dtype=float)
         total = served.sum(axis=1)
@@ -197,13 +163,14 @@ class CacheExperiment:
         }
         reach = total.copy()
         for k, name in enumerate(self.spec.level_names):
-            metrics[f"hit_ratio_{name}"] = ratio(served[:, k], reach)
+            metrics[f"hit_ratio[{name}]"] = ratio(served[:, k], reach)
             reach = reach - served[:, k]
         to_slices = np.sum([run.slice_requests for _, run in runs], axis=0)
-        return CacheResult(
+        return CacheSimulation(
+            spec=self.spec,
             metrics=metrics,
             slice_shares=to_slices / to_slices.sum() if to_slices.sum() else np.empty(0),
-            requests=self.requests,
+            effort={"requests": self.requests},
             replications=replications,
             seed=self.seed,
             seconds=seconds,

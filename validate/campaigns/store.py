@@ -7,16 +7,18 @@ import io
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import numpy as np
 
 from qmodels import systems
+from qmodels.systems.spec.fields import is_spec, parts
 from qmodels.systems.spec.hashing import stable_hash
+from qmodels.systems.spec.nested import held
 
 
 def keys_of(run_replication: Callable[[Any], Any], jobs: Sequence[Any]) -> list[str]:
@@ -83,8 +85,8 @@ def encode(value: Any) -> Any:
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if is_dataclass(value) and not isinstance(value, type):
-        return {"fields": {f.name: encode(getattr(value, f.name)) for f in fields(value) if f.init}}
+    if is_spec(value):
+        return {"fields": {name: encode(part) for name, part in parts(value).items()}}
     if isinstance(value, tuple):
         return {"tuple": [encode(item) for item in value]}
     if isinstance(value, list):
@@ -107,5 +109,4 @@ def decode(record: Any, kind: Any) -> Any:
         return tuple(decode(item, object) for item in content)
     if form == "mapping":
         return {key: decode(item, object) for key, item in content.items()}
-    hints = get_type_hints(kind)
-    return kind(**{name: decode(item, hints[name]) for name, item in content.items()})
+    return kind(**{name: decode(item, held(kind)[name]) for name, item in content.items()})

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
 
 from qmodels import checks
-from qmodels.systems.cache.llc_processor import BANKS, LLC_PROCESSOR_METRICS, LlcProcessor
+from qmodels.systems.cache.llc_processor import BANKS, LlcProcessor
+from validate.campaigns.experiment import Experiment
 from validate.estimates.intervals import Estimate, probability_interval, ratio_interval
-from validate.llc_processor.replication import COUNTED, Job, Run, run_replication
-from validate.llc_processor.result import LlcProcessorSimulation
+from validate.estimates.simulation import Simulation
+from validate.llc_processor.replication import COUNTED, LlcProcessorJob, Run, run_replication
 
 
 @dataclass(frozen=True, kw_only=True)
-class LlcProcessorExperiment:
+class LlcProcessorExperiment(Experiment):
     """The simulation of one packet processor; made by `validate.simulate`.
 
     Parameters
     ----------
-    spec : LlcProcessor
-        The design.
-    seed : int
-        Everything random follows from it. Each replication draws which entries share a line anew.
-    confidence : float
-        Coverage of the intervals (Student's, over the replications).
     requests : int
         Requests of each replication, refused ones included, at least 1000.
 
@@ -45,39 +40,34 @@ class LlcProcessorExperiment:
     --------
     >>> from validate import simulate
     >>> result = simulate(LlcProcessor(architecture="none"), requests=20_000, replications=2)
-    >>> 0.94 < result.throughput.best / LlcProcessor().arrival_rate < 0.98
+    >>> 0.94 < 1 - result.blocking_probability.best < 0.98
     True
     """
 
-    spec: LlcProcessor
-    seed: int = 0
-    confidence: float = 0.95
     requests: int = 100_000
 
-    run_type: ClassVar[type[Run]] = Run
-    precise: ClassVar[tuple[str, ...]] = ("mean_waiting_time",)
-    run_replication: ClassVar[Callable[[Job], Run]] = staticmethod(run_replication)
+    job_type = LlcProcessorJob
+    run_type = Run
+    precise = ("waiting_latency",)
+    run_replication = staticmethod(run_replication)
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.spec, LlcProcessor):
-            raise ValueError(f"spec must be an LlcProcessor, got {self.spec!r}")
+    def check(self) -> None:
+        """Refuse options out of range."""
         checks.count("requests", self.requests, minimum=1000)
 
-    def jobs(self, start: int, stop: int) -> list[Job]:
-        """Return a job for each replication."""
-        return [
-            Job(spec=self.spec, seed=self.seed, replication=k, requests=self.requests)
-            for k in range(start, stop)
-        ]
-
-    def summarize(
-        self, runs: Sequence[tuple[Job, Run]], *, replications: int, seconds: float
-    ) -> LlcProcessorSimulation:
+    def summarize(self, runs: Sequence[tuple[Any, Run]], *, replications: int, seconds: float) -> Simulation:
         """Return the estimates of finished replications."""
-        return LlcProcessorSimulation(
+        metrics = _metrics(self.spec, [run for _, run in runs], self.confidence)
+        busy = {"cores": "core_utilization", "LLC": "llc_utilization", "DRAM banks": "memory_utilization"}
+        utilization = {
+            name: metrics[of] for name, of in busy.items() if self.spec.llc_slices or name != "LLC"
+        }
+        return Simulation(
             spec=self.spec,
-            metrics=_metrics(self.spec, [run for _, run in runs], self.confidence),
-            requests=self.requests,
+            metrics=metrics,
+            utilization=utilization,
+            bottleneck=max(utilization, key=lambda name: utilization[name].best),
+            effort={"requests": self.requests},
             replications=replications,
             seed=self.seed,
             seconds=seconds,
@@ -91,13 +81,10 @@ def _metrics(spec: LlcProcessor, runs: Sequence[Run], confidence: float) -> dict
     after_l2 = after_l1 - n["l2_hits"]
     ns, per_gbps = spec.time_unit_ns, spec.gbps(1.0)
     ratios = {
-        "throughput": (accepted * spec.arrival_rate, n["arrivals"]),
-        "throughput_gbps": (accepted * spec.arrival_rate * per_gbps, n["arrivals"]),
+        "data_rate": (accepted * spec.arrival_rate * per_gbps, n["arrivals"]),
         "blocking_probability": (n["blocked"], n["arrivals"]),
-        "mean_waiting_time": (n["waited"], n["started"]),
-        # Little's law holds for the integral: the response ends with the request's departure.
-        "mean_response_time": (n["number"], accepted),
         "waiting_latency": (n["waited"] * ns, n["started"]),
+        # Little's law holds for the integral: the response ends with the request's departure.
         "response_latency": (n["number"] * ns, accepted),
         "mean_number_in_system": (n["number"], n["time"]),
         "l1_hit_ratio": (n["l1_hits"], n["served"]),
@@ -112,5 +99,5 @@ def _metrics(spec: LlcProcessor, runs: Sequence[Run], confidence: float) -> dict
         name: (probability_interval if name.endswith(("_probability", "_ratio")) else ratio_interval)(
             *ratios[name], confidence=confidence
         )
-        for name in LLC_PROCESSOR_METRICS
+        for name in spec.metric_names
     }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.systems.cache.llc_processor import LlcProcessor
+from validate.campaigns.experiment import Job
 from validate.llc_processor.kernel import fill_caches, run
 from validate.llc_processor.state import TOTALS, new_world, warm_up_requests
 
@@ -18,22 +18,9 @@ WARM_UP_SHARE = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
-    """One replication to run; picklable.
+class LlcProcessorJob(Job):
+    """One replication; ``requests`` arrive while counting, which entries share a line is drawn too."""
 
-    Parameters
-    ----------
-    spec : LlcProcessor
-        The design.
-    seed, replication : int
-        Everything random follows from them, the assignment of entries to lines included.
-    requests : int
-        Requests that arrive while counting.
-    """
-
-    spec: LlcProcessor
-    seed: int
-    replication: int
     requests: int
 
 
@@ -44,7 +31,7 @@ class Run:
     totals: FloatArray
 
 
-def run_replication(job: Job) -> Run:
+def run_replication(job: LlcProcessorJob) -> Run:
     """Run one replication."""
     world = new_world(job.spec, seed=job.seed, replication=job.replication)
     fill_caches(world, warm_up_requests(job.spec))

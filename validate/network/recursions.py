@@ -17,7 +17,7 @@ from validate.engine.histogram import BINS
 from validate.engine.sampling import law_table
 from validate.engine.streams import new_streams
 from validate.network.recursion_kernel import CUSTOMERS, DELAYED, SERVED, SPAN, TOTALS, WAITED, serve_batches
-from validate.network.replication import BATCHES, PASSAGES, VISITS, WARM_UP_BATCHES, Job, Run
+from validate.network.replication import BATCHES, PASSAGES, VISITS, WARM_UP_BATCHES, NetworkJob, Run
 from validate.network.world import time_unit
 
 MOST_SERVERS = 128
@@ -53,7 +53,7 @@ def applies(spec: QueueingNetwork) -> bool:
     )
 
 
-def run_replication(job: Job) -> Run:
+def run_replication(job: NetworkJob) -> Run:
     """Run one replication of a network to which the recursion `applies`.
 
     Customers are counted with all their time where their service begins. The time integrals of the
@@ -65,7 +65,7 @@ def run_replication(job: Job) -> Run:
     >>> from qmodels.systems.laws.times import Exponential
     >>> from qmodels.systems.stations.queueing_network import single_station
     >>> spec = single_station(arrivals=Exponential(mean=2.0), service=Exponential(mean=1.0))
-    >>> run = run_replication(Job(spec=spec, seed=1, replication=0, passages=64_000))
+    >>> run = run_replication(NetworkJob(spec=spec, seed=1, replication=0, passages=64_000))
     >>> float(run.visits[0, 0, VISITS.index("completions")]), round(run.duration / 128_000, 1)
     (64000.0, 1.0)
     """

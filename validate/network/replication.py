@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
-from qmodels.systems.stations.queueing_network import QueueingNetwork
+from validate.campaigns.experiment import Job
 from validate.network.kernel import run
 from validate.network.state import BUFFER_FULL, POOL_FULL, STUCK, World
 from validate.network.world import grown, new_world
@@ -28,24 +28,9 @@ PASSAGES = ("arrivals", "losses", "reneges", "completions", "response_sum", "num
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
-    """One replication to run; picklable.
+class NetworkJob(Job):
+    """One replication; of a mirrored one the streams of random numbers are."""
 
-    Parameters
-    ----------
-    spec : QueueingNetwork
-        What to simulate.
-    seed, replication : int
-        Its random numbers.
-    passages : int
-        Jobs that leave (or cycles of closed ones) while it is measured; a quarter as many before.
-    antithetic : bool
-        Whether its streams are mirrored.
-    """
-
-    spec: QueueingNetwork
-    seed: int
-    replication: int
     passages: int
     antithetic: bool = False
 
@@ -90,7 +75,7 @@ class Run:
     most_jobs: int
 
 
-def run_replication(job: Job) -> Run:
+def run_replication(job: NetworkJob) -> Run:
     """Run one replication and return its numbers.
 
     Raises

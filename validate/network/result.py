@@ -4,35 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from qmodels import checks
 from qmodels.checks import IntArray
 from validate.engine.histogram import BINS
-from validate.estimates.metric_result import MetricResult
+from validate.estimates.simulation import Simulation
 from validate.estimates.statistics import Estimate, Histogram, exactly, quantile_interval
 
 INF = float("inf")
-
-UNITS = {
-    "throughput": "jobs/time",
-    "utilization": "1",
-    "mean_waiting_time": "time",
-    "mean_response_time": "time",
-    "mean_number_in_queue": "jobs",
-    "mean_number_in_system": "jobs",
-    "waiting_probability": "1",
-    "blocking_probability": "1",
-    "abandonment_probability": "1",
-    "blocked_servers": "servers",
-    "system_throughput": "jobs/time",
-    "system_response_time": "time",
-    "mean_number_in_network": "jobs",
-    "system_loss_probability": "1",
-}
-"""Units of the metrics, by their names without the place in brackets."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -64,14 +45,12 @@ class Counted:
         return found
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class NetworkSimulation(MetricResult):
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class NetworkSimulation(Simulation):
     """Estimates of the steady state of a queueing network.
 
     Parameters
     ----------
-    system : str
-        What was simulated.
     metrics : mapping of str to Estimate
         By name and, in brackets, place: ``mean_response_time[disk]``, and ``[disk, read]`` where
         there are several classes. A network of one station leaves its name out. Also
@@ -98,43 +77,24 @@ class NetworkSimulation(MetricResult):
           reference if that is a delay;
         - ``mean_number_in_network``: jobs in it, without those at a delay that is their reference;
         - ``system_loss_probability``: jobs from outside that are lost or give up anywhere.
-    stable : bool
-        Whether no station filled up for as long as the runs lasted. The times and numbers of one
-        that did, and those of the network, are ``inf``.
     overloaded : tuple of str
-        The stations that did.
-    short : bool
-        Whether the runs were too short for their warm-up or for the intervals to be believed.
+        The stations that filled up for as long as the runs lasted. Their times and numbers, and those
+        of the network, are ``inf``.
     counted : Counted
         What the histograms behind `quantile` are made from.
-    seed, passages, replications : int
-        What was run.
-    events : int
-        Events of all runs.
     most_jobs : int
         Jobs that memory was taken for.
-    seconds : float
-        Wall-clock time.
-    confidence : float
-        Coverage of the intervals.
     """
 
-    system: str
-    metrics: Mapping[str, Estimate]
-    stable: bool
     overloaded: tuple[str, ...]
-    short: bool
     counted: Counted
-    seed: int
-    passages: int
-    replications: int
-    events: int
     most_jobs: int
-    seconds: float
-    confidence: float
 
-    def __getitem__(self, name: str) -> Estimate:
-        return self.metrics[name]
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Which stations are overloaded, and what speaks against the intervals."""
+        full = [f"overloaded: {', '.join(self.overloaded)}"] if self.overloaded else []
+        return (*full, *super().notes)
 
     def quantile(self, what: str, probability: float) -> Estimate:
         """Return a quantile of a time, its interval the error of the histogram's bins included.
@@ -164,37 +124,3 @@ class NetworkSimulation(MetricResult):
         if not self.stable and (place in self.overloaded or what.startswith("system") or not place):
             return exactly(INF, confidence=self.confidence)
         return quantile_interval(self.counted.histograms(what), probability, confidence=self.confidence)
-
-    @staticmethod
-    def unit_of(metric: str) -> str:
-        """Return the unit of a metric, whose name may end with a place in brackets."""
-        return UNITS[metric.partition("[")[0]]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what was found as plain dictionaries, numbers and words; no histograms."""
-        return {
-            "system": self.system,
-            "metrics": {row["metric"]: row for row in self.rows()},
-            "stable": self.stable,
-            "overloaded": list(self.overloaded),
-            "short": self.short,
-            "seed": self.seed,
-            "passages": self.passages,
-            "replications": self.replications,
-            "events": self.events,
-            "most_jobs": self.most_jobs,
-            "seconds": self.seconds,
-            "confidence": self.confidence,
-        }
-
-    def __repr__(self) -> str:
-        lines = [
-            f"{self.system}: {self.replications} replications of {self.passages} passages, "
-            f"seed {self.seed}; {self.confidence:.4g} intervals"
-        ]
-        lines += self.metric_lines()
-        if not self.stable:
-            lines.append(f"  overloaded: {', '.join(self.overloaded)}")
-        if self.short:
-            lines.append("  too short for its warm-up or its intervals: use more passages")
-        return "\n".join(lines)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from qmodels import checks
-from qmodels.systems.stations.queueing_network import QueueingNetwork
-from validate.network.replication import Job, Run, run_replication
+from validate.campaigns.experiment import Experiment
+from validate.network.replication import NetworkJob, Run, run_replication
 from validate.network.result import NetworkSimulation
 from validate.network.summary import summarize
 
 
-def replicate(job: Job) -> Run:
+def replicate(job: NetworkJob) -> Run:
     """Run one replication: by recursion where that gives all that events give, else event by event."""
     # Imported here because the recursion makes the event-driven simulator's runs.
     from validate.network import recursions
@@ -22,18 +21,13 @@ def replicate(job: Job) -> Run:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NetworkExperiment:
+class NetworkExperiment(Experiment):
     """The simulation of one queueing network; made by `validate.simulate`.
+
+    Networks whose stations and classes have the same names meet the same random numbers at each.
 
     Parameters
     ----------
-    spec : QueueingNetwork
-        What to simulate.
-    seed : int
-        Everything random follows from it. Networks whose stations and classes have the same names
-        meet the same random numbers at each.
-    confidence : float
-        Coverage of the intervals.
     passages : int
         Jobs of each replication that leave the network (in whatever way), or cycles of closed ones,
         while it is measured. Before that, as a warm-up, run a quarter as many.
@@ -68,28 +62,21 @@ class NetworkExperiment:
     (True, True)
     """
 
-    spec: QueueingNetwork
-    seed: int = 0
-    confidence: float = 0.95
     passages: int = 100_000
     antithetic: bool = False
 
-    run_type: ClassVar[type[Run]] = Run
-    precise: ClassVar[tuple[str, ...]] = ("system_response_time",)
-    run_replication: ClassVar[Callable[[Job], Run]] = staticmethod(replicate)
+    run_type = Run
+    precise = ("system_response_time",)
+    run_replication = staticmethod(replicate)
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.spec, QueueingNetwork):
-            raise ValueError(f"spec must be a QueueingNetwork, got {self.spec!r}")
+    def check(self) -> None:
+        """Refuse options out of range."""
         checks.count("passages", self.passages, minimum=1000)
-        checks.seed(self.seed)
-        if not 0 < self.confidence < 1:
-            raise ValueError(f"confidence must be between 0 and 1, got {self.confidence!r}")
 
-    def jobs(self, start: int, stop: int) -> list[Job]:
+    def jobs(self, start: int, stop: int) -> list[NetworkJob]:
         """Return replications `start` to `stop` - 1."""
         return [
-            Job(
+            NetworkJob(
                 spec=self.spec,
                 seed=self.seed,
                 replication=k // 2 if self.antithetic else k,
@@ -100,7 +87,7 @@ class NetworkExperiment:
         ]
 
     def summarize(
-        self, runs: Sequence[tuple[Job, Run]], *, replications: int, seconds: float
+        self, runs: Sequence[tuple[NetworkJob, Run]], *, replications: int, seconds: float
     ) -> NetworkSimulation:
         """Return what the replications say together."""
         return summarize(

@@ -98,21 +98,21 @@ def summarize(
     for name, doubt in _doubts(spec, runs, counted).items():
         if np.isfinite(metrics[name].best):
             metrics[name] = replace(metrics[name], doubt=doubt)
-    stations = len(spec.stations)
+    utilization = {name: metrics["utilization" + _place(spec, name)] for name in spec.station_names}
     return NetworkSimulation(
-        system=f"queueing network of {stations} station{'s' * (stations > 1)}, simulated",
+        spec=spec,
         metrics=metrics,
+        utilization=utilization,
+        bottleneck=max(utilization, key=lambda name: utilization[name].best),
         stable=not overloaded,
         overloaded=overloaded,
         short=_short(runs),
         counted=counted,
         seed=seed,
-        passages=passages,
         replications=len(runs),
-        events=sum(r.events for r in runs),
+        effort={"passages": passages, "events": sum(r.events for r in runs)},
         most_jobs=max(r.most_jobs for r in runs),
         seconds=seconds,
-        confidence=confidence,
     )
 
 

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from qmodels import checks
-from qmodels.systems.memory.numa import NUMA_METRICS, NumaMachine
+from qmodels.systems.memory.numa import NumaMachine
+from validate.campaigns.experiment import Experiment, Job
 from validate.estimates.statistics import mean_interval
 from validate.numa.kernel import COMMANDS, EVENTS, SWITCHES, TRANSFERRED, WAITED
-from validate.numa.result import NumaResult
-from validate.numa.run import Job, Run, run_replication
+from validate.numa.result import NumaSimulation
+from validate.numa.run import Run, run_replication
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumaExperiment:
+class NumaExperiment(Experiment):
     """The simulation of one NUMA machine from its start to its end; made by `validate.simulate`.
 
-    Parameters
-    ----------
-    spec : NumaMachine
-        One machine.
-    seed : int
-        Everything random follows from it: the computing times of each core's blocks. Machines with
-        one seed and the same law of computing meet the same times, wherever their data lie.
-    confidence : float
-        Coverage of the intervals (Student's, over the replications).
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    Designs with one seed and the same law of computing meet the same times, wherever their data lie.
 
     Notes
     -----
@@ -53,42 +39,35 @@ class NumaExperiment:
     3.98
     """
 
-    spec: NumaMachine
-    seed: int = 0
-    confidence: float = 0.95
+    run_type = Run
+    precise = ("execution_time",)
+    run_replication = staticmethod(run_replication)
 
-    run_type: ClassVar[type[Run]] = Run
-    precise: ClassVar[tuple[str, ...]] = ("execution_time",)
-    run_replication: ClassVar[Callable[[Job], Run]] = staticmethod(run_replication)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.spec, NumaMachine):
-            raise ValueError(f"spec must be a NumaMachine, got {self.spec!r}")
-        checks.seed(self.seed)
-        if not 0 < self.confidence < 1:
-            raise ValueError(f"confidence must be between 0 and 1, got {self.confidence!r}")
-
-    def jobs(self, start: int, stop: int) -> list[Job]:
-        """Return a job for each replication."""
-        return [Job(spec=self.spec, seed=self.seed, replication=k) for k in range(start, stop)]
-
-    def summarize(self, runs: Sequence[tuple[Job, Run]], *, replications: int, seconds: float) -> NumaResult:
+    def summarize(
+        self, runs: Sequence[tuple[Job, Run]], *, replications: int, seconds: float
+    ) -> NumaSimulation:
         """Return the estimates of finished replications."""
         each = [run for _, run in runs]
         every = [_metrics(self.spec, run) for run in each]
-        return NumaResult(
-            metrics={
-                name: mean_interval([one[name] for one in every], confidence=self.confidence)
-                for name in NUMA_METRICS
-            },
-            core_time=np.mean([run.ends for run in each], axis=0),
+        metrics = {
+            name: mean_interval([one[name] for one in every], confidence=self.confidence)
+            for name in self.spec.metric_names
+        }
+        blocks = sum(self.spec.steps_of(core) for core in range(self.spec.chip.cores))
+        names = ("core", "controller", "channel")
+        utilization = {f"{name}s": metrics[f"{name}_utilization"] for name in names}
+        return NumaSimulation(
+            spec=self.spec,
+            metrics=metrics,
+            utilization=utilization,
+            bottleneck=max(names, key=lambda name: metrics[f"{name}_utilization"].best) + "s",
+            core_time=np.mean([run.ends for run in each], axis=0) / self.spec.clock_ghz,
             core_busy=np.mean([run.computing / run.ends.max() for run in each], axis=0),
             channel_busy=np.mean([run.held / run.ends.max() for run in each], axis=0),
             controller_busy=np.mean([run.served / run.ends.max() for run in each], axis=0),
-            blocks=sum(self.spec.steps_of(core) for core in range(self.spec.chip.cores)),
+            effort={"blocks": blocks, "events": int(sum(run.sums[EVENTS] for run in each))},
             replications=replications,
             seed=self.seed,
-            events=int(sum(run.sums[EVENTS] for run in each)),
             seconds=seconds,
         )
 
@@ -99,12 +78,13 @@ def _metrics(spec: NumaMachine, run: Run) -> dict[str, float]:
     working = steps > 0
     commands = float(run.sums[COMMANDS])
     channels = run.held.mean() if spec.dma.assignment == "any" else run.held.max()
+    clock = spec.clock_ghz
     return {
-        "execution_time": end,
-        "step_time": float((run.ends[working] / steps[working]).mean()),
-        "transfer_time": float(run.sums[TRANSFERRED]) / commands,
-        "channel_wait": float(run.sums[WAITED]) / commands,
-        "throughput": float(steps.sum()) * (spec.work.read_bytes + spec.work.write_bytes) / end,
+        "execution_time": end / clock,
+        "step_time": float((run.ends[working] / steps[working]).mean()) / clock,
+        "transfer_time": float(run.sums[TRANSFERRED]) / commands / clock,
+        "channel_wait": float(run.sums[WAITED]) / commands / clock,
+        "bandwidth": float(steps.sum()) * (spec.work.read_bytes + spec.work.write_bytes) / end * clock,
         "controller_utilization": float(run.served.max()) / end,
         "channel_utilization": float(channels) / end,
         "core_utilization": float(run.computing.max()) / end,

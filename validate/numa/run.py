@@ -8,26 +8,9 @@ import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.memory.numa import NumaMachine
+from validate.campaigns.experiment import Job
 from validate.engine.events import STATION, new_calendar
 from validate.numa import kernel as k
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """One replication to run; picklable.
-
-    Parameters
-    ----------
-    spec : NumaMachine
-        One design.
-    seed, replication : int
-        Everything random follows from them: the computing times of each core, which designs with the
-        same law share.
-    """
-
-    spec: NumaMachine
-    seed: int
-    replication: int
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

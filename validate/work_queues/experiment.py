@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from qmodels import checks
-from qmodels.systems.programs.work_queues import WORK_QUEUE_METRICS, WorkQueues
+from qmodels.checks import FloatArray
+from qmodels.systems.programs.work_queues import WorkQueues
+from validate.campaigns.experiment import Experiment, Job
+from validate.estimates.simulation import Simulation
 from validate.estimates.statistics import Estimate, mean_interval
 from validate.work_queues import state as c
-from validate.work_queues.result import WorkQueuesResult
-from validate.work_queues.run import Job, Run, run_replication
+from validate.work_queues.run import Run, run_replication
 
 
-@dataclass(frozen=True, kw_only=True)
-class WorkQueuesExperiment:
-    """The simulation of one program on run queues; made by `validate.simulate`.
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class WorkQueuesSimulation(Simulation):
+    """Estimates of a program on run queues; a finite set of tasks always comes to an end.
 
     Parameters
     ----------
-    spec : WorkQueues
-        What to simulate.
-    seed : int
-        Everything random follows from it: the order in which a task visits its neighbours, computing
-        times, and random victims. The region is the same in all replications.
-    confidence : float
-        Coverage of the intervals (Student's, over the replications).
+    cluster_tasks : array of float
+        Tasks that the cores of each cluster ran, mean over the replications.
+    """
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    cluster_tasks: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkQueuesExperiment(Experiment):
+    """The simulation of one program on run queues; made by `validate.simulate`.
 
     Notes
     -----
@@ -48,42 +46,32 @@ class WorkQueuesExperiment:
     >>> from qmodels.systems.programs.region import Cube, Growth
     >>> from validate import simulate
     >>> result = simulate(WorkQueues(tasks=Growth(grid=(9, 9, 9), body=Cube(side=7))), replications=4)
-    >>> result.tasks, 1 < result.speedup.best < 16
+    >>> result.effort["tasks"], 1 < result.speedup.best < 16
     (343, True)
     """
 
-    spec: WorkQueues
-    seed: int = 0
-    confidence: float = 0.95
-
-    run_type: ClassVar[type[Run]] = Run
-    precise: ClassVar[tuple[str, ...]] = ("makespan",)
-    run_replication: ClassVar[Callable[[Job], Run]] = staticmethod(run_replication)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.spec, WorkQueues):
-            raise ValueError(f"spec must be a WorkQueues, got {self.spec!r}")
-        checks.seed(self.seed)
-        if not 0 < self.confidence < 1:
-            raise ValueError(f"confidence must be between 0 and 1, got {self.confidence!r}")
-
-    def jobs(self, start: int, stop: int) -> list[Job]:
-        """Return a job for each replication."""
-        return [Job(spec=self.spec, seed=self.seed, replication=k) for k in range(start, stop)]
+    run_type = Run
+    precise = ("execution_time",)
+    run_replication = staticmethod(run_replication)
 
     def summarize(
         self, runs: Sequence[tuple[Job, Run]], *, replications: int, seconds: float
-    ) -> WorkQueuesResult:
+    ) -> WorkQueuesSimulation:
         """Return the estimates of finished replications."""
         each = [_metrics(self.spec, run) for _, run in runs]
         metrics: dict[str, Estimate] = {
             name: mean_interval([one[name] for one in each], confidence=self.confidence)
-            for name in WORK_QUEUE_METRICS
+            for name in self.spec.metric_names
         }
-        return WorkQueuesResult(
+        return WorkQueuesSimulation(
+            spec=self.spec,
             metrics=metrics,
+            utilization={
+                "cores": metrics["parallel_efficiency"],
+                "memories": metrics["controller_utilization"],
+            },
             cluster_tasks=np.mean([cluster_tasks(self.spec, run) for _, run in runs], axis=0),
-            tasks=self.spec.task_count,
+            effort={"tasks": self.spec.task_count},
             replications=replications,
             seed=self.seed,
             seconds=seconds,
@@ -96,17 +84,17 @@ def cluster_tasks(spec: WorkQueues, run: Run) -> np.ndarray[tuple[int, ...], np.
 
 
 def _metrics(spec: WorkQueues, run: Run) -> dict[str, float]:
-    tasks, n = spec.task_count, run.counts
+    tasks, n, clock = spec.task_count, run.counts, spec.clock_ghz
     makespan = float(n[c.MAKESPAN])
     values = {
-        "makespan": makespan,
+        "execution_time": makespan / clock,
         "speedup": spec.serial_time / makespan,
-        "utilization": n[c.COMPUTE] / (spec.cores * makespan),
+        "parallel_efficiency": n[c.COMPUTE] / (spec.cores * makespan),
         "imbalance": cluster_tasks(spec, run).max() * spec.machine.clusters / tasks - 1,
         "stolen_share": n[c.STOLEN] / tasks,
         "local_share": n[c.LOCAL_TASKS] / tasks,
-        "lock_waiting_time": n[c.LOCK_WAIT] / tasks,
-        "memory_waiting_time": n[c.MEMORY_WAIT] / tasks,
-        "memory_utilization": run.memory_busy.max() / makespan,
+        "lock_waiting_time": n[c.LOCK_WAIT] / tasks / clock,
+        "memory_waiting_time": n[c.MEMORY_WAIT] / tasks / clock,
+        "controller_utilization": run.memory_busy.max() / makespan,
     }
     return {name: float(value) for name, value in values.items()}

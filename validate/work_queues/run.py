@@ -8,27 +8,10 @@ import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.programs.region import Growth, grow
-from qmodels.systems.programs.work_queues import WorkQueues
+from validate.campaigns.experiment import Job
 from validate.engine.streams import new_streams
 from validate.work_queues import state as c
 from validate.work_queues.kernel import World, push, run
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """One replication to run; picklable.
-
-    Parameters
-    ----------
-    spec : WorkQueues
-        What to run.
-    seed, replication : int
-        Everything random follows from them.
-    """
-
-    spec: WorkQueues
-    seed: int
-    replication: int
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,7 +11,7 @@ from cases.published.llc3d.tables import Cell
 from cases.tables import text_table
 
 SLICES, NONE, SHARED = (NAMES[name] for name in ("slices", "none", "shared"))
-BLOCKING, WAITING, THROUGHPUT = "blocking_probability", "waiting_latency", "throughput_gbps"
+BLOCKING, WAITING, THROUGHPUT = "blocking_probability", "waiting_latency", "data_rate"
 Curves = dict[tuple[str, str, str], list[Cell]]
 
 

@@ -17,13 +17,14 @@ from cases.tables import csv_text
 from qmodels.error_map import ErrorMap, summarize
 from qmodels.llc.processor_errors import ERRORS, VARIED, region_of
 from qmodels.llc.processor_hits import hit_ratios, llc_load
-from qmodels.systems.cache.llc_processor import ARCHITECTURES, LLC_PROCESSOR_METRICS, LlcProcessor
+from qmodels.systems.cache.llc_processor import ARCHITECTURES, LlcProcessor
+from qmodels.systems.spec.metrics import METRICS as DECLARED
 from qmodels.systems.traffic.popularity import Zipf
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from validate.llc_processor.result import LlcProcessorSimulation
+    from validate.estimates.simulation import Simulation
 
 ONE_AT_A_TIME: dict[str, tuple[float, ...]] = {
     "cores": (4, 8, 12, 16, 20, 24, 28, 40),
@@ -38,7 +39,7 @@ ONE_AT_A_TIME: dict[str, tuple[float, ...]] = {
 FILE = Path(__file__).with_name("errors.csv")
 RANDOM = 60
 REQUESTS, REPLICATIONS = 200_000, 8
-METRICS = {"blocking": "blocking_probability", "waiting": "mean_waiting_time", "on_chip": "on_chip_hit_ratio"}
+METRICS = {"blocking": "blocking_probability", "waiting": "waiting_latency", "on_chip": "on_chip_hit_ratio"}
 
 
 def changed(spec: LlcProcessor, **values: Any) -> LlcProcessor:
@@ -83,7 +84,7 @@ def designs() -> list[LlcProcessor]:
     return found
 
 
-def rows(specs: Sequence[LlcProcessor], results: Sequence[LlcProcessorSimulation]) -> list[dict[str, Any]]:
+def rows(specs: Sequence[LlcProcessor], results: Sequence[Simulation]) -> list[dict[str, Any]]:
     """Return the rows of the file: the designs, simulated with half-widths of 95 % intervals, and solved."""
     from qmodels import solve
 
@@ -95,10 +96,11 @@ def rows(specs: Sequence[LlcProcessor], results: Sequence[LlcProcessorSimulation
         row["llc_load"] = round(llc_load(spec, hit_ratios(spec)), 6)
         for name, metric in METRICS.items():
             estimate = result.metrics[metric]
+            scale = spec.clock_ghz if DECLARED[metric].unit == "ns" else 1.0  # in the spec's time units
             row |= {
-                f"{name}_simulated": round(estimate.best, 6),
-                f"{name}_half_width": round(estimate.half_width, 6),
-                f"{name}_model": round(answer.metrics[metric], 6),
+                f"{name}_simulated": round(scale * estimate.best, 6),
+                f"{name}_half_width": round(scale * estimate.half_width, 6),
+                f"{name}_model": round(scale * answer.metrics[metric], 6),
             }
         found.append(row)
     return found
@@ -120,7 +122,7 @@ def write_map(table: list[dict[str, Any]], errors: ErrorMap = ERRORS) -> None:
     for region, mine in regions.items():
         for name, metric in METRICS.items():
             pairs = [(row[f"{name}_model"], row[f"{name}_simulated"]) for row in mine]
-            points = LLC_PROCESSOR_METRICS[metric].unit == "1"
+            points = DECLARED[metric].unit == "1"
             each = [100 * (model - best if points else model / best - 1) for model, best in pairs]
             unit = "points" if points else "%"
             lines.append({"metric": metric, "unit": unit, "region": region, **summarize(each)})

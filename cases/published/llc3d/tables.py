@@ -11,14 +11,14 @@ from cases.tables import text_table
 from qmodels.systems.cache.llc_processor import LlcProcessor
 
 if TYPE_CHECKING:
-    from validate.llc_processor.result import LlcProcessorSimulation
+    from validate.estimates.simulation import Simulation
 
-METRICS = ("blocking_probability", "waiting_latency", "throughput_gbps")
+METRICS = ("blocking_probability", "waiting_latency", "data_rate")
 HIT_RATIOS = ("l1_hit_ratio", "l2_hit_ratio", "llc_hit_ratio")
 HEADINGS = {
     "blocking_probability": "blocking [%]",
     "waiting_latency": "waiting [ns]",
-    "throughput_gbps": "throughput [Gb/s]",
+    "data_rate": "throughput [Gb/s]",
     "l1_hit_ratio": "L1 hits [%]",
     "l2_hit_ratio": "L2 hits [%]",
     "llc_hit_ratio": "LLC hits [%]",
@@ -59,7 +59,7 @@ class Cell:
 def cells_of(
     place: Place,
     spec: LlcProcessor,
-    result: LlcProcessorSimulation,
+    result: Simulation,
     metrics: Sequence[str],
     *,
     as_published: bool,
@@ -90,7 +90,7 @@ def _converted(spec: LlcProcessor) -> dict[str, float]:
     """Return the numbers of the text for an architecture, and the blocking probability that they imply."""
     said = {metric: float(of[spec.architecture]) for metric, of in published()["converted"].items()}
     offered = spec.gbps(spec.arrival_rate)
-    return said | {"blocking_probability": 1 - said["throughput_gbps"] / offered}
+    return said | {"blocking_probability": 1 - said["data_rate"] / offered}
 
 
 def curves_text(cells: Iterable[Cell], figures: str) -> str:

@@ -20,7 +20,7 @@ from qmodels.systems.memory.numa import NumaMachine
 from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine
 
 if TYPE_CHECKING:
-    from validate.numa.result import NumaResult
+    from validate.numa.result import NumaSimulation
 
 PLACEMENTS, ASSIGNMENTS = ("one", "clustered", "all"), ("paired", "enumerated", "any")
 COMPUTING = (20_000.0, 35_000.0, 50_000.0, 80_000.0)
@@ -89,7 +89,7 @@ def measure(machines: Sequence[NumaMachine], *, store: Path | None = None) -> li
     from qmodels import solve
     from validate import simulate
 
-    results: list[NumaResult] = list(
+    results: list[NumaSimulation] = list(
         simulate(machines, replications=REPLICATIONS, store=store, progress=lambda done, known: None)
     )
     return [

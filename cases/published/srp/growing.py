@@ -94,10 +94,10 @@ def simulated_cells(*, replications: int = REPLICATIONS, store: Path | None = No
             version=version,
             image=image,
             published=published(version, image),
-            model=float(solve(spec).makespan) / 1e6,
-            simulated=result.makespan.best / 1e6,
-            low=result.makespan.low / 1e6,
-            high=result.makespan.high / 1e6,
+            model=float(solve(spec).execution_time) / 1e6,
+            simulated=result.execution_time.best / 1e6,
+            low=result.execution_time.low / 1e6,
+            high=result.execution_time.high / 1e6,
             imbalance=result.imbalance.best,
         )
         for (version, image), spec, result in zip(places, specs, results, strict=True)

@@ -13,6 +13,7 @@ from qmodels.memory.numa.error_map import measured_error
 from qmodels.memory.numa.network import State, Structure, steady_state, structure_of
 from qmodels.systems.memory.numa import NumaMachine
 
+_AS_BUSY = 0.01
 _TOGETHER = 0.01  # cores done within this share of the time are done together
 
 
@@ -105,11 +106,12 @@ def placement_speedup(machine: NumaMachine) -> float:
     near = replace(machine, work=replace(machine.work, placement="clustered", memories=()))
     lower = dict(numa_bounds(near).lower)
     # Memories, and channels, loaded alike.
-    total = one.metrics["controller_utilization"] * one.metrics["execution_time"]
+    end = one.execution_time * machine.clock_ghz
+    total = one.controller_utilization * end
     lower["controllers"] = total / machine.chip.memories
     pooled = replace(near, dma=replace(near.dma, assignment="any", core_channels=()))
     lower["channels"] = numa_bounds(pooled).lower["channels"]
-    return float(one.metrics["execution_time"] / max(lower.values()))
+    return float(end / max(lower.values()))
 
 
 def _edges(machine: NumaMachine, parts: Structure, state: State) -> FloatArray:
@@ -156,21 +158,28 @@ def _answer(
         "channel": np.minimum(per_channel / end, 1.0),
         "controller": np.minimum(accesses * machine.chip.controller_cycles / end, 1.0),
     }
-    found = measured_error(machine)
+    found, clock = measured_error(machine), machine.clock_ghz
+    utilization = {f"{name}s": float(busy[name].max()) for name in ("core", "controller", "channel")}
+    most = max(utilization.values())
     return NumaAnswer(
+        model="NUMA machine, closed network",
+        spec=machine,
         metrics={
-            "execution_time": end,
-            "step_time": float((ends[working] / steps[working]).mean()),
-            "transfer_time": float(transfer.sum() / commands),
-            "channel_wait": max(float((transfer - held).sum() / commands), 0.0),
-            "throughput": float(steps.sum() * moved / end),
+            "execution_time": end / clock,
+            "step_time": float((ends[working] / steps[working]).mean()) / clock,
+            "transfer_time": float(transfer.sum() / commands) / clock,
+            "channel_wait": max(float((transfer - held).sum() / commands), 0.0) / clock,
+            "bandwidth": float(steps.sum() * moved / end) * clock,
             "controller_utilization": float(busy["controller"].max()),
             "channel_utilization": float(busy["channel"].max()),
             "core_utilization": float(busy["core"].max()),
             "switch_ratio": float(turned.sum() / commands),
         },
+        utilization=utilization,
+        # In this order where several are as busy: a channel is also busy while it waits for a controller.
+        bottleneck=next(name for name, value in utilization.items() if value >= most - _AS_BUSY),
         bounds=bounds,
-        core_time=ends,
+        core_time=ends / clock,
         core_busy=busy["core"],
         channel_busy=busy["channel"],
         controller_busy=busy["controller"],

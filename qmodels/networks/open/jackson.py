@@ -80,15 +80,8 @@ def jackson(
     >>> graph.add_edge("lookup", "lookup", probability=0.25)
     >>> rates = {"parser": 0.6, "lookup": 0.0}
     >>> r = jackson(arrival_rate=rates, service_rate=[1.0, 0.5], routing=graph, servers=[1, 2])
-    >>> r
-    Jackson (exact)
-    station  throughput  utilization  mean_response_time  residence_time  mean_number_in_system
-     parser         0.6          0.6                 2.5             2.5                    1.5
-     lookup         0.8          0.8             5.55556         7.40741                4.44444
-    system_throughput 0.6 jobs/time
-    system_response_time 9.90741 time
-    mean_number_in_network 5.94444 jobs
-    busiest station: lookup
+    >>> round(r["mean_response_time[lookup]"], 3), round(r["system_response_time"], 3), r.bottleneck
+    (5.556, 9.907, 'lookup')
     >>> r.to_networkx().edges["parser", "lookup"]["flow"]
     0.6
     """

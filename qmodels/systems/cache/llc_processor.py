@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from qmodels import checks
 from qmodels.systems.cache.lines import ASSIGNMENTS, line_count
-from qmodels.systems.spec.metrics import Metric
+from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.nested import check_parts
 from qmodels.systems.traffic.popularity import Zipf
 
@@ -18,28 +19,6 @@ LLC_HITS = ("keep", "remove")
 
 BANKS = 2
 """Interleaved banks of a channel."""
-
-LLC_PROCESSOR_METRICS: dict[str, Metric] = {
-    "throughput": Metric("1/time", "requests served per time unit"),
-    "throughput_gbps": Metric("Gb/s", "packets of one request each"),
-    "blocking_probability": Metric("1", "requests refused because as many are inside as may be"),
-    "mean_waiting_time": Metric("time", "accepted request in the queue of its core"),
-    "mean_response_time": Metric("time", "accepted request from its arrival until its entry is found"),
-    "waiting_latency": Metric("ns", "mean waiting time in nanoseconds"),
-    "response_latency": Metric("ns", "mean response time in nanoseconds"),
-    "mean_number_in_system": Metric("requests", "waiting and in their cores"),
-    "l1_hit_ratio": Metric("1", "requests that find their line in L1"),
-    "l2_hit_ratio": Metric("1", "requests that miss L1 and find their line in L2"),
-    "llc_hit_ratio": Metric("1", "requests that miss L2 and find their line in the LLC"),
-    "on_chip_hit_ratio": Metric("1", "requests that need no DRAM"),
-    "core_utilization": Metric("1", "busy fraction of a core, memory accesses included"),
-    "llc_utilization": Metric("1", "busy fraction of a slice, the mean of all"),
-    "memory_utilization": Metric("1", "busy fraction of a bank"),
-}
-"""Names, units and meaning of what the model and the simulator say about an `LlcProcessor`.
-
-The time unit is the mean service time of a bank without interleaving if ``bank_rate`` is 1.
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +104,14 @@ class LlcProcessor:
     time_unit_ns: float = 125.0
     packet_bytes: int = 64
 
+    metric_names: ClassVar[MetricNames] = MetricNames(
+        (
+            "waiting_latency", "response_latency", "data_rate", "blocking_probability",
+            "mean_number_in_system", "l1_hit_ratio", "l2_hit_ratio", "llc_hit_ratio",
+            "on_chip_hit_ratio", "core_utilization", "llc_utilization", "memory_utilization",
+        )
+    )  # fmt: skip
+
     def __post_init__(self) -> None:
         check_parts(self)
         checks.choice("architecture", self.architecture, ARCHITECTURES)
@@ -188,6 +175,11 @@ class LlcProcessor:
     def arrival_rate(self) -> float:
         """Requests that arrive per time unit."""
         return self.load * self.channels * self.bank_rate
+
+    @property
+    def clock_ghz(self) -> float:
+        """Time units per nanosecond."""
+        return 1.0 / self.time_unit_ns
 
     def gbps(self, throughput: float) -> float:
         """Return a throughput in requests per time unit as one of packets in Gb/s."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from qmodels import checks
 from qmodels.checks import IntArray
 from qmodels.systems.cache.lines import ASSIGNMENTS, HASHES, line_count
+from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.nested import check_parts
 from qmodels.systems.traffic.popularity import Popularity, Zipf
 
@@ -117,6 +119,8 @@ class CacheSystem:
     private: tuple[CacheLevel, ...] = ()
     shared: CacheLevel | None = None
     inclusion: str = "copy"
+
+    metric_names: ClassVar[MetricNames] = MetricNames(("hit_ratio", "miss_ratio"))
 
     def __post_init__(self) -> None:
         check_parts(self)

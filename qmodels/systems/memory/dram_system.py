@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from qmodels import checks
 from qmodels.checks import Numeric
@@ -11,8 +11,10 @@ from qmodels.systems.memory.dram_map import BitFields, DramGeometry, Interleaved
 from qmodels.systems.memory.dram_presets import PRESETS
 from qmodels.systems.memory.dram_timing import DramTiming
 from qmodels.systems.memory.dram_traffic import DramTraffic, RandomBlocks
+from qmodels.systems.spec.fields import parts, replace_fields
 from qmodels.systems.spec.metrics import Metric
 from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.reading import Place
 
 PAGE_POLICIES = ("open", "closed")
 SCHEDULERS = ("in-order", "oldest-ready-first", "fr-fcfs")
@@ -88,6 +90,17 @@ class DramSystem:
     address_map: Interleaved | BitFields = field(default_factory=Interleaved)
     traffic: DramTraffic = field(default_factory=RandomBlocks)
 
+    __toml_keys__: ClassVar[tuple[str, ...]] = ("preset",)
+
+    @classmethod
+    def __from_toml__(cls, value: Any, place: Place) -> Any:
+        if isinstance(value, str):
+            value = {"preset": value}
+        if not isinstance(value, dict) or "preset" not in value:
+            return value
+        changes = {k: v for k, v in value.items() if k != "preset"}
+        return place.changed(dram(value["preset"]), changes)
+
     def __post_init__(self) -> None:
         check_parts(self)
         checks.choice("page_policy", self.page_policy, PAGE_POLICIES)
@@ -127,33 +140,17 @@ def dram(preset: str, **changes: Any) -> DramSystem:
     preset : str
         A name in `PRESETS`.
     **changes
-        Fields of `DramSystem`, of its geometry or of its timing, by name.
+        Fields of `DramSystem` and of its parts, by name.
 
     Raises
     ------
     ValueError
-        If there is no such preset or a changed value is wrong.
-    TypeError
-        If there is no such field.
+        If there is no such preset or no such field, or a changed value is wrong.
 
     Examples
     --------
     >>> dram("HBM2", t_refi=0, t_rfc=0).geometry.channels
     8
     """
-    found = PRESETS[checks.choice("preset", preset, PRESETS)]
-    parts: dict[str, dict[str, Any]] = {"timing": {}, "geometry": {}, "": {}}
-    own = [f.name for f in fields(DramSystem)]
-    inner = {f.name: part for part in ("timing", "geometry") for f in fields(getattr(found, part))}
-    for name, value in changes.items():
-        if name not in own and name not in inner:
-            raise TypeError(f"dram has no field {name!r}{checks.nearest(name, [*own, *inner])}")
-        parts["" if name in own else inner[name]][name] = value
-    chosen: dict[str, Any] = {
-        "timing": replace(found.timing, **parts["timing"]),
-        "geometry": replace(found.geometry, **parts["geometry"]),
-        "page_policy": found.page_policy,
-        "scheduler": found.scheduler,
-        "controller_cycles": found.controller_cycles,
-    }
-    return DramSystem(**(chosen | parts[""]))
+    found = parts(PRESETS[checks.choice("preset", preset, PRESETS)])
+    return replace_fields(DramSystem(**{k: v for k, v in found.items() if k != "source"}), changes)

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
+from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
-from qmodels.systems.spec.metrics import Metric
+from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.nested import check_parts
-
-NUMA_METRICS = {
-    "execution_time": Metric("cycles", "from the start until the last core has written its last result"),
-    "step_time": Metric("cycles", "mean time of a core per block: execution time of a core over its blocks"),
-    "transfer_time": Metric("cycles", "mean time from a command's issue to its end, the wait included"),
-    "channel_wait": Metric("cycles", "mean time of a command before a channel begins with it"),
-    "throughput": Metric("bytes/cycle", "bytes fetched and written by DMA over the execution time"),
-    "controller_utilization": Metric("1", "busy fraction of the busiest controller"),
-    "channel_utilization": Metric("1", "busy fraction of the busiest channel (of all, where any will do)"),
-    "core_utilization": Metric("1", "computing fraction of the busiest core, its own loads included"),
-    "switch_ratio": Metric("1", "commands that turn their channel to another memory"),
-}
-"""The metrics of a NUMA machine, with their units."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +26,8 @@ class NumaMachine:
         Channels, their costs, and which core uses which.
     work : BlockWork
         What the cores do, and where its data lie.
+    clock_ghz : float
+        Clock of all cycles in the parts. [GHz]
 
     Raises
     ------
@@ -56,9 +47,18 @@ class NumaMachine:
     chip: NumaChip = field(default_factory=NumaChip)
     dma: DmaEngine = field(default_factory=DmaEngine)
     work: BlockWork = field(default_factory=BlockWork)
+    clock_ghz: float = 1.0
+
+    metric_names: ClassVar[MetricNames] = MetricNames(
+        (
+            "execution_time", "step_time", "transfer_time", "channel_wait", "bandwidth",
+            "controller_utilization", "channel_utilization", "core_utilization", "switch_ratio",
+        )
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         check_parts(self)
+        checks.positive("clock_ghz", self.clock_ghz)
         lists = {
             "dma.core_channels": self.dma.core_channels,
             "work.core_steps": self.work.core_steps,

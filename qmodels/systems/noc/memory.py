@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.memory.memory_map import InterleavedRegion, MemoryMap
 from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.reading import Place
 
 ADDRESSES = ("sequential", "random")
 STARTS = ("same", "spread", "random")
@@ -50,6 +52,12 @@ class Interleaved:
     stride_bytes: int = 128
     addresses: str = "sequential"
     starts: str = "random"
+
+    __toml_keys__: ClassVar[tuple[str, ...]] = ("channels", "step", "packet_bytes", "offset", "enabled")
+
+    @classmethod
+    def __from_toml__(cls, value: Any, place: Place) -> Any:
+        return value if "memory" in value else place.made(value, interleaved)
 
     def __post_init__(self) -> None:
         check_parts(self, "traffic.")

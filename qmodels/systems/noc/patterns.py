@@ -14,6 +14,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.systems.spec.reading import Place
 
 PATTERNS = ("uniform", "transpose", "bit-complement", "tornado", "neighbour", "hotspot")
 
@@ -122,6 +123,11 @@ class RateMatrix:
     """
 
     rates: tuple[tuple[float, ...], ...]
+
+    @classmethod
+    def __from_toml__(cls, value: Any, place: Place) -> Any:
+        rates = value.get("rates") if isinstance(value, dict) else None
+        return rate_matrix(place.folder / rates) if isinstance(rates, str) else value
 
     def __post_init__(self) -> None:
         n = len(self.rates)

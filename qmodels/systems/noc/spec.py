@@ -20,6 +20,7 @@ from qmodels.systems.noc.routing import ROUTINGS, TIES
 from qmodels.systems.noc.topology import Topology
 from qmodels.systems.spec.metrics import Metric
 from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.reading import Place
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
 
 NOC_METRICS: dict[str, Metric] = {
@@ -122,6 +123,17 @@ class Noc:
     mix: tuple[PacketClass, ...] = ()
     qos: tuple[QosRule, ...] = ()
     clock_ghz: float = 1.0
+
+    @classmethod
+    def __from_toml__(cls, value: Any, place: Place) -> Any:
+        """Read also a pattern, by its word or in a table, that leaves out the nodes of the topology."""
+        pattern = value.get("traffic") if isinstance(value, dict) else None
+        if isinstance(pattern, str):
+            pattern = {"pattern": pattern}
+        if not isinstance(pattern, dict) or "pattern" not in pattern or "nodes" in pattern:
+            return value
+        topology = place.at("topology").read(value.get("topology", {}), Topology)
+        return {**value, "traffic": {**pattern, "nodes": topology.nodes}}
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "process", injection_process(self.process))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import isqrt, prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from qmodels import checks
+from qmodels.systems.spec.reading import Place
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -82,6 +83,25 @@ class Topology:
     edge_delays: tuple[int, ...] = ()
     edge_widths: tuple[int, ...] = ()
     roles: tuple[str, ...] = ()
+
+    __toml_keys__: ClassVar[tuple[str, ...]] = ("rows", "columns")
+
+    @classmethod
+    def __from_toml__(cls, value: Any, place: Place) -> Any:
+        """Read also a kind with its lengths, ``"mesh 8 8"``, and a grid by its rows and columns."""
+        if isinstance(value, str):
+            kind, *words = value.split() or [""]
+            lengths = [int(word) if word.isdecimal() else word for word in words]
+            value = {"kind": kind}
+            if lengths:
+                value |= {"shape": lengths} if kind in GRIDS or len(lengths) > 1 else {"nodes": lengths[0]}
+        if isinstance(value, dict) and not set(cls.__toml_keys__).isdisjoint(value):
+            sides = [value.get(name, 1) for name in cls.__toml_keys__]
+            value = {k: v for k, v in value.items() if k not in cls.__toml_keys__} | {"shape": sides}
+        if isinstance(value, dict) and value.get("shape") and "nodes" not in value:
+            sides = place.at("shape").read(value["shape"], tuple[int, ...])
+            value = {**value, "nodes": prod(sides) * value.get("concentration", 1)}
+        return value
 
     def __post_init__(self) -> None:
         checks.choice("topology.kind", self.kind, KINDS)

@@ -35,10 +35,18 @@ class PacketProcessor:
     ----------
     workload : Workload
         Packets, lookups and how long packets are held.
-    noc, dram, llc, free_list
-        The components.
-    energy, cost
-        What events and parts are charged.
+    noc : ProcessorNoc
+        The networks between packet engines and memory channels.
+    dram : Dram
+        Memory of packets and of the lookup table.
+    llc : Llc
+        Cache slices that lookups go to first.
+    free_list : FreeList
+        Which blocks of the memory are free, and the pointer memory that says so.
+    energy : Energy
+        What events and parts are charged in energy.
+    cost : Cost
+        What parts are charged in area.
 
     Raises
     ------

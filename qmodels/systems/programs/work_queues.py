@@ -4,29 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.systems.programs.region import Growth, grow
-from qmodels.systems.spec.metrics import Metric
+from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.nested import check_parts
 
 IntArray = npt.NDArray[np.int64]
-
-WORK_QUEUE_METRICS: dict[str, Metric] = {
-    "makespan": Metric("cycles", "from the first task's start until the last is finished"),
-    "speedup": Metric("1", "serial time (compute and transfers of all tasks, nothing else) over makespan"),
-    "utilization": Metric("1", "share of the cores' time in which they compute"),
-    "imbalance": Metric("1", "tasks of the cluster that runs most, over an equal share, less 1"),
-    "stolen_share": Metric("1", "tasks moved by a theft, per task"),
-    "local_share": Metric("1", "tasks that went through a core's own unlocked queue"),
-    "lock_waiting_time": Metric("cycles", "wait for locks per task"),
-    "memory_waiting_time": Metric("cycles", "wait for the memory controller per task"),
-    "memory_utilization": Metric("1", "busy fraction of the busiest memory controller"),
-}
-"""What model and simulator both say of a run."""
 
 FOUR_CLUSTERS = ((1.0, 1.3, 1.1, 1.5), (1.3, 1.0, 1.5, 1.1), (1.1, 1.5, 1.0, 1.3), (1.5, 1.1, 1.3, 1.0))
 """Cost of an access from each cluster to each memory, of that of its own."""
@@ -213,6 +201,8 @@ class WorkQueues:
     data : str
         Where a task's data are: ``"home"``, in the memory of the cluster in whose part of the image it
         lies; ``"one"``, all in the first memory, and the queues too; ``"nearest"``, a copy in each.
+    clock_ghz : float
+        Clock of all cycles in the parts. [GHz]
 
     Notes
     -----
@@ -232,9 +222,18 @@ class WorkQueues:
     queues: RunQueues = RunQueues()
     stealing: Stealing = Stealing()
     data: str = "home"
+    clock_ghz: float = 1.0
+
+    metric_names: ClassVar[MetricNames] = MetricNames(
+        (
+            "execution_time", "speedup", "parallel_efficiency", "imbalance", "stolen_share", "local_share",
+            "lock_waiting_time", "memory_waiting_time", "controller_utilization",
+        )
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         check_parts(self)
+        checks.positive("clock_ghz", self.clock_ghz)
         checks.choice("data", self.data, ("home", "one", "nearest"))
         if isinstance(self.tasks, Bag) and len(self.tasks.tasks) != self.machine.clusters:
             raise ValueError(

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
 
 Spec = TypeVar("Spec")
+Made = TypeVar("Made")
 
 CUTOFF = 0.6
 """Likeness from which a known name is suggested."""
@@ -22,18 +23,23 @@ WORD_CUTOFF = 0.8
 """Likeness from which one word of a field's name suggests it."""
 
 
+def of_a_class(function: Callable[[Any], Made]) -> Callable[[Any], Made]:
+    """Cache what a function says about a class."""
+    return cache(function)
+
+
 def is_spec(value: object) -> bool:
     """Return whether a value is a dataclass instance."""
     return hasattr(type(value), "__dataclass_fields__")
 
 
-@cache
+@of_a_class
 def field_names(cls: type[Any]) -> tuple[str, ...]:
     """Return the names of the fields that the constructor of a dataclass takes."""
     return tuple(field.name for field in dataclasses.fields(cls) if field.init)
 
 
-@cache
+@of_a_class
 def numeric_names(cls: type[Any]) -> frozenset[str]:
     """Return the names of the fields that may hold arrays: those annotated with ``Numeric``."""
     return frozenset(
@@ -96,9 +102,13 @@ def field_paths(spec: object) -> dict[str, Any]:
     >>> field_paths(Chip())
     {'dram.channels': 4, 'dram.banks': 8, 'link_width': 16}
     """
+    _require_spec(spec)
+    return {path: value for path, value, _ in walk(spec) if not is_branch(value)}
+
+
+def _require_spec(spec: object) -> None:
     if not is_spec(spec):
         raise ValueError(f"spec must be a dataclass instance, got {spec!r}")
-    return {path: value for path, value, _ in walk(spec) if not is_branch(value)}
 
 
 def find_field(spec: object, name: str) -> str:
@@ -118,10 +128,12 @@ def find_field(spec: object, name: str) -> str:
     ValueError
         If no field or more than one has that name; the message lists the candidates.
     """
-    leaves = list(field_paths(spec))
+    _require_spec(spec)
     if name and _at(spec, name) is not None:
         return name
-    for paths in (leaves, [path for path, _, _ in walk(spec)]):
+    walked = [(path, is_branch(value)) for path, value, _ in walk(spec)]
+    leaves = [path for path, branch in walked if not branch]
+    for paths in (leaves, [path for path, _ in walked]):
         ends = [path for path in paths if path.endswith(f".{name}")]
         if len(ends) == 1:
             return ends[0]

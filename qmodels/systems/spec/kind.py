@@ -215,6 +215,10 @@ def _starter(name: str) -> Any:
                 classes=[JobClass(arrivals=Exponential(mean=1.0))],
                 routing={"cpu": "disk"},
             )
+        case "noc":
+            from qmodels.systems.noc.spec import Noc
+
+            return Noc(injection_rate=0.02)
         case "message-program":
             from qmodels.systems.noc.topologies import mesh
             from qmodels.systems.programs.collectives import gather

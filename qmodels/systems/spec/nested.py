@@ -1,14 +1,42 @@
-"""Parts of a spec: each is of the kind that its field says, or is refused by name."""
+"""Parts of a spec: what the annotation of each field says it holds, and the refusal of anything else."""
 
 from __future__ import annotations
 
+import re
 import types
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from qmodels.systems.spec.fields import of_a_class
 
 LONGEST = 100
 """Characters of a wrong value that an error shows."""
+
+
+@of_a_class
+def held(cls: type[Any]) -> Mapping[str, Any]:
+    """Return what every field of a spec holds once it is made.
+
+    That is its annotation, or what its metadata says it ``holds`` where the constructor takes more.
+    """
+    hints = get_type_hints(cls)
+    return {f.name: f.metadata.get("holds", hints[f.name]) for f in fields(cls)}
+
+
+def alternatives(hint: Any) -> tuple[Any, ...]:
+    """Return the members of a union, or the annotation alone."""
+    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+
+
+def spec_types(hint: Any) -> dict[str, type[Any]]:
+    """Return the specs that an annotation allows, by the words that files use for them."""
+    return {spec_word(one): one for one in alternatives(hint) if isinstance(one, type) and is_dataclass(one)}
+
+
+def spec_word(cls: type[Any]) -> str:
+    """Return a class name in kebab case: ``OnOff`` is ``on-off``, ``MAP`` is ``map``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", cls.__name__).lower()
 
 
 def check_parts(spec: Any, prefix: str = "") -> None:
@@ -37,8 +65,7 @@ def check_parts(spec: Any, prefix: str = "") -> None:
         ...
     ValueError: llc must be a Llc, got CacheLevel(lines=8, ...
     """
-    kind: Any = type(spec)
-    for name, (kinds, several) in _parts(kind).items():
+    for name, (kinds, several) in _parts(type(spec)).items():
         value = getattr(spec, name)
         members = value if several and isinstance(value, tuple) else (value,)
         if several != isinstance(value, tuple) or not all(isinstance(one, kinds) for one in members):
@@ -58,7 +85,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
-@cache
+@of_a_class
 def _parts(spec_type: Any) -> dict[str, tuple[tuple[type, ...], bool]]:
     """Return the kinds allowed in every field that holds specs, and whether it holds a tuple of them."""
     hints = get_type_hints(spec_type)
@@ -67,8 +94,6 @@ def _parts(spec_type: Any) -> dict[str, tuple[tuple[type, ...], bool]]:
         hint = hints[field.name]
         several = get_origin(hint) is tuple and get_args(hint)[-1] is Ellipsis
         hint = get_args(hint)[0] if several else hint
-        kinds = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
-        specs = [kind for kind in kinds if isinstance(kind, type) and is_dataclass(kind)]
-        if specs and all(isinstance(kind, type) for kind in kinds):
-            found[field.name] = (kinds, several)
+        if spec_types(hint) and all(isinstance(kind, type) for kind in alternatives(hint)):
+            found[field.name] = (alternatives(hint), several)
     return found

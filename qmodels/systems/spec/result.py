@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -48,15 +48,34 @@ class Result:
         What a reader must know beside the numbers, a line each.
     """
 
-    spec: Any
-    metrics: Mapping[str, Any]
-    latency_parts: Mapping[str, Any]
-    utilization: Any
-    traffic_intensity: Mapping[str, Any]
-    bottleneck: Any
-    stable: Any
-    validated: Any
-    error: Mapping[str, Any]
+    if TYPE_CHECKING:  # as properties, so that subclasses may have fields or compute them
+
+        @property
+        def spec(self) -> Any: ...  # noqa: D102
+
+        @property
+        def metrics(self) -> Mapping[str, Any]: ...  # noqa: D102
+
+        @property
+        def latency_parts(self) -> Mapping[str, Any]: ...  # noqa: D102
+
+        @property
+        def utilization(self) -> Any: ...  # noqa: D102
+
+        @property
+        def traffic_intensity(self) -> Mapping[str, Any]: ...  # noqa: D102
+
+        @property
+        def bottleneck(self) -> Any: ...  # noqa: D102
+
+        @property
+        def stable(self) -> Any: ...  # noqa: D102
+
+        @property
+        def validated(self) -> Any: ...  # noqa: D102
+
+        @property
+        def error(self) -> Mapping[str, Any]: ...  # noqa: D102
 
     saved_as: ClassVar[str]
     saved: ClassVar[tuple[str, ...]] = (
@@ -73,7 +92,7 @@ class Result:
         # Pickle and copy ask for attributes before there are any.
         if not name.startswith("_") and name != "metrics" and name in self.metrics:
             return self.metrics[name]
-        raise AttributeError(f"{type(self).__name__} has no metric or attribute {name!r}")
+        raise AttributeError(f"{type(self).__name__} has no metric {name!r}")
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *(name for name in self.metrics if name.isidentifier())})
@@ -208,13 +227,12 @@ class Result:
     def _footer(self) -> list[str]:
         if self.shape:
             return [f"{int(np.sum(self.stable))} of {np.size(self.stable)} stable", *self.notes]
-        state = "stable" if self.stable else "overloaded"
+        state = "stable" if np.all(self.stable) else "overloaded"
         first = f"; fills up first: {self.bottleneck}" if self.bottleneck else ""
-        measured = dict.fromkeys(error.where for error in self.error.values() if error.known and error.where)
-        where = [f"error: mean size, bias and largest against simulation on {one}" for one in measured]
-        unknown = "" if measured else ": the error is not known"
-        doubted = [] if self.validated else [f"not validated here{unknown}"]
-        return [state + first, *(where if len(measured) == 1 else []), *doubted, *self.notes]
+        doubted = [] if self.validated else ["outside the range in which the error was measured"]
+        known = [error.where for error in self.error.values() if error.known]
+        measured = [f"error: against simulation, {known[0]}"] if known and known[0] else []
+        return [state + first, *measured, *doubted, *self.notes]
 
     def __repr__(self) -> str:
         rows = list(self._lines())

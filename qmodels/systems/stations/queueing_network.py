@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.systems.laws._fields import keep
 from qmodels.systems.laws.times import Law
+from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.stations.checks import check_network
 from qmodels.systems.stations.parts import (
     INF,
@@ -81,6 +82,16 @@ class QueueingNetwork:
     routing: Any = field(default=(), metadata={"holds": tuple[tuple[str, str, Rule], ...]})
     forks: Any = field(default=(), metadata={"holds": tuple[ForkJoin, ...]})
     clocked: bool = False
+
+    metric_names: ClassVar[MetricNames] = MetricNames(
+        both=(
+            "system_response_time", "system_throughput", "mean_number_in_network", "system_loss_probability",
+            "mean_waiting_time", "mean_response_time", "mean_number_in_queue", "mean_number_in_system",
+            "throughput", "utilization", "waiting_probability", "blocking_probability",
+            "abandonment_probability",
+        ),
+        simulation=("blocked_servers",),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         keep(

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
+from qmodels.systems.spec.reading import Place
 
 LARGEST_PACKET = 65535
 """Largest size of a packet: that of an IPv4 datagram. [bytes]"""
@@ -43,6 +45,15 @@ class SizeLaw:
 
     bytes: tuple[int, ...]
     probability: tuple[float, ...]
+
+    __toml_keys__: ClassVar[tuple[str, ...]] = ("law",)
+
+    @classmethod
+    def __from_toml__(cls, value: Any, place: Place) -> Any:
+        return place.named(value, "law", LAWS)
+
+    def __to_toml__(self, table: Callable[[], Any], key: str) -> Any:
+        return "imix" if self == imix() else table()
 
     def __post_init__(self) -> None:
         sizes = np.atleast_1d(checks.count("sizes.bytes", self.bytes, maximum=LARGEST_PACKET))

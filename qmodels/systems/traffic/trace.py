@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from hashlib import sha256
+from typing import Any
 
 import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
+from qmodels.systems.spec.reading import Place
 from qmodels.systems.traffic.captures import (
     PCAP_MAGIC,
     PCAPNG_MAGIC,
@@ -124,6 +126,17 @@ class Trace:
 
     def __stable_text__(self) -> str:
         return self.digest
+
+    @classmethod
+    def __from_toml__(cls, value: Any, place: Place) -> Trace:
+        return read_trace(place.folder / place.read(value, str))
+
+    def __to_toml__(self, table: Callable[[], Any], key: str) -> str:
+        if not os.path.isfile(self.source):
+            raise ValueError(
+                f"{key} cannot be written: the trace is from {self.source!r}, which is not a file"
+            )
+        return os.path.abspath(self.source)
 
     @property
     def packet_rate(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -115,6 +116,12 @@ class Workload:
         checks.count("workload.table_entries", self.table_entries, maximum=MOST_ENTRIES)
         checks.nonnegative("workload.zipf_exponent", self.zipf_exponent)
         checks.nonnegative("workload.hold_ns", self.hold_ns)
+
+    def __to_toml__(self, table: Callable[[], dict[str, Any]], key: str) -> dict[str, Any]:
+        written = table()
+        if isinstance(self.arrivals, Recorded):
+            del written["sizes"]  # a trace brings its own
+        return written
 
     @classmethod
     def from_trace(cls, trace: Trace, **overrides: Any) -> Workload:

@@ -22,7 +22,7 @@ from qmodels.llc.processor_queues import _hypoexponential
 from qmodels.llc.solve_processor import llc_skip_threshold, solve_llc_processor
 from qmodels.markov.chains.ctmc import CTMC
 from qmodels.queues.markovian.mmck import mmck
-from qmodels.systems.cache.llc_processor import ARCHITECTURES, LLC_PROCESSOR_METRICS, LlcProcessor
+from qmodels.systems.cache.llc_processor import ARCHITECTURES, LlcProcessor
 from qmodels.systems.traffic.popularity import Zipf
 
 FEW = settings(max_examples=25, deadline=None, derandomize=True)
@@ -51,7 +51,8 @@ def test_one_core_is_m_m_1_k():
     answer = solve_llc_processor(without_caches(cores=1, capacity=7, load=0.9 / 32), hits=NONE)
     queue = mmck(arrival_rate=0.9, service_rate=1.0, servers=1, capacity=7)
     assert answer.blocking_probability == pytest.approx(float(queue.blocking_probability), rel=1e-5)
-    assert answer.mean_waiting_time == pytest.approx(float(queue.mean_waiting_time), rel=1e-5)
+    waiting = float(queue.mean_waiting_time) / answer.spec.clock_ghz
+    assert answer.waiting_latency == pytest.approx(waiting, rel=1e-5)
 
 
 def test_stages_against_the_balance_equations():
@@ -162,15 +163,16 @@ def test_laws(architecture, cores, capacity, load, channels):
         architecture=architecture, cores=cores, capacity=capacity, load=load, channels=channels
     )
     answer = solve_llc_processor(spec)
-    assert set(answer.metrics) == set(LLC_PROCESSOR_METRICS)
+    assert set(answer.metrics) == set(LlcProcessor.metric_names)
     assert all(np.isfinite(value) and value >= 0 for value in answer.metrics.values())
-    assert answer.throughput == pytest.approx(spec.arrival_rate * (1 - answer.blocking_probability))
+    carried = spec.arrival_rate * (1 - answer.blocking_probability)
+    assert answer.data_rate == pytest.approx(spec.gbps(carried))
     assert answer.mean_number_in_system <= capacity * (1 + 1e-9)
     # Another unit of time changes times alone.
     scaled = {name: 3 * getattr(spec, name) for name in RATES}
     other = solve_llc_processor(replace(spec, **scaled))
     assert other.blocking_probability == pytest.approx(answer.blocking_probability, rel=1e-4, abs=1e-9)
-    assert 3 * other.mean_waiting_time == pytest.approx(answer.mean_waiting_time, rel=1e-3, abs=1e-9)
+    assert 3 * other.waiting_latency == pytest.approx(answer.waiting_latency, rel=1e-3, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +197,7 @@ RATES = ("l1_rate", "l2_rate", "llc_rate", "bank_rate", "interleaved_bank_rate")
 
 
 def test_more_load_waits_longer():
-    waits = [solve_llc_processor(LlcProcessor(load=load)).mean_waiting_time for load in (0.2, 0.4, 0.6, 0.9)]
+    waits = [solve_llc_processor(LlcProcessor(load=load)).waiting_latency for load in (0.2, 0.4, 0.6, 0.9)]
     assert waits == sorted(waits)
 
 
@@ -204,7 +206,7 @@ def test_kept_errors():
     assert len(kept()) == 188
     for architecture, points, percent in (("slices", 0.45, 4.5), ("none", 0.45, 5.0), ("shared", 0.65, 9.0)):
         found = ERRORS.at(region=architecture)
-        blocking, waiting = found["blocking_probability"], found["mean_waiting_time"]
+        blocking, waiting = found["blocking_probability"], found["waiting_latency"]
         assert blocking.designs == waiting.designs >= 50
         assert blocking.largest < points and waiting.largest < percent and waiting.mean < 1
         assert abs(waiting.bias) <= waiting.mean
@@ -231,7 +233,8 @@ def test_the_model_of_today_made_the_kept_errors():
         answer = qm.solve(spec)
         assert answer.validated != nearly_full(row["llc_load"])
         assert answer.blocking_probability == pytest.approx(row["blocking_model"], abs=1e-4)
-        assert answer.mean_waiting_time == pytest.approx(row["waiting_model"], rel=2e-3, abs=1e-5)
+        waiting = answer.waiting_latency * answer.spec.clock_ghz
+        assert waiting == pytest.approx(row["waiting_model"], rel=2e-3, abs=1e-5)
 
 
 def test_validated_range():
@@ -243,7 +246,7 @@ def test_validated_range():
     assert not is_validated(LlcProcessor(popularity=shifted), llc_load=0.1)
     assert "outside the range" in repr(solve_llc_processor(LlcProcessor(cores=64)))
     nearly = solve_llc_processor(LlcProcessor(architecture="shared", load=0.3))
-    assert "LLC nearly full" in repr(nearly) and nearly.error["mean_waiting_time"].largest > 50
+    assert "LLC nearly full" in repr(nearly) and nearly.error["waiting_latency"].largest > 50
     assert not nearly.validated and 0.8 < nearly.llc_utilization < 1
     assert llc_load(LlcProcessor(architecture="none"), NONE) == 0
 
@@ -252,12 +255,12 @@ def test_result():
     answer = qm.solve(LlcProcessor())
     text = repr(answer)
     assert "waiting_latency" in text and " ns" in text and "outside" not in text
-    assert max(answer.utilization, key=answer.utilization.get) == "cores"
+    assert answer.bottleneck == "cores"
     shared = qm.solve(LlcProcessor(architecture="shared"))
-    assert max(shared.utilization, key=shared.utilization.get) == "LLC"
+    assert shared.bottleneck == "LLC"
     assert "LLC" not in qm.solve(LlcProcessor(architecture="none")).utilization
-    assert answer.stable and len(answer.to_pandas()) == len(LLC_PROCESSOR_METRICS)
-    with pytest.raises(AttributeError, match="LlcProcessorAnswer has no metric 'latency'"):
+    assert answer.stable and len(answer.to_pandas()) == len(tuple(LlcProcessor.metric_names))
+    with pytest.raises(AttributeError, match="Answer has no metric 'latency'"):
         _ = answer.latency
 
 

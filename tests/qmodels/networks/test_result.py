@@ -48,23 +48,27 @@ def test_shapes_and_totals(two_classes):
 
 def test_to_dict_and_pandas(two_classes):
     data = two_classes.to_dict()
-    assert data["model"] == "MVA" and data["kind"] == "exact"
-    assert "arrival_scv" not in data and data["system_throughput"].shape == (2,)
+    for s, station in enumerate(two_classes.stations):
+        for c, job_class in enumerate(two_classes.classes):
+            assert data[f"throughput[{station}, {job_class}]"] == two_classes.throughput[s, c]
+    assert not any(name.startswith("arrival_scv") for name in data)
+    assert [name for name in data if name.startswith("system_throughput")] == [
+        f"system_throughput[{one}]" for one in two_classes.classes
+    ]
     frame = two_classes.to_pandas()
-    assert list(frame.columns[:2]) == ["station", "class"] and len(frame) == 4
-    assert_allclose(frame["throughput"], two_classes.throughput.ravel())
-    flat = jackson(arrival_rate=[0.5], service_rate=[1], routing=[[0]]).to_pandas()
-    assert list(flat.columns[:2]) == ["station", "throughput"] and bool(flat["stable"][0])
-    assert "arrival_scv" in qna(arrival_rate=[0.5], service_rate=[1], routing=[[0]]).to_pandas()
+    assert list(frame.columns) == ["metric", "unit", "value"] and list(frame["metric"]) == list(data)[:-1]
+    flat = jackson(arrival_rate=[0.5], service_rate=[1], routing=[[0]])
+    assert flat["system_throughput"] == 0.5 and flat.stable.all()
+    assert "arrival_scv[0]" in qna(arrival_rate=[0.5], service_rate=[1], routing=[[0]]).metrics
 
 
 def test_tables(two_classes):
     lines = repr(two_classes).splitlines()
     assert lines[0] == "MVA (exact)"
-    assert lines[1].split()[:3] == ["station", "class", "throughput"]
-    assert len(lines) == 2 + 4 + 3 + 1 and lines[-1] == "busiest station: bank"
+    assert len(lines) == 1 + len(two_classes.metrics) + 1
+    assert lines[-1].strip() == "stable; fills up first: bank"
     html = two_classes._repr_html_()
-    assert html.count("<tr>") == 5 and "[jobs/time]" in html
+    assert html.count("<tr>") == len(two_classes.metrics) and "<td>jobs/time</td>" in html
 
 
 def test_graph_of_a_closed_network_with_classes():

@@ -10,7 +10,6 @@ import pytest
 
 from qmodels import solve
 from qmodels.networks import linearizer, qna
-from qmodels.networks.answer import UNITS
 from qmodels.systems.laws.times import (
     MAP,
     Deterministic,
@@ -372,10 +371,10 @@ def test_fork_and_join():
 
 def test_prints_and_tabulates():
     answer = solve(two_classes())
-    assert repr(answer).startswith("M/G/1 (exact)\n") and "stable; busiest: q" in repr(answer)
+    assert repr(answer).startswith("M/G/1 (exact)\n") and "stable; fills up first: q" in repr(answer)
     frame = answer.to_pandas()
     assert dict(zip(frame["metric"], frame["value"], strict=True)) == answer.metrics
-    assert all(name.partition("[")[0] in UNITS and unit for name, unit in answer.units.items())
+    assert {name.partition("[")[0] for name in answer.units} <= set(QueueingNetwork.metric_names.both)
     assert answer.result.model == "M/G/1"
 
 
@@ -518,5 +517,7 @@ def test_constant_services_of_several_classes_have_no_spread():
 
 
 def test_other_specs_are_refused():
-    with pytest.raises(TypeError, match=r"solve needs a system spec \(.*QueueingNetwork.*\), got int"):
+    with pytest.raises(
+        TypeError, match=r"a system spec must be of a kind \(.*queueing-network.*\), got a int"
+    ):
         solve(3)

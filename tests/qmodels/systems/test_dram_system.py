@@ -109,7 +109,7 @@ def test_messages(make, message):
 
 
 def test_unknown_changes_are_named():
-    with pytest.raises(TypeError, match="dram has no field 'rank'; did you mean 'ranks'"):
+    with pytest.raises(ValueError, match="DramSystem has no field 'rank'; did you mean 'geometry.ranks' or"):
         dram("DDR4-3200", rank=2)
 
 

@@ -9,7 +9,10 @@ import pytest
 
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.spec import kind as kinds_of_specs
+from qmodels.systems.spec.describe import describe, init
 from qmodels.systems.spec.kind import KINDS, Kind, kind_named, kind_of, kinds
+from qmodels.systems.spec.schema import json_schema
+from qmodels.systems.spec.toml import spec_from_toml
 
 
 @pytest.fixture
@@ -71,6 +74,11 @@ def test_another_package_adds_a_kind(others):
     others(pipe=PIPE)
     assert list(kinds()) == [*KINDS, "pipe"]
     assert kind_named("pipe") is kind_of(Pipe()) is PIPE
+    assert spec_from_toml('kind = "pipe"\nrate = 2') == Pipe(rate=2)
+    assert spec_from_toml(init("pipe")) == Pipe()
+    (row,) = describe("pipe")
+    assert (row.name, row.unit, row.meaning) == ("rate", "jobs/s", "What passes")
+    assert json_schema("pipe")["properties"]["rate"]["type"] == "number"
 
 
 @pytest.mark.parametrize(

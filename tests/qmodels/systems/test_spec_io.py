@@ -166,13 +166,13 @@ def capture(tmp_path: Path) -> Path:
 
 
 def test_a_recorded_workload_refers_to_its_file(capture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    workload = from_toml(f'arrivals = {{ kind = "recorded", path = "{capture}" }}', Workload)
+    workload = from_toml(f'arrivals = {{ kind = "recorded", trace = "{capture}" }}', Workload)
     assert workload.sizes == empirical([64, 1500, 64])
     text = to_toml(workload)
-    assert f'path = "{capture}"' in text and "sizes" not in text
+    assert f'trace = "{capture}"' in text and "sizes" not in text
     assert from_toml(text, Workload) == workload
 
-    relative = 'arrivals = { kind = "recorded", path = "three.csv" }'
+    relative = 'arrivals = { kind = "recorded", trace = "three.csv" }'
     assert from_toml(relative, Workload, base_dir=capture.parent) == workload
     beside = capture.parent / "router.toml"
     beside.write_text(relative)
@@ -188,7 +188,7 @@ def test_a_trace_from_nowhere_cannot_be_written() -> None:
     with pytest.raises(ValueError) as caught:
         to_toml(processor)
     assert str(caught.value) == (
-        "workload.arrivals.path cannot be written: the trace is from 'by hand', which is not a file"
+        "workload.arrivals.trace cannot be written: the trace is from 'by hand', which is not a file"
     )
 
 
@@ -247,8 +247,8 @@ BAD = [
     (Workload, "sizes = { lav = 'imix' }", "unknown key sizes.lav; did you mean 'law'?"),
     (
         Workload,
-        "arrivals = 'poisson'",
-        "arrivals must be a table with kind = one of poisson, on-off, recorded, got 'poisson'",
+        "arrivals = 'poison'",
+        "arrivals must be a table with kind = one of poisson, on-off, recorded, got 'poison'",
     ),
     (
         Workload,
@@ -261,12 +261,16 @@ BAD = [
         "arrivals.kind must be one of poisson, on-off, recorded, got 'onoff'; did you mean 'on-off'?",
     ),
     (Workload, "arrivals = { kind = 'on-off', on_packets = 3 }", "arrivals.peak_to_mean is missing"),
-    (Workload, "arrivals = { kind = 'recorded' }", "arrivals.path is missing"),
-    (Workload, "arrivals = { kind = 'recorded', path = 3 }", "arrivals.path must be a text in quotes, got 3"),
+    (Workload, "arrivals = { kind = 'recorded' }", "arrivals.trace is missing"),
     (
         Workload,
-        "arrivals = { kind = 'recorded', trace = 'x' }",
-        "unknown key arrivals.trace",
+        "arrivals = { kind = 'recorded', trace = 3 }",
+        "arrivals.trace must be a text in quotes, got 3",
+    ),
+    (
+        Workload,
+        "arrivals = { kind = 'recorded', path = 'x' }",
+        "unknown key arrivals.path",
     ),
     (Workload, "load_factor = -1", "workload.load_factor must be finite and > 0, got -1.0"),
     (Workload, "load_factor = nan", "workload.load_factor must be finite and > 0, got nan"),

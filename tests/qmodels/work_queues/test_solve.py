@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import qmodels
 from qmodels.systems.programs.region import Cube, Growth, Uneven
 from qmodels.systems.programs.work_queues import (
-    WORK_QUEUE_METRICS,
     Bag,
     Clusters,
     RunQueues,
@@ -18,6 +17,7 @@ from qmodels.systems.programs.work_queues import (
     TaskCosts,
     WorkQueues,
 )
+from qmodels.systems.spec.metrics import METRICS
 from qmodels.work_queues.contention import visit_time
 from qmodels.work_queues.exact import exact_makespan
 from qmodels.work_queues.growth import run_rounds
@@ -50,7 +50,7 @@ def test_a_single_worker_takes_the_serial_time(queues, tasks):
     spec = WorkQueues(tasks=tasks, machine=ONE, queues=queues)
     put = spec.task_count - 1 if isinstance(tasks, Growth) else 0
     expected = spec.serial_time + (spec.task_count + put) * spec.costs.queue_cycles
-    assert solve_work_queues(spec).makespan == pytest.approx(expected, rel=1e-9)
+    assert solve_work_queues(spec).execution_time == pytest.approx(expected, rel=1e-9)
     free = replace(spec, costs=replace(spec.costs, queue_cycles=0.0, local_cycles=0.0))
     assert solve_work_queues(free).speedup == pytest.approx(1.0, rel=1e-9)
 
@@ -87,15 +87,15 @@ def test_laws(queues, thieves, victims, data, unit, transfer, scv):
     answer = solve_work_queues(spec(1.0))
     # Nothing is lost: the clusters together run every task once, also while stealing.
     assert answer.cluster_tasks.sum() == pytest.approx(spec(1.0).task_count, rel=1e-9)
-    assert answer.makespan >= max(answer.lower_bounds.values()) * (1 - 1e-9)
-    assert set(answer.metrics) == set(WORK_QUEUE_METRICS)
+    assert answer.execution_time >= max(answer.lower_bounds.values()) * (1 - 1e-9)
+    assert set(answer.metrics) == set(WorkQueues.metric_names)
     assert all(np.isfinite(value) and value >= -1e-9 for value in answer.metrics.values())
-    for share in ("utilization", "memory_utilization", "local_share"):
+    for share in ("parallel_efficiency", "controller_utilization", "local_share"):
         assert answer.metrics[share] <= 1 + 1e-9
     # Changing the unit of time rescales every time and nothing else.
     other = solve_work_queues(spec(unit))
     for name, value in answer.metrics.items():
-        scale = unit if WORK_QUEUE_METRICS[name].unit == "cycles" else 1.0
+        scale = unit if METRICS[name].unit == "ns" else 1.0
         assert other.metrics[name] == pytest.approx(scale * value, rel=1e-6, abs=1e-9)
 
 
@@ -129,11 +129,13 @@ def test_stealing_helps_where_the_clusters_are_uneven_and_costs_nothing_where_th
     stealing = replace(base, stealing=Stealing(thieves="shepherd"))
     without, with_it = solve_work_queues(base), solve_work_queues(stealing)
     assert without.imbalance == pytest.approx(600 / 225 - 1)
-    assert with_it.makespan < 0.5 * without.makespan
+    assert with_it.execution_time < 0.5 * without.execution_time
     assert with_it.imbalance < 0.2 and with_it.stolen_share > 0.3
     even = replace(base, tasks=Bag(tasks=(225,) * 4))
     idle = replace(even, stealing=Stealing(thieves="shepherd"))
-    assert solve_work_queues(idle).makespan == pytest.approx(solve_work_queues(even).makespan, rel=1e-9)
+    assert solve_work_queues(idle).execution_time == pytest.approx(
+        solve_work_queues(even).execution_time, rel=1e-9
+    )
 
 
 @pytest.mark.parametrize(
@@ -153,7 +155,7 @@ def test_against_the_exact_chain(tasks, cores, thieves, bound):
         queues=RunQueues(local_length=0),
         stealing=Stealing(thieves=thieves, protected=0, cycles=0, item_cycles=0),
     )
-    assert solve_work_queues(spec).makespan == pytest.approx(exact_makespan(spec), rel=bound)
+    assert solve_work_queues(spec).execution_time == pytest.approx(exact_makespan(spec), rel=bound)
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -213,7 +215,7 @@ def test_validated_is_the_range_of_the_sweep():
     for change in ("computing x 0.5", "transfers x 2", "queue 8000"):
         assert qmodels.solve(specs["four clustered", change]).validated
     answer = qmodels.solve(WorkQueues())
-    error = answer.error["makespan"]
+    error = answer.error["execution_time"]
     assert error.mean == pytest.approx(np.mean(errors), abs=0.05) and error.designs == len(errors)
     assert error.largest == pytest.approx(max(errors), abs=0.05)
     assert error.bias == pytest.approx(np.mean([point.error for point in kept_sweep()]), abs=0.05)
@@ -225,10 +227,10 @@ def test_validated_is_the_range_of_the_sweep():
 def test_the_answer_prints_and_becomes_a_table():
     answer = qmodels.solve(WorkQueues(tasks=SMALL))
     text = repr(answer)
-    assert text.splitlines()[1].split()[0] == "makespan" and "cycles" in text
+    assert text.splitlines()[1].split()[0] == "execution_time" and "ns" in text
     assert "outside the range" in text  # 192 tasks for 16 cores
     assert not answer.validated and answer.stable
-    assert list(answer.to_pandas().columns) == ["metric", "unit", "value"]
+    assert list(answer.to_pandas().columns)[:3] == ["metric", "unit", "value"]
     assert answer.lower_bounds[answer.bottleneck] == max(answer.lower_bounds.values())
     with pytest.raises(AttributeError, match="^WorkQueuesAnswer has no metric 'latency'$"):
         answer.latency  # noqa: B018

@@ -112,7 +112,7 @@ def test_a_table_too_large_for_an_array():
 def test_bit_identical_for_a_seed():
     one, two = (simulate(TABLE, requests=20_000, replications=2, seed=5) for _ in range(2))
     assert one.metrics == two.metrics
-    assert "hit_ratio_llc" in repr(one)
+    assert "hit_ratio[llc]" in repr(one)
 
 
 def test_what_no_model_covers():

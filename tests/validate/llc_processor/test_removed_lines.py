@@ -29,5 +29,5 @@ def test_any_capacity(design):
     model, simulated = solve(spec), simulate(spec, requests=150_000, replications=2, seed=1)
     assert model.on_chip_hit_ratio == pytest.approx(simulated.on_chip_hit_ratio.best, abs=0.007)
     assert model.blocking_probability == pytest.approx(simulated.blocking_probability.best, abs=0.007)
-    wait = simulated.mean_waiting_time.best
-    assert model.mean_waiting_time == pytest.approx(wait, rel=0.05)
+    wait = simulated.waiting_latency.best
+    assert model.waiting_latency == pytest.approx(wait, rel=0.05)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from qmodels.systems.programs.region import Cube, Drawn, Growth, Uneven
 from qmodels.systems.programs.work_queues import (
-    WORK_QUEUE_METRICS,
     Bag,
     Clusters,
     RunQueues,
@@ -18,9 +17,10 @@ from qmodels.systems.programs.work_queues import (
     WorkQueues,
 )
 from validate import simulate
+from validate.campaigns.experiment import Job
 from validate.work_queues import state as c
 from validate.work_queues.experiment import WorkQueuesExperiment, cluster_tasks
-from validate.work_queues.run import Job, run_replication
+from validate.work_queues.run import run_replication
 
 BODY = Growth(grid=(11, 11, 11), block_side=2, body=Uneven(radius=4.5, roughness=0.4, shift=(1.5, 0, 0)))
 TWO = Clusters(clusters=2, cores=2, numa_factors=((1.0, 1.4), (1.4, 1.0)))
@@ -211,8 +211,8 @@ def test_the_exact_chain_is_inside_the_interval(organisation, thieves, victims, 
         stealing=Stealing(thieves=thieves, victims=victims, protected=protected, cycles=0, item_cycles=0),
     )
     result = simulate(spec, replications=2000, confidence=0.999)
-    assert exact in result.makespan
-    assert result.makespan.relative_half_width < 0.03
+    assert exact in result.execution_time
+    assert result.execution_time.relative_half_width < 0.03
 
 
 def test_stealing_evens_out_the_clusters():
@@ -227,21 +227,20 @@ def test_results():
     spec = WorkQueues(tasks=Growth(grid=(9, 9, 9), block_side=2, body=Cube(side=5)))
     result = simulate(spec, replications=6)
     again = simulate(spec, replications=6)
-    assert list(result.metrics) == list(WORK_QUEUE_METRICS)
+    assert list(result.metrics) == list(WorkQueues.metric_names)
     assert result.metrics == again.metrics
-    assert result.makespan.best != simulate(spec, replications=6, seed=1).makespan.best
+    assert result.execution_time.best != simulate(spec, replications=6, seed=1).execution_time.best
     assert result.cluster_tasks.sum() == pytest.approx(125)
-    assert result.stable and result.tasks == 125 and result.to_dict()["replications"] == 6
-    assert "work queues, simulated: 6 replications of 125 tasks" in repr(result)
-    assert {row["metric"]: row["unit"] for row in result.rows()}["makespan"] == "cycles"
-    with pytest.raises(AttributeError, match="^WorkQueuesResult has no metric 'latency'$"):
+    assert result.stable and result.effort == {"tasks": 125} and result.replications == 6
+    assert "WorkQueues, simulated: 6 replications, 125 tasks" in repr(result)
+    assert result.units["execution_time"] == "ns"
+    with pytest.raises(AttributeError, match="^WorkQueuesSimulation has no metric 'latency'$"):
         result.latency  # noqa: B018
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"spec": 3}, "spec must be a WorkQueues, got 3"),
         ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
         ({"confidence": 1.0}, "confidence must be between 0 and 1, got 1.0"),
     ],

@@ -1,0 +1,272 @@
+"""What the fields of a kind of system are: from the docstrings, annotations and checks of its classes."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+import warnings
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass, fields, replace
+from textwrap import wrap
+from typing import Any, get_args, get_origin
+
+import numpy as np
+
+from qmodels.systems.spec.fields import is_spec, numeric_names, of_a_class, parts
+from qmodels.systems.spec.kind import kind_named
+from qmodels.systems.spec.nested import alternatives, held, spec_types, spec_word
+from qmodels.systems.spec.reading import join, needed
+from qmodels.systems.spec.writing import document, to_plain, toml_lines
+
+WORDS = {bool: "true or false", int: "whole number", float: "number", str: "text", Any: "number"}
+
+
+WIDTH = 100
+"""Characters of a line of explanation."""
+
+MOST_WORDS = 5
+"""Alternatives of a type that are named."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FieldRow:
+    """One field of a kind of system.
+
+    Parameters
+    ----------
+    name : str
+        Dotted; ``*`` stands for the members of a list.
+    of : str
+        The word of the spec that the field is of, where several may stand in its place.
+    type : str
+        What it holds.
+    unit : str
+        Empty for pure numbers and words.
+    default : str
+        As in a file; "required" where there is none.
+    allowed : str
+        The rule that the field's check states.
+    meaning : str
+        In words.
+    """
+
+    name: str
+    of: str = ""
+    type: str
+    unit: str
+    default: str
+    allowed: str
+    meaning: str
+
+
+def describe(kind: str) -> list[FieldRow]:
+    """Return what every field of a kind of system is, from the outside to the inside.
+
+    The fields of a class that stands in several places are given at the first.
+
+    Examples
+    --------
+    >>> rows = {row.name: row for row in describe("noc")}
+    >>> row = rows["router.buffer_flits"]
+    >>> row.type, row.unit, row.default, row.allowed
+    ('whole number', 'flits', '8', 'a whole number >= 1')
+    """
+    starter = kind_named(kind).starter()
+    return [row for _, row in _rows(type(starter), starter, "", "", set())]
+
+
+def init(kind: str) -> str:
+    """Return a TOML file of a small example in which every line is explained.
+
+    Examples
+    --------
+    >>> print(init("cache").partition("assignment")[0])
+    kind = "cache"
+    <BLANKLINE>
+    # Entries of one cache line (a whole number >= 1)
+    entries_per_line = 1
+    # Whether neighbouring ranks share a line or any do (one of consecutive, random)
+    """
+    starter = kind_named(kind).starter()
+    rows = {
+        (cls, row.name.rpartition(".")[2]): row for cls, row in _rows(type(starter), starter, "", "", set())
+    }
+    owners = dict(_owners(starter, ""))
+    nothing = (type(None), "")
+
+    def remark(key: str) -> list[str]:
+        head, _, last = key.rpartition(".")
+        row = rows.get(owners.get(key, nothing))
+        if row is None:
+            row = rows.get(owners.get(head, nothing))
+            return [f"# {row.type}"] if row is not None and last == "kind" else []
+        unit = f" [{row.unit}]" if row.unit else ""
+        rule = f" ({row.allowed})" if row.allowed else ""
+        return [f"# {line}" for line in wrap(f"{row.meaning}{unit}{rule}", WIDTH)]
+
+    lines = toml_lines(document(starter), remark)
+    return "\n".join([f'kind = "{kind}"', "", *lines]) + "\n"
+
+
+def _owners(value: Any, key: str) -> Iterator[tuple[str, tuple[type[Any], str]]]:
+    """Yield the keys of a document with the class and the field that each is of."""
+    for name, part in parts(value).items():
+        here = join(key, name if is_spec(value) else "*")
+        if is_spec(value):
+            yield here, (type(value), name)
+        yield from _owners(part, here)
+
+
+def _rows(
+    cls: type[Any], spec: Any, prefix: str, of: str, seen: set[Any]
+) -> Iterator[tuple[type[Any], FieldRow]]:
+    """Yield the rows of a class and of those in it; `spec` is an example, or None."""
+    seen.add(cls)
+    documented = documentation(cls)
+    inner = []
+    for item in fields(cls):
+        if not item.init:
+            continue
+        name, hint = join(prefix, item.name), held(cls)[item.name]
+        meaning, unit = documented.get(item.name, ("", ""))
+        row = FieldRow(
+            name=name,
+            of=of,
+            type=_type(hint, item.name in numeric_names(cls)),
+            unit=unit,
+            default=_default(item, hint),
+            allowed=allowed(cls, spec, item.name),
+            meaning=meaning,
+        )
+        yield cls, row
+        inner.append((name, hint, getattr(spec, item.name, None)))
+    for name, hint, value in inner:
+        for place, classes in _inside(hint, name):
+            for word, part in classes.items():
+                if part not in seen and not hasattr(part, "__stable_text__"):
+                    example = next((v for v in _members(value) if type(v) is part), None)
+                    yield from _rows(part, example, place, word if len(classes) > 1 else "", seen)
+
+
+def _inside(hint: Any, name: str) -> Iterator[tuple[str, dict[str, type[Any]]]]:
+    """Yield where specs stand in what an annotation describes, and which."""
+    found: dict[str, type[Any]] = {}
+    for one in alternatives(hint):
+        found |= spec_types(one)
+    if found:
+        yield name, found
+    for one in alternatives(hint):
+        for member in dict.fromkeys(get_args(one) if get_origin(one) is tuple else ()):
+            yield from _inside(member, f"{name}.*")
+
+
+def _members(value: Any) -> Iterator[Any]:
+    if type(value) is tuple:
+        for member in value:
+            yield from _members(member)
+    else:
+        yield value
+
+
+def _type(hint: Any, numeric: bool) -> str:
+    """Return an annotation in words."""
+    if numeric:
+        return "number or array"
+    words = []
+    for one in alternatives(hint):
+        if get_origin(one) is tuple:
+            members = get_args(one)
+            if members[-1] is Ellipsis:
+                words.append(f"list of {_type(members[0], False)}")
+            else:
+                words.append(f"list of ({', '.join(_type(member, False) for member in members)})")
+        elif one is not types.NoneType:
+            words.append(WORDS[one] if one in WORDS else next(iter(spec_types(one)), str(one)))
+    if len(words) > MOST_WORDS:
+        words = [*words[: MOST_WORDS - 1], f"{len(words) - MOST_WORDS + 1} others"]
+    return ", ".join(words[:-1]) + " or " + words[-1] if len(words) > 1 else words[0]
+
+
+def _default(item: Any, hint: Any) -> str:
+    if item.default is MISSING and item.default_factory is MISSING:
+        return "required"
+    value = item.default if item.default is not MISSING else item.default_factory()
+    if value is None:
+        return ""
+    written = to_plain(value, hint)
+    if is_spec(value):
+        return written if isinstance(written, str) else spec_word(type(value))
+    return toml_lines({"": written})[0].removeprefix(" = ")
+
+
+def _each(units: list[str], count: int) -> list[str]:
+    return units if len(units) == count else [", ".join(units)] * count
+
+
+@of_a_class
+def documentation(cls: Any) -> dict[str, tuple[str, str]]:
+    """Return what the docstring of a class says about each of its parameters: the meaning and the unit.
+
+    Examples
+    --------
+    >>> from qmodels.systems.memory.dram_map import DramGeometry
+    >>> documentation(DramGeometry)["block_bytes"]
+    ('What one burst moves', 'bytes')
+    """
+    found: dict[str, tuple[str, str]] = {}
+    text = inspect.getdoc(cls) or ""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)", text, re.M | re.S)
+    for entry in re.finditer(r"^(\S[^\n]*)\n((?:[ \t]+[^\n]*\n?|\n)*)", section[1] if section else "", re.M):
+        names = [name.strip() for name in entry[1].partition(" : ")[0].split(",")]
+        words = " ".join(entry[2].split())
+        unit = re.search(r"\[([^\[\]]+)\]\.?$", words)
+        units = unit[1].split(", ") if unit else [""]
+        meaning = (words[: unit.start()] if unit else words).strip().rstrip(".")
+        # Of several fields described together each may have a unit of its own.
+        for name, own in zip(names, _each(units, len(names)), strict=True):
+            found[name] = (meaning, own)
+    return found
+
+
+PROBES = (float("nan"), -1, -1.5, "?")
+"""Values that hardly any field takes: what the refusal says is the rule."""
+
+
+def allowed(cls: type[Any], spec: Any, name: str) -> str:
+    """Return the rule of a field as its own check words it; empty if it has none that is so found.
+
+    Parameters
+    ----------
+    cls : type
+        Its class.
+    spec : dataclass instance, optional
+        An example of the class.
+    name : str
+        The field.
+    """
+    hint = held(cls)[name]
+    probes = PROBES[3:] if hint is str else PROBES[:3] if hint in (int, float, Any) else ()
+    rules: list[str] = []
+    for probe in probes:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            try:
+                if spec is None:
+                    others = {one: _sample(held(cls)[one], k) for k, one in enumerate(needed(cls), 2)}
+                    cls(**others | {name: probe})
+                else:
+                    replace(spec, **{name: probe})
+            except Exception as error:
+                rule = re.search(rf"\b{name}\b.* must be (.*?), got ", str(error))
+                if rule and not any(rule[1] in known for known in rules):
+                    rules = [known for known in rules if known not in rule[1]] + [rule[1]]
+    return " and ".join(rules)
+
+
+def _sample(hint: Any, number: int) -> Any:
+    """Return a value of an annotated type that many checks let pass."""
+    hint = alternatives(hint)[0]
+    if get_origin(hint) is tuple:
+        return (_sample(get_args(hint)[0], number),)
+    return "a" if hint is str else number
