@@ -192,7 +192,7 @@ def test_the_result_shows_its_metrics():
     assert "write_conflict_probability" in repr(result) and "enqueue segment" in repr(result)
     assert result.to_dict()["enqueue_overhead"] == result.enqueue_overhead
     assert len(result.to_pandas()) == len(DataQueueing.metric_names.both)
-    with pytest.raises(AttributeError, match="has no metric or attribute 'latency'"):
+    with pytest.raises(AttributeError, match="has no metric 'latency'"):
         _ = result.latency
 
 

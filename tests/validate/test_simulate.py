@@ -32,7 +32,7 @@ def test_result_has_every_metric_and_adds_up():
     assert list(result.to_pandas().columns) == ["metric", "unit", "value", "low", "high", "interval_valid"]
     text = repr(result)
     assert "packet_latency " in text and " ns" in text and "fills up first" in text
-    with pytest.raises(AttributeError, match="has no metric or attribute 'speed'"):
+    with pytest.raises(AttributeError, match="has no metric 'speed'"):
         _ = result.speed
 
 

@@ -201,7 +201,7 @@ def test_a_trace_of_poisson_packets_is_answered_like_poisson() -> None:
 
 
 def test_an_unknown_spec_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"a system spec must be of a kind \(packet-processor, .*\), got a int"):
+    with pytest.raises(TypeError, match=r"spec must be of a kind \(packet-processor, .*\), got a int"):
         qm.solve(3)
 
 
