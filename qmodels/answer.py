@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
@@ -57,8 +58,9 @@ class Answer(Result):
 
     @property
     def bottleneck_load(self) -> Any:
-        """Traffic intensity of the resource that fills up first."""
-        return np.max(np.broadcast_arrays(*self.traffic_intensity.values()), axis=0)[()]
+        """Traffic intensity of the resource that fills up first, or its busy fraction; 0 where none has."""
+        loads = self.traffic_intensity or self.utilization
+        return np.max(np.broadcast_arrays(*loads.values()), axis=0)[()] if loads else 0.0
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
@@ -70,3 +72,8 @@ class Answer(Result):
             doubts=dict.fromkeys(document["notes"], True),
             **values,
         )
+
+
+def load(path: str | os.PathLike[str]) -> Answer:
+    """Return an answer that was saved, see `Answer.load`."""
+    return Answer.load(path)

@@ -11,15 +11,15 @@ import difflib
 from collections.abc import Iterable
 from datetime import date, timedelta
 from numbers import Integral
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-Numeric = Any
-"""A number, or an array of them where a spec describes a sweep."""
+Numeric = Annotated[Any, "a number or an array"]
+"""A number, or an array of them where a spec describes a sweep: fields of specs so annotated may be swept."""
 
 
 def _fail(name: str, rule: str, value: object) -> ValueError:

@@ -150,7 +150,7 @@ class QueueResult(Result):
         formula = getattr(self, f"{kind}_quantile")
         if formula is not None:
             return np.asarray(formula(level))[()]
-        from qmodels.queues.numerics.quantile import quantile
+        from qmodels.numerics.quantile import quantile
 
         tail = self._law(f"{kind}_tail", f"{kind}-time distribution")
         return quantile(tail, level, scale=self.mean_response_time)

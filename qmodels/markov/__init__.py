@@ -20,10 +20,9 @@ from qmodels.markov.chains.mean_field import (
 )
 from qmodels.markov.chains.structure import ChainClasses
 from qmodels.markov.processes.arrival_fit import map_from_correlation
-from qmodels.markov.processes.arrival_process import MAP, map_superposition
+from qmodels.markov.processes.arrival_process import index_of_dispersion, lag_correlation, map_superposition
 from qmodels.markov.processes.map_g_1_k import map_g_1_k
 from qmodels.markov.processes.map_queues import map_map_1, map_ph_1
-from qmodels.markov.processes.phase_type import PhaseType
 from qmodels.markov.processes.phase_type_fit import ph_from_moments, third_moment_bounds
 from qmodels.markov.processes.phase_type_operations import (
     ph_canonical,
@@ -37,18 +36,18 @@ from qmodels.markov.processes.qbd import QBDResult, qbd
 __all__ = [
     "CTMC",
     "DTMC",
-    "MAP",
     "Absorption",
     "BirthDeathResult",
     "ChainClasses",
     "Occupancy",
-    "PhaseType",
     "QBDResult",
     "StationaryDistribution",
     "birth_death",
     "birth_death_infinite",
     "fluid_fixed_point",
     "fluid_trajectory",
+    "index_of_dispersion",
+    "lag_correlation",
     "map_from_correlation",
     "map_g_1_k",
     "map_map_1",

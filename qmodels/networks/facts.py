@@ -10,7 +10,7 @@ from qmodels.checks import FloatArray
 from qmodels.networks.answer import NetworkAnswer, network_answer
 from qmodels.networks.open.traffic import traffic_equations, visit_ratios
 from qmodels.networks.result import NetworkResult
-from qmodels.networks.spec_laws import is_exponential
+from qmodels.systems.laws.kinds import is_exponential
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 
 _INSENSITIVE = ("sharing", "lifo-preemptive")

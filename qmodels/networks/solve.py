@@ -26,8 +26,8 @@ from qmodels.networks.mixed import mixed
 from qmodels.networks.open.bcmp import bcmp
 from qmodels.networks.open.jackson import jackson
 from qmodels.networks.open.qna import qna
-from qmodels.networks.spec_laws import is_renewal
 from qmodels.networks.station import solve_station
+from qmodels.systems.laws.kinds import is_renewal
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 from qmodels.systems.stations.routing import LEAVE, Probabilistic
 

@@ -11,21 +11,24 @@ from qmodels import queues
 from qmodels.checks import FloatArray
 from qmodels.networks.answer import NetworkAnswer, network_answer
 from qmodels.networks.facts import no_model
-from qmodels.networks.spec_laws import (
-    arrival_process,
-    is_exponential,
-    is_renewal,
-    mixture,
-    phase_type,
-    queue_law,
-)
 from qmodels.result import QueueResult
-from qmodels.systems.laws.phases import MAP
-from qmodels.systems.laws.times import Deterministic, Geometric, Replay
+from qmodels.systems.laws.kinds import is_exponential, is_renewal, markovian, phase_type
+from qmodels.systems.laws.phases import MAP, HyperExponential, PhaseType
+from qmodels.systems.laws.times import (
+    Deterministic,
+    Empirical,
+    Erlang,
+    Exponential,
+    Gamma,
+    Geometric,
+    Replay,
+)
 from qmodels.systems.stations.parts import JobClass, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 
 INF = float("inf")
+CLOSED = (Deterministic, Exponential, Erlang, Gamma, HyperExponential, Empirical, PhaseType)
+"""Laws whose formulas are closed forms: models that use more than two moments are taken for these."""
 Found = tuple[QueueResult, str]
 """A result, and whether it is exact or an approximation."""
 
@@ -124,6 +127,20 @@ def _one_stream(q: Queue) -> Found | None:
     return _poisson(q) if q.poisson else _renewal(q)
 
 
+def _closed(law: Any) -> bool:
+    return isinstance(law, CLOSED) and (min(law.values) if isinstance(law, Empirical) else law.mean) > 0
+
+
+def mixture(weights: Any, means: Any, scvs: Any) -> tuple[float, float]:
+    """Return mean and SCV of a time that is of one of several kinds."""
+    shares = np.asarray(weights) / np.sum(weights)
+    mean = float(shares @ means)
+    if mean == 0:
+        return 0.0, 0.0
+    # Of constants, rounding may leave a little less than 0.
+    return mean, max(float(shares @ (np.square(means) * (1 + np.asarray(scvs))) / mean**2 - 1), 0.0)
+
+
 def _delay(q: Queue) -> Found | None:
     if not q.poisson or not (q.service is None or is_renewal(q.service)):
         return None
@@ -145,9 +162,8 @@ def _poisson(q: Queue) -> Found | None:
     if not np.isfinite(q.scv):
         return None
     if c == 1:
-        law = queue_law(q.service)
-        if law is not None:
-            return queues.mg1_fcfs(arrival_rate=q.rate, service=law), "exact"
+        if _closed(q.service):
+            return queues.mg1_fcfs(arrival_rate=q.rate, service=q.service), "exact"
         return queues.mg1(**q.moments), "exact"
     return queues.ggc_kimura(**q.moments, servers=c, arrival_scv=1.0), "approximation"
 
@@ -160,16 +176,15 @@ def _renewal(q: Queue) -> Found | None:
     if arrivals is None or q.service is None:
         return None
     if c == 1:
-        process, service = arrival_process(arrivals), phase_type(q.service)
-        if process is not None and isinstance(q.service, MAP):
-            return map_map_1(arrivals=process, service=arrival_process(q.service)), "exact"
-        if process is not None and service is not None:
-            return map_ph_1(arrivals=process, service=service), "exact"
+        correlated = markovian(arrivals) is not None
+        if correlated and isinstance(q.service, MAP):
+            return map_map_1(arrivals=arrivals, service=q.service), "exact"
+        if correlated and phase_type(q.service) is not None:
+            return map_ph_1(arrivals=arrivals, service=q.service), "exact"
     if not (is_renewal(arrivals) and is_renewal(q.service)):
         return None
-    law = queue_law(arrivals)
-    if q.exponential and law is not None:
-        return queues.gmc(arrival=law, service_rate=1 / q.mean, servers=c), "exact"
+    if q.exponential and _closed(arrivals):
+        return queues.gmc(arrival=arrivals, service_rate=1 / q.mean, servers=c), "exact"
     if not np.isfinite(q.scv + arrivals.scv):
         return None
     if c == 1:
@@ -190,15 +205,13 @@ def _finite(q: Queue) -> Found | None:
         return (_means_only(result) if sharing else result), "exact"
     if q.poisson and c == capacity:
         return queues.mgcc(arrival_rate=q.rate, mean_service_time=q.mean, servers=c), "exact"
-    law = None if q.service is None or sharing or c > 1 else queue_law(q.service)
-    if law is None:
+    if sharing or c > 1 or not _closed(q.service):
         return None
     if q.poisson:
-        return queues.mg1k(arrival_rate=q.rate, service=law, capacity=capacity), "exact"
-    process = None if q.arrivals is None else arrival_process(q.arrivals)
-    if process is None:
+        return queues.mg1k(arrival_rate=q.rate, service=q.service, capacity=capacity), "exact"
+    if q.arrivals is None or markovian(q.arrivals) is None:
         return None
-    return map_g_1_k(arrivals=process, service=law, capacity=capacity), "exact"
+    return map_g_1_k(arrivals=q.arrivals, service=q.service, capacity=capacity), "exact"
 
 
 def _with_extra(q: Queue) -> Found | None:
@@ -234,8 +247,8 @@ def _with_extra(q: Queue) -> Found | None:
         size = q.batch
         moments = {"batch_mean": size.mean, "batch_second_moment": size.mean**2 * (1 + size.scv)}
         return queues.mxg1(**{**q.moments, "arrival_rate": q.rate / size.mean}, **moments), "exact"
-    away = queue_law(getattr(station, extra))
-    if away is None:
+    away = getattr(station, extra)
+    if not _closed(away):
         return None
     if extra == "vacation":
         multiple = station.multiple_vacations

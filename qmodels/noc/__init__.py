@@ -1,1 +1,72 @@
-"""Networks-on-chip: waits, saturation, closed loops, power, and messages between programs."""
+"""Networks-on-chip: their parts, and models of waits, saturation, closed loops, power and messages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qmodels.lazy_names import attached
+
+if TYPE_CHECKING:
+    from qmodels.systems.memory.memory_map import InterleavedRegion, MemoryMap
+    from qmodels.systems.noc.injection import Bernoulli, bursts
+    from qmodels.systems.noc.memory import interleaved, transactions
+    from qmodels.systems.noc.patterns import (
+        bit_complement,
+        hotspot,
+        neighbour,
+        permutation,
+        rate_matrix,
+        task_graph,
+        tornado,
+        transpose,
+        uniform,
+    )
+    from qmodels.systems.noc.router import PacketClass, QosRule, Router
+    from qmodels.systems.noc.routes import SourceRoute
+    from qmodels.systems.noc.spec import Noc
+    from qmodels.systems.noc.topologies import (
+        concentrated_mesh,
+        crossbar,
+        from_edge_file,
+        mesh,
+        ring,
+        shared_bus,
+        spidergon,
+        torus,
+    )
+    from qmodels.systems.noc.topology import Topology, from_graph
+
+__all__ = [
+    "Bernoulli",
+    "InterleavedRegion",
+    "MemoryMap",
+    "Noc",
+    "PacketClass",
+    "QosRule",
+    "Router",
+    "SourceRoute",
+    "Topology",
+    "bit_complement",
+    "bursts",
+    "concentrated_mesh",
+    "crossbar",
+    "from_edge_file",
+    "from_graph",
+    "hotspot",
+    "interleaved",
+    "mesh",
+    "neighbour",
+    "permutation",
+    "rate_matrix",
+    "ring",
+    "shared_bus",
+    "spidergon",
+    "task_graph",
+    "tornado",
+    "torus",
+    "transactions",
+    "transpose",
+    "uniform",
+]
+
+__getattr__, __dir__ = attached(__name__, __file__, __all__)

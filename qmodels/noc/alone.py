@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.systems.noc.flows import INJECTION
+from qmodels.systems.noc.paths import INJECTION, PathTable
 from qmodels.systems.noc.router import Router
 from qmodels.systems.noc.routes import Integers
 
@@ -15,7 +13,7 @@ INJECTION_WIRE = 2
 """From a source to its router, whatever the pipeline of the routers. [cycles]"""
 
 
-def credit_loops(table: Any, router: Router) -> FloatArray:
+def credit_loops(table: PathTable, router: Router) -> FloatArray:
     """Return the cycles from a flit's start on each channel until the next one can start into its place."""
     ahead = np.where(np.asarray(table.channel_kind) == INJECTION, INJECTION_WIRE, router.pipeline_cycles)
     wires = 2 * np.asarray(table.channel_delay) + np.asarray(table.channel_cycles_per_flit) - 1
@@ -23,7 +21,7 @@ def credit_loops(table: Any, router: Router) -> FloatArray:
     return loops
 
 
-def head_times(table: Any, router: Router) -> FloatArray:
+def head_times(table: PathTable, router: Router) -> FloatArray:
     """Return when the head of a packet of each flow, alone, is at its sink [cycles]."""
     per_flit, start = np.asarray(table.channel_cycles_per_flit, dtype=float), table.path_start[:-1]
     wires = (np.asarray(table.channel_delay) + per_flit - 1)[table.path_channel]
@@ -32,14 +30,14 @@ def head_times(table: Any, router: Router) -> FloatArray:
     return times
 
 
-def busy_times(table: Any, router: Router, flits: Integers) -> tuple[FloatArray, FloatArray]:
+def busy_times(table: PathTable, router: Router, flits: Integers) -> tuple[FloatArray, FloatArray]:
     r"""Return the cycles in which the tail of a packet follows its head, and the cycles of the last flit.
 
     The sum of both is how long the packet keeps the slowest channel of its path.
 
     Parameters
     ----------
-    table : FlowTable or ServiceTable
+    table : PathTable
         Channels and paths.
     router : Router
         The routers.

@@ -2,94 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
+from qmodels.answer import Answer
 from qmodels.checks import FloatArray
-from qmodels.error_map import MeasuredError
 from qmodels.networks.closed.amva import linearizer
+from qmodels.noc.error_map import may_deadlock
 from qmodels.noc.turns import group_turns
-from qmodels.systems.noc.flows import LINK, FlowTable
+from qmodels.systems.noc.flows import FlowTable
 from qmodels.systems.noc.memory import Transactions
-from qmodels.systems.noc.spec import NOC_METRICS, Noc
+from qmodels.systems.noc.paths import LINK
+from qmodels.systems.noc.spec import Noc
 
 _TOLERANCE = 1e-5
 _ROUNDS = 100
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ClosedLoop:
-    """Steady state of closed loops of transactions.
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ClosedLoop(Answer):
+    """Steady state of closed loops of transactions, which are never overloaded but may deadlock.
+
+    Of the latency, ``alone`` is what a transaction takes that meets no other. Stations are the channels of
+    network interfaces and the memory controllers.
 
     Parameters
     ----------
-    transaction_rate : float
-        Transactions completed by all initiators. [transactions/cycle]
-    transaction_latency : float
-        From a request's injection until its response is in. [cycles]
-    data_throughput : float
-        Payload of requests and responses. [GB/s]
     upper_bound : float
-        No closed loop with these times has a higher transaction rate. [transactions/cycle]
-    latency_parts : mapping of str to float
-        Where the latency goes: ``alone`` is what a transaction takes that meets no other. [cycles]
-    utilization : mapping of str to float
-        Busy fraction of the stations: channels of network interfaces and memory controllers.
+        No closed loop with these times has a higher transaction rate. [1/ns]
     deadlock : tuple of str
         Virtual channels in which packets may wait for each other in a circle, empty without one. With
         one, several transactions end in a deadlock sooner or later: the rate is 0, the latency ``inf``.
     """
 
-    transaction_rate: float
-    transaction_latency: float
-    data_throughput: float
-    upper_bound: float
-    latency_parts: Mapping[str, float]
-    utilization: Mapping[str, float]
+    upper_bound: float = np.inf
     deadlock: tuple[str, ...] = ()
-
-    error: ClassVar[Mapping[str, MeasuredError]] = {}
-    """Nothing was measured."""
-
-    @property
-    def stable(self) -> bool:
-        """Whether the loops go on for ever: a closed loop is never overloaded, but may deadlock."""
-        return not self.deadlock
-
-    @property
-    def bottleneck(self) -> str:
-        """The busiest station."""
-        return max(self.utilization, key=lambda name: self.utilization[name])
-
-    @property
-    def metrics(self) -> dict[str, float]:
-        """Values by the names that the simulator uses."""
-        names = ("transaction_rate", "transaction_latency", "data_throughput")
-        return {name: float(getattr(self, name)) for name in names}
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one row per metric: its name, unit and value."""
-        return [{"metric": n, "unit": NOC_METRICS[n].unit, "value": v} for n, v in self.metrics.items()]
-
-    def to_pandas(self) -> Any:
-        """Return the rows as a tidy DataFrame (needs pandas)."""
-        import pandas as pd
-
-        return pd.DataFrame(self.rows())
-
-    def __repr__(self) -> str:
-        lines = ["Closed loop around a network-on-chip"]
-        lines += [f"  {row['metric']:<22} {row['value']:>12.5g} {row['unit']}" for row in self.rows()]
-        lines += [f"    {name:<20} {value:>12.5g} cycles" for name, value in self.latency_parts.items()]
-        lines.append(f"  upper bound            {self.upper_bound:>12.5g} transactions/cycle")
-        lines.append(f"  busiest: {self.bottleneck} ({self.utilization[self.bottleneck]:.3f})")
-        if self.deadlock:
-            number, first = len(self.deadlock), self.deadlock[0]
-            lines.append(f"  packets may deadlock: {number} virtual channels in a circle from {first}")
-        return "\n".join(lines)
 
 
 def closed_loop(noc: Noc) -> ClosedLoop:
@@ -168,15 +117,8 @@ def closed_loop(noc: Noc) -> ClosedLoop:
 
     deadlock = noc.find_deadlock() or () if population > 1 else ()
     if deadlock:
-        return ClosedLoop(
-            transaction_rate=0.0,
-            transaction_latency=np.inf,
-            data_throughput=0.0,
-            upper_bound=bound,
-            latency_parts={"alone": alone, "deadlock": np.inf},
-            utilization=dict.fromkeys(names, 0.0),
-            deadlock=deadlock,
-        )
+        stuck = {"alone": alone, "deadlock": np.inf}
+        return _answer(noc, 0.0, stuck, bound, dict.fromkeys(names, 0.0), deadlock)
     turns = _turns(table)
     # A station serves the flits that pass anyway: the delays hold only the rest of the way.
     rest = idle - float(demand.sum())
@@ -199,18 +141,46 @@ def closed_loop(noc: Noc) -> ClosedLoop:
             f"closed loop did not settle in {_ROUNDS} rounds (last change {abs(rate / before - 1):.1e})"
         )
     latency = population / rate - think
-    payload = traffic.request_bytes + traffic.response_bytes
+    parts = {
+        "alone": alone,
+        "waiting in the network": wait,
+        "waiting at the ends": latency - alone - wait,
+    }
+    return _answer(noc, rate, parts, bound, dict(zip(names, (rate * demand).tolist(), strict=True)))
+
+
+def _answer(
+    noc: Noc,
+    rate: float,
+    parts: dict[str, float],
+    bound: float,
+    utilization: dict[str, float],
+    deadlock: tuple[str, ...] = (),
+) -> ClosedLoop:
+    """Return the answer with a rate in transactions per cycle and parts of the latency in cycles."""
+    traffic, clock = noc.traffic, noc.clock_ghz
+    assert isinstance(traffic, Transactions)
+    several = len(traffic.initiators) * traffic.outstanding > 1
     return ClosedLoop(
-        transaction_rate=rate,
-        transaction_latency=latency,
-        data_throughput=rate * payload * noc.clock_ghz,
-        upper_bound=bound,
-        latency_parts={
-            "alone": alone,
-            "waiting in the network": wait,
-            "waiting at the ends": latency - alone - wait,
+        model="closed loop around a network-on-chip",
+        spec=noc,
+        metrics={
+            "transaction_latency": sum(parts.values()) / clock,
+            "transaction_rate": rate * clock,
+            "bandwidth": rate * (traffic.request_bytes + traffic.response_bytes) * clock,
         },
-        utilization=dict(zip(names, (rate * demand).tolist(), strict=True)),
+        latency_parts={name: cycles / clock for name, cycles in parts.items()},
+        utilization=utilization,
+        traffic_intensity=utilization,
+        bottleneck=max(utilization, key=lambda name: utilization[name], default=""),
+        stable=not deadlock,
+        validated=not several,
+        doubts={
+            **may_deadlock(deadlock),
+            "several transactions at a time: compared with simulation at a few points only": several,
+        },
+        upper_bound=bound * clock,
+        deadlock=deadlock,
     )
 
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from qmodels.checks import FloatArray
-
-if TYPE_CHECKING:
-    from qmodels.noc.noc_answer import NocAnswer
+from qmodels.noc.waits import Waits
 
 SPREAD = np.array([0.176, 0.607, 6.757])
 """Mean of a wait that is not 0: part of a packet, and times the mean of all; how much more waits on a path
@@ -29,13 +25,17 @@ def wait_variance(mean: FloatArray, packet: FloatArray) -> FloatArray:
     return np.maximum(2 * mean * scale - mean**2, LEAST * mean**2)
 
 
-def delay_quantiles(answer: NocAnswer, part: FloatArray | None, probability: float) -> FloatArray:
+def delay_quantiles(
+    waits: Waits, source_delay: FloatArray, part: FloatArray | None, probability: float
+) -> FloatArray:
     """Return a quantile of the latency, of each flow or of a mixture of all flows.
 
     Parameters
     ----------
-    answer : NocAnswer
-        The means.
+    waits : Waits
+        Mean waits in the network.
+    source_delay : array
+        Mean wait of each flow in its source queue, shape (loads, flows). [cycles]
     part : array or None
         Parts of the flows in the mixture; without them each flow has its own quantile.
     probability : float
@@ -50,7 +50,7 @@ def delay_quantiles(answer: NocAnswer, part: FloatArray | None, probability: flo
 
     if not 0 < probability < 1:
         raise ValueError(f"probability must be between 0 and 1, got {probability!r}")
-    waits, turns = answer.waits, answer.waits.turns
+    turns = waits.turns
     start = turns.table.path_start[:-1]
     packet = turns.busy_cycles
     hop_packet = np.repeat(packet, np.diff(turns.table.path_start))
@@ -60,7 +60,7 @@ def delay_quantiles(answer: NocAnswer, part: FloatArray | None, probability: flo
         if not stable:
             result.append(np.full(() if part is not None else packet.shape, np.inf))
             continue
-        source, hops = answer.source_delay[n], waits.at_hop[n]
+        source, hops = source_delay[n], waits.at_hop[n]
         mean = source + np.add.reduceat(hops, start)
         variance = wait_variance(source, packet) + np.add.reduceat(wait_variance(hops, hop_packet), start)
         variance *= 1 + SPREAD[2] * mean / (packet + mean)

@@ -128,3 +128,10 @@ def _priorities(noc: Noc) -> bool:
         return False
     urgent, lazy = (noc.class_flits(packet) for packet in packets)
     return packets[0].priority < packets[1].priority and urgent <= min(5, lazy) and _like_the_special(noc)
+
+
+def may_deadlock(circle: tuple[str, ...]) -> dict[str, bool]:
+    """Return the doubt about packets that may wait for each other in a circle of virtual channels, if any."""
+    if not circle:
+        return {}
+    return {f"packets may deadlock: {len(circle)} virtual channels in a circle from {circle[0]}": True}

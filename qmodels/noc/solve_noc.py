@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
+from qmodels.answer import Answer
 from qmodels.noc.collapse import jam_loads
 from qmodels.noc.noc_answer import NocAnswer
 from qmodels.noc.turns import Turns, group_turns
@@ -28,7 +28,7 @@ def _turns(plain: Noc) -> tuple[Turns, tuple[str, ...]]:
     return replace(turns, jam=jam_loads(turns, plain.topology.kind)), plain.find_deadlock() or ()
 
 
-def solve_noc(noc: Noc) -> Any:
+def solve_noc(noc: Noc) -> Answer:
     r"""Return latencies, loads and the saturation rate of a network-on-chip.
 
     Parameters
@@ -111,7 +111,7 @@ def solve_noc(noc: Noc) -> Any:
     late, of 2. On 16 such networks the mean size of the error is 1.6 % at 75 % of the saturation rate of
     random targets and 7 % at 90 %; 8 and 31 % without. Runs of several packets to each target wait
     longer than the model says, which takes their targets for random: with 16 in a run, at 60 % of that
-    rate, the latency is 43 % too low; `NocAnswer.warnings` says so (`tests/reference/turn_taking.py`).
+    rate, the latency is 43 % too low; `NocAnswer.doubts` says so (`tests/reference/turn_taking.py`).
 
     References
     ----------
@@ -137,4 +137,6 @@ def solve_noc(noc: Noc) -> Any:
     turns, deadlock = _turns(replace(noc, injection_rate=0.0, process=process, clock_ghz=1.0))
     loads = np.ravel(np.asarray(noc.mean_rate, dtype=float))
     waits = find_waits(turns, loads)
-    return NocAnswer(model=MODEL, noc=noc, waits=stuck_waits(waits) if deadlock else waits, deadlock=deadlock)
+    return NocAnswer(
+        model=MODEL, spec=noc, waits=stuck_waits(waits) if deadlock else waits, deadlock=deadlock
+    )

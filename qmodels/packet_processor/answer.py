@@ -113,7 +113,7 @@ def solve_packet_processor(spec: PacketProcessor) -> PacketAnswer:
         "overflow_probability": blocked_segments,
         "blocking_probability": blocked_packets,
         "energy_per_packet": energy,
-        "cost": np.broadcast_to(np.asarray(spec.cost.total(spec), dtype=float), c.full_shape),
+        "cost": np.broadcast_to(np.asarray(spec.area, dtype=float), c.full_shape),
     }
     bursts = burstiness(spec.workload, c.shape)
     doubted = doubts(c, point, bursts)

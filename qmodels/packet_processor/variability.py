@@ -8,7 +8,8 @@ from functools import lru_cache
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
-from qmodels.queues import HyperExponential, gm1, lindley_waiting_times
+from qmodels.queues import gm1, lindley_waiting_times
+from qmodels.systems.laws.phases import HyperExponential
 from qmodels.systems.traffic.arrivals import OnOff, Recorded
 from qmodels.systems.traffic.sizes import segment_count
 from qmodels.systems.traffic.trace import Trace
@@ -85,7 +86,7 @@ def _effective_scv(wait: FloatArray, service_scv: float) -> FloatArray:
 @lru_cache(maxsize=256)
 def _on_off(on_packets: float, peak_to_mean: float) -> FloatArray:
     probability, fast, slow = OnOff(on_packets=on_packets, peak_to_mean=peak_to_mean).phases
-    gaps = HyperExponential(probabilities=[probability, 1.0 - probability], means=[1.0 / fast, 1.0 / slow])
+    gaps = HyperExponential(probabilities=(probability, 1.0 - probability), means=(1.0 / fast, 1.0 / slow))
     wait = gm1(arrival=gaps, service_rate=1.0 / INTENSITIES).mean_waiting_time
     return _effective_scv(wait / INTENSITIES, 1.0)
 

@@ -17,7 +17,6 @@ from qmodels.queues.general.mg1 import mg1
 from qmodels.queues.general.mg1_laws import mek1, mg1_fcfs, mh21
 from qmodels.queues.general.mg1k import md1k, mg1k
 from qmodels.queues.inverse import erlang_b_servers, erlang_c_servers, largest_rate, smallest_whole
-from qmodels.queues.laws import Deterministic, Erlang, Exponential, Gamma, Law
 from qmodels.queues.markovian.batch import mxg1
 from qmodels.queues.markovian.engset import engset, engset_time_congestion, mmc_finite
 from qmodels.queues.markovian.erlang import erlang_b, erlang_c, kaufman_roberts
@@ -27,17 +26,8 @@ from qmodels.queues.markovian.mmc import mm1, mmc, mminf
 from qmodels.queues.markovian.mmc_priority import mmc_nonpreemptive, mmc_preemptive
 from qmodels.queues.markovian.mmck import mm1k, mmcc, mmck
 from qmodels.queues.markovian.state_dependent import mmc_balking, state_dependent
-from qmodels.queues.mixtures import Discrete, HyperExponential, balanced_hyperexponential
 
 __all__ = [
-    "Deterministic",
-    "Discrete",
-    "Erlang",
-    "Exponential",
-    "Gamma",
-    "HyperExponential",
-    "Law",
-    "balanced_hyperexponential",
     "engset",
     "engset_time_congestion",
     "erlang_a",

@@ -10,7 +10,8 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import spsolve
 
-from qmodels.markov import CTMC, MAP, PhaseType, map_ph_1
+from qmodels.laws import MAP, Erlang
+from qmodels.markov import CTMC, map_ph_1
 from qmodels.markov.chains.stationary import balance_residual, solve_irreducible
 
 SIZES = [
@@ -86,6 +87,6 @@ def test_building_a_state_space(benchmark):
 @pytest.mark.parametrize("phases", [2, 10, 50])
 def test_map_ph_1(benchmark, phases):
     arrivals = MAP.mmpp(generator=[[-0.1, 0.1], [0.3, -0.3]], rates=[1.5, 0.1])
-    service = PhaseType.erlang(mean=0.6, phases=phases)
+    service = Erlang(mean=0.6, phases=phases)
     found = benchmark.pedantic(lambda: map_ph_1(arrivals=arrivals, service=service), rounds=3)
     assert found.stable

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qmodels.queues import Deterministic, erlang_b, erlang_c_servers, mdc, mg1, mg1k, mm1, mmc, mmck
+from qmodels.laws import Deterministic
+from qmodels.queues import erlang_b, erlang_c_servers, mdc, mg1, mg1k, mm1, mmc, mmck
 
 POINTS = 1_000_000
 

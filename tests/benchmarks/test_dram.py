@@ -8,14 +8,14 @@ import pytest
 from qmodels.memory.dram.solve import solve_dram
 from qmodels.systems.memory.dram_system import dram
 from qmodels.systems.memory.dram_traffic import RandomBlocks
-from validate.dram.run import Job, run_replication
+from validate.dram.run import DramJob, run_replication
 
 
 @pytest.mark.parametrize(("policy", "rate"), [("closed", 0.02), ("closed", 0.1), ("open", 0.1)])
 def test_a_million_reads(benchmark, policy, rate):
     spec = dram("DDR4-3200", page_policy=policy, traffic=RandomBlocks(arrival_rate=rate))
-    run_replication(Job(spec=spec, seed=0, replication=0, accesses=1000))
-    job = Job(spec=spec, seed=1, replication=0, accesses=1_000_000)
+    run_replication(DramJob(spec=spec, seed=0, replication=0, accesses=1000))
+    job = DramJob(spec=spec, seed=1, replication=0, accesses=1_000_000)
     assert benchmark(run_replication, job).served == 1_000_000
 
 

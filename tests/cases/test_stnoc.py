@@ -110,7 +110,7 @@ def test_kept_simulations_beside_a_fresh_one(found):
     nocs = [closed_noc(channels=c.channels, link_width=c.width) for c in kept_ones]
     fresh = simulate(nocs, packets=20_000, replications=3, seed=7, confidence=0.999).results
     for cell, result in zip(kept_ones, fresh, strict=True):
-        estimate = result.metrics["data_throughput"]
+        estimate = result.metrics["bandwidth"]
         assert 1000 * estimate.low <= cell.high and cell.low <= 1000 * estimate.high
         assert 1000 * estimate.best == pytest.approx(cell.simulated, rel=0.02)
 

@@ -11,7 +11,8 @@ import pytest
 
 import qmodels as qm
 from qmodels import checks
-from qmodels.markov import CTMC, PhaseType
+from qmodels.laws import PhaseType
+from qmodels.markov import CTMC
 from qmodels.networks import mva
 from qmodels.queues import mmc
 from qmodels.systems.spec.toml import from_toml

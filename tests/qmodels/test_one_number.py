@@ -21,7 +21,11 @@ from qmodels.systems.packets.data_queueing import DataQueueing
 from qmodels.systems.spec.fields import replace_fields
 
 EQUAL = 1e-9
-SIZES = [qm.imix(), qm.bimodal(small=64, large=1518, small_fraction=0.3), qm.fixed(bytes=640)]
+SIZES = [
+    qm.traffic.imix(),
+    qm.traffic.bimodal(small=64, large=1518, small_fraction=0.3),
+    qm.traffic.fixed(bytes=640),
+]
 CHOICES: dict[str, Any] = {
     "dram.interleaving_step": st.sampled_from([1, 2, 4, 8, 16, 32]),
     "dram.channels": st.sampled_from([1, 3, 8]),
@@ -41,7 +45,9 @@ shared = st.fixed_dictionaries(
         "workload.sizes": st.sampled_from(SIZES),
         "dram.page_policy": st.sampled_from(["open", "closed"]),
         "dram.refresh": st.booleans(),
-        "workload.arrivals": st.sampled_from([qm.Poisson(), qm.OnOff(on_packets=10, peak_to_mean=3)]),
+        "workload.arrivals": st.sampled_from(
+            [qm.traffic.Poisson(), qm.traffic.OnOff(on_packets=10, peak_to_mean=3)]
+        ),
     }
 )
 sweeps = st.lists(st.fixed_dictionaries(CHOICES), min_size=2, max_size=5)
@@ -170,7 +176,7 @@ def memory(scheduler: str, traffic: Any) -> tuple[Callable[..., Any], dict[str, 
 
 
 def network(topology: Any, **changes: Any) -> tuple[Callable[..., Any], dict[str, list[Any]]]:
-    noc = qm.Noc(topology=topology, traffic=qm.uniform(nodes=16), **changes)
+    noc = qm.Noc(topology=topology, traffic=qm.noc.uniform(nodes=16), **changes)
     top = float(qm.solve(noc).saturation_rate)
     return lambda rate: replace(noc, injection_rate=rate), {
         "rate": [part * top for part in (0.5, 0.05, 0.95, 1.2, 0.75)]

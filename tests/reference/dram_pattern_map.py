@@ -84,7 +84,7 @@ def errors(spec: DramSystem, load: float, *, accesses: int, replications: int) -
     model, own = solve_dram(spec), simulate(spec, accesses=accesses, replications=replications, seed=7)
     if not own.stable:
         return {"stable": 0.0}
-    fixed = float(model.latency_parts["fixed"]) + own.latency_row.best
+    fixed = float(model.latency_parts["fixed"]) + own.latency_parts["row"].best
     wait = own.read_latency.best - fixed
     return {
         "stable": 1.0,

@@ -142,11 +142,10 @@ def simulate() -> None:
 
 def by_class(result: Any) -> dict[str, list[str]]:
     """Return the means of urgent and of lazy packets; there are no quantiles of them."""
-    flows = result.flow_rows()
-    rate = np.array([one["throughput"] for one in flows])
-    level = np.array([one["packet_class"] for one in flows])
-    latency = np.array([one["packet_latency"] for one in flows])
-    source = np.array([one["source_queue_delay"] for one in flows])
+    flows = result.flows
+    rate, level, latency, source = (
+        flows[name] for name in ("delivered_rate", "packet_class", "packet_latency", "source_queue_delay")
+    )
     found = {}
     for number, name in enumerate(("urgent", "lazy")):
         part = np.where((level == number) & (rate > 0), rate, 0.0)

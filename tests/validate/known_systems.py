@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from qmodels import markov, networks, queues
-from qmodels.queues import laws as exact_laws
-from qmodels.queues.mixtures import HyperExponential as ExactHyper
 from qmodels.systems.laws.times import (
     MAP,
     Deterministic,
@@ -82,10 +80,10 @@ def single_class() -> Iterator[Known]:
     spec = single_station(arrivals=poisson(0.9), service=unit, discipline="sharing")
     yield one("M/M/1 sharing", 0.9, spec, queues.mm1_ps(arrival_rate=0.9, service_rate=1), RESPONSE, NUMBER)
     spec = single_station(arrivals=Erlang(mean=1.25, phases=2), service=unit)
-    arrival = exact_laws.Erlang(mean=1.25, phases=2)
+    arrival = Erlang(mean=1.25, phases=2)
     yield one("E2/M/1", 0.8, spec, queues.gm1(arrival=arrival, service_rate=1), WAIT)
     spec = single_station(arrivals=Deterministic(mean=0.4), service=unit, servers=3)
-    result = queues.gmc(arrival=exact_laws.Deterministic(mean=0.4), service_rate=1, servers=3)
+    result = queues.gmc(arrival=Deterministic(mean=0.4), service_rate=1, servers=3)
     yield one("D/M/3", 0.83, spec, result, WAIT)
     spec = single_station(arrivals=poisson(3.0), service=HyperExponential(**HYPER), servers=INF)
     yield one("M/H2/inf", 0.1, spec, queues.mginf(arrival_rate=3.0, mean_service_time=1), NUMBER)
@@ -99,7 +97,7 @@ def single_class() -> Iterator[Known]:
     spec = single_station(arrivals=poisson(0.9), service=Deterministic(mean=1.0), capacity=4)
     yield one("M/D/1/4", 0.9, spec, queues.md1k(arrival_rate=0.9, service_rate=1, capacity=4), LOSS, WAIT)
     spec = single_station(arrivals=poisson(0.7), service=HyperExponential(**HYPER), capacity=6)
-    result = queues.mg1k(arrival_rate=0.7, service=ExactHyper(**HYPER), capacity=6)
+    result = queues.mg1k(arrival_rate=0.7, service=HyperExponential(**HYPER), capacity=6)
     yield one("M/H2/1/6", 0.7, spec, result, LOSS, WAIT)
     for name, law in (("M/M/5/5", unit), ("M/H2/5/5", HyperExponential(**HYPER))):
         spec = single_station(arrivals=poisson(4.0), service=law, servers=5, capacity=5)
@@ -127,7 +125,7 @@ def special() -> Iterator[Known]:
             arrival_rate=0.7,
             mean_service_time=1,
             service_scv=0.5,
-            vacation=exact_laws.Deterministic(mean=3.0),
+            vacation=Deterministic(mean=3.0),
             multiple=multiple,
         )
         yield one(f"M/E2/1 {'multiple' if multiple else 'single'} vacations", 0.7, spec, result, WAIT)
@@ -135,23 +133,23 @@ def special() -> Iterator[Known]:
         spec = single_station(
             arrivals=poisson(0.4), service=unit, setup=Exponential(mean=2.0), setup_threshold=threshold
         )
-        setup = exact_laws.Exponential(mean=2.0)
+        setup = Exponential(mean=2.0)
         result = queues.mg1_setup(
             arrival_rate=0.4, mean_service_time=1, service_scv=1, setup=setup, threshold=threshold
         )
         yield one(f"M/M/1 set-up for {threshold}", 0.4, spec, result, WAIT)
 
     d0, d1 = [[-1.6, 0.1], [0.05, -0.25]], [[1.5, 0.0], [0.0, 0.2]]
-    arrivals = markov.MAP(d0=d0, d1=d1)
-    result = markov.map_ph_1(arrivals=arrivals, service=markov.PhaseType.exponential(mean=1.0))
+    arrivals = MAP(d0=d0, d1=d1)
+    result = markov.map_ph_1(arrivals=arrivals, service=Exponential(mean=1.0))
     yield one(
         "MAP/M/1", arrivals.rate, single_station(arrivals=MAP(d0=d0, d1=d1), service=unit), result, WAIT
     )
     gap = {"initial": [0.4, 0.6], "generator": [[-0.5, 0.2], [0.0, -1.5]]}
-    law = markov.PhaseType(**gap)
-    service = markov.PhaseType.erlang(mean=0.7 * law.mean, phases=2)
+    law = PhaseType(**gap)
+    service = Erlang(mean=0.7 * law.mean, phases=2)
     spec = single_station(arrivals=PhaseType(**gap), service=Erlang(mean=0.7 * law.mean, phases=2))
-    result = markov.map_ph_1(arrivals=markov.MAP.renewal(law), service=service)
+    result = markov.map_ph_1(arrivals=law, service=service)
     yield one("PH/E2/1", 0.7, spec, result, WAIT)
 
     spec = single_station(arrivals=Geometric(mean=5.0), service=Geometric(mean=3.0), clocked=True)
@@ -292,7 +290,7 @@ def in_networks() -> Iterator[Known]:
     yield Known(name="fork-join of two", load=0.6, spec=spec, exact=exact)
 
     turns = JobClass(arrivals=poisson(1.4), entry=Cyclic(to=["a", "b"]))
-    result = queues.gm1(arrival=exact_laws.Erlang(mean=2 / 1.4, phases=2), service_rate=1)
+    result = queues.gm1(arrival=Erlang(mean=2 / 1.4, phases=2), service_rate=1)
     exact = {f"{WAIT}[a]": float(result.mean_waiting_time)}
     yield Known(
         name="two in turn", load=0.7, spec=QueueingNetwork(stations=stations, classes=turns), exact=exact

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from qmodels.systems.laws.times import Exponential
+from qmodels.systems.noc.router import PacketClass
+from qmodels.systems.noc.spec import Noc
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import (
     find_field,
@@ -40,12 +42,18 @@ class Right:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Named:
+    name: str
+    width: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Both:
     left: Left = field(default_factory=Left)
     right: Any = field(default_factory=Right)
 
     def __post_init__(self):
-        if self.left.width + self.right.width > 10:
+        if isinstance(self.right, Right) and self.left.width + self.right.width > 10:
             raise ValueError("too wide")
 
 
@@ -71,6 +79,16 @@ def test_parts_of_tuples_by_name_or_number():
     changed = replace_fields(NETWORK, {"stations.cpu.servers": 3, "stations.disk.service.0.1.mean": 5.0})
     assert changed.stations[0].servers == 3 and changed.stations[1].servers == 2
     assert changed.service_law(1, 0) == Exponential(mean=5.0)
+
+
+def test_names_of_parts_may_have_dots_and_repeat():
+    stations = [Station(name=name, service=Exponential(mean=1.0)) for name in ("disk.0", "disk.1")]
+    routing = {"disk.0": "disk.1", "disk.1": "disk.0"}
+    network = QueueingNetwork(stations=stations, classes=JobClass(population=3), routing=routing)
+    assert replace_fields(network, {"stations.disk.1.servers": 2}).stations[1].servers == 2
+    assert find_field(Noc(mix=(PacketClass(flits=1), PacketClass(flits=2))), "mix.1.flits") == "mix.1.flits"
+    pair = Both(right=(Named(name="a", width=1.0), Named(name="a", width=2.0)))
+    assert replace_fields(pair, {"right.1.width": 5.0}).right == (pair.right[0], Named(name="a", width=5.0))
 
 
 def test_the_names_are_those_of_the_fields_in_which_specs_differ():

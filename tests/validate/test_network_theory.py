@@ -96,7 +96,7 @@ def test_vacations(multiple):
         arrival_rate=0.7,
         mean_service_time=1.0,
         service_scv=0.5,
-        vacation=queues.Erlang(mean=2.0, phases=2),
+        vacation=Erlang(mean=2.0, phases=2),
         multiple=multiple,
     )
     spec = single_station(
@@ -114,7 +114,7 @@ def test_setup(threshold):
         arrival_rate=0.7,
         mean_service_time=1.0,
         service_scv=1.0,
-        setup=queues.Deterministic(mean=3.0),
+        setup=Deterministic(mean=3.0),
         threshold=threshold,
     )
     spec = single_station(
@@ -129,11 +129,7 @@ def test_setup(threshold):
 @pytest.mark.parametrize("off", ["vacation", "setup"])
 def test_vacations_and_setup_with_other_disciplines(off, options):
     # With exponential service the number in the system does not depend on who is served.
-    law = (
-        {"vacation": queues.Deterministic(mean=2.0)}
-        if off == "vacation"
-        else {"setup": queues.Deterministic(mean=2.0)}
-    )
+    law = {"vacation": Deterministic(mean=2.0)} if off == "vacation" else {"setup": Deterministic(mean=2.0)}
     model = queues.mg1_vacations if off == "vacation" else queues.mg1_setup
     q = model(arrival_rate=0.7, mean_service_time=1.0, service_scv=1.0, **law)
     spec = single_station(arrivals=poisson(0.7), service=ONE, **{off: Deterministic(mean=2.0)}, **options)

@@ -22,7 +22,7 @@ BASE = qm.PacketProcessor()
 SPEC = replace(
     BASE,
     workload=qm.Workload(
-        sizes=qm.fixed(bytes=64 * SEGMENTS), offered_gbps=GBPS, lookups_per_packet=2, hold_ns=200.0
+        sizes=qm.traffic.fixed(bytes=64 * SEGMENTS), offered_gbps=GBPS, lookups_per_packet=2, hold_ns=200.0
     ),
     dram=replace(BASE.dram, channels=CHANNELS, page_policy="closed"),
     llc=replace(BASE.llc, slices=4, slice_lines=8192),

@@ -7,9 +7,8 @@ import pytest
 import scipy.stats as st
 from scipy.special import ndtri
 
-from qmodels.markov.processes.arrival_process import MAP as MarkovMAP
-from qmodels.markov.processes.phase_type import PhaseType as MarkovPhaseType
-from qmodels.systems.laws import times as laws
+from qmodels import laws
+from qmodels.markov import lag_correlation
 from validate.engine.jit import lean
 from validate.engine.sampling import draw, law_table, normal_quantile
 from validate.engine.streams import new_streams
@@ -47,7 +46,7 @@ ARRIVALS = {"d0": [[-5.0, 0.1], [0.02, -0.3]], "d1": [[4.9, 0.0], [0.08, 0.2]]}
         (laws.Pareto(mean=3, shape=1.5), st.pareto(1.5, scale=1.0).cdf),
         (laws.Uniform(low=1, high=4), st.uniform(1, 3).cdf),
         (MIXED, lambda x: 1 - 0.3 * np.exp(-x) - 0.7 * np.exp(-x / 5)),
-        (laws.PhaseType(**PHASES), lambda x: 1 - MarkovPhaseType(**PHASES).tail(x)),
+        (laws.PhaseType(**PHASES), lambda x: 1 - laws.formulas(laws.PhaseType(**PHASES)).tail(x)),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -78,12 +77,12 @@ def test_discrete_laws_by_chi_square(law, values, probabilities):
 
 
 def test_map_has_the_moments_and_correlations_of_theory():
-    theory = MarkovMAP(**ARRIVALS)
+    theory = laws.MAP(**ARRIVALS)
     gaps = sample(laws.MAP(**ARRIVALS), 2_000_000).reshape(40, -1)
     means = gaps.mean(axis=1)
     assert abs(means.mean() * theory.rate - 1) < 3.3 * means.std() * theory.rate / np.sqrt(39)
     products = (gaps[:, :-1] * gaps[:, 1:]).mean(axis=1)
-    exact = (float(theory.lag_correlation(1)) * theory.scv + 1) / theory.rate**2
+    exact = (float(lag_correlation(theory, 1)) * theory.scv + 1) / theory.rate**2
     assert abs(products.mean() - exact) < 3.3 * products.std() / np.sqrt(39)
 
 

@@ -63,6 +63,7 @@ def compare(
         What was simulated or measured before; otherwise the specs are simulated. With a `RunSet`
         and one spec, the settings that differ between runs replace the fields of their name; arrays in
         the spec are the points at which the runs were made, found by these settings or else in order.
+        Cycles become ns where the model's answer has a spec with a clock.
     metrics : iterable of str, optional
         Which metrics; otherwise all that both have.
     load : str or sequence of float, optional
@@ -205,12 +206,15 @@ def _compare(answer: Any, result: Any, metrics: list[str] | None, units: Mapping
     rows = {}
     known_units, units = getattr(answer, "units", {}), getattr(result, "units", units)
     for name in common if metrics is None else metrics:
-        known, unit = known_units.get(name, ""), units.get(name, "")
+        estimate, known, unit = references[name], known_units.get(name, ""), units.get(name, "")
+        clock = getattr(getattr(answer, "spec", None), "clock_ghz", None)
+        if clock is not None and known == "ns" and _singular(unit) == "cycle":
+            estimate, unit = estimate.scaled(1 / clock), known
         if unit and known and _singular(unit) != _singular(known):
             raise ValueError(
                 f"{name} must have one unit, got {known} in the model and {unit} in the reference: convert it"
             )
-        rows[name] = row(name, unit or known, values[name], references[name])
+        rows[name] = row(name, unit or known, values[name], estimate)
     return Comparison(rows=rows, model=answer, reference=result)
 
 

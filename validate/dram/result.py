@@ -2,63 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from qmodels import checks
 from qmodels.checks import IntArray
-from qmodels.systems.memory.dram_system import DRAM_METRICS
-from validate.estimates.metric_result import MetricResult
+from validate.estimates.simulation import Simulation
 from validate.estimates.statistics import INF, Estimate, exactly, ratio_interval
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class DramSimulation(MetricResult):
-    """Estimates of a DRAM system's metrics.
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class DramSimulation(Simulation):
+    """Estimates of a DRAM system's metrics; see `Simulation` for what all have.
+
+    Latency parts are those of the model, but for its wait behind batches of writes, which is in the others.
 
     Parameters
     ----------
-    metrics : mapping of str to Estimate
-        By name, see `DRAM_METRICS`, and the parts of the read latency as ``latency_bank`` and so on;
-        also attributes of the result. Latencies of an overloaded system are ``inf``.
-    stable : bool
-        Whether all channels kept up for as long as the runs lasted.
     overloaded : tuple of int
-        The channels that did not.
+        The channels that did not keep up for as long as the runs lasted.
     channel_share : tuple of float
         Share of the accesses of each channel.
     counts : tuple of array
-        Of each replication, reads and writes by latency in cycles, for `quantile`.
-    added : int
-        The controller's time, which the counts do not include. [cycles]
-    accesses, replications, seed : int
-        What was run.
-    served : int
-        Accesses simulated in all.
-    seconds : float
-        Wall-clock time.
-    confidence : float
-        Coverage of the intervals.
+        Of each replication, reads and writes by latency in cycles, without the controller's time.
     """
 
-    metrics: Mapping[str, Estimate]
-    stable: bool
-    overloaded: tuple[int, ...]
-    channel_share: tuple[float, ...]
-    counts: tuple[IntArray, ...]
-    added: int
-    accesses: int
-    replications: int
-    seed: int
-    served: int
-    seconds: float
-    confidence: float
+    overloaded: tuple[int, ...] = ()
+    channel_share: tuple[float, ...] = ()
+    counts: tuple[IntArray, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What speaks against the intervals, and which channels did not keep up."""
+        full = [f"overloaded channels: {', '.join(map(str, self.overloaded))}"] if self.overloaded else []
+        return (*super().notes, *full)
 
     def quantile(self, probability: float, *, write: bool = False) -> Estimate:
-        """Return a quantile of the read (or write) latency. [cycles].
+        """Return a quantile of the read (or write) latency. [ns].
 
         Parameters
         ----------
@@ -70,59 +52,46 @@ class DramSimulation(MetricResult):
         Returns
         -------
         Estimate
-            The quantile of all replications together, its interval from how much the share of latencies
-            below it varies between them (see `validate.estimates.intervals.quantile_interval`); ``inf``
-            where the system is overloaded or nothing was counted.
+            ``inf`` where the system is overloaded or nothing was counted, see `latency_quantile`.
+
+        Raises
+        ------
+        ValueError
+            If the probability is not in that range, or the result was loaded from a file.
         """
-        checks.probability("probability", probability)
-        rows = [count[int(write)] for count in self.counts]
-        size = max(row.size for row in rows)
-        below = np.cumsum([np.pad(row, (0, size - row.size)) for row in rows], axis=1)
-        together = below.sum(axis=0)
-        if not self.stable or together[-1] == 0:
-            return exactly(INF, confidence=self.confidence)
-
-        def at(order: float) -> float:
-            wanted = min(max(order, 0.0), 1.0) * together[-1]
-            return float(np.searchsorted(together, max(wanted, 1)) + self.added)
-
-        best = at(probability)
-        share = ratio_interval(
-            below[:, int(best) - self.added], below[:, -1], confidence=self.confidence
-        ).half_width
-        return Estimate(
-            low=min(at(probability - share), best),
-            best=best,
-            high=max(at(probability + share), best),
-            confidence=self.confidence,
-        )
-
-    @staticmethod
-    def unit_of(metric: str) -> str:
-        """Return the unit of a metric."""
-        return DRAM_METRICS[metric].unit if metric in DRAM_METRICS else "cycles"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what was found as plain dictionaries, numbers and words; no counts."""
-        return {
-            "metrics": {row["metric"]: row for row in self.rows()},
-            "stable": self.stable,
-            "overloaded": list(self.overloaded),
-            "channel_share": list(self.channel_share),
-            "accesses": self.accesses,
-            "replications": self.replications,
-            "seed": self.seed,
-            "served": self.served,
-            "seconds": self.seconds,
-            "confidence": self.confidence,
-        }
-
-    def __repr__(self) -> str:
-        lines = [
-            f"DRAM, simulated: {self.replications} replications of {self.accesses} accesses, "
-            f"seed {self.seed}; {self.confidence:.4g} intervals"
-        ]
-        lines += self.metric_lines()
+        if not self.counts:
+            raise ValueError("quantile needs a result that was simulated, got one from a file")
         if not self.stable:
-            lines.append(f"  overloaded channels: {', '.join(map(str, self.overloaded))}")
-        return "\n".join(lines)
+            return exactly(INF, confidence=self.confidence)
+        rows, added = [count[int(write)] for count in self.counts], self.spec.controller_cycles
+        found = latency_quantile(rows, probability, added=added, confidence=self.confidence)
+        return found.scaled(1 / self.spec.clock_ghz)
+
+
+def latency_quantile(
+    rows: Sequence[IntArray], probability: float, *, added: int, confidence: float
+) -> Estimate:
+    """Return a quantile of latencies counted by cycle, ``inf`` where there are none. [cycles].
+
+    It is that of all replications together, its interval from how much the share of latencies below it
+    varies between them (see `validate.estimates.intervals.quantile_interval`).
+    """
+    checks.probability("probability", probability)
+    size = max(row.size for row in rows)
+    below = np.cumsum([np.pad(row, (0, size - row.size)) for row in rows], axis=1)
+    together = below.sum(axis=0)
+    if together[-1] == 0:
+        return exactly(INF, confidence=confidence)
+
+    def at(order: float) -> float:
+        wanted = min(max(order, 0.0), 1.0) * together[-1]
+        return float(np.searchsorted(together, max(wanted, 1)) + added)
+
+    best = at(probability)
+    share = ratio_interval(below[:, int(best) - added], below[:, -1], confidence=confidence).half_width
+    return Estimate(
+        low=min(at(probability - share), best),
+        best=best,
+        high=max(at(probability + share), best),
+        confidence=confidence,
+    )

@@ -7,29 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from qmodels.checks import IntArray
-from qmodels.systems.memory.dram_system import DramSystem
+from validate.campaigns.experiment import Job
 from validate.dram import state as c
 from validate.dram.inputs import draw_accesses
 from validate.estimates.stopping import early_and_late
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
-    """One replication to run; picklable.
+class DramJob(Job):
+    """A replication, with the accesses of the whole system."""
 
-    Parameters
-    ----------
-    spec : DramSystem
-        One design.
-    seed, replication : int
-        Everything random follows from them.
-    accesses : int
-        Accesses of the whole system.
-    """
-
-    spec: DramSystem
-    seed: int
-    replication: int
     accesses: int
 
 
@@ -62,7 +49,7 @@ class Run:
     late: np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
-def run_replication(job: Job) -> Run:
+def run_replication(job: DramJob) -> Run:
     """Run one replication."""
     from validate.dram.kernel import run_channel
     from validate.dram.order_kernel import run_channel_in_order

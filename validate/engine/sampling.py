@@ -17,7 +17,7 @@ import numpy.typing as npt
 from qmodels.systems.laws import times as law_types
 from qmodels.systems.laws.times import Law
 from validate.engine.jit import lean
-from validate.engine.streams import uniform
+from validate.engine.streams import new_streams, uniform
 
 CONSTANT, EXPONENTIAL, ERLANG, GAMMA, LOGNORMAL, POWER, LOG_POWER, UNIFORM = range(8)
 GEOMETRIC, MIXTURE, PHASES, MARKOV, TABLE, SEQUENCE = range(8, 14)
@@ -111,7 +111,6 @@ def law_table(laws: Sequence[Law]) -> LawTable:
 
     Examples
     --------
-    >>> from validate.engine.streams import new_streams
     >>> table = law_table([law_types.Deterministic(mean=2.0), law_types.Replay(values=[1.0, 3.0])])
     >>> streams = new_streams(seed=1, replication=0, sources=["a", "b"])
     >>> draw(table.rows, table.numbers, streams, 0)
@@ -129,6 +128,19 @@ def law_table(laws: Sequence[Law]) -> LawTable:
         stretches.append(numbers)
         at += numbers.size
     return LawTable(rows=rows, numbers=np.concatenate([*stretches, np.zeros(1)]))
+
+
+def sample(law: Law, *, size: int, seed: int) -> npt.NDArray[np.float64]:
+    """Return successive times of a law.
+
+    Examples
+    --------
+    >>> sample(law_types.Replay(values=[1.0, 3.0]), size=3, seed=1)
+    array([1., 3., 1.])
+    """
+    times = np.empty(size)
+    _fill(*law_table([law]), new_streams(seed=seed, replication=0, sources=["times"]), times)
+    return times
 
 
 def _encoded(law: Law) -> tuple[int, float, float, npt.NDArray[np.float64], int]:
@@ -202,6 +214,12 @@ def _guided(values: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) -
     sums = _cumulative(weights[order])
     guide = np.searchsorted(sums, np.arange(values.size) / values.size, side="left")
     return np.concatenate([values[order], sums, guide.astype(float)])
+
+
+@lean
+def _fill(rows: Any, numbers: Any, streams: Any, times: Any) -> None:
+    for k in range(times.size):
+        times[k] = draw(rows, numbers, streams, 0)
 
 
 @lean

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +56,10 @@ class Estimate:
         if self.low == self.high and np.isfinite(self.best):
             return 0.0
         return self.half_width / abs(self.best) if self.best and np.isfinite(self.best) else INF
+
+    def scaled(self, factor: float) -> Estimate:
+        """Return the estimate in another unit, a positive number of which makes one of this."""
+        return replace(self, low=self.low * factor, best=self.best * factor, high=self.high * factor)
 
     def __contains__(self, value: float) -> bool:
         return bool(self.low <= value <= self.high)

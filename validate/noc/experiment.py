@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -13,11 +12,12 @@ from qmodels.checks import FloatArray
 from qmodels.systems.noc.flows import FlowTable
 from qmodels.systems.noc.memory import Transactions
 from qmodels.systems.noc.spec import Noc
+from validate.campaigns.experiment import Experiment
 from validate.engine.histogram import BINS, Histogram
-from validate.estimates.statistics import Estimate, exactly, quantile_interval, ratio_interval
+from validate.estimates.statistics import INF, Estimate, exactly, quantile_interval, ratio_interval
 from validate.estimates.stopping import FEWEST_OBSERVATIONS
-from validate.noc.replication import Job, Run, run_replication
-from validate.noc.result import INF, NocSimulation
+from validate.noc.replication import NocJob, Run, run_replication
+from validate.noc.result import NocSimulation
 from validate.noc.verdict import verdict
 
 TIMES = (
@@ -30,18 +30,13 @@ TIMES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class NocExperiment:
+class NocExperiment(Experiment):
     """The simulation of one network; made by `validate.simulate`.
+
+    Networks whose nodes have the same numbers meet the same random numbers at each.
 
     Parameters
     ----------
-    spec : Noc
-        One network, no array of injection rates.
-    seed : int
-        Everything random follows from it. Networks whose nodes have the same numbers meet the same
-        random numbers at each.
-    confidence : float
-        Coverage of the intervals (Student's, over the replications).
     packets : int
         Packets of each replication to be measured, about. Before that, as a warm-up, run a quarter.
     cycles : int
@@ -85,42 +80,22 @@ class NocExperiment:
     ('stable', True)
     """
 
-    spec: Noc
-    seed: int = 0
-    confidence: float = 0.95
     packets: int = 20_000
     cycles: int = 10_000
     flow_quantiles: bool = False
 
-    run_type: ClassVar[type[Run]] = Run
-    precise: ClassVar[tuple[str, ...]] = ("packet_latency",)
-    run_replication: ClassVar[Callable[[Job], Run]] = staticmethod(run_replication)
+    job_type = NocJob
+    run_type = Run
+    precise = ("packet_latency",)
+    run_replication = staticmethod(run_replication)
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.spec, Noc):
-            raise ValueError(f"spec must be a Noc, got {self.spec!r}")
-        if np.ndim(self.spec.injection_rate):
-            size = np.size(self.spec.injection_rate)
-            raise ValueError(f"injection_rate must be one number to be simulated, not an array of {size}")
+    def check(self) -> None:
+        """Refuse too few packets or cycles."""
         checks.count("packets", self.packets, minimum=100)
         checks.count("cycles", self.cycles, minimum=1000)
 
-    def jobs(self, start: int, stop: int) -> list[Job]:
-        """Return a job for each replication."""
-        return [
-            Job(
-                spec=self.spec,
-                seed=self.seed,
-                replication=k,
-                packets=self.packets,
-                cycles=self.cycles,
-                flow_quantiles=self.flow_quantiles,
-            )
-            for k in range(start, stop)
-        ]
-
     def summarize(
-        self, runs: Sequence[tuple[Job, Run]], *, replications: int, seconds: float
+        self, runs: Sequence[tuple[NocJob, Run]], *, replications: int, seconds: float
     ) -> NocSimulation:
         """Return the estimates of finished replications."""
         each = tuple(run for _, run in runs)
@@ -130,55 +105,63 @@ class NocExperiment:
             deadlocked=any(run.deadlocked for run in each),
             full=any(run.full for run in each),
         )
-        busy = np.sum([run.channels[0] for run in each], axis=0) * table.channel_cycles_per_flit
+        flits = np.array([run.channels[0] for run in each]) * table.channel_cycles_per_flit
+        busiest = table.channel_names[int(np.argmax(flits.sum(axis=0)))]
+        cycles = np.array([run.cycles for run in each], dtype=float)
+        utilization = {
+            name: ratio_interval(mine, cycles, confidence=self.confidence)
+            for name, mine in zip(table.channel_names, flits.T, strict=True)
+        }
         packets = [int(run.sums[0].sum()) for run in each]
+        metrics = self._metrics(each, table, stable=found == "stable")
         return NocSimulation(
             spec=self.spec,
-            metrics=self._metrics(each, table, int(np.argmax(busy)), stable=found == "stable"),
+            metrics={**metrics, "max_utilization": utilization[busiest]},
+            latency_parts={
+                "source queue": metrics["source_queue_delay"],
+                "network": metrics["traversal_delay"],
+            },
+            utilization=utilization,
+            bottleneck=busiest,
+            stable=found == "stable",
             verdict=found,
-            bottleneck=table.channel_names[int(np.argmax(busy))],
             short=min(packets) < FEWEST_OBSERVATIONS,
             runs=each,
             seed=self.seed,
             replications=replications,
-            packets=sum(packets),
-            cycles=sum(run.simulated for run in each),
+            effort={"packets": sum(packets), "cycles": sum(run.simulated for run in each)},
             seconds=seconds,
-            confidence=self.confidence,
         )
 
-    def _metrics(
-        self, runs: Sequence[Run], table: FlowTable, busiest: int, *, stable: bool
-    ) -> dict[str, Estimate]:
+    def _metrics(self, runs: Sequence[Run], table: FlowTable, *, stable: bool) -> dict[str, Estimate]:
         sums = np.array([run.sums.sum(axis=1) for run in runs], dtype=float)
         cycles = np.array([run.cycles for run in runs], dtype=float)
         packets, latency, queueing = sums.T
+        clock = self.spec.clock_ghz
 
-        def ratio(above: FloatArray, below: FloatArray) -> Estimate:
-            return ratio_interval(above, below, confidence=self.confidence)
+        def ratio(above: FloatArray, below: FloatArray, unit: float) -> Estimate:
+            return ratio_interval(above, below, confidence=self.confidence).scaled(unit)
 
         metrics = {name: exactly(INF, confidence=self.confidence) for name in TIMES}
         if stable and packets.any():
             metrics = {
-                "packet_latency": ratio(latency, packets),
-                "source_queue_delay": ratio(queueing, packets),
-                "traversal_delay": ratio(latency - queueing, packets),
+                "packet_latency": ratio(latency, packets, 1 / clock),
+                "source_queue_delay": ratio(queueing, packets, 1 / clock),
+                "traversal_delay": ratio(latency - queueing, packets, 1 / clock),
             }
             histograms = [_histogram(run) for run in runs]
             for percent in (95, 99):
                 metrics[f"packet_latency_p{percent}"] = quantile_interval(
                     histograms, percent / 100, confidence=self.confidence
-                )
-        metrics["throughput"] = ratio(packets, cycles)
-        flits = np.array([run.channels[0, busiest] for run in runs], dtype=float)
-        metrics["max_utilization"] = ratio(flits * table.channel_cycles_per_flit[busiest], cycles)
+                ).scaled(1 / clock)
+        metrics["delivered_rate"] = ratio(packets, cycles, clock)
         bytes_ = np.array([run.sums[0] @ _payload(self.spec, table) for run in runs])
-        metrics["data_throughput"] = ratio(bytes_ * self.spec.clock_ghz, cycles)
+        metrics["bandwidth"] = ratio(bytes_ * clock, cycles, 1.0)
         if isinstance(self.spec.traffic, Transactions):
             done, times = np.array([run.transactions for run in runs], dtype=float).T
-            metrics["transaction_rate"] = ratio(done, cycles)
+            metrics["transaction_rate"] = ratio(done, cycles, clock)
             metrics["transaction_latency"] = (
-                ratio(times, done) if stable else exactly(INF, confidence=self.confidence)
+                ratio(times, done, 1 / clock) if stable else exactly(INF, confidence=self.confidence)
             )
         return metrics
 

@@ -10,6 +10,7 @@ from qmodels.checks import IntArray
 from qmodels.systems.noc.flows import FlowTable
 from qmodels.systems.noc.memory import Transactions
 from qmodels.systems.noc.spec import Noc
+from validate.campaigns.experiment import Job
 from validate.noc.kernel import quiet, step
 from validate.noc.meter import Meter, new_meter, occupancy, restart
 from validate.noc.open_traffic import FULL, STUCK, run_open
@@ -22,26 +23,9 @@ MOST_PACKETS = 4_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
-    """One replication to run; picklable.
+class NocJob(Job):
+    """A replication with its options, see `validate.noc.experiment.NocExperiment`."""
 
-    Parameters
-    ----------
-    spec : Noc
-        One network.
-    seed, replication : int
-        Everything random follows from them.
-    packets : int
-        Packets to measure, about.
-    cycles : int
-        Cycles to measure, at least. [cycles]
-    flow_quantiles : bool
-        Whether the latencies of each flow are counted.
-    """
-
-    spec: Noc
-    seed: int
-    replication: int
     packets: int
     cycles: int
     flow_quantiles: bool
@@ -106,7 +90,7 @@ def build_world(noc: Noc, table: FlowTable, *, packets: int) -> World:
     )
 
 
-def run_replication(job: Job) -> Run:
+def run_replication(job: NocJob) -> Run:
     """Run one replication and return its counts."""
     table = job.spec.flow_table()
     if isinstance(job.spec.traffic, Transactions):
@@ -114,7 +98,7 @@ def run_replication(job: Job) -> Run:
     return _run_open(job, table)
 
 
-def _run_open(job: Job, table: FlowTable) -> Run:
+def _run_open(job: NocJob, table: FlowTable) -> Run:
     rate = float(table.rate.sum())
     cycles = max(job.cycles, int(np.ceil(job.packets / rate)) if rate else 0)
     warm = cycles // 4
@@ -137,7 +121,7 @@ def _run_open(job: Job, table: FlowTable) -> Run:
     return _result(world, meter, np.stack(lags[1:]), np.zeros(2, dtype=np.int64), measured, ended)
 
 
-def _run_closed(job: Job, table: FlowTable) -> Run:
+def _run_closed(job: NocJob, table: FlowTable) -> Run:
     traffic = closed_traffic(job.spec, table, seed=job.seed, replication=job.replication)
     # A packet keeps its place for a cycle after its delivery, when the engine may send the next one.
     world = build_world(job.spec, table, packets=2 * traffic.engine.size)

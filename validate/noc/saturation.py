@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +49,7 @@ class Saturation:
 
 
 def saturation_rate(
-    spec: Noc, *, precision: float = 0.02, replications: int = 4, seed: int = 0, **options: int
+    spec: Noc, *, precision: float = 0.02, replications: int = 4, seed: int = 0, **options: Any
 ) -> Saturation:
     """Return the injection rate from which the queues of a network grow without end.
 
@@ -112,7 +113,7 @@ def saturation_rate(
     return Saturation(
         low=low,
         high=high,
-        congested_rate=float(overloaded.metrics["throughput"]) / float(table.unit_rate.sum()),
+        congested_rate=float(overloaded["delivered_rate"]) / spec.clock_ghz / float(table.unit_rate.sum()),
         bottleneck=below[0] if below else overloaded.bottleneck,
         points=tuple(sorted((rate, result.verdict) for rate, result in found)),
     )

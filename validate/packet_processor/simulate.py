@@ -217,7 +217,7 @@ def _metrics(
         "overflow_probability": share(c.BLOCKED_SEGMENTS, c.OFFERED_SEGMENTS),
         "blocking_probability": share(c.BLOCKED_PACKETS, c.OFFERED_PACKETS),
         "energy_per_packet": mean([energy_per_packet(spec, r) for r in opened]),
-        "cost": exactly(float(spec.cost.total(spec)), confidence=confidence),
+        "cost": exactly(float(spec.area), confidence=confidence),
     }
     if closed:
         bits = [8 * r.counts[c.LEFT_BYTES] for r in closed]

@@ -29,7 +29,7 @@ def said(table: str, place: Place) -> float:
 def throughput(loop: Loop, place: Place, *, nodes: int = 32) -> float:
     """Return the model's aggregate throughput [MB/s]."""
     answer = closed_loop(closed_noc(channels=place[1], link_width=place[0], loop=loop, nodes=nodes))
-    return 1000 * answer.data_throughput
+    return 1000 * answer.bandwidth
 
 
 def fit_loop(cells: list[Place], start: Loop = CALIBRATED) -> Loop:

@@ -92,7 +92,7 @@ def loop_cells(*, packets: int, replications: int, store: Path | None = None) ->
     results = simulate(nocs, packets=packets, replications=replications, store=store).results
     cells = []
     for (nodes, place), result in zip(wanted, results, strict=True):
-        estimate = result.metrics["data_throughput"]
+        estimate = result.metrics["bandwidth"]
         cells.append(
             Cell(
                 table="table2" if nodes == 32 else "nodes16", reading="", width=place[0], channels=place[1],

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.queues.numerics.digits import cumulative_ratio
+from qmodels.numerics.digits import cumulative_ratio
 
 RateLaw = Callable[[npt.NDArray[np.float64]], Any]
 

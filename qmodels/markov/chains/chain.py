@@ -16,9 +16,9 @@ from qmodels.markov.chains.chain_results import (
     reward_vector,
     unknown_state,
 )
-from qmodels.markov.chains.elimination import LARGEST_EXACT, solve_transient
 from qmodels.markov.chains.stationary import solve_irreducible
 from qmodels.markov.chains.structure import ROW_SUM_TOLERANCE, ChainClasses, chain_classes
+from qmodels.numerics.elimination import LARGEST_EXACT, solve_transient
 
 
 class Chain:

@@ -14,7 +14,6 @@ from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.markov.chains.chain import Chain
 from qmodels.markov.chains.chain_results import StationaryDistribution, reward_vector
-from qmodels.markov.chains.elimination import LARGEST_EXACT
 from qmodels.markov.chains.structure import (
     Transitions,
     explore,
@@ -23,6 +22,7 @@ from qmodels.markov.chains.structure import (
     require_row_sums,
     square_sparse,
 )
+from qmodels.numerics.elimination import LARGEST_EXACT
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -8,7 +8,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.markov.chains.elimination import LARGEST_EXACT, stationary_dense
+from qmodels.numerics.elimination import LARGEST_EXACT, stationary_dense
 
 METHODS = ("auto", "gth", "direct", "iterative")
 

@@ -18,17 +18,13 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.markov.chains.elimination import LARGEST_EXACT
+from qmodels.numerics.elimination import LARGEST_EXACT
+from qmodels.numerics.poisson import poisson_pmf, terms_needed
 
 MOST_TERMS = 1_000_000
 """Terms of the sum for chains too large to square."""
 _SQUARE_ABOVE = 500.0
 _SETTLED = 1e-13
-
-
-def terms_needed(mean: float) -> int:
-    """Return a number of terms that a Poisson variable exceeds with probability below 1e-18."""
-    return int(mean + 10.0 * np.sqrt(mean) + 40.0)
 
 
 def transient(
@@ -70,8 +66,6 @@ def _by_terms(
     long_run: Callable[[], FloatArray],
 ) -> tuple[FloatArray, FloatArray]:
     from scipy.special import gammainc
-
-    from qmodels.queues.numerics.poisson import poisson_pmf
 
     inflow = (rates.T / q).tocsr()
     stay = 1.0 - exits / q
@@ -131,8 +125,6 @@ def _by_squaring(
 def _one_step(rates: FloatArray, exits: FloatArray, q: float, h: float) -> tuple[FloatArray, FloatArray]:
     """Return P(h) and the integral of P over [0, h] for q h <= 1."""
     from scipy.special import gammainc
-
-    from qmodels.queues.numerics.poisson import poisson_pmf
 
     u = rates / q
     np.fill_diagonal(u, 1.0 - exits / q)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from qmodels import checks
-from qmodels.markov.processes.arrival_process import MAP
+from qmodels.laws.of_law import phases, process
 from qmodels.markov.processes.phase_type_fit import ph_from_moments
+from qmodels.systems.laws.fields import nested
+from qmodels.systems.laws.kinds import scaled
+from qmodels.systems.laws.phases import MAP
 
 
 def map_from_correlation(*, rate: float, scv: float, lag1_correlation: float, decay: float) -> MAP:
@@ -50,8 +53,9 @@ def map_from_correlation(*, rate: float, scv: float, lag1_correlation: float, de
     --------
     Bursty packet arrivals, with correlations 0.2, 0.18, 0.162, ...:
 
+    >>> from qmodels.markov import lag_correlation
     >>> packets = map_from_correlation(rate=0.5, scv=4.0, lag1_correlation=0.2, decay=0.9)
-    >>> round(packets.rate, 10), round(packets.scv, 10), packets.lag_correlation([1, 2, 3]).round(6)
+    >>> round(packets.rate, 10), round(packets.scv, 10), lag_correlation(packets, [1, 2, 3]).round(6)
     (0.5, 4.0, array([0.2  , 0.18 , 0.162]))
     """
     speed = float(checks.positive("rate", rate))
@@ -61,7 +65,7 @@ def map_from_correlation(*, rate: float, scv: float, lag1_correlation: float, de
     if not -1 < gamma < 1:
         raise ValueError(f"decay must be in (-1, 1), got {gamma:g}")
     if rho == 0:
-        return MAP.renewal(ph_from_moments(mean=1 / speed, scv=c))
+        return process("gaps", ph_from_moments(mean=1 / speed, scv=c))
     if rho * gamma <= 0 or abs(rho) >= abs(gamma):
         raise ValueError(
             f"lag1_correlation must have the sign of decay, {gamma:g}, and a smaller magnitude, got {rho:g}"
@@ -74,9 +78,9 @@ def map_from_correlation(*, rate: float, scv: float, lag1_correlation: float, de
         raise ValueError(f"decay must be >= {lowest:.6g} for this scv and lag1_correlation, got {gamma:g}")
     shape = ph_from_moments(mean=1.0, scv=within)
     probabilities = np.array([smaller, 1 - smaller])
-    laws = [shape.scaled(0.5 / (p * speed)) for p in probabilities]
+    laws = [phases("gaps", scaled(shape, 0.5 / (p * speed))) for p in probabilities]
     change = gamma * np.eye(2) + (1 - gamma) * probabilities
-    n = shape.phases
+    n = len(shape.initial)
     d0 = np.zeros((2 * n, 2 * n))
     d1 = np.zeros((2 * n, 2 * n))
     for i, law in enumerate(laws):
@@ -84,4 +88,4 @@ def map_from_correlation(*, rate: float, scv: float, lag1_correlation: float, de
         d0[here, here] = law.generator
         for j, following in enumerate(laws):
             d1[here, j * n : (j + 1) * n] = change[i, j] * np.outer(law.exit_rates, following.initial)
-    return MAP(d0=d0, d1=np.maximum(d1, 0.0))
+    return MAP(d0=nested(d0), d1=nested(np.maximum(d1, 0.0)))

@@ -7,26 +7,28 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.markov.chains.elimination import solve_transient
+from qmodels.laws.formulas import Formulas
+from qmodels.laws.of_law import renewal
 from qmodels.markov.chains.stationary import single_class_law
-from qmodels.markov.chains.uniformization import terms_needed
-from qmodels.markov.processes.arrival_process import MAP
-from qmodels.queues.laws import Law
+from qmodels.markov.processes.arrival_process import Arrivals
+from qmodels.numerics.elimination import solve_transient
+from qmodels.numerics.poisson import terms_needed
 from qmodels.result import QueueResult
+from qmodels.systems.laws.times import Law
 
 LONGEST = 1 << 15
 """Steps of the uniformized phase in a service time; longer ones count as a full room and a settled phase."""
 
 
-def map_g_1_k(*, arrivals: MAP, service: Law, capacity: npt.ArrayLike) -> QueueResult:
+def map_g_1_k(*, arrivals: Law, service: Law, capacity: npt.ArrayLike) -> QueueResult:
     r"""Steady state of MAP/G/1/K: Markovian arrivals, any service law, at most K jobs in the system.
 
     Parameters
     ----------
-    arrivals : MAP
-        Arrival process; arrivals that find K jobs are lost.
+    arrivals : Law
+        Arrival process: a `MAP`, or gaps made of phases; arrivals that find K jobs are lost.
     service : Law
-        Law of the service time: one of `qmodels.queues.laws` or a `PhaseType`.
+        Law of the service time, see `qmodels.laws`: of those in whose formulas arrivals are counted.
     capacity : int
         Jobs in service and waiting, :math:`K \ge 1`.
 
@@ -56,7 +58,7 @@ def map_g_1_k(*, arrivals: MAP, service: Law, capacity: npt.ArrayLike) -> QueueR
     --------
     Loss of the bursty stream at a port with constant service and room for 16 packets:
 
-    >>> from qmodels.queues import Deterministic
+    >>> from qmodels.laws import MAP, Deterministic
     >>> burst = MAP.mmpp(generator=[[-1 / 50, 1 / 50], [1 / 150, -1 / 150]], rates=[0.8, 0.02])
     >>> q = map_g_1_k(arrivals=burst, service=Deterministic(mean=1.0), capacity=16)
     >>> round(float(q.blocking_probability), 6)
@@ -65,19 +67,20 @@ def map_g_1_k(*, arrivals: MAP, service: Law, capacity: npt.ArrayLike) -> QueueR
     if np.ndim(capacity):
         raise ValueError(f"capacity must be one number, got shape {np.shape(capacity)}")
     places = int(checks.count("capacity", capacity))
-    mean_service = float(service.moment(1))
-    n = arrivals.phases
-    counts, stays = _arrivals_during(arrivals, service, mean_service, places)
-    idle = solve_transient(arrivals.d0, arrivals.d1.sum(axis=1), np.eye(n))
-    woken = idle @ arrivals.d1
-    law = _embedded_law(counts, woken)
+    into, law = Arrivals("arrivals", arrivals), renewal("service", service)
+    mean_service = float(law.moment(1))
+    n = into.phases
+    counts, stays = _arrivals_during(into, law, mean_service, places)
+    idle = solve_transient(into.d0, into.d1.sum(axis=1), np.eye(n))
+    woken = idle @ into.d1
+    left = _embedded_law(counts, woken)
     # Per departure: an idle time if it leaves nobody behind, then a service.
     started = np.zeros((places + 1, n))
-    started[:places] = law
+    started[:places] = left
     started[0] = 0.0
-    started[1] += law[0] @ woken
+    started[1] += left[0] @ woken
     time_at = np.zeros((places + 1, n))
-    time_at[0] = law[0] @ idle
+    time_at[0] = left[0] @ idle
     exact, at_least = stays
     for jobs in range(1, places + 1):
         time_at[jobs:places] += started[jobs] @ exact[: places - jobs]
@@ -85,12 +88,12 @@ def map_g_1_k(*, arrivals: MAP, service: Law, capacity: npt.ArrayLike) -> QueueR
     number = time_at.sum(axis=1)
     cycle = float(number.sum())
     number = number / cycle
-    arriving = time_at @ arrivals.d1.sum(axis=1)
+    arriving = time_at @ into.d1.sum(axis=1)
     throughput = 1.0 / cycle
     in_queue = float(np.maximum(np.arange(places + 1.0) - 1.0, 0.0) @ number)
     return QueueResult(
         model="MAP/G/1/K",
-        arrival_rate=np.asarray(arrivals.rate),
+        arrival_rate=np.asarray(into.rate),
         throughput=np.asarray(throughput),
         utilization=np.asarray(throughput * mean_service),
         mean_waiting_time=np.asarray(in_queue / throughput),
@@ -102,7 +105,7 @@ def map_g_1_k(*, arrivals: MAP, service: Law, capacity: npt.ArrayLike) -> QueueR
 
 
 def _arrivals_during(
-    arrivals: MAP, service: Law, mean_service: float, places: int
+    arrivals: Arrivals, service: Formulas, mean_service: float, places: int
 ) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
     """Matrices of exactly k < K and of at least r <= K arrivals during a service, and the mean times at k."""
     n = arrivals.phases

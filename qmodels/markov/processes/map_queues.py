@@ -7,25 +7,26 @@ from functools import cached_property
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.markov.processes.arrival_process import MAP
-from qmodels.markov.processes.phase_type import PhaseType
+from qmodels.laws.of_law import phases
+from qmodels.markov.processes.arrival_process import Arrivals
 from qmodels.markov.processes.qbd import QBDResult, qbd
-from qmodels.markov.processes.series import ExponentialSeries
+from qmodels.numerics.exponential_series import ExponentialSeries
 from qmodels.result import QueueResult
+from qmodels.systems.laws.times import Law
 
 LARGEST_SYSTEM = 1000
 """Order (phases of the arrivals times phases of the service squared) up to which variances are given."""
 
 
-def map_ph_1(*, arrivals: MAP, service: PhaseType) -> QueueResult:
+def map_ph_1(*, arrivals: Law, service: Law) -> QueueResult:
     r"""Steady state of MAP/PH/1: Markovian arrivals, independent phase-type services, one server.
 
     Parameters
     ----------
-    arrivals : MAP
-        Arrival process.
-    service : PhaseType
-        Law of the service time.
+    arrivals : Law
+        Arrival process: a `MAP`, or gaps made of phases.
+    service : Law
+        Law of the service time, made of phases: exponential, Erlang, hyperexponential, phase-type.
 
     Returns
     -------
@@ -51,35 +52,38 @@ def map_ph_1(*, arrivals: MAP, service: PhaseType) -> QueueResult:
     --------
     The memory channel of a bursty DMA engine; a Poisson stream of the same rate would wait 0.205:
 
+    >>> from qmodels.laws import MAP, Erlang
     >>> burst = MAP.mmpp(generator=[[-1 / 50, 1 / 50], [1 / 150, -1 / 150]], rates=[0.8, 0.02])
-    >>> q = map_ph_1(arrivals=burst, service=PhaseType.erlang(mean=1.0, phases=2))
+    >>> q = map_ph_1(arrivals=burst, service=Erlang(mean=1.0, phases=2))
     >>> round(float(q.utilization), 3), round(float(q.mean_waiting_time), 3)
     (0.215, 2.163)
     """
-    n, m = arrivals.phases, service.phases
-    served = np.outer(service.exit_rates, service.initial)
+    into, law = Arrivals("arrivals", arrivals), phases("service", service)
+    n, m = into.phases, law.phases
+    served = np.outer(law.exit_rates, law.initial)
     process = qbd(
-        up=np.kron(arrivals.d1, np.eye(m)),
-        local=np.kron(arrivals.d0, np.eye(m)) + np.kron(np.eye(n), service.generator),
+        up=np.kron(into.d1, np.eye(m)),
+        local=np.kron(into.d0, np.eye(m)) + np.kron(np.eye(n), law.generator),
         down=np.kron(np.eye(n), served),
-        boundary_local=arrivals.d0,
-        boundary_up=np.kron(arrivals.d1, service.initial[None, :]),
-        boundary_down=np.kron(np.eye(n), service.exit_rates[:, None]),
+        boundary_local=into.d0,
+        boundary_up=np.kron(into.d1, law.initial[None, :]),
+        boundary_down=np.kron(np.eye(n), law.exit_rates[:, None]),
     )
-    idle_start = float(process.boundary @ arrivals.d1.sum(axis=1)) * service.initial
-    return _answer("MAP/PH/1", process, arrivals, service.generator, served, idle_start, service.mean)
+    idle_start = float(process.boundary @ into.d1.sum(axis=1)) * law.initial
+    return _answer("MAP/PH/1", process, into, law.generator, served, idle_start, law.mean)
 
 
-def map_map_1(*, arrivals: MAP, service: MAP) -> QueueResult:
+def map_map_1(*, arrivals: Law, service: Law) -> QueueResult:
     r"""Steady state of MAP/MAP/1: arrivals and services are correlated, independent of each other.
 
     Parameters
     ----------
-    arrivals : MAP
-        Arrival process.
-    service : MAP
-        Completions of a server that is always busy. While the real server is idle the phase of
-        the service is frozen, so that successive service times are those of the process.
+    arrivals : Law
+        Arrival process: a `MAP`, or gaps made of phases.
+    service : Law
+        Of the same kinds: completions of a server that is always busy. While the real server is
+        idle the phase of the service is frozen, so that successive service times are those of the
+        process.
 
     Returns
     -------
@@ -98,26 +102,28 @@ def map_map_1(*, arrivals: MAP, service: MAP) -> QueueResult:
 
     Examples
     --------
-    >>> q = map_map_1(arrivals=MAP.poisson(rate=0.5), service=MAP.poisson(rate=1.0))
+    >>> from qmodels.laws import Exponential
+    >>> q = map_map_1(arrivals=Exponential(mean=2.0), service=Exponential(mean=1.0))
     >>> round(float(q.mean_waiting_time), 12)
     1.0
     """
-    n, m = arrivals.phases, service.phases
-    completions = np.kron(np.eye(n), service.d1)
+    into, out = Arrivals("arrivals", arrivals), Arrivals("service", service)
+    n, m = into.phases, out.phases
+    completions = np.kron(np.eye(n), out.d1)
     process = qbd(
-        up=np.kron(arrivals.d1, np.eye(m)),
-        local=np.kron(arrivals.d0, np.eye(m)) + np.kron(np.eye(n), service.d0),
+        up=np.kron(into.d1, np.eye(m)),
+        local=np.kron(into.d0, np.eye(m)) + np.kron(np.eye(n), out.d0),
         down=completions,
-        boundary_local=np.kron(arrivals.d0, np.eye(m)),
+        boundary_local=np.kron(into.d0, np.eye(m)),
     )
-    idle_start = process.boundary @ np.kron(arrivals.d1.sum(axis=1)[:, None], np.eye(m))
-    return _answer("MAP/MAP/1", process, arrivals, service.d0, service.d1, idle_start, 1 / service.rate)
+    idle_start = process.boundary @ np.kron(into.d1.sum(axis=1)[:, None], np.eye(m))
+    return _answer("MAP/MAP/1", process, into, out.d0, out.d1, idle_start, 1 / out.rate)
 
 
 def _answer(
     model: str,
     process: QBDResult,
-    arrivals: MAP,
+    arrivals: Arrivals,
     quiet: FloatArray,
     served: FloatArray,
     idle_start: FloatArray,

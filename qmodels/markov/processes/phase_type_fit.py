@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from qmodels import checks
-from qmodels.markov.processes.phase_type import PhaseType
-from qmodels.markov.processes.phase_type_operations import ph_canonical
+from qmodels.laws.phases import Phases
+from qmodels.markov.processes.phase_type_operations import law_of, ph_canonical
+from qmodels.systems.laws.kinds import scaled
+from qmodels.systems.laws.phases import HyperExponential, PhaseType
 
+_ONE = PhaseType(initial=(1.0,), generator=((-1.0,),))
 MOMENT_TOLERANCE = 1e-9
 """Largest relative error of a fitted moment."""
 
@@ -61,22 +64,23 @@ def ph_from_moments(
 
     Examples
     --------
+    >>> from qmodels.laws import formulas
     >>> law = ph_from_moments(mean=1.0, scv=0.4)
-    >>> law.phases, round(law.scv, 10)
+    >>> len(law.initial), round(law.scv, 10)
     (3, 0.4)
     >>> law = ph_from_moments(mean=1.0, scv=2.0, third_moment=20.0)
-    >>> law.phases, round(float(law.moment(3)), 8)
+    >>> len(law.initial), round(float(formulas(law).moment(3)), 8)
     (2, 20.0)
     """
     m = float(checks.positive("mean", mean))
     c = float(checks.positive("scv", scv))
     limit = int(checks.count("max_phases", max_phases))
     if third_moment is None:
-        return _two_moments(c, limit).scaled(m)
+        return scaled(_two_moments(c, limit), m)
     third = float(checks.positive("third_moment", third_moment)) / m**3
     second = 1.0 + c
     if abs(second - 2) < MOMENT_TOLERANCE and abs(third - 6) < 6 * MOMENT_TOLERANCE:
-        return PhaseType.exponential(mean=m)
+        return scaled(_ONE, m)
     for n in range(2, limit + 1):
         bounds = third_moment_bounds(scv=c, phases=n)
         if bounds is None or not bounds[0] * (1 - 1e-12) <= third <= bounds[1] * (1 + 1e-12):
@@ -84,7 +88,7 @@ def ph_from_moments(
         for build in (_erlang_then_exponential, _exponential_then_erlang, _all_phases):
             for law in build(n, second, third):
                 if law is not None and _matches(law, second, third):
-                    return ph_canonical(law).scaled(m)
+                    return scaled(ph_canonical(law), m)
     bounds = third_moment_bounds(scv=c, phases=limit)
     if bounds is None:
         raise _too_small(c, limit)
@@ -146,9 +150,7 @@ def third_moment_bounds(*, scv: float, phases: int) -> tuple[float, float] | Non
 
 def _two_moments(c: float, limit: int) -> PhaseType:
     if c >= 1:
-        p = (1 + np.sqrt((c - 1) / (c + 1))) / 2
-        law = PhaseType.hyperexponential(probabilities=[p, 1 - p], means=[0.5 / p, 0.5 / (1 - p)])
-        return ph_canonical(law) if c > 1 else PhaseType.exponential(mean=1.0)
+        return ph_canonical(HyperExponential.balanced(mean=1.0, scv=c)) if c > 1 else _ONE
     n = max(2, int(np.ceil(1 / c * (1 - 1e-12))))
     if n > limit:
         raise _too_small(c, limit)
@@ -156,14 +158,14 @@ def _two_moments(c: float, limit: int) -> PhaseType:
     p = max((n * c - np.sqrt(max(n * (1 + c) - n * n * c, 0.0))) / (1 + c), 0.0)
     initial = np.zeros(n)
     initial[0], initial[1] = 1 - p, p
-    return PhaseType(initial=initial, generator=(n - p) * (np.eye(n, k=1) - np.eye(n)))
+    return law_of(initial, (n - p) * (np.eye(n, k=1) - np.eye(n)))
 
 
 def _too_small(c: float, limit: int) -> ValueError:
     return ValueError(f"scv must be >= 1 / max_phases = {1 / limit:.9g}, got {c:.9g}")
 
 
-def _erlang_then_exponential(n: int, second: float, third: float) -> Iterator[PhaseType | None]:
+def _erlang_then_exponential(n: int, second: float, third: float) -> Iterator[Phases | None]:
     """Try B E + X: the mean x of X is a root of n (m3 - 3 x m2) (1 - x) = (n + 1) (m2 - 2 x)^2."""
     grown = 1 + 1 / n
     quadratic = [
@@ -176,7 +178,7 @@ def _erlang_then_exponential(n: int, second: float, third: float) -> Iterator[Ph
         yield _series(n, (1 - x) / stages if stages > 0 else -1.0, x, stages, exponential_last=True)
 
 
-def _exponential_then_erlang(n: int, second: float, third: float) -> Iterator[PhaseType | None]:
+def _exponential_then_erlang(n: int, second: float, third: float) -> Iterator[Phases | None]:
     """Try B X + E: with b = E[B X], u = 1 - b the mean of E and c = E[B X^2], quadratic in b,
 
     2 b m3 = 3 c^2 + 6 b c u + 6 b^2 (1 + 1/k) u^2 + 2 b (1 + 1/k) (1 + 2/k) u^3,  k = n - 1.
@@ -192,14 +194,14 @@ def _exponential_then_erlang(n: int, second: float, third: float) -> Iterator[Ph
         yield _series(n, optional / x if x > 0 else -1.0, x, 1 - optional, exponential_last=False)
 
 
-def _all_phases(n: int, second: float, third: float) -> Iterator[PhaseType | None]:
+def _all_phases(n: int, second: float, third: float) -> Iterator[Phases | None]:
     """Try X + E, the ends of both forms, where the weight of the optional part is 1."""
     grown = 1 + 1 / (n - 1)
     for mean in _roots([grown, -2.0, 2 - second]):
         yield _series(n, 1.0, 1 - mean, mean, exponential_last=True)
 
 
-def _series(n: int, p: float, x: float, stages: float, *, exponential_last: bool) -> PhaseType | None:
+def _series(n: int, p: float, x: float, stages: float, *, exponential_last: bool) -> Phases | None:
     """Chain n - 1 phases of total mean `stages` and one of mean x; the optional part has probability p."""
     if not (-1e-9 <= p <= 1 + 1e-9 and x > 0):
         return None
@@ -209,10 +211,10 @@ def _series(n: int, p: float, x: float, stages: float, *, exponential_last: bool
     initial = np.zeros(n)
     initial[0] = p
     initial[-1 if exponential_last else 1] += 1 - p
-    return PhaseType(initial=initial, generator=np.diag(-rates) + np.diag(rates[:-1], k=1))
+    return Phases(initial, np.diag(-rates) + np.diag(rates[:-1], k=1))
 
 
-def _matches(law: PhaseType, second: float, third: float) -> bool:
+def _matches(law: Phases, second: float, third: float) -> bool:
     moments = np.array([law.moment(1), law.moment(2) / second, law.moment(3) / third])
     return bool(np.all(np.abs(moments - 1) <= MOMENT_TOLERANCE))
 

@@ -6,18 +6,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from qmodels import checks
-from qmodels.markov.chains.structure import ROW_SUM_TOLERANCE
-from qmodels.markov.processes.phase_type import PhaseType
+from qmodels.checks import FloatArray
+from qmodels.laws.of_law import phases
+from qmodels.laws.phases import Phases
+from qmodels.systems.laws.fields import nested
+from qmodels.systems.laws.fields import weights as checked_weights
+from qmodels.systems.laws.phases import PhaseType
+from qmodels.systems.laws.times import Law
 
 
-def ph_convolution(first: PhaseType, second: PhaseType) -> PhaseType:
+def ph_convolution(first: Law, second: Law) -> PhaseType:
     """Law of the sum of two independent times.
 
     Parameters
     ----------
-    first, second : PhaseType
-        The laws.
+    first, second : Law
+        Laws made of phases: exponential, Erlang, hyperexponential, phase-type.
 
     Returns
     -------
@@ -26,25 +30,27 @@ def ph_convolution(first: PhaseType, second: PhaseType) -> PhaseType:
 
     Examples
     --------
-    >>> total = ph_convolution(PhaseType.exponential(mean=1.0), PhaseType.erlang(mean=3.0, phases=2))
-    >>> total.phases, total.mean
+    >>> from qmodels.laws import Erlang, Exponential
+    >>> total = ph_convolution(Exponential(mean=1.0), Erlang(mean=3.0, phases=2))
+    >>> len(total.initial), round(total.mean, 12)
     (3, 4.0)
     """
-    n, m = first.phases, second.phases
+    one, other = phases("first", first), phases("second", second)
+    n, m = one.phases, other.phases
     generator = np.zeros((n + m, n + m))
-    generator[:n, :n] = first.generator
-    generator[n:, n:] = second.generator
-    generator[:n, n:] = np.outer(first.exit_rates, second.initial)
-    return PhaseType(initial=np.concatenate([first.initial, np.zeros(m)]), generator=generator)
+    generator[:n, :n] = one.generator
+    generator[n:, n:] = other.generator
+    generator[:n, n:] = np.outer(one.exit_rates, other.initial)
+    return law_of(np.concatenate([one.initial, np.zeros(m)]), generator)
 
 
-def ph_minimum(first: PhaseType, second: PhaseType) -> PhaseType:
+def ph_minimum(first: Law, second: Law) -> PhaseType:
     """Law of the smaller of two independent times.
 
     Parameters
     ----------
-    first, second : PhaseType
-        The laws.
+    first, second : Law
+        Laws made of phases: exponential, Erlang, hyperexponential, phase-type.
 
     Returns
     -------
@@ -53,23 +59,24 @@ def ph_minimum(first: PhaseType, second: PhaseType) -> PhaseType:
 
     Examples
     --------
-    >>> ph_minimum(PhaseType.exponential(mean=1.0), PhaseType.exponential(mean=1.0)).mean
+    >>> from qmodels.laws import Exponential
+    >>> ph_minimum(Exponential(mean=1.0), Exponential(mean=1.0)).mean
     0.5
     """
-    return PhaseType(
-        initial=np.kron(first.initial, second.initial),
-        generator=np.kron(first.generator, np.eye(second.phases))
-        + np.kron(np.eye(first.phases), second.generator),
+    one, other = phases("first", first), phases("second", second)
+    return law_of(
+        np.kron(one.initial, other.initial),
+        np.kron(one.generator, np.eye(other.phases)) + np.kron(np.eye(one.phases), other.generator),
     )
 
 
-def ph_maximum(first: PhaseType, second: PhaseType) -> PhaseType:
+def ph_maximum(first: Law, second: Law) -> PhaseType:
     """Law of the larger of two independent times, such as a join of two branches.
 
     Parameters
     ----------
-    first, second : PhaseType
-        The laws.
+    first, second : Law
+        Laws made of phases: exponential, Erlang, hyperexponential, phase-type.
 
     Returns
     -------
@@ -78,30 +85,30 @@ def ph_maximum(first: PhaseType, second: PhaseType) -> PhaseType:
 
     Examples
     --------
-    >>> ph_maximum(PhaseType.exponential(mean=1.0), PhaseType.exponential(mean=1.0)).mean
+    >>> from qmodels.laws import Exponential
+    >>> ph_maximum(Exponential(mean=1.0), Exponential(mean=1.0)).mean
     1.5
     """
-    n, m = first.phases, second.phases
+    one, other = phases("first", first), phases("second", second)
+    n, m = one.phases, other.phases
     both = n * m
     generator = np.zeros((both + n + m, both + n + m))
-    generator[:both, :both] = np.kron(first.generator, np.eye(m)) + np.kron(np.eye(n), second.generator)
-    generator[:both, both : both + n] = np.kron(np.eye(n), second.exit_rates[:, None])
-    generator[:both, both + n :] = np.kron(first.exit_rates[:, None], np.eye(m))
-    generator[both : both + n, both : both + n] = first.generator
-    generator[both + n :, both + n :] = second.generator
-    return PhaseType(
-        initial=np.concatenate([np.kron(first.initial, second.initial), np.zeros(n + m)]), generator=generator
-    )
+    generator[:both, :both] = np.kron(one.generator, np.eye(m)) + np.kron(np.eye(n), other.generator)
+    generator[:both, both : both + n] = np.kron(np.eye(n), other.exit_rates[:, None])
+    generator[:both, both + n :] = np.kron(one.exit_rates[:, None], np.eye(m))
+    generator[both : both + n, both : both + n] = one.generator
+    generator[both + n :, both + n :] = other.generator
+    return law_of(np.concatenate([np.kron(one.initial, other.initial), np.zeros(n + m)]), generator)
 
 
-def ph_mixture(probabilities: Sequence[float], laws: Sequence[PhaseType]) -> PhaseType:
+def ph_mixture(probabilities: Sequence[float], laws: Sequence[Law]) -> PhaseType:
     """Law of a time drawn from one of several laws.
 
     Parameters
     ----------
     probabilities : sequence of float
         Probability of each law, sum 1.
-    laws : sequence of PhaseType
+    laws : sequence of Law
         As many laws.
 
     Returns
@@ -116,33 +123,33 @@ def ph_mixture(probabilities: Sequence[float], laws: Sequence[PhaseType]) -> Pha
 
     Examples
     --------
-    >>> hit, miss = PhaseType.erlang(mean=15.0, phases=9), PhaseType.erlang(mean=40.0, phases=9)
+    >>> from qmodels.laws import Erlang
+    >>> hit, miss = Erlang(mean=15.0, phases=9), Erlang(mean=40.0, phases=9)
     >>> round(ph_mixture([0.7, 0.3], [hit, miss]).mean, 10)
     22.5
     """
-    weights = np.atleast_1d(checks.probability("probabilities", probabilities))
-    if weights.size != len(laws) or not laws:
+    if len(probabilities) != len(laws) or not laws:
         raise ValueError(
-            f"probabilities must be as many as laws ({len(laws)}, at least 1), got {weights.size}"
+            f"probabilities must be as many as laws ({len(laws)}, at least 1), got {len(probabilities)}"
         )
-    if abs(weights.sum() - 1.0) > ROW_SUM_TOLERANCE:
-        raise ValueError(f"probabilities must sum to 1, got {weights.sum():.12g}")
-    sizes = [law.phases for law in laws]
+    weights = checked_weights("probabilities", probabilities)
+    parts = [phases("laws", law) for law in laws]
+    sizes = [law.phases for law in parts]
     ends = np.cumsum(sizes)
     generator = np.zeros((ends[-1], ends[-1]))
-    for law, end in zip(laws, ends, strict=True):
+    for law, end in zip(parts, ends, strict=True):
         generator[end - law.phases : end, end - law.phases : end] = law.generator
-    initial = np.concatenate([weight * law.initial for weight, law in zip(weights, laws, strict=True)])
-    return PhaseType(initial=initial, generator=generator)
+    initial = np.concatenate([weight * law.initial for weight, law in zip(weights, parts, strict=True)])
+    return law_of(initial, generator)
 
 
-def ph_canonical(law: PhaseType) -> PhaseType:
+def ph_canonical(law: Law | Phases) -> PhaseType:
     r"""Canonical form of an acyclic law: phases in series, the rates in ascending order.
 
     Parameters
     ----------
-    law : PhaseType
-        Acyclic: no phase can be visited twice.
+    law : Law
+        Made of phases, acyclic: no phase can be visited twice.
 
     Returns
     -------
@@ -168,20 +175,26 @@ def ph_canonical(law: PhaseType) -> PhaseType:
 
     Examples
     --------
-    >>> form = ph_canonical(PhaseType.hyperexponential(probabilities=[0.5, 0.5], means=[1.0, 4.0]))
-    >>> form.initial, form.generator.tolist()
-    (array([0.375, 0.625]), [[-0.25, 0.25], [0.0, -1.0]])
+    >>> from qmodels.laws import HyperExponential
+    >>> ph_canonical(HyperExponential(probabilities=[0.5, 0.5], means=[1.0, 4.0]))
+    PhaseType(initial=(0.375, 0.625), generator=((-0.25, 0.25), (0.0, -1.0)))
     """
-    n = law.phases
-    links = (law.generator - np.diag(law.generator.diagonal()) > 0).astype(float)
+    given = phases("law", law)
+    n = given.phases
+    links = (given.generator - np.diag(given.generator.diagonal()) > 0).astype(float)
     if np.linalg.matrix_power(links, n).any():
         raise ValueError("law must be acyclic, got one whose phases form a cycle")
-    rates = np.sort(-law.generator.diagonal())
-    weight = law.exit_rates / rates[-1]
+    rates = np.sort(-given.generator.diagonal())
+    weight = given.exit_rates / rates[-1]
     initial = np.empty(n)
     for i in range(n - 1, -1, -1):
-        initial[i] = law.initial @ weight
+        initial[i] = given.initial @ weight
         if i:
-            weight = (law.generator @ weight + rates[i] * weight) / rates[i - 1]
+            weight = (given.generator @ weight + rates[i] * weight) / rates[i - 1]
     initial = np.maximum(initial, 0.0)
-    return PhaseType(initial=initial / initial.sum(), generator=np.diag(-rates) + np.diag(rates[:-1], k=1))
+    return law_of(initial / initial.sum(), np.diag(-rates) + np.diag(rates[:-1], k=1))
+
+
+def law_of(initial: FloatArray, generator: FloatArray) -> PhaseType:
+    """Return the phase-type law with these arrays."""
+    return PhaseType(initial=nested(initial), generator=nested(generator))

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.markov.chains.elimination import solve_transient
 from qmodels.markov.chains.stationary import single_class_law
 from qmodels.markov.chains.structure import ROW_SUM_TOLERANCE
+from qmodels.numerics.elimination import solve_transient
 
 CRITICAL = 1e-12
 """Relative margin of the drift below which a process counts as critical, hence unstable."""

@@ -17,6 +17,7 @@ from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.memory.dram_traffic import AddressTrace
 
 NEARLY_FULL = 0.999
+UNMEASURED = "accesses, timings or a load unlike those that the error was measured on"
 PARTS = ("fixed", "row", "bank", "activation", "bus", "refresh", "queue")
 
 
@@ -31,7 +32,7 @@ def solve_dram(spec: DramSystem) -> DramAnswer:
     Returns
     -------
     DramAnswer
-        Where a channel is overloaded latencies are ``inf`` and the throughput is what the channels
+        Where a channel is overloaded latencies are ``inf`` and the delivered rate is what the channels
         can serve.
 
     Notes
@@ -57,8 +58,8 @@ def solve_dram(spec: DramSystem) -> DramAnswer:
     >>> from qmodels.systems.memory.dram_traffic import RandomBlocks
     >>> load = RandomBlocks(arrival_rate=np.array([0.02, 0.08, 0.15]))
     >>> curve = solve_dram(dram("DDR4-3200", page_policy="closed", traffic=load))
-    >>> curve.read_latency.round(1), curve.limited_by
-    (array([ 69.5, 131.4,   inf]), 'activation')
+    >>> curve.read_latency.round(1), curve.bottleneck
+    (array([43.5, 82.1,  inf]), 'activation')
     """
     pattern = access_pattern(spec)
     limits = channel_limits(spec, pattern)
@@ -84,6 +85,7 @@ def solve_dram(spec: DramSystem) -> DramAnswer:
     write = sum(value for name, value in parts.items() if name != "queue") - t.cl + t.cwl
     write = write + sum(share * waits.write_queue for share, waits in channels)
     served = sum(np.minimum(rate * share, top) for share in pattern.channel_share)
+    busiest = rate * pattern.channel_share.max()
 
     def laws(point: int) -> tuple[FloatArray, int]:
         parts = [(share, _law_parts(waits, point, fixed)) for share, waits in channels]
@@ -96,31 +98,43 @@ def solve_dram(spec: DramSystem) -> DramAnswer:
         # Accesses wait at their banks without end.
         conflicts = np.where(stable, conflicts, 1.0)
     opened = sum(share * waits.row_hit_ratio for share, waits in channels)
-    validated, error = measured_error(spec, rate * pattern.channel_share.max() / top)
+    measured, error = measured_error(spec, busiest / top)
     middle, late = quantiles(laws, stable, (0.5, 0.99))
+    clock = spec.clock_ghz
     metrics = {
-        "read_latency": latency,
-        "read_latency_p50": middle,
-        "read_latency_p99": late,
-        "throughput": served,
+        "read_latency": latency / clock,
+        "read_latency_p50": middle / clock,
+        "read_latency_p99": late / clock,
+        "delivered_rate": served * clock,
         "bandwidth": spec.gbytes(served),
         "bus_utilization": served * t.burst / spec.geometry.channels,
         "row_hit_ratio": opened,
-        "read_conflict_probability": conflicts,
     }
-    if spec.traffic.write_fraction:
-        metrics["write_latency"] = np.where(stable, write, np.inf)
+    writes = spec.traffic.write_fraction
+    if writes < 1:
+        metrics["read_conflict_probability"] = conflicts
+    if writes:
+        metrics["write_latency"] = np.where(stable, write, np.inf) / clock
         metrics["write_conflict_probability"] = conflicts
+    metrics["saturation_rate"] = np.full(rate.shape, top / pattern.channel_share.max())
     return DramAnswer(
+        model="DRAM model",
         spec=spec,
         metrics={name: np.asarray(value)[()] for name, value in metrics.items()},
-        latency_parts={name: value[()] for name, value in parts.items()},
+        latency_parts={name: value[()] / clock for name, value in parts.items()},
+        utilization={"bus": (np.minimum(busiest, top) * t.burst)[()]},
+        # Refreshes take their part of what the bottleneck could carry.
+        traffic_intensity={
+            name: (busiest / (top if name == limited_by else limit))[()]
+            for name, limit in limits.items()
+            if name != "refresh"
+        },
+        bottleneck=limited_by,
         limits=limits,
-        limited_by=limited_by,
-        saturation_rate=top / float(pattern.channel_share.max()),
         channel_share=pattern.channel_share,
         stable=stable[()],
-        validated=(validated & stable)[()],
+        validated=(measured & stable)[()],
+        doubts={UNMEASURED: np.logical_not(measured)},
         error=error,
         laws=laws,
     )

@@ -10,7 +10,7 @@ import numpy as np
 from qmodels.checks import FloatArray, IntArray
 from qmodels.noc.turns import Turns, group_turns
 from qmodels.noc.waits import find_waits, saturation_load
-from qmodels.systems.noc.flows import EJECTION
+from qmodels.systems.noc.paths import EJECTION
 from qmodels.systems.noc.router import PacketClass
 from qmodels.systems.packets.processor_noc import ProcessorNoc, one_network
 

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from qmodels.queues.numerics.digits import product_minus, remaining
+from qmodels.laws.arguments import Laws, service_moments
+from qmodels.numerics.digits import product_minus, remaining
 from qmodels.result import QueueResult
 
 FloatArray = npt.NDArray[np.float64]
@@ -48,13 +49,14 @@ class Queues(NamedTuple):
 
 
 def check_queues(
-    arrival_rate: Any, mean_service_time: Any, service_scv: Any, mean_switch_time: Any, switch_scv: Any
+    arrival_rate: Any, mean: Any, scv: Any, service: Laws | None, mean_switch_time: Any, switch_scv: Any
 ) -> Queues:
     """Check the arguments and bring them to one shape."""
+    _, mean, scv = service_moments(service, None, mean, scv)
     lam, m1, scv, switch, spread = np.broadcast_arrays(
         np.atleast_1d(checks.nonnegative("arrival_rate", arrival_rate)),
-        checks.positive("mean_service_time", mean_service_time),
-        checks.nonnegative("service_scv", service_scv),
+        checks.positive("mean_service_time", mean),
+        checks.nonnegative("service_scv", scv),
         checks.nonnegative("mean_switch_time", mean_switch_time),
         checks.nonnegative("switch_scv", switch_scv),
     )

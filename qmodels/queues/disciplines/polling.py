@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.laws.arguments import Laws
 from qmodels.queues.disciplines._queues_in_turn import check_queues
 from qmodels.result import QueueResult
 
@@ -17,8 +18,9 @@ FloatArray = npt.NDArray[np.float64]
 def polling(
     *,
     arrival_rate: npt.ArrayLike,
-    mean_service_time: npt.ArrayLike,
-    service_scv: npt.ArrayLike,
+    mean_service_time: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    service: Laws | None = None,
     mean_switch_time: npt.ArrayLike = 0.0,
     switch_scv: npt.ArrayLike = 0.0,
     discipline: str | Sequence[str] = "exhaustive",
@@ -33,6 +35,8 @@ def polling(
         Mean service times :math:`b_i > 0`. [time]
     service_scv : array_like
         Squared coefficients of variation of the service times.
+    service : Law or sequence of Law, optional
+        Laws of the queues, in place of these means and SCVs.
     mean_switch_time : array_like
         Mean time :math:`r_i \ge 0` of moving on from queue i. [time]
     switch_scv : array_like
@@ -78,7 +82,7 @@ def polling(
     >>> q.mean_waiting_time.round(4)
     array([2.3138, 1.4966])
     """
-    q = check_queues(arrival_rate, mean_service_time, service_scv, mean_switch_time, switch_scv)
+    q = check_queues(arrival_rate, mean_service_time, service_scv, service, mean_switch_time, switch_scv)
     number = q.rate.shape[-1]
     words = [discipline] * number if isinstance(discipline, str) else list(discipline)
     if len(words) != number:

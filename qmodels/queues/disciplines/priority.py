@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from qmodels.queues.numerics.digits import product_minus, remaining, sum_before
+from qmodels.laws.arguments import Laws, service_moments
+from qmodels.numerics.digits import product_minus, remaining, sum_before
 from qmodels.result import QueueResult
 
 FloatArray = npt.NDArray[np.float64]
@@ -40,8 +41,9 @@ def priority_waiting_second_moment(
 def mg1_nonpreemptive(
     *,
     arrival_rate: npt.ArrayLike,
-    mean_service_time: npt.ArrayLike,
-    service_scv: npt.ArrayLike,
+    mean_service_time: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    service: Laws | None = None,
     service_third_moment: npt.ArrayLike | None = None,
 ) -> QueueResult:
     r"""Steady state of M/G/1 with non-preemptive priorities: a service once begun is finished.
@@ -54,6 +56,8 @@ def mg1_nonpreemptive(
         Mean service times :math:`s_k > 0` of the classes. [time]
     service_scv : array_like
         Squared coefficients of variation of the service times.
+    service : Law or sequence of Law, optional
+        Laws of the classes, in place of these means and SCVs.
     service_third_moment : array_like, optional
         Raw third moments; with them the result has variances. [time^3]
 
@@ -93,7 +97,7 @@ def mg1_nonpreemptive(
     >>> q.mean_waiting_time.round(4)
     array([ 4., 20.])
     """
-    s = _classes(arrival_rate, mean_service_time, service_scv, service_third_moment)
+    s = _classes(arrival_rate, mean_service_time, service_scv, service, service_third_moment)
     residual = (s.served * s.m2).sum(axis=-1, keepdims=True) / 2
     wait = priority_waiting_time(residual, s.before, s.after)
     variance = None
@@ -121,8 +125,9 @@ def mg1_nonpreemptive(
 def mg1_preemptive_resume(
     *,
     arrival_rate: npt.ArrayLike,
-    mean_service_time: npt.ArrayLike,
-    service_scv: npt.ArrayLike,
+    mean_service_time: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    service: Laws | None = None,
     service_third_moment: npt.ArrayLike | None = None,
 ) -> QueueResult:
     r"""Steady state of M/G/1 with preemptive-resume priorities: a higher class interrupts, nothing is lost.
@@ -135,6 +140,8 @@ def mg1_preemptive_resume(
         Mean service times :math:`s_k > 0` of the classes. [time]
     service_scv : array_like
         Squared coefficients of variation of the service times.
+    service : Law or sequence of Law, optional
+        Laws of the classes, in place of these means and SCVs.
     service_third_moment : array_like, optional
         Raw third moments; with them the result has the variance of the response time. [time^3]
 
@@ -172,7 +179,7 @@ def mg1_preemptive_resume(
     >>> q.mean_response_time.round(4)
     array([ 2.1111, 31.1111])
     """
-    s = _classes(arrival_rate, mean_service_time, service_scv, service_third_moment)
+    s = _classes(arrival_rate, mean_service_time, service_scv, service, service_third_moment)
     work = np.cumsum(s.rate * s.m2, axis=-1)
     work_before = sum_before(s.rate * s.m2)
     first = priority_waiting_time(work / 2, s.before, s.after)
@@ -210,13 +217,14 @@ class _Classes(NamedTuple):
 
 
 def _classes(
-    arrival_rate: Any, mean_service_time: Any, service_scv: Any, service_third_moment: Any
+    arrival_rate: Any, mean: Any, scv: Any, service: Laws | None, service_third_moment: Any
 ) -> _Classes:
     """Check the classes and find the capacity that each one meets and leaves."""
+    _, mean, scv = service_moments(service, None, mean, scv)
     lam, m1, scv = np.broadcast_arrays(
         np.atleast_1d(checks.nonnegative("arrival_rate", arrival_rate)),
-        checks.positive("mean_service_time", mean_service_time),
-        checks.nonnegative("service_scv", service_scv),
+        checks.positive("mean_service_time", mean),
+        checks.nonnegative("service_scv", scv),
     )
     m3 = None
     if service_third_moment is not None:

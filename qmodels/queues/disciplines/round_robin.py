@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.laws.arguments import Laws
 from qmodels.queues.disciplines._queues_in_turn import check_queues
 from qmodels.result import QueueResult
 
@@ -18,8 +19,9 @@ _SHARPNESS, _CURRENT, _LOAD_POWER, _OWN_POWER, _ARRIVED, _WEIGHT_POWER = 0.66, 0
 def polling_limited(
     *,
     arrival_rate: npt.ArrayLike,
-    mean_service_time: npt.ArrayLike,
-    service_scv: npt.ArrayLike,
+    mean_service_time: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    service: Laws | None = None,
     mean_switch_time: npt.ArrayLike = 0.0,
     switch_scv: npt.ArrayLike = 0.0,
 ) -> QueueResult:
@@ -33,6 +35,8 @@ def polling_limited(
         Mean service times :math:`b_i > 0`. [time]
     service_scv : array_like
         Squared coefficients of variation of the service times.
+    service : Law or sequence of Law, optional
+        Laws of the queues, in place of these means and SCVs.
     mean_switch_time : array_like
         Mean time :math:`r_i \ge 0` of moving on from queue i. [time]
     switch_scv : array_like
@@ -76,7 +80,7 @@ def polling_limited(
     >>> q.mean_waiting_time.round(4)
     array([0.9286, 0.9286])
     """
-    q = check_queues(arrival_rate, mean_service_time, service_scv, mean_switch_time, switch_scv)
+    q = check_queues(arrival_rate, mean_service_time, service_scv, service, mean_switch_time, switch_scv)
     rho_i = q.rate * q.m1
     cycle_switch = q.switch.sum(axis=-1, keepdims=True)
     idle, rho = q.idle[..., None], rho_i.sum(axis=-1, keepdims=True)
@@ -97,8 +101,9 @@ def polling_limited(
 def weighted_round_robin(
     *,
     arrival_rate: npt.ArrayLike,
-    mean_service_time: npt.ArrayLike,
-    service_scv: npt.ArrayLike,
+    mean_service_time: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    service: Laws | None = None,
     weights: npt.ArrayLike,
 ) -> QueueResult:
     r"""Approximate a round-robin arbiter that serves up to a given number of jobs per visit.
@@ -111,6 +116,8 @@ def weighted_round_robin(
         Mean service times :math:`b_i > 0`. [time]
     service_scv : array_like
         Squared coefficients of variation of the service times.
+    service : Law or sequence of Law, optional
+        Laws of the queues, in place of these means and SCVs.
     weights : array_like of int
         Jobs :math:`k_i \ge 1` that a visit serves at most. Moving on takes no time.
 
@@ -151,7 +158,7 @@ def weighted_round_robin(
     >>> bool(q.mean_waiting_time[0] > q.mean_waiting_time[1])
     True
     """
-    q = check_queues(arrival_rate, mean_service_time, service_scv, 0.0, 0.0)
+    q = check_queues(arrival_rate, mean_service_time, service_scv, service, 0.0, 0.0)
     k = np.broadcast_to(checks.count("weights", weights), q.rate.shape).astype(float)
     waits = np.full(q.rate.shape, np.inf)
     for point in np.ndindex(q.rate.shape[:-1]):

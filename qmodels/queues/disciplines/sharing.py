@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from qmodels.queues.numerics.digits import product_minus, remaining
-from qmodels.queues.numerics.load import load
+from qmodels.numerics.digits import product_minus, remaining
+from qmodels.numerics.load import load
 from qmodels.result import QueueResult
 
 FloatArray = npt.NDArray[np.float64]

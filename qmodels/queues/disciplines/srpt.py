@@ -8,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from qmodels.queues.laws import Law, panels
-from qmodels.queues.numerics.load import Load, load
+from qmodels.laws.formulas import Formulas, panels
+from qmodels.laws.of_law import renewal
+from qmodels.numerics.load import Load, load
 from qmodels.result import QueueResult
+from qmodels.systems.laws.times import Law
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -23,7 +25,7 @@ def mg1_srpt(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
     arrival_rate : array_like
         Poisson arrival rate :math:`\lambda \ge 0`. [jobs / time]
     service : Law
-        Law of the service time (scalar parameters), see `qmodels.queues.laws`.
+        Law of the service time (scalar parameters), see `qmodels.laws`.
 
     Returns
     -------
@@ -51,7 +53,7 @@ def mg1_srpt(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
 
     Examples
     --------
-    >>> from qmodels.queues import Exponential
+    >>> from qmodels.laws import Exponential
     >>> q = mg1_srpt(arrival_rate=0.8, service=Exponential(mean=1.0))
     >>> round(float(q.mean_response_time), 6)
     2.352773
@@ -67,7 +69,7 @@ def mg1_fb(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
     arrival_rate : array_like
         Poisson arrival rate :math:`\lambda \ge 0`. [jobs / time]
     service : Law
-        Law of the service time (scalar parameters), see `qmodels.queues.laws`.
+        Law of the service time (scalar parameters), see `qmodels.laws`.
 
     Returns
     -------
@@ -94,7 +96,7 @@ def mg1_fb(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
 
     Examples
     --------
-    >>> from qmodels.queues import Exponential
+    >>> from qmodels.laws import Exponential
     >>> q = mg1_fb(arrival_rate=0.8, service=Exponential(mean=1.0))
     >>> round(float(q.mean_response_time), 6)
     5.0
@@ -128,19 +130,20 @@ def srpt_response_time(*, arrival_rate: float, service: Law, size: npt.ArrayLike
     --------
     A lone job, and one that has to let all smaller ones pass:
 
-    >>> from qmodels.queues import Exponential
+    >>> from qmodels.laws import Exponential
     >>> srpt_response_time(arrival_rate=0.8, service=Exponential(mean=1.0), size=[0.01, 5.0]).round(4)
     array([1.00000e-02, 2.64486e+01])
     """
     lam, x = float(checks.nonnegative("arrival_rate", arrival_rate)), checks.positive("size", size)
-    idle = 1 - lam * float(service.moment(1))
+    law = renewal("service", service)
+    idle = 1 - lam * float(law.moment(1))
     response = np.full(x.shape, np.inf)
     for i in np.ndindex(x.shape):
-        if _left_upto(lam, idle, service, x[i]) > 0:
-            borders = service.breaks()
+        if _left_upto(lam, idle, law, x[i]) > 0:
+            borders = law.breaks()
             t, weights = panels(np.append(borders[borders < x[i]], x[i]))
-            stay = np.dot(weights, 1 / _left_upto(lam, idle, service, t))
-            response[i] = stay + _srpt_delay(lam, idle, service, x[i])
+            stay = np.dot(weights, 1 / _left_upto(lam, idle, law, t))
+            response[i] = stay + _srpt_delay(lam, idle, law, x[i])
     return response[()]
 
 
@@ -168,22 +171,27 @@ def fb_response_time(*, arrival_rate: float, service: Law, size: npt.ArrayLike) 
 
     Examples
     --------
-    >>> from qmodels.queues import Exponential
+    >>> from qmodels.laws import Exponential
     >>> fb_response_time(arrival_rate=0.8, service=Exponential(mean=1.0), size=[0.01, 5.0]).round(4)
     array([1.01000e-02, 4.25412e+01])
     """
     lam, x = float(checks.nonnegative("arrival_rate", arrival_rate)), checks.positive("size", size)
-    return (x + _fb_wait(lam, 1 - lam * float(service.moment(1)), service, x))[()]
+    law = renewal("service", service)
+    return (x + _fb_wait(lam, 1 - lam * float(law.moment(1)), law, x))[()]
 
 
 def _by_size(
-    model: str, arrival_rate: npt.ArrayLike, service: Law, mean_wait: Callable[[float, float, Law], float]
+    model: str,
+    arrival_rate: npt.ArrayLike,
+    service: Law,
+    mean_wait: Callable[[float, float, Formulas], float],
 ) -> QueueResult:
-    q: Load = load(arrival_rate, mean_service_time=service.moment(1))
+    law = renewal("service", service)
+    q: Load = load(arrival_rate, mean_service_time=law.moment(1))
     wait = np.full(q.idle.shape, np.inf)
     for i in np.ndindex(wait.shape):
         if q.idle[i] > 0:
-            wait[i] = mean_wait(float(q.arrival_rate[i]), float(q.idle[i]), service)
+            wait[i] = mean_wait(float(q.arrival_rate[i]), float(q.idle[i]), law)
     return QueueResult(
         model=model,
         arrival_rate=q.arrival_rate,
@@ -194,7 +202,7 @@ def _by_size(
     )
 
 
-def _srpt_wait(lam: float, idle: float, law: Law) -> float:
+def _srpt_wait(lam: float, idle: float, law: Formulas) -> float:
     """Return the mean wait: the service is stretched by the smaller jobs and begins late."""
     t, weights = panels(law.breaks())
     stretch = lam * law.truncated_moment(1, t) / _left_upto(lam, idle, law, t)
@@ -202,26 +210,26 @@ def _srpt_wait(lam: float, idle: float, law: Law) -> float:
     return float(np.dot(weights, law.tail(t) * stretch)) + late
 
 
-def _srpt_delay(lam: float, idle: float, law: Law, x: FloatArray) -> FloatArray:
+def _srpt_delay(lam: float, idle: float, law: Formulas, x: FloatArray) -> FloatArray:
     left = _left_upto(lam, idle, law, np.nextafter(x, 0.0)) * _left_upto(lam, idle, law, x)
     return lam * _capped_square(law, x) / (2 * left)
 
 
-def _left_upto(lam: float, idle: float, law: Law, x: FloatArray) -> FloatArray:
+def _left_upto(lam: float, idle: float, law: Formulas, x: FloatArray) -> FloatArray:
     """Return 1 less the load of the jobs of size x or smaller, from the smaller side."""
     load_upto = lam * law.truncated_moment(1, x)
     return np.where(load_upto < 0.5, 1 - load_upto, idle + lam * law.tail_moment(1, x))
 
 
-def _capped_square(law: Law, x: FloatArray) -> FloatArray:
+def _capped_square(law: Formulas, x: FloatArray) -> FloatArray:
     return law.truncated_moment(2, x) + x * x * law.tail(x)
 
 
-def _fb_mean_wait(lam: float, idle: float, law: Law) -> float:
+def _fb_mean_wait(lam: float, idle: float, law: Formulas) -> float:
     return law.expect(lambda x: _fb_wait(lam, idle, law, x))
 
 
-def _fb_wait(lam: float, idle: float, law: Law, x: FloatArray) -> FloatArray:
+def _fb_wait(lam: float, idle: float, law: Formulas, x: FloatArray) -> FloatArray:
     cut = lam * (law.truncated_moment(1, x) + x * law.tail(x))
     left = np.where(cut < 0.5, 1 - cut, idle + lam * (law.tail_moment(1, x) - x * law.tail(x)))
     safe = np.where(left > 0, left, 1.0)

@@ -8,10 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.laws.arguments import Laws, service_moments
+from qmodels.laws.of_law import renewal
+from qmodels.numerics.load import load
 from qmodels.queues.general.mg1 import mg1_waiting_time
-from qmodels.queues.laws import Law
-from qmodels.queues.numerics.load import load
 from qmodels.result import QueueResult
+from qmodels.systems.laws.times import Law
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -31,7 +33,8 @@ def mg1_vacations(
     arrival_rate: npt.ArrayLike,
     service_rate: npt.ArrayLike | None = None,
     mean_service_time: npt.ArrayLike | None = None,
-    service_scv: npt.ArrayLike,
+    service_scv: npt.ArrayLike | None = None,
+    service: Laws | None = None,
     vacation: Law,
     multiple: bool = True,
 ) -> QueueResult:
@@ -45,8 +48,10 @@ def mg1_vacations(
         Exactly one of the rate and the mean of the service.
     service_scv : array_like
         Squared coefficient of variation of the service time.
+    service : Law, optional
+        In place of the mean (or rate) and the SCV.
     vacation : Law
-        Law of a vacation V, see `qmodels.queues.laws`: other work, a refresh, a sleep.
+        Law of a vacation V, see `qmodels.laws`: other work, a refresh, a sleep.
     multiple : bool
         Whether a server that finds nobody on its return leaves again, or else waits for a job.
 
@@ -78,17 +83,19 @@ def mg1_vacations(
     --------
     A DRAM bank that spends idle time in blocks of 50 cycles of housekeeping:
 
-    >>> from qmodels.queues import Deterministic
+    >>> from qmodels.laws import Deterministic
     >>> chores = Deterministic(mean=50)
     >>> q = mg1_vacations(arrival_rate=0.01, mean_service_time=40, service_scv=0, vacation=chores)
     >>> round(float(q.mean_waiting_time), 4)
     38.3333
     """
-    q = load(arrival_rate, service_rate=service_rate, mean_service_time=mean_service_time)
-    lam, v1, v2 = q.arrival_rate, vacation.moment(1), vacation.moment(2)
-    delay = v2 / (2 * v1) if multiple else single_vacation_delay(lam, v1, v2, vacation.laplace(lam))
+    rate, mean, scv = service_moments(service, service_rate, mean_service_time, service_scv)
+    q = load(arrival_rate, service_rate=rate, mean_service_time=mean)
+    away, lam = renewal("vacation", vacation), q.arrival_rate
+    v1, v2 = away.moment(1), away.moment(2)
+    delay = v2 / (2 * v1) if multiple else single_vacation_delay(lam, v1, v2, away.laplace(lam))
     name = "multiple" if multiple else "single"
-    return _delayed(f"M/G/1 with {name} vacations", q, service_scv, delay)
+    return _delayed(f"M/G/1 with {name} vacations", q, scv, delay)
 
 
 def mg1_setup(
@@ -96,7 +103,8 @@ def mg1_setup(
     arrival_rate: npt.ArrayLike,
     service_rate: npt.ArrayLike | None = None,
     mean_service_time: npt.ArrayLike | None = None,
-    service_scv: npt.ArrayLike,
+    service_scv: npt.ArrayLike | None = None,
+    service: Laws | None = None,
     setup: Law | None = None,
     threshold: npt.ArrayLike = 1,
 ) -> QueueResult:
@@ -110,6 +118,8 @@ def mg1_setup(
         Exactly one of the rate and the mean of the service.
     service_scv : array_like
         Squared coefficient of variation of the service time.
+    service : Law, optional
+        In place of the mean (or rate) and the SCV.
     setup : Law, optional
         Law of the set-up (wake-up) time U; none takes no time.
     threshold : array_like of int
@@ -143,18 +153,19 @@ def mg1_setup(
     --------
     A link that needs 100 cycles to leave its sleep state:
 
-    >>> from qmodels.queues import Deterministic
+    >>> from qmodels.laws import Deterministic
     >>> q = mg1_setup(arrival_rate=0.01, mean_service_time=40, service_scv=0, setup=Deterministic(mean=100))
     >>> round(float(q.mean_waiting_time), 4)
     88.3333
     """
-    q = load(arrival_rate, service_rate=service_rate, mean_service_time=mean_service_time)
+    rate, mean, scv = service_moments(service, service_rate, mean_service_time, service_scv)
+    q = load(arrival_rate, service_rate=rate, mean_service_time=mean)
     n = checks.count("threshold", threshold).astype(float)
-    u1, u2 = (np.float64(0), np.float64(0)) if setup is None else (setup.moment(1), setup.moment(2))
+    u1, u2 = (0.0, 0.0) if setup is None else (renewal("setup", setup).moment(k) for k in (1, 2))
     some = q.arrival_rate > 0
     delay = setup_delay(np.where(some, q.arrival_rate, 1.0), u1, u2, n)
     delay = np.where(some, delay, np.where(n > 1, np.inf, u1))
-    return _delayed("M/G/1 with set-up", q, service_scv, delay)
+    return _delayed("M/G/1 with set-up", q, scv, delay)
 
 
 def _delayed(model: str, q: Any, service_scv: npt.ArrayLike, delay: FloatArray) -> QueueResult:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from qmodels.queues.laws import Law
+from qmodels.laws.formulas import Formulas
 
 FloatArray = npt.NDArray[np.float64]
 
 _LONGEST = 1 << 20
 
 
-def arrival_tails(law: Law, rate: FloatArray, size: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+def arrival_tails(law: Formulas, rate: FloatArray, size: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return P(A = 0), P(A > l) and E[(A - l)+] for l >= 0 along the last axis, A arrivals during a service.
 
     At least `size` values of l, and as many more as the tail needs to end below 1e-305.

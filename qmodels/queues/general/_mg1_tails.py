@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmodels.queues.laws import Deterministic, Gamma, Law
-from qmodels.queues.mixtures import Discrete, HyperExponential
-from qmodels.queues.numerics.inversion import invert_tail
-from qmodels.queues.numerics.quantile import quantile
+from qmodels.laws.elementary import Exponentials
+from qmodels.laws.formulas import Formulas
+from qmodels.laws.phases import Phases
+from qmodels.numerics.exponential_series import ExponentialSeries
+from qmodels.numerics.inversion import invert_tail
+from qmodels.numerics.quantile import quantile
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -23,7 +25,7 @@ _WORST = 0.01
 class MG1Tails:
     """P(W > t) and P(W + S > t) of M/G/1 for t >= 0; 1 where ``idle = 1 - rho`` is not positive."""
 
-    def __init__(self, service: Law, rho: FloatArray, idle: FloatArray, scale: FloatArray) -> None:
+    def __init__(self, service: Formulas, rho: FloatArray, idle: FloatArray, scale: FloatArray) -> None:
         self.service, self.scale = service, scale
         self.stable = idle > 0
         self.busy, self.idle = np.broadcast_arrays(
@@ -69,18 +71,18 @@ class MG1Tails:
         return tail, np.where(self.stable & served & (t > 0), error, 0.0)
 
     def _later(self, t: FloatArray, with_service: bool) -> tuple[FloatArray, FloatArray]:
-        if isinstance(self.service, HyperExponential):
+        if isinstance(self.service, Exponentials):
             rates, weights = self._exponentials
             weights = weights[1 if with_service else 0]
             tail = sum(w * np.exp(-r * t) for w, r in zip(weights, rates, strict=True))
             return np.asarray(tail), np.zeros(t.shape)
-        if hasattr(self.service, "exit_rates"):
+        if isinstance(self.service, Phases):
             return _phases(self.service, self.busy, self.idle, with_service, t), np.zeros(t.shape)
         return self._shifted_inversion(t, with_service)
 
     @cached_property
     def _exponentials(self) -> tuple[FloatArray, FloatArray]:
-        assert isinstance(self.service, HyperExponential)
+        assert isinstance(self.service, Exponentials)
         return _exponentials(self.service, self.busy, self.idle)
 
     @cached_property
@@ -116,21 +118,16 @@ class MG1Tails:
         return shrink * value, shrink * error
 
 
-def decay_rate(service: Law, busy: FloatArray) -> FloatArray:
+def decay_rate(service: Formulas, busy: FloatArray) -> FloatArray:
     r"""Return the largest :math:`\theta` up to the law's own decay with :math:`\rho\, R^*(-\theta) \le 1`.
 
     :math:`R^*` is the transform of the residual service time. 0 for a law whose transform is
     known on the right half plane only.
     """
     shape = np.broadcast_shapes(busy.shape, np.shape(service.moment(1)))
-    if isinstance(service, Gamma):
-        high = np.broadcast_to(1 / (service.mean * service.scv), shape)
-    elif isinstance(service, Deterministic | Discrete):
-        longest = np.max(service.breaks()) if isinstance(service, Discrete) else service.mean
-        high = np.broadcast_to(600 / longest, shape)  # as far as the transform is a double
-    else:
-        return np.zeros(shape)
-    low = np.zeros(shape)
+    high, low = np.broadcast_to(service.decay(), shape), np.zeros(shape)
+    if not high.any():
+        return low
     for _ in range(_BISECTIONS):
         middle = low + 0.5 * (high - low)
         if np.all((middle <= low) | (middle >= high)):
@@ -143,7 +140,7 @@ def decay_rate(service: Law, busy: FloatArray) -> FloatArray:
 
 
 def _phases(
-    service: Any, busy: FloatArray, idle: FloatArray, with_service: bool, t: FloatArray
+    service: Phases, busy: FloatArray, idle: FloatArray, with_service: bool, t: FloatArray
 ) -> FloatArray:
     r"""Return the tail for a phase-type service, itself phase-type: a sum of positive terms.
 
@@ -151,8 +148,6 @@ def _phases(
     :math:`\beta` is the law of the phase of a residual service and t the rates of completion
     (Neuts, *Matrix-Geometric Solutions in Stochastic Models*, 1981, section 3.9).
     """
-    from qmodels.markov.processes.series import ExponentialSeries
-
     n = service.phases
     aged = service.initial @ service.solve(np.eye(n)) / service.mean
     ends = service.exit_rates
@@ -170,9 +165,7 @@ def _phases(
     return result
 
 
-def _exponentials(
-    service: HyperExponential, busy: FloatArray, idle: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _exponentials(service: Exponentials, busy: FloatArray, idle: FloatArray) -> tuple[FloatArray, FloatArray]:
     r"""Return rates, and weights in the tails of W and of W + S, for a hyperexponential service.
 
     One exponential per branch, all weights positive.

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.laws.arguments import Laws, service_moments
+from qmodels.numerics.load import Load, load
 from qmodels.queues.general._embedded import decay_root, embedded_weights
-from qmodels.queues.numerics.load import Load, load
 from qmodels.result import QueueResult
 
 FloatArray = npt.NDArray[np.float64]
@@ -28,7 +29,11 @@ def geoxg1_waiting_time(lam: Any, pairs: Any, m1: Any, m2: Any, idle: Any = None
 
 
 def geog1(
-    *, arrival_rate: npt.ArrayLike, mean_service_time: npt.ArrayLike, service_scv: npt.ArrayLike
+    *,
+    arrival_rate: npt.ArrayLike,
+    mean_service_time: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    service: Laws | None = None,
 ) -> QueueResult:
     r"""Steady state of Geo/G/1: at most one arrival per slot, service of whole slots.
 
@@ -40,6 +45,8 @@ def geog1(
         Mean service time :math:`m_1 \ge 1`. [slots]
     service_scv : array_like
         Squared coefficient of variation of the service time.
+    service : Law, optional
+        In place of the mean and the SCV.
 
     Returns
     -------
@@ -71,15 +78,16 @@ def geog1(
     6.0
     """
     p = checks.probability("arrival_rate", arrival_rate)
-    return _result("Geo/G/1", p, np.zeros(p.shape), mean_service_time, service_scv)
+    return _result("Geo/G/1", p, np.zeros(p.shape), mean_service_time, service_scv, service)
 
 
 def geoxg1(
     *,
     arrival_rate: npt.ArrayLike,
     arrival_variance: npt.ArrayLike,
-    mean_service_time: npt.ArrayLike,
-    service_scv: npt.ArrayLike,
+    mean_service_time: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    service: Laws | None = None,
 ) -> QueueResult:
     r"""Steady state of Geo^[X]/G/1: any independent number of arrivals per slot, service of whole slots.
 
@@ -93,6 +101,8 @@ def geoxg1(
         Mean service time :math:`m_1 \ge 1`. [slots]
     service_scv : array_like
         Squared coefficient of variation of the service time.
+    service : Law, optional
+        In place of the mean and the SCV.
 
     Returns
     -------
@@ -137,7 +147,7 @@ def geoxg1(
             f"arrival_variance must be at least {np.max(least):g}, that of whole numbers with this mean, "
             f"got {np.min(variance):g}"
         )
-    return _result("Geo^[X]/G/1", lam, np.maximum(pairs, 0.0), mean_service_time, service_scv)
+    return _result("Geo^[X]/G/1", lam, np.maximum(pairs, 0.0), mean_service_time, service_scv, service)
 
 
 def geod1(*, arrival_rate: npt.ArrayLike, service_slots: npt.ArrayLike) -> QueueResult:
@@ -193,10 +203,11 @@ def geod1(*, arrival_rate: npt.ArrayLike, service_slots: npt.ArrayLike) -> Queue
 
 
 def _result(
-    model: str, lam: FloatArray, pairs: FloatArray, mean_service_time: Any, service_scv: Any
+    model: str, lam: FloatArray, pairs: FloatArray, mean: Any, scv: Any, service: Laws | None
 ) -> QueueResult:
-    q = load(lam, mean_service_time=mean_service_time)
-    scv = checks.nonnegative("service_scv", service_scv)
+    _, mean, scv = service_moments(service, None, mean, scv)
+    q = load(lam, mean_service_time=mean)
+    scv = checks.nonnegative("service_scv", scv)
     m1 = q.service_time
     if np.any(m1 < 1):
         raise ValueError(f"mean_service_time must be at least 1 slot, got {np.min(m1):g}")

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from qmodels.queues.numerics.load import Load, load
+from qmodels.laws.arguments import Laws, arrival_moments, service_moments
+from qmodels.numerics.load import Load, load
 from qmodels.result import QueueResult
 
 
@@ -45,8 +46,13 @@ def two_moments(
     mean_service_time: Any,
     arrival_scv: Any,
     service_scv: Any,
+    arrival: Laws | None,
+    service: Laws | None,
 ) -> QueueResult:
     """Check the arguments of a two-moment formula and put its result together."""
+    arrival_rate, arrival_scv = arrival_moments(arrival, arrival_rate, arrival_scv)
+    moments = service_moments(service, service_rate, mean_service_time, service_scv)
+    service_rate, mean_service_time, service_scv = moments
     q = load(arrival_rate, service_rate=service_rate, mean_service_time=mean_service_time)
     ca = checks.nonnegative("arrival_scv", arrival_scv)
     cs = checks.nonnegative("service_scv", service_scv)
@@ -62,11 +68,13 @@ def two_moments(
 
 def gg1_kingman(
     *,
-    arrival_rate: npt.ArrayLike,
+    arrival_rate: npt.ArrayLike | None = None,
     service_rate: npt.ArrayLike | None = None,
     mean_service_time: npt.ArrayLike | None = None,
-    arrival_scv: npt.ArrayLike,
-    service_scv: npt.ArrayLike,
+    arrival_scv: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    arrival: Laws | None = None,
+    service: Laws | None = None,
 ) -> QueueResult:
     r"""Approximate GI/G/1 by Kingman's heavy-traffic formula (the "VUT" equation).
 
@@ -78,6 +86,8 @@ def gg1_kingman(
         Exactly one of the rate and the mean :math:`m_1` of the service.
     arrival_scv, service_scv : array_like
         Squared coefficients of variation :math:`c_a^2` (of the times between arrivals) and :math:`c_s^2`.
+    arrival, service : Law, optional
+        The laws of the times between arrivals and of the service, in place of these numbers.
 
     Returns
     -------
@@ -118,16 +128,20 @@ def gg1_kingman(
         mean_service_time,
         arrival_scv,
         service_scv,
+        arrival,
+        service,
     )
 
 
 def gg1_klb(
     *,
-    arrival_rate: npt.ArrayLike,
+    arrival_rate: npt.ArrayLike | None = None,
     service_rate: npt.ArrayLike | None = None,
     mean_service_time: npt.ArrayLike | None = None,
-    arrival_scv: npt.ArrayLike,
-    service_scv: npt.ArrayLike,
+    arrival_scv: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    arrival: Laws | None = None,
+    service: Laws | None = None,
 ) -> QueueResult:
     r"""Approximate GI/G/1 by the formula of Kraemer and Langenbach-Belz.
 
@@ -139,6 +153,8 @@ def gg1_klb(
         Exactly one of the rate and the mean :math:`m_1` of the service.
     arrival_scv, service_scv : array_like
         Squared coefficients of variation :math:`c_a^2` and :math:`c_s^2`.
+    arrival, service : Law, optional
+        The laws of the times between arrivals and of the service, in place of these numbers.
 
     Returns
     -------
@@ -194,16 +210,20 @@ def gg1_klb(
         mean_service_time,
         arrival_scv,
         service_scv,
+        arrival,
+        service,
     )
 
 
 def gg1_marchal(
     *,
-    arrival_rate: npt.ArrayLike,
+    arrival_rate: npt.ArrayLike | None = None,
     service_rate: npt.ArrayLike | None = None,
     mean_service_time: npt.ArrayLike | None = None,
-    arrival_scv: npt.ArrayLike,
-    service_scv: npt.ArrayLike,
+    arrival_scv: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    arrival: Laws | None = None,
+    service: Laws | None = None,
 ) -> QueueResult:
     r"""Approximate GI/G/1 by Marchal's formula, Kingman's upper bound scaled to be exact for M/G/1.
 
@@ -215,6 +235,8 @@ def gg1_marchal(
         Exactly one of the rate and the mean :math:`m_1` of the service.
     arrival_scv, service_scv : array_like
         Squared coefficients of variation :math:`c_a^2` and :math:`c_s^2`.
+    arrival, service : Law, optional
+        The laws of the times between arrivals and of the service, in place of these numbers.
 
     Returns
     -------
@@ -256,4 +278,6 @@ def gg1_marchal(
         mean_service_time,
         arrival_scv,
         service_scv,
+        arrival,
+        service,
     )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qmodels.laws.arguments import Laws
 from qmodels.queues.general.gg1 import two_moments
 from qmodels.result import QueueResult
 
@@ -27,11 +28,13 @@ def marshall_bound(lam: Any, m1: Any, cs: Any, idle: Any = None) -> Any:
 
 def gg1_upper_bound(
     *,
-    arrival_rate: npt.ArrayLike,
+    arrival_rate: npt.ArrayLike | None = None,
     service_rate: npt.ArrayLike | None = None,
     mean_service_time: npt.ArrayLike | None = None,
-    arrival_scv: npt.ArrayLike,
-    service_scv: npt.ArrayLike,
+    arrival_scv: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    arrival: Laws | None = None,
+    service: Laws | None = None,
 ) -> QueueResult:
     r"""Upper bound of the GI/G/1 wait (Daley's sharpening of Kingman's bound).
 
@@ -43,6 +46,8 @@ def gg1_upper_bound(
         Exactly one of the rate and the mean :math:`m_1` of the service.
     arrival_scv, service_scv : array_like
         Squared coefficients of variation :math:`c_a^2` and :math:`c_s^2`.
+    arrival, service : Law, optional
+        The laws of the times between arrivals and of the service, in place of these numbers.
 
     Returns
     -------
@@ -80,16 +85,20 @@ def gg1_upper_bound(
         mean_service_time,
         arrival_scv,
         service_scv,
+        arrival,
+        service,
     )
 
 
 def gg1_lower_bound(
     *,
-    arrival_rate: npt.ArrayLike,
+    arrival_rate: npt.ArrayLike | None = None,
     service_rate: npt.ArrayLike | None = None,
     mean_service_time: npt.ArrayLike | None = None,
-    arrival_scv: npt.ArrayLike,
-    service_scv: npt.ArrayLike,
+    arrival_scv: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    arrival: Laws | None = None,
+    service: Laws | None = None,
 ) -> QueueResult:
     r"""Lower bound of the GI/G/1 wait (Marshall).
 
@@ -101,6 +110,8 @@ def gg1_lower_bound(
         Exactly one of the rate and the mean :math:`m_1` of the service.
     arrival_scv, service_scv : array_like
         Squared coefficients of variation; the bound holds whatever `arrival_scv` is.
+    arrival, service : Law, optional
+        The laws of the times between arrivals and of the service, in place of these numbers.
 
     Returns
     -------
@@ -136,4 +147,6 @@ def gg1_lower_bound(
         mean_service_time,
         arrival_scv,
         service_scv,
+        arrival,
+        service,
     )

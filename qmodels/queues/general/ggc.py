@@ -8,14 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.laws.arguments import Laws, arrival_moments, service_moments
+from qmodels.numerics.load import Load, load
 from qmodels.queues.general.gm1 import gmc
 from qmodels.queues.general.mdc import mdc
-from qmodels.queues.laws import Deterministic
 from qmodels.queues.markovian.erlang import erlang_c_from_b
 from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
 from qmodels.queues.markovian.mmc import mmc_waiting_time
-from qmodels.queues.numerics.load import Load, load
 from qmodels.result import QueueResult
+from qmodels.systems.laws.times import Deterministic
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -32,12 +33,14 @@ def kimura_waiting_time(mmc_wait: Any, mdc_wait: Any, dmc_wait: Any, ca: Any, cs
 
 def ggc_allen_cunneen(
     *,
-    arrival_rate: npt.ArrayLike,
+    arrival_rate: npt.ArrayLike | None = None,
     service_rate: npt.ArrayLike | None = None,
     mean_service_time: npt.ArrayLike | None = None,
     servers: npt.ArrayLike,
-    arrival_scv: npt.ArrayLike,
-    service_scv: npt.ArrayLike,
+    arrival_scv: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    arrival: Laws | None = None,
+    service: Laws | None = None,
 ) -> QueueResult:
     r"""Approximate GI/G/c by the M/M/c wait scaled with the mean of the two SCVs.
 
@@ -51,6 +54,8 @@ def ggc_allen_cunneen(
         Number of servers :math:`c \ge 1`.
     arrival_scv, service_scv : array_like
         Squared coefficients of variation :math:`c_a^2` and :math:`c_s^2`.
+    arrival, service : Law, optional
+        The laws of the times between arrivals and of the service, in place of these numbers.
 
     Returns
     -------
@@ -83,19 +88,21 @@ def ggc_allen_cunneen(
     0.745541
     """
     q, ca, cs, _, mmc_wait = _inputs(
-        arrival_rate, service_rate, mean_service_time, servers, arrival_scv, service_scv
+        arrival_rate, service_rate, mean_service_time, servers, arrival_scv, service_scv, arrival, service
     )
     return _result("GI/G/c (Allen and Cunneen)", q, allen_cunneen_waiting_time(mmc_wait, ca, cs))
 
 
 def ggc_kimura(
     *,
-    arrival_rate: npt.ArrayLike,
+    arrival_rate: npt.ArrayLike | None = None,
     service_rate: npt.ArrayLike | None = None,
     mean_service_time: npt.ArrayLike | None = None,
     servers: npt.ArrayLike,
-    arrival_scv: npt.ArrayLike,
-    service_scv: npt.ArrayLike,
+    arrival_scv: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    arrival: Laws | None = None,
+    service: Laws | None = None,
 ) -> QueueResult:
     r"""Approximate GI/G/c by Kimura's interpolation between M/M/c, M/D/c and D/M/c.
 
@@ -109,6 +116,8 @@ def ggc_kimura(
         Number of servers :math:`c \ge 1`.
     arrival_scv, service_scv : array_like
         Squared coefficients of variation :math:`c_a^2` and :math:`c_s^2`.
+    arrival, service : Law, optional
+        The laws of the times between arrivals and of the service, in place of these numbers.
 
     Returns
     -------
@@ -144,7 +153,7 @@ def ggc_kimura(
     0.620649
     """
     q, ca, cs, _, mmc_wait = _inputs(
-        arrival_rate, service_rate, mean_service_time, servers, arrival_scv, service_scv
+        arrival_rate, service_rate, mean_service_time, servers, arrival_scv, service_scv, arrival, service
     )
     shape = np.broadcast_shapes(*(v.shape for v in q), ca.shape, cs.shape)
     lam = np.where(q.stable & (q.arrival_rate > 0), q.arrival_rate, 0.5 * q.servers / q.service_time)
@@ -162,12 +171,14 @@ def ggc_kimura(
 
 def ggc_whitt(
     *,
-    arrival_rate: npt.ArrayLike,
+    arrival_rate: npt.ArrayLike | None = None,
     service_rate: npt.ArrayLike | None = None,
     mean_service_time: npt.ArrayLike | None = None,
     servers: npt.ArrayLike,
-    arrival_scv: npt.ArrayLike,
-    service_scv: npt.ArrayLike,
+    arrival_scv: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    arrival: Laws | None = None,
+    service: Laws | None = None,
 ) -> QueueResult:
     r"""Approximate GI/G/c by Whitt's refinement of the Allen-Cunneen formula.
 
@@ -181,6 +192,8 @@ def ggc_whitt(
         Number of servers :math:`c \ge 1`.
     arrival_scv, service_scv : array_like
         Squared coefficients of variation :math:`c_a^2` and :math:`c_s^2`.
+    arrival, service : Law, optional
+        The laws of the times between arrivals and of the service, in place of these numbers.
 
     Returns
     -------
@@ -222,7 +235,7 @@ def ggc_whitt(
     0.695488
     """
     q, ca, cs, rho, mmc_wait = _inputs(
-        arrival_rate, service_rate, mean_service_time, servers, arrival_scv, service_scv
+        arrival_rate, service_rate, mean_service_time, servers, arrival_scv, service_scv, arrival, service
     )
     c, idle = q.servers, q.safe_idle
     gamma = np.minimum(0.24, idle * (c - 1) * (np.sqrt(4 + 5 * c) - 2) / (16 * c * rho))
@@ -243,8 +256,13 @@ def _inputs(
     servers: Any,
     arrival_scv: Any,
     service_scv: Any,
+    arrival: Laws | None,
+    service: Laws | None,
 ) -> tuple[Load, FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return the load, both SCVs, the intensity (1 where it is 0) and the M/M/c wait."""
+    arrival_rate, arrival_scv = arrival_moments(arrival, arrival_rate, arrival_scv)
+    moments = service_moments(service, service_rate, mean_service_time, service_scv)
+    service_rate, mean_service_time, service_scv = moments
     q = load(arrival_rate, service_rate=service_rate, mean_service_time=mean_service_time, servers=servers)
     ca = checks.nonnegative("arrival_scv", arrival_scv)
     cs = checks.nonnegative("service_scv", service_scv)

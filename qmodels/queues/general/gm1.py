@@ -9,16 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from qmodels.queues.laws import Law
-from qmodels.queues.numerics.digits import FloatArray, cumulative_product, product_minus
-from qmodels.queues.numerics.exponential_waits import (
+from qmodels.laws.formulas import Formulas
+from qmodels.laws.of_law import renewal
+from qmodels.numerics.digits import FloatArray, cumulative_product, product_minus
+from qmodels.numerics.exponential_waits import (
     exponential_quantile,
     exponential_tail,
     exponential_wait_response_tail,
 )
-from qmodels.queues.numerics.load import Load
-from qmodels.queues.numerics.root import bracketed_root
+from qmodels.numerics.load import Load
+from qmodels.numerics.root import bracketed_root
 from qmodels.result import QueueResult
+from qmodels.systems.laws.times import Law
 
 
 def gm1(*, arrival: Law, service_rate: npt.ArrayLike) -> QueueResult:
@@ -27,7 +29,7 @@ def gm1(*, arrival: Law, service_rate: npt.ArrayLike) -> QueueResult:
     Parameters
     ----------
     arrival : Law
-        Law of the times between arrivals, see `qmodels.queues.laws`.
+        Law of the times between arrivals, see `qmodels.laws`.
     service_rate : array_like
         Service rate :math:`\mu > 0`. [jobs / time]
 
@@ -60,13 +62,14 @@ def gm1(*, arrival: Law, service_rate: npt.ArrayLike) -> QueueResult:
     --------
     Packets every 5 cycles exactly, exponential service of 4 cycles:
 
-    >>> from qmodels.queues import Deterministic
+    >>> from qmodels.laws import Deterministic
     >>> q = gm1(arrival=Deterministic(mean=5.0), service_rate=0.25)
     >>> round(float(q.mean_waiting_time), 6), round(float(q.response_time_quantile(0.99)), 4)
     (6.770923, 49.6019)
     """
-    q = _load(arrival, service_rate, 1)
-    rate, sigma = _root(arrival, q)
+    gaps = renewal("arrival", arrival)
+    q = _load(gaps, service_rate, 1)
+    rate, sigma = _root(gaps, q)
     return _result("GI/M/1", q, rate, np.where(q.stable, sigma, 1.0), partial(_number_pmf, q, sigma))
 
 
@@ -76,7 +79,7 @@ def gmc(*, arrival: Law, service_rate: npt.ArrayLike, servers: npt.ArrayLike) ->
     Parameters
     ----------
     arrival : Law
-        Law of the times between arrivals, see `qmodels.queues.laws`.
+        Law of the times between arrivals, see `qmodels.laws`.
     service_rate : array_like
         Rate :math:`\mu > 0` of one server. [jobs / time]
     servers : array_like of int
@@ -112,18 +115,19 @@ def gmc(*, arrival: Law, service_rate: npt.ArrayLike, servers: npt.ArrayLike) ->
 
     Examples
     --------
-    >>> from qmodels.queues import Erlang
+    >>> from qmodels.laws import Erlang
     >>> q = gmc(arrival=Erlang(mean=0.25, phases=3), service_rate=1.0, servers=5)
     >>> round(float(q.waiting_probability), 6), round(float(q.mean_waiting_time), 6)
     (0.444938, 0.307846)
     """
-    q = _load(arrival, service_rate, servers)
-    rate, _ = _root(arrival, q)
-    waits = np.where(q.stable, _waiting_probability(arrival, q, rate), 1.0)
+    gaps = renewal("arrival", arrival)
+    q = _load(gaps, service_rate, servers)
+    rate, _ = _root(gaps, q)
+    waits = np.where(q.stable, _waiting_probability(gaps, q, rate), 1.0)
     return _result("GI/M/c", q, rate, waits, None)
 
 
-def _load(arrival: Law, service_rate: npt.ArrayLike, servers: npt.ArrayLike) -> Load:
+def _load(arrival: Formulas, service_rate: npt.ArrayLike, servers: npt.ArrayLike) -> Load:
     mu, c = checks.positive("service_rate", service_rate), checks.count("servers", servers).astype(float)
     mean = arrival.moment(1)
     work = mu * mean
@@ -131,7 +135,7 @@ def _load(arrival: Law, service_rate: npt.ArrayLike, servers: npt.ArrayLike) -> 
     return Load(*np.broadcast_arrays(1 / mean, 1 / mu, c, 1 / (c * work), gap / (c * work)))
 
 
-def _root(arrival: Law, q: Load) -> tuple[FloatArray, FloatArray]:
+def _root(arrival: Formulas, q: Load) -> tuple[FloatArray, FloatArray]:
     """Return s = c mu (1 - sigma) and sigma."""
     target = np.where(q.stable, q.idle, 0.5)
     # The complement of a transform is below s times the mean, which brackets the root from below.
@@ -171,7 +175,7 @@ def _result(model: str, q: Load, rate: FloatArray, waits: FloatArray, number_pmf
     )
 
 
-def _waiting_probability(arrival: Law, q: Load, rate: FloatArray) -> FloatArray:
+def _waiting_probability(arrival: Formulas, q: Load, rate: FloatArray) -> FloatArray:
     largest = int(q.servers.max(initial=1))
     j = np.arange(1, largest + 1, dtype=float).reshape((-1,) + (1,) * rate.ndim)
     s = j / q.service_time
@@ -190,7 +194,7 @@ def _waiting_probability(arrival: Law, q: Load, rate: FloatArray) -> FloatArray:
     return waits
 
 
-def _divided_differences(arrival: Law, s: FloatArray, rate: FloatArray, q: Load) -> FloatArray:
+def _divided_differences(arrival: Formulas, s: FloatArray, rate: FloatArray, q: Load) -> FloatArray:
     """Return (R(rate) - R(s)) / (s - rate) with R the residual transform, R(rate) = rho."""
 
     def decrease(s: FloatArray) -> FloatArray:

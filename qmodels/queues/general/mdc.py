@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from qmodels.numerics.load import Load, load
+from qmodels.numerics.poisson import poisson_density, poisson_pmf
+from qmodels.numerics.series import tail_sums
 from qmodels.queues.general.mg1 import mg1_waiting_time, mg1_waiting_time_variance
-from qmodels.queues.numerics.load import Load, load
-from qmodels.queues.numerics.poisson import poisson_density, poisson_pmf
-from qmodels.queues.numerics.series import tail_sums
 from qmodels.result import QueueResult
 
 FloatArray = npt.NDArray[np.float64]

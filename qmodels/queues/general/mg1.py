@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from qmodels.queues.numerics.load import load
+from qmodels.laws.arguments import Laws, service_moments
+from qmodels.numerics.load import load
 from qmodels.result import QueueResult
 
 
@@ -34,7 +35,8 @@ def mg1(
     arrival_rate: npt.ArrayLike,
     service_rate: npt.ArrayLike | None = None,
     mean_service_time: npt.ArrayLike | None = None,
-    service_scv: npt.ArrayLike,
+    service_scv: npt.ArrayLike | None = None,
+    service: Laws | None = None,
     service_third_moment: npt.ArrayLike | None = None,
 ) -> QueueResult:
     r"""Steady state of the M/G/1 queue, from two (mean) or three (variance) service moments.
@@ -47,6 +49,8 @@ def mg1(
         Exactly one of the rate :math:`\mu` and the mean :math:`m_1 = 1/\mu` of the service.
     service_scv : array_like
         Squared coefficient of variation of the service time; 0 is deterministic, 1 exponential.
+    service : Law, optional
+        In place of the mean (or rate) and the SCV.
     service_third_moment : array_like, optional
         Raw third moment :math:`m_3` of the service time; with it the result has variances. [time^3]
 
@@ -72,7 +76,7 @@ def mg1(
     Exact. The mean holds for every order of service that does not look at service times and does not preempt,
     the variance for first come first served. :math:`1 - \rho` is rounded once, so that the relative error
     stays near 1e-15 up to the last utilization below 1. For a named service law with quantiles see
-    `md1`, `mek1`, `mh21` and `mg1_law`.
+    `md1`, `mek1`, `mh21` and `mg1_fcfs`.
 
     References
     ----------
@@ -85,8 +89,15 @@ def mg1(
     >>> q = mg1(arrival_rate=0.04, mean_service_time=20, service_scv=0.25)
     >>> round(float(q.mean_waiting_time), 6), round(float(q.utilization), 6)
     (50.0, 0.8)
+
+    The same by the law itself:
+
+    >>> from qmodels.laws import Erlang
+    >>> round(float(mg1(arrival_rate=0.04, service=Erlang(mean=20, phases=4)).mean_waiting_time), 6)
+    50.0
     """
-    q = load(arrival_rate, service_rate=service_rate, mean_service_time=mean_service_time)
+    rate, mean, service_scv = service_moments(service, service_rate, mean_service_time, service_scv)
+    q = load(arrival_rate, service_rate=rate, mean_service_time=mean)
     scv = checks.nonnegative("service_scv", service_scv)
     lam, m1, idle = q.arrival_rate, q.service_time, q.safe_idle
     m2 = m1 * m1 * (1 + scv)

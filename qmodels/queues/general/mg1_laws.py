@@ -10,13 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.laws.formulas import Formulas
+from qmodels.laws.of_law import renewal
+from qmodels.numerics.load import load
 from qmodels.queues.general._embedded import arrival_tails, embedded_weights
 from qmodels.queues.general._mg1_tails import MG1Tails
 from qmodels.queues.general.mg1 import mg1_waiting_time, mg1_waiting_time_variance
-from qmodels.queues.laws import Erlang, Law
-from qmodels.queues.mixtures import HyperExponential
-from qmodels.queues.numerics.load import load
 from qmodels.result import QueueResult
+from qmodels.systems.laws.phases import HyperExponential
+from qmodels.systems.laws.times import Erlang, Law
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -29,7 +31,7 @@ def mg1_fcfs(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
     arrival_rate : array_like
         Poisson arrival rate :math:`\lambda \ge 0`. [jobs / time]
     service : Law
-        Law of the service time, see `qmodels.queues.laws`.
+        Law of the service time, see `qmodels.laws`.
 
     Returns
     -------
@@ -52,7 +54,7 @@ def mg1_fcfs(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
     service the tails are sums of positive terms, exact to rounding. For `Gamma` they are
     inverted numerically along a line through the first pole of the transform, with an error
     *relative to the tail* below 1e-7, however rare the level. With constant times in the law
-    (`Deterministic`, `Discrete`) that error is about 1e-5 at half load, up to 1e-2 at the bends
+    (`Deterministic`, `Empirical`) that error is about 1e-5 at half load, up to 1e-2 at the bends
     of the tail of a nearly idle queue; `md1` has the exact sum. Of any other law the transform is
     taken on the right half plane only, and the error is absolute, 2e-9. Quantiles where the
     inversion's own estimate of its error exceeds 1 % of the tail are refused.
@@ -65,17 +67,20 @@ def mg1_fcfs(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
 
     Examples
     --------
-    >>> from qmodels.queues import Erlang
+    >>> from qmodels.laws import Erlang
     >>> q = mg1_fcfs(arrival_rate=0.04, service=Erlang(mean=20, phases=4))
     >>> round(float(q.mean_waiting_time), 6), round(float(q.response_time_quantile(0.99)), 3)
     (50.0, 285.73)
     """
-    m1, m2, m3 = service.moment(1), service.moment(2), service.moment(3)
+    law = renewal("service", service)
+    if not np.all(np.isfinite(law.moment(2))):
+        raise ValueError(f"service must be a law with a finite second moment, got {service!r}")
+    m1, m2, m3 = (law.moment(k) for k in (1, 2, 3))
     q = load(arrival_rate, mean_service_time=m1)
     lam, idle = q.arrival_rate, q.safe_idle
     variance = q.or_endless(mg1_waiting_time_variance(lam, m1, m2, m3, idle))
     wait = q.or_endless(mg1_waiting_time(lam, m1, m2, idle))
-    tails = MG1Tails(service, q.intensity, q.idle, wait + m1)
+    tails = MG1Tails(law, q.intensity, q.idle, wait + m1)
     return QueueResult(
         model="M/G/1",
         arrival_rate=lam,
@@ -86,7 +91,7 @@ def mg1_fcfs(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
         waiting_probability=q.utilization,
         waiting_time_variance=variance,
         response_time_variance=variance + np.maximum(m2 - m1 * m1, 0.0),
-        number_pmf=partial(_number_pmf, lam, service, np.maximum(q.idle, 0.0)),
+        number_pmf=partial(_number_pmf, lam, law, np.maximum(q.idle, 0.0)),
         waiting_tail=tails.waiting,
         response_tail=tails.response,
         waiting_quantile=tails.waiting_quantile,
@@ -180,7 +185,7 @@ def mh21(
     """
     p = float(checks.probability("probability", probability))
     first, second = (float(checks.positive("service_rates", rate)) for rate in service_rates)
-    law = HyperExponential(probabilities=[p, 1 - p], means=[1 / first, 1 / second])
+    law = HyperExponential(probabilities=(p, 1 - p), means=(1 / first, 1 / second))
     return replace(mg1_fcfs(arrival_rate=arrival_rate, service=law), model="M/H_2/1")
 
 
@@ -188,7 +193,8 @@ def _with_rate(arrival_rate: Any, mu: FloatArray, law: Law) -> QueueResult:
     """Return `mg1_fcfs` with the mean waiting time from the rate, which knows 1 - rho with more digits."""
     result = mg1_fcfs(arrival_rate=arrival_rate, service=law)
     q = load(arrival_rate, service_rate=mu)
-    lam, m1, m2, m3, idle = q.arrival_rate, q.service_time, law.moment(2), law.moment(3), q.safe_idle
+    lam, m1, idle, known = q.arrival_rate, q.service_time, q.safe_idle, renewal("service", law)
+    m2, m3 = known.moment(2), known.moment(3)
     variance = q.or_endless(mg1_waiting_time_variance(lam, m1, m2, m3, idle))
     return replace(
         result,
@@ -199,7 +205,7 @@ def _with_rate(arrival_rate: Any, mu: FloatArray, law: Law) -> QueueResult:
     )
 
 
-def _number_pmf(lam: FloatArray, service: Law, idle: FloatArray, n: FloatArray) -> FloatArray:
+def _number_pmf(lam: FloatArray, service: Formulas, idle: FloatArray, n: FloatArray) -> FloatArray:
     size = int(n.max(initial=0)) + 1
     none, more, _ = arrival_tails(service, lam, size)
     empty = np.broadcast_to(idle, none.shape)

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.laws.of_law import renewal
 from qmodels.queues.general._embedded import arrival_tails, embedded_weights
-from qmodels.queues.laws import Deterministic, Law
 from qmodels.result import QueueResult
+from qmodels.systems.laws.times import Deterministic, Law
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -24,7 +25,7 @@ def mg1k(*, arrival_rate: npt.ArrayLike, service: Law, capacity: npt.ArrayLike) 
     arrival_rate : array_like
         Poisson arrival rate :math:`\lambda \ge 0`, lost jobs included. [jobs / time]
     service : Law
-        Law of the service time, see `qmodels.queues.laws`.
+        Law of the service time, see `qmodels.laws`: of those in whose formulas arrivals are counted.
     capacity : array_like of int
         Jobs in service and waiting, :math:`K \ge 1`.
 
@@ -59,17 +60,18 @@ def mg1k(*, arrival_rate: npt.ArrayLike, service: Law, capacity: npt.ArrayLike) 
 
     Examples
     --------
-    >>> from qmodels.queues import Exponential
+    >>> from qmodels.laws import Exponential
     >>> q = mg1k(arrival_rate=1.0, service=Exponential(mean=1.0), capacity=9)
     >>> round(float(q.blocking_probability), 12)
     0.1
     """
     lam = checks.nonnegative("arrival_rate", arrival_rate)
     places = checks.count("capacity", capacity)
-    rates, sizes, means = np.broadcast_arrays(lam, places, service.moment(1))
+    law = renewal("service", service)
+    rates, sizes, means = np.broadcast_arrays(lam, places, law.moment(1))
     largest = int(places.max(initial=1))
     tails = [
-        _per_point(v, rates.shape) for v in arrival_tails(service, np.broadcast_to(lam, rates.shape), largest)
+        _per_point(v, rates.shape) for v in arrival_tails(law, np.broadcast_to(lam, rates.shape), largest)
     ]
     overflow, queue = np.zeros(rates.size), np.zeros(rates.size)
     table = np.zeros((rates.size, largest + 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from qmodels.queues.numerics.digits import cumulative_ratio
+from qmodels.numerics.digits import cumulative_ratio
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.laws.arguments import Laws, service_moments
+from qmodels.numerics.load import load
 from qmodels.queues.general.mg1 import mg1_waiting_time
-from qmodels.queues.numerics.load import load
 from qmodels.result import QueueResult
 
 
@@ -29,7 +30,8 @@ def mxg1(
     batch_second_moment: npt.ArrayLike | None = None,
     service_rate: npt.ArrayLike | None = None,
     mean_service_time: npt.ArrayLike | None = None,
-    service_scv: npt.ArrayLike,
+    service_scv: npt.ArrayLike | None = None,
+    service: Laws | None = None,
 ) -> QueueResult:
     r"""Steady state of M^[X]/G/1: batches arrive as a Poisson process, jobs are served one by one.
 
@@ -45,6 +47,8 @@ def mxg1(
         Exactly one of the rate and the mean :math:`m_1` of a job's service.
     service_scv : array_like
         Squared coefficient of variation of the service time of a job.
+    service : Law, optional
+        In place of the mean (or rate) and the SCV.
 
     Returns
     -------
@@ -93,8 +97,9 @@ def mxg1(
         g2 = checks.positive("batch_second_moment", batch_second_moment)
         if np.any(g2 < g1 * g1 * (1 - 1e-12)):
             raise ValueError(f"batch_second_moment must be at least batch_mean^2, got {np.min(g2):g}")
+    rate, mean, service_scv = service_moments(service, service_rate, mean_service_time, service_scv)
     scv = checks.nonnegative("service_scv", service_scv)
-    q = load(arrival_rate, service_rate=service_rate, mean_service_time=mean_service_time, batch_mean=g1)
+    q = load(arrival_rate, service_rate=rate, mean_service_time=mean, batch_mean=g1)
     m1 = q.service_time
     wait = mxg1_waiting_time(q.arrival_rate, m1, m1 * m1 * (1 + scv), g1, g2, q.safe_idle)
     return QueueResult(

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.numerics.digits import product_minus
+from qmodels.numerics.load import load
+from qmodels.numerics.series import curve, rising_sums
 from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
-from qmodels.queues.numerics.digits import product_minus
-from qmodels.queues.numerics.load import load
-from qmodels.queues.numerics.series import curve, rising_sums
 from qmodels.result import QueueResult
 
 FloatArray = npt.NDArray[np.float64]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmodels.queues.numerics.poisson import poisson_pmf, relative_deviance
+from qmodels.numerics.poisson import poisson_pmf, relative_deviance
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

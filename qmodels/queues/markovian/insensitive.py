@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from qmodels.numerics.load import load
+from qmodels.numerics.poisson import poisson_pmf
 from qmodels.queues.markovian.mmck import mmcc
-from qmodels.queues.numerics.load import load
-from qmodels.queues.numerics.poisson import poisson_pmf
 from qmodels.result import QueueResult
 
 FloatArray = npt.NDArray[np.float64]

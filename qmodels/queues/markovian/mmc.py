@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmodels.queues.markovian.erlang import erlang_c_from_b
-from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
-from qmodels.queues.numerics.exponential_waits import (
+from qmodels.numerics.exponential_waits import (
     exponential_quantile,
     exponential_tail,
     exponential_wait_response_tail,
 )
-from qmodels.queues.numerics.load import load
-from qmodels.queues.numerics.poisson import poisson_pmf
+from qmodels.numerics.load import load
+from qmodels.numerics.poisson import poisson_pmf
+from qmodels.queues.markovian.erlang import erlang_c_from_b
+from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
 from qmodels.result import QueueResult
 
 FloatArray = npt.NDArray[np.float64]

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.numerics.digits import product_minus, remaining, sum_before
 from qmodels.queues.disciplines.priority import priority_waiting_second_moment, priority_waiting_time
 from qmodels.queues.markovian.erlang import erlang_c_from_b
 from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
-from qmodels.queues.numerics.digits import product_minus, remaining, sum_before
 from qmodels.result import QueueResult
 
 FloatArray = npt.NDArray[np.float64]

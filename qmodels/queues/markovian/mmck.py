@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.numerics.digits import geometric_mean_index, geometric_sum, log_ratio
+from qmodels.numerics.load import load
+from qmodels.numerics.poisson import poisson_pmf
 from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
-from qmodels.queues.numerics.digits import geometric_mean_index, geometric_sum, log_ratio
-from qmodels.queues.numerics.load import load
-from qmodels.queues.numerics.poisson import poisson_pmf
 from qmodels.result import QueueResult
 
 FloatArray = npt.NDArray[np.float64]

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.systems.laws._fields import (
+from qmodels.systems.laws.fields import (
     SUM_TOLERANCE,
     keep,
     nested,
+    number,
     numbers,
     off_diagonal,
     square,
     stationary,
     weights,
+    zero_sums,
 )
 
 
@@ -40,6 +44,22 @@ class HyperExponential:
 
     probabilities: tuple[float, ...]
     means: tuple[float, ...]
+
+    @classmethod
+    def balanced(cls, *, mean: float, scv: float) -> HyperExponential:
+        """Return two branches with a mean and an SCV >= 1, each of which brings half of the mean.
+
+        Examples
+        --------
+        >>> law = HyperExponential.balanced(mean=1.0, scv=4.0)
+        >>> round(law.mean, 12), round(law.scv, 12)
+        (1.0, 4.0)
+        """
+        m, c = number("mean", checks.positive, mean), number("scv", checks.positive, scv)
+        if c < 1:
+            raise ValueError(f"scv must be >= 1 for a hyperexponential law, got {c:g}")
+        p = (1 + np.sqrt((c - 1) / (c + 1))) / 2
+        return cls(probabilities=(p, 1 - p), means=(m / (2 * p), m / (2 * (1 - p))))
 
     def __post_init__(self) -> None:
         odds = weights("probabilities", self.probabilities)
@@ -80,6 +100,24 @@ class PhaseType:
     initial: tuple[float, ...]
     generator: tuple[tuple[float, ...], ...]
 
+    @classmethod
+    def coxian(cls, *, means: Sequence[float], continuations: Sequence[float]) -> PhaseType:
+        """Return phases in series, each but the last followed by the next with a given probability.
+
+        Examples
+        --------
+        >>> PhaseType.coxian(means=[1.0, 2.0], continuations=[0.5]).mean
+        2.0
+        """
+        rates = 1.0 / numbers("means", checks.positive, means, None)
+        onward = np.atleast_1d(checks.probability("continuations", continuations))
+        if onward.shape != (rates.size - 1,):
+            raise ValueError(
+                f"continuations must be one fewer than means ({rates.size - 1}), got {onward.size}"
+            )
+        moves = np.diag(-rates) + np.diag(rates[:-1] * onward, k=1)
+        return cls(initial=nested(np.eye(rates.size)[0]), generator=nested(moves))
+
     def __post_init__(self) -> None:
         alpha = weights("initial", self.initial)
         rates = square("generator", self.generator, alpha.size)
@@ -90,7 +128,7 @@ class PhaseType:
             raise ValueError(
                 f"generator must have rows that sum to <= 0, row {row} sums to {rates[row].sum():.12g}"
             )
-        ends = -rates.sum(axis=1) > noise
+        ends = -rates.sum(axis=1) > 1e-14 * np.abs(rates).sum(axis=1)
         for _ in range(alpha.size):
             ends = ends | (np.where(np.eye(alpha.size) > 0, 0.0, rates)[:, ends] > 0).any(axis=1)
         if not ends.all():
@@ -137,18 +175,29 @@ class MAP:
     d0: tuple[tuple[float, ...], ...]
     d1: tuple[tuple[float, ...], ...]
 
+    @classmethod
+    def mmpp(cls, *, generator: Any, rates: Any) -> MAP:
+        """Return the Poisson process whose rate follows a Markov chain, both in rates per unit of time.
+
+        Examples
+        --------
+        >>> round(MAP.mmpp(generator=[[-1, 1], [1, -1]], rates=[4.0, 2.0]).rate, 12)
+        3.0
+        """
+        chain = square("generator", generator, None)
+        zero_sums("generator", chain)
+        marks = np.diag(numbers("rates", checks.nonnegative, rates, len(chain)))
+        return cls(d0=nested(chain - marks), d1=nested(marks))
+
     def __post_init__(self) -> None:
         quiet = square("d0", self.d0, None)
         marks = square("d1", self.d1, len(quiet))
         off_diagonal("d0", quiet)
         if np.any(marks < 0):
             raise ValueError(f"d1 must be >= 0, got {float(marks.min())!r}")
-        sums = (quiet + marks).sum(axis=1)
-        if np.any(np.abs(sums) > SUM_TOLERANCE * np.abs(quiet).sum(axis=1)):
-            row = int(np.argmax(np.abs(sums)))
-            raise ValueError(f"d0 + d1 must have rows that sum to 0, row {row} sums to {sums[row]:.12g}")
+        zero_sums("d0 + d1", quiet + marks)
         keep(self, d0=nested(quiet), d1=nested(marks))
-        if not (self.start @ marks.sum(axis=1) > 0 and np.linalg.matrix_rank(quiet) == len(quiet)):
+        if not ((self.stationary @ marks).sum() > 0 and np.linalg.matrix_rank(quiet) == len(quiet)):
             raise ValueError("d1 must bring an arrival from every phase sooner or later, got phases without")
 
     @property
@@ -161,6 +210,11 @@ class MAP:
         """Law of the phase right after an arrival."""
         flow = self.stationary @ np.array(self.d1)
         return flow / flow.sum() if flow.sum() > 0 else flow
+
+    @property
+    def rate(self) -> float:
+        """Arrivals per unit of time [1 / time]."""
+        return 1 / self.mean
 
     @property
     def mean(self) -> float:

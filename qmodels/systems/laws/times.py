@@ -1,8 +1,9 @@
 """Laws of times: what a source draws its gaps from, or a station its service times.
 
 A law holds parameters and two structural facts, `mean` and `scv`; how it is sampled is the
-simulator's business, what follows from it the formulas'. Times have any one unit. Where the field
-names are those of `qmodels.queues.laws` or `qmodels.markov`, so is the meaning.
+simulator's business, what follows from it the formulas' (`qmodels.laws`). Times have any one unit.
+The parameters of `Deterministic`, `Exponential`, `Erlang` and `Gamma` may be arrays, over which the
+formulas broadcast; a system takes one law at a time.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from qmodels import checks
-from qmodels.systems.laws._fields import keep, nested, number, numbers, whole
+from qmodels.checks import Numeric
+from qmodels.systems.laws.fields import keep, nested, number, numbers, numeric
 from qmodels.systems.laws.phases import MAP as MAP
 from qmodels.systems.laws.phases import HyperExponential as HyperExponential
 from qmodels.systems.laws.phases import PhaseType as PhaseType
@@ -26,7 +28,7 @@ class Deterministic:
 
     Parameters
     ----------
-    mean : float
+    mean : float or array
         The time, 0 allowed. [time]
 
     Examples
@@ -35,10 +37,10 @@ class Deterministic:
     0.0
     """
 
-    mean: float
+    mean: Numeric
 
     def __post_init__(self) -> None:
-        keep(self, mean=number("mean", checks.nonnegative, self.mean))
+        keep(self, mean=numeric("mean", checks.nonnegative, self.mean))
 
     @property
     def scv(self) -> float:
@@ -52,7 +54,7 @@ class Exponential:
 
     Parameters
     ----------
-    mean : float
+    mean : float or array
         Mean > 0. [time]
 
     Examples
@@ -61,10 +63,10 @@ class Exponential:
     1.0
     """
 
-    mean: float
+    mean: Numeric
 
     def __post_init__(self) -> None:
-        keep(self, mean=number("mean", checks.positive, self.mean))
+        keep(self, mean=numeric("mean", checks.positive, self.mean))
 
     @property
     def scv(self) -> float:
@@ -78,9 +80,9 @@ class Erlang:
 
     Parameters
     ----------
-    mean : float
+    mean : float or array
         Mean of the sum > 0. [time]
-    phases : int
+    phases : int or array of int
         Number of phases, at least 1.
 
     Examples
@@ -89,14 +91,18 @@ class Erlang:
     0.25
     """
 
-    mean: float
-    phases: int
+    mean: Numeric
+    phases: Numeric
 
     def __post_init__(self) -> None:
-        keep(self, mean=number("mean", checks.positive, self.mean), phases=whole("phases", self.phases))
+        keep(
+            self,
+            mean=numeric("mean", checks.positive, self.mean),
+            phases=numeric("phases", checks.count, self.phases),
+        )
 
     @property
-    def scv(self) -> float:
+    def scv(self) -> Numeric:
         """Squared coefficient of variation."""
         return 1 / self.phases
 
@@ -107,7 +113,7 @@ class Gamma:
 
     Parameters
     ----------
-    mean, scv : float
+    mean, scv : float or array
         Mean [time] and squared coefficient of variation, both > 0; the shape is 1 / scv.
 
     Examples
@@ -116,14 +122,14 @@ class Gamma:
     3.0
     """
 
-    mean: float
-    scv: float
+    mean: Numeric
+    scv: Numeric
 
     def __post_init__(self) -> None:
         keep(
             self,
-            mean=number("mean", checks.positive, self.mean),
-            scv=number("scv", checks.positive, self.scv),
+            mean=numeric("mean", checks.positive, self.mean),
+            scv=numeric("scv", checks.positive, self.scv),
         )
 
 

@@ -12,27 +12,12 @@ from qmodels.systems.memory.dram_presets import PRESETS
 from qmodels.systems.memory.dram_timing import DramTiming
 from qmodels.systems.memory.dram_traffic import DramTraffic, RandomBlocks
 from qmodels.systems.spec.fields import parts, replace_fields
-from qmodels.systems.spec.metrics import Metric
+from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.nested import check_parts
 from qmodels.systems.spec.reading import Place
 
 PAGE_POLICIES = ("open", "closed")
 SCHEDULERS = ("in-order", "oldest-ready-first", "fr-fcfs")
-
-DRAM_METRICS: dict[str, Metric] = {
-    "read_latency": Metric("cycles", "from arrival to the last data of a read, mean"),
-    "read_latency_p50": Metric("cycles", "median of the read latency"),
-    "read_latency_p99": Metric("cycles", "99th percentile of the read latency"),
-    "write_latency": Metric("cycles", "from arrival until the data of a write are on the bus, mean"),
-    "throughput": Metric("blocks/cycle", "accesses served by the whole system"),
-    "bandwidth": Metric("GB/s", "bytes moved by the whole system"),
-    "bus_utilization": Metric("1", "busy fraction of the data buses, mean over the channels"),
-    "row_hit_ratio": Metric("1", "accesses that need no row command"),
-    "read_conflict_probability": Metric("1", "reads that find their bank busy with another access or row"),
-    "write_conflict_probability": Metric("1", "writes that find their bank busy with another access or row"),
-}
-"""What the model and the simulator answer. Latencies are of accesses, the wait before a full
-controller included."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +86,15 @@ class DramSystem:
         changes = {k: v for k, v in value.items() if k != "preset"}
         return place.changed(dram(value["preset"]), changes)
 
+    metric_names: ClassVar[MetricNames] = MetricNames(
+        both=(
+            "read_latency", "read_latency_p50", "read_latency_p99", "delivered_rate", "bandwidth",
+            "bus_utilization", "row_hit_ratio", "read_conflict_probability", "write_latency",
+            "write_conflict_probability",
+        ),
+        model=("saturation_rate",),
+    )  # fmt: skip
+
     def __post_init__(self) -> None:
         check_parts(self)
         checks.choice("page_policy", self.page_policy, PAGE_POLICIES)
@@ -119,17 +113,18 @@ class DramSystem:
         return self.traffic.arrival_rate
 
     @property
+    def clock_ghz(self) -> float:
+        """Command clock. [GHz]."""
+        return self.timing.clock_ghz
+
+    @property
     def peak_gbytes(self) -> float:
         """What the data buses carry if they never idle, in GB/s."""
         return self.gbytes(self.geometry.channels / self.timing.burst)
 
     def gbytes(self, rate: Any) -> Any:
         """Return blocks per cycle as GB/s."""
-        return rate * self.geometry.block_bytes * self.timing.clock_ghz
-
-    def nanoseconds(self, cycles: Any) -> Any:
-        """Return cycles as ns."""
-        return cycles / self.timing.clock_ghz
+        return rate * self.geometry.block_bytes * self.clock_ghz
 
 
 def dram(preset: str, **changes: Any) -> DramSystem:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from qmodels.systems.noc.flows import FlowTable
-    from qmodels.systems.programs.message_network import ServiceTable
+from qmodels.systems.noc.paths import PathTable
 
 
-def find_deadlock(table: FlowTable | ServiceTable) -> tuple[str, ...] | None:
+def find_deadlock(table: PathTable) -> tuple[str, ...] | None:
     """Return the channels of a circle in which packets may wait for each other, or None.
 
     Parameters
     ----------
-    table : FlowTable or ServiceTable
+    table : PathTable
         The paths of all flows with the virtual channels of every hop.
 
     Returns

@@ -2,48 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from qmodels.checks import FloatArray
 from qmodels.systems.noc.memory import Interleaved, Transactions
+from qmodels.systems.noc.paths import EJECTION, INJECTION, LINK, PathTable
+from qmodels.systems.noc.patterns import Pattern, Permutation, RateMatrix
+from qmodels.systems.noc.router import PacketClass, QosRule
 from qmodels.systems.noc.routes import ANY_CLASS, Integers, Routes
-from qmodels.systems.noc.routing import find_routes
+from qmodels.systems.noc.topology import Topology
 
-if TYPE_CHECKING:
-    from qmodels.systems.noc.spec import Noc
-
-INJECTION, LINK, EJECTION = 0, 1, 2
-"""Kinds of channels."""
+Traffic = Pattern | Permutation | RateMatrix | Interleaved | Transactions
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FlowTable:
-    """Channels, flows and paths.
+class FlowTable(PathTable):
+    """Channels, flows and paths; flows are sorted by source.
 
-    Every node has an injection channel into a router and an ejection channel out of one, used or
-    not. A flow is the packets of one class from a node to a node on one route.
+    A flow is the packets of one class from a node to a node on one route.
 
     Parameters
     ----------
-    nodes, routers, virtual_channels : int
+    nodes, routers : int
         Sizes.
-    channel_names : tuple of str
-        Injection of node 0, 1, ..., links, ejection of node 0, 1, ...
-    channel_kind : array of int
-        `INJECTION`, `LINK` or `EJECTION`.
-    channel_from, channel_to : array of int
-        Routers, -1 for a network interface.
-    channel_delay : array of int
-        Cycles of wire beyond the first. [cycles]
-    channel_cycles_per_flit : array of int
-        1, or more for a link narrower than the network's. [cycles]
-    source, target : array of int
-        Nodes of each flow; flows are sorted by source.
     packet_class : array of int
         Position in the mix; of transactions 0 for writes and 1 for reads.
     order : array of int
@@ -54,14 +38,6 @@ class FlowTable:
         Packets per cycle at injection rate 1; 0 in closed loops, whose rate is not given.
     rate : array of float
         Packets per cycle; for an array of injection rates with these in front: (loads, flows).
-    flits : array of int
-        Flits of a packet.
-    priority : array of int
-        0 (first) to 7.
-    weight : array of float
-        For weighted arbitration.
-    circuit : array of bool
-        Whether the flow has a path of its own.
     reply : array of int
         The flow that answers, -1 for none.
     source_start : array of int
@@ -71,47 +47,21 @@ class FlowTable:
         of each packet is drawn by its share.
     source_first : array of int
         Packet number at which the cycle of a node begins, -1 for one drawn at random.
-    path_start : array of int
-        Where the path of each flow begins; one more at the end.
-    path_channel : array of int
-        Channels from injection to ejection.
-    path_vc_low, path_vc_high : array of int
-        Virtual channels that may be used on each, from low to high - 1.
+    **paths
+        See `PathTable`.
     """
 
     nodes: int
     routers: int
-    virtual_channels: int
-    channel_names: tuple[str, ...]
-    channel_kind: Integers
-    channel_from: Integers
-    channel_to: Integers
-    channel_delay: Integers
-    channel_cycles_per_flit: Integers
-    source: Integers
-    target: Integers
     packet_class: Integers
     order: Integers
     share: FloatArray
     unit_rate: FloatArray
     rate: FloatArray
-    flits: Integers
-    priority: Integers
-    weight: FloatArray
-    circuit: npt.NDArray[np.bool_]
     reply: Integers
     source_start: Integers
     source_step: Integers
     source_first: Integers
-    path_start: Integers
-    path_channel: Integers
-    path_vc_low: Integers
-    path_vc_high: Integers
-
-    def path(self, flow: int) -> tuple[str, ...]:
-        """Return the names of the channels of one flow."""
-        mine = self.path_channel[self.path_start[flow] : self.path_start[flow + 1]]
-        return tuple(self.channel_names[c] for c in mine)
 
     def per_transaction(self) -> FloatArray:
         """Return the packets of every flow in a transaction, of closed loops."""
@@ -129,58 +79,17 @@ class FlowTable:
         return load
 
 
-@lru_cache(maxsize=32)
-def structure(noc: Noc) -> dict[str, object]:
-    """Return the fields of the flow table that do not depend on the injection rate."""
-    topology, links = noc.topology, noc.topology.links
-    n, m = topology.nodes, len(topology.links)
-    channels = _channels(noc)
-    number = np.full((topology.routers, topology.routers), -1, dtype=np.int32)
-    if links:
-        number[tuple(np.array(links).T)] = n + np.arange(m)
-
-    closed = isinstance(noc.traffic, Transactions)
-    flows = _closed_flows(noc) if closed else _open_flows(noc)
-    routes = find_routes(
-        topology, noc.routing, source=flows["source"], target=flows["target"], ties=noc.ties, table=noc.routes
-    )
-    flows = {name: values[routes.pair] for name, values in flows.items()}
-    for name in ("share", "unit_rate"):
-        flows[name] = flows[name] * routes.share
-    if closed and routes.pair.size > np.unique(routes.pair).size:
-        raise ValueError("routes of transactions must be one for each pair of nodes, got splits")
-    source_step, source_first = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    if isinstance(noc.traffic, Interleaved | Transactions):
-        source_step[list(noc.traffic.initiators)] = noc.traffic.step_packets
-        source_first[list(noc.traffic.initiators)] = noc.traffic.first_packets()
-    service = _service(noc, flows["source"], flows["target"], flows["priority"])
-    parts: dict[str, object] = {
-        **channels,
-        **flows,
-        **service,
-        **_paths(noc, routes, flows["source"], flows["target"], number),
-        "source_start": np.searchsorted(flows["source"], np.arange(n + 1)),
-        "source_step": source_step,
-        "source_first": source_first,
-    }
-    for part in parts.values():
-        if isinstance(part, np.ndarray):
-            part.flags.writeable = False  # tables share it
-    return parts
-
-
-def _channels(noc: Noc) -> dict[str, object]:
-    topology = noc.topology
+def channels(topology: Topology, link_width: int) -> dict[str, object]:
+    """Return the channels of a network in the fields of a `FlowTable`."""
     n, m = topology.nodes, len(topology.links)
     ends = np.array(topology.links, dtype=np.int64).reshape(-1, 2)
     nodes, outside = np.arange(n), np.full(n, -1)
     widths = np.array(topology.link_widths, dtype=np.int64)
-    width = np.where(widths > 0, widths, noc.link_width)
+    width = np.where(widths > 0, widths, link_width)
     none, once = np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64)
     return {
         "nodes": n,
         "routers": topology.routers,
-        "virtual_channels": noc.router.virtual_channels,
         "channel_names": (
             *(f"inject {k}" for k in range(n)),
             *(f"{u}->{v}" for u, v in topology.links),
@@ -190,19 +99,21 @@ def _channels(noc: Noc) -> dict[str, object]:
         "channel_from": np.concatenate([outside, ends[:, 0], topology.ejects_from(nodes)]),
         "channel_to": np.concatenate([topology.injects_into(nodes), ends[:, 1], outside]),
         "channel_delay": np.concatenate([none, np.array(topology.link_delays, dtype=np.int64), none]),
-        "channel_cycles_per_flit": np.concatenate([once, np.maximum(1, -(-noc.link_width // width)), once]),
+        "channel_cycles_per_flit": np.concatenate([once, np.maximum(1, -(-link_width // width)), once]),
     }
 
 
-def _open_flows(noc: Noc) -> dict[str, np.ndarray]:
-    matrix = noc.traffic.matrix(noc.topology.nodes)
+def open_flows(
+    traffic: Traffic, nodes: int, classes: Sequence[PacketClass], flits: Sequence[int]
+) -> dict[str, np.ndarray]:
+    """Return the flows of nodes that send packets of some classes, with the flits of each."""
+    matrix = traffic.matrix(nodes)
     source, target = np.nonzero(matrix)
     order = np.zeros(source.size, dtype=np.int64)
-    if isinstance(noc.traffic, Interleaved):
-        position = np.zeros(noc.topology.nodes, dtype=np.int64)
-        position[list(noc.traffic.targets)] = np.arange(len(noc.traffic.targets))
+    if isinstance(traffic, Interleaved):
+        position = np.zeros(nodes, dtype=np.int64)
+        position[list(traffic.targets)] = np.arange(len(traffic.targets))
         order = position[target]
-    classes = noc.packet_classes
     parts = np.array([one.share for one in classes])
     parts = parts / parts.sum()
     k = len(classes)
@@ -215,7 +126,7 @@ def _open_flows(noc: Noc) -> dict[str, np.ndarray]:
         "packet_class": number,
         "share": (rate / matrix.sum(axis=1)[source]).repeat(k) * parts[number],
         "unit_rate": rate.repeat(k) * parts[number],
-        "flits": np.array([noc.class_flits(one) for one in classes])[number],
+        "flits": np.array(flits)[number],
         "priority": np.array([one.priority for one in classes])[number],
         "reply": np.full(number.size, -1),
     }
@@ -223,11 +134,9 @@ def _open_flows(noc: Noc) -> dict[str, np.ndarray]:
     return {name: values[by_order] for name, values in flows.items()}
 
 
-def _closed_flows(noc: Noc) -> dict[str, np.ndarray]:
-    traffic = noc.traffic
-    assert isinstance(traffic, Transactions)
-    traffic.matrix(noc.topology.nodes)  # checks the nodes
-    sizes = noc.flits(traffic.request_bytes), noc.flits(traffic.response_bytes)
+def closed_flows(traffic: Transactions, nodes: int, sizes: tuple[int, int]) -> dict[str, np.ndarray]:
+    """Return the flows of requests and responses; `sizes` are the flits of those that carry data, or not."""
+    traffic.matrix(nodes)  # checks the nodes
     kinds = [(0, 1 - traffic.read_fraction), (1, traffic.read_fraction)]
     rows = []
     for initiator in traffic.initiators:
@@ -254,11 +163,13 @@ def _closed_flows(noc: Noc) -> dict[str, np.ndarray]:
     }
 
 
-def _service(noc: Noc, source: Integers, target: Integers, priority: Integers) -> dict[str, object]:
+def service(
+    rules: Sequence[QosRule], source: Integers, target: Integers, priority: Integers
+) -> dict[str, object]:
     """Return what the rules of quality of service say; the first rule for a flow counts."""
     weight, circuit = np.ones(source.size), np.zeros(source.size, dtype=bool)
     ruled = np.zeros(source.size, dtype=bool)
-    for rule in noc.qos:
+    for rule in rules:
         mine = ~ruled
         if rule.source >= 0:
             mine &= source == rule.source
@@ -271,11 +182,14 @@ def _service(noc: Noc, source: Integers, target: Integers, priority: Integers) -
     return {"priority": priority, "weight": weight, "circuit": circuit}
 
 
-def _paths(
-    noc: Noc, routes: Routes, source: Integers, target: Integers, number: Integers
+def paths(
+    topology: Topology, v: int, routes: Routes, source: Integers, target: Integers, *, classes: bool
 ) -> dict[str, np.ndarray]:
-    n, m = noc.topology.nodes, len(noc.topology.links)
-    v = noc.router.virtual_channels
+    """Return the channels of routes; their VC classes, if they count, have half of the `v` channels each."""
+    n, m = topology.nodes, len(topology.links)
+    number = np.full((topology.routers, topology.routers), -1, dtype=np.int32)
+    if m:
+        number[tuple(np.array(topology.links).T)] = n + np.arange(m)
     lengths = np.diff(routes.start)  # routers; one more channel
     start = np.append(0, np.cumsum(lengths + 1))
     channel = np.empty(start[-1], dtype=np.int32)
@@ -288,7 +202,7 @@ def _paths(
     here = np.flatnonzero(hop)
     channel[inner] = number[routes.routers[here], routes.routers[here + 1]]
     vc_class = np.full(start[-1], ANY_CLASS, dtype=np.int8)
-    if noc.vc_classes == "dateline" and v > 1:
+    if classes and v > 1:
         vc_class[inner] = routes.vc_class[here]
     return {
         "path_start": start,

@@ -8,11 +8,11 @@ from math import prod
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
+from qmodels.systems.noc.layout import Layout
 from qmodels.systems.noc.routes import ANY_CLASS, Routes
-from qmodels.systems.noc.topology import Topology
 
 
-def ring_routes(topology: Topology, begin: IntArray, end: IntArray, *, split: bool) -> Routes:
+def ring_routes(topology: Layout, begin: IntArray, end: IntArray, *, split: bool) -> Routes:
     """Return routes along the dimensions, the last one first, with one cross link before on a Spidergon."""
     shape, wraps = topology.dimensions, topology.kind != "mesh"
     pair, share, across = np.arange(begin.size), np.ones(begin.size), np.zeros(begin.size, dtype=np.int64)
@@ -51,7 +51,7 @@ def ring_routes(topology: Topology, begin: IntArray, end: IntArray, *, split: bo
     )
 
 
-def o1turn_routes(topology: Topology, begin: IntArray, end: IntArray) -> Routes:
+def o1turn_routes(topology: Layout, begin: IntArray, end: IntArray) -> Routes:
     """Return routes along the dimensions in the usual order for half of the packets, else the other way."""
     shape = topology.dimensions
     here, there = np.stack(np.unravel_index(begin, shape)), np.stack(np.unravel_index(end, shape))

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.systems.noc.grid_routes import o1turn_routes, ring_routes
+from qmodels.systems.noc.layout import Layout
 from qmodels.systems.noc.routes import Routes, SourceRoute
 from qmodels.systems.noc.table_routes import next_hops, table_routes, walk
-from qmodels.systems.noc.topology import Topology
 
 ROUTINGS = ("default", "dimension-order", "across-first", "shortest", "up-down", "o1turn", "table")
 """Names of the routings, see `find_routes`."""
@@ -20,7 +20,7 @@ TIES = ("first", "split")
 
 
 def find_routes(
-    topology: Topology,
+    topology: Layout,
     routing: str = "default",
     *,
     source: npt.ArrayLike,
@@ -32,7 +32,7 @@ def find_routes(
 
     Parameters
     ----------
-    topology : Topology
+    topology : Topology or its Layout
         Routers and links.
     routing : str
         "dimension-order" goes along the last dimension first (in a mesh of rows and columns: XY), in
@@ -77,7 +77,7 @@ def find_routes(
 
     Examples
     --------
-    >>> routes = find_routes(Topology(kind="ring", nodes=4), source=[0, 3], target=[2, 0], ties="split")
+    >>> routes = find_routes(Layout(kind="ring", nodes=4), source=[0, 3], target=[2, 0], ties="split")
     >>> [(routes.path(k), float(routes.share[k])) for k in range(3)]
     [((0, 1, 2), 0.5), ((0, 3, 2), 0.5), ((3, 0), 1.0)]
     """

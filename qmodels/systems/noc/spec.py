@@ -3,46 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import lru_cache
+from typing import Any, ClassVar
 
 import numpy as np
 
 from qmodels import checks
 from qmodels.checks import Numeric
 from qmodels.systems.noc.deadlock import find_deadlock
-from qmodels.systems.noc.flows import FlowTable, structure
+from qmodels.systems.noc.flows import (
+    FlowTable,
+    channels,
+    closed_flows,
+    open_flows,
+    paths,
+    service,
+)
 from qmodels.systems.noc.injection import Bernoulli, injection_process
 from qmodels.systems.noc.memory import Interleaved, Transactions
 from qmodels.systems.noc.patterns import Pattern, Permutation, RateMatrix, uniform
 from qmodels.systems.noc.router import PacketClass, QosRule, Router
 from qmodels.systems.noc.routes import SourceRoute
-from qmodels.systems.noc.routing import ROUTINGS, TIES
+from qmodels.systems.noc.routing import ROUTINGS, TIES, find_routes
 from qmodels.systems.noc.topology import Topology
-from qmodels.systems.spec.metrics import Metric
+from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.nested import check_parts
 from qmodels.systems.spec.reading import Place
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
 
-NOC_METRICS: dict[str, Metric] = {
-    "packet_latency": Metric("cycles", "from the injection into the source queue until the tail is out"),
-    "packet_latency_p95": Metric("cycles", "95th percentile of the packet latency"),
-    "packet_latency_p99": Metric("cycles", "99th percentile of the packet latency"),
-    "source_queue_delay": Metric("cycles", "mean wait of a packet in the queue of its network interface"),
-    "traversal_delay": Metric("cycles", "from the head leaving the source queue until the tail is out"),
-    "zero_load_latency": Metric("cycles", "packet latency of a packet alone in the network, mean over flows"),
-    "throughput": Metric("packets/cycle", "packets delivered by the whole network"),
-    "saturation_rate": Metric("packets/cycle", "injection rate from which queues grow without end"),
-    "max_utilization": Metric("1", "busy fraction of the busiest channel"),
-    "transaction_rate": Metric("transactions/cycle", "transactions completed by all initiators together"),
-    "transaction_latency": Metric("cycles", "from the request's injection until its response is in"),
-    "data_throughput": Metric("GB/s", "payload bytes delivered per time"),
-}
-"""Names, units and meaning of what the model and the simulator say about a `Noc`."""
-
 USUAL_RATE = 0.01
 """Packets per cycle of a node that sends, where nothing says how many."""
-
-Traffic = Pattern | Permutation | RateMatrix | Interleaved | Transactions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +113,15 @@ class Noc:
     mix: tuple[PacketClass, ...] = ()
     qos: tuple[QosRule, ...] = ()
     clock_ghz: float = 1.0
+
+    metric_names: ClassVar[MetricNames] = MetricNames(
+        both=(
+            "packet_latency", "packet_latency_p95", "packet_latency_p99", "source_queue_delay",
+            "traversal_delay", "delivered_rate", "bandwidth", "max_utilization", "transaction_latency",
+            "transaction_rate",
+        ),
+        model=("zero_load_latency", "saturation_rate"),
+    )  # fmt: skip
 
     @classmethod
     def __from_toml__(cls, value: Any, place: Place) -> Any:
@@ -210,10 +209,50 @@ class Noc:
         """
         # Rate, process and clock do not enter; fixed values let them share what is in the cache.
         plain = replace(self, injection_rate=0.0, process=Bernoulli(), clock_ghz=1.0)
-        parts: dict[str, Any] = structure(plain)
+        parts: dict[str, Any] = _structure(plain)
         load = np.asarray(self.mean_rate, dtype=float)
         return FlowTable(**parts, rate=load[..., None] * parts["unit_rate"])
 
     def find_deadlock(self) -> tuple[str, ...] | None:
         """Return a circle of channels in which packets may wait for each other, see `find_deadlock`."""
         return find_deadlock(self.flow_table())
+
+
+@lru_cache(maxsize=32)
+def _structure(noc: Noc) -> dict[str, object]:
+    """Return the fields of the flow table that do not depend on the injection rate."""
+    topology, traffic, v = noc.topology, noc.traffic, noc.router.virtual_channels
+    n, closed = topology.nodes, isinstance(traffic, Transactions)
+    if isinstance(traffic, Transactions):
+        sizes = noc.flits(traffic.request_bytes), noc.flits(traffic.response_bytes)
+        flows = closed_flows(traffic, n, sizes)
+    else:
+        kinds = noc.packet_classes
+        flows = open_flows(traffic, n, kinds, [noc.class_flits(one) for one in kinds])
+    routes = find_routes(
+        topology, noc.routing, source=flows["source"], target=flows["target"], ties=noc.ties, table=noc.routes
+    )
+    flows = {name: values[routes.pair] for name, values in flows.items()}
+    for name in ("share", "unit_rate"):
+        flows[name] = flows[name] * routes.share
+    if closed and routes.pair.size > np.unique(routes.pair).size:
+        raise ValueError("routes of transactions must be one for each pair of nodes, got splits")
+    source_step, source_first = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    if isinstance(traffic, Interleaved | Transactions):
+        source_step[list(traffic.initiators)] = traffic.step_packets
+        source_first[list(traffic.initiators)] = traffic.first_packets()
+    source, target = flows["source"], flows["target"]
+    parts: dict[str, object] = {
+        **channels(topology, noc.link_width),
+        **flows,
+        **service(noc.qos, source, target, flows["priority"]),
+        **paths(topology, v, routes, source, target, classes=noc.vc_classes == "dateline"),
+        "virtual_channels": v,
+        "source_start": np.searchsorted(source, np.arange(n + 1)),
+        "source_step": source_step,
+        "source_first": source_first,
+    }
+    for part in parts.values():
+        if isinstance(part, np.ndarray):
+            part.flags.writeable = False  # tables share it
+    return parts

@@ -9,8 +9,8 @@ from heapq import heappop, heappush
 import numpy as np
 
 from qmodels.checks import IntArray
+from qmodels.systems.noc.layout import Layout
 from qmodels.systems.noc.routes import ANY_CLASS, Routes, SourceRoute
-from qmodels.systems.noc.topology import Topology
 
 
 def walk(following: IntArray, begin: IntArray, end: IntArray) -> Routes:
@@ -36,7 +36,7 @@ def walk(following: IntArray, begin: IntArray, end: IntArray) -> Routes:
 
 
 @lru_cache(maxsize=16)
-def next_hops(topology: Topology, up_down: bool) -> IntArray:
+def next_hops(topology: Layout, up_down: bool) -> IntArray:
     """Return the next state from each state to each router, the lowest-numbered one on a shortest path.
 
     With ``up_down`` state r + routers is router r after a hop down, from where only hops down lead on.
@@ -91,7 +91,7 @@ def _levels(routers: int, links: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def table_routes(
-    topology: Topology, table: Sequence[SourceRoute], source: IntArray, target: IntArray
+    topology: Layout, table: Sequence[SourceRoute], source: IntArray, target: IntArray
 ) -> Routes:
     """Return the routes of a table between pairs of nodes; checks the whole table."""
     known: dict[tuple[int, int], list[SourceRoute]] = {}

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
 
 from qmodels import checks
 from qmodels.checks import Numeric
-
-if TYPE_CHECKING:
-    from qmodels.systems.packets.packet_processor import PacketProcessor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,16 +87,3 @@ class Cost:
     def __post_init__(self) -> None:
         for item in fields(self):
             checks.nonnegative(f"cost.{item.name}", getattr(self, item.name))
-
-    def total(self, spec: PacketProcessor) -> Numeric:
-        """Return the area equivalent of a whole packet processor, in mm2."""
-        width, topology = spec.noc.link_width, spec.noc.topology
-        links = len(topology.links) + 2 * (spec.noc.initiators + spec.dram.channels)
-        return (
-            spec.dram.channels * self.channel
-            + topology.nodes * (self.router + width * self.router_per_byte)
-            + links * width * self.wire_per_byte
-            + spec.llc.slices * spec.llc.slice_lines * spec.workload.segment_bytes / 1024 * self.slice_per_kib
-            + spec.free_list.segments * 8 / 2**20 * self.pointer_per_mib
-            + (spec.free_list.alloc_trial_count - 1) * self.trial
-        )

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from qmodels.checks import Numeric
 from qmodels.systems.cache.llc import Llc
 from qmodels.systems.memory.address_map import AddressMap
 from qmodels.systems.memory.dram import Dram
@@ -122,4 +123,19 @@ class PacketProcessor:
             banks=self.dram.banks,
             bank_step=self.dram.bank_step,
             row_blocks=self.row_blocks,
+        )
+
+    @property
+    def area(self) -> Numeric:
+        """Area equivalent of all parts at their `Cost` [mm2]."""
+        price, width, topology = self.cost, self.noc.link_width, self.noc.topology
+        links = len(topology.links) + 2 * (self.noc.initiators + self.dram.channels)
+        slice_kib = self.llc.slice_lines * self.workload.segment_bytes / 1024
+        return (
+            self.dram.channels * price.channel
+            + topology.nodes * (price.router + width * price.router_per_byte)
+            + links * width * price.wire_per_byte
+            + self.llc.slices * slice_kib * price.slice_per_kib
+            + self.free_list.segments * 8 / 2**20 * price.pointer_per_mib
+            + (self.free_list.alloc_trial_count - 1) * price.trial
         )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import fields
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from qmodels.systems.noc.flows import FlowTable
+from qmodels.systems.noc.paths import PathTable
 from qmodels.systems.noc.patterns import uniform
 from qmodels.systems.noc.router import Router
 from qmodels.systems.noc.spec import Noc
@@ -70,50 +71,7 @@ def services(program: MessageProgram) -> tuple[tuple[int, ...], tuple[Service, .
     return tuple(numbers), tuple(known)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ServiceTable:
-    """Services of a program and their paths, in the terms of a `FlowTable`.
-
-    Parameters
-    ----------
-    virtual_channels : int
-        Virtual channels of each channel.
-    channel_names : tuple of str
-        Channels of the network.
-    channel_kind, channel_from, channel_to, channel_delay, channel_cycles_per_flit : array of int
-        What they are.
-    source, target : array of int
-        Nodes of each service.
-    flits, priority : array of int
-        One flit (packets say how long they are), and the priority.
-    weight : array of float
-        1: all the same.
-    circuit : array of bool
-        Whether it goes through a circuit.
-    path_start, path_channel, path_vc_low, path_vc_high : array of int
-        Paths.
-    """
-
-    virtual_channels: int
-    channel_names: tuple[str, ...]
-    channel_kind: Any
-    channel_from: Any
-    channel_to: Any
-    channel_delay: Any
-    channel_cycles_per_flit: Any
-    source: Any
-    target: Any
-    flits: Any
-    priority: Any
-    weight: Any
-    circuit: Any
-    path_start: Any
-    path_channel: Any
-    path_vc_low: Any
-    path_vc_high: Any
-
-
-def service_table(program: MessageProgram) -> ServiceTable:
+def service_table(program: MessageProgram) -> PathTable:
     """Return the services of a program with their paths, in the order of `services`.
 
     Where a routing gives several paths between two nodes, messages take the first.
@@ -123,14 +81,12 @@ def service_table(program: MessageProgram) -> ServiceTable:
     chosen = [first[program.nodes[s.source], program.nodes[s.target]] for s in known]
     hops = [np.arange(table.path_start[flow], table.path_start[flow + 1]) for flow in chosen]
     places = np.concatenate([np.zeros(0, dtype=np.int64), *hops]).astype(np.int64)
-    return ServiceTable(
-        virtual_channels=table.virtual_channels,
-        channel_names=table.channel_names,
-        channel_kind=table.channel_kind,
-        channel_from=table.channel_from,
-        channel_to=table.channel_to,
-        channel_delay=table.channel_delay,
-        channel_cycles_per_flit=table.channel_cycles_per_flit,
+    whole = (
+        "virtual_channels",
+        *(item.name for item in fields(PathTable) if item.name.startswith("channel_")),
+    )
+    return PathTable(
+        **{name: getattr(table, name) for name in whole},
         source=table.source[chosen],
         target=table.target[chosen],
         flits=np.ones(len(known), dtype=np.int32),

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from qmodels.checks import Numeric
+
 Spec = TypeVar("Spec")
 Made = TypeVar("Made")
 
@@ -42,8 +44,9 @@ def field_names(cls: type[Any]) -> tuple[str, ...]:
 @of_a_class
 def numeric_names(cls: type[Any]) -> frozenset[str]:
     """Return the names of the fields that may hold arrays: those annotated with ``Numeric``."""
+    annotations = {field.name: field.type for field in dataclasses.fields(cls)}
     return frozenset(
-        field.name for field in dataclasses.fields(cls) if str(field.type).rpartition(".")[2] == "Numeric"
+        name for name, hint in annotations.items() if hint == Numeric or str(hint).split(".")[-1] == "Numeric"
     )
 
 

@@ -38,11 +38,14 @@ class MetricNames:
         brackets: ``mean_response_time[disk]``.
     model, simulation : tuple of str
         What only one of the two gives.
+    sometimes : tuple of str
+        Those of both that the model knows in some cases only, and leaves out in others.
     """
 
     both: tuple[str, ...]
     model: tuple[str, ...] = ()
     simulation: tuple[str, ...] = ()
+    sometimes: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[str]:
         return iter((*self.both, *self.model, *self.simulation))
@@ -194,3 +197,21 @@ METRICS: dict[str, Metric] = {
     "system_loss_probability": _share("jobs from outside that are lost or give up anywhere"),
 }
 """All metrics. Tables, files, the command line and the documentation take units and meanings from here."""
+
+
+def markdown() -> str:
+    r"""Return the table of all metrics for the documentation.
+
+    Examples
+    --------
+    >>> print("\n".join(markdown().splitlines()[2:5]))
+    | metric | unit | better | meaning |
+    |---|---|---|---|
+    | `packet_latency` | ns | down | of a packet, from its arrival until it is out, mean; without the hold |
+    """
+    rows = [
+        f"| `{name}` | {'' if one.unit == '1' else one.unit} | {one.better} | {one.meaning} |"
+        for name, one in METRICS.items()
+    ]
+    head = ["# Metrics", "", "| metric | unit | better | meaning |", "|---|---|---|---|"]
+    return "\n".join([*head, *rows]) + "\n"

@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.systems.spec.result import Result
 
-
-def sweep_figure(result: Result) -> Any:
+def sweep_figure(result: Any) -> Any:
     """Return the main metric (the first one) along the swept field; of several fields along the longest."""
     from matplotlib.figure import Figure
 
@@ -31,7 +29,7 @@ def sweep_figure(result: Result) -> Any:
     return figure
 
 
-def parts_figure(result: Result) -> Any:
+def parts_figure(result: Any) -> Any:
     """Return the shares of the latency, or where a kind has none the load of its resources, as bars."""
     from matplotlib.figure import Figure
 

@@ -13,11 +13,6 @@ import numpy as np
 from qmodels import checks
 from qmodels.systems.spec.kind import metric_of
 
-FORMAT = 1
-"""Of saved results."""
-
-POINTS = ("best", "low", "high")
-
 
 class Result:
     """Metrics of one system, or of a sweep, by the same names and in the same units whatever the system.
@@ -264,11 +259,7 @@ def _at(value: Any, index: tuple[int, ...]) -> Any:
 
 
 def _scaled(value: Any, factor: float) -> Any:
-    if not hasattr(value, "best"):
-        return value * factor
-    from dataclasses import replace
-
-    return replace(value, **{name: getattr(value, name) * factor for name in POINTS})
+    return value.scaled(factor) if hasattr(value, "best") else value * factor
 
 
 def _text(value: Any) -> str:

@@ -6,16 +6,15 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from qmodels.systems.spec.result import FORMAT, Result
+FORMAT = 1
+"""Of saved results."""
 
-Kind = TypeVar("Kind", bound=Result)
 
-
-def write(result: Result, path: Path) -> Path:
+def write(result: Any, path: Path) -> Path:
     """Write a result; see `Result.save`."""
     from qmodels.systems.spec.toml import to_toml
 
@@ -34,7 +33,7 @@ def write(result: Result, path: Path) -> Path:
     return path
 
 
-def read(cls: type[Kind], path: Path) -> Kind:
+def read(cls: Any, path: Path) -> Any:
     """Return a saved result; see `Result.load`."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))

@@ -13,7 +13,7 @@ from qmodels import checks
 from qmodels.systems.spec.fields import field_names, find_field
 from qmodels.systems.spec.kind import kind_named, kind_of, kinds
 from qmodels.systems.spec.reading import Place, further_keys
-from qmodels.systems.spec.writing import document, toml_lines
+from qmodels.systems.spec.writing import document, to_table, toml_lines
 
 Spec = TypeVar("Spec")
 
@@ -148,7 +148,9 @@ def to_toml(spec: Any, *, kind: bool = False) -> str:
     ['entries = 100', 'exponent = 0.83']
     """
     first = {"kind": kind_of(spec).name} if kind else {}
-    return "\n".join(toml_lines({**first, **document(spec)})).lstrip("\n") + "\n"
+    written = document(spec)
+    table = written if isinstance(written, dict) else to_table(spec)
+    return "\n".join(toml_lines({**first, **table})).lstrip("\n") + "\n"
 
 
 def read_value(text: str) -> Any:

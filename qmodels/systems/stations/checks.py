@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from qmodels import checks
 from qmodels.systems.stations.parts import INF, PREEMPTIVE, require_whole
 from qmodels.systems.stations.routing import LEAVE, Rule, ShortestQueue, StateDependent
-
-if TYPE_CHECKING:
-    from qmodels.systems.stations.queueing_network import QueueingNetwork
+from qmodels.systems.stations.wiring import Wiring
 
 
-def check_network(net: QueueingNetwork) -> None:
+def check_network(net: Wiring) -> None:
     """Require that names are known, every visit has a law, open jobs can leave and closed ones cannot."""
     for node, job_class, rule in net.routing:
         _known(net, "routing", node, job_class)
@@ -27,7 +23,7 @@ def check_network(net: QueueingNetwork) -> None:
         _clocked(net)
 
 
-def _known(net: QueueingNetwork, name: str, node: str, job_class: str) -> None:
+def _known(net: Wiring, name: str, node: str, job_class: str) -> None:
     if node not in net.nodes:
         raise ValueError(
             f"{name} must name nodes of the network, got {node!r}{checks.nearest(str(node), net.nodes)}"
@@ -37,7 +33,7 @@ def _known(net: QueueingNetwork, name: str, node: str, job_class: str) -> None:
         raise ValueError(f"{name} must name classes of the network, got {job_class!r}{close}")
 
 
-def _known_rule(net: QueueingNetwork, name: str, rule: Rule) -> None:
+def _known_rule(net: Wiring, name: str, rule: Rule) -> None:
     for node, job_class in rule.destinations:
         _known(net, name, net.nodes[0] if node == LEAVE else node, job_class)
     watched = [rule.station] if isinstance(rule, StateDependent) else []
@@ -47,7 +43,7 @@ def _known_rule(net: QueueingNetwork, name: str, rule: Rule) -> None:
             raise ValueError(f"{name} must look at stations, got {station!r}")
 
 
-def _entries(net: QueueingNetwork) -> None:
+def _entries(net: Wiring) -> None:
     for c in net.classes:
         if c.entry:
             _known_rule(net, f"class {c.name!r}: entry", c.entry)
@@ -64,7 +60,7 @@ def _entries(net: QueueingNetwork) -> None:
             )
 
 
-def _forks(net: QueueingNetwork) -> None:
+def _forks(net: Wiring) -> None:
     for fork in net.forks:
         for name in dict.fromkeys(name for branch in fork.branches for name in branch):
             if name not in net.station_names:
@@ -79,7 +75,7 @@ def _forks(net: QueueingNetwork) -> None:
                     raise ValueError(f"class {c.name!r}: patience must be left out where it forks")
 
 
-def _stations(net: QueueingNetwork) -> None:
+def _stations(net: Wiring) -> None:
     holding = {s.name for s in net.stations if s.when_full != "loss" and s.capacity != INF}
     for (node, k), rule in net.rules.items():
         if node >= len(net.stations):
@@ -101,7 +97,7 @@ def _stations(net: QueueingNetwork) -> None:
             )
 
 
-def _closed(net: QueueingNetwork) -> None:
+def _closed(net: Wiring) -> None:
     for k, c in enumerate(net.classes):
         if not c.closed:
             continue
@@ -121,7 +117,7 @@ def _closed(net: QueueingNetwork) -> None:
                 _keeps(net, node, c.name)
 
 
-def _open(net: QueueingNetwork) -> None:
+def _open(net: Wiring) -> None:
     for k, c in enumerate(net.classes):
         if c.arrivals is None:
             continue
@@ -138,7 +134,7 @@ def _open(net: QueueingNetwork) -> None:
             )
 
 
-def _gets_out(net: QueueingNetwork, place: tuple[int, int], caught: list[tuple[int, int]]) -> bool:
+def _gets_out(net: Wiring, place: tuple[int, int], caught: list[tuple[int, int]]) -> bool:
     """Return whether a job can leave, be lost, give up, or come to where it can."""
     node, k = place
     rule = net.rules[place]
@@ -151,14 +147,14 @@ def _gets_out(net: QueueingNetwork, place: tuple[int, int], caught: list[tuple[i
     )
 
 
-def _loses(net: QueueingNetwork, node: int) -> bool:
+def _loses(net: Wiring, node: int) -> bool:
     if node >= len(net.stations):
         return False
     station = net.stations[node]
     return bool(station.capacity != INF and station.when_full == "loss")
 
 
-def _starts(net: QueueingNetwork) -> None:
+def _starts(net: Wiring) -> None:
     for station in net.stations:
         there = sum(
             c.population for c in net.classes if c.closed and (c.reference or net.nodes[0]) == station.name
@@ -170,7 +166,7 @@ def _starts(net: QueueingNetwork) -> None:
             )
 
 
-def _keeps(net: QueueingNetwork, node: int, closed: str) -> None:
+def _keeps(net: Wiring, node: int, closed: str) -> None:
     station = net.stations[node]
     if not _loses(net, node):
         return
@@ -181,11 +177,11 @@ def _keeps(net: QueueingNetwork, node: int, closed: str) -> None:
         )
 
 
-def _has_open_jobs(net: QueueingNetwork, node: int) -> bool:
+def _has_open_jobs(net: Wiring, node: int) -> bool:
     return any(c.arrivals is not None and (node, k) in net.visited for k, c in enumerate(net.classes))
 
 
-def _reached_from(net: QueueingNetwork, k: int) -> list[tuple[int, int]]:
+def _reached_from(net: Wiring, k: int) -> list[tuple[int, int]]:
     found: set[tuple[int, int]] = set()
     waiting = _inside(net, net.entries[k], k)
     while waiting:
@@ -196,7 +192,7 @@ def _reached_from(net: QueueingNetwork, k: int) -> list[tuple[int, int]]:
     return sorted(found)
 
 
-def _inside(net: QueueingNetwork, rule: Rule, k: int) -> list[tuple[int, int]]:
+def _inside(net: Wiring, rule: Rule, k: int) -> list[tuple[int, int]]:
     """Return the (node, class), by number, to which a rule sends a job of class k."""
     return [
         (net.nodes.index(place), net.class_names.index(new) if new else k)
@@ -205,7 +201,7 @@ def _inside(net: QueueingNetwork, rule: Rule, k: int) -> list[tuple[int, int]]:
     ]
 
 
-def _clocked(net: QueueingNetwork) -> None:
+def _clocked(net: Wiring) -> None:
     for node, k in net.visited:
         if node < len(net.stations):
             station, law = net.stations[node], net.service_law(node, k)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from qmodels import checks
-from qmodels.systems.laws._fields import keep, whole
+from qmodels.systems.laws.fields import keep, whole
+from qmodels.systems.laws.kinds import require_law
 from qmodels.systems.laws.times import Law
 from qmodels.systems.stations.routing import LEAVE, Rule, read_rule
 
@@ -255,12 +256,6 @@ def check_name(what: str, value: Any) -> None:
     """Require a name that is not taken by the outside."""
     if not isinstance(value, str) or not value or value == LEAVE:
         raise ValueError(f"{what} must be a text other than {LEAVE!r} and not empty, got {value!r}")
-
-
-def require_law(name: str, value: Any) -> None:
-    """Require a law of times."""
-    if not isinstance(value, get_args(Law)):
-        raise ValueError(f"{name} must be a law such as Exponential(mean=1.0), got {value!r}")
 
 
 def require_whole(name: str, law: Law, *, minimum: int) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from qmodels import checks
-from qmodels.systems.laws._fields import keep
+from qmodels.systems.laws.fields import keep
 
 LEAVE = "leave"
 """The destination of a job that leaves the network."""

@@ -9,9 +9,21 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 
-from qmodels.markov import CTMC, MAP, PhaseType, map_g_1_k, map_map_1, map_ph_1, map_superposition
+from qmodels.laws import (
+    MAP,
+    Deterministic,
+    Empirical,
+    Erlang,
+    Exponential,
+    Gamma,
+    HyperExponential,
+    PhaseType,
+    formulas,
+    scaled,
+)
+from qmodels.markov import CTMC, map_g_1_k, map_map_1, map_ph_1, map_superposition
 from qmodels.markov.processes import map_queues as map_queues_module
-from qmodels.queues import Deterministic, Discrete, Gamma
+from qmodels.markov.processes.arrival_process import Arrivals
 
 laws = settings(derandomize=True, deadline=None, max_examples=20)
 seeds = st.integers(0, 10**6)
@@ -34,6 +46,7 @@ def random_service(seed, n):
 
 def finite_chain(arrivals, service, capacity):
     """MAP/PH/1/K state by state, from the rules alone."""
+    arrivals, service = Arrivals("arrivals", arrivals), formulas(service)
     n, m = arrivals.phases, service.phases
 
     def moves(state):
@@ -67,16 +80,17 @@ def finite_chain(arrivals, service, capacity):
 @pytest.mark.parametrize(
     "service",
     [
-        PhaseType.exponential(mean=1.0),
-        PhaseType.erlang(mean=1.0, phases=4),
-        PhaseType.hyperexponential(probabilities=[0.25, 0.75], means=[2.0, 2 / 3]),
+        Exponential(mean=1.0),
+        Erlang(mean=1.0, phases=4),
+        HyperExponential(probabilities=[0.25, 0.75], means=[2.0, 2 / 3]),
     ],
 )
 def test_poisson_arrivals_give_pollaczek_and_khinchine(service, load):
     """Mean and variance of the wait from three moments of the service time, to 1e-16 over the idle time."""
-    found = map_ph_1(arrivals=MAP.poisson(rate=load), service=service)
-    wait = load * float(service.moment(2)) / 2 / (1 - load)
-    variance = wait**2 + load * float(service.moment(3)) / 3 / (1 - load)
+    found = map_ph_1(arrivals=Exponential(mean=1 / load), service=service)
+    law = formulas(service)
+    wait = load * float(law.moment(2)) / 2 / (1 - load)
+    variance = wait**2 + load * float(law.moment(3)) / 3 / (1 - load)
     limit = max(1e-12, 2e-15 / (1 - load))
     assert_allclose(found.mean_waiting_time, wait, rtol=limit)
     assert_allclose(found.waiting_time_variance, variance, rtol=2 * limit)
@@ -88,7 +102,7 @@ def test_poisson_arrivals_give_pollaczek_and_khinchine(service, load):
 
 
 def test_mm1_in_full():
-    found = map_ph_1(arrivals=MAP.poisson(rate=0.8), service=PhaseType.exponential(mean=1.0))
+    found = map_ph_1(arrivals=Exponential(mean=1 / 0.8), service=Exponential(mean=1.0))
     n, t = np.arange(50), np.array([0.0, 0.5, 3.0, 40.0])
     assert_allclose(found.number_in_system_probability(n), 0.2 * 0.8**n, rtol=1e-12)
     assert_allclose(found.waiting_time_tail(t), 0.8 * np.exp(-0.2 * t), rtol=1e-12)
@@ -99,8 +113,8 @@ def test_mm1_in_full():
 def test_poisson_arrivals_and_hyperexponential_services_in_full():
     """M/H2/1: the two exponents of the wait are the roots of a quadratic."""
     p, m1, m2, lam = 0.2, 3.0, 0.5, 0.7
-    service = PhaseType.hyperexponential(probabilities=[p, 1 - p], means=[m1, m2])
-    found = map_ph_1(arrivals=MAP.poisson(rate=lam), service=service)
+    service = HyperExponential(probabilities=[p, 1 - p], means=[m1, m2])
+    found = map_ph_1(arrivals=Exponential(mean=1 / lam), service=service)
     rho = lam * (p * m1 + (1 - p) * m2)
     # (1 - rho) s / (s - lam + lam B(s)) has the poles of s m1 m2 (s - lam) + ... below.
     poles = np.roots([m1 * m2, m1 + m2 - lam * m1 * m2, 1 - lam * (m1 + m2) + lam * (p * m2 + (1 - p) * m1)])
@@ -116,13 +130,13 @@ def test_poisson_arrivals_and_hyperexponential_services_in_full():
 @given(seeds, st.integers(1, 3), st.integers(1, 3), st.floats(0.05, 0.6))
 def test_against_a_large_finite_chain(seed, n, m, load):
     arrivals, service = random_arrivals(seed, n), random_service(seed, m)
-    arrivals = arrivals.scaled(load / (arrivals.rate * service.mean))
+    arrivals = scaled(arrivals, arrivals.rate * service.mean / load)
     found = map_ph_1(arrivals=arrivals, service=service)
     chain = finite_chain(arrivals, service, 40)
     jobs = np.array([chain.expected(lambda s, k=k: s[0] == k) for k in range(25)])
     assert_allclose(found.number_in_system_probability(np.arange(25)), jobs, rtol=1e-6, atol=1e-12)
     assert_allclose(found.mean_number_in_system, chain.expected(lambda s: s[0]), rtol=1e-5)
-    busy = chain.expected(lambda s: (s[0] > 0) * arrivals.d1[s[1]].sum()) / arrivals.rate
+    busy = chain.expected(lambda s: (s[0] > 0) * sum(arrivals.d1[s[1]])) / arrivals.rate
     assert_allclose(found.waiting_probability, busy, rtol=1e-6)
 
 
@@ -130,7 +144,7 @@ def test_against_a_large_finite_chain(seed, n, m, load):
 @given(seeds, st.integers(1, 3), st.integers(1, 2), st.floats(0.05, 0.9))
 def test_distributions_agree_with_the_moments(seed, n, m, load):
     arrivals, service = random_arrivals(seed, n), random_service(seed, m)
-    arrivals = arrivals.scaled(load / (arrivals.rate * service.mean))
+    arrivals = scaled(arrivals, arrivals.rate * service.mean / load)
     found = map_ph_1(arrivals=arrivals, service=service)
     assert_allclose(found.waiting_time_tail(0.0), found.waiting_probability, rtol=1e-11)
     assert_allclose(found.response_time_tail(0.0), 1.0, rtol=1e-11)
@@ -148,16 +162,16 @@ def test_distributions_agree_with_the_moments(seed, n, m, load):
 @given(seeds, st.floats(1e-9, 1e9))
 def test_the_unit_of_time(seed, unit):
     arrivals, service = random_arrivals(seed, 2), random_service(seed, 2)
-    arrivals = arrivals.scaled(0.7 / (arrivals.rate * service.mean))
+    arrivals = scaled(arrivals, arrivals.rate * service.mean / 0.7)
     slow = map_ph_1(arrivals=arrivals, service=service)
-    fast = map_ph_1(arrivals=arrivals.scaled(unit), service=service.scaled(1 / unit))
+    fast = map_ph_1(arrivals=scaled(arrivals, 1 / unit), service=scaled(service, 1 / unit))
     assert_allclose(fast.mean_waiting_time * unit, slow.mean_waiting_time, rtol=1e-10)
     assert_allclose(fast.mean_number_in_system, slow.mean_number_in_system, rtol=1e-10)
 
 
 @pytest.mark.parametrize("load", [1.0, 1.3])
 def test_overload(load):
-    found = map_ph_1(arrivals=MAP.poisson(rate=load), service=PhaseType.erlang(mean=1.0, phases=2))
+    found = map_ph_1(arrivals=Exponential(mean=1 / load), service=Erlang(mean=1.0, phases=2))
     assert not found.stable
     assert found.mean_waiting_time == found.mean_number_in_system == np.inf
     assert found.utilization == found.throughput == 1.0
@@ -168,7 +182,7 @@ def test_overload(load):
 
 def test_variances_of_large_systems_are_left_out(monkeypatch):
     monkeypatch.setattr(map_queues_module, "LARGEST_SYSTEM", 3)
-    found = map_ph_1(arrivals=MAP.poisson(rate=0.5), service=PhaseType.erlang(mean=1.0, phases=2))
+    found = map_ph_1(arrivals=Exponential(mean=1 / 0.5), service=Erlang(mean=1.0, phases=2))
     assert found.waiting_time_variance is None
     assert_allclose(found.mean_waiting_time, 0.75, rtol=1e-13)
 
@@ -180,9 +194,9 @@ def test_variances_of_large_systems_are_left_out(monkeypatch):
 @given(seeds, st.integers(1, 3), st.floats(0.05, 0.9))
 def test_renewal_services_are_map_ph_1(seed, n, load):
     arrivals, law = random_arrivals(seed, n), random_service(seed, 2)
-    arrivals = arrivals.scaled(load / (arrivals.rate * law.mean))
+    arrivals = scaled(arrivals, arrivals.rate * law.mean / load)
     one = map_ph_1(arrivals=arrivals, service=law)
-    two = map_map_1(arrivals=arrivals, service=MAP.renewal(law))
+    two = map_map_1(arrivals=arrivals, service=law)
     for name in (
         "mean_waiting_time",
         "waiting_probability",
@@ -206,10 +220,10 @@ def test_correlated_services_against_a_finite_chain():
             yield (jobs - 1, mode), (2.0, 0.5)[mode]
 
     chain = CTMC.from_transitions(initial_state=(0, 0), transitions=moves).stationary()
-    found = map_map_1(arrivals=MAP.poisson(rate=1.0), service=service)
+    found = map_map_1(arrivals=Exponential(mean=1 / 1.0), service=service)
     assert_allclose(found.mean_number_in_system, chain.expected(lambda s: s[0]), rtol=1e-9)
     assert_allclose(found.utilization, chain.expected(lambda s: s[0] > 0), rtol=1e-9)
-    assert not map_map_1(arrivals=MAP.poisson(rate=1.7), service=service).stable
+    assert not map_map_1(arrivals=Exponential(mean=1 / 1.7), service=service).stable
 
 
 # MAP/G/1/K
@@ -219,16 +233,16 @@ def test_correlated_services_against_a_finite_chain():
 @given(seeds, st.integers(1, 3), st.integers(1, 3), st.integers(1, 9), st.floats(0.01, 3.0))
 def test_finite_room_state_by_state(seed, n, m, capacity, load):
     arrivals, service = random_arrivals(seed, n), random_service(seed, m)
-    arrivals = arrivals.scaled(load / (arrivals.rate * service.mean))
+    arrivals = scaled(arrivals, arrivals.rate * service.mean / load)
     found = map_g_1_k(arrivals=arrivals, service=service, capacity=capacity)
     chain = finite_chain(arrivals, service, capacity)
     jobs = [chain.expected(lambda s, k=k: s[0] == k) for k in range(capacity + 2)]
     assert_allclose(found.number_in_system_probability(np.arange(capacity + 2)), jobs, rtol=1e-10)
-    lost = chain.expected(lambda s: (s[0] == capacity) * arrivals.d1[s[1]].sum()) / arrivals.rate
+    lost = chain.expected(lambda s: (s[0] == capacity) * sum(arrivals.d1[s[1]])) / arrivals.rate
     assert_allclose(found.blocking_probability, lost, rtol=1e-10)
     assert_allclose(found.throughput, arrivals.rate * (1 - lost), rtol=1e-10)
     assert_allclose(found.mean_number_in_system, chain.expected(lambda s: s[0]), rtol=1e-10)
-    waiting = chain.expected(lambda s: (0 < s[0] < capacity) * arrivals.d1[s[1]].sum())
+    waiting = chain.expected(lambda s: (0 < s[0] < capacity) * sum(arrivals.d1[s[1]]))
     assert_allclose(found.waiting_probability, waiting / found.throughput, rtol=1e-10, atol=1e-15)
 
 
@@ -237,21 +251,21 @@ def test_rare_losses_keep_their_digits():
     twice = map_superposition([MAP.mmpp(generator=[[-1.0, 1.0], [2.0, -2.0]], rates=[0.05, 0.05])] * 2)
     service = Deterministic(mean=1.0)
     found = map_g_1_k(arrivals=twice, service=service, capacity=20)
-    plain = map_g_1_k(arrivals=MAP.poisson(rate=0.1), service=service, capacity=20)
+    plain = map_g_1_k(arrivals=Exponential(mean=1 / 0.1), service=service, capacity=20)
     assert 0 < plain.blocking_probability < 1e-24
     assert_allclose(found.blocking_probability, plain.blocking_probability, rtol=1e-10)
 
 
 def test_one_place_is_the_loss_system_of_any_service():
     for service in (Deterministic(mean=2.0), Gamma(mean=2.0, scv=7.0)):
-        found = map_g_1_k(arrivals=MAP.poisson(rate=0.5), service=service, capacity=1)
+        found = map_g_1_k(arrivals=Exponential(mean=1 / 0.5), service=service, capacity=1)
         assert_allclose(found.blocking_probability, 0.5, rtol=1e-12)
         assert found.mean_waiting_time == 0.0
 
 
 def test_much_room_is_no_limit():
     burst = MAP.mmpp(generator=[[-0.5, 0.5], [0.2, -0.2]], rates=[1.2, 0.1])
-    service = PhaseType.erlang(mean=1.0, phases=3)
+    service = Erlang(mean=1.0, phases=3)
     free = map_ph_1(arrivals=burst, service=service)
     roomy = map_g_1_k(arrivals=burst, service=service, capacity=300)
     assert_allclose(roomy.mean_waiting_time, free.mean_waiting_time, rtol=1e-9)
@@ -259,7 +273,7 @@ def test_much_room_is_no_limit():
 
 
 def test_overload_fills_the_room():
-    found = map_g_1_k(arrivals=MAP.poisson(rate=50.0), service=Deterministic(mean=1.0), capacity=200)
+    found = map_g_1_k(arrivals=Exponential(mean=1 / 50.0), service=Deterministic(mean=1.0), capacity=200)
     assert found.stable
     assert_allclose(found.throughput, 1.0, rtol=1e-12)
     assert_allclose(found.utilization, 1.0, rtol=1e-12)
@@ -267,10 +281,10 @@ def test_overload_fills_the_room():
 
 def test_a_service_law_with_rare_eternities():
     """One service in 1e9 takes 1e7 times as long: the room is full meanwhile."""
-    service = Discrete(probabilities=[1 - 1e-9, 1e-9], values=[1.0, 1e7])
-    found = map_g_1_k(arrivals=MAP.poisson(rate=0.5), service=service, capacity=4)
-    mean = float(service.moment(1))
-    usual = map_g_1_k(arrivals=MAP.poisson(rate=0.5), service=Deterministic(mean=1.0), capacity=4)
+    service = Empirical(values=[1.0, 1e7], weights=[1 - 1e-9, 1e-9])
+    found = map_g_1_k(arrivals=Exponential(mean=1 / 0.5), service=service, capacity=4)
+    mean = service.mean
+    usual = map_g_1_k(arrivals=Exponential(mean=1 / 0.5), service=Deterministic(mean=1.0), capacity=4)
     assert_allclose(found.utilization, found.throughput * mean, rtol=1e-12)
     cycles = 1e-9 * 1e7 * usual.throughput  # time in long services per unit of usual time
     expected = (usual.number_in_system_probability(4) + cycles) / (1 + cycles)
@@ -286,5 +300,5 @@ def test_a_service_law_with_rare_eternities():
 )
 def test_bad_capacity(capacity, message):
     with pytest.raises(ValueError, match="capacity") as caught:
-        map_g_1_k(arrivals=MAP.poisson(rate=1.0), service=Deterministic(mean=1.0), capacity=capacity)
+        map_g_1_k(arrivals=Exponential(mean=1 / 1.0), service=Deterministic(mean=1.0), capacity=capacity)
     assert str(caught.value) == message

@@ -54,16 +54,25 @@ def test_laws(spec, load):
     assert curve.stable.tolist() == [True, True, False]
     t = spec.timing
     # At least the fixed part; more with more load; infinite beyond what the channels serve.
-    assert (curve.read_latency >= spec.controller_cycles + t.cl + t.burst).all()
+    cycles = curve.in_cycles()
+    assert (cycles["read_latency"] * (1 + 1e-12) >= spec.controller_cycles + t.cl + t.burst).all()
     assert curve.read_latency[0] <= curve.read_latency[1] * (1 + 1e-9)
     assert np.isinf(curve.read_latency[2]) and np.isinf(curve.read_latency_p99[2])
     assert_allclose(sum(curve.latency_parts.values())[:2], curve.read_latency[:2])
     assert (curve.read_latency_p50 <= curve.read_latency_p99).all()
-    assert curve.throughput[2] <= rates[2] and (np.diff(curve.bandwidth) > 0).all()
+    assert cycles["delivered_rate"][2] <= rates[2] and (np.diff(curve.bandwidth) > 0).all()
     assert (curve.bus_utilization <= 1 + 1e-9).all()
-    for name in ("read_conflict_probability", "row_hit_ratio"):
+    for name in {"read_conflict_probability", "write_conflict_probability", "row_hit_ratio"} & set(
+        curve.metrics
+    ):
         assert (curve.metrics[name] >= 0).all() and (curve.metrics[name] <= 1).all()
     assert ("write_latency" in curve.metrics) == (spec.traffic.write_fraction > 0)
+    assert ("read_conflict_probability" in curve.metrics) == (spec.traffic.write_fraction < 1)
+    assert set(curve.metrics) <= set(spec.metric_names)
+    # What fills up first is full at the largest rate, and no resource is busy for longer than always.
+    assert_allclose(curve.traffic_intensity[curve.bottleneck], rates / top)
+    assert_allclose(curve.bottleneck_load, rates / top)
+    assert (curve.utilization["bus"] <= 1 + 1e-9).all()
     # A point alone is the point of the curve.
     alone = solve_dram(replace(spec, traffic=replace(spec.traffic, arrival_rate=float(rates[1]))))
     assert_allclose(alone.read_latency, curve.read_latency[1])
@@ -87,9 +96,11 @@ def test_an_idle_system_takes_the_sum_of_its_steps():
             "DDR4-3200", page_policy=policy, t_refi=0, t_rfc=0, traffic=RandomBlocks(arrival_rate=0.0)
         )
         answer = solve_dram(spec)
-        assert answer.read_latency == expected and answer.quantile(0.9) == expected
+        assert answer.read_latency == expected / 1.6 and answer.quantile(0.9) == expected / 1.6
     # With refresh rows are found closed again.
-    assert solve_dram(dram("DDR4-3200", traffic=RandomBlocks(arrival_rate=0.0))).latency_parts["row"] < 23
+    assert (
+        solve_dram(dram("DDR4-3200", traffic=RandomBlocks(arrival_rate=0.0))).latency_parts["row"] < 23 / 1.6
+    )
 
 
 def test_what_limits_a_channel():
@@ -97,17 +108,17 @@ def test_what_limits_a_channel():
         return solve_dram(dram("DDR4-3200", t_refi=0, t_rfc=0, **changes))
 
     hits = RandomBlocks(row_hit_probability=1.0)
-    assert limited().limited_by == "activation"
+    assert limited().bottleneck == "activation"
     assert limited().saturation_rate == pytest.approx(4 / 34)
-    assert limited(traffic=hits).limited_by == "bus"
+    assert limited(traffic=hits).bottleneck == "bus"
     assert limited(traffic=hits).bandwidth == pytest.approx(0.05 * 64 * 1.6)
     assert limited(traffic=hits).saturation_rate == pytest.approx(1 / 4)
     assert limited(traffic=hits, ranks=2).saturation_rate == pytest.approx(1 / 5)
-    assert limited(banks=1, groups=4, t_faw=0, t_rrd_s=0).limited_by == "bank"
-    assert limited(traffic=StridedBlocks(stride=4)).limited_by == "group"
+    assert limited(banks=1, groups=4, t_faw=0, t_rrd_s=0).bottleneck == "bank"
+    assert limited(traffic=StridedBlocks(stride=4)).bottleneck == "group"
     assert limited(traffic=StridedBlocks(stride=4)).saturation_rate == pytest.approx(1 / 8)
-    assert limited(traffic=replace(hits, write_fraction=0.5)).limited_by == "turnaround"
-    assert limited(scheduler="in-order").limited_by == "order"
+    assert limited(traffic=replace(hits, write_fraction=0.5)).bottleneck == "turnaround"
+    assert limited(scheduler="in-order").bottleneck == "order"
     with_refresh = solve_dram(dram("DDR4-3200"))
     assert with_refresh.limits["refresh"] == with_refresh.saturation_rate < 4 / 34
     assert with_refresh.saturation_rate > 4 / 34 * (1 - 634 / 12480)
@@ -167,17 +178,18 @@ def test_an_abstract_system_is_its_banks():
 def test_the_answer_shows_itself():
     spec = dram("DDR4-3200", page_policy="closed")
     answer = qm.solve(spec)
-    text = repr(answer)
-    assert "read_latency " in text and "limited by activation" in text and "latency part bank" in text
-    assert answer.validated and "error bias -" in text
-    table = answer.to_pandas()
-    assert table.shape[0] == 1 and {"read_latency", "latency_refresh", "stable"} <= set(table.columns)
+    assert "fills up first: activation" in repr(answer) and answer.validated
+    assert "read_latency " in repr(answer) and f"ns    {answer.error['read_latency']}" in repr(answer)
+    table = answer.to_pandas().set_index("metric")
+    assert table.unit["read_latency"] == "ns" and table.value["read_latency"] == answer.read_latency
+    assert table.bias["read_latency"] == answer.error["read_latency"].bias
     rates = np.array([[0.02, 0.05], [0.08, 0.5]])
     curve = qm.solve(replace(spec, traffic=RandomBlocks(arrival_rate=rates)))
     assert curve.read_latency.shape == (2, 2) and curve.validated.tolist() == [[True, True], [True, False]]
-    assert curve.to_pandas().shape[0] == 4 and "4 loads, 3 stable" in repr(curve)
-    assert "outside the range" in repr(qm.solve(dram("HBM2")))
-    with pytest.raises(AttributeError, match="DramAnswer has no metric 'latency'"):
+    assert curve.to_pandas()["traffic.arrival_rate"].unique().tolist() == [0.02, 0.05, 0.08, 0.5]
+    assert "3 of 4 stable" in repr(curve)
+    assert "unlike those that the error was measured on" in repr(qm.solve(dram("HBM2")))
+    with pytest.raises(AttributeError, match="DramAnswer has no metric or attribute 'latency'"):
         _ = answer.latency
     with pytest.raises(ValueError, match="probability must be below 1, got 1"):
         answer.quantile(1)
@@ -214,7 +226,7 @@ def test_writes_and_row_hits_up_to_the_largest_rate(writes, hits):
     top = solve_dram(spec).saturation_rate
     loads = np.array([0.8, 0.9, 0.99])
     curve = solve_dram(replace(spec, traffic=replace(traffic, arrival_rate=loads * top)))
-    assert curve.stable.all() and (curve.read_latency * (1 - loads) < 100).all()
+    assert curve.stable.all() and (curve.read_latency * (1 - loads) < 100 / 1.6).all()
 
 
 @pytest.mark.parametrize("scheduler", ["in-order", "oldest-ready-first", "fr-fcfs"])

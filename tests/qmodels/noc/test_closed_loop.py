@@ -100,7 +100,7 @@ def test_against_simulation(noc, largest):
     estimate = result.transaction_rate
     assert (estimate.high - estimate.low) / 2 < 0.02 * estimate.best
     assert answer.transaction_rate == pytest.approx(estimate.best, rel=largest)
-    assert answer.data_throughput == pytest.approx(result.data_throughput.best, rel=largest)
+    assert answer.bandwidth == pytest.approx(result.bandwidth.best, rel=largest)
 
 
 def test_more_channels_help_a_full_memory():
@@ -115,9 +115,19 @@ def test_more_channels_help_a_full_memory():
 def test_how_it_looks():
     answer = closed_loop(loop(10, (12,), think_cycles=50, service_cycles=20))
     assert answer.bottleneck == "memory 12"
-    assert "busiest: memory 12" in repr(answer) and "GB/s" in repr(answer)
-    assert [row["metric"] for row in answer.rows()][0] == "transaction_rate"
-    assert len(answer.to_pandas()) == 3
+    assert "fills up first: memory 12" in repr(answer) and "GB/s" in repr(answer)
+    assert [row["metric"] for row in answer.rows()][0] == "transaction_latency"
+    assert len(answer.to_pandas()) == 3 and set(answer.metrics) < set(Noc.metric_names)
+    assert not answer.validated and closed_loop(loop(1)).validated
+
+
+def test_a_faster_clock_changes_no_cycle():
+    slow, fast = (closed_loop(replace(loop(4), clock_ghz=clock)) for clock in (1.0, 2.0))
+    assert fast.in_cycles()["transaction_latency"] == pytest.approx(slow.transaction_latency)
+    assert fast.transaction_rate == pytest.approx(2 * slow.transaction_rate)
+    assert fast.bandwidth == pytest.approx(2 * slow.bandwidth)
+    assert fast.upper_bound == pytest.approx(2 * slow.upper_bound)
+    assert sum(fast.latency_parts.values()) == pytest.approx(fast.transaction_latency)
 
 
 def test_open_traffic_is_an_error():

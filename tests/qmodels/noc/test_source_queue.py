@@ -77,4 +77,4 @@ def test_quantiles_of_one_flow_and_of_the_mixture_agree():
     assert_allclose(answer.flows["packet_latency_p95"][0], answer.packet_latency_p95, rtol=1e-3)
     assert answer.quantile(0.5) < answer.packet_latency_p95 < answer.packet_latency_p99
     with pytest.raises(ValueError, match="probability must be between 0 and 1, got 1"):
-        delay_quantiles(answer, None, 1)
+        delay_quantiles(answer.waits, answer.source_delay, None, 1)

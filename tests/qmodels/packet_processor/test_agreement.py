@@ -78,7 +78,7 @@ def test_small_packets_own_lists_block_as_much_in_both() -> None:
     spec = replace(
         base,
         workload=replace(
-            base.workload, hold_ns=2000.0, sizes=qm.bimodal(small=64, large=640, small_fraction=0.8)
+            base.workload, hold_ns=2000.0, sizes=qm.traffic.bimodal(small=64, large=640, small_fraction=0.8)
         ),
         free_list=replace(base.free_list, segments=100, vms1_share=0.7),
     )

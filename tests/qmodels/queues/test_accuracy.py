@@ -6,9 +6,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+from qmodels.laws import Deterministic, Gamma
 from qmodels.queues import (
-    Deterministic,
-    Gamma,
     erlang_a,
     erlang_b,
     erlang_c,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qmodels.queues import Erlang as ErlangLaw
+from qmodels.laws import Erlang as ErlangLaw
 from qmodels.queues import (
     gg1_kingman,
     gg1_klb,

@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 
 import qmodels.queues as queues
+from qmodels.laws import Deterministic, Erlang, Exponential, HyperExponential
 from qmodels.queues import (
-    Deterministic,
-    Erlang,
-    Exponential,
-    balanced_hyperexponential,
     engset,
     engset_time_congestion,
     erlang_a,
@@ -72,7 +69,7 @@ UNLIMITED = {
     "mmc": lambda r: mmc(arrival_rate=3 * np.asarray(r), service_rate=1, servers=3),
     "mg1": lambda r: mg1(arrival_rate=r, service_rate=1, service_scv=2, service_third_moment=30),
     "mg1 by time": lambda r: mg1(arrival_rate=r, mean_service_time=1, service_scv=0),
-    "mg1_fcfs": lambda r: mg1_fcfs(arrival_rate=r, service=balanced_hyperexponential(mean=1, scv=3)),
+    "mg1_fcfs": lambda r: mg1_fcfs(arrival_rate=r, service=HyperExponential.balanced(mean=1, scv=3)),
     "md1": lambda r: md1(arrival_rate=r, service_rate=1),
     "mdc": lambda r: mdc(arrival_rate=3 * np.asarray(r), service_rate=1, servers=3),
     "mek1": lambda r: mek1(arrival_rate=r, service_rate=1, phases=3),

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from qmodels.laws import Exponential, HyperExponential
 from qmodels.queues import (
-    Exponential,
-    HyperExponential,
     engset,
     engset_time_congestion,
     geod1,

@@ -7,25 +7,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from qmodels.queues import (
-    Deterministic,
-    Discrete,
-    Erlang,
-    Exponential,
-    balanced_hyperexponential,
-    erlang_a,
-    gm1,
-    gmc,
-    md1,
-    mdc,
-    mek1,
-    mg1_fcfs,
-    mh21,
-    mm1,
-    mmc,
-    mmck,
-    mminf,
-)
+from qmodels.laws import Deterministic, Empirical, Erlang, Exponential, HyperExponential
+from qmodels.queues import erlang_a, gm1, gmc, md1, mdc, mek1, mg1_fcfs, mh21, mm1, mmc, mmck, mminf
 
 # Models with every distribution, at several loads, with the tolerance their method deserves.
 MODELS = [
@@ -91,8 +74,8 @@ def test_numbers_in_system_sum_to_one_and_have_the_mean():
         md1(arrival_rate=0.9, service_rate=1.0),
         mdc(arrival_rate=13.0, service_rate=1.0, servers=15),
         mg1_fcfs(arrival_rate=0.9, service=Exponential(mean=1.0)),
-        mg1_fcfs(arrival_rate=0.5, service=balanced_hyperexponential(mean=1.0, scv=4.0)),
-        mg1_fcfs(arrival_rate=0.5, service=Discrete(probabilities=[0.5, 0.5], values=[0.5, 1.5])),
+        mg1_fcfs(arrival_rate=0.5, service=HyperExponential.balanced(mean=1.0, scv=4.0)),
+        mg1_fcfs(arrival_rate=0.5, service=Empirical(values=[0.5, 1.5], weights=[0.5, 0.5])),
     ):
         law = q.number_in_system_probability(n)
         assert law.sum() == pytest.approx(1, rel=1e-12)

@@ -8,13 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from qmodels.laws import Deterministic, Empirical, Erlang, Exponential, HyperExponential
 from qmodels.queues import (
-    Deterministic,
-    Discrete,
-    Erlang,
-    Exponential,
-    HyperExponential,
-    balanced_hyperexponential,
     engset,
     erlang_a,
     erlang_b,
@@ -320,7 +315,7 @@ def test_sizes(rho):
     ).mean_response_time <= fcfs.mean_response_time * (1 + 1e-12)
     fixed = md1(arrival_rate=rho, service_rate=1.0)
     same(mg1_srpt(arrival_rate=rho, service=Deterministic(mean=1.0)), fixed, 1e-12)
-    heavy = balanced_hyperexponential(mean=1.0, scv=8.0)
+    heavy = HyperExponential.balanced(mean=1.0, scv=8.0)
     sharing = mg1_ps(arrival_rate=rho, mean_service_time=1.0).mean_response_time
     fb = mg1_fb(arrival_rate=rho, service=heavy).mean_response_time
     srpt = mg1_srpt(arrival_rate=rho, service=heavy).mean_response_time
@@ -385,7 +380,7 @@ def test_gim1_between_deterministic_and_poisson_arrivals(rho, phases):
             Deterministic(mean=1 / rho),
             Erlang(mean=1 / rho, phases=phases + 1),
             Exponential(mean=1 / rho),
-            balanced_hyperexponential(mean=1 / rho, scv=4.0),
+            HyperExponential.balanced(mean=1 / rho, scv=4.0),
         )
     ]
     assert waits == sorted(waits)
@@ -393,7 +388,7 @@ def test_gim1_between_deterministic_and_poisson_arrivals(rho, phases):
 
 def test_mixtures_of_one_are_plain():
     for mixture, plain in (
-        (Discrete(probabilities=[1.0], values=[2.0]), Deterministic(mean=2.0)),
+        (Empirical(values=[2.0], weights=[1.0]), Deterministic(mean=2.0)),
         (HyperExponential(probabilities=[1.0], means=[2.0]), Exponential(mean=2.0)),
     ):
         q, r = (mg1_fcfs(arrival_rate=0.4, service=law) for law in (mixture, plain))

@@ -7,14 +7,8 @@ import heapq
 import numpy as np
 import pytest
 
-from qmodels.queues import (
-    Discrete,
-    Exponential,
-    fb_response_time,
-    mg1_fb,
-    mg1_srpt,
-    srpt_response_time,
-)
+from qmodels.laws import Empirical, Exponential
+from qmodels.queues import fb_response_time, mg1_fb, mg1_srpt, srpt_response_time
 
 REPLICATIONS, JOBS = 20, 12_000
 STUDENT = 3.883  # 99.9 % two-sided, 19 degrees of freedom
@@ -48,7 +42,7 @@ def test_srpt_against_simulation(law):
     if law == "exponential":
         service, draw = Exponential(mean=1.0), lambda rng: rng.exponential(1.0, JOBS)
     else:
-        service = Discrete(probabilities=[0.8, 0.2], values=[0.5, 3.0])
+        service = Empirical(values=[0.5, 3.0], weights=[0.8, 0.2])
         draw = lambda rng: rng.choice([0.5, 3.0], JOBS, p=[0.8, 0.2])  # noqa: E731
     means = []
     for seed in range(REPLICATIONS):
@@ -61,7 +55,7 @@ def test_srpt_against_simulation(law):
 
 
 def test_mean_over_the_sizes():
-    law = Discrete(probabilities=[0.3, 0.5, 0.2], values=[0.5, 1.0, 2.0])
+    law = Empirical(values=[0.5, 1.0, 2.0], weights=[0.3, 0.5, 0.2])
     for mean, by_size in ((mg1_srpt, srpt_response_time), (mg1_fb, fb_response_time)):
         responses = by_size(arrival_rate=0.7, service=law, size=[0.5, 1.0, 2.0])
         assert np.dot([0.3, 0.5, 0.2], responses) == pytest.approx(

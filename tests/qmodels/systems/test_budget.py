@@ -38,18 +38,17 @@ def test_every_price_has_its_parts():
 @pytest.mark.parametrize(("price", "parts"), PARTS.items())
 def test_cost_counts_the_parts(price, parts):
     nothing = Cost(**dict.fromkeys(PARTS, 0))
-    assert nothing.total(SPEC) == 0
-    assert replace(nothing, **{price: 1}).total(SPEC) == pytest.approx(parts, rel=1e-12)
-    assert replace(Cost(), **{price: getattr(Cost(), price) + 1}).total(SPEC) == pytest.approx(
-        Cost().total(SPEC) + parts, rel=1e-12
-    )
+    assert replace(SPEC, cost=nothing).area == 0
+    assert replace(SPEC, cost=replace(nothing, **{price: 1})).area == pytest.approx(parts, rel=1e-12)
+    dearer = replace(Cost(), **{price: getattr(Cost(), price) + 1})
+    assert replace(SPEC, cost=dearer).area == pytest.approx(SPEC.area + parts, rel=1e-12)
 
 
 def test_a_sweep_is_one_call():
     channels = np.array([1, 2, 4])
     sweep = replace(SPEC, dram=replace(SPEC.dram, channels=channels))
-    one_by_one = [Cost().total(replace(SPEC, dram=replace(SPEC.dram, channels=int(c)))) for c in channels]
-    assert Cost().total(sweep) == pytest.approx(one_by_one, rel=1e-12)
+    one_by_one = [replace(SPEC, dram=replace(SPEC.dram, channels=int(c))).area for c in channels]
+    assert sweep.area == pytest.approx(one_by_one, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", [item.name for item in fields(Energy)])

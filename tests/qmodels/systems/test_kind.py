@@ -7,9 +7,11 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
+from qmodels.checks import Numeric
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.spec import kind as kinds_of_specs
 from qmodels.systems.spec.describe import describe, init
+from qmodels.systems.spec.fields import points_of
 from qmodels.systems.spec.kind import KINDS, Kind, kind_named, kind_of, kinds
 from qmodels.systems.spec.schema import json_schema
 from qmodels.systems.spec.toml import spec_from_toml
@@ -41,7 +43,7 @@ class Pipe:
         What passes. [jobs/s]
     """
 
-    rate: float = 1.0
+    rate: Numeric = 1.0
 
 
 PIPE = Kind(name="pipe", spec=lambda: Pipe, starter=Pipe)
@@ -78,7 +80,10 @@ def test_another_package_adds_a_kind(others):
     assert spec_from_toml(init("pipe")) == Pipe()
     (row,) = describe("pipe")
     assert (row.name, row.unit, row.meaning) == ("rate", "jobs/s", "What passes")
-    assert json_schema("pipe")["properties"]["rate"]["type"] == "number"
+    assert row.type == "number or array"
+    assert json_schema("pipe")["properties"]["rate"]["anyOf"][1]["type"] == "array"
+    rows, specs = points_of(spec_from_toml('kind = "pipe"\nrate = [1, 2]'))
+    assert specs == [Pipe(rate=1), Pipe(rate=2)] and rows == [{"rate": 1}, {"rate": 2}]
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ import scipy.stats as st
 from hypothesis import given, settings
 from hypothesis import strategies as hs
 
-from qmodels.markov.processes.arrival_process import MAP as MarkovMAP
-from qmodels.markov.processes.phase_type import PhaseType as MarkovPhaseType
+from qmodels.laws import formulas
 from qmodels.systems.laws import times as laws
 from qmodels.systems.spec.hashing import stable_hash
 
@@ -49,15 +48,13 @@ def test_a_mixture_is_the_phase_type_with_parallel_phases(p, first, second):
     assert mixture.scv == pytest.approx(phases.scv, rel=1e-9, abs=1e-9)
 
 
-def test_markovian_laws_agree_with_the_solvers_own():
-    initial, generator = [0.3, 0.7], [[-3.0, 1.0], [0.5, -2.0]]
-    ours, theirs = (kind(initial=initial, generator=generator) for kind in (laws.PhaseType, MarkovPhaseType))
-    assert ours.mean == pytest.approx(theirs.mean, rel=1e-12)
-    assert ours.scv == pytest.approx(theirs.scv, rel=1e-12)
-    d0, d1 = [[-5.0, 1.0], [0.2, -1.0]], [[4.0, 0.0], [0.3, 0.5]]
-    map_, other = laws.MAP(d0=d0, d1=d1), MarkovMAP(d0=d0, d1=d1)
-    assert 1 / map_.mean == pytest.approx(other.rate, rel=1e-12)
-    assert map_.scv == pytest.approx(other.scv, rel=1e-11)
+def test_moments_are_those_of_the_formulas():
+    for law in (
+        laws.PhaseType(initial=[0.3, 0.7], generator=[[-3.0, 1.0], [0.5, -2.0]]),
+        laws.MAP(d0=[[-5.0, 1.0], [0.2, -1.0]], d1=[[4.0, 0.0], [0.3, 0.5]]),
+    ):
+        assert law.mean == pytest.approx(float(formulas(law).moment(1)), rel=1e-12)
+        assert law.scv == pytest.approx(float(formulas(law).scv), rel=1e-11)
 
 
 @given(values=hs.lists(hs.floats(0.01, 100), min_size=1, max_size=20))
@@ -94,9 +91,7 @@ def test_laws_are_values():
     [
         (lambda: laws.Deterministic(mean=-1), "mean must be finite and >= 0, got -1.0"),
         (lambda: laws.Exponential(mean=0), "mean must be finite and > 0, got 0.0"),
-        (lambda: laws.Exponential(mean=[1, 2]), "mean must be one number, got [1, 2]"),
         (lambda: laws.Erlang(mean=1, phases=1.5), "phases must be a whole number >= 1, got 1.5"),
-        (lambda: laws.Erlang(mean=1, phases=[1]), "phases must be one number, got [1]"),
         (lambda: laws.Gamma(mean=1, scv=0), "scv must be finite and > 0, got 0.0"),
         (lambda: laws.Pareto(mean=1, shape=1), "shape must be > 1 for a finite mean, got 1.0"),
         (lambda: laws.Uniform(low=2, high=2), "high must be > low (2.0), got 2.0"),

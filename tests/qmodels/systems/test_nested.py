@@ -28,7 +28,7 @@ INSTANCES = [
     qm.PacketProcessor().workload,
     qm.PacketProcessor().noc,
     qm.dram("DDR4-3200"),
-    qm.CacheSystem(popularity=qm.Zipf(entries=100, exponent=1.0), shared=qm.CacheLevel(lines=8)),
+    qm.CacheSystem(popularity=qm.traffic.Zipf(entries=100, exponent=1.0), shared=qm.CacheLevel(lines=8)),
     qm.LlcProcessor(),
     qm.DataQueueing(),
     qm.DataQueueing().traffic,
@@ -36,8 +36,8 @@ INSTANCES = [
     qm.NumaMachine().chip,
     qm.WorkQueues(),
     Growth(),
-    qm.Noc(topology=qm.mesh(2, 2), traffic=qm.uniform(nodes=4)),
-    qm.Recorded(trace=Trace(times_ns=[0.0, 1.0, 2.0], bytes=[64, 64, 64], source="by hand")),
+    qm.Noc(topology=qm.mesh(2, 2), traffic=qm.noc.uniform(nodes=4)),
+    qm.traffic.Recorded(trace=Trace(times_ns=[0.0, 1.0, 2.0], bytes=[64, 64, 64], source="by hand")),
     qm.MessageProgram(topology=qm.mesh(2, 2), processes=gather(processes=4, words=8)),
 ]
 
@@ -84,4 +84,4 @@ def test_what_users_tried():
         ValueError,
         match=r"^traffic must be RandomBlocks, StridedBlocks, Packets or AddressTrace, got Poisson\(\)$",
     ):
-        qm.dram("DDR4-3200", traffic=qm.Poisson())
+        qm.dram("DDR4-3200", traffic=qm.traffic.Poisson())

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.systems.noc.flows import EJECTION, INJECTION, LINK
 from qmodels.systems.noc.memory import interleaved, transactions
+from qmodels.systems.noc.paths import EJECTION, INJECTION, LINK
 from qmodels.systems.noc.patterns import permutation, rate_matrix, uniform
 from qmodels.systems.noc.router import PacketClass, QosRule, Router
 from qmodels.systems.noc.routes import SourceRoute

@@ -97,7 +97,7 @@ def test_a_network_has_the_rates_of_its_matrix():
     noc = Noc(topology=mesh(1, 3), traffic=rate_matrix(RATES), flits_per_packet=1)
     assert_allclose(rates_of(noc), RATES)
     # Two of three nodes send.
-    assert solve(noc).throughput == pytest.approx(0.6)
+    assert solve(noc).delivered_rate == pytest.approx(0.6)
     usual = Noc(topology=mesh(1, 3), traffic=uniform(nodes=3))
     assert usual.mean_rate == 0.01
     assert_allclose(rates_of(replace(usual, traffic=rate_matrix(RATES))), RATES)
@@ -109,7 +109,7 @@ def test_an_injection_rate_scales_a_matrix_to_its_mean():
     assert noc.mean_rate == 0.03
     assert_allclose(rates_of(noc), np.array(RATES) / 10)
     curve = solve(replace(noc, injection_rate=np.array([0.0, 0.3])))
-    assert_allclose(curve.throughput, [0, 0.6])
+    assert_allclose(curve.delivered_rate, [0, 0.6])
 
 
 def test_more_packets_than_cycles_are_refused():

@@ -46,8 +46,8 @@ def test_a_document_without_a_kind_is_a_packet_processor(tmp_path: Path):
         ('"spidergon 32"', qm.spidergon(32)),
         ('"crossbar 4"', qm.crossbar(4)),
         ('{ kind = "mesh", rows = 8, columns = 2 }', qm.mesh(8, 2)),
-        ('{ kind = "mesh", shape = [2, 2], concentration = 4 }', qm.concentrated_mesh(2, 2)),
-        ('{ kind = "bus", nodes = 4, delay = 2 }', qm.shared_bus(4, delay=2)),
+        ('{ kind = "mesh", shape = [2, 2], concentration = 4 }', qm.noc.concentrated_mesh(2, 2)),
+        ('{ kind = "bus", nodes = 4, delay = 2 }', qm.noc.shared_bus(4, delay=2)),
     ],
 )
 def test_ways_to_write_a_topology(text, topology):
@@ -63,9 +63,9 @@ def test_ways_to_write_a_topology(text, topology):
         ('{ pattern = "uniform", self_traffic = true }', uniform(nodes=4, self_traffic=True)),
         (
             '{ pattern = "hotspot", spots = [3], fraction = 0.4 }',
-            qm.hotspot(nodes=4, spots=[3], fraction=0.4),
+            qm.noc.hotspot(nodes=4, spots=[3], fraction=0.4),
         ),
-        ("{ targets = [1, 0, 3, 2] }", qm.permutation([1, 0, 3, 2])),
+        ("{ targets = [1, 0, 3, 2] }", qm.noc.permutation([1, 0, 3, 2])),
         ("{ rates = [[0, 0.2, 0, 0], [0.1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]] }", None),
         ('{ rates = "rates.csv" }', None),
         (
@@ -74,7 +74,7 @@ def test_ways_to_write_a_topology(text, topology):
         ),
         (
             '{ kind = "transactions", initiators = [0, 1], channels = [2, 3], think_cycles = 9 }',
-            qm.transactions(initiators=(0, 1), channels=(2, 3), think_cycles=9),
+            qm.noc.transactions(initiators=(0, 1), channels=(2, 3), think_cycles=9),
         ),
     ],
 )
@@ -152,6 +152,10 @@ def test_overrides_go_by_unique_ends_and_into_lists():
 def test_wrong_forms_are_refused_by_their_key(text, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         spec_from_toml(f'kind = "noc"\n{text}')
+
+
+def test_what_is_a_word_elsewhere_is_a_table_on_its_own():
+    assert from_toml(to_toml(qm.traffic.imix()), qm.traffic.SizeLaw) == qm.traffic.imix()
 
 
 @dataclass(frozen=True, kw_only=True)

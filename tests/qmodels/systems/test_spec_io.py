@@ -419,12 +419,14 @@ ROUTED = QueueingNetwork(
         qm.PacketProcessor(),
         qm.DataQueueing(),
         qm.dram("DDR4-3200", traffic=dram_traffic.Packets(blocks=3)),
-        qm.CacheSystem(popularity=qm.Zipf(entries=100, exponent=1.0), shared=qm.CacheLevel(lines=8)),
-        qm.CacheSystem(popularity=qm.Zipf(entries=100, exponent=1.0), private=(qm.CacheLevel(lines=8),)),
+        qm.CacheSystem(popularity=qm.traffic.Zipf(entries=100, exponent=1.0), shared=qm.CacheLevel(lines=8)),
+        qm.CacheSystem(
+            popularity=qm.traffic.Zipf(entries=100, exponent=1.0), private=(qm.CacheLevel(lines=8),)
+        ),
         qm.LlcProcessor(),
         qm.NumaMachine(),
         qm.WorkQueues(),
-        qm.Noc(topology=qm.mesh(2, 2), traffic=qm.uniform(nodes=4)),
+        qm.Noc(topology=qm.mesh(2, 2), traffic=qm.noc.uniform(nodes=4)),
         qm.MessageProgram(topology=qm.mesh(2, 2), processes=gather(processes=4, words=8)),
         qm.tandem(arrivals=qm.laws.Exponential(mean=1.25), services=[EXPONENTIAL] * 3, capacity=[4, 3, 2]),
         ROUTED,

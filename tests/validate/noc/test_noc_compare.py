@@ -24,11 +24,11 @@ SMALL = {"packets": 1500, "cycles": 2000, "replications": 3}
 def test_one_network():
     noc = Noc(topology=mesh(3, 3), traffic=uniform(nodes=9), flits_per_packet=4, injection_rate=0.08)
     found = compare(noc, **SMALL)
-    assert found["packet_latency"].unit == "cycles"
-    assert found["throughput"].unit == "packets/cycle"
+    assert found["packet_latency"].unit == "ns"
+    assert found["delivered_rate"].unit == "1/ns"
     assert abs(found["packet_latency"].relative_error) < 0.03
-    assert {"packet_latency_p99", "data_throughput", "max_utilization"} <= set(found.rows)
-    assert "packet_latency" in repr(found) and "cycles" in repr(found)
+    assert {"packet_latency_p99", "bandwidth", "max_utilization"} <= set(found.rows)
+    assert "packet_latency" in repr(found) and "ns" in repr(found)
 
 
 def test_a_load_curve():
@@ -39,15 +39,15 @@ def test_a_load_curve():
     # Of the busiest channel: 9 packets a cycle of 4 flits, a twelfth of all pairs on the middle links.
     assert found.loads[:2] == pytest.approx([0.08, 0.4], rel=0.02) and found.loads[2] == 1
     assert np.isinf(found["packet_latency"][2].model) and found.disputed == ()
-    figure = found.plot("packet_latency", "throughput")
-    assert [axes.get_ylabel() for axes in figure.axes[:1]] == ["packet latency [cycles]"]
+    figure = found.plot("packet_latency", "delivered_rate")
+    assert [axes.get_ylabel() for axes in figure.axes[:1]] == ["packet latency [ns]"]
 
 
 def test_closed_loops():
     traffic = transactions(initiators=range(4), channels=[8, 9], think_cycles=100)
     found = compare(Noc(topology=spidergon(16), traffic=traffic), **SMALL)
-    assert set(found.rows) == {"transaction_rate", "transaction_latency", "data_throughput"}
-    assert found["transaction_rate"].unit == "transactions/cycle"
+    assert set(found.rows) == {"transaction_rate", "transaction_latency", "bandwidth"}
+    assert found["transaction_rate"].unit == "1/ns"
     assert abs(found["transaction_latency"].relative_error) < 0.05
 
 
@@ -88,8 +88,15 @@ def test_runs_of_booksim_beside_a_model_of_their_settings(booksim_runs):
         return solve(replace(MESH, injection_rate=injection_rate))
 
     found = compare(booksim_runs, model=model)
-    assert len(found) == 4 and found["packet_latency"][0].unit == "cycles"
+    assert len(found) == 4 and found["packet_latency"][0].unit == "ns"
     assert max(abs(one.relative_error) for one in found["packet_latency"][:3]) < 0.02
+
+
+def test_cycles_of_runs_are_laid_beside_a_model_with_a_clock(booksim_runs):
+    slow, fast = (compare(replace(MESH, clock_ghz=clock), reference=booksim_runs) for clock in (1.0, 2.0))
+    for one, other in zip(slow["packet_latency"], fast["packet_latency"], strict=True):
+        assert other.model == pytest.approx(one.model / 2)
+        assert other.relative_error == pytest.approx(one.relative_error)
 
 
 def test_a_load_curve_beside_runs(booksim_runs):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from pandas import DataFrame
 
 from qmodels.systems.noc.patterns import rate_matrix, uniform
 from qmodels.systems.noc.router import PacketClass, QosRule, Router
@@ -15,9 +16,9 @@ OPTIONS = {"packets": 5000, "cycles": 10_000, "replications": 6}
 
 
 def mean_latency(result, column):
-    flows = result.to_pandas("flows")
-    weighted = (flows["packet_latency"] * flows["throughput"]).groupby(flows[column]).sum()
-    return (weighted / flows["throughput"].groupby(flows[column]).sum()).to_dict()
+    flows = DataFrame(result.flows)
+    weighted = (flows["packet_latency"] * flows["delivered_rate"]).groupby(flows[column]).sum()
+    return (weighted / flows["delivered_rate"].groupby(flows[column]).sum()).to_dict()
 
 
 def test_urgent_packets_pass_the_others_and_all_are_delivered():
@@ -59,11 +60,11 @@ def test_one_source_shares_its_channel_by_weight_when_it_is_short():
         qos=(QosRule(source=0, weight=3.0),),
     )
     r = simulate(noc, **OPTIONS)
-    shares = r.to_pandas("flows").set_index("source")["throughput"]
+    shares = DataFrame(r.flows).set_index("source")["delivered_rate"]
     assert not r.stable
     assert shares[0] / shares[2] == pytest.approx(3, rel=0.02)
     assert shares.sum() == pytest.approx(0.2, rel=0.01)
-    even = simulate(replace(noc, qos=()), **OPTIONS).to_pandas("flows").set_index("source")["throughput"]
+    even = DataFrame(simulate(replace(noc, qos=()), **OPTIONS).flows).set_index("source")["delivered_rate"]
     assert even[0] / even[2] == pytest.approx(1, rel=0.02)
 
 
@@ -86,7 +87,7 @@ def test_a_circuit_does_not_feel_the_others_even_when_they_saturate():
     found = []
     for others in (0.001, 0.05, 0.2):
         r = simulate(with_circuit(others), packets=100, cycles=10_000, replications=3)
-        flows = r.to_pandas("flows")
+        flows = DataFrame(r.flows)
         found.append(flows[flows["source"] == 0]["packet_latency"].item())
     assert not r.stable
     # To the last bit: its packets come at the same times and meet nobody.
@@ -95,9 +96,7 @@ def test_a_circuit_does_not_feel_the_others_even_when_they_saturate():
 
 def test_without_the_circuit_the_same_packets_do_feel_them():
     quiet, loaded = (
-        simulate(with_circuit(x, circuit=False), packets=100, cycles=10_000, replications=3).to_pandas(
-            "flows"
-        )
+        DataFrame(simulate(with_circuit(x, circuit=False), packets=100, cycles=10_000, replications=3).flows)
         for x in (0.001, 0.1)
     )
     one, other = (f[f["source"] == 0]["packet_latency"].item() for f in (quiet, loaded))
@@ -112,7 +111,7 @@ def test_a_circuit_slows_the_others_down():
     traffic = rate_matrix(rates.tolist())
     noc = Noc(topology=mesh(1, 4), traffic=traffic, injection_rate=traffic.mean_rate, flits_per_packet=1)
     held = replace(noc, qos=(QosRule(source=0, circuit=True),))
-    plain, slow = (simulate(x, **OPTIONS).to_pandas("flows").set_index("source") for x in (noc, held))
+    plain, slow = (DataFrame(simulate(x, **OPTIONS).flows).set_index("source") for x in (noc, held))
     assert slow.loc[0, "packet_latency"] == 3 * 4 + 2
     assert slow.loc[1, "packet_latency"] > plain.loc[1, "packet_latency"] > 3 * 3 + 2
 

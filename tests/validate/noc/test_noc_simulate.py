@@ -5,12 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from pandas import DataFrame
 
+import qmodels as qm
 from qmodels.systems.noc.injection import bursts
-from qmodels.systems.noc.memory import interleaved
+from qmodels.systems.noc.memory import interleaved, transactions
 from qmodels.systems.noc.patterns import hotspot, permutation, rate_matrix, uniform
 from qmodels.systems.noc.router import PacketClass, Router
-from qmodels.systems.noc.spec import NOC_METRICS, Noc
+from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topologies import crossbar, mesh, ring
 from qmodels.systems.traffic.arrivals import OnOff
 from validate import simulate
@@ -48,8 +50,8 @@ def test_a_source_alone_is_the_discrete_queue_of_the_textbook(process, batch, ut
     assert r.source_queue_delay.relative_half_width < 0.06
     # Nothing else is in its way: two routers, the ends, and the flits behind the first.
     assert r.traversal_delay.best == 3 * 2 + 2 + flits - 1
-    assert rate in r.throughput
-    assert r.max_utilization.best == pytest.approx(r.throughput.best * flits, rel=1e-3)
+    assert rate in r.delivered_rate
+    assert r.max_utilization.best == pytest.approx(r.delivered_rate.best * flits, rel=1e-3)
 
 
 def test_bursts_wait_longer_by_their_variability():
@@ -83,7 +85,7 @@ def test_nearly_no_load_gives_the_latency_of_a_packet_alone():
     alone = float(np.sum(table.unit_rate * (3 * (hops - 1) + 2 + 2)) / table.unit_rate.sum())
     assert alone in r.packet_latency
     assert r.packet_latency.relative_half_width < 0.03
-    assert r.cycles > 1e8 / 9  # mostly skipped
+    assert r.effort["cycles"] > 1e8 / 9  # mostly skipped
 
 
 def test_the_same_seed_gives_the_same_numbers_on_any_executor_and_from_the_store(tmp_path):
@@ -97,28 +99,28 @@ def test_the_same_seed_gives_the_same_numbers_on_any_executor_and_from_the_store
     again = simulate([NOC], seed=7, store=store, **SMALL)
     assert again.restored == 3
     assert again[0].metrics == first.metrics
-    assert again[0].flow_rows() == first.flow_rows()
+    assert DataFrame(again[0].flows).equals(DataFrame(first.flows))
 
 
 def test_flows_and_channels_add_up_to_the_network():
     r = simulate(NOC, flow_quantiles=True, **SMALL)
-    flows, channels = r.to_pandas("flows"), r.to_pandas("channels")
-    assert flows["throughput"].sum() == pytest.approx(r.throughput.best)
-    mean = (flows["throughput"] * flows["packet_latency"]).sum() / flows["throughput"].sum()
+    flows, channels = DataFrame(r.flows), DataFrame(r.channels)
+    assert flows["delivered_rate"].sum() == pytest.approx(r.delivered_rate.best)
+    mean = (flows["delivered_rate"] * flows["packet_latency"]).sum() / flows["delivered_rate"].sum()
     assert mean == pytest.approx(r.packet_latency.best)
     assert np.all(flows["packet_latency_p95"] <= flows["packet_latency_p99"])
     assert np.all(flows["packet_latency"] < flows["packet_latency_p99"])
-    ejected = channels[channels["channel"].str.startswith("eject")]
+    ejected = channels[channels["name"].str.startswith("eject")]
     # Flits under way at the ends of the measurement make the difference.
-    assert ejected["flits"].sum() == pytest.approx(3 * r.throughput.best, rel=0.01)
+    assert ejected["flits"].sum() == pytest.approx(3 * r.delivered_rate.best, rel=0.01)
     assert channels["utilization"].max() == pytest.approx(r.max_utilization.best)
-    assert channels.loc[channels["utilization"].idxmax(), "channel"] == r.bottleneck
+    assert channels.loc[channels["utilization"].idxmax(), "name"] == r.bottleneck
     # Little: flits in buffers are at least one cycle in each.
-    inner = channels[~channels["channel"].str.startswith("eject")]
-    assert np.all(inner["occupancy"] >= 0)
+    inner = channels[~channels["name"].str.startswith("eject")]
+    assert np.all(inner["buffer_occupancy"] >= 0)
     assert len(r.to_pandas()) == len(r.metrics)
-    with pytest.raises(ValueError, match="what must be one of metrics, flows, channels, got 'links'"):
-        r.to_pandas("links")
+    assert sum(part.best for part in r.latency_parts.values()) == pytest.approx(r.packet_latency.best)
+    assert r.utilization[r.bottleneck] == r.max_utilization
 
 
 def test_a_mix_of_packets_and_interleaved_addresses_keep_their_shares():
@@ -129,11 +131,11 @@ def test_a_mix_of_packets_and_interleaved_addresses_keep_their_shares():
         injection_rate=0.05,
     )
     r = simulate(spec, packets=4000, replications=4)
-    flows = r.to_pandas("flows")
-    assert flows.groupby("target")["throughput"].sum().to_numpy() == pytest.approx(0.1, rel=0.05)
-    by_class = flows.groupby("packet_class")["throughput"].sum()
+    flows = DataFrame(r.flows)
+    assert flows.groupby("target")["delivered_rate"].sum().to_numpy() == pytest.approx(0.1, rel=0.05)
+    by_class = flows.groupby("packet_class")["delivered_rate"].sum()
     assert by_class[0] / by_class[1] == pytest.approx(3, rel=0.1)
-    assert r.data_throughput.best == pytest.approx(0.2 * (0.75 * 8 + 0.25 * 120), rel=0.05)
+    assert r.bandwidth.best == pytest.approx(0.2 * (0.75 * 8 + 0.25 * 120), rel=0.05)
 
 
 def test_packets_alternate_over_channels_exactly():
@@ -154,10 +156,10 @@ def test_too_much_load_is_said_and_gives_no_latency():
     assert (r.verdict, r.stable) == ("saturated", False)
     for name in ("packet_latency", "packet_latency_p95", "source_queue_delay", "traversal_delay"):
         assert r[name].best == float("inf")
-    assert 2.0 < r.throughput.best < 0.33 * 9
-    assert "saturated; busiest" in repr(r)
+    assert 2.0 < r.delivered_rate.best < 0.33 * 9
+    assert "overloaded; fills up first" in repr(r) and "\n  saturated" in repr(r)
     # Not all sources are overloaded: the corners see less of the congestion.
-    latencies = r.to_pandas("flows")["packet_latency"]
+    latencies = DataFrame(r.flows)["packet_latency"]
     assert np.isinf(latencies).any()
 
 
@@ -169,7 +171,7 @@ def test_only_the_flows_that_wait_without_end_have_no_latency():
     traffic = rate_matrix(rates.tolist())
     spec = replace(NOC, flits_per_packet=1, traffic=traffic, injection_rate=traffic.mean_rate)
     r = simulate(spec, packets=4000, replications=4)
-    flows = r.to_pandas("flows").set_index("source")["packet_latency"]
+    flows = DataFrame(r.flows).set_index("source")["packet_latency"]
     assert not r.stable
     assert flows[8] == 3 * 2 + 2
     assert np.isinf(flows[0])
@@ -189,14 +191,14 @@ def test_a_deadlock_is_reported():
     r = simulate(spec, **SMALL)
     assert r.verdict == "deadlocked"
     assert r.packet_latency.best == float("inf")
-    assert all(row["packet_latency"] == float("inf") for row in r.flow_rows())
+    assert np.isinf(r.flows["packet_latency"]).all()
     safe = replace(spec, vc_classes="dateline", router=Router(virtual_channels=2), injection_rate=0.02)
     assert simulate(safe, **SMALL).verdict == "stable"
 
 
 def test_nothing_to_send_is_no_error():
     r = simulate(replace(NOC, injection_rate=0.0), **SMALL)
-    assert r.throughput.best == 0
+    assert r.delivered_rate.best == 0
     assert r.short
     assert "too short" in repr(r)
 
@@ -208,9 +210,27 @@ def test_a_hot_node_names_its_channel():
 
 def test_metrics_are_those_of_the_vocabulary():
     r = simulate(NOC, **SMALL)
-    assert set(r.metrics) <= set(NOC_METRICS)
-    assert [row["unit"] for row in r.rows()] == [NOC_METRICS[name].unit for name in r.metrics]
-    assert r.to_dict()["metrics"]["packet_latency"]["best"] == r.packet_latency.best
+    loops = replace(NOC, traffic=transactions(initiators=[0], channels=[8]))
+    answer, closed = qm.solve(NOC), simulate(loops, **SMALL)
+    names = Noc.metric_names
+    assert set(r.metrics) | set(closed.metrics) == set(names.both)
+    assert set(answer.metrics) == set(r.metrics) | set(names.model)
+    assert set(qm.solve(loops).metrics) < set(closed.metrics)
+    assert set(answer.latency_parts) == set(r.latency_parts)
+    assert set(answer.utilization) == set(r.utilization)
+
+
+def test_a_faster_clock_shortens_times_and_leaves_cycles():
+    slow, fast = (simulate(replace(NOC, clock_ghz=clock), **SMALL) for clock in (1.0, 4.0))
+    for name, estimate in fast.in_cycles().items():
+        scale = 4 if name == "bandwidth" else 1
+        assert estimate.best == pytest.approx(scale * slow[name].best)
+    assert fast.packet_latency.best == pytest.approx(slow.packet_latency.best / 4)
+    assert fast.flows["packet_latency"] == pytest.approx(slow.flows["packet_latency"] / 4)
+    one, other = (qm.solve(replace(NOC, clock_ghz=clock)) for clock in (1.0, 4.0))
+    assert other.in_cycles()["packet_latency_p99"] == pytest.approx(one.packet_latency_p99)
+    assert other.flows["packet_latency"] == pytest.approx(one.flows["packet_latency"] / 4)
+    assert other.validated and other.saturation_rate == one.saturation_rate
 
 
 def test_relabelling_the_nodes_of_a_ring_changes_the_randomness_alone():
@@ -257,9 +277,7 @@ def test_bad_options_are_named(change, message):
 
 def test_a_load_curve_is_not_one_point():
     curve = replace(NOC, injection_rate=np.array([0.1, 0.2]))
-    with pytest.raises(
-        ValueError, match="injection_rate must be one number to be simulated, not an array of 2"
-    ):
+    with pytest.raises(ValueError, match="injection_rate must be one number to be simulated, got 2"):
         simulate(curve)
 
 

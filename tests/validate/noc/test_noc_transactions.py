@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from pandas import DataFrame
 
 from qmodels.systems.noc.memory import transactions
 from qmodels.systems.noc.spec import Noc
@@ -28,12 +29,12 @@ def test_one_engine_alone_takes_the_sum_of_its_parts(think):
     there, back = 3 * 2 + 2 + 8, 3 * 2 + 2
     assert r.transaction_latency.best == there + 7 + 4 + back
     assert 1 / r.transaction_rate.best == pytest.approx(there + 11 + back + max(1, think), rel=0.01)
-    assert r.data_throughput.best == pytest.approx(128 * r.transaction_rate.best, rel=0.01)
+    assert r.bandwidth.best == pytest.approx(128 * r.transaction_rate.best, rel=0.01)
 
 
 def test_a_read_is_short_there_and_long_back():
     r = simulate(one_engine(read_fraction=1.0, service_cycles=5), **SMALL)
-    flows = r.to_pandas("flows").set_index("source")["packet_latency"]
+    flows = DataFrame(r.flows).set_index("source")["packet_latency"]
     assert (flows[0], flows[1]) == (8, 16)
 
 

@@ -61,3 +61,8 @@ def poisson_density(k: FloatArray, rho: FloatArray, idle: FloatArray) -> FloatAr
         far = -idle - np.log(rho)
     deviance = k * np.where(idle < 0.1, relative_deviance(-idle), far)
     return np.exp(-stirling_error(k) - deviance) / np.sqrt(_TWO_PI * k)
+
+
+def terms_needed(mean: float) -> int:
+    """Return a number of terms that a Poisson variable exceeds with probability below 1e-18."""
+    return int(mean + 10.0 * np.sqrt(mean) + 40.0)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from qmodels.queues.numerics.digits import product_minus
+from qmodels.numerics.digits import product_minus
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -26,6 +26,12 @@ def number(name: str, check: Any, value: Any) -> float:
     return float(check(name, value))
 
 
+def numeric(name: str, check: Any, value: Any) -> Any:
+    """Return one checked number, or an array of them: a sweep."""
+    array = check(name, value)
+    return array if array.ndim else array.item()
+
+
 def whole(name: str, value: Any) -> int:
     """Return one whole number >= 1."""
     if np.ndim(value):
@@ -79,9 +85,17 @@ def off_diagonal(name: str, array: FloatArray) -> None:
         )
 
 
+def zero_sums(name: str, array: FloatArray) -> None:
+    """Require rows that sum to 0."""
+    sums = array.sum(axis=1)
+    if np.any(np.abs(sums) > SUM_TOLERANCE * np.abs(array).sum(axis=1)):
+        row = int(np.argmax(np.abs(sums)))
+        raise ValueError(f"{name} must have rows that sum to 0, row {row} sums to {sums[row]:.12g}")
+
+
 def stationary(generator: FloatArray) -> FloatArray:
     """Return the stationary law of a generator with one closed class."""
-    system = np.vstack([generator.T, np.ones(len(generator))])
+    system = np.vstack([generator.T / max(np.abs(generator).max(), 1e-300), np.ones(len(generator))])
     right = np.zeros(len(generator) + 1)
     right[-1] = 1.0
     law, _, rank, _ = np.linalg.lstsq(system, right, rcond=None)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from qmodels.queues.numerics.root import bracketed_root
+from qmodels.numerics.root import bracketed_root
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.markov.chains.uniformization import terms_needed
-from qmodels.queues.numerics.poisson import poisson_pmf
+from qmodels.numerics.poisson import poisson_pmf, terms_needed
 
 LONGEST = 200_000
 """Value of q t above which the matrix is squared instead."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from qmodels.queues.numerics.poisson import relative_deviance
+from qmodels.numerics.poisson import relative_deviance
 
 FloatArray = npt.NDArray[np.float64]
 Sums = tuple[FloatArray, FloatArray, FloatArray]

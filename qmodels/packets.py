@@ -1,0 +1,20 @@
+"""The parts of packet processors: networks, DRAM channels, slices, free lists, and what they cost."""
+
+from qmodels.systems.cache.llc import Llc
+from qmodels.systems.memory.dram import Dram
+from qmodels.systems.packets.budget import Cost, Energy
+from qmodels.systems.packets.data_queueing import DataQueueing
+from qmodels.systems.packets.free_list import FreeList
+from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.packets.processor_noc import ProcessorNoc
+
+__all__ = [
+    "Cost",
+    "DataQueueing",
+    "Dram",
+    "Energy",
+    "FreeList",
+    "Llc",
+    "PacketProcessor",
+    "ProcessorNoc",
+]

@@ -1,1 +1,0 @@
-"""What the formulas of stations compute with: roots, inversions, sums that keep their digits."""

@@ -1,0 +1,209 @@
+"""Every registered kind of system in every verb: what a user learns for one holds for all."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import qmodels as qm
+from optimize import Space, explore
+from qmodels.answer import Answer
+from qmodels.error_map import MeasuredError
+from qmodels.systems.spec.describe import describe, init
+from qmodels.systems.spec.fields import replace_fields
+from qmodels.systems.spec.kind import KINDS, kind_named, kind_of
+from qmodels.systems.spec.metrics import METRICS
+from qmodels.systems.spec.schema import json_schema
+from qmodels.systems.spec.toml import spec_from_toml, to_toml
+from validate import compare, simulate
+from validate.estimates.simulation import Simulation
+from validate.estimates.statistics import Estimate
+
+SMALL = {
+    "packet-processor": {"packets": 2000},
+    "queueing-network": {"passages": 2000},
+    "data-queueing": {"packets": 2000},
+    "noc": {"packets": 2000},
+    "message-program": {},
+    "dram": {"accesses": 5000},
+    "cache": {"requests": 20_000},
+    "llc-processor": {"requests": 5000},
+    "numa": {},
+    "work-queues": {},
+}
+"""Options for a quick simulation."""
+
+SWEPT = {
+    "packet-processor": ("workload.load_factor", [0.3, 0.6]),
+    "data-queueing": ("traffic.load", [0.5, 0.7]),
+    "noc": ("injection_rate", [0.01, 0.02]),
+    "dram": ("traffic.arrival_rate", [0.01, 0.02]),
+}
+"""A field that may be an array, of the kinds that have one."""
+
+VARIED = {
+    "packet-processor": ("dram.channels", [2, 4]),
+    "queueing-network": ("stations.disk.servers", [2, 3]),
+    "data-queueing": ("allocation.alloc_trial_count", [1, 2]),
+    "noc": ("link_width", [8, 16]),
+    "message-program": ("library_cycles", [10, 20]),
+    "dram": ("geometry.channels", [1, 2]),
+    "cache": ("shared.lines", [2048, 4096]),
+    "llc-processor": ("cores", [20, 28]),
+    "numa": ("clock_ghz", [1.0, 2.0]),
+    "work-queues": ("clock_ghz", [1.0, 2.0]),
+}
+"""A decision of each kind, and two choices."""
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def spec(kind):
+    return kind_named(kind).starter()
+
+
+@pytest.fixture(scope="module")
+def answer(spec):
+    return qm.solve(spec)
+
+
+@pytest.fixture(scope="module")
+def estimate(kind, spec):
+    return simulate(spec, replications=2, **SMALL[kind])
+
+
+def test_the_file_of_a_spec_says_its_kind_and_reads_back(kind, spec, tmp_path):
+    text = to_toml(spec, kind=True)
+    assert text.startswith(f'kind = "{kind}"')
+    assert spec_from_toml(text) == spec
+    assert kind_of(spec).name == kind and isinstance(spec, kind_named(kind).spec())
+
+
+def test_init_writes_a_file_that_solves(kind):
+    assert qm.solve(spec_from_toml(init(kind))).metrics
+
+
+def test_describe_and_schema_know_every_field(kind):
+    rows, schema = describe(kind), json_schema(kind)
+    assert all(row.meaning for row in rows)
+    assert json.loads(json.dumps(schema)) == schema and schema["properties"]["kind"] == {"const": kind}
+    assert {row.name.partition(".")[0].partition("[")[0] for row in rows} <= set(schema["properties"])
+
+
+def test_answer_and_estimate_have_what_is_declared(spec, answer, estimate):
+    declared = type(spec).metric_names
+    assert set(declared) <= set(METRICS)
+    stems = {name.partition("[")[0] for name in answer.metrics}
+    simulated = {name.partition("[")[0] for name in estimate.metrics}
+    assert stems <= {*declared.both, *declared.model}
+    assert simulated <= {*declared.both, *declared.simulation}
+    always = set(declared.both) - set(declared.sometimes)
+    assert stems & always == simulated & always
+    assert next(iter(answer.metrics)).partition("[")[0] in declared.both
+
+
+def test_one_answer(spec, answer):
+    assert isinstance(answer, Answer) and answer.spec == spec and answer.stable
+    check_result(answer)
+    assert all(isinstance(error, MeasuredError) for error in answer.error.values())
+    assert set(answer.error) <= set(answer.metrics)
+    for values in (answer.utilization.values(), answer.traffic_intensity.values()):
+        assert all(np.asarray(value).min() >= 0 for value in values)
+
+
+def test_one_estimate(spec, estimate):
+    assert isinstance(estimate, Simulation) and estimate.spec == spec and estimate.stable
+    check_result(estimate)
+    assert all(isinstance(value, Estimate) for value in estimate.metrics.values())
+    assert estimate.effort and estimate.replications == 2
+
+
+def check_result(result):
+    name = next(iter(result.metrics))
+    assert result[name] == result.metrics[name] == getattr(result, name, result[name])
+    stem = next(one for one in result.metrics if one.isidentifier() and not hasattr(type(result), one))
+    assert stem in dir(result)
+    with pytest.raises(KeyError, match="no metric 'packet_latensy'"):
+        result["packet_latensy"]
+    assert set(result.units) == set(result.metrics)
+    largest = [float(value) for value in result.utilization.values()]
+    assert all(0 <= value <= 1 + 1e-12 for value in largest)
+    assert result.bottleneck == "" or isinstance(result.bottleneck, str)
+    if result.latency_parts:
+        total = sum(float(part) for part in result.latency_parts.values())
+        assert total > 0 and all(float(part) >= 0 for part in result.latency_parts.values())
+    frame = result.to_pandas()
+    assert list(frame.columns[:3]) == ["metric", "unit", "value"]
+    assert list(frame["metric"]) == list(result.metrics)
+    text, html = repr(result), result._repr_html_()
+    assert all(one in text and one in html for one in result.metrics)
+    assert html.startswith("<table>")
+    assert result.plot().axes
+
+
+@pytest.mark.parametrize("which", ["answer", "estimate"])
+def test_results_come_back_from_their_files(which, spec, tmp_path, request):
+    result = request.getfixturevalue(which)
+    cls = Answer if which == "answer" else Simulation
+    path = result.save(tmp_path / "result.json")
+    again = cls.load(path)
+    assert again.spec == spec and again.stable == result.stable
+    assert set(again.metrics) == set(result.metrics)
+    for name, value in result.metrics.items():
+        assert again.metrics[name] == value or np.isnan(float(value))
+    assert again.bottleneck == result.bottleneck and again.units == result.units
+    with pytest.raises(ValueError, match="must hold"):
+        (Simulation if cls is Answer else Answer).load(path)
+
+
+def test_compare(spec, answer, estimate):
+    comparison = compare(spec, reference=estimate)
+    assert set(comparison.rows) == set(answer.metrics) & set(estimate.metrics)
+    for name, row in comparison.rows.items():
+        assert row.unit == answer.units[name] == estimate.units[name]
+        assert row.model == pytest.approx(float(answer[name])) and row.reference is estimate[name]
+
+
+def test_a_sweep_of_one_field_is_one_call(kind, spec):
+    if kind not in SWEPT:
+        pytest.skip("no field of this kind may be an array")
+    name, values = SWEPT[kind]
+    sweep = qm.solve(replace_fields(spec, {name: np.array(values)}))
+    main = next(iter(sweep.metrics))
+    single = [float(qm.solve(replace_fields(spec, {name: value}))[main]) for value in values]
+    assert np.ravel(sweep[main]).tolist() == pytest.approx(single, rel=1e-9)
+    frame = sweep.to_pandas()
+    assert len(frame) == len(values) * len(sweep.metrics)
+    assert frame[frame["metric"] == main][name].tolist() == values
+    assert sweep.plot().axes
+
+
+def test_explore(kind, spec):
+    name, choices = VARIED[kind]
+    front = explore(Space(spec, **{name: choices}), qm.solve, minimize=[type(spec).metric_names.both[0]])
+    assert len(front.table) if hasattr(front.table, "__len__") else front
+
+
+def test_a_wrong_part_is_refused_by_name(spec):
+    for name in spec.__dataclass_fields__:
+        value = getattr(spec, name)
+        if hasattr(value, "__dataclass_fields__"):
+            with pytest.raises((ValueError, TypeError), match=name):
+                replace(spec, **{name: object()})
+            return
+    pytest.skip("this kind has no parts")
+
+
+def test_what_is_of_no_kind_is_refused():
+    for verb in (qm.solve, simulate):
+        with pytest.raises(TypeError, match="a system spec must be of a kind .*noc.*, got a int"):
+            verb(3)
+    with pytest.raises(ValueError, match="kind must be one of .*did you mean 'noc'"):
+        kind_named("nocc")
