@@ -11,13 +11,13 @@ import numpy as np
 from cases.study.packet_processor import BIAS, ERROR, error_columns
 from cases.study.stated_error import LEGEND, UNKNOWN, cell
 from cases.study.stream import trace_section, trace_summary
-from cases.tables import csv_text, number, text_table
-from qmodels.systems.spec.metrics import METRICS
+from cases.tables import csv_text, number, text_table, unit
+from qmodels.systems.packets.packet_processor import PacketProcessor
 
 if TYPE_CHECKING:
     from qmodels.error_map import MeasuredError
     from qmodels.packet_processor.result import PacketAnswer
-    from qmodels.systems.packets.packet_processor import PacketProcessor
+    from qmodels.systems.spec.result import Result
     from validate import Comparison, PacketSimulation
 
 MOST_RESOURCES = 12
@@ -31,6 +31,11 @@ SWEPT = (
     "max_utilization",
 )
 """Metrics in the text table of a sweep."""
+
+
+def is_joint(result: Result) -> bool:
+    """Return whether a result is of the joint case, whose pages show every single resource."""
+    return hasattr(result, "resources")
 
 
 def verdict(result: PacketAnswer | PacketSimulation) -> str:
@@ -48,8 +53,10 @@ def reservations(result: PacketAnswer) -> list[str]:
     return [f"{UNKNOWN}:", *(f"  {words}" for words, applies in result.doubts.items() if applies)]
 
 
-def solved_text(result: PacketAnswer) -> str:
+def solved_text(result: Any) -> str:
     """Return an analytic answer for a terminal."""
+    if not is_joint(result):
+        return repr(result)
     metrics = [
         [name.replace("_", " "), value, _unit(name), _stated(result.error.get(name), bias=True)]
         for name, value in result.metrics.items()
@@ -71,27 +78,21 @@ def _stated(error: MeasuredError | None, *, bias: bool = False) -> str:
     return f"{error.mean:.1f} {error.unit}" + (f" ({error.bias:+.1f})" if bias else "")
 
 
-def solved_json(result: PacketAnswer) -> dict[str, Any]:
+def solved_json(result: Any) -> dict[str, Any]:
     """Return an analytic answer for a program."""
+    errors = result.error
     return {
         "analytic": {
-            "stable": result.stable,
-            "bottleneck": result.bottleneck,
-            "validated": result.validated,
-            "metrics": dict(result.metrics),
-            "measured_error": {name: error.mean for name, error in result.error.items()},
-            "bias": {name: error.bias for name, error in result.error.items()},
-            "latency_parts": dict(result.latency_parts),
-            "utilization": dict(result.utilization),
-            "traffic_intensity": dict(result.traffic_intensity),
-            "resources": dict(result.resources),
+            **_saved(result),
+            "measured_error": {name: error.mean for name, error in errors.items()},
+            "bias": {name: error.bias for name, error in errors.items()},
         },
         "units": result.units,
-        "error_units": {name: error.unit for name, error in result.error.items()},
+        "error_units": {name: error.unit for name, error in errors.items()},
     }
 
 
-def solved_csv(result: PacketAnswer) -> str:
+def solved_csv(result: Any) -> str:
     """Return an analytic answer as one row per metric."""
     names = list(result.metrics)
     return csv_text(
@@ -108,7 +109,7 @@ def solved_csv(result: PacketAnswer) -> str:
     )
 
 
-def sweep_columns(swept: Mapping[str, Any], result: PacketAnswer) -> dict[str, Any]:
+def sweep_columns(swept: Mapping[str, Any], result: Any) -> dict[str, Any]:
     """Return a sweep as columns: the swept fields, every metric, the verdict, the stated errors."""
     shape = np.shape(result.stable)
     ends = [path.rpartition(".")[2] for path in swept]
@@ -124,16 +125,23 @@ def sweep_columns(swept: Mapping[str, Any], result: PacketAnswer) -> dict[str, A
     return {name: np.ravel(np.broadcast_to(column, shape)) for name, column in columns.items()}
 
 
-def sweep_text(columns: Mapping[str, Any]) -> str:
-    """Return a sweep for a terminal, one row per design."""
+def sweep_json(columns: Mapping[str, Any], result: Any) -> dict[str, Any]:
+    """Return a sweep for a program."""
+    return {"analytic": columns, "units": {name: unit(name) for name in columns} | result.units}
+
+
+def sweep_text(columns: Mapping[str, Any], result: Any) -> str:
+    """Return a sweep for a terminal, one row per design; of some metrics."""
+    main = SWEPT if is_joint(result) else tuple(result.metrics)[: len(SWEPT)]
     names = [
         name
         for name in columns
-        if name in SWEPT or not (name in METRICS or name.startswith((ERROR, BIAS)) or name == "validated")
+        if name in main
+        or not (name in result.metrics or name.startswith((ERROR, BIAS)) or name == "validated")
     ]
     rows = [
         [
-            *(cell(columns, name, row) if name in METRICS else columns[name][row] for name in names),
+            *(cell(columns, name, row) if name in result.metrics else columns[name][row] for name in names),
             "yes" if columns["validated"][row] else "no",
         ]
         for row in range(len(columns["stable"]))
@@ -142,8 +150,10 @@ def sweep_text(columns: Mapping[str, Any]) -> str:
     return f"Analytic answer; {LEGEND}\n" + text_table([*headings, "validated"], rows)
 
 
-def simulated_text(result: PacketSimulation) -> str:
+def simulated_text(result: Any) -> str:
     """Return an estimate for a terminal."""
+    if not is_joint(result):
+        return repr(result)
     metrics = [
         [name.replace("_", " "), e.best, f"[{number(e.low)}, {number(e.high)}]", _unit(name)]
         for name, e in result.metrics.items()
@@ -157,12 +167,12 @@ def simulated_text(result: PacketSimulation) -> str:
     return text + "\n\n" + _resources_text({"simulated": _best(result.resources)}) + _short(result)
 
 
-def simulated_json(result: PacketSimulation) -> dict[str, Any]:
+def simulated_json(result: Result) -> dict[str, Any]:
     """Return an estimate for a program."""
     return {"simulated": _saved(result), "units": result.units}
 
 
-def simulated_csv(result: PacketSimulation) -> str:
+def simulated_csv(result: Result) -> str:
     """Return an estimate as one row per metric."""
     names, estimates = list(result.metrics), list(result.metrics.values())
     return csv_text(
@@ -179,6 +189,8 @@ def simulated_csv(result: PacketSimulation) -> str:
 def compared_text(comparison: Comparison) -> str:
     """Return model and simulation side by side for a terminal: metrics, shares of the latency, loads."""
     solved, simulated = comparison.model, comparison.reference
+    if not is_joint(solved):
+        return f"model: {solved.title}\nreference: {simulated.title}\n\n{comparison.table()}"
     rows = []
     for row in comparison.rows.values():
         interval = f"[{number(row.reference.low)}, {number(row.reference.high)}]"
@@ -246,25 +258,25 @@ def compared_csv(comparison: Comparison) -> str:
     )
 
 
-def trace_text(spec: PacketProcessor) -> str:
+def trace_text(spec: Any) -> str:
     """Return how steady the trace of a spec is, to stand below an answer; nothing without a trace."""
-    section = trace_section(spec.workload)
+    section = trace_section(spec.workload) if isinstance(spec, PacketProcessor) else None
     return "" if section is None else f"\n\n{section.text()}"
 
 
-def trace_json(spec: PacketProcessor) -> dict[str, Any]:
+def trace_json(spec: Any) -> dict[str, Any]:
     """Return the same for a program."""
-    found = trace_summary(spec.workload)
+    found = trace_summary(spec.workload) if isinstance(spec, PacketProcessor) else None
     return {} if found is None else {"trace": found}
 
 
-def shares(answer: PacketAnswer | PacketSimulation) -> dict[str, float]:
+def shares(answer: Result) -> dict[str, float]:
     """Return the shares of an answer's latency [ns] as plain numbers, for a plot."""
-    return _best(answer.latency_parts)
+    return _best(answer.latency_parts or answer.utilization)
 
 
-def _saved(result: PacketSimulation) -> dict[str, Any]:
-    """Return all that is saved of an estimate, but for its spec."""
+def _saved(result: Result) -> dict[str, Any]:
+    """Return all that is saved of a result, but for its spec."""
     return {name: getattr(result, name) for name in result.saved}
 
 
@@ -279,7 +291,7 @@ def _best(values: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _unit(name: str) -> str:
-    return METRICS[name].unit if name in METRICS and METRICS[name].unit != "1" else ""
+    return unit(name) if unit(name) != "1" else ""
 
 
 def _parts_text(answers: Mapping[str, Mapping[str, float]]) -> str:

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qmodels import mmc
 from qmodels.answer import Answer
+from qmodels.queues import mmc
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.traffic.workload import Workload
 from validate import compare, simulate
