@@ -3,10 +3,9 @@
 `Space` says which designs there are; `explore` evaluates them (all, along a search path, or those
 that bounds do not exclude) and finds the exact Pareto front; `two_stage` adds a simulation where
 the model is not sure. `choose`, `exact_front`, `sum_front` and `choose_by_gain` combine tabulated
-parts under budgets; `place` and `assign` put parts on nodes,
-`place_dma` cores on shared DMA channels; `sensitivity`, `tornado` and `sobol`
-say which field matters, `size` which value meets a target. Nothing here knows what a design is:
-specs are (nested) dataclasses, models are callables.
+parts under budgets; `place` and `assign` put parts on nodes; `sensitivity`, `tornado` and `sobol` say
+which field matters, `size` which value meets a target. Nothing here knows what a design is: specs are
+(nested) dataclasses, models are callables.
 """
 
 # A package of qmodels-toolkit: `import cases` looks for this line.
@@ -20,8 +19,6 @@ from optimize.analysis.tornado import Tornado, tornado
 from optimize.programs.assignment import Assignment, assign
 from optimize.programs.components import Component, chosen_spec, tabulate
 from optimize.programs.congestion import CongestedChoice, choose_congested
-from optimize.programs.dma_placement import place_dma
-from optimize.programs.dma_problem import DmaProblem
 from optimize.programs.epsilon_constraint import ExactFront, exact_front
 from optimize.programs.gains import choose_by_gain
 from optimize.programs.milp import Choice, choose
@@ -52,7 +49,6 @@ __all__ = [
     "Component",
     "CongestedChoice",
     "Curve",
-    "DmaProblem",
     "Elasticity",
     "ExactFront",
     "Exclusion",
@@ -89,7 +85,6 @@ __all__ = [
     "nondominated",
     "pareto_ranks",
     "place",
-    "place_dma",
     "replace_fields",
     "sensitivity",
     "simplex_weights",

@@ -8,7 +8,7 @@ True
 
 Verbs, kinds of systems and what most need stand here. The rest is in groups: `qm.queues` (single
 stations), `qm.networks`, `qm.markov`, `qm.laws` (times), `qm.traffic` (arrivals, sizes, popularity, traces),
-`qm.noc` (topologies, patterns, routers), `qm.memory`, `qm.packets` (parts of packet processors), `qm.symbolic`.
+`qm.noc` (topologies, patterns, routers), `qm.memory`, `qm.packets` (parts of processors), `qm.symbolic`.
 """
 
 # A package of qmodels-toolkit: `import cases` looks for this line.

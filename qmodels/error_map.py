@@ -112,14 +112,14 @@ class _Table:
 
     metric: str
     unit: str
-    region: npt.NDArray[np.str_]
+    region: npt.NDArray[np.object_]
     ends: dict[str, tuple[FloatArray, FloatArray]]
     values: dict[str, FloatArray]
 
     @cached_property
     def conditions(self) -> tuple[Any, ...]:
         """What decides which row it is: metrics that were measured together share it."""
-        return self.region.tobytes(), *(a.tobytes() for ends in self.ends.values() for a in ends)
+        return *self.region, *(a.tobytes() for ends in self.ends.values() for a in ends)
 
     @property
     def points(self) -> bool:
@@ -281,7 +281,8 @@ def _table(metric: str, unit: str, rows: Sequence[Mapping[str, Any]]) -> _Table:
     return _Table(
         metric=metric,
         unit=unit,
-        region=np.array([row["region"] for row in rows]),
+        # Of objects, so that a label is not copied for each of many designs.
+        region=np.array([row["region"] for row in rows], dtype=object),
         ends={name: (columns[f"{name}_above"], columns[f"{name}_to"]) for name in limits},
         values=values,
     )

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.answer import Answer
+from qmodels.checks import FloatArray
 from qmodels.systems.spec.result import Result
 
-FloatArray = npt.NDArray[np.float64]
 Law = Callable[..., FloatArray]
 
 _METRICS = (

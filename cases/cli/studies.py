@@ -74,7 +74,7 @@ def explore(
     from cases.cli.inputs import read_specs
     from cases.plots import save
     from cases.study.check import Runs
-    from cases.study.files import summary
+    from cases.study.files import save_study, summary
     from cases.study.findings import study_text
     from cases.study.plots import front_figure
     from cases.study.run import STORE, explore_case
@@ -111,7 +111,7 @@ def explore(
             store=out / STORE,
             progress=progress,
         )
-    paths = study.save(out)
+    paths = save_study(study, out)
     if plot is not None:
         save(front_figure(study), plot)
         paths.append(plot)

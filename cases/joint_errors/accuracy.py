@@ -1,14 +1,12 @@
 """The measured error of the packet processor model over its whole range, made by a command and kept as data.
 
 ``python -m cases.joint_errors.accuracy`` simulates designs drawn from the default space, with and without
-lists for
-small packets, under three packet mixes, Poisson and bursty arrivals, at loads from 1 % to 95 % of their
-saturation and writes every run to ``cases/data/accuracy.csv`` and the error by region of load and of
+lists for small packets, under three packet mixes, Poisson and bursty arrivals, at loads from 1 % to 95 % of
+their saturation and writes every run to ``cases/data/accuracy.csv`` and the error by region of load and of
 burstiness to the map that answers show (``qmodels/packet_processor/error_map.csv``). It also measures
 whether the model orders the choices as the simulation does, see `cases.joint_errors.directions`, and brings
-the tables
-of the README up to date. A quarter of an hour on two cores; ``--summary`` makes the maps and the tables
-from the kept runs alone.
+the tables of the README up to date. A quarter of an hour on two cores; ``--summary`` makes the maps and the
+tables from the kept runs alone.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -24,9 +22,17 @@ from typing import Any
 import numpy as np
 
 from cases.joint_errors import directions
-from cases.study.check import model_error
+from cases.joint_errors.measured import (
+    Table,
+    as_columns,
+    at_load,
+    compared,
+    load_table,
+    markdown_table,
+    within,
+    write,
+)
 from cases.study.packet_processor import CHOICES, DATA, default_space
-from cases.tables import csv_text
 from qmodels.error_map import summarize
 from qmodels.packet_processor.burstiness import burstiness
 from qmodels.packet_processor.error_map import DIRECTIONS, ERRORS
@@ -93,84 +99,42 @@ def cases(count: int = DESIGNS, seed: int = SEED) -> Iterator[tuple[dict[str, An
     >>> sorted({what["load"] for what in drawn})
     [0.01, 0.1, 0.3, 0.5, 0.65, 0.8, 0.9, 0.95]
     """
-    from qmodels import solve
-
     rng = np.random.default_rng(seed)
     for number in range(count):
         mix = list(MIXES)[number % len(MIXES)]
         load = LOADS[number % len(LOADS)]
         arrivals = TURNS[number // (len(LOADS) * len(MIXES)) % len(TURNS)]
-        base = replace_fields(
-            PacketProcessor(), {"workload.sizes": MIXES[mix], "workload.arrivals": ARRIVALS[arrivals]}
-        )
-        space = default_space(base, choices=DRAWN)
+        fields = {"workload.sizes": MIXES[mix], "workload.arrivals": ARRIVALS[arrivals]}
+        space = default_space(replace_fields(PacketProcessor(), fields), choices=DRAWN)
         spec = space.spec(int(rng.integers(space.size)))
-        full = float(solve(spec).saturation_data_rate)
-        yield (
-            {
-                "mix": mix,
-                "load": load,
-                "arrivals": arrivals,
-                **{name: get_field(spec, name) for name in DRAWN},
-            },
-            replace_fields(spec, {"workload.offered_gbps": load * full}),
-        )
+        drawn = {name: get_field(spec, name) for name in DRAWN}
+        yield {"mix": mix, "load": load, "arrivals": arrivals, **drawn}, at_load(spec, load)
 
 
-def measure(
-    count: int = DESIGNS,
-    seed: int = SEED,
-    *,
-    packets: int = PACKETS,
-    replications: int = REPLICATIONS,
-    executor: Executor | None = None,
-) -> dict[str, Any]:
-    """Return a table with a row per design and metric: model, simulated, its interval, error."""
-    from qmodels import solve
-    from validate import simulate
-
-    drawn = list(cases(count, seed))
-    runs = simulate(
-        [spec for _, spec in drawn], packets=packets, replications=replications, seed=seed, executor=executor
+def measure(count: int = DESIGNS, seed: int = SEED, **options: Any) -> Table:
+    """Return a table with a row per design and metric, simulated with options of `validate.simulate`."""
+    drawn = (
+        ({**what, "dispersion": float(burstiness(spec.workload).dispersion[0])}, spec)
+        for what, spec in cases(count, seed)
     )
-    rows: list[dict[str, Any]] = []
-    for (what, spec), run in zip(drawn, runs, strict=True):
-        model = solve(spec)
-        bursts = float(burstiness(spec.workload).dispersion[0])
-        for metric in METRICS:
-            estimate, value = run.metrics[metric], model.metrics[metric]
-            rows.append(
-                {
-                    **what,
-                    "dispersion": bursts,
-                    "metric": metric,
-                    "model": value,
-                    "simulated": estimate.best,
-                    "low": estimate.low,
-                    "high": estimate.high,
-                    "error": 100.0 * float(model_error(metric, value, estimate.best)),
-                    "stable": run.stable,
-                }
-            )
-    return {name: [row[name] for row in rows] for name in rows[0]}
+    usual = {"packets": PACKETS, "replications": REPLICATIONS, "seed": seed}
+    return as_columns(compared(drawn, METRICS, **usual | options))
 
 
-def summary(table: dict[str, Any]) -> list[dict[str, Any]]:
+def summary(table: Table) -> list[dict[str, Any]]:
     """Return the rows of the error map: the errors of each metric by region; stable runs only.
 
     Of probabilities twice: in percentage points, and in % where they are above a thousandth.
     """
-    metric, load, error, dispersion, model, simulated = (
-        np.asarray(table[name]) for name in ("metric", "load", "error", "dispersion", "model", "simulated")
-    )
-    good = np.asarray([str(value) == "True" for value in table["stable"]]) & np.isfinite(error)
-    relative = np.full(load.shape, np.nan)
+    error, model, simulated = (table[name] for name in ("error", "model", "simulated"))
+    good = table["stable"] & np.isfinite(error)
+    relative = np.full(error.shape, np.nan)
     worth = np.isfinite(model) & np.isfinite(simulated) & (simulated > SMALL_SHARE)
     relative[worth] = 100.0 * (model[worth] / simulated[worth] - 1.0)
     lines = []
     for name, (words, (least, most)), (above, to) in product(METRICS, BURSTS.items(), REGIONS):
-        mine = (metric == name) & good & (load > above) & (load <= to)
-        mine &= (dispersion > least) & (dispersion <= most)
+        mine = (table["metric"] == name) & good & within(table["load"], above, to)
+        mine &= within(table["dispersion"], least, most)
         where = {"region": words, "load_above": above, "load_to": to}
         where |= {"dispersion_above": least, "dispersion_to": most}
         for unit, errors in (("%", error),) if is_relative(name) else (("points", error), ("%", relative)):
@@ -178,30 +142,16 @@ def summary(table: dict[str, Any]) -> list[dict[str, Any]]:
     return lines
 
 
-def load_table(path: Path = FILE) -> dict[str, Any]:
-    """Return the kept table; numbers as numbers."""
-    import csv
-
-    with open(path, newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    words = {"mix", "arrivals", "metric", "stable", "decision", "adjacent"}
-    return {name: [row[name] if name in words else float(row[name]) for row in rows] for name in rows[0]}
-
-
 def markdown(lines: list[dict[str, Any]]) -> str:
     """Return the summary with two rows per metric, Poisson and bursty, and a column per region of load."""
-    text = [
-        "| metric | arrivals | unit | "
-        + " | ".join(f"{low:.0%} to {high:.0%}" for low, high in REGIONS)
-        + " |",
-        "|---|---|---|" + "---|" * len(REGIONS),
-    ]
+    rows = []
     for name, (arrivals, region) in product(METRICS, zip(("Poisson", "bursts"), BURSTS, strict=True)):
         key = name, region, "%" if is_relative(name) else "points"
         found = [line for line in lines if (line["metric"], line["region"], line["unit"]) == key]
         cells = [f"{line['bias']:+.1f} / {line['mean']:.1f} / {line['largest']:.1f}" for line in found]
-        text.append(f"| {name.replace('_', ' ')} | {arrivals} | {key[2]} | {' | '.join(cells)} |")
-    return "\n".join(text)
+        rows.append([name.replace("_", " "), arrivals, key[2], *cells])
+    loads = [f"{low:.0%} to {high:.0%}" for low, high in REGIONS]
+    return markdown_table(["metric", "arrivals", "unit", *loads], rows)
 
 
 def with_table(text: str, table: str) -> str:
@@ -218,20 +168,15 @@ def with_table(text: str, table: str) -> str:
     return "\n".join([*lines[:start], *new, *lines[end:]])
 
 
-def write(path: Path, columns: dict[str, Any]) -> None:
-    """Write a table whole or not at all."""
-    part = path.with_suffix(".part")
-    part.write_text(csv_text(columns), encoding="utf-8")
-    os.replace(part, path)
-
-
 def main() -> None:
     """Measure, write the tables and the maps, bring the README up to date and print it all."""
     if "--summary" not in sys.argv:
+        store = FILE.with_suffix(".sqlite")
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            write(FILE, measure(executor=pool))
+            write(FILE, measure(store=store, executor=pool))
             write(directions.FILE, directions.measure(executor=pool))
-    lines = summary(load_table())
+        store.unlink()
+    lines = summary(load_table(FILE))
     ERRORS.write(lines, about=ABOUT, command=COMMAND)
     pairs = load_table(directions.FILE)
     DIRECTIONS.write(directions.summary(pairs), about=directions.ABOUT, command=COMMAND)

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from cases.joint_errors.measured import Table, as_columns, at_load, markdown_table, within
 from cases.study.packet_processor import DATA
 from qmodels.packet_processor.error_map import ANY
 from qmodels.systems.packets.packet_processor import PacketProcessor
@@ -99,8 +100,6 @@ def bases(seed: int = SEED) -> Iterator[tuple[dict[str, Any], PacketProcessor]]:
     >>> len({(what["mix"], what["load"], what["base"]) for what, _ in bases()})
     12
     """
-    from qmodels import solve
-
     rng = np.random.default_rng(seed)
     number = 0
     for mix, packets in WORKLOADS.items():
@@ -112,15 +111,11 @@ def bases(seed: int = SEED) -> Iterator[tuple[dict[str, Any], PacketProcessor]]:
                 drawn["channels"] = int(rng.choice((4, 8)))
                 fields = {f"workload.{name}": value for name, value in packets.items()}
                 spec = replace_fields(PacketProcessor(), fields | drawn)
-                full = float(solve(spec).saturation_data_rate)
-                yield (
-                    {"base": number, "mix": mix, "load": load},
-                    replace_fields(spec, {"workload.offered_gbps": load * full}),
-                )
+                yield {"base": number, "mix": mix, "load": load}, at_load(spec, load)
                 number += 1
 
 
-def measure(*, executor: Executor, seed: int = SEED, limit: int | None = None) -> dict[str, Any]:
+def measure(*, executor: Executor, seed: int = SEED, limit: int | None = None) -> Table:
     """Return a table with a row for each pair of designs on an axis and each objective.
 
     Parameters
@@ -146,7 +141,7 @@ def measure(*, executor: Executor, seed: int = SEED, limit: int | None = None) -
                     for metric in OBJECTIVES
                     if metric in one.runs and metric in other.runs
                 ]
-    return {name: [row[name] for row in rows] for name in rows[0]}
+    return as_columns(rows)
 
 
 def _measured(
@@ -222,21 +217,17 @@ def _short(value: Any) -> Any:
     return float(f"{value:.9g}") if isinstance(value, float) else value
 
 
-def judged(table: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+def judged(table: Table) -> tuple[np.ndarray, np.ndarray]:
     """Return which pairs the simulation separates, and which of them the model orders alike."""
-    low, high, first, second = (
-        np.asarray(table[name], dtype=float)
-        for name in ("low", "high", "first_simulated", "second_simulated")
-    )
-    model = np.asarray(table["second_model"], dtype=float) - np.asarray(table["first_model"], dtype=float)
-    size = np.abs(np.asarray(table["first_model"], dtype=float))
-    sign = np.where(np.abs(model) <= TIE * size, 0.0, np.sign(model))
+    first, second = table["first_simulated"], table["second_simulated"]
+    model = table["second_model"] - table["first_model"]
+    sign = np.where(np.abs(model) <= TIE * np.abs(table["first_model"]), 0.0, np.sign(model))
     material = np.abs(second - first) >= MATERIAL * np.maximum(np.abs(first), np.abs(second))
-    separated = ((low > 0) | (high < 0)) & material
+    separated = ((table["low"] > 0) | (table["high"] < 0)) & material
     return separated, separated & (sign == np.sign(second - first))
 
 
-def summary(table: dict[str, Any]) -> list[dict[str, Any]]:
+def summary(table: Table) -> list[dict[str, Any]]:
     """Return the rows of the map: by decision, objective and region, how many pairs are ordered alike.
 
     A pair belongs to the regions of both its designs: of the load of their fullest resource, and of
@@ -244,41 +235,42 @@ def summary(table: dict[str, Any]) -> list[dict[str, Any]]:
     axis), the others all pairs (the ranking).
     """
     separated, agree = judged(table)
-    decision, metric = (np.asarray(table[name]) for name in ("decision", "metric"))
-    adjacent = np.array([str(value) == "True" for value in table["adjacent"]])
-    ends = [
-        [np.asarray(table[f"{end}_{what}"], dtype=float) for what in ("load", "step")]
-        for end in ("first", "second")
-    ]
+    regions = [(*load[1:], *steps) for load, steps in product(LOADS, STEP_REGIONS)]
     lines = []
-    for name, objective, (_, above, to), (low, most) in product(
-        (*AXES, ANY), OBJECTIVES, LOADS, STEP_REGIONS
-    ):
-        mine = (metric == objective) & ((decision == name) | (name == ANY))
-        mine &= np.any(
-            [(load > above) & (load <= to) & (step > low) & (step <= most) for load, step in ends], axis=0
+    for name, objective, (above, to, low, most) in product((*AXES, ANY), OBJECTIVES, regions):
+        first, second = (
+            within(table[f"{end}_load"], above, to) & within(table[f"{end}_step"], low, most)
+            for end in ("first", "second")
         )
-        where = {"load_above": above, "load_to": to, "step_above": low, "step_to": most}
-        counted = {
-            "designs": mine,
-            "separated": mine & separated,
-            "agree": mine & agree,
-            "adjacent_separated": mine & adjacent & separated,
-            "adjacent_agree": mine & adjacent & agree,
-        }
-        counts = {what: int(pairs.sum()) for what, pairs in counted.items()}
-        lines.append({"metric": objective, "unit": "", "region": name, **where, **counts})
+        pairs = (first | second) & (table["metric"] == objective)
+        pairs &= (table["decision"] == name) | (name == ANY)
+        near = pairs & table["adjacent"]
+        lines.append(
+            {
+                "metric": objective,
+                "unit": "",
+                "region": name,
+                "load_above": above,
+                "load_to": to,
+                "step_above": low,
+                "step_to": most,
+                "designs": int(pairs.sum()),
+                "separated": int((pairs & separated).sum()),
+                "agree": int((pairs & agree).sum()),
+                "adjacent_separated": int((near & separated).sum()),
+                "adjacent_agree": int((near & agree).sum()),
+            }
+        )
     return lines
 
 
-def markdown(table: dict[str, Any]) -> str:
+def markdown(table: Table) -> str:
     """Return how many of the separated pairs the model orders alike, by decision and objective."""
     separated, agree = judged(table)
-    decision, metric = (np.asarray(table[name]) for name in ("decision", "metric"))
-    text = ["| decision | " + " | ".join(name.replace("_", " ") for name in OBJECTIVES) + " |"]
-    text.append("|---|" + "---|" * len(OBJECTIVES))
+    rows = []
     for name in AXES:
-        mine = [(decision == name) & (metric == objective) & separated for objective in OBJECTIVES]
+        here = (table["decision"] == name) & separated
+        mine = [here & (table["metric"] == objective) for objective in OBJECTIVES]
         cells = [f"{(pairs & agree).sum()} of {pairs.sum()}" if pairs.any() else "–" for pairs in mine]
-        text.append(f"| {name.replace('_', ' ')} | " + " | ".join(cells) + " |")
-    return "\n".join(text)
+        rows.append([name.replace("_", " "), *cells])
+    return markdown_table(["decision", *(name.replace("_", " ") for name in OBJECTIVES)], rows)

@@ -14,13 +14,13 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from itertools import product
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cases.joint_errors.accuracy import write
+from cases.joint_errors.measured import Table, as_columns, compared, load_table, write
 from cases.study.packet_processor import DATA, WORKLOADS, default_processor
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.packets.packet_processor import PacketProcessor
@@ -79,28 +79,26 @@ def spec_of(workload: str, gbps: Any, channels: Any, step: Any, trials: Any) -> 
     return replace_fields(default_processor(workload), fields)
 
 
-def measure(executor: Executor | None = None) -> dict[str, Any]:
-    """Return a table with a row per point and metric: model, simulated, its interval."""
-    from qmodels import solve
-    from validate import simulate
+def packets_of(point: dict[str, Any]) -> int:
+    """Return how many packets a point is simulated with."""
+    return 5000 if point["workload"] == "large-packets" and point["load"] else 6000
 
-    rows = []
-    for point in points():
-        spec = spec_of(*(point[name] for name in ("workload", *NAMES[2:])))
-        packets = 5000 if point["workload"] == "large-packets" and point["load"] else 6000
-        model = solve(spec)
-        run = simulate(
-            spec, packets=packets, replications=REPLICATIONS, seed=SEED, saturation=False, executor=executor
-        )
-        for metric in METRICS:
-            estimate = run.metrics[metric]
-            values = (model.metrics[metric], estimate.best, estimate.low, estimate.high)
-            found = [float(f"{value:.6g}") for value in values]
-            rows.append(
-                point
-                | dict(zip(("metric", "model", "simulated", "low", "high"), (metric, *found), strict=True))
-            )
-    return {name: [row[name] for row in rows] for name in rows[0]}
+
+def measure(*, store: Path | None = None, executor: Executor | None = None) -> Table:
+    """Return a table with a row per point and metric: model, simulated, its interval."""
+    options = {"replications": REPLICATIONS, "seed": SEED, "saturation": False}
+    rows: list[dict[str, Any]] = []
+    for packets, group in groupby(points(), key=packets_of):
+        specs = ((point, spec_of(point["workload"], *(point[name] for name in NAMES[2:]))) for point in group)
+        rows += compared(specs, METRICS, packets=packets, store=store, executor=executor, **options)
+    numbers = ("model", "simulated", "low", "high")
+    return as_columns(
+        [
+            {name: row[name] for name in (*NAMES, "metric")}
+            | {name: float(f"{row[name]:.6g}") for name in numbers}
+            for row in rows
+        ]
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -146,21 +144,15 @@ class Plane:
 
 def planes(path: Path = FILE) -> list[Plane]:
     """Return the kept measurements by workload."""
-    import csv
-
-    with open(path, newline="", encoding="utf-8") as file:
-        rows = [{name.split(" [")[0]: value for name, value in row.items()} for row in csv.DictReader(file)]
+    table = load_table(path)
     result = []
     for workload in WORKLOADS:
-        mine = {
-            metric: [r for r in rows if r["workload"] == workload and r["metric"] == metric]
-            for metric in METRICS
-        }
+        mine = {metric: (table["workload"] == workload) & (table["metric"] == metric) for metric in METRICS}
         columns = {
-            kind: {metric: np.array([float(r[kind]) for r in mine[metric]]) for metric in METRICS}
+            kind: {metric: table[kind][here] for metric, here in mine.items()}
             for kind in ("simulated", "low", "high")
         }
-        where = {name: np.array([float(r[name]) for r in mine[WRITES]]) for name in NAMES[1:]}
+        where = {name: table[name][mine[WRITES]] for name in NAMES[1:]}
         where |= {name: where[name].astype(int) for name in NAMES[3:]}
         result.append(Plane(workload=workload, where=where, **columns))
     return result
@@ -244,7 +236,9 @@ def held_out(kept: list[Plane]) -> dict[tuple[str, int], float]:
 def main() -> None:
     """Measure and write the table, or print what it says of the model."""
     if not {"--summary", "--fit"} & set(sys.argv):
-        write(FILE, measure())
+        store = FILE.with_suffix(".sqlite")
+        write(FILE, measure(store=store))
+        store.unlink()
     kept = planes()
     print(summary(kept))
     if "--fit" in sys.argv:

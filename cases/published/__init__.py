@@ -1,1 +1,1 @@
-"""Five published systems reproduced table by table: published, from the model, and simulated."""
+"""Published systems: a folder for each, with specs, numbers in ``data``, and its `Paper` in ``paper.py``."""

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from cases.study.check import half_widths
+from cases.study.analysis import Analysis
+from cases.study.check import Check, half_widths
 from cases.study.packet_processor import CHOICES
+from cases.study.parts import Part, Study
 from cases.study.section import Section
 from cases.study.stated_error import cell
 from cases.study.stream import peak_gbps
 from cases.tables import number
-
-if TYPE_CHECKING:
-    from cases.study.analysis import Analysis
-    from cases.study.check import Check
-    from cases.study.run import Part, Study
 
 SHORT = {
     "interleaving_step": "step",

@@ -7,7 +7,7 @@ import os
 import platform
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from cases.study.analysis import Budget
 from cases.study.check import Runs
 from cases.study.packet_processor import MAXIMIZE, MINIMIZE, SUBJECT_TO
-from cases.study.run import Part, Study
+from cases.study.parts import Part, Study
 from cases.study.stream import trace_summary
 from cases.study.tables import design_columns, error_columns, error_ranges, greedy_columns, simulated_columns
 from cases.tables import csv_text, json_text
@@ -92,7 +93,7 @@ def summary(study: Study) -> dict[str, Any]:
 
 def _part_summary(part: Part) -> dict[str, Any]:
     analysis, check = part.analysis, part.check
-    exploration, budget = analysis.exploration, analysis.budget
+    exploration = analysis.exploration
     table = exploration.table
 
     def designs(rows: Any) -> list[dict[str, Any]]:
@@ -125,24 +126,24 @@ def _part_summary(part: Part) -> dict[str, Any]:
             "front_points_missed": len(analysis.against.missed),
             "hypervolume_ratio": analysis.against.hypervolume_ratio,
         },
-        "budget": None
-        if budget is None
-        else {
-            "cost_limit": budget.limit,
-            "design": None if budget.row is None else int(table["design"][budget.row]),
-            "packet_latency": budget.choice.objective,
-            "exhaustive_packet_latency": budget.exhaustive,
-            "agrees": budget.agrees,
-            "status": budget.choice.status,
-            "bound": budget.choice.bound,
-            "gap": budget.choice.gap,
-            "solver": budget.choice.solver,
-        },
+        "budget": None if analysis.budget is None else _budget_summary(analysis.budget, table),
         "simulated": None if check is None else check.simulated.table["design"],
         "disputed": None if check is None else check.disputed,
         "errors": None
         if check is None
         else {region: {error.metric: error for error in errors} for region, errors in error_ranges(check)},
+    }
+
+
+def _budget_summary(budget: Budget, table: Mapping[str, Any]) -> dict[str, Any]:
+    choice = budget.choice
+    return {
+        "cost_limit": budget.limit,
+        "design": None if budget.row is None else int(table["design"][budget.row]),
+        "packet_latency": choice.objective,
+        "exhaustive_packet_latency": budget.exhaustive,
+        "agrees": budget.agrees,
+        **{name: getattr(choice, name) for name in ("status", "bound", "gap", "solver")},
     }
 
 

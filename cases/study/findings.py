@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cases.study.advice import SHORT, describe, estimate, marks, moved_star, recommendation, values_of
+from cases.study.analysis import Analysis
+from cases.study.check import Check
 from cases.study.packet_processor import CHOICES, MAXIMIZE, MINIMIZE
+from cases.study.parts import Part, Study
 from cases.study.section import Section
 from cases.study.stated_error import LEGEND, UNKNOWN, cell, not_validated
 from cases.study.stream import trace_section
 from cases.tables import number
-
-if TYPE_CHECKING:
-    from cases.study.analysis import Analysis
-    from cases.study.check import Check
-    from cases.study.run import Part, Study
 
 SHOWN = (*MINIMIZE, *MAXIMIZE, "packet_latency_p99")
 

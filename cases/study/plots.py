@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cases.plots import BLUE, GREEN, GREY, ORANGE, label, new_figure, save
-from cases.study.check import LOAD_OF_THE_CLAIM, half_widths, model_error
+from cases.study.check import LOAD_OF_THE_CLAIM, Check, half_widths, model_error
+from cases.study.parts import Part, Study
 from optimize.search.pareto import FloatArray
 from qmodels.systems.spec.metrics import is_relative
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from cases.study.check import Check
-    from cases.study.run import Part, Study
 
 VIEWS = (("cost", "packet_latency"), ("energy_per_packet", "saturation_data_rate"))
 """The two projections of the front that are drawn."""
@@ -117,25 +115,31 @@ def _front(axes: Axes, part: Part, x: str, y: str) -> None:
     if part.check is not None and len(part.check.rows):
         _simulated(axes, part, part.check, x, y, top)
     _stars(axes, part, x, y, top)
-    budget = part.analysis.budget
-    if budget is not None and budget.row is not None:
-        axes.scatter(
-            table[x][budget.row],
-            table[y][budget.row],
-            marker="D",
-            s=46,
-            color="none",
-            edgecolors="black",
-            zorder=6,
-            label="least latency within the budget (MILP, analytic)",
-        )
-        if x == "cost":
-            axes.axvline(budget.limit, color="black", linewidth=0.8, linestyle=":", label="cost budget")
+    _budget(axes, part, x, y)
     if top is not None:
         axes.set_ylim(0, top)
     axes.set_xlabel(label(x))
     axes.set_ylabel(label(y))
     axes.set_title(part.name, fontsize=10, loc="left", fontweight="bold")
+
+
+def _budget(axes: Axes, part: Part, x: str, y: str) -> None:
+    """Draw what the integer program chose, and the budget."""
+    table, budget = part.analysis.exploration.table, part.analysis.budget
+    if budget is None or budget.row is None:
+        return
+    axes.scatter(
+        table[x][budget.row],
+        table[y][budget.row],
+        marker="D",
+        s=46,
+        color="none",
+        edgecolors="black",
+        zorder=6,
+        label="least latency within the budget (MILP, analytic)",
+    )
+    if x == "cost":
+        axes.axvline(budget.limit, color="black", linewidth=0.8, linestyle=":", label="cost budget")
 
 
 def _mark(axes: Axes, x: FloatArray, y: FloatArray, top: float | None, **look: Any) -> None:
@@ -236,6 +240,18 @@ def error_figure(study: Study) -> Figure:
     return figure
 
 
+def _beyond(axes: Axes, error: FloatArray, limit: float, height: float) -> None:
+    """Write at each edge how many errors are beyond it, or infinite."""
+    for side, align in ((-1, "left"), (1, "right")):
+        mine = error[np.sign(error) == side]
+        infinite = int(np.isinf(mine).sum())
+        finite = int((np.abs(mine) > limit).sum()) - infinite
+        words = [f"{count} {what}" for count, what in ((finite, "beyond"), (infinite, "infinite")) if count]
+        if words:
+            spot = (side * limit, height)
+            axes.annotate(f" {', '.join(words)} ", spot, ha=align, va="center", fontsize=7, color=ORANGE)
+
+
 def _errors(axes: Axes, part: Part, check: Check) -> None:
     table, simulated, rows = part.analysis.exploration.table, check.simulated.table, check.rows
     metrics = [metric for metric in COMPARED if metric in simulated]
@@ -247,37 +263,14 @@ def _errors(axes: Axes, part: Part, check: Check) -> None:
     limit = float(np.clip(1.1 * sizes.max(where=np.isfinite(sizes), initial=0.0), 15.0, 100.0))
     spread = np.linspace(0.2, -0.2, len(rows)) if len(rows) > 1 else np.zeros(1)
     for place, error in enumerate(reversed(errors.values())):
-        beyond = np.abs(error) > limit
+        beyond, heights = np.abs(error) > limit, place + spread
         for chosen, color, marker in ((~high_load, BLUE, "o"), (high_load, ORANGE, "^")):
-            kept = chosen & ~beyond
-            axes.scatter(
-                error[kept],
-                (place + spread)[kept],
-                color=color,
-                marker=marker,
-                s=20,
-                alpha=0.75,
-                linewidths=0,
-            )
-            edge = chosen & beyond
-            axes.scatter(
-                limit * np.sign(error[edge]),
-                (place + spread)[edge],
-                color=color,
-                marker="X",
-                s=26,
-                linewidths=0,
-                clip_on=False,
-                zorder=5,
-            )
-        for side, align in ((-1, "left"), (1, "right")):
-            count = int((beyond & (np.sign(error) == side)).sum())
-            if count:
-                one_sided = int((np.isinf(error) & (np.sign(error) == side)).sum())
-                words = [f"{count - one_sided} beyond"] if count > one_sided else []
-                words += [f"{one_sided} infinite"] if one_sided else []
-                spot = (side * limit, place - 0.34)
-                axes.annotate(f" {', '.join(words)} ", spot, ha=align, va="center", fontsize=7, color=ORANGE)
+            kept, edge = chosen & ~beyond, chosen & beyond
+            look: dict[str, Any] = {"color": color, "linewidths": 0}
+            axes.scatter(error[kept], heights[kept], marker=marker, s=20, alpha=0.75, **look)
+            ends = limit * np.sign(error[edge])
+            axes.scatter(ends, heights[edge], marker="X", s=26, clip_on=False, zorder=5, **look)
+        _beyond(axes, error, limit, place - 0.34)
     axes.scatter([], [], color=BLUE, s=20, label="busiest resource up to 80 % loaded")
     axes.scatter([], [], color=ORANGE, marker="^", s=20, label="busiest resource above 80 % loaded")
     if any((np.abs(error) > limit).any() for error in errors.values()):

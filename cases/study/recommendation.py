@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from cases.study.check import half_widths, model_error
+from cases.study.analysis import Analysis
+from cases.study.check import Check, half_widths, model_error
 from cases.study.packet_processor import MAXIMIZE, MINIMIZE, SUBJECT_TO
 from cases.study.stream import peak_gbps
 from cases.tables import number
 from optimize.search.pareto import IntArray, knee_index, nondominated
 from qmodels.packet_processor.error_map import ERRORS
 from qmodels.systems.spec.metrics import is_relative
-
-if TYPE_CHECKING:
-    from cases.study.analysis import Analysis
-    from cases.study.check import Check
 
 SATURATED = "saturated in the simulation"
 

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cases.plots import BLUE, GREEN, GREY, ORANGE, SHADES, label
 from cases.study.advice import marks, moved_star, recommendation
-from cases.study.check import half_widths
+from cases.study.check import Check, half_widths
 from cases.study.findings import part_sections
 from cases.study.packet_processor import CHOICES, ERROR, PART
+from cases.study.parts import Part, Study
 from cases.study.plots import VIEWS, latency_limit
 from cases.study.report_scripts import DETAIL, FILTER, RESET
 from cases.study.stated_error import LEGEND
 from cases.tables import heading
 from optimize.search.pareto import FloatArray
 from qmodels.systems.spec.metrics import is_relative
-
-if TYPE_CHECKING:
-    from cases.study.check import Check
-    from cases.study.run import Part, Study
 
 ANALYTIC = (
     "packet_latency",
@@ -109,18 +106,9 @@ def _part(part: Part) -> Any:
         name=f"table {part.name}",
     )
     detail, plot = _detail(part)
-    names = [name.removeprefix(PART) for name in data if name.startswith(PART)]
-    show = CustomJS(
-        args={
-            "source": source,
-            "detail": detail,
-            "plot": plot,
-            "parts": [PART + name for name in names],
-            "fields": list(CHOICES),
-        },
-        code=DETAIL,
-    )
-    source.selected.js_on_change("indices", show)
+    parts = [name for name in data if name.startswith(PART)]
+    shown = {"source": source, "detail": detail, "plot": plot, "parts": parts, "fields": list(CHOICES)}
+    source.selected.js_on_change("indices", CustomJS(args=shown, code=DETAIL))
     return column(
         row(*scatters),
         Div(
@@ -171,14 +159,7 @@ def _columns(part: Part) -> dict[str, Any]:
 
 
 def _scatter(part: Part, source: Any, x: str, y: str) -> Any:
-    from bokeh.models import (
-        BoxSelectTool,
-        CDSView,
-        HoverTool,
-        IndexFilter,
-        LassoSelectTool,
-        TapTool,
-    )
+    from bokeh.models import BoxSelectTool, HoverTool, LassoSelectTool, TapTool
     from bokeh.plotting import figure
 
     plot = figure(
@@ -201,19 +182,12 @@ def _scatter(part: Part, source: Any, x: str, y: str) -> Any:
         source.data[f"{y} drawn"] = np.where(np.isfinite(values), values, _drawn(values, top))
     height = y if top is None else f"{y} drawn"
     stable = source.data["stable"]
-    dots = []
-    for text, chosen, look in (
+    looks = (
         ("analytic: saturated design", ~stable, {"color": GREY, "marker": "x", "size": 5}),
         ("analytic: other design", stable & ~front, {"color": GREY, "size": 4}),
         ("analytic: Pareto front", front, {"color": BLUE, "size": 6}),
-    ):
-        if chosen.any():
-            view = CDSView(filter=IndexFilter(np.flatnonzero(chosen).tolist()))
-            dots.append(
-                plot.scatter(x=x, y=height, source=source, view=view, nonselection_alpha=0.15, **look)
-            )
-            # A legend draws the first row of the source, which the view may not have: draw one of its own.
-            plot.scatter(x=[np.nan], y=[np.nan], legend_label=text, **look)
+    )
+    dots = [_dots(plot, source, x, height, *look) for look in looks if look[1].any()]
     box, lasso, tap = (tool(renderers=dots) for tool in (BoxSelectTool, LassoSelectTool, TapTool))
     plot.add_tools(box, lasso, tap)
     plot.toolbar.active_drag = box
@@ -228,6 +202,17 @@ def _scatter(part: Part, source: Any, x: str, y: str) -> Any:
     plot.legend.spacing, plot.legend.padding = 0, 2
     plot.add_layout(plot.legend[0], "below")
     return plot
+
+
+def _dots(plot: Any, source: Any, x: str, y: str, text: str, chosen: Any, look: dict[str, Any]) -> Any:
+    """Draw some designs of the source and return what draws them."""
+    from bokeh.models import CDSView, IndexFilter
+
+    view = CDSView(filter=IndexFilter(np.flatnonzero(chosen).tolist()))
+    dots = plot.scatter(x=x, y=y, source=source, view=view, nonselection_alpha=0.15, **look)
+    # A legend draws the first row of the source, which the view may not have: draw one of its own.
+    plot.scatter(x=[np.nan], y=[np.nan], legend_label=text, **look)
+    return dots
 
 
 def _drawn(values: FloatArray, top: float | None) -> FloatArray:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cases.study.analysis import Analysis, analyse
-from cases.study.check import Check, Runs, check
+from cases.study.check import Runs, check
 from cases.study.packet_processor import default_space
-from cases.study.recommendation import Recommendation, recommend
+from cases.study.parts import Part, Study
 from optimize.search.pareto import IntArray
 from qmodels import checks
 from qmodels.systems.packets.packet_processor import PacketProcessor
@@ -23,65 +21,6 @@ Progress = Callable[[str, int, int], None]
 
 STORE = "simulated.sqlite"
 """The file of a study's directory that keeps finished simulations."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Part:
-    """One workload of a study.
-
-    Parameters
-    ----------
-    analysis : Analysis
-        Every design solved.
-    check : Check or None
-        Some designs simulated; None without simulation.
-    """
-
-    analysis: Analysis
-    check: Check | None
-
-    @property
-    def name(self) -> str:
-        """The workload's name."""
-        return self.analysis.name
-
-    @cached_property
-    def star(self) -> Recommendation:
-        """Which design is recommended, see `recommend`."""
-        return recommend(self.analysis, self.check)
-
-    def row_of(self, design: int) -> int | None:
-        """Return the row of a design in the analytic table."""
-        designs = self.analysis.exploration.table["design"]
-        row = int(np.searchsorted(designs, design))
-        return row if row < len(designs) and designs[row] == design else None
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Study:
-    """The explorations of the joint case under one workload or several.
-
-    Parameters
-    ----------
-    parts : tuple of Part
-        The first is the main one.
-    runs : Runs
-        How designs were simulated.
-    """
-
-    parts: tuple[Part, ...]
-    runs: Runs
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether the user stopped the simulations."""
-        return any(part.check is not None and part.check.interrupted for part in self.parts)
-
-    def save(self, out: Path) -> list[Path]:
-        """Write tables, plots and the page into a directory and return their paths, see `save_study`."""
-        from cases.study.files import save_study
-
-        return save_study(self, out)
 
 
 def explore_case(

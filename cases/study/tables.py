@@ -8,7 +8,7 @@ import numpy as np
 
 from cases.study.check import Check, MetricError, model_error
 from cases.study.packet_processor import ERROR
-from cases.study.run import Part, Study
+from cases.study.parts import Part, Study
 from cases.tables import unit
 from qmodels.systems.packets.packet_processor import PacketProcessor
 

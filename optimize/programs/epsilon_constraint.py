@@ -10,8 +10,8 @@ import numpy as np
 
 from optimize import checks
 from optimize.programs._certificate import overlooked
-from optimize.programs._grid import RESOLUTION
 from optimize.programs.components import Groups
+from optimize.programs.grid import RESOLUTION
 from optimize.programs.linear import solver_name
 from optimize.programs.milp import Evaluate, budgets_of, evaluated_metrics, relative_error, seconds_of
 from optimize.programs.program import Program

@@ -12,8 +12,8 @@ import numpy as np
 
 from optimize import checks
 from optimize.programs._certificate import overlooked
-from optimize.programs._grid import RESOLUTION
 from optimize.programs.components import Groups
+from optimize.programs.grid import RESOLUTION
 from optimize.programs.linear import solver_name
 from optimize.programs.program import Program, Solution
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optimize import checks
-from optimize.programs._grid import RESOLUTION, grid_step
+from optimize.programs.grid import RESOLUTION, grid_step
 from optimize.programs.linear import Model, solver_name
 from optimize.programs.milp import seconds_of
 from optimize.programs.quadratic import (

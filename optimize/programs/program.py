@@ -9,8 +9,8 @@ from math import fsum, inf, nextafter, prod
 
 import numpy as np
 
-from optimize.programs._grid import RESOLUTION, grid_step
 from optimize.programs.components import Groups, Tables
+from optimize.programs.grid import RESOLUTION, grid_step
 from optimize.programs.linear import Model
 from optimize.search.pareto import FloatArray, IntArray, nondominated
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,10 @@ from optimize.search.uncertain import Membership, front_probability
 from optimize.spaces.evaluation import metric_columns
 from optimize.spaces.numbering import Columns
 from optimize.spaces.space import Space
+from optimize.spaces.stability import STABLE, saturated
+
+KEEPS_UP = Demand(metric=STABLE, sign=-1, limit=-1.0)
+"""A design must be stable, unless the user limits ``stable`` himself."""
 
 ErrorBand = Callable[[Columns], tuple[npt.ArrayLike, npt.ArrayLike]]
 """Takes the table of the exploration and returns the lowest and highest true value of a metric."""
@@ -141,8 +146,9 @@ def two_stage(
     Returns
     -------
     TwoStage
-        The front with its certainty. Undecided designs are left if the budget or the largest
-        number of replications is spent.
+        The front with its certainty. A design that its simulation calls unstable (``stable`` False) is not
+        on it; one that only the model calls so is simulated. Undecided designs are left if the
+        budget or the largest number of replications is spent.
 
     Raises
     ------
@@ -181,15 +187,10 @@ def two_stage(
     """
     if not callable(simulate):
         raise ValueError(f"simulate must be a callable on a spec, got {simulate!r}")
-    limits = {"replications": 2, "max_replications": 2, "budget": 0, "seed": 0}
-    for name, value in {
-        "replications": replications,
-        "max_replications": max_replications,
-        "budget": budget,
-        "seed": seed,
-    }.items():
-        if not isinstance(value, int) or value < limits[name]:
-            raise ValueError(f"{name} must be a whole number >= {limits[name]}, got {value!r}")
+    given = {"replications": (replications, 2), "max_replications": (max_replications, 2)}
+    for name, (value, least) in (given | {"budget": (budget, 0), "seed": (seed, 0)}).items():
+        if not isinstance(value, int) or value < least:
+            raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1, got {level!r}")
     ranges = checks.ranges("subject_to", subject_to)
@@ -211,6 +212,9 @@ def two_stage(
             raise ValueError(
                 f"errors must name objectives or limits, got {name!r}{checks.nearest(name, known)}"
             )
+    if STABLE not in {demand.metric for demand in demands}:
+        # The word of the model leaves a design open; that of the simulation decides.
+        demands, errors = [*demands, KEEPS_UP], {**errors, STABLE: lambda table: (table[STABLE], 1.0)}
     state = _State(exploration, demands, _bands(exploration, demands, errors))
     rounds = 0
     wanted = _first(state, replications, budget, level, seed)
@@ -232,7 +236,7 @@ def _bands(
 ) -> dict[str, tuple[FloatArray, FloatArray]]:
     """Return the lowest and highest true value of every metric by the model."""
     bands = {}
-    table = exploration.table
+    table = _read(exploration.table, demands)
     for name in {demand.metric for demand in demands}:
         column = table[name].astype(float)
         error = errors.get(name, 0.0)
@@ -249,6 +253,11 @@ def _bands(
     return bands
 
 
+def _read(table: Columns, demands: list[Demand]) -> Columns:
+    """Return the columns with whether each design keeps up; it does where nothing is said."""
+    return {**table, STABLE: ~saturated(table)} if KEEPS_UP in demands else table
+
+
 class _State:
     """What is known of the designs that the error of the model does not exclude, as costs."""
 
@@ -257,12 +266,13 @@ class _State:
     ) -> None:
         self.exploration, self._demands = exploration, demands
         self.results: dict[int, Any] = {}
+        table = _read(exploration.table, demands)
 
         def stacked(columns: list[FloatArray]) -> FloatArray:
             return np.stack(columns, axis=1) if columns else np.zeros((0, 0))
 
         known = Known(
-            centre=stacked([d.sign * exploration.table[d.metric].astype(float) for d in demands]),
+            centre=stacked([d.sign * table[d.metric].astype(float) for d in demands]),
             low=stacked([d.sign * bands[d.metric][d.sign < 0] for d in demands]),
             high=stacked([d.sign * bands[d.metric][d.sign > 0] for d in demands]),
             limits=np.array([demand.limit for demand in demands]),
@@ -275,7 +285,7 @@ class _State:
 
     def take(self, place: int, result: object, replications: int, errors: Mapping[str, Any]) -> None:
         """Replace what the model says of a design by what the simulation says."""
-        columns = metric_columns(result)
+        columns = _read(metric_columns(result), self._demands)
         for k, demand in enumerate(self._demands):
             name = demand.metric
             if name not in errors:
@@ -344,11 +354,13 @@ def _simulated(
     seed: int,
     executor: Executor | None,
 ) -> dict[int, object]:
-    specs = {place: state.exploration.spec(int(state.rows[place])) for place in wanted}
-    if executor is None:
-        return {place: simulate(spec, replications=wanted[place], seed=seed) for place, spec in specs.items()}
-    futures = {
-        place: executor.submit(simulate, spec, replications=wanted[place], seed=seed)
-        for place, spec in specs.items()
+    runs = {
+        place: partial(
+            simulate, state.exploration.spec(int(state.rows[place])), replications=count, seed=seed
+        )
+        for place, count in wanted.items()
     }
+    if executor is None:
+        return {place: run() for place, run in runs.items()}
+    futures = {place: executor.submit(run) for place, run in runs.items()}
     return {place: future.result() for place, future in futures.items()}

@@ -13,8 +13,10 @@ from qmodels.checks import FloatArray
 from qmodels.networks.closed.inputs import describe, require_product_form
 from qmodels.networks.closed.means import solve_closed
 from qmodels.networks.result import NetworkResult
+from qmodels.networks.words import described
 
 
+@described("baskett1975")
 def mixed(
     *,
     arrival_rate: Any,
@@ -38,16 +40,10 @@ def mixed(
         them either here or in `population`. [jobs / time]
     population : array_like or mapping of int
         Jobs of each class; 0 for an open one.
-    mean_service_time, service_rate : array_like or mapping
-        Exactly one: the mean service time of a visit at one server [time], or its inverse.
-        Shape (stations,), for every class, or (stations, classes); a mapping by station names
-        the stations.
     visits : array_like or mapping, optional
         Mean visits per passage or cycle, same shapes; 1 by default.
     think_time : float or array_like, optional
         Time a job of a closed class spends outside the stations per cycle. [time]
-    servers : int or array_like, optional
-        Servers per station; ``inf`` for a delay.
     discipline : str or sequence of str, optional
         Order of service per station, as for `mva`.
 
@@ -75,11 +71,6 @@ def mixed(
 
     for one server :math:`1 - a`. The mean number of open jobs is that of :math:`a (n+1) / \alpha'(n+1)`
     over the closed ones. Exact.
-
-    References
-    ----------
-    .. [1] F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios, "Open, closed, and mixed networks
-       of queues with different classes of customers", *Journal of the ACM* 22(2), 1975, pp. 248-260.
 
     Examples
     --------

@@ -51,7 +51,7 @@ class Queue:
     patience: Any
 
     @property
-    def moments(self) -> dict[str, float]:
+    def moments(self) -> dict[str, Any]:
         """The arguments of models that take two moments of the service."""
         return {"arrival_rate": self.rate, "mean_service_time": self.mean, "service_scv": self.scv}
 

@@ -44,8 +44,9 @@ NOTICED = 0.95
 class NocAnswer(Answer):
     """Steady state of a network-on-chip at one injection rate, or along a load curve.
 
-    What needs more than the waits is computed when it is first asked for: quantiles, flows, the
-    saturation rate and what follows from it. That and the zero-load latency are one number for a curve.
+    What needs more than the waits is computed when it is first asked for, so that fields of other answers
+    are properties here: quantiles, flows, the saturation rate and what follows from it. That rate and the
+    zero-load latency are one number for a curve.
 
     Parameters
     ----------
@@ -123,7 +124,7 @@ class NocAnswer(Answer):
         return self._as_asked(self.waits.stable)
 
     @cached_property
-    def latency_parts(self) -> Any:
+    def latency_parts(self) -> Mapping[str, Any]:
         """Mean wait at the sources and time in the network. [ns]."""
         return {"source queue": self.source_queue_delay, "network": self.traversal_delay}
 
@@ -236,7 +237,7 @@ class NocAnswer(Answer):
         return self._by_channel(self._utilization)
 
     @cached_property
-    def traffic_intensity(self) -> Any:
+    def traffic_intensity(self) -> Mapping[str, Any]:
         """Share of what each channel carries when the network saturates: before all its time."""
         part = self._busy / (self._busy.max(initial=0.0) or 1.0)
         with np.errstate(invalid="ignore"):  # nothing through a channel of a network that carries nothing
@@ -312,7 +313,7 @@ class NocAnswer(Answer):
         }
 
     @cached_property
-    def error(self) -> Any:
+    def error(self) -> Mapping[str, Any]:
         """The error against simulation at such loads of such networks, by metric."""
         found = {} if self.deadlock else measured_errors(self.spec, self._part_of_saturation)
         return {name: error.mapped(self._as_asked) for name, error in found.items()}

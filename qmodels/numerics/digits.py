@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from qmodels.checks import FloatArray
 
 _SPLIT = 134217729.0  # 2**27 + 1, Veltkamp's constant
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from qmodels.checks import FloatArray
 
 
 def exponential_tail(share: FloatArray, rate: FloatArray, t: FloatArray) -> FloatArray:

@@ -7,9 +7,8 @@ from math import comb
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from qmodels.checks import FloatArray
 
 _DISCRETIZATION = 25.0  # error exp(-25) = 1e-11 of a tail probability, rounding error exp(12.5) eps = 6e-11
 _TERMS, _AVERAGED = 40, 15

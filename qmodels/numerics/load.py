@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.numerics.digits import product_minus
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Load(NamedTuple):

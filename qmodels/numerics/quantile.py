@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from qmodels.checks import FloatArray
 from qmodels.numerics.root import bracketed_root
-
-FloatArray = npt.NDArray[np.float64]
 
 _TINY = 1e-300
 

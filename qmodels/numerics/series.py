@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from qmodels.checks import FloatArray
 from qmodels.numerics.poisson import relative_deviance
 
-FloatArray = npt.NDArray[np.float64]
 Sums = tuple[FloatArray, FloatArray, FloatArray]
 
 _DEPTH = 50.0  # the integrands are followed down to e^-50 of their peak

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.queues.markovian.erlang import erlang_b_step, erlang_c_from_b
 from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
+from qmodels.queues.words import described
 
 _LARGEST = 1 << 20
 _MANY = 1 << 15  # servers beyond which the number is bisected
@@ -154,6 +155,7 @@ def largest_rate(
         low, high = (middle, high) if met(middle) else (low, middle)
 
 
+@described("cooper1981, chapter 3.3")
 def erlang_b_servers(
     *, offered_load: npt.ArrayLike, blocking_probability: npt.ArrayLike
 ) -> npt.NDArray[np.int64]:
@@ -161,8 +163,6 @@ def erlang_b_servers(
 
     Parameters
     ----------
-    offered_load : array_like
-        Offered load >= 0. [erlang]
     blocking_probability : array_like
         Target in (0, 1].
 
@@ -170,11 +170,6 @@ def erlang_b_servers(
     -------
     array of int
         Number of servers >= 1; one pass of the recurrence per point.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Examples
     --------
@@ -184,6 +179,7 @@ def erlang_b_servers(
     return _servers(offered_load, "blocking_probability", blocking_probability, lambda c, a, b: b)
 
 
+@described("cooper1981, chapter 3.4")
 def erlang_c_servers(
     *, offered_load: npt.ArrayLike, waiting_probability: npt.ArrayLike
 ) -> npt.NDArray[np.int64]:
@@ -191,8 +187,6 @@ def erlang_c_servers(
 
     Parameters
     ----------
-    offered_load : array_like
-        Offered load >= 0. [erlang]
     waiting_probability : array_like
         Target in (0, 1).
 
@@ -200,11 +194,6 @@ def erlang_c_servers(
     -------
     array of int
         Number of servers >= 1, more than the offered load; one pass of the recurrence per point.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Examples
     --------

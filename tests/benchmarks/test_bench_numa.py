@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from cases.published.srp.dma_placement import place_dma
 from cases.published.srp.placement import machine_of_work, problem_of
 from cases.published.srp.specs import Costs, blurring
-from optimize.programs.dma_placement import place_dma
 from qmodels import solve
 from validate.campaigns.experiment import Job
 from validate.numa.run import run_replication

@@ -15,6 +15,7 @@ import pytest
 
 from cases.cli.main import main
 from cases.study.check import Runs
+from cases.study.files import save_study
 from cases.study.packet_processor import default_processor
 from cases.study.run import STORE, explore_case
 from qmodels.systems.spec.fields import replace_fields
@@ -189,7 +190,7 @@ def small_study(small_specs, tmp_path_factory):
     """A study of both workloads with a few simulated designs, and the directory it is saved in."""
     out = tmp_path_factory.mktemp("study") / "out"
     study = explore_case(small_specs, runs=QUICK, points=4, store=out / STORE)
-    study.save(out)
+    save_study(study, out)
     return study, out
 
 

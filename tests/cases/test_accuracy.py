@@ -13,15 +13,16 @@ from cases.joint_errors.accuracy import (
     COMMAND,
     DESIGNS,
     DRAWN,
+    FILE,
     LOADS,
     METRICS,
     REGIONS,
     cases,
-    load_table,
     markdown,
     measure,
     summary,
 )
+from cases.joint_errors.measured import as_columns, load_table
 from qmodels.error_map import ErrorMap, MeasuredError
 from qmodels.packet_processor.burstiness import burstiness
 from qmodels.packet_processor.error_map import ERRORS, measured_errors
@@ -40,18 +41,17 @@ def errors_at(load: float, dispersion: float) -> dict[str, MeasuredError]:
 
 
 def test_the_kept_table_covers_the_space_and_the_loads() -> None:
-    table = load_table()
+    table = load_table(FILE)
     assert set(table["metric"]) == set(METRICS)
     assert set(table["load"]) == set(LOADS)
     for name, choices in DRAWN.items():
-        column = next(values for key, values in table.items() if key.split(" ")[0] == name)
-        assert set(column) <= set(choices) and len(set(column)) > 1
+        assert set(table[name]) <= set(choices) and len(set(table[name])) > 1
     low, best, high = (np.array(table[name]) for name in ("low", "simulated", "high"))
     assert np.all((low <= best) & (best <= high))
 
 
 def test_the_error_map_is_the_summary_of_the_kept_table(tmp_path: Path) -> None:
-    lines = summary(load_table())
+    lines = summary(load_table(FILE))
     again = ErrorMap(tmp_path / "map.csv")
     again.write(lines, about=ABOUT, command=COMMAND)
     assert again.path.read_text() == ERRORS.path.read_text()
@@ -77,26 +77,27 @@ def test_every_region_is_measured() -> None:
 
 def test_the_summary_is_signed() -> None:
     """By hand: errors of -30 and +10 % have a bias of -10, a mean size of 20 and a largest of 30."""
-    table = {
-        "metric": ["packet_latency"] * 3 + ["write_conflict_probability"],
-        "load": [0.4, 0.5, 0.5, 0.5],
-        "dispersion": [1.0] * 4,
-        "model": [70.0, 110.0, 1.0, 0.01],
-        "simulated": [100.0, 100.0, 100.0, 0.02],
-        "error": [-30.0, 10.0, -99.0, -1.0],
-        "stable": ["True", "True", "False", "True"],
-    }
+    latency = {"metric": "packet_latency", "simulated": 100.0, "dispersion": 1.0, "stable": True}
+    conflicts = {**latency, "metric": "write_conflict_probability", "simulated": 0.02}
+    table = as_columns(
+        [
+            {**latency, "load": 0.4, "model": 70.0, "error": -30.0},
+            {**latency, "load": 0.5, "model": 110.0, "error": 10.0},
+            {**latency, "load": 0.5, "model": 1.0, "error": -99.0, "stable": False},
+            {**conflicts, "load": 0.5, "model": 0.01, "error": -1.0},
+        ]
+    )
     lines = {(line["metric"], line["unit"], line["load_to"], line["region"]): line for line in summary(table)}
-    latency = lines["packet_latency", "%", 0.5, EVEN]
-    assert [latency[name] for name in ("bias", "mean", "largest", "designs")] == [-10.0, 20.0, 30.0, 2]
-    conflicts = [lines["write_conflict_probability", unit, 0.5, EVEN]["bias"] for unit in ("points", "%")]
-    assert conflicts == [-1.0, -50.0]
+    found = lines["packet_latency", "%", 0.5, EVEN]
+    assert [found[name] for name in ("bias", "mean", "largest", "designs")] == [-10.0, 20.0, 30.0, 2]
+    biases = [lines["write_conflict_probability", unit, 0.5, EVEN]["bias"] for unit in ("points", "%")]
+    assert biases == [-1.0, -50.0]
     assert np.isnan(lines["packet_latency", "%", 0.65, EVEN]["mean"])
 
 
 def test_the_readme_shows_the_summaries() -> None:
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    assert markdown(summary(load_table())) in readme
+    assert markdown(summary(load_table(FILE))) in readme
     assert directions.markdown(load_table(directions.FILE)) in readme
 
 
@@ -104,7 +105,7 @@ def test_bars_hold_up_to_80_percent() -> None:
     """Poisson packets: mean latency within 10 % on average, conflicts within 2 points on average."""
     lines = [
         line
-        for line in summary(load_table())
+        for line in summary(load_table(FILE))
         if line["load_to"] <= 0.8 and line["region"] == EVEN and line["unit"] == stated_unit(line["metric"])
     ]
     assert len(lines) == len(METRICS) * (len(REGIONS) - 1)
@@ -118,7 +119,7 @@ def test_bars_hold_up_to_80_percent() -> None:
 @pytest.mark.slow
 def test_the_kept_table_is_what_the_command_makes() -> None:
     """The first designs again (the command makes all of them)."""
-    again, kept = measure(8), load_table()
+    again, kept = measure(8), load_table(FILE)
     size = len(again["metric"])
     for name in ("model", "simulated"):
         np.testing.assert_allclose(again[name], kept[name][:size], rtol=1e-6)

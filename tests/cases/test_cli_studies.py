@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from cases.published.cases import CASES
-from cases.published.dqm.reproduction import kept
+from cases.published.dqm.paper import PAPER
 from cases.study.analysis import DIGITS
 
 BRIEF = ["--packets", "1000", "--replications", "2"]
@@ -124,7 +124,7 @@ def test_reproduce_from_what_is_kept(run, tmp_path):
     cells = json.loads(run("reproduce", "dqm", "--json")[1])["cells"]
     assert len(rows) == len(cells) == 130
     for row, cell in zip(rows, cells, strict=True):
-        assert {name: str(value) for name, value in cell.items()} == row
+        assert {name: "" if value is None else str(value) for name, value in cell.items()} == row
     assert list(tmp_path.iterdir()) == []
 
 
@@ -148,7 +148,7 @@ class MadeUp:
 
     def reproduce(self, trace, *, store):
         self.asked.append((trace, store))
-        return kept()
+        return PAPER.kept()
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,8 @@ class MadeUp:
 )
 def test_another_case_is_one_line_and_is_computed_when_asked(run, monkeypatch, arguments, asked):
     case = MadeUp()
-    case.kept = kept
+    case.kept = PAPER.kept
+    case.PAPER = case
     monkeypatch.setitem(sys.modules, "made_up", case)
     monkeypatch.setitem(CASES, "made-up", "made_up")
     code, out, err = run("reproduce", "made-up", *arguments)

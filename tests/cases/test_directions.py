@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from cases.joint_errors import directions
-from cases.joint_errors.accuracy import COMMAND, load_table
+from cases.joint_errors.accuracy import COMMAND
 from cases.joint_errors.directions import AXES, LOADS, OBJECTIVES, STEPS, bases, judged, markdown, summary
+from cases.joint_errors.measured import as_columns, load_table
 from qmodels.error_map import ErrorMap
 from qmodels.packet_processor.error_map import ANY, DIRECTIONS
 
@@ -37,18 +38,16 @@ def pair(
     return row | changes
 
 
-def table(*rows: dict[str, Any]) -> dict[str, Any]:
-    return {name: [row[name] for row in rows] for name in rows[0]}
-
-
 def test_only_pairs_that_the_simulation_separates_count_and_a_tie_is_no_order() -> None:
-    rows = table(
-        pair((1.0, 2.0), (10.0, 20.0), 1.0),  # both grow
-        pair((2.0, 1.0), (10.0, 20.0), 1.0),  # the model falls
-        pair((1.0, 1.0), (10.0, 20.0), 1.0),  # the model is blind to the choice
-        pair((1.0, 1.0 + 1e-12), (10.0, 20.0), 1.0),  # to rounding
-        pair((1.0, 2.0), (10.0, 20.0), 11.0),  # within the noise
-        pair((1.0, 2.0), (10.0, 10.05), 0.01),  # sure, and of no account
+    rows = as_columns(
+        [
+            pair((1.0, 2.0), (10.0, 20.0), 1.0),  # both grow
+            pair((2.0, 1.0), (10.0, 20.0), 1.0),  # the model falls
+            pair((1.0, 1.0), (10.0, 20.0), 1.0),  # the model is blind to the choice
+            pair((1.0, 1.0 + 1e-12), (10.0, 20.0), 1.0),  # to rounding
+            pair((1.0, 2.0), (10.0, 20.0), 11.0),  # within the noise
+            pair((1.0, 2.0), (10.0, 10.05), 0.01),  # sure, and of no account
+        ]
     )
     separated, agree = judged(rows)
     assert separated.tolist() == [True, True, True, True, False, False]
@@ -56,9 +55,11 @@ def test_only_pairs_that_the_simulation_separates_count_and_a_tie_is_no_order() 
 
 
 def test_a_pair_belongs_to_the_regions_of_both_designs() -> None:
-    pairs = table(
-        pair((1.0, 2.0), (10.0, 20.0), 1.0, second_load=0.6),
-        pair((2.0, 1.0), (10.0, 20.0), 1.0, second_step=32, adjacent=False),
+    pairs = as_columns(
+        [
+            pair((1.0, 2.0), (10.0, 20.0), 1.0, second_load=0.6),
+            pair((2.0, 1.0), (10.0, 20.0), 1.0, second_step=32, adjacent=False),
+        ]
     )
     lines = summary(pairs)
     assert len(lines) == (len(AXES) + 1) * len(OBJECTIVES) * len(LOADS) * len(STEPS)
@@ -107,7 +108,7 @@ def test_pairs_are_measured_with_common_random_numbers(monkeypatch: pytest.Monke
     with ThreadPoolExecutor(1) as pool:
         rows = directions.measure(executor=pool)
     separated, agree = judged(rows)
-    assert rows["metric"] == [name for name in OBJECTIVES if name != "saturation_data_rate"]
+    assert rows["metric"].tolist() == [name for name in OBJECTIVES if name != "saturation_data_rate"]
     assert separated[0] and agree[0] and rows["high"][0] < 0
 
 

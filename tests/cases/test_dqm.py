@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-import csv
-
 import numpy as np
 import pytest
 
-from cases.published.dqm.causes import cause_specs, find_causes, variants
-from cases.published.dqm.explore import OBJECTIVES, explore_techniques
-from cases.published.dqm.files import (
-    TECHNIQUES,
-    read_causes,
-    read_cells,
-    read_run,
-    read_techniques,
-    technique_rows,
-    write_numbers,
-)
-from cases.published.dqm.reproduction import kept, reproduce
+from cases.published.cell import only
+from cases.published.dqm.causes import cause_rows, cause_specs, variants
+from cases.published.dqm.explore import METRICS, OBJECTIVES, explore_techniques
+from cases.published.dqm.paper import PAPER
 from cases.published.dqm.specs import (
-    DATA,
     PUBLISHED_SEGMENTS,
     TRACE,
     base_spec,
+    case_spec,
     find_trace,
     greedy_space,
     normalised,
-    published,
     scaled,
     technique,
     technique_space,
 )
 from cases.published.dqm.tables import COLUMNS, TITLES, rows_of
+from cases.published.rows import data_folder, published
 from cases.study.check import Runs
 from qmodels.systems.traffic.arrivals import Recorded
 from qmodels.systems.traffic.trace import Trace
@@ -49,18 +39,18 @@ BY_HAND = Trace(
 @pytest.fixture(scope="module")
 def small():
     """Return a reproduction of a few packets, with everything in it."""
-    return reproduce(BY_HAND, runs=Runs(packets=2000, replications=2))
+    return PAPER.reproduce(BY_HAND, runs=Runs(packets=2000, replications=2))
 
 
 @pytest.fixture(scope="module")
 def committed():
     """Return the committed numbers of the tables."""
-    return read_cells(DATA)
+    return PAPER.kept().cells
 
 
 def test_published_numbers_agree_with_each_other():
     """The same technique has the same numbers in two tables, and the claims follow from them."""
-    one, two, three, four, claims = (published()[k] for k in (*TITLES, "claims"))
+    one, two, three, four, claims = (published("dqm")[k] for k in (*TITLES, "claims"))
     for column in ("write_wo", "write_with", "read_wo", "read_with"):
         assert two[column][0] == one[column][2]
         assert three[column][0] == two[column][2]
@@ -72,19 +62,19 @@ def test_published_numbers_agree_with_each_other():
     assert 100 * (1 - min(four["write_with"]) / 11.9) == pytest.approx(claims["write_saved"], abs=0.5)
     assert 100 * (1 - min(four["read_with"]) / 12.4) == pytest.approx(claims["read_saved"], abs=0.5)
     for table, columns in COLUMNS.items():
-        assert {len(published()[table][column]) for column in columns} == {len(rows_of(table))}
+        assert {len(published("dqm")[table][column]) for column in columns} == {len(rows_of(table))}
 
 
 def test_energy_is_proportional_to_the_overhead():
     """Energy over that of the conventional technique gives overheads that round as printed."""
-    four = published()["table4"]
+    four = published("dqm")["table4"]
     for overhead, energy in zip(four["overhead"], four["energy"], strict=True):
         assert round(8 * energy / 337) == overhead
 
 
 def test_techniques():
     base = base_spec(BY_HAND)
-    assert technique_space(base).size == 180 == published()["claims"]["techniques"]
+    assert technique_space(base).size == 180 == published("dqm")["claims"]["techniques"]
     assert greedy_space(base).size == 200
     assert greedy_space(base).base.allocation.vms1_size == 32_768
     every = {normalised(technique_space(base).spec(k)) for k in range(180)}
@@ -105,7 +95,7 @@ def test_everything_is_there(small):
     plain = small.to_dict()
     assert len(plain["techniques"]) == 180 and len(plain["cells"]) == len(small.cells)
     assert len(small.to_pandas()) == len(small.cells)
-    access = [c for c in small.cells if c.table == "table1" and c.column == "max_accesses"]
+    access = [c for c in small.cells if c["table"] == "table1" and c["column"] == "max_accesses"]
     assert all(cell.simulated <= cell.published for cell in access)
 
 
@@ -115,6 +105,7 @@ def test_files(small, tmp_path):
         "dqm-causes.csv",
         "dqm-causes.png",
         "dqm-cells.csv",
+        "dqm-greedy.csv",
         "dqm-run.toml",
         "dqm-techniques.csv",
         "dqm-techniques.png",
@@ -126,21 +117,20 @@ def test_files(small, tmp_path):
 
 def test_numbers_come_back_from_their_files(small, tmp_path):
     """To the last digit, so that the fronts and the greedy path are those of the simulation."""
-    write_numbers(small, tmp_path)
-    assert read_run(tmp_path) == {"source": "by hand", "packets": 2000, "replications": 2, "seed": 0}
-    assert read_cells(tmp_path) == small.cells
-    assert read_causes(tmp_path) == small.causes
-    again = read_techniques(tmp_path)
-    assert technique_rows(again) == technique_rows(small.techniques)
-    assert [step.design for step in again.steps] == [step.design for step in small.techniques.steps]
+    small.write(tmp_path)
+    again = PAPER.read(tmp_path)
+    assert again.run == {"source": "by hand", "packets": 2000, "replications": 2, "seed": 0}
+    assert again.cells == small.cells
+    assert set(again.tables) == {"techniques", "greedy", "causes"}
+    assert again.tables == small.tables
 
 
 def test_parts_may_be_left_out_and_a_reproduction_resumes(tmp_path, monkeypatch):
     options = {"exploration": False, "causes": False, "store": tmp_path / "new" / "runs.sqlite"}
     runs = Runs(packets=1000, replications=2)
-    result = reproduce(BY_HAND, runs=runs, **options)
-    assert result.techniques is None and result.causes == ()
-    assert [path.name for path in write_numbers(result, tmp_path)] == ["dqm-run.toml", "dqm-cells.csv"]
+    result = PAPER.reproduce(BY_HAND, runs=runs, **options)
+    assert not result.tables
+    assert [path.name for path in result.write(tmp_path, prefix="dqm-")] == ["dqm-run.toml", "dqm-cells.csv"]
     assert result.to_dict()["techniques"] == []
 
     def broken(job):
@@ -151,7 +141,7 @@ def test_parts_may_be_left_out_and_a_reproduction_resumes(tmp_path, monkeypatch)
     )
     monkeypatch.setattr(broken, "__module__", "validate.data_queueing.run")
     monkeypatch.setattr(broken, "__qualname__", "run_replication")
-    assert reproduce(BY_HAND, runs=runs, **options).cells == result.cells
+    assert PAPER.reproduce(BY_HAND, runs=runs, **options).cells == result.cells
 
 
 def test_front_and_survivors_by_their_definitions():
@@ -168,16 +158,16 @@ def test_front_and_survivors_by_their_definitions():
             "write_conflict_probability": abs(a.alloc_trial_count - 3) + 0.1,
         }
 
-    found = explore_techniques(base, made_up)
+    techniques, greedy = explore_techniques(base, made_up)
     # One trial and a single list: four grid points.
-    assert {tuple(found.point(int(d)).values()) for d in found.overall} == {(1, 0, PUBLISHED_SEGMENTS)}
-    assert len(found.exhaustive.front) == 4
+    overall = [tuple(row.values())[:3] for row in techniques if row["optimal_overall"]]
+    assert set(overall) == {(1, 0, PUBLISHED_SEGMENTS)} and len(overall) == 4
     # Nothing is better in the overflows: the paper's rule drops nothing.
-    assert found.survivors.size == 180
-    kept = [step.value for step in found.steps if step.field == "alloc_trial_count" and step.kept]
-    tried = [step.value for step in found.steps if step.field == "alloc_trial_count"]
-    assert kept == [3] and tried == [1, 2, 3, 4]
-    assert sum(row["pareto"] for row in technique_rows(found)) == 4
+    assert sum(row["survivor"] for row in techniques) == 180
+    steps = [row for row in greedy if row["scan"] == "alloc_trial_count"]
+    assert [row["alloc_trial_count"] for row in steps if row["kept"]] == [3]
+    assert [row["alloc_trial_count"] for row in steps] == [1, 2, 3, 4]
+    assert sum(row["pareto"] for row in techniques) == 4
 
 
 def test_causes_change_one_thing():
@@ -199,16 +189,18 @@ def test_congestion_stops_the_gain_of_further_trials():
     base = base_spec(BY_HAND, segments=2048)
     changes = cause_specs(base)
     simulated = simulate(list(changes.values()), packets=4000, replications=2)
-    causes = find_causes(changes, dict(zip(changes.values(), simulated, strict=True)))
-    found = {cause.name: cause for cause in causes}
-    full, light = found["load 3"], found["load 0.9"]
-    assert full.write_wo[5] > 0.5 * full.write_wo[3] > 0
-    assert light.write_wo[5] < 0.5 * light.write_wo[2]
-    assert found["packets admitted whole"].write_wo[5] < full.write_wo[5]
-    bursts = next(cause for name, cause in found.items() if "bursts" in name and "load" in name)
-    assert bursts.write_with[3] < 0.75 * bursts.write_wo[3]
+    causes = cause_rows(changes, dict(zip(changes.values(), simulated, strict=True)))
+    found = {(row["change"], row["trials"]): row for row in causes}
+    full, light = (
+        [found[name, trials]["write_wo"] for trials in range(1, 6)] for name in ("load 3", "load 0.9")
+    )
+    assert full[4] > 0.5 * full[2] > 0
+    assert light[4] < 0.5 * light[1]
+    assert found["packets admitted whole", 5]["write_wo"] < full[4]
+    bursts = next(row for (name, n), row in found.items() if "bursts" in name and "load" in name and n == 3)
+    assert bursts["write_with"] < 0.75 * bursts["write_wo"]
     # Reads of one packet follow each other only where one output port reads.
-    assert found["two output ports"].read_with[3] > 1.2 * found["the case"].read_with[3]
+    assert found["two output ports", 3]["read_with"] > 1.2 * found["the case", 3]["read_with"]
 
 
 def test_without_a_trace_a_generator_stands_in(monkeypatch, tmp_path):
@@ -222,30 +214,45 @@ def test_without_a_trace_a_generator_stands_in(monkeypatch, tmp_path):
 
 def test_committed_numbers_cover_the_tables(committed):
     assert len(committed) == 130
-    known = {(c.table, c.column, c.trials, c.small, c.vms1_size): c for c in committed}
-    conventional = known["table1", "write_with", 1, 0, PUBLISHED_SEGMENTS]
+    conventional = only(
+        committed, table="table1", column="write_with", trials=1, small=0, vms1_size=PUBLISHED_SEGMENTS
+    )
     assert conventional.published == 11.9
     assert conventional.simulated == pytest.approx(12.3, abs=0.3)
     for cell in committed:
-        assert cell.published in published()[cell.table][cell.column]
+        assert cell.published in published("dqm")[cell["table"]][cell["column"]]
         assert cell.low <= cell.simulated <= cell.high
 
 
 def test_what_is_kept_is_whole():
-    result = kept()
-    assert (result.source, result.packets) == (TRACE, 100_000)
-    with open(DATA / TECHNIQUES, encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    for flag in ("pareto", "survivor", "optimal_overall"):
-        assert [str(row[flag]) for row in technique_rows(result.techniques)] == [row[flag] for row in rows]
-    assert len({cause.name for cause in result.causes}) == len(result.causes) == len(variants(base_spec()))
+    result = PAPER.kept()
+    assert (result.run["source"], result.run["packets"]) == (TRACE, 100_000)
+    rows = result.tables["techniques"]
+    base = case_spec()  # the techniques do not depend on the traffic
+    known = {
+        (
+            row["alloc_trial_count"],
+            row["small_packet_segments"],
+            scaled(row["vms1_size"], base.data.segments),
+        ): row
+        for row in rows
+    }
+
+    def look_up(spec):
+        a = normalised(spec).allocation
+        row = known[a.alloc_trial_count, a.small_packet_segments, a.vms1_size]
+        return {name: row[name] for name in METRICS}
+
+    assert explore_techniques(base, look_up) == (rows, result.tables["greedy"])
+    changes = [(row["change"], row["trials"]) for row in result.tables["causes"]]
+    assert len(set(changes)) == len(changes) == 5 * len(variants(base_spec()))
 
 
 @pytest.mark.skipif(find_trace() is None, reason="the trace is not here")
 def test_committed_numbers_are_those_of_the_trace(committed):
     """Two techniques again, with another seed: the intervals overlap."""
     for trials in (1, 3):
-        cell = next(c for c in committed if (c.table, c.column, c.trials) == ("table1", "read_with", trials))
+        cell = only(committed, table="table1", column="read_with", trials=trials)
         spec = technique(base_spec(), trials=trials, small=0, vms1_size=PUBLISHED_SEGMENTS)
         again = simulate(spec, replications=3, seed=1).read_conflict_probability
         assert 100 * again.low <= cell.high and cell.low <= 100 * again.high
@@ -257,11 +264,11 @@ def test_committed_numbers_are_those_of_the_trace(committed):
     [
         ({"trace": "missing.pcap"}, "missing.pcap: cannot be read: No such file or directory"),
         (
-            {"trace": BY_HAND, "store": DATA / "dqm-cells.csv"},
+            {"trace": BY_HAND, "store": data_folder("dqm") / "cells.csv"},
             "store '.*' is not a store of finished results.*",
         ),
     ],
 )
 def test_messages(options, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
-        reproduce(**options)
+        PAPER.reproduce(**options)

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from cases.published.cases import CASES, published_case
-from cases.published.numbers import TAGS, Number, readme_table, tag_rows, tags
-from cases.published.srp import growing as srp_growing
-from cases.published.srp.growing_forms import SIZED, kept_forms
+from cases.published.cell import VALUES, Number
+from cases.published.numbers import readme_table
+from cases.published.rows import data_folder
+from cases.published.srp.growing_forms import SIZED, kept_forms, orderings_with_forms
+from cases.published.tags import TAGS, tag_rows, tags
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -25,7 +27,7 @@ def test_every_published_number_has_a_tag_and_every_tag_numbers(case):
 @pytest.mark.parametrize("case", CASES)
 def test_no_number_of_the_tables_is_left_out(case):
     kept = published_case(case).kept()
-    said = [cell.published for cell in kept.cells if getattr(cell, "published", None)]
+    said = [cell.published for cell in kept.cells if cell.published is not None]
     values = [number.published for number in kept.numbers()]
     assert not set(said) - set(values)
 
@@ -46,21 +48,54 @@ def test_the_table_of_the_readme_is_generated():
 
 
 def test_errors():
-    inside = Number(group="g", published=65.0, high=70.0, model=None, simulated=None, points=True)
+    inside = Number(group="g", published=65.0, published_high=70.0, points=True)
     assert [inside.error(value) for value in (60.0, 66.0, 71.5)] == [-5.0, 0.0, 1.5]
-    assert Number(group="g", published=50.0, model=None, simulated=None).error(55.0) == pytest.approx(10.0)
+    assert Number(group="g", published=50.0).error(55.0) == pytest.approx(10.0)
 
 
-def test_an_unknown_tag_is_refused(tmp_path, monkeypatch):
-    (tmp_path / "odd-published.toml").write_text('[tags]\nx = { what = "x", tag = "true" }\n')
-    monkeypatch.setattr("cases.published.numbers.DATA", tmp_path)
+def test_an_unknown_tag_is_refused(monkeypatch):
+    said = {"tags": {"x": {"what": "x", "tag": "true"}}}
+    monkeypatch.setattr("cases.published.tags.published", lambda case: said)
     with pytest.raises(ValueError, match=r"tag of odd\.x must be one of fitted, .*, got 'true'"):
         tags("odd")
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_fitted_is_called_so(case):
+    """A cell knows by the name of its group whether it proves anything."""
+    for group, tag in tags(case).items():
+        assert group.endswith("_fitted") == (tag.tag == "fitted"), group
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_written_is_what_is_read(case, tmp_path):
+    """To the last digit, in one form for all cases; and what is kept is what is written."""
+    paper = published_case(case)
+    found = paper.kept()
+    for path in found.write(tmp_path):
+        assert path.read_text() == (data_folder(case) / path.name).read_text()
+    again = paper.read(tmp_path)
+    assert (again.cells, again.claims) == (found.cells, found.claims)
+    assert (dict(again.tables), dict(again.run)) == (dict(found.tables), dict(found.run))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_case_has_the_same_columns_after_the_place(case):
+    """Place, then what is published and ours: who reads one case's table reads every case's."""
+    names = list(published_case(case).kept().columns())
+    assert [name for name in names if name in VALUES] == list(VALUES)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case != "dqm"])
+def test_a_case_without_packets_refuses_a_trace(case):
+    message = r"^trace must be left out, as this case has no packets, got 'x'$"
+    with pytest.raises(ValueError, match=message):
+        published_case(case).reproduce(Path("x"))
+
+
 def test_what_the_tags_say_of_other_choices_is_what_is_kept():
     forms = kept_forms()
-    pairs = srp_growing.orderings_with_forms(forms, next(iter(SIZED)))
+    pairs = orderings_with_forms(forms, next(iter(SIZED)))
     why = tags("srp")["orderings"].why
     mean, least, count = re.search(r"([\d.]+) on average \(least (\d+)\) over (\d+)", why).groups()
     assert (float(mean), int(least), int(count)) == (

@@ -12,13 +12,14 @@ import pytest
 from cases.study.advice import recommendation
 from cases.study.analysis import representatives
 from cases.study.check import Runs, half_widths
-from cases.study.files import SUMMARY
+from cases.study.files import SUMMARY, save_study
 from cases.study.findings import part_sections, study_text
 from cases.study.packet_processor import DATA, MAXIMIZE, MINIMIZE
+from cases.study.parts import Part, Study
 from cases.study.plots import error_figure, front_figure
 from cases.study.recommendation import FAR, SATURATED, contradictions, largest_error, recommend
 from cases.study.report import page
-from cases.study.run import STORE, Part, Study, explore_case
+from cases.study.run import STORE, explore_case
 from cases.study.stream import peak_gbps, trace_section, trace_summary
 from qmodels.packet_processor.error_map import measured_errors
 from qmodels.systems.packets.packet_processor import PacketProcessor
@@ -73,7 +74,7 @@ def unsteady(tmp_path_factory):
     """A study of a capture whose packets come in its last 40 %, and where it is saved."""
     folder = tmp_path_factory.mktemp("late")
     study = explored(folder, late)
-    study.save(folder / "out")
+    save_study(study, folder / "out")
     return study, folder / "out"
 
 

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 from cases.published.cases import published_case
+from cases.published.cell import only, select
+from cases.published.rows import published
 from cases.published.srp.accuracy import error_rows, measure, sweep
+from cases.published.srp.benchmarks import benchmark_specs
 from cases.published.srp.blurring import calibrate, table_cells, table_specs
-from cases.published.srp.claims import claim_specs
+from cases.published.srp.dma_placement import place_dma
+from cases.published.srp.paper import PAPER, fitted_costs
 from cases.published.srp.placement import machine_of_work, placed_machine, problem_of
-from cases.published.srp.reproduction import kept, reproduce, write_numbers
-from cases.published.srp.specs import ALGORITHMS, PLACEMENTS, READ_ROWS, blurring, published
-from optimize.programs.dma_placement import place_dma
+from cases.published.srp.specs import ALGORITHMS, PLACEMENTS, READ_ROWS, blurring
 from qmodels import solve
 from qmodels.memory.numa.error_map import ERRORS
 from validate import simulate
@@ -23,12 +25,12 @@ from validate import simulate
 @pytest.fixture(scope="module")
 def committed():
     """Return the committed numbers."""
-    return kept()
+    return PAPER.kept()
 
 
 def test_published_numbers_agree_with_each_other():
     """Speed-ups of the text follow from Table 6.1, up to the words near, around and slightly."""
-    table, said = published()["table61"], published()["speedups"]
+    table, said = published("srp")["table61"], published("srp")["speedups"]
     for placement in ("clustered", "all"):
         for algorithm in ALGORITHMS:
             ratio = table["one"][algorithm] / table[placement][algorithm]
@@ -39,29 +41,30 @@ def test_published_numbers_agree_with_each_other():
 
 def test_predictions_are_within_ten_percent(committed):
     """Fitted to either row, of model and simulation: the figures that were not used."""
-    predicted = [cell for cell in committed.cells if cell.predicted]
+    cells = select(committed.cells, table="table61")
+    predicted = [cell for cell in cells if not cell.fitted]
     assert len(predicted) == 6
     for cell in predicted:
-        assert abs(cell.model_error) < 10
-        assert abs(cell.simulated_error) < 10
-    for cell in committed.cells:
-        if not cell.predicted:
-            assert abs(cell.model_error) < 0.1
+        assert abs(cell.error(cell.model)) < 10
+        assert abs(cell.error(cell.simulated)) < 10
+    for cell in cells:
+        if cell.fitted:
+            assert abs(cell.error(cell.model)) < 0.1
     for fitted in ALGORITHMS:
         for algorithm in ALGORITHMS:
-            mine = [c for c in committed.cells if (c.fitted_on, c.algorithm) == (fitted, algorithm)]
-            assert [c.placement for c in sorted(mine, key=lambda c: c.simulated)] == [
+            mine = select(cells, fitted_on=fitted, row=algorithm)
+            assert [c["column"] for c in sorted(mine, key=lambda c: c.simulated)] == [
                 "clustered",
                 "all",
                 "one",
             ]
-            assert {c.placement: c.regime for c in mine}["clustered"] == "compute"
-            assert {c.placement: c.regime for c in mine}["one"] == "transfer"
+            assert only(mine, column="clustered")["regime"] == "compute"
+            assert only(mine, column="one")["regime"] == "transfer"
 
 
 def test_both_rows_give_the_same_costs(committed):
     """A check that no fit was made for: the two calibrations agree within 8 %."""
-    one, other = (committed.costs[row] for row in ALGORITHMS)
+    one, other = (fitted_costs(committed)[row] for row in ALGORITHMS)
     for name in ("controller_cycles", "compute_per_byte", "switch_cycles"):
         assert getattr(one, name) == pytest.approx(getattr(other, name), rel=0.08)
 
@@ -95,12 +98,12 @@ def test_the_program_finds_the_papers_best_placement_or_a_better_one(committed):
     Where cores are numbered in no order, pairs of neighbours in number turn their channel, and the
     program finds better than that and than greedy.
     """
-    renumbered = {row.placement: row for row in committed.placements if row.work == "renumbered"}
+    renumbered = {row.placement: row for row in committed.tables["placements"] if row.work == "renumbered"}
     assert renumbered["milp"].proven
     assert renumbered["milp"].objective < renumbered["greedy"].objective
     assert renumbered["milp"].simulated < 0.9 * renumbered["the paper's best"].simulated
     for work in ("blurring", "fetching"):
-        rows = {row.placement: row for row in committed.placements if row.work == work}
+        rows = {row.placement: row for row in committed.tables["placements"] if row.work == work}
         assert rows["milp"].proven
         assert rows["milp"].seconds < 10
         assert rows["milp"].objective <= rows["the paper's best"].objective * (1 + 1e-9)
@@ -110,7 +113,7 @@ def test_the_program_finds_the_papers_best_placement_or_a_better_one(committed):
 
 def test_a_placement_becomes_a_machine(committed):
     """Every task is somewhere, and its accesses are those of the problem."""
-    machine = machine_of_work(committed.costs["non-optimal"], "blurring")
+    machine = machine_of_work(fitted_costs(committed)["non-optimal"], "blurring")
     placement = place_dma(problem_of(machine), method="greedy")
     placed = placed_machine(machine, placement)
     assert sum(placed.work.core_steps) == 16 * machine.work.steps
@@ -120,23 +123,23 @@ def test_a_placement_becomes_a_machine(committed):
 
 def test_kept_numbers_are_what_a_fresh_run_gives(committed):
     """A part of the table, solved and simulated again, and the fit of a row."""
-    costs = {"non-optimal": committed.costs["non-optimal"]}
+    costs = {"non-optimal": fitted_costs(committed)["non-optimal"]}
     specs = table_specs(costs)
     fresh = [specs["non-optimal", "optimal", placement] for placement in PLACEMENTS]
     results = simulate(fresh, replications=2, progress=lambda done, known: None)
-    cells = {(c.fitted_on, c.algorithm, c.placement): c for c in committed.cells}
+    cells = {(c["fitted_on"], c["row"], c["column"]): c for c in select(committed.cells, table="table61")}
     for placement, spec, result in zip(PLACEMENTS, fresh, results, strict=True):
         cell = cells["non-optimal", "optimal", placement]
         assert float(result.execution_time) / 1e6 == pytest.approx(cell.simulated, rel=1e-9)
         assert float(solve(spec).execution_time) / 1e6 == pytest.approx(cell.model, rel=1e-6)
     simulated = {spec: 1e6 * cells[key].simulated for key, spec in specs.items()}
-    again = {(c.fitted_on, c.algorithm, c.placement): c for c in table_cells(costs, simulated)}
+    again = {(c["fitted_on"], c["row"], c["column"]): c for c in table_cells(costs, simulated)}
     assert all(c.model == pytest.approx(cells[key].model, rel=1e-6) for key, c in again.items())
 
 
 def test_a_fit_finds_costs_again():
     """Of a table made with known costs, by a formula that only orders as the model does."""
-    target = published()["table61"]
+    target = published("srp")["table61"]
 
     def formula(machine):
         scale = {"one": 1.0, "clustered": 0.25, "all": 0.25}[machine.work.placement]
@@ -166,25 +169,23 @@ def test_the_error_map_is_that_of_the_sweep():
 
 def test_benchmarks_use_the_cores_they_say(committed):
     """640 fetches of 16 kB of each core that takes part: the paper's 10 MB."""
-    specs = claim_specs(committed.costs["non-optimal"])
+    specs = benchmark_specs(fitted_costs(committed)["non-optimal"])
     for name, cores in (("alone", 1), ("four nearest", 4), ("sixteen opposite", 16)):
         assert specs[name].accesses_of_memories().sum() == cores * 640 * 256
 
 
 def test_files_and_protocol(committed, tmp_path):
-    """The case is known by its name; what is written reads back; a trace is refused."""
+    """The case is known by its name; what is written reads back."""
     assert published_case("srp").kept().cells == committed.cells
-    paths = write_numbers(committed, tmp_path)
+    paths = committed.write(tmp_path)
     assert all(path.is_file() for path in paths)
     for path in committed.save(tmp_path / "out"):
         assert path.stat().st_size > 100
     columns = committed.columns()
     assert len({len(column) for column in columns.values()}) == 1
-    assert set(columns["table"]) == {"6.1", "6.2"}
-    assert set(committed.to_dict()) >= {"costs", "cells", "claims", "placements", "growing"}
+    assert set(columns["table"]) == {"table61", "table62"}
+    assert set(committed.to_dict()) >= {"costs", "cells", "claims", "placements", "benchmarks"}
     assert len(committed.to_pandas()) == len(columns["table"])
     text = committed.table()
     for part in ("Table 6.1", "Table 6.2", "predicted", "proven", "we assume"):
         assert part in text
-    with pytest.raises(ValueError, match="trace must be left out, as this case has no packets, got 'x'"):
-        reproduce("x")

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from cases.published.cases import published_case
+from cases.published.cell import mean_and_largest, select
+from cases.published.rows import published
 from cases.published.stnoc.calibration import (
-    errors,
     fit_power,
     places,
     power,
@@ -18,10 +19,18 @@ from cases.published.stnoc.calibration import (
     throughput,
 )
 from cases.published.stnoc.claims import contradictions
-from cases.published.stnoc.explore import CHANNELS, STEPS, knee
-from cases.published.stnoc.reproduction import kept
-from cases.published.stnoc.specs import CALIBRATED, WIDTHS, closed_noc, flits, open_noc, published
-from cases.published.stnoc.tables import READINGS, on_grid, table_errors
+from cases.published.stnoc.explore import (
+    CHANNELS,
+    STEPS,
+    dominated,
+    explore_designs,
+    front_points,
+    greedy_rows,
+    knee,
+)
+from cases.published.stnoc.paper import PAPER
+from cases.published.stnoc.specs import CALIBRATED, WIDTHS, closed_noc, flits, open_noc
+from cases.published.stnoc.tables import READINGS, on_grid
 from qmodels import solve
 from validate import simulate
 
@@ -29,11 +38,11 @@ from validate import simulate
 @pytest.fixture(scope="module")
 def found():
     """Return the kept reproduction."""
-    return kept()
+    return PAPER.kept()
 
 
 def test_published_numbers_agree_with_each_other():
-    two, three, text = (published()[name] for name in ("table2", "table3", "text"))
+    two, three, text = (published("stnoc")[name] for name in ("table2", "table3", "text"))
     assert 100 * (two["width8"][3] / two["width8"][0] - 1) == pytest.approx(text["gain8"], abs=0.01)
     assert 100 * (two["width32"][3] / two["width32"][0] - 1) == pytest.approx(text["gain32"], abs=0.01)
     for width, overhead in zip(WIDTHS, (10.63, 4.47, 3.51), strict=True):
@@ -56,7 +65,7 @@ def test_set_ups_are_those_of_the_paper():
 
 def test_table_one_is_exact_on_its_grid(found):
     for reading, which in (("in turn", ["simulated"]), ("random channel", ["simulated", "model"])):
-        cells = [c for c in found.cells if (c.table, c.reading) == ("table1", reading)]
+        cells = select(found.cells, table="table1", reading=reading)
         for which_one in which:
             assert [on_grid(getattr(c, which_one), 0.01) for c in cells] == [0.03, 0.05, 0.07]
 
@@ -71,7 +80,7 @@ def test_the_model_is_exact_on_the_grid_where_channels_are_drawn():
 
 def test_table_two_is_within_five_percent_and_two_on_average(found):
     for which in ("model", "simulated"):
-        mean, largest = table_errors(found.cells, "table2", which)
+        mean, largest = mean_and_largest(select(found.cells, table="table2"), which)
         assert mean < 2 and largest < 5
 
 
@@ -83,7 +92,7 @@ def test_table_three_is_within_two_percent(found):
         100 * fit.residual
     )
     for which in ("model", "simulated"):
-        assert table_errors(found.cells, "table3", which)[1] < 2
+        assert mean_and_largest(select(found.cells, table="table3"), which)[1] < 2
 
 
 @pytest.mark.parametrize("name", ["think_cycles", "service_cycles", "write_fraction"])
@@ -98,16 +107,18 @@ def test_the_calibration_is_where_the_errors_are_least(name):
 
 def test_kept_model_numbers_are_those_of_the_model(found):
     for cell in found.cells:
-        if cell.table in ("table2", "nodes16") and cell.channels in (1, 4):
-            nodes = 32 if cell.table == "table2" else 16
+        if cell["table"] in ("table2", "nodes16") and cell["channels"] in (1, 4):
+            nodes = 32 if cell["table"] == "table2" else 16
             assert cell.model == pytest.approx(
-                throughput(CALIBRATED, (cell.width, cell.channels), nodes=nodes), rel=1e-3
+                throughput(CALIBRATED, (cell["width"], cell["channels"]), nodes=nodes), rel=1e-3
             )
 
 
 def test_kept_simulations_beside_a_fresh_one(found):
-    kept_ones = [c for c in found.cells if c.table == "table2" and c.channels in (1, 8) and c.width != 16]
-    nocs = [closed_noc(channels=c.channels, link_width=c.width) for c in kept_ones]
+    kept_ones = [
+        c for c in select(found.cells, table="table2") if c["channels"] in (1, 8) and c["width"] != 16
+    ]
+    nocs = [closed_noc(channels=c["channels"], link_width=c["width"]) for c in kept_ones]
     fresh = simulate(nocs, packets=20_000, replications=3, seed=7, confidence=0.999).results
     for cell, result in zip(kept_ones, fresh, strict=True):
         estimate = result.metrics["bandwidth"]
@@ -116,30 +127,31 @@ def test_kept_simulations_beside_a_fresh_one(found):
 
 
 def test_knee_of_one_design(found):
-    row = next(r for r in found.grid if (r["step"], r["channels"], r["link_width"]) == (1, 2, 16))
+    row = next(r for r in found.tables["grid"] if (r["step"], r["channels"], r["link_width"]) == (1, 2, 16))
     low, high = knee(open_noc(channels=2), cycles=20_000, replications=2)
     assert low <= row["high"] * 1.05 and high >= row["low"] * 0.95
 
 
 def test_greedy_beside_all_designs(found):
-    designs = found.designs
-    assert len(designs.exhaustive.table["design"]) == len(STEPS) * len(CHANNELS) * len(WIDTHS)
-    assert len(designs.greedy.table["design"]) < 20
-    assert designs.points(designs.greedy) <= designs.points(designs.exhaustive)
-    assert 0 < designs.hypervolume_ratio <= 1
+    every, greedy = explore_designs(found.tables["grid"])
+    assert len(every.table["design"]) == len(STEPS) * len(CHANNELS) * len(WIDTHS)
+    assert len(greedy.table["design"]) < 20
+    assert set(front_points(greedy)) <= set(front_points(every))
+    assert 0 < dominated(greedy) <= dominated(every)
+    assert tuple(greedy_rows(greedy)) == found.tables["greedy"]
 
 
 def test_left_out_columns_are_predicted(found):
     for table, most in (("table2", 6.0), ("table3", 5.0)):
-        mine = [row for row in found.left_out if row["table"] == table]
+        mine = select(found.cells, table=f"{table}_left_out")
         assert len(mine) == 12
-        assert errors([r["predicted"] for r in mine], [r["published"] for r in mine])[1] < most
+        assert mean_and_largest(mine, "model")[1] < most
 
 
 def test_contradictions_follow_from_the_numbers():
     lines = contradictions()
     assert "1.08 flits/cycle" in lines[0]
-    assert all(value > published()["text"]["peak"] for value in (10710.95, 15119.96, 15960.79))
+    assert all(value > published("stnoc")["text"]["peak"] for value in (10710.95, 15119.96, 15960.79))
     assert 7529 == int(1000 * 128 / 17) and "7529" in lines[-1]
 
 
@@ -161,10 +173,10 @@ def test_everything_is_shown_and_saved(found, tmp_path):
         "stnoc.txt",
         "stnoc-cells.csv",
         "stnoc-grid.csv",
-        "stnoc-left-out.csv",
+        "stnoc-greedy.csv",
         "stnoc-tables.png",
         "stnoc-steps.png",
     ]
-    assert found.to_dict()["contradictions"] == contradictions()
+    assert found.to_dict()["notes"]["Contradictions"] == contradictions()
     assert len(found.to_pandas()) == len(found.cells)
     assert published_case("stnoc").kept().columns() == found.columns()

@@ -149,7 +149,7 @@ def test_files_that_a_new_study_does_not_have_are_removed(small_specs, small_stu
     save_study(study, tmp_path)
     (tmp_path / "notes.txt").write_text("mine")
     main = {"large-packets": small_specs["large-packets"]}
-    explore_case(main, simulate=False).save(tmp_path)
+    save_study(explore_case(main, simulate=False), tmp_path)
     left = {path.name for path in tmp_path.iterdir()}
     assert "notes.txt" in left
     assert not left & {"designs-small-packets.csv", "simulated.csv", "errors.csv", "errors.png"}
@@ -162,7 +162,7 @@ def test_a_study_in_which_nothing_keeps_up(small_specs, tmp_path):
     text = study_text(study)
     assert "No design is feasible" in text
     assert re.search(r"saturated: [a-z ]+ at \d+ %", text)
-    study.save(tmp_path)
+    save_study(study, tmp_path)
     saved = json.loads((tmp_path / SUMMARY).read_text(encoding="utf-8"))["workloads"][0]
     assert (saved["knee"], saved["front"], saved["budget"]) == (None, [], None)
     assert saved["saturated"] == saved["designs"]
@@ -213,9 +213,8 @@ def test_trace_that_changed_is_noticed(small_specs, tmp_path):
     path.write_text("time,bytes\n0.0,64\n1e-6,1500\n3e-6,64\n")
     toml = f"[workload.arrivals]\nkind = 'recorded'\ntrace = '{path}'\n"
     spec = study_files.from_toml(toml, type(small_specs["large-packets"]))
-    explore_case({"mine": replace_fields(spec, {"channels": 2})}, given=["channels"], simulate=False).save(
-        tmp_path / "out"
-    )
+    specs = {"mine": replace_fields(spec, {"channels": 2})}
+    save_study(explore_case(specs, given=["channels"], simulate=False), tmp_path / "out")
     assert np.array_equal(
         load_study(tmp_path / "out")[0].space.base.workload.arrivals.trace.bytes, [64, 1500, 64]
     )

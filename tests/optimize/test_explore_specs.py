@@ -31,7 +31,7 @@ CACHES = qm.CacheSystem(cores=4, private=(CacheLevel(lines=64),), shared=CacheLe
         (
             qm.WorkQueues(),
             {"queues.organisation": ["central", "hierarchical"], "stealing.thieves": ["none", "every"]},
-            ["makespan"],
+            ["execution_time"],
         ),
     ],
 )

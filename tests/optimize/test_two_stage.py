@@ -238,3 +238,43 @@ def test_nothing_to_choose_from_is_no_error():
     limit = {"subject_to": {"latency": (None, 1e-3)}}
     answer = two_stage(SPACE, model, Simulator(), **GOALS, **limit)
     assert answer.front.size == answer.spent == 0 and answer.exploration.closest is not None
+
+
+@pytest.mark.parametrize("says", [True, False, None])
+def test_only_the_simulation_takes_a_design_off_the_front_for_being_unstable(says):
+    def collapsed(chip):
+        return chip.channels >= 3
+
+    def judged(chip):
+        # None: the model has no word; else it is wrong about all chips, or about those with one channel.
+        word = {} if says is None else {"stable": says and not (chip.channels == 1 and chip.width == 64)}
+        return model(chip) | word
+
+    simulator = Simulator(noise=1e-9)
+
+    def simulate(chip, **options):
+        return simulator(chip, **options) | {"stable": not collapsed(chip)}
+
+    answer = two_stage(SPACE, judged, simulate, minimize=["latency", "cost"], errors={"latency": 0.04})
+    for row, result in answer.results.items():
+        if not result["stable"]:
+            assert row not in answer.front and answer.probability[answer.rows == row] == 0
+    if says is False:  # nothing is taken for granted: what is left is the true front of the stable ones
+        steady = explore(
+            SPACE,
+            lambda chip: model(chip) | {"latency": truth(chip), "stable": not collapsed(chip)},
+            minimize=["latency", "cost"],
+        )
+        assert answer.front.tolist() == steady.front.tolist()
+    assert any(not result["stable"] for result in answer.results.values())
+
+
+def test_a_limit_of_the_user_on_stable_counts_instead():
+    answer = two_stage(
+        SPACE,
+        lambda chip: model(chip) | {"stable": False},
+        lambda chip, **options: Simulator(noise=1e-9)(chip, **options) | {"stable": False},
+        **GOALS,
+        subject_to={"stable": (0, 1)},
+    )
+    assert answer.front.tolist() == true_front().tolist()

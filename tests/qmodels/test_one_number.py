@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import qmodels as qm
+from qmodels import traffic
 from qmodels.systems.memory.dram_system import dram
 from qmodels.systems.memory.dram_traffic import AddressTrace, Packets, RandomBlocks, StridedBlocks
 from qmodels.systems.noc.router import Router
@@ -22,9 +23,9 @@ from qmodels.systems.spec.fields import replace_fields
 
 EQUAL = 1e-9
 SIZES = [
-    qm.traffic.imix(),
-    qm.traffic.bimodal(small=64, large=1518, small_fraction=0.3),
-    qm.traffic.fixed(bytes=640),
+    traffic.imix(),
+    traffic.bimodal(small=64, large=1518, small_fraction=0.3),
+    traffic.fixed(bytes=640),
 ]
 CHOICES: dict[str, Any] = {
     "dram.interleaving_step": st.sampled_from([1, 2, 4, 8, 16, 32]),
@@ -46,7 +47,7 @@ shared = st.fixed_dictionaries(
         "dram.page_policy": st.sampled_from(["open", "closed"]),
         "dram.refresh": st.booleans(),
         "workload.arrivals": st.sampled_from(
-            [qm.traffic.Poisson(), qm.traffic.OnOff(on_packets=10, peak_to_mean=3)]
+            [traffic.Poisson(), traffic.OnOff(on_packets=10, peak_to_mean=3)]
         ),
     }
 )

@@ -17,6 +17,7 @@ from numpy.testing import assert_array_equal
 from qmodels.systems.laws.times import Exponential
 from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec import kind
 from qmodels.systems.spec.fields import varied_fields
 from qmodels.systems.stations.queueing_network import single_station
 from validate import CampaignInterrupted, simulate
@@ -33,9 +34,10 @@ def toy(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([folder, str(Path(__file__).parents[2])]))
     import toy_simulator
 
-    with monkeypatch.context() as patch:
-        toy_simulator.register(patch.setattr)
-        yield toy_simulator
+    monkeypatch.setattr(kind, "entry_points", kind.entry_points)
+    toy_simulator.register()
+    yield toy_simulator
+    monkeypatch.undo()
     toy_simulator.forget()
     sys.modules.pop("toy_simulator")
 

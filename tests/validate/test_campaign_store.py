@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.testing import assert_array_equal
 
+from qmodels.systems.spec import kind
 from qmodels.systems.spec.store import ResultStore
 from validate import CampaignInterrupted, simulate
 from validate.campaigns import store as campaign_store
@@ -37,9 +38,10 @@ def toy(monkeypatch, tmp_path):
     monkeypatch.setenv("TOY_LOG", str(tmp_path / "log"))
     import toy_simulator
 
-    with monkeypatch.context() as patch:
-        toy_simulator.register(patch.setattr)
-        yield toy_simulator
+    monkeypatch.setattr(kind, "entry_points", kind.entry_points)
+    toy_simulator.register()
+    yield toy_simulator
+    monkeypatch.undo()
     toy_simulator.forget()
     sys.modules.pop("toy_simulator")
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from qmodels.systems.spec import kind as kinds
+from qmodels.systems.spec import kind
+from qmodels.systems.spec.kind import Kind
 from qmodels.systems.spec.metrics import Metric
-from validate.campaigns import experiment
+from validate.campaigns.experiment import Experiment, Job
 from validate.estimates.simulation import Simulation
 from validate.estimates.statistics import mean_interval
 
@@ -25,7 +25,7 @@ class Toy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job(experiment.Job):
+class ToyJob(Job):
     size: int
 
 
@@ -36,7 +36,7 @@ class Run:
     values: Any
 
 
-def run_replication(job: Job) -> Run:
+def run_replication(job: ToyJob) -> Run:
     if "TOY_LOG" in os.environ:
         with open(os.environ["TOY_LOG"], "a") as log:
             log.write(f"{job.spec.mean:g} {job.replication}\n")
@@ -49,54 +49,60 @@ def run_replication(job: Job) -> Run:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Result(Simulation):
+class ToySimulation(Simulation):
     values: Any
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToyExperiment(experiment.Experiment):
+class ToyExperiment(Experiment):
     size: int = 5
 
-    job_type: ClassVar[type[Job]] = Job
-    run_type: ClassVar[type] = Run
-    precise: ClassVar[tuple[str, ...]] = ("time",)
-    run_replication: ClassVar[Any] = staticmethod(run_replication)
+    job_type = ToyJob
+    run_type = Run
+    precise = ("time",)
+    run_replication = staticmethod(run_replication)
 
     def summarize(self, runs, *, replications, seconds):
         assert [job.replication for job, _ in runs] == [run.replication for _, run in runs]
         assert len(runs) == replications
         means = np.array([run.mean for _, run in runs])
-        return Result(
+        return ToySimulation(
             spec=self.spec,
+            seed=self.seed,
             metrics={
                 "time": mean_interval(means, confidence=self.confidence),
                 "excess": mean_interval(means - 0.9 * self.spec.mean, confidence=self.confidence),
             },
             stable=self.spec.stable,
-            seed=self.seed,
             replications=replications,
             seconds=seconds,
             values=np.concatenate([run.values for _, run in runs]),
         )
 
 
-KIND = kinds.Kind(
+KIND = Kind(
     name="toy",
     spec=lambda: Toy,
     starter=Toy,
     simulator=lambda: ToyExperiment,
-    metrics={"time": Metric("s", "drawn"), "excess": Metric("s", "over nine tenths of the mean")},
+    metrics={"time": Metric("s", "drawn"), "excess": Metric("s", "above nine tenths of the mean")},
 )
 
 
-def register(put=setattr) -> None:
-    """Make `validate.simulate` know this simulator, as another package would."""
-    point = EntryPoint("toy", "toy_simulator:KIND", kinds.GROUP)
-    put(kinds, "entry_points", lambda group: [point])
+class EntryPoint:
+    name = value = "toy"
+
+    def load(self):
+        return KIND
+
+
+def register() -> None:
+    """Make `validate.simulate` know this simulator."""
+    kind.entry_points = lambda group: [EntryPoint()]
     forget()
 
 
 def forget() -> None:
-    """Let entry points be read anew."""
-    for cached in (kinds._others, kinds._others_by_spec):
-        cached.cache_clear()
+    """Let the kinds of other packages be looked for again."""
+    kind._others.cache_clear()
+    kind._others_by_spec.cache_clear()

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.systems.programs.message_metrics import PROCESS_METRICS
 from qmodels.systems.programs.message_network import services
-from qmodels.systems.programs.messaging import MessageProgram
+from qmodels.systems.programs.messaging import PROCESS_TIMES
+from validate.campaigns.experiment import Experiment, Job
 from validate.estimates.statistics import Estimate, mean_interval
 from validate.messaging.result import ProgramSimulation
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
-    """One replication to run; picklable.
+class ProgramJob(Job):
+    """A replication, with the cycles after which it is given up."""
 
-    Parameters
-    ----------
-    spec : MessageProgram
-        The program.
-    seed, replication : int
-        Everything random follows from them.
-    longest : int
-        Cycles after which a run is given up.
-    """
-
-    spec: MessageProgram
-    seed: int
-    replication: int
     longest: int
 
 
@@ -62,7 +48,7 @@ class Run:
     cycles: int
 
 
-def run_replication(job: Job) -> Run:
+def run_replication(job: ProgramJob) -> Run:
     """Run one replication.
 
     Raises
@@ -98,18 +84,14 @@ def run_replication(job: Job) -> Run:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProgramExperiment:
+class ProgramExperiment(Experiment):
     """The simulation of one message-passing program; made by `validate.simulate`.
+
+    What is random is how long the computing steps take: programs that differ in priorities or circuits
+    only meet the same random numbers.
 
     Parameters
     ----------
-    spec : MessageProgram
-        The program.
-    seed : int
-        Everything random follows from it: how long the computing steps take. Programs that differ in
-        priorities or circuits only meet the same random numbers.
-    confidence : float
-        Coverage of the intervals (Student's, over the replications).
     longest : int
         Cycles after which a replication is given up with an error.
 
@@ -127,6 +109,7 @@ class ProgramExperiment:
     --------
     >>> from qmodels.systems.programs.collectives import barrier
     >>> from qmodels.systems.noc.topologies import mesh
+    >>> from qmodels.systems.programs.messaging import MessageProgram
     >>> from validate import simulate
     >>> program = MessageProgram(topology=mesh(2, 2), processes=barrier(processes=4))
     >>> result = simulate(program, replications=2)
@@ -134,58 +117,52 @@ class ProgramExperiment:
     2861.0
     """
 
-    spec: MessageProgram
-    seed: int = 0
-    confidence: float = 0.95
     longest: int = 1_000_000_000
 
-    run_type: ClassVar[type[Run]] = Run
-    precise: ClassVar[tuple[str, ...]] = ("execution_time",)
-    run_replication: ClassVar[Callable[[Job], Run]] = staticmethod(run_replication)
+    job_type = ProgramJob
+    run_type = Run
+    precise = ("execution_time",)
+    run_replication = staticmethod(run_replication)
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.spec, MessageProgram):
-            raise ValueError(f"spec must be a MessageProgram, got {self.spec!r}")
-        checks.seed(self.seed)
+    def check(self) -> None:
+        """Refuse a longest time that is none."""
         checks.count("longest", self.longest)
-        if not 0 < self.confidence < 1:
-            raise ValueError(f"confidence must be between 0 and 1, got {self.confidence!r}")
-
-    def jobs(self, start: int, stop: int) -> list[Job]:
-        """Return replications `start` to `stop` - 1."""
-        return [
-            Job(spec=self.spec, seed=self.seed, replication=k, longest=self.longest)
-            for k in range(start, stop)
-        ]
 
     def summarize(
-        self, runs: Sequence[tuple[Job, Run]], *, replications: int, seconds: float
+        self, runs: Sequence[tuple[ProgramJob, Run]], *, replications: int, seconds: float
     ) -> ProgramSimulation:
         """Return what the replications say together."""
         found = [run for _, run in runs]
         finish = np.stack([run.finish for run in found], axis=1)
         parts = np.stack([run.parts for run in found], axis=2)
+        period = 1 / self.spec.clock_ghz
 
         def mean(values: FloatArray) -> Estimate:
-            return mean_interval(values, confidence=self.confidence)
+            return mean_interval(values, confidence=self.confidence).scaled(period)
 
         metrics = {
             "execution_time": mean(finish.max(axis=0)),
             "message_latency": mean(np.array([run.latency for run in found])),
         }
-        for name, times in zip(PROCESS_METRICS, [finish, *parts.transpose(1, 0, 2)], strict=True):
+        for name, times in zip(PROCESS_TIMES, [finish, *parts.transpose(1, 0, 2)], strict=True):
             metrics |= {f"{name}[{k}]": mean(row) for k, row in enumerate(times)}
+        # Another process may be the last in each replication.
+        last = parts[finish.argmax(axis=0), :, np.arange(len(found))]
         service = np.stack([run.service for run in found])
         packets = service[:, :, 0].sum(axis=0)
         return ProgramSimulation(
+            spec=self.spec,
             metrics=metrics,
-            finish=finish,
+            latency_parts={
+                name.removesuffix("_time"): mean(last[:, k]) for k, name in enumerate(PROCESS_TIMES[1:])
+            },
+            finish=finish * period,
             services=services(self.spec)[1],
             packets=packets,
-            mean_packet_latency=service[:, :, 1].sum(axis=0) / np.maximum(packets, 1),
-            max_packet_latency=service[:, :, 2].max(axis=0),
+            mean_packet_latency=service[:, :, 1].sum(axis=0) / np.maximum(packets, 1) * period,
+            max_packet_latency=service[:, :, 2].max(axis=0) * period,
             replications=replications,
             seed=self.seed,
-            cycles=sum(run.cycles for run in found),
+            effort={"cycles": sum(run.cycles for run in found)},
             seconds=seconds,
         )

@@ -18,7 +18,7 @@ technique's numbers in the last row of that table.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cases.published.dqm.specs import PUBLISHED_SEGMENTS, technique
@@ -31,45 +31,6 @@ if TYPE_CHECKING:
     from validate import DataQueueingSimulation
 
 TRIALS = (1, 2, 3, 4, 5)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cause:
-    """Conflicts of one variant of the case, in percent, for each number of trials.
-
-    Parameters
-    ----------
-    name : str
-        What is changed.
-    write_wo, write_with, read_with : dict of int to float
-        Write conflicts without and with page control, read conflicts with it, by trials.
-    failures : float
-        Allocations that fail with one trial.
-    overhead : float
-        Overhead of a worst-case segment write with 4 trials. [SRAM cycles]
-    """
-
-    name: str
-    write_wo: dict[int, float]
-    write_with: dict[int, float]
-    read_with: dict[int, float]
-    failures: float
-    overhead: float
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one row for each number of trials."""
-        return [
-            {
-                "change": self.name,
-                "trials": trials,
-                "write_wo": self.write_wo[trials],
-                "write_with": self.write_with[trials],
-                "read_with": self.read_with[trials],
-                "failures": self.failures,
-                "overhead": self.overhead,
-            }
-            for trials in self.write_wo
-        ]
 
 
 def variants(base: DataQueueing) -> dict[str, DataQueueing]:
@@ -117,45 +78,50 @@ def cause_specs(base: DataQueueing) -> dict[tuple[str, int, bool], DataQueueing]
     }
 
 
-def find_causes(
+def cause_rows(
     specs: Mapping[tuple[str, int, bool], DataQueueing],
     simulated: Mapping[DataQueueing, DataQueueingSimulation],
-) -> list[Cause]:
-    """Return what the simulations of `cause_specs` say about every variant."""
-    named = dict.fromkeys(name for name, _, _ in specs)
+) -> tuple[dict[str, Any], ...]:
+    """Return what the simulations of `cause_specs` say: a row for each change and number of trials.
+
+    Conflicts of writes without and with page control and of reads with it are in percent, and so are
+    the ``failures`` of allocations with one trial; ``overhead`` is that of a worst-case segment write with 4
+    trials [SRAM cycles].
+    """
 
     def value(name: str, trials: int, control: bool, metric: str) -> float:
         return simulated[specs[name, trials, control]].metrics[metric].best
 
-    def percent(name: str, control: bool, metric: str) -> dict[int, float]:
-        return {trials: 100 * value(name, trials, control, metric) for trials in TRIALS}
+    return tuple(
+        {
+            "change": name,
+            "trials": trials,
+            "write_wo": 100 * value(name, trials, False, "write_conflict_probability"),
+            "write_with": 100 * value(name, trials, True, "write_conflict_probability"),
+            "read_with": 100 * value(name, trials, True, "read_conflict_probability"),
+            "failures": 100 * value(name, 1, True, "allocation_failure_probability"),
+            "overhead": value(name, 4, True, "enqueue_overhead"),
+        }
+        for name in dict.fromkeys(name for name, _, _ in specs)
+        for trials in TRIALS
+    )
 
-    return [
-        Cause(
-            name=name,
-            write_wo=percent(name, False, "write_conflict_probability"),
-            write_with=percent(name, True, "write_conflict_probability"),
-            read_with=percent(name, True, "read_conflict_probability"),
-            failures=100 * value(name, 1, True, "allocation_failure_probability"),
-            overhead=value(name, 4, True, "enqueue_overhead"),
-        )
-        for name in named
-    ]
 
-
-def causes_text(causes: Iterable[Cause]) -> str:
+def causes_text(causes: Iterable[Mapping[str, Any]]) -> str:
     """Return the variants as a table, write conflicts without / with page control."""
     headings = ["change", *(f"write T={t}" for t in TRIALS), "read T=1", "read T=3", "failures", "overhead"]
+    changes: dict[str, dict[int, Mapping[str, Any]]] = {}
+    for row in causes:
+        changes.setdefault(row["change"], {})[row["trials"]] = row
     rows = [
         [
-            one.name,
-            *(f"{one.write_wo[t]:.2f}/{one.write_with[t]:.2f}" for t in TRIALS),
-            f"{one.read_with[1]:.2f}",
-            f"{one.read_with[3]:.2f}",
-            f"{one.failures:.2f}",
-            f"{one.overhead:.2f}",
+            name,
+            *(f"{one[t]['write_wo']:.2f}/{one[t]['write_with']:.2f}" for t in TRIALS),
+            *(f"{one[t]['read_with']:.2f}" for t in (1, 3)),
+            f"{one[1]['failures']:.2f}",
+            f"{one[1]['overhead']:.2f}",
         ]
-        for one in causes
+        for name, one in changes.items()
     ]
     return (
         "One change at a time (simulated): conflicts and failed allocations in percent, overhead with 4 "

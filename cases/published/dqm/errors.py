@@ -1,17 +1,16 @@
 """The model of the data-queueing module against its simulation: ``python -m cases.published.dqm.errors``.
 
-Writes ``errors.csv`` beside it: one property of a small module changed at a time, with one to five trials;
+Writes ``data/errors.csv``: one property of a small module changed at a time, with one to five trials;
 and the error map of the model, ``qmodels/allocator/error_map.csv``.
 """
 
 from __future__ import annotations
 
-import csv
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cases.tables import csv_text
+from cases.published.rows import data_folder, read_rows, write_rows
 from qmodels.allocator.conflict_errors import ERRORS, REGIONS, is_validated
 from qmodels.error_map import ErrorMap, summarize
 from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
@@ -19,7 +18,7 @@ from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
 from qmodels.systems.traffic.arrivals import OnOff
 from qmodels.systems.traffic.sizes import bimodal, fixed, heavy_tailed
 
-FILE = Path(__file__).with_name("errors.csv")
+FILE = data_folder("dqm") / "errors.csv"
 BLOCKS = 4096
 TRIALS = (1, 2, 3, 5)
 PACKETS, REPLICATIONS = 300_000, 2
@@ -88,8 +87,7 @@ def rows(found: list[tuple[str, DataQueueing, float, float]]) -> list[dict[str, 
 
 def kept() -> list[dict[str, float]]:
     """Return trials, validated, simulated and model of each design in the file."""
-    with FILE.open(encoding="utf-8", newline="") as file:
-        return [{n: float(v) for n, v in row.items() if n != "design"} for row in csv.DictReader(file)]
+    return [{name: value for name, value in row.items() if name != "design"} for row in read_rows(FILE)]
 
 
 def write_map(table: list[dict[str, float]], errors: ErrorMap = ERRORS) -> None:
@@ -117,8 +115,7 @@ def main(path: Path = FILE) -> None:
             result = simulate(spec, packets=PACKETS, replications=REPLICATIONS)
             estimate = result.metrics["write_conflict_probability"]
             found.append((name, spec, estimate.best, estimate.half_width))
-    table = rows(found)
-    path.write_text(csv_text({name: [row[name] for row in table] for name in table[0]}), encoding="utf-8")
+    write_rows(path, rows(found))
     write_map(kept())
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cases.published.dqm.specs import (
     ORDER,
@@ -17,9 +16,7 @@ from cases.published.dqm.specs import (
     technique_space,
 )
 from cases.tables import text_table
-from optimize.search.exploration import Exploration
 from optimize.search.explore import explore
-from optimize.search.greedy import Step
 from optimize.spaces.space import Space
 from qmodels.systems.packets.data_queueing import DataQueueing
 
@@ -38,37 +35,10 @@ GREEDY = ("write_conflict_probability", "read_conflict_probability")
 The paper judges by its tables of conflicts, which are printed so."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Techniques:
-    """The 180 techniques explored.
+Rows = tuple[dict[str, Any], ...]
 
-    Parameters
-    ----------
-    exhaustive : Exploration
-        All of them, and the front in the five objectives.
-    survivors : array of int
-        Designs left by the paper's rule, which drops a technique only if another is better in *all*
-        objectives.
-    overall : array of int
-        Designs that are optimal in three numbers: failed allocations of all lists together, and
-        both worst cases.
-    greedy : Exploration
-        What the greedy exploration looked at.
-    """
-
-    exhaustive: Exploration
-    survivors: npt.NDArray[np.int64]
-    overall: npt.NDArray[np.int64]
-    greedy: Exploration
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """Steps of the greedy exploration, one path."""
-        return self.greedy.history
-
-    def point(self, design: int) -> dict[str, int]:
-        """Return one of the 180 as the paper names it."""
-        return published_point(self.exhaustive.space, design)
+METRICS = (*OBJECTIVES, "allocation_failure_probability", *GREEDY)
+"""What is kept of each technique."""
 
 
 def published_point(space: Space, design: int) -> dict[str, int]:
@@ -83,11 +53,48 @@ def published_point(space: Space, design: int) -> dict[str, int]:
 
 def explore_techniques(
     base: DataQueueing, evaluate: Callable[[DataQueueing], Mapping[str, float]]
-) -> Techniques:
-    """Return what an evaluation finds of the 180 techniques, exhaustively and by the paper's greedy way."""
+) -> tuple[Rows, Rows]:
+    """Return what an evaluation finds of the 180 techniques, exhaustively and by the paper's greedy way.
+
+    Parameters
+    ----------
+    base : DataQueueing
+        The conventional technique.
+    evaluate : callable
+        Metrics of a technique.
+
+    Returns
+    -------
+    tuple of dict
+        The techniques with their metrics and the fronts that they are on: ``pareto`` in the five
+        `OBJECTIVES`; ``survivor`` of the paper's rule, which drops a technique only if another is better in
+        *all* objectives; ``optimal_overall`` in three numbers: failed allocations of all lists together,
+        and both worst cases.
+    tuple of dict
+        The greedy exploration, one path, step by step: the parameter, the technique, its conflicts, and
+        whether it was kept.
+    """
     exhaustive = explore(technique_space(base), evaluate, minimize=OBJECTIVES)
     known = exhaustive.table
+    pareto = np.isin(np.arange(known["design"].size), exhaustive.front)
+    costs = np.stack([known[name] for name in OBJECTIVES], axis=1)
+    beaten = np.any(np.all(costs[None] < costs[:, None], axis=2), axis=1)
+    three = np.stack([known[name] for name in ("allocation_failure_probability", *OBJECTIVES[3:])], axis=1)
+    no_worse = np.all(three[None] <= three[:, None], axis=2)
+    dominated = np.any(no_worse & np.any(three[None] < three[:, None], axis=2), axis=1)
+    fronts = {"pareto": pareto, "survivor": ~beaten, "optimal_overall": ~dominated}
+    techniques = tuple(
+        {
+            **published_point(exhaustive.space, design),
+            **{name: float(known[name][row]) for name in METRICS},
+            **{name: bool(front[row]) for name, front in fronts.items()},
+        }
+        for row, design in enumerate(known["design"].tolist())
+    )
+    return techniques, _greedy(base, evaluate)
 
+
+def _greedy(base: DataQueueing, evaluate: Callable[[DataQueueing], Mapping[str, float]]) -> Rows:
     def as_printed(spec: DataQueueing) -> dict[str, float]:
         answer = evaluate(spec)
         return {name: round(answer[name], 3) for name in GREEDY}
@@ -95,53 +102,49 @@ def explore_techniques(
     greedy = explore(
         greedy_space(base), as_printed, minimize=GREEDY, method="greedy", order=ORDER, weights=[(0.5, 0.5)]
     )
-    costs = np.stack([known[name] for name in OBJECTIVES], axis=1)
-    beaten = np.any(np.all(costs[None] < costs[:, None], axis=2), axis=1)
-    three = np.stack(
-        [known["allocation_failure_probability"], known["enqueue_overhead"], known["deletion_overhead"]],
-        axis=1,
-    )
-    no_worse = np.all(three[None] <= three[:, None], axis=2)
-    dominated = np.any(no_worse & np.any(three[None] < three[:, None], axis=2), axis=1)
-    return Techniques(
-        exhaustive=exhaustive,
-        survivors=known["design"][~beaten],
-        overall=known["design"][~dominated],
-        greedy=greedy,
+    return tuple(
+        {
+            "scan": step.field or "start",
+            **published_point(greedy.space, step.design),
+            **dict(zip(("write", "read"), step.costs, strict=True)),
+            "kept": step.kept,
+        }
+        for step in greedy.history
     )
 
 
-def greedy_text(found: Techniques) -> str:
+def greedy_text(rows: Iterable[Mapping[str, Any]]) -> str:
     """Return the greedy exploration step by step."""
-    rows = []
-    for step in found.steps:
-        point = published_point(found.greedy.space, step.design)
-        write, read = (100 * cost for cost in step.costs)
-        rows.append(
-            [step.field or "start", *point.values(), f"{write:.1f}", f"{read:.1f}", "*" if step.kept else ""]
-        )
+    lines = [
+        [row["scan"], *(row[name] for name in ORDER), f"{100 * row['write']:.1f}", f"{100 * row['read']:.1f}",
+         "*" if row["kept"] else ""]
+        for row in rows
+    ]  # fmt: skip
     headings = ["scan", "trials", "small", "vms1_size", "write %", "read %", "kept"]
-    return "Greedy exploration in the paper's order (simulated)\n" + text_table(headings, rows)
+    return "Greedy exploration in the paper's order (simulated)\n" + text_table(headings, lines)
 
 
-def front_text(found: Techniques) -> str:
+def front_text(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the techniques that are optimal in failures and worst cases."""
-    table = found.exhaustive.table
-    rows: dict[tuple[int, ...], list[str]] = {}
-    for design in found.overall:
-        row = int(np.flatnonzero(table["design"] == design)[0])
-        point = tuple(found.point(int(design)).values())
-        rows[point] = [
-            f"{100 * table['allocation_failure_probability'][row]:.2f}",
-            f"{table['enqueue_overhead'][row]:.2f}",
-            f"{table['deletion_overhead'][row]:.2f}",
-            f"{100 * table['write_conflict_probability'][row]:.2f}",
-            f"{100 * table['read_conflict_probability'][row]:.2f}",
-        ]
+    optimal, left, overall = (
+        [row for row in rows if row[flag]] for flag in ("pareto", "survivor", "optimal_overall")
+    )
+    shown = (
+        ("allocation_failure_probability", 100.0),
+        ("enqueue_overhead", 1.0),
+        ("deletion_overhead", 1.0),
+        ("write_conflict_probability", 100.0),
+        ("read_conflict_probability", 100.0),
+    )
+    # Grid points that are the same single list are shown once.
+    lines = {
+        tuple(row[name] for name in ORDER): [f"{factor * row[name]:.2f}" for name, factor in shown]
+        for row in overall
+    }
     headings = ["trials", "small", "vms1_size", "failures %", "enqueue", "deletion", "write %", "read %"]
     title = (
-        f"Of {len(table['design'])} techniques {len(found.exhaustive.front)} are Pareto optimal in five "
-        f"objectives, {found.survivors.size} are left by the paper's rule, {found.overall.size} are optimal "
-        "in failures and both worst cases (simulated; worst cases in SRAM cycles):"
+        f"Of {len(rows)} techniques {len(optimal)} are Pareto optimal in five objectives, {len(left)} are "
+        f"left by the paper's rule, {len(overall)} are optimal in failures and both worst cases (simulated; "
+        "worst cases in SRAM cycles):"
     )
-    return title + "\n" + text_table(headings, [[*point, *values] for point, values in rows.items()])
+    return title + "\n" + text_table(headings, [[*point, *values] for point, values in lines.items()])

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from optimize.spaces.space import Space
 from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
@@ -15,7 +12,6 @@ from qmodels.systems.packets.data_queueing_traffic import QueueTraffic, SelfSimi
 from qmodels.systems.traffic.arrivals import Recorded
 from qmodels.systems.traffic.trace import Trace, read_trace
 
-DATA = Path(__file__).parents[2] / "data"
 PUBLISHED_SEGMENTS = 4_194_304
 SEGMENTS = 65_536
 """Segments of our memory, a 64th of the paper's: 1e5 packets fill and turn over that one many times.
@@ -39,15 +35,9 @@ ORDER = ("alloc_trial_count", "small_packet_segments", "vms1_size")
 """The parameters in the order in which the paper's greedy exploration decides them."""
 
 
-@lru_cache(maxsize=1)
-def published() -> dict[str, Any]:
-    """Return the paper's tables and claims, see ``data/dqm-published.toml``."""
-    return tomllib.loads((DATA / "dqm-published.toml").read_text(encoding="utf-8"))
-
-
 def find_trace() -> Path | None:
-    """Return the Bellcore trace if it is in the folder ``QMODELS_TRACES`` or in ``../shared/traces``."""
-    beside = Path(__file__).resolve().parents[1].parent / "shared" / "traces"
+    """Return the Bellcore trace if it is in the folder ``QMODELS_TRACES`` or ``../shared/traces``."""
+    beside = Path(__file__).resolve().parents[4] / "shared" / "traces"
     path = Path(os.environ.get("QMODELS_TRACES", beside)) / TRACE
     return path if path.is_file() else None
 

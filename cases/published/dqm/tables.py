@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from cases.published.dqm.specs import published, technique
-from cases.tables import text_table
+from cases.published.cell import Cell, select
+from cases.published.dqm.specs import technique
+from cases.published.rows import published
+from cases.published.text import grid_text, three
 from qmodels.systems.packets.data_queueing import DataQueueing
 
 if TYPE_CHECKING:
@@ -54,37 +55,18 @@ COLUMNS: dict[str, dict[str, tuple[bool, str, float]]] = {
 }
 """Of each published column: with page control or without, our metric, and its factor."""
 
-SHORT = {"allocation_failure_probability": "overflow", "overhead": "overhead [cycles]"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """One number of one table.
-
-    Parameters
-    ----------
-    table, column : str
-        Where it stands in the paper.
-    trials, small, vms1_size : int
-        The technique, as published.
-    published : float
-        The paper's number.
-    model : float
-        The analytic answer.
-    simulated, low, high : float
-        Our estimate and its interval of 95 %.
-    """
-
-    table: str
-    column: str
-    trials: int
-    small: int
-    vms1_size: int
-    published: float
-    model: float
-    simulated: float
-    low: float
-    high: float
+GROUPS = {
+    "overflow": "failures_fitted",
+    "read_wo": "reads_fitted",
+    "read_with": "reads_fitted",
+    "write_wo": "writes",
+    "write_with": "writes",
+    "mean_accesses": "accesses",
+    "max_accesses": "accesses",
+    "overhead": "overhead",
+    "energy": "overhead",
+}
+"""The tag of each column."""
 
 
 def rows_of(table: str) -> list[dict[str, int]]:
@@ -95,7 +77,7 @@ def rows_of(table: str) -> list[dict[str, int]]:
     >>> rows_of("table2")[1]
     {'trials': 3, 'small': 1, 'vms1_size': 2097152}
     """
-    data = published()[table]
+    data = published("dqm")[table]
     varied = {ours: data[name] for name, ours in PARAMETERS.items() if name in data}
     count = len(next(iter(varied.values())))
     rows = [{**FIXED[table], **{name: values[k] for name, values in varied.items()}} for k in range(count)]
@@ -125,10 +107,9 @@ def table_cells(base: DataQueueing, simulated: Mapping[DataQueueing, DataQueuein
                 estimate = simulated[spec].metrics[metric]
                 cells.append(
                     Cell(
-                        table=table,
-                        column=column,
-                        **row,
-                        published=float(published()[table][column][number]),
+                        place={"table": table, "column": column, **row},
+                        group=GROUPS[column],
+                        published=float(published("dqm")[table][column][number]),
                         model=factor * float(solved[spec].metrics[metric]),
                         simulated=factor * estimate.best,
                         low=factor * estimate.low,
@@ -140,15 +121,6 @@ def table_cells(base: DataQueueing, simulated: Mapping[DataQueueing, DataQueuein
 
 def table_text(cells: Iterable[Cell], table: str) -> str:
     """Return one table in the paper's layout: in each cell published | model | simulated."""
-    mine = [cell for cell in cells if cell.table == table]
-    techniques = list(dict.fromkeys((cell.trials, cell.small, cell.vms1_size) for cell in mine))
-    rows: list[Sequence[Any]] = []
-    for one in techniques:
-        row = [cell for cell in mine if (cell.trials, cell.small, cell.vms1_size) == one]
-        rows.append([*one, *(_shown(cell) for cell in row)])
-    headings = ["trials", "small", "vms1_size", *(column.replace("_", " ") for column in COLUMNS[table])]
-    return f"{TITLES[table]}\n{text_table(headings, rows)}"
-
-
-def _shown(cell: Cell) -> str:
-    return f"{cell.published:g} | {cell.model:.3g} | {cell.simulated:.3g}"
+    shown = three("{:.3g}", published="{:g}")
+    rows = tuple(PARAMETERS.values())
+    return grid_text(TITLES[table], select(cells, table=table), rows=rows, column="column", shown=shown)

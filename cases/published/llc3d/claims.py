@@ -2,178 +2,142 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
+from typing import Any
 
-from cases.published.llc3d.specs import EXPONENTS, NAMES, published
-from cases.published.llc3d.tables import Cell
-from cases.tables import text_table
+from cases.published.cell import Cell, only, select
+from cases.published.claim import Claim, compared
+from cases.published.llc3d.specs import EXPONENTS, NAMES
+from cases.published.rows import published
 
 SLICES, NONE, SHARED = (NAMES[name] for name in ("slices", "none", "shared"))
 BLOCKING, WAITING, THROUGHPUT = "blocking_probability", "waiting_latency", "data_rate"
-Curves = dict[tuple[str, str, str], list[Cell]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Claim:
-    """One claim.
-
-    Parameters
-    ----------
-    text : str
-        What is claimed, with its unit.
-    published, model, simulated : str
-        The paper's number and ours, or whether it is so.
-    """
-
-    text: str
-    published: str
-    model: str
-    simulated: str
+Pairs = list[tuple[Cell, Cell]]
+"""Of each pair the first should not be above the second."""
 
 
 def check_claims(cells: Sequence[Cell]) -> list[Claim]:
     """Return the claims of sec. V-D."""
-    curves: Curves = {}
-    for cell in cells:
-        curves.setdefault((cell.figures, cell.curve, cell.metric), []).append(cell)
-    return [*_headlines(curves), *_trends(curves), *_crossing(curves)]
+    return [*_headlines(cells), *_trends(cells), *_crossing(cells)]
 
 
-def _headlines(curves: Curves) -> list[Claim]:
+def _headlines(cells: Sequence[Cell]) -> list[Claim]:
     """Return the ratios of the abstract."""
-    said = published()["headline"]
     found = []
-    for name, metric, text in (
-        ("waiting_saved", WAITING, "waiting time saved against"),
-        ("throughput_gained", THROUGHPUT, "throughput gained against"),
-        ("blocking_saved", BLOCKING, "blocking saved against"),
+    for name, metric, text, sign in (
+        ("waiting_saved", WAITING, "waiting time saved against", -1),
+        ("throughput_gained", THROUGHPUT, "throughput gained against", 1),
+        ("blocking_saved", BLOCKING, "blocking saved against", -1),
     ):
-        for other, percent in said[name].items():
-            ours, theirs = (_at(curves, "13-15", curve, metric, 32) for curve in (SLICES, NAMES[other]))
-            sign = 1 if name == "throughput_gained" else -1
-            simulated, model = (
-                f"{sign * 100 * (getattr(ours, column) / getattr(theirs, column) - 1):.0f}"
-                for column in ("simulated", "model")
+        for other, percent in published("llc3d")["headline"][name].items():
+            ours, theirs = (
+                only(cells, figures="13-15", curve=curve, metric=metric, x=32)
+                for curve in (SLICES, NAMES[other])
             )
-            found.append(
-                Claim(
-                    text=f"{text} {NAMES[other]}, %",
-                    published=f"{percent:.0f}",
-                    simulated=simulated,
-                    model=model,
-                )
-            )
+            options = {"group": "headline", "form": "{:.0f}", "points": True, "published": percent}
+            gain = partial(_gain, ours, theirs, sign)
+            found.append(compared(f"{text} {NAMES[other]}, %", gain, **options))
     return found
 
 
-def _trends(curves: Curves) -> list[Claim]:
+def _gain(ours: Cell, theirs: Cell, sign: int, which: str) -> int:
+    """Return a share gained, in percent, rounded as the paper's."""
+    return round(sign * 100 * (getattr(ours, which) / getattr(theirs, which) - 1))
+
+
+def _trends(cells: Sequence[Cell]) -> list[Claim]:
     """Return how the curves run; what intervals do not tell apart counts as equal."""
-    architectures = (SLICES, NONE, SHARED)
-    by_exponent = [f"exponent {exponent}" for exponent in EXPONENTS]
-    by_cores = ["4 slices", "16 slices", "28 slices", NONE, SHARED]
+    claims = []
+    for text, rule, *where in TRENDS:
+        pairs = rule(cells, *where)
+        model = all((b.model or 0) - (a.model or 0) >= -1e-3 * abs(a.model or 0) for a, b in pairs)
+        simulated = all((b.high or 0) >= (a.low or 0) for a, b in pairs)
+        claims.append(Claim(text=text, published=True, model=model, simulated=simulated))
+    return claims
 
-    def rising(figures: str, names: Iterable[str], sign: int) -> Callable[[str], bool]:
-        def holds(column: str) -> bool:
-            return all(
-                _ordered(before, after, sign * (-1 if metric == THROUGHPUT else 1), column)
-                for name in names
-                for metric in (BLOCKING, WAITING, THROUGHPUT)
-                for before, after in pairwise(curves[figures, name, metric])
-            )
 
-        return holds
-
-    def better(
-        figures: str, first: str, second: str, where: Callable[[float], bool]
-    ) -> Callable[[str], bool]:
-        def holds(column: str) -> bool:
-            return all(
-                _ordered(a, b, 1, column)
-                for a, b in zip(
-                    curves[figures, first, WAITING], curves[figures, second, WAITING], strict=True
-                )
-                if where(a.x)
-            )
-
-        return holds
-
-    def always(_: float) -> bool:
-        return True
-
-    trends = {
-        "more entries per line: all worse": rising("13-15", architectures, 1),
-        "LLC slices wait less than no LLC at any line": better("13-15", SLICES, NONE, always),
-        "LLC slices wait less than the shared LLC at any line": better("13-15", SLICES, SHARED, always),
-        "more slices: all better": rising("16-18", by_exponent, -1),
-        "a larger exponent waits less at any number of slices": lambda column: all(
-            better("16-18", after, before, always)(column) for before, after in pairwise(by_exponent)
-        ),
-        "more cores: all better": rising("19-21", by_cores, -1),
-        "no LLC waits less than 4 slices": better("19-21", NONE, "4 slices", always),
-        "16 slices wait less than no LLC": better("19-21", "16 slices", NONE, always),
-        "28 slices wait less than no LLC": better("19-21", "28 slices", NONE, always),
-        "more entries in all: all worse": rising("22-25", architectures, 1),
-        "LLC slices wait much less than no LLC up to 10 000 entries": better(
-            "22-25", SLICES, NONE, lambda x: x <= 10_000
-        ),
-        "no LLC waits less than LLC slices at 60 000 entries": better(
-            "22-25", NONE, SLICES, lambda x: x >= 60_000
-        ),
-    }
+def _worse(cells: Sequence[Cell], figures: str, names: Sequence[str]) -> Pairs:
+    """Return that along curves all becomes worse."""
     return [
-        Claim(text=text, published="yes", simulated=_said(holds("simulated")), model=_said(holds("model")))
-        for text, holds in trends.items()
+        (after, before) if metric == THROUGHPUT else (before, after)
+        for name in names
+        for metric in (BLOCKING, WAITING, THROUGHPUT)
+        for before, after in pairwise(select(cells, figures=figures, curve=name, metric=metric))
     ]
 
 
-def _crossing(curves: Curves) -> list[Claim]:
+def _better(cells: Sequence[Cell], figures: str, names: Sequence[str]) -> Pairs:
+    """Return that along curves all becomes better."""
+    return [(after, before) for before, after in _worse(cells, figures, names)]
+
+
+def _waits_less(
+    cells: Sequence[Cell], figures: str, names: Sequence[str], least: float = 0, most: float = float("inf")
+) -> Pairs:
+    """Return that each curve waits less than the next, from the least to the most x."""
+    curves = [select(cells, figures=figures, curve=name, metric=WAITING) for name in names]
+    pairs = [pair for two in pairwise(curves) for pair in zip(*two, strict=True)]
+    return [(a, b) for a, b in pairs if least <= a["x"] <= most]
+
+
+ARCHITECTURES = (SLICES, NONE, SHARED)
+BY_EXPONENT = [f"exponent {exponent}" for exponent in EXPONENTS]
+TRENDS: tuple[tuple[Any, ...], ...] = (
+    ("more entries per line: all worse", _worse, "13-15", ARCHITECTURES),
+    ("LLC slices wait less than no LLC at any line", _waits_less, "13-15", (SLICES, NONE)),
+    ("LLC slices wait less than the shared LLC at any line", _waits_less, "13-15", (SLICES, SHARED)),
+    ("more slices: all better", _better, "16-18", BY_EXPONENT),
+    ("a larger exponent waits less at any number of slices", _waits_less, "16-18", BY_EXPONENT[::-1]),
+    ("more cores: all better", _better, "19-21", ("4 slices", "16 slices", "28 slices", NONE, SHARED)),
+    ("no LLC waits less than 4 slices", _waits_less, "19-21", (NONE, "4 slices")),
+    ("16 slices wait less than no LLC", _waits_less, "19-21", ("16 slices", NONE)),
+    ("28 slices wait less than no LLC", _waits_less, "19-21", ("28 slices", NONE)),
+    ("more entries in all: all worse", _worse, "22-25", ARCHITECTURES),
+    (
+        "LLC slices wait much less than no LLC up to 10 000 entries",
+        _waits_less,
+        "22-25",
+        (SLICES, NONE),
+        0,
+        10_000,
+    ),
+    ("no LLC waits less than LLC slices at 60 000 entries", _waits_less, "22-25", (NONE, SLICES), 60_000),
+)
+"""What is said of the curves, by which rule, and of which."""
+
+
+def _crossing(cells: Sequence[Cell]) -> list[Claim]:
     """Return where no LLC becomes better, and the skip rule that follows."""
     from qmodels.llc.solve_processor import llc_skip_threshold
     from qmodels.systems.cache.llc_processor import LlcProcessor
 
-    entries, misses = {}, {}
-    for column in ("simulated", "model"):
+    entries: dict[str, Any] = {}
+    misses: dict[str, Any] = {}
+    for which in ("model", "simulated"):
         with_llc, without, hits = (
-            [(cell.x, getattr(cell, column)) for cell in curves["22-25", name, metric]]
-            for name, metric in ((SLICES, WAITING), (NONE, WAITING), (SLICES, "llc_hit_ratio"))
+            [(cell["x"], getattr(cell, which)) for cell in select(cells, figures="22-25", **place)]
+            for place in (
+                {"curve": SLICES, "metric": WAITING},
+                {"curve": NONE, "metric": WAITING},
+                {"curve": SLICES, "metric": "llc_hit_ratio"},
+            )
         )
-        entries[column], misses[column] = "never", "-"
+        entries[which] = misses[which] = None
         gains = [(x, b - a) for (x, a), (_, b) in zip(with_llc, without, strict=True)]
-        for (left, gain), (right, loss), (_, high), (_, low) in zip(
-            gains, gains[1:], hits, hits[1:], strict=False
+        for ((left, gain), (right, loss)), ((_, high), (_, low)) in zip(
+            pairwise(gains), pairwise(hits), strict=True
         ):
             if gain > 0 >= loss:
                 share = gain / (gain - loss)
-                entries[column] = f"{left + share * (right - left):.0f}"
-                misses[column] = f"{1 - high - share * (low - high):.3f}"
-    rule = f"{llc_skip_threshold(LlcProcessor()):.3f}"
+                entries[which] = left + share * (right - left)
+                misses[which] = 1 - high - share * (low - high)
+    rule = llc_skip_threshold(LlcProcessor())
+    beyond = "entries beyond which no LLC is better"
+    skip = "skip rule: LLC miss ratio beyond which to skip it"
     return [
-        Claim(text="entries beyond which no LLC is better", published="> 20000", **entries),
-        Claim(text="LLC miss ratio there", published="-", **misses),
-        Claim(
-            text="skip rule: LLC miss ratio beyond which to skip it", published="-", simulated="-", model=rule
-        ),
+        Claim(text=beyond, form="{:.0f}", published=20_000.0, said="> 20000", **entries),
+        Claim(text="LLC miss ratio there", form="{:.3f}", **misses),
+        Claim(text=skip, form="{:.3f}", model=rule),
     ]
-
-
-def _at(curves: Curves, figures: str, curve: str, metric: str, x: float) -> Cell:
-    return next(cell for cell in curves[figures, curve, metric] if cell.x == x)
-
-
-def _ordered(small: Cell, large: Cell, sign: int, column: str) -> bool:
-    """Return whether a cell is not above another (for sign -1: not below), as far as can be told."""
-    if column == "model":
-        return sign * (large.model - small.model) >= -1e-3 * abs(small.model)
-    return large.high >= small.low if sign > 0 else large.low <= small.high
-
-
-def _said(holds: bool) -> str:
-    return "yes" if holds else "no"
-
-
-def claims_text(claims: Iterable[Claim]) -> str:
-    """Return the claims as a table."""
-    rows = [[claim.text, claim.published, claim.model, claim.simulated] for claim in claims]
-    return "Claims\n" + text_table(["claim", "published", "model", "simulated"], rows)

@@ -1,19 +1,18 @@
 """The model of the LLC-slice processor against its simulation: ``python -m cases.published.llc3d.errors``.
 
-Writes ``errors.csv`` beside it: the published design with one parameter changed at a time, for each
+Writes ``data/errors.csv``: the published design with one parameter changed at a time, for each
 architecture, and random designs; and the error map of the model, ``qmodels/llc/processor_error_map.csv``.
 """
 
 from __future__ import annotations
 
-import csv
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cases.tables import csv_text
+from cases.published.rows import data_folder, read_rows, write_rows
 from qmodels.error_map import ErrorMap, summarize
 from qmodels.llc.processor_errors import ERRORS, VARIED, region_of
 from qmodels.llc.processor_hits import hit_ratios, llc_load
@@ -36,7 +35,7 @@ ONE_AT_A_TIME: dict[str, tuple[float, ...]] = {
     "entries": (1000, 5000, 10_000, 40_000, 60_000),
     "exponent": (0.5, 0.64, 0.95, 1.1),
 }
-FILE = Path(__file__).with_name("errors.csv")
+FILE = data_folder("llc3d") / "errors.csv"
 RANDOM = 60
 REQUESTS, REPLICATIONS = 200_000, 8
 METRICS = {"blocking": "blocking_probability", "waiting": "waiting_latency", "on_chip": "on_chip_hit_ratio"}
@@ -108,9 +107,7 @@ def rows(specs: Sequence[LlcProcessor], results: Sequence[Simulation]) -> list[d
 
 def kept() -> list[dict[str, Any]]:
     """Return the rows that the file holds."""
-    words = ("architecture", "assignment")
-    with FILE.open(encoding="utf-8", newline="") as file:
-        return [{n: v if n in words else float(v) for n, v in row.items()} for row in csv.DictReader(file)]
+    return read_rows(FILE)
 
 
 def write_map(table: list[dict[str, Any]], errors: ErrorMap = ERRORS) -> None:
@@ -136,8 +133,7 @@ def main(path: Path = FILE, *, store: Path = Path("llc3d-errors.sqlite")) -> Non
 
     specs = designs()
     campaign = simulate(specs, requests=REQUESTS, replications=REPLICATIONS, store=store)
-    table = rows(specs, list(campaign))
-    path.write_text(csv_text({name: [row[name] for row in table] for name in table[0]}), encoding="utf-8")
+    write_rows(path, rows(specs, list(campaign)))
     write_map(kept())
     store.unlink()
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from cases.published.llc3d.errors import changed
+from cases.published.rows import published
 from qmodels.systems.cache.llc_processor import LlcProcessor
 
-DATA = Path(__file__).parents[2] / "data"
 NAMES = {"slices": "LLC slices", "none": "no LLC", "shared": "shared LLC"}
 """The paper's Proposed, Without LLC and With LLC."""
 
+READING = "reading"
 EXPONENTS = (0.64, 0.83, 0.95)
 """The three exponents of figs. 16 to 18 stand in the pictures alone: 0.83 is the paper's default, the others
 are our choice."""
@@ -24,55 +22,37 @@ REALISTIC_SCALE = 7168
 """28 MiB of LLC over the paper's 4096 bytes."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """A point of a curve.
-
-    Parameters
-    ----------
-    figures : str
-        Which figures show it.
-    curve : str
-        Its curve.
-    variable : str
-        What the horizontal axis is.
-    x : float
-        Where on it.
-    """
-
-    figures: str
-    curve: str
-    variable: str
-    x: float
-
-
-@lru_cache(maxsize=1)
-def published() -> dict[str, Any]:
-    """Return the numbers of the paper's text, see ``data/llc3d-published.toml``."""
-    return tomllib.loads((DATA / "llc3d-published.toml").read_text(encoding="utf-8"))
-
-
-def places() -> Iterator[tuple[Place, LlcProcessor]]:
-    """Yield every point of figs. 13 to 25 with its design."""
-    axes, base = published()["axes"], LlcProcessor()
+def places() -> Iterator[tuple[dict[str, Any], LlcProcessor]]:
+    """Yield every point of figs. 13 to 25 with its design: which figures, curve, what x is, and x."""
+    axes, base = published("llc3d")["axes"], LlcProcessor()
     for architecture, name in NAMES.items():
         design = replace(base, architecture=architecture)
         for x in axes["entries_per_line"]:
-            place = Place(figures="13-15", curve=name, variable="entries per line", x=x)
+            place = {"figures": "13-15", "curve": name, "variable": "entries per line", "x": x}
             yield place, replace(design, line_bytes=x * base.entry_bytes)
     for exponent in EXPONENTS:
         for x in axes["slices"]:
-            place = Place(figures="16-18", curve=f"exponent {exponent}", variable="slices", x=x)
+            place = {"figures": "16-18", "curve": f"exponent {exponent}", "variable": "slices", "x": x}
             yield place, changed(base, slices=x, exponent=exponent)
     curves = {f"{n} slices": replace(base, slices=n) for n in axes["slices_by_cores"]}
     curves |= {NAMES[name]: replace(base, architecture=name) for name in ("none", "shared")}
     for name, design in curves.items():
         for x in axes["cores"]:
-            yield Place(figures="19-21", curve=name, variable="cores", x=x), replace(design, cores=x)
+            yield {"figures": "19-21", "curve": name, "variable": "cores", "x": x}, replace(design, cores=x)
     for architecture, name in NAMES.items():
         for x in axes["entries"]:
-            place = Place(figures="22-25", curve=name, variable="entries", x=x)
+            place = {"figures": "22-25", "curve": name, "variable": "entries", "x": x}
             yield place, changed(replace(base, architecture=architecture), entries=x)
+
+
+def every_point() -> list[tuple[dict[str, Any], LlcProcessor]]:
+    """Return the points of the figures, and those of every reading of the text."""
+    others = [
+        ({"figures": reading, "curve": NAMES[name], "variable": READING, "x": 0}, spec)
+        for reading, specs in readings().items()
+        for name, spec in specs.items()
+    ]
+    return [*places(), *others]
 
 
 def readings() -> dict[str, dict[str, LlcProcessor]]:

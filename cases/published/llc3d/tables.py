@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cases.published.llc3d.specs import Place, published
-from cases.tables import text_table
+from cases.published.cell import Cell, select
+from cases.published.rows import published
+from cases.published.text import grid_text, three
 from qmodels.systems.cache.llc_processor import LlcProcessor
 
 if TYPE_CHECKING:
     from validate.estimates.simulation import Simulation
 
+FIGURES = ("13-15", "16-18", "19-21", "22-25")
+REALISTIC = "capacities"
 METRICS = ("blocking_probability", "waiting_latency", "data_rate")
 HIT_RATIOS = ("l1_hit_ratio", "l2_hit_ratio", "llc_hit_ratio")
 HEADINGS = {
@@ -25,57 +27,27 @@ HEADINGS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """One number: a metric at a point of a curve.
-
-    Parameters
-    ----------
-    figures, curve, variable, x
-        Where, see `cases.published.llc3d.specs.Place`; for a reading or for realistic capacities
-        ``variable`` says that, and ``x`` is 0.
-    metric : str
-        Which, of `METRICS` or `HIT_RATIOS`.
-    published : float or None
-        The paper's number, where its text has one.
-    model : float
-        The analytic answer.
-    simulated, low, high : float
-        Our estimate and its interval of 95 %.
-    """
-
-    figures: str
-    curve: str
-    variable: str
-    x: float
-    metric: str
-    published: float | None
-    model: float
-    simulated: float
-    low: float
-    high: float
-
-
 def cells_of(
-    place: Place,
+    place: Mapping[str, Any],
     spec: LlcProcessor,
     result: Simulation,
     metrics: Sequence[str],
     *,
     as_published: bool,
 ) -> list[Cell]:
-    """Return the cells of a point, with the text's numbers where it is the published design."""
+    """Return the cells of a point, with the text's numbers where it is the published design.
+
+    The design is a point of several figures: its numbers are counted once, in the first.
+    """
     from qmodels import solve
 
     answer = solve(spec)
     said = _converted(spec) if as_published else {}
+    groups = dict(zip(METRICS, ("blocking", "text", "text"), strict=True))
     return [
         Cell(
-            figures=place.figures,
-            curve=place.curve,
-            variable=place.variable,
-            x=float(place.x),
-            metric=metric,
+            place={**place, "metric": metric},
+            group=groups[metric] if metric in said and place["figures"] == FIGURES[0] else "",
             published=said.get(metric),
             model=answer.metrics[metric],
             simulated=result.metrics[metric].best,
@@ -88,43 +60,34 @@ def cells_of(
 
 def _converted(spec: LlcProcessor) -> dict[str, float]:
     """Return the numbers of the text for an architecture, and the blocking probability that they imply."""
-    said = {metric: float(of[spec.architecture]) for metric, of in published()["converted"].items()}
+    converted = published("llc3d")["converted"]
+    said = {metric: float(of[spec.architecture]) for metric, of in converted.items()}
     offered = spec.gbps(spec.arrival_rate)
     return said | {"blocking_probability": 1 - said["data_rate"] / offered}
 
 
-def curves_text(cells: Iterable[Cell], figures: str) -> str:
-    """Return the curves of some figures as a table: published, where it is, | model | simulated."""
-    mine = [cell for cell in cells if cell.figures == figures]
-    metrics = list(dict.fromkeys(cell.metric for cell in mine))
-    points: dict[tuple[str, float], dict[str, Cell]] = {}
-    for cell in mine:
-        points.setdefault((cell.curve, cell.x), {})[cell.metric] = cell
-    rows: list[list[Any]] = [
-        [curve, x, *(shown(row[m]) if m in row else "-" for m in metrics)]
-        for (curve, x), row in points.items()
-    ]
-    return f"Figures {figures}\n" + text_table(
-        ["curve", mine[0].variable, *(HEADINGS[metric] for metric in metrics)], rows
-    )
+def scale(metric: str) -> float:
+    """Return what a metric is multiplied with where it is shown."""
+    return 100.0 if "%" in HEADINGS[metric] else 1.0
 
 
 def shown(cell: Cell) -> str:
     """Return a cell's text: published, if it is, | model | simulated."""
-    factor = 100.0 if cell.metric in ("blocking_probability", *HIT_RATIOS) else 1.0
-    values = (
-        [cell.model, cell.simulated]
-        if cell.published is None
-        else [cell.published, cell.model, cell.simulated]
+    factor = scale(cell["metric"])
+    return three("{:.2f}" if factor > 1 else "{:.4g}", factor=factor)(cell)
+
+
+def curves_text(cells: Iterable[Cell], figures: str) -> str:
+    """Return the curves of some figures as a table."""
+    mine = select(cells, figures=figures)
+    names = HEADINGS | {"x": mine[0]["variable"]}
+    return grid_text(
+        f"Figures {figures}", mine, rows=("curve", "x"), column="metric", shown=shown, names=names
     )
-    return " | ".join(f"{factor * value:{'.2f' if factor > 1 else '.4g'}}" for value in values)
 
 
 def grouped_text(cells: Iterable[Cell], variable: str, heading: str) -> str:
     """Return the readings, or the realistic capacities, as a table."""
-    rows: dict[tuple[str, str], dict[str, Cell]] = {}
-    for cell in cells:
-        if cell.variable == variable:
-            rows.setdefault((cell.figures, cell.curve), {})[cell.metric] = cell
-    lines = [[*names, *(shown(row[m]) for m in METRICS)] for names, row in rows.items()]
-    return f"{heading}\n" + text_table([variable, "architecture", *(HEADINGS[m] for m in METRICS)], lines)
+    mine = [cell for cell in select(cells, variable=variable) if cell["metric"] in METRICS]
+    names = HEADINGS | {"figures": variable, "curve": "architecture"}
+    return grid_text(heading, mine, rows=("figures", "curve"), column="metric", shown=shown, names=names)

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
+from cases.published.rows import published
 from qmodels.systems.noc.router import Router
 from qmodels.systems.noc.topologies import mesh
 from qmodels.systems.programs.collectives import Processes, barrier, broadcast, gather, ping_pong
 from qmodels.systems.programs.message_steps import compute, join, receive, send
 from qmodels.systems.programs.messaging import MessageCosts, MessageProgram
-
-DATA = Path(__file__).parents[2] / "data"
 
 ROUTER = Router(
     virtual_channels=1, buffer_flits=8, pipeline_cycles=2, credit_cycles=4, arbitration="priority"
@@ -45,19 +43,7 @@ LARGE_WORDS = 256
 CYCLES_PER_WORD = 4
 """Computing on each word in Fig. 10: calibrated, see `cases.published.ocmpi.calibrate`."""
 
-PUBLISHED = {
-    "one way, 1 word": 930,
-    "one way, 256 words": 8425,
-    "ping-pong, 1 word": 2595,
-    "ping-pong, 256 words": 15945,
-    "barrier, 4 cores": 2993,
-    "barrier, 9 cores": 6935,
-    "barrier, 16 cores": 12527,
-    "initialisation, 4 cores": 2613,
-    "initialisation, 16 cores": 10331,
-}
-"""Cycles in the text of sec. VIII.A."""
-
+CYCLES: dict[str, int] = published("ocmpi")["cycles"]
 CALIBRATED_ON = ("one way, 1 word", "one way, 256 words", "initialisation, 4 cores")
 """The figures that give the three parameters of the message costs."""
 
@@ -124,7 +110,7 @@ def to_and_fro(*, words: int, costs: MessageCosts | None = None) -> MessageProgr
 
 
 def profile(costs: MessageCosts, start: MessageCosts) -> dict[str, MessageProgram]:
-    """Return the programs behind `PUBLISHED`; an initialisation has software costs of its own."""
+    """Return the programs behind `CYCLES`; an initialisation has software costs of its own."""
     programs = {}
     for words, name in ((1, "1 word"), (256, "256 words")):
         programs[f"one way, {name}"] = one_way(words=words, costs=costs)
@@ -133,7 +119,7 @@ def profile(costs: MessageCosts, start: MessageCosts) -> dict[str, MessageProgra
         steps = barrier(processes=side * side)
         programs[f"barrier, {side * side} cores"] = program(steps, side=side, costs=costs)
         programs[f"initialisation, {side * side} cores"] = program(steps, side=side, costs=start)
-    return {name: programs[name] for name in PUBLISHED}
+    return {name: programs[name] for name in CYCLES}
 
 
 def with_software(message: float, word: float) -> MessageCosts:
@@ -170,7 +156,7 @@ def software(used: tuple[str, ...] = CALIBRATED_ON) -> tuple[float, float, float
     slopes /= [50.0, 5.0, 50.0]
     if np.linalg.matrix_rank(slopes, tol=1e-3) < 3:
         raise ValueError(f"used must name figures that identify three parameters, got {used!r}")
-    message, word, start = at + np.linalg.solve(slopes, [PUBLISHED[name] for name in used] - base)
+    message, word, start = at + np.linalg.solve(slopes, [CYCLES[name] for name in used] - base)
     return float(message), float(word), float(start)
 
 

@@ -1,6 +1,6 @@
 """The error of the message-passing model against simulation, over programs around the ocMPI case.
 
-``python -m cases.published.ocmpi.sweep`` writes ``data/ocmpi-sweep.csv``, a row for each program, and
+``python -m cases.published.ocmpi.sweep`` writes ``data/sweep.csv``, a row for each program, and
 ``qmodels/noc/message_error_map.csv``, from which the model's answers say how far they can be trusted.
 It takes two minutes.
 """
@@ -8,19 +8,19 @@ It takes two minutes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from cases.published.ocmpi.specs import DATA, computing, from_memory, gathering, program, streaming
-from cases.tables import csv_text
+from cases.published.ocmpi.specs import computing, from_memory, gathering, program, streaming
+from cases.published.rows import data_folder, write_rows
 from qmodels.error_map import NAN, summarize
 from qmodels.systems.programs import collectives
 from qmodels.systems.programs.messaging import MessageProgram
 
-SWEEP = "ocmpi-sweep.csv"
+SWEEP = data_folder("ocmpi") / "sweep.csv"
 STEPS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0)
 """Upper ends of the classes of crowding in the error map."""
 
@@ -153,10 +153,7 @@ if __name__ == "__main__":
     from qmodels.noc.solve_program import ERRORS
 
     found = [measure(*each) for each in sweep_programs()]
-    rows = [asdict(point) for point in found]
-    (DATA / SWEEP).write_text(
-        csv_text({key: [row[key] for row in rows] for key in rows[0]}), encoding="utf-8"
-    )
+    write_rows(SWEEP, found)
     about = "Times of programs by the most that is asked of a channel (load); their signs were not kept."
     ERRORS.write(error_rows(found), about=about, command="python -m cases.published.ocmpi.sweep")
     print(f"{len(found)} programs, mean error {np.mean([point.mean_error for point in found]):.2f} %")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from cases.published.cell import Cell
 from cases.published.ocmpi.specs import (
     CALIBRATED_ON,
+    CYCLES,
     FIRST_ROW,
-    PUBLISHED,
     computing,
     gathering,
     message_costs,
@@ -17,6 +17,7 @@ from cases.published.ocmpi.specs import (
     start_costs,
     streaming,
 )
+from cases.published.rows import published
 from cases.tables import text_table
 from qmodels.systems.programs.messaging import MessageProgram
 
@@ -27,59 +28,9 @@ FIGURES = {
     "figure11": "Fig. 11: a circuit from ARM_14 to ARM_0 while all write to ARM_0",
 }
 
-STATED = {
-    "figure9": (("first row slower, mean", 65.0, 70.0, True), ("others faster, mean", 15.0, 15.0, False)),
-    "figure10": (
-        ("prioritised faster, most", 20.0, 20.0, False),
-        ("prioritised faster, least", 3.0, 3.0, False),
-        ("others slower, most", 34.0, 34.0, True),
-        ("others slower, least", 10.0, 10.0, False),
-    ),
-    "figure11": (("ARM_14 faster", 35.0, 35.0, False), ("ARM_0 faster", 37.0, 37.0, False)),
-}
-"""Of each figure: what the text says, the ends of its range, and whether it is calibrated on. [%]"""
-
 HIGH = tuple(k for k in range(ARMS) if k % 4 >= 2)
 LOW = tuple(k for k in range(1, ARMS) if k % 4 < 2)
 OTHERS = tuple(k for k in range(ARMS) if k % 4)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """One published number.
-
-    Parameters
-    ----------
-    section : str
-        "profile" for cycles, otherwise a key of `FIGURES`.
-    name : str
-        What it is.
-    unit : {"cycles", "%"}
-        Its unit.
-    low, high : float
-        The published number, or the two ends of a published range.
-    model, simulated : float
-        Ours.
-    calibrated : bool
-        Whether it was used to find a parameter: then it proves nothing.
-    """
-
-    section: str
-    name: str
-    unit: str
-    low: float
-    high: float
-    model: float
-    simulated: float
-    calibrated: bool
-
-    def error(self, value: float) -> float:
-        """Return the error of a value against the nearer end of the published range.
-
-        In percent of it for cycles, in percentage points for effects.
-        """
-        near = min(max(value, self.low), self.high)
-        return 100 * (value / near - 1) if self.unit == "cycles" else value - near
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,9 +66,9 @@ def service_programs() -> dict[tuple[str, bool], MessageProgram]:
 
 def find_finishes(
     model: Mapping[tuple[str, bool], Sequence[float]], simulated: Mapping[tuple[str, bool], Sequence[float]]
-) -> list[Finish]:
+) -> tuple[Finish, ...]:
     """Return when each process ends, from its finish times by experiment."""
-    return [
+    return tuple(
         Finish(
             section=section,
             process=k,
@@ -128,28 +79,25 @@ def find_finishes(
         )
         for section in FIGURES
         for k in range(ARMS)
-    ]
+    )
 
 
 def profile_cells(model: Mapping[str, float], simulated: Mapping[str, float]) -> list[Cell]:
     """Return the cycles of sec. VIII.A."""
     return [
         Cell(
-            section="profile",
-            name=name,
-            unit="cycles",
-            low=float(cycles),
-            high=float(cycles),
+            place={"section": "profile", "name": name, "unit": "cycles"},
+            group="library" + "_fitted" * (name in CALIBRATED_ON),
+            published=float(cycles),
             model=model[name],
             simulated=simulated[name],
-            calibrated=name in CALIBRATED_ON,
         )
-        for name, cycles in PUBLISHED.items()
+        for name, cycles in CYCLES.items()
     ]
 
 
 def effects(section: str, slower: Mapping[int, float]) -> tuple[float, ...]:
-    """Return what the paper says about a figure, in the order of `STATED`, from what each process shows.
+    """Return what the paper says about a figure, in its order, from what each process shows.
 
     Parameters
     ----------
@@ -167,10 +115,10 @@ def effects(section: str, slower: Mapping[int, float]) -> tuple[float, ...]:
     return -slower[14], -slower[0]
 
 
-def service_cells(finishes: Sequence[Finish]) -> list[Cell]:
+def service_cells(finishes: Iterable[Finish]) -> list[Cell]:
     """Return the effects in the text of sec. VIII.B."""
     cells = []
-    for section, stated in STATED.items():
+    for section, stated in published("ocmpi")["effects"].items():
         rows = [one for one in finishes if one.section == section]
         model, simulated = (
             effects(section, {one.process: one.change(source) for one in rows})
@@ -178,52 +126,26 @@ def service_cells(finishes: Sequence[Finish]) -> list[Cell]:
         )
         cells += [
             Cell(
-                section=section,
-                name=name,
-                unit="%",
-                low=low,
-                high=high,
+                place={"section": section, "name": one["name"], "unit": "%"},
+                group="effects" + "_fitted" * one["calibrated"],
+                **dict(zip(("published", "published_high"), one["published"], strict=False)),
+                points=True,
                 model=solved,
                 simulated=measured,
-                calibrated=used,
             )
-            for (name, low, high, used), solved, measured in zip(stated, model, simulated, strict=True)
+            for one, solved, measured in zip(stated, model, simulated, strict=True)
         ]
     return cells
 
 
-def cells_text(cells: Iterable[Cell]) -> str:
-    """Return the numbers as a table."""
-    rows: list[Sequence[Any]] = []
-    for cell in cells:
-        published = f"{cell.low:g}" if cell.low == cell.high else f"{cell.low:g}-{cell.high:g}"
-        digits = 0 if cell.unit == "cycles" else 1
-        shown = [
-            text
-            for value in (cell.model, cell.simulated)
-            for text in (f"{value:.{digits}f}", f"{cell.error(value):+.1f}")
-        ]
-        rows.append([cell.name, cell.unit, published, *shown, "calibrated" if cell.calibrated else ""])
-    return text_table(["", "unit", "published", "model", "error", "simulated", "error", ""], rows)
-
-
 def finishes_text(finishes: Iterable[Finish], section: str) -> str:
     """Return the finish times of one experiment as a table."""
-    rows = [
-        [
-            f"ARM_{one.process}",
-            *(
-                text
-                for source in ("model", "simulated")
-                for text in (
-                    f"{getattr(one, f'{source}_without'):.0f}",
-                    f"{getattr(one, f'{source}_with'):.0f}",
-                    f"{one.change(source):+.1f} %",
-                )
-            ),
-        ]
-        for one in finishes
-        if one.section == section
-    ]
+    rows = []
+    for one in finishes:
+        if one.section == section:
+            rows.append([f"ARM_{one.process}"])
+            for source in ("model", "simulated"):
+                times = (getattr(one, f"{source}_{service}") for service in ("without", "with"))
+                rows[-1] += [*(f"{time:.0f}" for time in times), f"{one.change(source):+.1f} %"]
     headings = ["", "model", "with", "slower", "simulated", "with", "slower"]
     return f"{FIGURES[section]} [cycles]\n{text_table(headings, rows)}"

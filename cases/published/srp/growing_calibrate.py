@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cases.published.srp.growing_specs import DATA, FILE, growing_spec, image_body, published, task_costs
+from cases.published.srp.growing_specs import FILE, growing_spec, image_body, published_time, task_costs
 from qmodels.checks import FloatArray
 from qmodels.systems.programs.work_queues import TaskCosts, WorkQueues
 
@@ -28,7 +28,7 @@ def calibrate(*, replications: int = REPLICATIONS) -> dict[str, float]:
     from scipy.optimize import least_squares
 
     cube = image_body("C")
-    wanted = np.array([published(version, "C") for version in CELLS])
+    wanted = np.array([published_time(version, "C") for version in CELLS])
 
     def misfit(logs: FloatArray) -> FloatArray:
         costs = task_costs(dict(zip(COSTS, np.exp(logs), strict=True)))
@@ -49,7 +49,7 @@ def fitted_radius(
 ) -> float:
     """Return the radius with which the first row's execution time is met."""
     radius = 8.4
-    wanted = published("one waterfall", image)
+    wanted = published_time("one waterfall", image)
     for _ in range(steps):
         spec = growing_spec("one waterfall", image_body(image, radius=radius, form=form), costs)
         radius *= float(wanted / mean_makespans([spec], replications)[0]) ** (1 / 3)
@@ -58,10 +58,9 @@ def fitted_radius(
 
 def write_calibrated(values: dict[str, float]) -> None:
     """Replace the calibrated numbers in the case's file."""
-    path = DATA / FILE
-    head = path.read_text(encoding="utf-8").partition("[calibrated]")[0]
+    head = FILE.read_text(encoding="utf-8").partition("[calibrated]")[0]
     lines = "".join(f"{name} = {value:.6g}\n" for name, value in values.items())
-    path.write_text(f"{head}[calibrated]\n{lines}", encoding="utf-8")
+    FILE.write_text(f"{head}[calibrated]\n{lines}", encoding="utf-8")
 
 
 if __name__ == "__main__":

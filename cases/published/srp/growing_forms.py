@@ -1,54 +1,28 @@
 """What the unknown images matter: the region-growing case with other forms and with other rules of size.
 
-``python -m cases.published.srp.growing_forms`` simulates them and writes ``data/srp-growing-forms.csv``.
+``python -m cases.published.srp.growing_forms`` simulates them and writes ``data/growing-forms.csv``.
 """
 
 from __future__ import annotations
 
-import csv
+import itertools
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import replace
+from functools import cache
 
+from cases.published.cell import Cell, select
+from cases.published.rows import data_folder, read_rows, write_rows
+from cases.published.srp.growing import orderings
 from cases.published.srp.growing_calibrate import fitted_radius, mean_makespans
-from cases.published.srp.growing_specs import DATA, VERSIONS, growing_spec, image_body, published, task_costs
-from cases.tables import csv_text, text_table
-from qmodels.systems.programs.region import Growth, grow
+from cases.published.srp.growing_specs import VERSIONS, growing_spec, image_body, published_time, task_costs
+from cases.published.srp.paper import PAPER
+from cases.tables import text_table
+from qmodels.systems.programs.region import grow
 
-FORMS = "srp-growing-forms.csv"
+FORMS = data_folder("srp") / "growing-forms.csv"
 SIZED = {"row": "first row", "blocks": "blocks of C"}
 COUNT = 12
 REPLICATIONS = 60
-
-
-@dataclass(frozen=True, kw_only=True)
-class Form:
-    """An execution time with another form of an image.
-
-    Parameters
-    ----------
-    image : str
-        ``"A"`` or ``"B"``.
-    form : int
-        Which form of the lump.
-    sized : str
-        ``"row"``: as large as to meet the figure of the first row; ``"blocks"``: as many blocks as
-        image C, so that only figures of image C are used.
-    version : str
-        Row of the table.
-    tasks : int
-        Superblocks of the region.
-    simulated, error : float
-        Execution time [million cycles] and its error [% of the published figure].
-    """
-
-    image: str
-    form: int
-    sized: str
-    version: str
-    tasks: int
-    simulated: float
-    error: float
 
 
 def radius_of_blocks(image: str, form: int) -> float:
@@ -60,49 +34,57 @@ def radius_of_blocks(image: str, form: int) -> float:
     return radius
 
 
-def run_forms(*, count: int = COUNT, replications: int = REPLICATIONS) -> tuple[Form, ...]:
-    """Simulate the four versions on each form, sized by either rule."""
+def run_forms(*, count: int = COUNT, replications: int = REPLICATIONS) -> list[Cell]:
+    """Simulate the four versions on each form, sized by either rule. [million cycles].
+
+    The place of a cell holds the image and the form of its lump, how it is ``sized`` (``"row"``: as large
+    as to meet the figure of the first row; ``"blocks"``: as many blocks as image C, so that only figures of
+    image C are used), the version, and the tasks: superblocks of the region.
+    """
     found = []
-    for image in ("A", "B"):
-        for form in range(count):
-            for sized in SIZED:
-                if sized == "row":
-                    radius = fitted_radius(image, task_costs(), form=form, replications=replications, steps=4)
-                else:
-                    radius = radius_of_blocks(image, form)
-                tasks = image_body(image, radius=radius, form=form)
-                found += _form_of(tasks, image, form, sized, replications)
-    return tuple(found)
+    for image, form, sized in itertools.product(("A", "B"), range(count), SIZED):
+        if sized == "row":
+            radius = fitted_radius(image, task_costs(), form=form, replications=replications, steps=4)
+        else:
+            radius = radius_of_blocks(image, form)
+        body = image_body(image, radius=radius, form=form)
+        times = mean_makespans([growing_spec(version, body) for version in VERSIONS], replications)
+        place = {"image": image, "form": form, "sized": sized, "tasks": int(grow(body).blocks.size)}
+        found += [
+            Cell(
+                place={**place, "version": version},
+                published=published_time(version, image),
+                simulated=float(time),
+            )
+            for version, time in zip(VERSIONS, times, strict=True)
+        ]
+    return found
 
 
-def _form_of(tasks: Growth, image: str, form: int, sized: str, replications: int) -> list[Form]:
-    times = mean_makespans([growing_spec(version, tasks) for version in VERSIONS], replications)
-    return [
-        Form(
-            image=image,
-            form=form,
-            sized=sized,
-            version=version,
-            tasks=int(grow(tasks).blocks.size),
-            simulated=float(time),
-            error=float(100 * (time / published(version, image) - 1)),
-        )
-        for version, time in zip(VERSIONS, times, strict=True)
-    ]
-
-
-def kept_forms() -> tuple[Form, ...]:
+@cache
+def kept_forms() -> tuple[Cell, ...]:
     """Return the forms that ``data`` holds."""
-    names = [field.name for field in fields(Form)]
-    with (DATA / FORMS).open(encoding="utf-8", newline="") as file:
-        found = []
-        for row in list(csv.reader(file))[1:]:
-            values: list[Any] = [row[0], int(row[1]), row[2], row[3], int(row[4]), *map(float, row[5:])]
-            found.append(Form(**dict(zip(names, values, strict=True))))
-    return tuple(found)
+    return tuple(map(Cell.of_row, read_rows(FORMS)))
 
 
-def forms_text(forms: Sequence[Form]) -> str:
+def orderings_with_forms(forms: Sequence[Cell], sized: str) -> list[int]:
+    """Return the simulated pairs in the published order for each choice of forms of A and B."""
+    times = {(c["image"], c["form"], c["version"]): c.simulated for c in select(forms, sized=sized)}
+    numbers = {image: sorted({form for i, form, _ in times if i == image}) for image in ("A", "B")}
+    kept = select(PAPER.kept().cells, table="table62")
+
+    def table(chosen: dict[str, int]) -> list[Cell]:
+        return [
+            replace(cell, simulated=times[cell["column"], chosen[cell["column"]], cell["row"]])
+            if cell["column"] in chosen
+            else cell
+            for cell in kept
+        ]
+
+    return [orderings(table({"A": a, "B": b}), "simulated")[0] for a in numbers["A"] for b in numbers["B"]]
+
+
+def forms_text(forms: Sequence[Cell]) -> str:
     """Return the spread of the errors over the forms as a table.
 
     Examples
@@ -114,11 +96,8 @@ def forms_text(forms: Sequence[Form]) -> str:
     for sized, said in SIZED.items():
         for image in ("A", "B"):
             for version, name in VERSIONS.items():
-                some = [
-                    form.error
-                    for form in forms
-                    if (form.sized, form.image, form.version) == (sized, image, version)
-                ]
+                mine = select(forms, sized=sized, image=image, version=version)
+                some = [cell.error(cell.simulated or 0.0) for cell in mine]
                 within = sum(abs(error) <= 15 for error in some)
                 mean = sum(some) / len(some)
                 rows.append(
@@ -129,14 +108,20 @@ def forms_text(forms: Sequence[Form]) -> str:
     return "Errors with other forms of images A and B [%]\n" + text_table(headings, rows)
 
 
-def write_forms(forms: Sequence[Form]) -> None:
-    """Keep the forms in ``data``."""
-    table = [asdict(form) for form in forms]
-    text = csv_text({name: [row[name] for row in table] for name in table[0]})
-    (DATA / FORMS).write_text(text, encoding="utf-8")
+def choices_text() -> str:
+    """Return what other images give: errors, and pairs of Table 6.2 in the published order."""
+    forms = kept_forms()
+    lines = [forms_text(forms)]
+    for sized, said in SIZED.items():
+        pairs = orderings_with_forms(forms, sized)
+        lines.append(
+            f"sized by {said}, pairs in the published order with each choice of forms: {min(pairs)} to "
+            f"{max(pairs)}, {sum(pairs) / len(pairs):.1f} on average"
+        )
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    everything = run_forms()
-    write_forms(everything)
-    print(forms_text(everything))
+    write_rows(FORMS, (cell.row() for cell in run_forms()))
+    kept_forms.cache_clear()
+    print(choices_text())

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
-from typing import Any
 
+from cases.published.rows import data_folder, read_toml
 from qmodels.systems.programs.region import Cube, Growth, Uneven
 from qmodels.systems.programs.work_queues import RunQueues, Stealing, TaskCosts, WorkQueues
 
-DATA = Path(__file__).parents[2] / "data"
-FILE = "srp-growing.toml"
+FILE = data_folder("srp") / "growing.toml"
 IMAGES = ("A", "B", "C")
 VERSIONS = {
     "one waterfall": "One SDRAM, waterfall",
@@ -34,52 +30,23 @@ FITTED = (
 )
 """The figures that calibration uses: three of image C for the costs, one of A and B for their sizes."""
 
-ASSUMPTIONS = (
-    "The images are not published. C is a cube of 14 superblocks, centred in 25: the 15 layers it touches "
-    "cannot be shared equally by two halves. A is an uneven lump in the middle, B a more rugged one moved "
-    "by 7.5 superblocks along x. The cube's size, roughness, waves, forms and move were chosen with the "
-    "table in view, the form of A among some eighty so that all pairs are in the published order; other "
-    "forms meet the figures about as well, but not always the order of those that are 2 % apart.",
-    "A superblock has 4 x 4 x 4 blocks; all of its blocks that belong to the body are worked on when it is "
-    "visited, and only those take time.",
-    "Three costs were calibrated: computing on a block, the transfer of a superblock, and an access to a "
-    "locked queue in SDRAM. A queue in the scratchpad costs a fifth of that.",
-    "The whole superblock is transferred before the computing starts; accesses to queues do not hold up "
-    "transfers at the memory controller.",
-    "With four SDRAMs the waterfall version has a copy of the image in each, since each core reads from "
-    "its nearest.",
-    "NUMA factors of 1, 1.1, 1.3 and 1.5, in the order in which a shepherd looks for a victim; published "
-    "are the range and that cluster 2 is nearest to cluster 0.",
-    "A cluster's queue keeps 10 tasks before cores use their own queues, which hold 8; 10 tasks are "
-    "protected from theft; half of those beyond, at most 20, are stolen. Published are 10, 20 and the half.",
-    "A search for a victim takes 500 cycles, moving a task 20.",
-    "An idle core finds a task as soon as it is in a queue; polling takes no memory bandwidth.",
-)
-"""What the source does not say."""
 
-
-@cache
-def growing_data() -> Mapping[str, Any]:
-    """Return the published figures and the calibrated numbers."""
-    return tomllib.loads((DATA / FILE).read_text(encoding="utf-8"))
-
-
-def published(version: str, image: str) -> float:
+def published_time(version: str, image: str) -> float:
     """Return an execution time of Table 6.2 in million cycles.
 
     Examples
     --------
-    >>> published("four clustered", "B")
+    >>> published_time("four clustered", "B")
     32.09
     """
-    return float(growing_data()["published"][version][IMAGES.index(image)])
+    return float(read_toml(FILE)["published"][version][IMAGES.index(image)])
 
 
 def image_body(image: str, *, radius: float | None = None, form: int | None = None) -> Growth:
     """Return one of the images, with its calibrated radius or another one, and its form or another one."""
     if image == "C":
         return Growth(grid=GRID, body=Cube(side=CUBE_SIDE))
-    size = radius or float(growing_data()["calibrated"][f"radius_{image.lower()}"])
+    size = radius or float(read_toml(FILE)["calibrated"][f"radius_{image.lower()}"])
     if image == "A":
         body = Uneven(radius=size, roughness=0.8, waves=5.0, form=16 if form is None else form)
     else:
@@ -95,7 +62,7 @@ def image_body(image: str, *, radius: float | None = None, form: int | None = No
 
 def task_costs(values: Mapping[str, float] | None = None) -> TaskCosts:
     """Return the costs of a task, calibrated or given by name."""
-    numbers = growing_data()["calibrated"] if values is None else values
+    numbers = read_toml(FILE)["calibrated"] if values is None else values
     queue = float(numbers["queue_cycles"])
     return TaskCosts(
         block_cycles=float(numbers["block_cycles"]),

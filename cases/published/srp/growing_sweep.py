@@ -1,24 +1,23 @@
 """The model of run queues beside its simulation, in a sweep around the region-growing case.
 
-``python -m cases.published.srp.growing_sweep`` runs it and writes ``data/srp-growing-sweep.csv``,
+``python -m cases.published.srp.growing_sweep`` runs it and writes ``data/growing-sweep.csv``,
 and the error map of the model, ``qmodels/work_queues/error_map.csv``.
 """
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from cases.published.srp.growing_specs import DATA, GRID, VERSIONS, growing_spec, image_body, task_costs
-from cases.tables import csv_text
+from cases.published.rows import data_folder, read_rows, write_rows
+from cases.published.srp.growing_specs import GRID, VERSIONS, growing_spec, image_body, task_costs
 from qmodels.error_map import summarize
 from qmodels.systems.programs.region import Cube, Growth, Uneven
-from qmodels.systems.programs.work_queues import Clusters, RunQueues, WorkQueues
+from qmodels.systems.programs.work_queues import Clusters, RunQueues, TaskCosts, WorkQueues
 from qmodels.work_queues.solve import ERRORS
 
-SWEEP = "srp-growing-sweep.csv"
+SWEEP = data_folder("srp") / "growing-sweep.csv"
 REPLICATIONS = 24
 
 
@@ -51,8 +50,23 @@ class Point:
 
 def sweep_specs() -> dict[tuple[str, str], WorkQueues]:
     """Return the specs of the sweep by version and change: one parameter at a time."""
-    usual = task_costs()
-    bodies: dict[str, Growth] = {
+    specs: dict[tuple[str, str], WorkQueues] = {}
+    changes: dict[str, dict[str, Any]] = {
+        "none": {},
+        **{name: {"tasks": body} for name, body in _bodies().items()},
+        **{name: {"machine": machine} for name, machine in _machines().items()},
+        **{name: {"costs": costs} for name, costs in _costs().items()},
+    }
+    for version in VERSIONS:
+        base = growing_spec(version, image_body("C"))
+        specs |= {(version, name): replace(base, **change) for name, change in changes.items()}
+    for version in ("four clustered", "four stealing"):
+        specs |= {(version, name): spec for name, spec in _queues(version).items()}
+    return specs | {("four stealing", name): spec for name, spec in _thefts().items()}
+
+
+def _bodies() -> dict[str, Growth]:
+    return {
         "cube of 10": Growth(grid=GRID, body=Cube(side=10.0)),
         "cube of 20": Growth(grid=GRID, body=Cube(side=20.0)),
         "ball": Growth(grid=GRID, body=Uneven(radius=8.0, roughness=0.0)),
@@ -60,7 +74,10 @@ def sweep_specs() -> dict[tuple[str, str], WorkQueues]:
         "image A": image_body("A"),
         "image B": image_body("B"),
     }
-    machines = {
+
+
+def _machines() -> dict[str, Clusters]:
+    return {
         f"{clusters} clusters of {cores}": Clusters(
             clusters=clusters,
             cores=cores,
@@ -68,7 +85,11 @@ def sweep_specs() -> dict[tuple[str, str], WorkQueues]:
         )
         for clusters, cores in ((1, 1), (1, 4), (1, 8), (2, 2), (2, 4), (2, 8), (4, 2), (4, 8))
     }
-    costs = {
+
+
+def _costs() -> dict[str, TaskCosts]:
+    usual = task_costs()
+    return {
         "computing x 0.5": replace(usual, block_cycles=usual.block_cycles / 2),
         "computing x 2": replace(usual, block_cycles=usual.block_cycles * 2),
         "transfers x 0.3": replace(usual, transfer_cycles=usual.transfer_cycles * 0.3),
@@ -79,27 +100,22 @@ def sweep_specs() -> dict[tuple[str, str], WorkQueues]:
         "scv 0.1": replace(usual, compute_scv=0.1),
         "scv 1": replace(usual, compute_scv=1.0),
     }
-    central = RunQueues(organisation="central", local_length=0)
-    home = RunQueues(organisation="distributed", placement="home", local_length=0)
-    specs: dict[tuple[str, str], WorkQueues] = {}
-    for version in VERSIONS:
-        base = growing_spec(version, image_body("C"))
-        specs[version, "none"] = base
-        for name, body in bodies.items():
-            specs[version, name] = replace(base, tasks=body)
-        for name, machine in machines.items():
-            specs[version, name] = replace(base, machine=machine)
-        for name, cost in costs.items():
-            specs[version, name] = replace(base, costs=cost)
-    for version in ("four clustered", "four stealing"):
-        base = growing_spec(version, image_body("B"))
-        for length in (0, 40):
-            queues = replace(base.queues, local_length=length)
-            specs[version, f"B, local {length}"] = replace(base, queues=queues)
-        specs[version, "B, central"] = replace(base, queues=central)
-        specs[version, "B, one per core"] = replace(base, queues=home)
+
+
+def _queues(version: str) -> dict[str, WorkQueues]:
+    base = growing_spec(version, image_body("B"))
+    queues = {
+        "B, local 0": replace(base.queues, local_length=0),
+        "B, local 40": replace(base.queues, local_length=40),
+        "B, central": RunQueues(organisation="central", local_length=0),
+        "B, one per core": RunQueues(organisation="distributed", placement="home", local_length=0),
+    }
+    return {name: replace(base, queues=one) for name, one in queues.items()}
+
+
+def _thefts() -> dict[str, WorkQueues]:
     base = growing_spec("four stealing", image_body("B"))
-    thefts: dict[str, dict[str, Any]] = {
+    changes: dict[str, dict[str, Any]] = {
         "B, every core": {"thieves": "every"},
         "B, longest": {"victims": "longest"},
         "B, random": {"victims": "random"},
@@ -109,11 +125,10 @@ def sweep_specs() -> dict[tuple[str, str], WorkQueues]:
         "B, most 100": {"most": 100},
         "B, search 20000": {"cycles": 20_000.0},
     }
-    for name, change in thefts.items():
-        specs["four stealing", name] = replace(base, stealing=replace(base.stealing, **change))
-    own = replace(base.queues, placement="own")
-    specs["four stealing", "B, own"] = replace(base, queues=own)
-    return specs
+    specs = {
+        name: replace(base, stealing=replace(base.stealing, **change)) for name, change in changes.items()
+    }
+    return specs | {"B, own": replace(base, queues=replace(base.queues, placement="own"))}
 
 
 def run_sweep(*, replications: int = REPLICATIONS) -> tuple[Point, ...]:
@@ -145,28 +160,15 @@ def kept_sweep() -> tuple[Point, ...]:
     >>> sum(errors) / len(errors) < 8
     True
     """
-    names = [field.name for field in fields(Point)]
-    with (DATA / SWEEP).open(encoding="utf-8", newline="") as file:
-        found = []
-        for row in list(csv.reader(file))[1:]:
-            values: list[Any] = [row[0], row[1], int(row[2]), *map(float, row[3:])]
-            found.append(Point(**dict(zip(names, values, strict=True))))
-    return tuple(found)
+    return tuple(Point(**row) for row in read_rows(SWEEP))
 
 
 def write_sweep(points: Sequence[Point]) -> None:
     """Keep the sweep in ``data``, and the errors in the map."""
-    errors = summarize((point.error for point in points), decimals=1)
-    row = {
-        "metric": "execution_time",
-        "unit": "%",
-        "region": "a sweep around the region-growing case",
-        **errors,
-    }
+    where = {"metric": "execution_time", "unit": "%", "region": "a sweep around the region-growing case"}
+    row = {**where, **summarize((point.error for point in points), decimals=1)}
     ERRORS.write([row], about="Makespan.", command="python -m cases.published.srp.growing_sweep")
-    table = [asdict(point) for point in points]
-    text = csv_text({name: [row[name] for row in table] for name in table[0]})
-    (DATA / SWEEP).write_text(text, encoding="utf-8")
+    write_rows(SWEEP, points)
 
 
 if __name__ == "__main__":

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+import numpy as np
+
+from cases.published.srp.blurring import execution_time
+from cases.published.srp.dma_placement import DmaPlacement, place_dma
+from cases.published.srp.dma_problem import DmaProblem
 from cases.published.srp.specs import Costs, blurring
 from cases.tables import text_table
 from qmodels.systems.memory.numa import NumaMachine
-
-if TYPE_CHECKING:
-    from optimize.programs.dma_placement import DmaPlacement
-    from optimize.programs.dma_problem import DmaProblem
 
 WORK = ("blurring", "fetching", "renumbered")
 """Non-optimal blurring, the same without any computing, and blurring on cores numbered in no order."""
@@ -28,7 +28,7 @@ class Placed:
     work, placement : str
         What is placed, and how it was found.
     objective : float
-        What the integer program minimises, see `optimize.programs.dma_problem.DmaProblem`. [million cycles]
+        What the integer program minimises, see `cases.published.srp.dma_problem.DmaProblem`. [million cycles]
     bound : float or None
         No placement has a lower objective; None if nothing was proven. [million cycles]
     proven : bool
@@ -68,10 +68,6 @@ def problem_of(machine: NumaMachine) -> DmaProblem:
     >>> problem.tasks, problem.cores, problem.memories, problem.channels
     (16, 16, 4, 8)
     """
-    import numpy as np
-
-    from optimize.programs.dma_problem import DmaProblem
-
     chip, cores = machine.chip, range(machine.chip.cores)
     steps = np.array([machine.steps_of(core) for core in cores], dtype=float)
     return DmaProblem(
@@ -105,8 +101,6 @@ def placed_machine(machine: NumaMachine, placement: DmaPlacement) -> NumaMachine
 
 def find_placements(costs: Costs) -> dict[tuple[str, str], tuple[NumaMachine, DmaPlacement | None]]:
     """Return the placements of both works: by program, by the greedy method, the paper's, and bad ones."""
-    from optimize.programs.dma_placement import place_dma
-
     found: dict[tuple[str, str], tuple[NumaMachine, DmaPlacement | None]] = {}
     for work in WORK:
         best = machine_of_work(costs, work)
@@ -114,47 +108,39 @@ def find_placements(costs: Costs) -> dict[tuple[str, str], tuple[NumaMachine, Dm
         for method in ("milp", "greedy"):
             placement = place_dma(problem, method=method, time_limit=60.0)
             found[work, method] = placed_machine(best, placement), placement
+        enumerated = replace(best, dma=replace(best.dma, assignment="enumerated"))
         found[work, "the paper's best"] = best, None
-        found[work, "enumerated channels"] = (
-            replace(best, dma=replace(best.dma, assignment="enumerated")),
-            None,
-        )
+        found[work, "enumerated channels"] = enumerated, None
         found[work, "one memory"] = replace(best, work=replace(best.work, placement="one")), None
     return found
 
 
-def table(
+def placed_rows(
     found: Mapping[tuple[str, str], tuple[NumaMachine, DmaPlacement | None]],
     simulated: Mapping[NumaMachine, float],
-) -> list[Placed]:
+) -> tuple[Placed, ...]:
     """Return all placements with their costs and times."""
-    import numpy as np
-
-    from qmodels import solve
-
-    rows = []
-    for (work, name), (machine, placement) in found.items():
-        if placement is None:
-            cores = range(machine.chip.cores)
-            places = np.array([machine.memories_of(core)[0] for core in cores])
-            channels = np.array(machine.dma.channels_of(machine.chip.cores))
-            cost = problem_of(machine).cost(np.array(cores), places, channels)
-        else:
-            cost = placement.cost
-        bound = None if placement is None or placement.bound is None else placement.bound / 1e6
-        rows.append(
-            Placed(
-                work=work,
-                placement=name,
-                objective=cost / 1e6,
-                bound=bound,
-                proven=placement is not None and placement.proven,
-                model=float(solve(machine).execution_time) / 1e6,
-                simulated=simulated[machine] / 1e6,
-                seconds=0.0 if placement is None else placement.seconds,
-            )
+    return tuple(
+        Placed(
+            work=work,
+            placement=name,
+            objective=(_cost(machine) if placed is None else placed.cost) / 1e6,
+            bound=None if placed is None or placed.bound is None else placed.bound / 1e6,
+            proven=placed is not None and placed.proven,
+            model=execution_time(machine),
+            simulated=simulated[machine] / 1e6,
+            seconds=0.0 if placed is None else placed.seconds,
         )
-    return rows
+        for (work, name), (machine, placed) in found.items()
+    )
+
+
+def _cost(machine: NumaMachine) -> float:
+    """Return the cost of a placement that was not searched for: a task on each core, its first memory."""
+    cores = np.arange(machine.chip.cores)
+    places = np.array([machine.memories_of(core)[0] for core in cores.tolist()])
+    channels = np.array(machine.dma.channels_of(machine.chip.cores))
+    return problem_of(machine).cost(cores, places, channels)
 
 
 def placement_text(rows: Iterable[Placed]) -> str:

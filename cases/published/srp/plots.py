@@ -2,67 +2,59 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from cases.plots import BLUE, GREEN, ORANGE, new_figure, save
-from cases.published.srp.specs import ALGORITHMS, PLACEMENTS
+from cases.plots import new_figure
+from cases.published.cell import select
+from cases.published.plots import draw_bars, head, legend_below
+from cases.published.reproduction import Reproduction
+from cases.published.srp.growing_specs import IMAGES, VERSIONS
+from cases.published.srp.specs import ALGORITHMS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from cases.published.srp.reproduction import Reproduction
 
-
-def save_plots(result: Reproduction, out: Path) -> list[Path]:
-    """Write the pictures and return their paths."""
-    from cases.published.srp.growing import times_figure
-
-    figures = {
-        "srp-blurring.png": blurring_figure(result),
-        "srp-channels.png": claims_figure(result),
-        "srp-growing.png": times_figure(result.growing),
+def figures(found: Reproduction) -> dict[str, Figure]:
+    """Return the pictures."""
+    return {
+        "blurring": blurring_figure(found),
+        "channels": claims_figure(found),
+        "growing": growing_figure(found),
     }
-    for name, figure in figures.items():
-        save(figure, out / name)
-    return [out / name for name in figures]
 
 
-def blurring_figure(result: Reproduction) -> Figure:
+def blurring_figure(found: Reproduction) -> Figure:
     """Return Table 6.1: published, model and simulated, fitted to one row and to the other."""
     figure, axes = new_figure(10, 4, columns=2)
-    places = np.arange(len(PLACEMENTS) * len(ALGORITHMS))
     for one, fitted in zip(axes[0], ALGORITHMS, strict=True):
-        cells = [cell for cell in result.cells if cell.fitted_on == fitted]
-        for shift, name, color in (
-            (-0.27, "published", ORANGE),
-            (0, "model", GREEN),
-            (0.27, "simulated", BLUE),
-        ):
-            one.bar(places + shift, [getattr(cell, name) for cell in cells], 0.26, color=color, label=name)
-        labels = [
-            f"{cell.algorithm}\n{cell.placement}\n{'predicted' if cell.predicted else 'fitted'}"
-            for cell in cells
-        ]
-        one.set_xticks(places, labels, fontsize=7)
-        one.set_title(f"fitted to the row {fitted}", fontsize=10, loc="left", fontweight="bold")
+        cells = select(found.cells, table="table61", fitted_on=fitted)
+        names = [f"{c['row']}\n{c['column']}\n{'fitted' if c.fitted else 'predicted'}" for c in cells]
+        draw_bars(one, cells, names)
+        head(one, f"fitted to the row {fitted}")
     axes[0, 0].set_ylabel("execution time [million cycles]")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+    legend_below(figure, axes[0, 0])
     return figure
 
 
-def claims_figure(result: Reproduction) -> Figure:
+def claims_figure(found: Reproduction) -> Figure:
     """Return the statements about factors, congestion and channels: published, model, simulated."""
-    claims = [claim for claim in reversed(result.claims) if "million" not in claim.text]
-    figure, axes = new_figure(10, 0.33 * len(claims) + 1.2)
-    one, places = axes[0, 0], np.arange(len(claims))
-    one.barh(places + 0.2, [claim.model for claim in claims], 0.36, color=GREEN, label="model")
-    one.barh(places - 0.2, [claim.simulated for claim in claims], 0.36, color=BLUE, label="simulated")
-    known = [k for k, claim in enumerate(claims) if claim.published is not None]
-    one.plot([claims[k].published for k in known], known, "D", color=ORANGE, label="published")
-    one.set_yticks(places, [claim.text for claim in claims], fontsize=8)
-    one.set_xlabel("ratio")
-    one.legend(frameon=False, fontsize=9)
+    claims = [claim for claim in found.claims if claim.holds is None and "million" not in claim.text]
+    claims = [claim for claim in claims if claim.group != "orderings"]
+    figure, axes = new_figure(10, 0.4 * len(claims) + 1.2)
+    draw_bars(axes[0, 0], claims, [claim.text for claim in claims], horizontal=True)
+    axes[0, 0].set_xlabel("ratio")
+    legend_below(figure, axes[0, 0])
+    return figure
+
+
+def growing_figure(found: Reproduction) -> Figure:
+    """Return execution times of the four versions on each image: published, model and simulated."""
+    figure, axes = new_figure(10, 4, columns=len(IMAGES))
+    for axis, image in zip(axes[0], IMAGES, strict=True):
+        cells = select(found.cells, table="table62", column=image)
+        draw_bars(axis, cells, [VERSIONS[cell["row"]].replace(", ", ",\n") for cell in cells])
+        head(axis, f"image {image}")
+    axes[0, 0].set_ylabel("execution time [million cycles]")
+    legend_below(figure, axes[0, 0])
     return figure

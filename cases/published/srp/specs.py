@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from pathlib import Path
-from typing import Any
 
 from qmodels.systems.memory.numa import NumaMachine
 from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
 
-DATA = Path(__file__).parents[2] / "data"
 ALGORITHMS = ("non-optimal", "optimal")
 PLACEMENTS = ("one", "clustered", "all")
 ROW_BYTES = 4096
@@ -24,30 +19,6 @@ HOPS = 7
 BENCHMARK_BYTES, BENCHMARK_STEPS = 16_384, 640
 LOADS = 20_000
 """Loads of the latency benchmark."""
-
-ASSUMPTIONS = (
-    "the mesh is 4 x 4, clusters are its quadrants, and the controllers are attached in the middle of two "
-    "opposing sides: the nearest remote memory is then that of the cluster on the same side, as published",
-    "an access takes 7 hops at its controller and one for each router on its way; 7 is the whole number "
-    "that gives factors from 1.1 to 1.5, and four cores at a memory are then bound by the controller",
-    "a channel has one access of 64 bytes under way; controllers serve in order of arrival",
-    "image and row sizes are not given: 4096 rows of 4 kB, one written per step, so that the non-optimal "
-    "version moves the 16 kB of the paper's benchmarks; only the product of size and time counts",
-    "computing takes the same time per byte moved in both versions, as both compute on all they fetch; "
-    "the paper gives 9 and 3 loads per pixel and the same complexity, for other readings see the end of "
-    "the statements; its time does not vary",
-    "a command sets up in 100 cycles; one row of Table 6.1 cannot tell set-up from bytes",
-    "cores share channels in pairs in all three placements; with data in all memories they go round them, "
-    "beginning with the core's number, and fetch and result are commands of their own",
-    "turning a channel to another memory costs a fixed time: between clustered and all memories both "
-    "versions lose the same 5 million cycles, though one moves twice the bytes",
-)
-
-
-@lru_cache(maxsize=1)
-def published() -> dict[str, Any]:
-    """Return the paper's numbers, see ``data/srp-published.toml``."""
-    return tomllib.loads((DATA / "srp-published.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, kw_only=True)

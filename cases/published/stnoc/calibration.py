@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from cases.published.stnoc.specs import CALIBRATED, PAYLOAD, WIDTHS, Loop, closed_noc, published
+from cases.published.cell import Cell
+from cases.published.rows import published
+from cases.published.stnoc.specs import CALIBRATED, PAYLOAD, WIDTHS, Loop, closed_noc
 from qmodels.noc.closed_loop import closed_loop
 from qmodels.noc.power import PowerFit, calibrate_power, router_power
 
@@ -17,12 +19,12 @@ Place = tuple[int, int]
 
 def places(widths: Iterable[int] = WIDTHS) -> list[Place]:
     """Return the cells of some columns of Tables II and III."""
-    return [(width, channels) for width in widths for channels in published()["table2"]["channels"]]
+    return [(width, channels) for width in widths for channels in published("stnoc")["table2"]["channels"]]
 
 
 def said(table: str, place: Place) -> float:
     """Return a published number of Table II [MB/s] or III [W]."""
-    data = published()[table]
+    data = published("stnoc")[table]
     return float(data[f"width{place[0]}"][data["channels"].index(place[1])])
 
 
@@ -82,40 +84,20 @@ def power(fit: PowerFit, place: Place, rate: float) -> float:
     return router_power(noc, fit.parameters, rate=rate).total
 
 
-def left_out() -> list[dict[str, Any]]:
+def left_out() -> list[Cell]:
     """Return what is predicted of each column of Tables II and III by a calibration on the other two.
 
     A column is a link width. Powers are calibrated and predicted with the throughputs published.
     """
-    rows = []
+    cells = []
     rates = published_rates()
     for width in WIDTHS:
         others, mine = places(w for w in WIDTHS if w != width), places([width])
         loop, fit = fit_loop(others), fit_power(others, rates)
         for place in mine:
-            for table, value in (
-                ("table2", throughput(loop, place)),
-                ("table3", power(fit, place, rates[place])),
-            ):
-                rows.append(
-                    {
-                        "table": table,
-                        "width": width,
-                        "channels": place[1],
-                        "published": said(table, place),
-                        "predicted": value,
-                    }
-                )
-    return rows
-
-
-def errors(values: Iterable[float], truth: Iterable[float]) -> tuple[float, float]:
-    """Return the mean and the largest size of the relative errors [percent].
-
-    Examples
-    --------
-    >>> tuple(round(value, 9) for value in errors([1.1, 0.98], [1.0, 1.0]))
-    (6.0, 10.0)
-    """
-    sizes = 100 * np.abs(np.array(list(values)) / np.array(list(truth)) - 1)
-    return float(sizes.mean()), float(sizes.max())
+            predicted = {"table2": throughput(loop, place), "table3": power(fit, place, rates[place])}
+            for table, value in predicted.items():
+                name = f"{table}_left_out"
+                where = {"table": name, "width": width, "channels": place[1]}
+                cells.append(Cell(group=name, place=where, published=said(table, place), model=value))
+    return cells

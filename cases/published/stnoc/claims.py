@@ -2,52 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from cases.published.stnoc.specs import CALIBRATED, CONTROLLER_CYCLES, PAYLOAD, flits, published
-from cases.published.stnoc.tables import Cell
-from cases.tables import text_table
+from cases.published.cell import Cell, only
+from cases.published.claim import Claim, Value, compared, ratio
+from cases.published.rows import published
+from cases.published.stnoc.specs import CALIBRATED, CONTROLLER_CYCLES, PAYLOAD, WIDTHS, flits
 
-WRITES = f"{100 * CALIBRATED.write_fraction:g} %"
-
-ASSUMPTIONS = f"""Where the parameters come from
-  Paper: topologies, across-first, 2 virtual channels, buffers of a packet, 128 bytes and 8 of header,
-    1 GHz, numbers of engines, CPUs and channels, one transfer at a time, step 1, contiguous memory nodes.
-  gem5's memory controller of January 2013: a fixed latency of {CONTROLLER_CYCLES:g} cycles (12 of 2.5 ns).
-  Calibrated on Table II (12 numbers): think time {CALIBRATED.think_cycles:g} cycles, service
-    {CALIBRATED.service_cycles:g} cycles (exponential, for bank conflicts), writes {WRITES}. The think time
-    takes up what routers of more stages would add.
-  Calibrated on Table I, reading "in turn": a packet has a virtual channel to itself, for 6 cycles beyond
-    its length. "random channel" takes the 4 of the one-stage router, uncalibrated, and draws channels.
-  Calibrated on Table III: three powers of a bit. A constant per router and a power per bit of buffer
-    cannot be told apart, since buffers are of one packet at any width.
-  Our choice: fewer channels are spread over the memory nodes; CPUs and engines are on the first nodes;
-    static VC classes, dateline at node 0; a read is a short request with a long answer, a write
-    the opposite; published saturation rates are the nearest points of the grid.
-  One router does not give all: with packets that follow one another in a buffer (Tables II and III)
-    4 channels carry half as much again as published in Table I; with one packet in a buffer, and no new
-    calibration, Table II is missed by up to 10 % (8-byte links, 2 channels)."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Claim:
-    """One claim.
-
-    Parameters
-    ----------
-    text, published, model, simulated : str
-        What is claimed, and what we find.
-    """
-
-    text: str
-    published: str
-    model: str
-    simulated: str
+ASSUMPTIONS = (
+    "Paper: topologies, across-first, 2 virtual channels, buffers of a packet, 128 bytes and 8 of header, "
+    "1 GHz, numbers of engines, CPUs and channels, one transfer at a time, step 1, contiguous memory nodes.",
+    f"gem5's memory controller of January 2013: a fixed latency of {CONTROLLER_CYCLES:g} cycles (12 of 2.5 "
+    "ns).",
+    f"Calibrated on Table II (12 numbers): think time {CALIBRATED.think_cycles:g} cycles, service "
+    f"{CALIBRATED.service_cycles:g} cycles (exponential, for bank conflicts), writes "
+    f"{100 * CALIBRATED.write_fraction:g} %. The think time takes up what routers of more stages would add.",
+    'Calibrated on Table I, reading "in turn": a packet has a virtual channel to itself, for 6 cycles beyond '
+    'its length. "random channel" takes the 4 of the one-stage router, uncalibrated, and draws channels.',
+    "Calibrated on Table III: three powers of a bit. A constant per router and a power per bit of buffer "
+    "cannot be told apart, since buffers are of one packet at any width.",
+    "Our choice: fewer channels are spread over the memory nodes; CPUs and engines are on the first nodes; "
+    "static VC classes, dateline at node 0; a read is a short request with a long answer, a write the "
+    "opposite; published saturation rates are the nearest points of the grid.",
+    "One router does not give all: with packets that follow one another in a buffer (Tables II and III) 4 "
+    "channels carry half as much again as published in Table I; with one packet in a buffer, and no new "
+    "calibration, Table II is missed by up to 10 % (8-byte links, 2 channels).",
+)
 
 
-def step_rate(grid: Sequence[Mapping[str, Any]]) -> dict[tuple[float, float], float]:
+def step_rate(grid: Iterable[Mapping[str, Any]]) -> dict[tuple[int, int], float]:
     """Return the simulated rate at which delays rise with 16-byte links, by step and channels."""
     return {
         (row["step"], row["channels"]): (row["low"] + row["high"]) / 2
@@ -56,59 +40,59 @@ def step_rate(grid: Sequence[Mapping[str, Any]]) -> dict[tuple[float, float], fl
     }
 
 
-def check_claims(cells: Sequence[Cell], grid: Sequence[Mapping[str, Any]]) -> list[Claim]:
+def check_claims(cells: Sequence[Cell], grid: Iterable[Mapping[str, Any]]) -> list[Claim]:
     """Return the statements of the text."""
-    said = published()["text"]
-    known = {(cell.table, cell.width, cell.channels): cell for cell in cells if not cell.reading}
-    first = {c.channels: c for c in cells if (c.table, c.reading) == ("table1", "in turn")}
+    said = published("stnoc")["text"]
     rate = step_rate(grid)
-
-    def gain(table: str, width: int) -> list[str]:
-        one, many = known[table, width, 1], known[table, width, 8]
-        return [f"{100 * (getattr(many, w) / getattr(one, w) - 1):.1f} %" for w in ("model", "simulated")]
-
-    def close(which: str) -> str:
-        narrow, wide = known["table2", 8, 8], known["table2", 32, 8]
-        return f"{100 * (1 - getattr(narrow, which) / getattr(wide, which)):.1f} %"
-
-    worst = [max(gain("nodes16", width)[k] for width in (8, 16, 32)) for k in range(2)]
-    steps = [step for step, channels in rate if channels == 4]
-    one, four = ([getattr(first[c], w) for w in ("model", "simulated")] for c in (1, 4))
+    best = max((step for step, channels in rate if channels == 4), key=lambda step: rate[step, 4])
+    one, four = (only(cells, table="table1", reading="in turn", channels=n) for n in (1, 4))
+    best_rate = ratio(four, one)
+    between = {"published": said["step32_above"], "published_high": said["step32_below"]}
+    more = {"form": "{:.3f}", "said": "{} to {}".format(*between.values()), **between}
+    risen = "Fig. 3: delays rise with 4 channels and step 32 at"
     return [
-        Claim(
-            text="Fig. 3: best step, 4 channels", published="1", model="-",
-            simulated=str(max(steps, key=lambda step: rate[step, 4])),
+        Claim(text="Fig. 3: best step, 4 channels", published=1.0, simulated=best),
+        Claim(text=risen, group="step32", simulated=rate[32, 4], **more),
+        compared(
+            "best rate with 4 channels over that with one",
+            best_rate,
+            **{"group": "ratio", "form": "{:.2f}", "published": best_rate("published")},
         ),
-        Claim(
-            text="Fig. 3: delays rise with 4 channels and step 32 at", model="-",
-            simulated=f"{rate[32, 4]:.3f}", published=f"{said['step32_above']} to {said['step32_below']}",
-        ),
-        Claim(
-            text="best rate with 4 channels over that with one", published="2.33",
-            model=f"{four[0] / one[0]:.2f}", simulated=f"{four[1] / one[1]:.2f}",
-        ),
-        Claim(
-            text="gain of 8 channels, 8-byte links", published=f"{said['gain8']} %",
-            model=gain("table2", 8)[0], simulated=gain("table2", 8)[1],
-        ),
-        Claim(
-            text="gain of 8 channels, 32-byte links", published=f"{said['gain32']} %",
-            model=gain("table2", 32)[0], simulated=gain("table2", 32)[1],
-        ),
-        Claim(
-            text="8-byte links with 8 channels stay below 32-byte links by",
-            published=close("published"), model=close("model"), simulated=close("simulated"),
-        ),
-        Claim(
-            text="16 nodes, 7 engines: largest gain of 8 channels", published=f"< {said['gain16']:g} %",
-            model=worst[0], simulated=worst[1],
-        ),
-    ]  # fmt: skip
+        *_gains(cells),
+    ]
+
+
+def _gains(cells: Sequence[Cell]) -> list[Claim]:
+    """Return what 8 channels gain over one, and 32-byte links over 8-byte links."""
+    said = published("stnoc")["text"]
+    narrow, wide = (only(cells, table="table2", width=width, channels=8) for width in (8, 32))
+    below = _percent(narrow, wide, sign=-1)
+    close = "8-byte links with 8 channels stay below 32-byte links by"
+    rows: list[tuple[str, Value, dict[str, Any]]] = []
+    for width in (8, 32):
+        number = {"published": said[f"gain{width}"], "said": f"{said[f'gain{width}']} %"}
+        text = f"gain of 8 channels, {width}-byte links"
+        rows.append((text, _gain(cells, "table2", width), {"group": "gains_fitted", **number}))
+    rows.append((close, below, {"group": "narrow", "published": below("published")}))
+    limit = {"published": 0.0, "published_high": said["gain16"], "said": f"< {said['gain16']:g} %"}
+    for width in WIDTHS:
+        text = f"16 nodes, 7 engines, {width}-byte links: gain of 8 channels"
+        rows.append((text, _gain(cells, "nodes16", width), {"group": "nodes16", **limit}))
+    return [compared(text, value, form="{:.1f} %", points=True, **more) for text, value, more in rows]
+
+
+def _gain(cells: Sequence[Cell], table: str, width: int) -> Value:
+    few, many = (only(cells, table=table, width=width, channels=n) for n in (1, 8))
+    return _percent(many, few)
+
+
+def _percent(one: Cell, other: Cell, *, sign: int = 1) -> Value:
+    return lambda which: 100 * sign * (ratio(one, other)(which) - 1)
 
 
 def contradictions() -> list[str]:
     """Return the published numbers that a limit of their own set-up rules out, with the arithmetic."""
-    data = published()
+    data = published("stnoc")
     one = data["table1"]["rate"][0]
     load = 4 * one * flits(16)
     wide = data["table2"]["width32"][0]
@@ -126,10 +110,3 @@ def contradictions() -> list[str]:
         f"load the ejection link and reads the injection link, together up to {mixed:.0f} MB/s; but it "
         f"cannot be writes alone (at most {1000 * PAYLOAD / flits(8):.0f} MB/s).",
     ]
-
-
-def claims_text(claims: Sequence[Claim]) -> str:
-    """Return claims and contradictions as text."""
-    rows = [[claim.text, claim.published, claim.model, claim.simulated] for claim in claims]
-    lines = ["Claims", text_table(["claim", "published", "model", "simulated"], rows), "", "Contradictions"]
-    return "\n".join(lines + [f"  {text}" for text in contradictions()])

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,6 @@ from cases.published.stnoc.specs import WIDTHS, open_noc
 from cases.tables import text_table
 from optimize.search.exploration import Exploration
 from optimize.search.explore import explore
-from optimize.search.greedy import Step
 from optimize.search.pareto import hypervolume
 from optimize.spaces.space import Space
 from qmodels.systems.noc.spec import Noc
@@ -39,39 +36,6 @@ class Design:
     step: int = 32
     channels: int = 1
     link_width: int = 16
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Designs:
-    """All designs, and those of the greedy search.
-
-    Parameters
-    ----------
-    exhaustive, greedy : Exploration
-        Simulated `knee` against wires.
-    """
-
-    exhaustive: Exploration
-    greedy: Exploration
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """What the greedy search looked at."""
-        return self.greedy.history
-
-    def points(self, exploration: Exploration) -> set[tuple[int, ...]]:
-        """Return the designs of a front."""
-        table = exploration.table
-        return {tuple(int(table[name][row]) for name in FIELDS) for row in exploration.front}
-
-    @property
-    def hypervolume_ratio(self) -> float:
-        """What the front of the greedy search dominates of what that of all designs does."""
-        volumes = []
-        for one in (self.greedy, self.exhaustive):
-            costs = np.stack([-one.table["knee_rate"], one.table["link_bits"]], axis=1)[one.front]
-            volumes.append(hypervolume(costs, reference=[0.0, 8.0 * 33]))
-        return volumes[0] / volumes[1]
 
 
 def space() -> Space:
@@ -115,20 +79,8 @@ def simulate_grid(*, cycles: int, replications: int) -> list[dict[str, Any]]:
     return rows
 
 
-def read_grid(path: Path) -> list[dict[str, Any]]:
-    """Return the kept rates."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return [
-            {
-                name.partition(" [")[0]: float(value) if name in ("low", "high") else int(value)
-                for name, value in row.items()
-            }
-            for row in csv.DictReader(file)
-        ]
-
-
-def explore_designs(grid: Sequence[Mapping[str, Any]]) -> Designs:
-    """Return all designs and the greedy search, on simulated rates."""
+def explore_designs(grid: Iterable[Mapping[str, Any]]) -> tuple[Exploration, Exploration]:
+    """Return all designs and those of the greedy search: simulated rates against wires."""
     known = {tuple(row[name] for name in FIELDS): (row["low"] + row["high"]) / 2 for row in grid}
 
     def evaluate(design: Design) -> dict[str, float]:
@@ -137,20 +89,38 @@ def explore_designs(grid: Sequence[Mapping[str, Any]]) -> Designs:
 
     every = explore(space(), evaluate, maximize=MAXIMIZE, minimize=MINIMIZE)
     greedy = explore(space(), evaluate, maximize=MAXIMIZE, minimize=MINIMIZE, method="greedy", order=ORDER)
-    return Designs(exhaustive=every, greedy=greedy)
+    return every, greedy
 
 
-def designs_text(found: Designs) -> str:
+def front_points(exploration: Exploration) -> list[tuple[int, ...]]:
+    """Return the designs of a front."""
+    table = exploration.table
+    return [tuple(int(table[name][row]) for name in FIELDS) for row in exploration.front]
+
+
+def dominated(exploration: Exploration) -> float:
+    """Return the hypervolume that a front dominates."""
+    table, front = exploration.table, exploration.front
+    costs = np.stack([-table["knee_rate"], table["link_bits"]], axis=1)[front]
+    return hypervolume(costs, reference=[0.0, 8.0 * 33])
+
+
+def greedy_rows(greedy: Exploration) -> list[dict[str, Any]]:
+    """Return what the greedy search looked at, and whether it was kept."""
+    return [{"field": step.field, "value": step.value, "kept": step.kept} for step in greedy.history]
+
+
+def designs_text(every: Exploration, greedy: Exploration) -> str:
     """Return the front, and what the greedy search found of it."""
-    greedy = found.points(found.greedy)
-    table = found.exhaustive.table
-    rows = []
-    for row in found.exhaustive.front:
-        point = tuple(int(table[name][row]) for name in FIELDS)
-        rows.append([*point, f"{table['knee_rate'][row]:.4f}", "yes" if point in greedy else "no"])
+    front, found = front_points(every), set(front_points(greedy))
+    rates = every.table["knee_rate"][every.front]
+    rows = [
+        [*point, f"{rate:.4f}", "yes" if point in found else "no"]
+        for point, rate in zip(front, rates, strict=True)
+    ]
     title = (
-        f"Designs: {len(table['design'])}, the greedy search looked at {len(found.greedy.table['design'])}; "
-        f"it found {len(greedy & found.points(found.exhaustive))} of {len(rows)} on the front, "
-        f"hypervolume {100 * found.hypervolume_ratio:.1f} %"
+        f"Designs: {len(every.table['design'])}, the greedy search looked at {len(greedy.table['design'])}; "
+        f"it found {len(found & set(front))} of {len(front)} on the front, "
+        f"hypervolume {100 * dominated(greedy) / dominated(every):.1f} %"
     )
     return f"{title}\n" + text_table(["step", "channels", "width", "rate", "greedy"], rows)

@@ -1,19 +1,14 @@
-"""The STNoC case: its three set-ups as specs, and the published numbers."""
+"""The STNoC case: its three set-ups as specs."""
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
-from typing import Any
 
 from qmodels.systems.noc.memory import interleaved, transactions
 from qmodels.systems.noc.router import Router
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topologies import spidergon
 
-DATA = Path(__file__).parents[2] / "data"
 WIDTHS = (8, 16, 32)
 PAYLOAD, HEADER = 128, 8
 MEMORIES = 8
@@ -44,12 +39,6 @@ class Loop:
 
 CALIBRATED = Loop(think_cycles=62.71, service_cycles=7.696, write_fraction=0.679)
 """Least squares of the model's relative errors in all of Table II, see `calibration`."""
-
-
-@lru_cache
-def published() -> dict[str, Any]:
-    """Return the published numbers."""
-    return tomllib.loads((DATA / "stnoc-published.toml").read_text(encoding="utf-8"))
 
 
 def flits(link_width: int) -> int:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from cases.published.stnoc.calibration import Place, errors, fit_power, places, power, said, throughput
-from cases.published.stnoc.specs import CALIBRATED, PAYLOAD, WIDTHS, closed_noc, open_noc, published
+from cases.published.cell import Cell, mean_and_largest, select
+from cases.published.rows import published
+from cases.published.stnoc.calibration import Place, fit_power, places, power, said, throughput
+from cases.published.stnoc.specs import CALIBRATED, PAYLOAD, WIDTHS, closed_noc, open_noc
+from cases.published.text import errors_text, grid_text, three
 from cases.tables import text_table
 
 READINGS: dict[str, dict[str, Any]] = {
@@ -19,6 +20,7 @@ READINGS: dict[str, dict[str, Any]] = {
 }
 """Readings of the set-up of 8 nodes, see `open_noc`; the first is the one that is used elsewhere."""
 
+GROUPS = dict(zip(READINGS, ("table1_fitted", "table1_random", "table1_other"), strict=True))
 TITLES = {
     "table1": "Table I: highest rate without saturation, 8 nodes [packets/cycle/CPU]",
     "text": "Random requests to 4 memories, 8-byte links, 8 nodes [packets/cycle/CPU]",
@@ -26,43 +28,20 @@ TITLES = {
     "nodes16": "16 nodes, 7 engines: aggregate throughput [MB/s]",
     "table3": "Table III: power of the routers, 32 nodes [W]",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """One number.
-
-    Parameters
-    ----------
-    table : str
-        A key of `TITLES`.
-    reading : str
-        Of Table I, a key of `READINGS`; otherwise empty.
-    width, channels : int
-        Bytes of a link and memory channels.
-    published : float
-        The paper's number; 0 where it gives none.
-    model, simulated, low, high : float
-        Ours, with the interval of the simulation: of 95 %, or of the bisection for saturation rates.
-    """
-
-    table: str
-    reading: str
-    width: int
-    channels: int
-    published: float
-    model: float
-    simulated: float
-    low: float
-    high: float
+OURS: tuple[Any, ...] = ("model", "simulated", "low", "high")
+GRIDS = {"table1": ("table1", "grid"), "text": ("text", "random_grid")}
+"""Where the steps of published rates stand."""
 
 
 def saturation_cells(*, precision: float, cycles: int) -> list[Cell]:
-    """Return Table I and the rate in the text, by bisection with the simulator and by the model."""
+    """Return Table I and the rate in the text, by bisection with the simulator and by the model.
+
+    The interval of a simulated rate is that of the bisection.
+    """
     from qmodels import solve
     from validate.noc.saturation import saturation_rate
 
-    data = published()
+    data = published("stnoc")
     rows: list[tuple[str, str, int, int, float]] = [
         ("table1", reading, 16, channels, rate)
         for reading in READINGS
@@ -76,7 +55,8 @@ def saturation_cells(*, precision: float, cycles: int) -> list[Cell]:
         found = saturation_rate(noc, precision=precision, replications=3, cycles=cycles)
         cells.append(
             Cell(
-                table=table, reading=reading, width=width, channels=channels, published=rate,
+                place={"table": table, "reading": reading, "width": width, "channels": channels},
+                group="text_rate" if table == "text" else GROUPS[reading], published=rate,
                 model=float(solve(noc).saturation_rate), simulated=found.rate, low=found.low, high=found.high,
             )
         )  # fmt: skip
@@ -93,10 +73,12 @@ def loop_cells(*, packets: int, replications: int, store: Path | None = None) ->
     cells = []
     for (nodes, place), result in zip(wanted, results, strict=True):
         estimate = result.metrics["bandwidth"]
+        table = "table2" if nodes == 32 else "nodes16"
         cells.append(
             Cell(
-                table="table2" if nodes == 32 else "nodes16", reading="", width=place[0], channels=place[1],
-                published=said("table2", place) if nodes == 32 else 0.0,
+                place={"table": table, "width": place[0], "channels": place[1]},
+                group="table2_fitted" if nodes == 32 else "",
+                published=said("table2", place) if nodes == 32 else None,
                 model=throughput(CALIBRATED, place, nodes=nodes), simulated=1000 * estimate.best,
                 low=1000 * estimate.low, high=1000 * estimate.high,
             )
@@ -106,33 +88,23 @@ def loop_cells(*, packets: int, replications: int, store: Path | None = None) ->
 
 def power_cells(loops: Iterable[Cell]) -> list[Cell]:
     """Return Table III at the throughputs of the model, on which it is calibrated, and of the simulation."""
-    mine = [cell for cell in loops if cell.table == "table2"]
-    rates = {(cell.width, cell.channels): cell.model / 1000 / PAYLOAD for cell in mine}
-    fit = fit_power(list(rates), rates)
-    cells = []
-    for cell in mine:
-        place: Place = (cell.width, cell.channels)
-        values = [
-            power(fit, place, value / 1000 / PAYLOAD)
-            for value in (cell.model, cell.simulated, max(cell.low, 0.0), cell.high)
-        ]
-        cells.append(
-            Cell(
-                table="table3", reading="", width=cell.width, channels=cell.channels,
-                published=said("table3", place), model=values[0], simulated=values[1], low=values[2],
-                high=values[3],
-            )
-        )  # fmt: skip
-    return cells
-
-
-def read_cells(path: Path) -> tuple[Cell, ...]:
-    """Return kept numbers."""
-    kinds = {field.name: {"int": int, "float": float}.get(str(field.type), str) for field in fields(Cell)}
-    with path.open(encoding="utf-8", newline="") as file:
-        return tuple(
-            Cell(**{name: kinds[name](value) for name, value in row.items()}) for row in csv.DictReader(file)
+    values = {
+        (cell["width"], cell["channels"]): [cell.model, cell.simulated, max(cell.low or 0.0, 0.0), cell.high]
+        for cell in select(loops, table="table2")
+    }
+    rates: dict[Place, list[float]] = {
+        place: [(value or 0.0) / 1000 / PAYLOAD for value in mine] for place, mine in values.items()
+    }
+    fit = fit_power(list(rates), {place: mine[0] for place, mine in rates.items()})
+    return [
+        Cell(
+            place={"table": "table3", "width": place[0], "channels": place[1]},
+            group="table3_fitted",
+            published=said("table3", place),
+            **dict(zip(OURS, (power(fit, place, rate) for rate in mine), strict=True)),
         )
+        for place, mine in rates.items()
+    ]
 
 
 def on_grid(rate: float, grid: float) -> float:
@@ -146,47 +118,39 @@ def on_grid(rate: float, grid: float) -> float:
     return round(round(rate / grid) * grid, 9)
 
 
-def table_errors(cells: Iterable[Cell], table: str, which: str) -> tuple[float, float]:
-    """Return mean and largest relative error of a table [percent], of ``"model"`` or ``"simulated"``."""
-    mine = [cell for cell in cells if cell.table == table]
-    return errors([getattr(cell, which) for cell in mine], [cell.published for cell in mine])
-
-
 def table_text(cells: Sequence[Cell], table: str) -> str:
-    """Return one table: in each cell published | model | simulated."""
-    mine = [cell for cell in cells if cell.table == table]
-    if table in ("table1", "text"):
-        grid = published()["table1"]["grid"] if table == "table1" else published()["text"]["random_grid"]
-        rows: list[Sequence[Any]] = [
-            [
-                cell.reading, cell.channels, f"{cell.published:g}",
-                f"{cell.model:.4f}", f"{cell.simulated:.4f}",
-                f"{on_grid(cell.model, grid):g}", f"{on_grid(cell.simulated, grid):g}",
-            ]
-            for cell in mine
-        ]  # fmt: skip
-        headings = [
-            "reading",
-            "channels",
-            "published",
-            "model",
-            "simulated",
-            "on the grid: model",
-            "simulated",
+    """Return one table: in each cell published | model | simulated, or with the points of the grid."""
+    mine = select(cells, table=table)
+    if table in GRIDS:
+        part, name = GRIDS[table]
+        return _grid_text(mine, TITLES[table], published("stnoc")[part][name])
+    names = {width: f"{width}-byte links" for width in WIDTHS}
+    form = "{:.3f}" if table == "table3" else "{:.0f}"
+    mine.sort(key=lambda cell: (cell["channels"], cell["width"]))
+    text = grid_text(TITLES[table], mine, rows=("channels",), column="width", shown=three(form), names=names)
+    return f"{text}\n  {errors_text(mine, digits=2)}" if mine[0].group else text
+
+
+def _grid_text(cells: Sequence[Cell], title: str, grid: float) -> str:
+    rows = [
+        [
+            cell["reading"], cell["channels"], f"{cell.published:g}",
+            f"{cell.model:.4f}", f"{cell.simulated:.4f}",
+            *(f"{on_grid(value or 0.0, grid):g}" for value in (cell.model, cell.simulated)),
         ]
-        return f"{TITLES[table]}\n{text_table(headings, rows)}"
-    known = {(cell.width, cell.channels): cell for cell in mine}
-    channels = sorted({cell.channels for cell in mine})
-    digits = "{:.3f}" if table == "table3" else "{:.0f}"
+        for cell in cells
+    ]  # fmt: skip
+    headings = ["reading", "channels", "published", "model", "simulated", "on the grid: model", "simulated"]
+    return f"{title}\n{text_table(headings, rows)}"
 
-    def shown(cell: Cell) -> str:
-        ours = [digits.format(cell.model), digits.format(cell.simulated)]
-        return " | ".join([digits.format(cell.published), *ours] if cell.published else ours)
 
-    rows = [[c, *(shown(known[w, c]) for w in WIDTHS)] for c in channels]
-    lines = [f"{TITLES[table]}\n" + text_table(["channels", *(f"{w}-byte links" for w in WIDTHS)], rows)]
-    if all(cell.published for cell in mine):
-        for which in ("model", "simulated"):
-            mean, largest = table_errors(mine, table, which)
-            lines.append(f"  error of the {which}: mean {mean:.2f} %, largest {largest:.2f} %")
-    return "\n".join(lines)
+def left_out_text(cells: Sequence[Cell]) -> str:
+    """Return the errors of predicted columns."""
+    lines = []
+    for table, name in (("table2_left_out", "Table II"), ("table3_left_out", "Table III")):
+        for width in WIDTHS:
+            mean, largest = mean_and_largest(select(cells, table=table, width=width), "model")
+            lines.append([name, f"{width}-byte links", f"{mean:.1f}", f"{largest:.1f}"])
+    return "A column left out, predicted by a calibration on the other two (model)\n" + text_table(
+        ["table", "left out", "mean error %", "largest %"], lines
+    )

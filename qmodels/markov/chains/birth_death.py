@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.markov.words import described
 from qmodels.numerics.digits import cumulative_ratio
 
 RateLaw = Callable[[npt.NDArray[np.float64]], Any]
@@ -90,6 +91,7 @@ class BirthDeathResult:
         return mean, float(spread + weights[-1] * r / (1.0 - r) ** 2)
 
 
+@described("kleinrock1975, ch. 3")
 def birth_death(
     *, birth_rates: npt.ArrayLike, death_rates: npt.ArrayLike, repeating: bool = False
 ) -> BirthDeathResult:
@@ -124,10 +126,6 @@ def birth_death(
     with the products held as mantissa and exponent: no overflow for any number of states, and a
     relative error near 1e-13 for a million of them. Exact.
 
-    References
-    ----------
-    .. [1] L. Kleinrock, *Queueing Systems, Volume 1: Theory*, Wiley, 1975, ch. 3.
-
     Examples
     --------
     A buffer of 3 lines (M/M/1/3) at load 1/2, and the same without end:
@@ -151,6 +149,7 @@ def birth_death(
     return _summed(up, down, ratio if np.all(up > 0) else 0.0)
 
 
+@described("kleinrock1975, ch. 3")
 def birth_death_infinite(
     *, birth_rate: RateLaw, death_rate: RateLaw, tail_tolerance: float = 1e-15, max_states: int = 1 << 24
 ) -> BirthDeathResult:

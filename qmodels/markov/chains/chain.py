@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from qmodels import checks
-from qmodels.checks import FloatArray, IntArray
+from qmodels.checks import FloatArray
+from qmodels.markov.chains.absorption import absorbed
 from qmodels.markov.chains.chain_results import (
     Absorption,
     StationaryDistribution,
@@ -17,8 +18,15 @@ from qmodels.markov.chains.chain_results import (
     unknown_state,
 )
 from qmodels.markov.chains.stationary import solve_irreducible
-from qmodels.markov.chains.structure import ROW_SUM_TOLERANCE, ChainClasses, chain_classes
-from qmodels.numerics.elimination import LARGEST_EXACT, solve_transient
+from qmodels.markov.chains.structure import (
+    ROW_SUM_TOLERANCE,
+    ChainClasses,
+    Transitions,
+    chain_classes,
+    explore,
+    from_networkx,
+)
+from qmodels.markov.words import described
 
 
 class Chain:
@@ -26,6 +34,7 @@ class Chain:
 
     states: Sequence[Any]
     _rates: Any
+    _edge: ClassVar[str]
 
     def _name_states(self, count: int) -> None:
         states = range(count) if self.states is None else tuple(self.states)
@@ -80,9 +89,131 @@ class Chain:
             raise ValueError(f"initial must sum to 1, got {vector.sum():.12g}")
         return np.asarray(vector / vector.sum())
 
-    def _stationary(
-        self, initial: Any, method: str, tolerance: float, max_iterations: int
+    @classmethod
+    def _of(cls, entries: Any, states: Any) -> Self:
+        """Return the chain with these rates or probabilities between the states."""
+        raise NotImplementedError
+
+    @classmethod
+    @described()
+    def from_transitions(
+        cls, *, initial_state: Hashable, transitions: Transitions, max_states: int = 2_000_000
+    ) -> Self:
+        """Build the states reachable from one by a function of the state.
+
+        Parameters
+        ----------
+        transitions : callable
+            Gives, for a state, pairs (next state, rate) or a mapping from next state to rate [1 / time], of
+            a `DTMC` to probabilities, which sum to 1. Several to one state add up; a rate to the state
+            itself has no effect.
+
+        Returns
+        -------
+        CTMC or DTMC
+            States in order of discovery.
+
+        Raises
+        ------
+        ValueError
+            If a rate or probability is negative or not finite, a state's probabilities do not sum to 1, or
+            there are too many states.
+
+        Examples
+        --------
+        >>> from qmodels.markov import CTMC, DTMC
+        >>> def moves(state):
+        ...     return {"b": 1.0} if state == "a" else {"a": 2.0}
+        >>> CTMC.from_transitions(initial_state="a", transitions=moves).states
+        ('a', 'b')
+        >>> ring = DTMC.from_transitions(initial_state=0, transitions=lambda k: [((k + 1) % 4, 1.0)])
+        >>> len(ring.states), ring.period
+        (4, 4)
+        """
+        states, entries = explore(initial_state, transitions, max_states)
+        return cls._of(entries, states)
+
+    @classmethod
+    @described()
+    def from_graph(cls, *, graph: Any, weight: str = "") -> Self:
+        """Read a NetworkX directed graph: nodes are states, an edge attribute is the rate or probability.
+
+        Parameters
+        ----------
+        graph : networkx.DiGraph or MultiDiGraph
+            Parallel edges add up; self-loops have no effect on a `CTMC`.
+        weight : str
+            Name of the attribute; by default ``"rate"`` [1 / time], of a `DTMC` ``"probability"``.
+
+        Returns
+        -------
+        CTMC or DTMC
+            States in the order of the nodes.
+
+        Raises
+        ------
+        ValueError
+            If the graph is empty or undirected, or an edge has no valid rate or probability.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> from qmodels.markov import CTMC
+        >>> graph = nx.DiGraph()
+        >>> graph.add_edge("idle", "busy", rate=1.0)
+        >>> graph.add_edge("busy", "idle", rate=3.0)
+        >>> CTMC.from_graph(graph=graph).stationary().probability("busy")
+        0.25
+        """
+        states, entries = from_networkx(graph, weight or cls._edge)
+        return cls._of(entries, states)
+
+    @described("grassmann1985", "horton1994", initial="optional")
+    def stationary(
+        self,
+        *,
+        initial: Any = None,
+        method: str = "auto",
+        tolerance: float = 1e-12,
+        max_iterations: int = 1000,
     ) -> StationaryDistribution:
+        r"""Long-run law, per closed class and weighted by where the chain ends.
+
+        In continuous time :math:`\pi Q = 0`; in steps :math:`\pi P = \pi`, of a periodic class the mean
+        over its period.
+
+        Parameters
+        ----------
+        method : {"auto", "gth", "direct", "iterative"}
+            "gth": dense elimination, for small chains. "direct": sparse elimination along nested
+            dissection. Both never subtract, so that every probability has a small relative
+            error, whatever the magnitudes of the rates, down to 1e-290 of the largest (what lies
+            below counts as 0). "iterative": multilevel aggregation, for
+            chains whose elimination would not fit; accurate to `tolerance` in the residual only.
+            "auto": "gth" up to 400 states, then "direct" while it needs less than 2e11
+            operations and 2 GB, then "iterative".
+        tolerance : float
+            Largest residual accepted from the iteration: the sum over the states of
+            :math:`|\text{inflow} - \text{outflow}|`, relative to the total flow.
+
+        Raises
+        ------
+        RuntimeError
+            If the iteration does not reach the tolerance, or parts of the chain are linked only by
+            rates that underflow.
+
+        Notes
+        -----
+        The first call of the sparse methods compiles them (seconds), later processes load them.
+
+        Examples
+        --------
+        >>> from qmodels.markov import CTMC, DTMC
+        >>> CTMC(generator=[[-1, 1], [3, -3]]).stationary().probabilities
+        array([0.75, 0.25])
+        >>> DTMC(transition_matrix=[[0, 1], [1, 0]]).stationary().probabilities
+        array([0.5, 0.5])
+        """
         start = None if initial is None else self.start(initial)
         closed = self.classes.closed
         laws, residual, used, iterations = [], 0.0, "gth", 0
@@ -156,56 +287,11 @@ class Chain:
             closed = chain_classes(rates).closed
             elsewhere = [members for members in closed if int(members[0]) not in hit]
             lost = np.concatenate([np.empty(0, dtype=np.int64), *elsewhere])
-        group_of = np.full(n, -1)
-        for g, group in enumerate(groups):
-            group_of[group] = g
-        passing = np.setdiff1d(np.flatnonzero(group_of < 0), lost)
         earn = None if reward is None else reward_vector(self.states, reward)
-        probabilities = np.zeros((n, len(groups)))
-        final = np.flatnonzero(group_of >= 0)
-        probabilities[final, group_of[final]] = 1.0
-        mean_time, collected = np.zeros(n), np.zeros(n)
-        if passing.size:
-            onward = rates[passing]
-            into = onward[:, final]
-            entries = into.tocoo()
-            right = np.zeros((passing.size, len(groups) + 2))
-            np.add.at(right, (entries.row, group_of[final][entries.col]), entries.data)
-            right[:, -2] = 1.0
-            right[:, -1] = 0.0 if earn is None else earn[passing]
-            leave = np.asarray(into.sum(axis=1) + onward[:, lost].sum(axis=1)).ravel()
-            solution = _solve_passing(onward[:, passing], leave, right)
-            probabilities[passing] = solution[:, :-2]
-            mean_time[passing], collected[passing] = solution[:, -2], solution[:, -1]
-        mean_time[_can_reach(rates, lost)] = np.inf
+        mean_time, probabilities, collected = absorbed(rates, groups, lost, earn)
         return Absorption(
             targets=targets,
             mean_time=mean_time,
             probabilities=probabilities,
             mean_reward=None if earn is None else collected,
         )
-
-
-def _can_reach(rates: Any, targets: IntArray) -> IntArray:
-    """Return the states with a path into the targets, these included."""
-    found = np.zeros(rates.shape[0], dtype=bool)
-    found[targets] = True
-    back = rates.T.tocsr()
-    edge = targets
-    while edge.size:
-        edge = np.unique(back[edge].indices)
-        edge = edge[~found[edge]]
-        found[edge] = True
-    return np.flatnonzero(found)
-
-
-def _solve_passing(rates: Any, leave: FloatArray, right: FloatArray) -> FloatArray:
-    if rates.shape[0] <= LARGEST_EXACT:
-        return solve_transient(rates.toarray(), leave, right)
-    from scipy.sparse import diags_array
-    from scipy.sparse.linalg import splu
-
-    matrix = (diags_array(np.asarray(rates.sum(axis=1)).ravel() + leave) - rates).tocsc()
-    factor = splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
-    x = factor.solve(right)
-    return np.asarray(x + factor.solve(right - matrix @ x))

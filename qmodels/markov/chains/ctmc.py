@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,16 +12,14 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.markov.chains.chain import Chain
-from qmodels.markov.chains.chain_results import StationaryDistribution, reward_vector
+from qmodels.markov.chains.chain_results import reward_vector
 from qmodels.markov.chains.structure import (
-    Transitions,
-    explore,
-    from_networkx,
     off_diagonal,
     require_row_sums,
     square_sparse,
 )
 from qmodels.markov.chains.uniformization import transient
+from qmodels.markov.words import described
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -71,6 +69,8 @@ class CTMC(Chain):
     generator: Any
     states: Sequence[Any] = None  # type: ignore[assignment]  # always a sequence once constructed
 
+    _edge: ClassVar[str] = "rate"
+
     def __post_init__(self) -> None:
         from scipy.sparse import diags_array
 
@@ -83,143 +83,12 @@ class CTMC(Chain):
         self._name_states(rows.shape[0])
 
     @classmethod
-    def from_transitions(
-        cls, *, initial_state: Hashable, transitions: Transitions, max_states: int = 2_000_000
-    ) -> CTMC:
-        """Build the states reachable from one by a function of the state.
-
-        Parameters
-        ----------
-        initial_state : hashable
-            The first state.
-        transitions : callable
-            Gives, for a state, pairs (next state, rate) or a mapping from next state to rate.
-            Several rates to one state add up; one to the state itself has no effect. [1 / time]
-        max_states : int
-            More states than this are an error (a rule without end).
-
-        Returns
-        -------
-        CTMC
-            States in order of discovery.
-
-        Raises
-        ------
-        ValueError
-            If a rate is negative or not finite, or there are too many states.
-
-        Examples
-        --------
-        >>> def moves(state):
-        ...     return {"b": 1.0} if state == "a" else {"a": 2.0}
-        >>> hop = CTMC.from_transitions(initial_state="a", transitions=moves)
-        >>> hop.states
-        ('a', 'b')
-        """
-        states, entries = explore(initial_state, transitions, max_states)
+    def _of(cls, entries: Any, states: Any) -> Self:
         return cls(generator=_closed(entries), states=states)
 
-    @classmethod
-    def from_graph(cls, *, graph: Any, weight: str = "rate") -> CTMC:
-        """Read a NetworkX directed graph: nodes are states, an edge attribute is the rate.
-
-        Parameters
-        ----------
-        graph : networkx.DiGraph or MultiDiGraph
-            Parallel edges add up, self-loops have no effect.
-        weight : str
-            Name of the attribute. [1 / time]
-
-        Returns
-        -------
-        CTMC
-            States in the order of the nodes.
-
-        Raises
-        ------
-        ValueError
-            If the graph is empty or undirected, or an edge has no valid rate.
-
-        Examples
-        --------
-        >>> import networkx as nx
-        >>> graph = nx.DiGraph()
-        >>> graph.add_edge("idle", "busy", rate=1.0)
-        >>> graph.add_edge("busy", "idle", rate=3.0)
-        >>> CTMC.from_graph(graph=graph).stationary().probability("busy")
-        0.25
-        """
-        states, entries = from_networkx(graph, weight)
-        return cls(generator=_closed(entries), states=states)
-
-    def stationary(
-        self,
-        *,
-        initial: Any = None,
-        method: str = "auto",
-        tolerance: float = 1e-12,
-        max_iterations: int = 1000,
-    ) -> StationaryDistribution:
-        r"""Long-run law :math:`\pi Q = 0`, per closed class and weighted by where the chain ends.
-
-        Parameters
-        ----------
-        initial : state, mapping or array, optional
-            Start; needed for `probabilities` only if there are several closed classes.
-        method : {"auto", "gth", "direct", "iterative"}
-            "gth": dense elimination, for small chains. "direct": sparse elimination along nested
-            dissection. Both never subtract, so that every probability has a small relative
-            error, whatever the magnitudes of the rates, down to 1e-290 of the largest (what lies
-            below counts as 0). "iterative": multilevel aggregation, for
-            chains whose elimination would not fit; accurate to `tolerance` in the residual only.
-            "auto": "gth" up to 400 states, then "direct" while it needs less than 2e11
-            operations and 2 GB, then "iterative".
-        tolerance : float
-            Largest residual accepted from the iteration: the sum over the states of
-            :math:`|\text{inflow} - \text{outflow}|`, relative to the total flow.
-        max_iterations : int
-            Cycles of the iteration.
-
-        Returns
-        -------
-        StationaryDistribution
-            With the residual reached, the closed classes and the transient states.
-
-        Raises
-        ------
-        ValueError
-            If an argument is out of range.
-        RuntimeError
-            If the iteration does not reach the tolerance, or parts of the chain are linked only by
-            rates that underflow.
-
-        Notes
-        -----
-        The first call of the sparse methods compiles them (seconds), later processes load them.
-
-        References
-        ----------
-        .. [1] W. K. Grassmann, M. I. Taksar and D. P. Heyman, "Regenerative analysis and steady
-           state distributions for Markov chains", Operations Research 33 (1985), 1107-1116.
-        .. [2] G. Horton and S. T. Leutenegger, "A multi-level solution algorithm for
-           steady-state Markov chains", ACM SIGMETRICS 1994, 191-200.
-
-        Examples
-        --------
-        >>> CTMC(generator=[[-1, 1], [3, -3]]).stationary().probabilities
-        array([0.75, 0.25])
-        """
-        return self._stationary(initial, method, tolerance, max_iterations)
-
+    @described("jensen1953")
     def transient(self, *, times: npt.ArrayLike, initial: Any) -> FloatArray:
         r"""Law at given times, :math:`\pi(t) = \pi(0) e^{Qt}`.
-
-        Parameters
-        ----------
-        times : array_like
-            Times :math:`t \ge 0`. [time]
-        initial : state, mapping or array
-            Start: a state's name, probabilities by name, or an array over all states.
 
         Returns
         -------
@@ -228,8 +97,6 @@ class CTMC(Chain):
 
         Raises
         ------
-        ValueError
-            If an argument is out of range.
         RuntimeError
             If the chain has more than 400 states and would need more than a million terms
             without reaching its long-run law.
@@ -240,11 +107,6 @@ class CTMC(Chain):
         400 states long times cost a logarithmic number of squarings, so that a chain with
         rates from 1e-9 to 1e9 is no harder than another.
 
-        References
-        ----------
-        .. [1] A. Jensen, "Markoff chains as an aid in the study of Markoff processes",
-           Skandinavisk Aktuarietidskrift 36 (1953), 87-91.
-
         Examples
         --------
         >>> CTMC(generator=[[-1, 1], [3, -3]]).transient(times=[0.0, 0.1, 99.0], initial=0).round(4)
@@ -254,15 +116,9 @@ class CTMC(Chain):
         """
         return self._run(times, initial)[0]
 
+    @described()
     def occupancy(self, *, times: npt.ArrayLike, initial: Any) -> FloatArray:
         r"""Mean time spent in every state until given times, :math:`\int_0^t \pi(s)\,ds`.
-
-        Parameters
-        ----------
-        times : array_like
-            Times :math:`t \ge 0`. [time]
-        initial : state, mapping or array
-            Start.
 
         Returns
         -------

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,15 +13,13 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.markov.chains.chain import Chain
-from qmodels.markov.chains.chain_results import StationaryDistribution, reward_vector
+from qmodels.markov.chains.chain_results import reward_vector
 from qmodels.markov.chains.structure import (
-    Transitions,
-    explore,
-    from_networkx,
     off_diagonal,
     require_row_sums,
     square_sparse,
 )
+from qmodels.markov.words import described
 from qmodels.numerics.elimination import LARGEST_EXACT
 
 
@@ -57,6 +55,8 @@ class DTMC(Chain):
     transition_matrix: Any
     states: Sequence[Any] = None  # type: ignore[assignment]  # always a sequence once constructed
 
+    _edge: ClassVar[str] = "probability"
+
     def __post_init__(self) -> None:
         from scipy.sparse import diags_array
 
@@ -73,101 +73,8 @@ class DTMC(Chain):
         self._name_states(rows.shape[0])
 
     @classmethod
-    def from_transitions(
-        cls, *, initial_state: Hashable, transitions: Transitions, max_states: int = 2_000_000
-    ) -> DTMC:
-        """Build the states reachable from one by a function of the state.
-
-        Parameters
-        ----------
-        initial_state : hashable
-            The first state.
-        transitions : callable
-            Gives, for a state, pairs (next state, probability) or a mapping; they sum to 1 and
-            those to one state add up.
-        max_states : int
-            More states than this are an error (a rule without end).
-
-        Returns
-        -------
-        DTMC
-            States in order of discovery.
-
-        Raises
-        ------
-        ValueError
-            If a probability is negative, a state's do not sum to 1, or there are too many states.
-
-        Examples
-        --------
-        >>> ring = DTMC.from_transitions(initial_state=0, transitions=lambda k: [((k + 1) % 4, 1.0)])
-        >>> len(ring.states), ring.period
-        (4, 4)
-        """
-        states, entries = explore(initial_state, transitions, max_states)
+    def _of(cls, entries: Any, states: Any) -> Self:
         return cls(transition_matrix=entries, states=states)
-
-    @classmethod
-    def from_graph(cls, *, graph: Any, weight: str = "probability") -> DTMC:
-        """Read a NetworkX directed graph: nodes are states, an edge attribute is the probability.
-
-        Parameters
-        ----------
-        graph : networkx.DiGraph or MultiDiGraph
-            Parallel edges add up.
-        weight : str
-            Name of the attribute.
-
-        Returns
-        -------
-        DTMC
-            States in the order of the nodes.
-
-        Raises
-        ------
-        ValueError
-            If the graph is empty or undirected, or probabilities are missing or wrong.
-
-        Examples
-        --------
-        >>> import networkx as nx
-        >>> graph = nx.DiGraph()
-        >>> graph.add_edge("a", "b", probability=1.0)
-        >>> graph.add_edge("b", "a", probability=1.0)
-        >>> DTMC.from_graph(graph=graph).stationary().probability("a")
-        0.5
-        """
-        states, entries = from_networkx(graph, weight)
-        return cls(transition_matrix=entries, states=states)
-
-    def stationary(
-        self,
-        *,
-        initial: Any = None,
-        method: str = "auto",
-        tolerance: float = 1e-12,
-        max_iterations: int = 1000,
-    ) -> StationaryDistribution:
-        r"""Long-run law :math:`\pi P = \pi`; of a periodic class the mean over its period.
-
-        Parameters
-        ----------
-        initial : state, mapping or array, optional
-            Start; needed for `probabilities` only if there are several closed classes.
-        method, tolerance, max_iterations
-            As in `CTMC.stationary`.
-
-        Returns
-        -------
-        StationaryDistribution
-            With the residual reached, the closed classes and the transient states.
-
-        Examples
-        --------
-        >>> DTMC(transition_matrix=[[0, 1], [1, 0]]).stationary().probabilities
-        array([0.5, 0.5])
-        """
-        return self._stationary(initial, method, tolerance, max_iterations)
 
     @cached_property
     def period(self) -> int:
@@ -189,15 +96,9 @@ class DTMC(Chain):
                 period = 1
         return period
 
+    @described()
     def transient(self, *, steps: npt.ArrayLike, initial: Any) -> FloatArray:
         r"""Law after given numbers of steps, :math:`\pi(0) P^k`.
-
-        Parameters
-        ----------
-        steps : array_like of int
-            Numbers of steps :math:`k \ge 0`.
-        initial : state, mapping or array
-            Start: a state's name, probabilities by name, or an array over all states.
 
         Returns
         -------
@@ -213,15 +114,9 @@ class DTMC(Chain):
         """
         return self._run(steps, initial)[0]
 
+    @described()
     def occupancy(self, *, steps: npt.ArrayLike, initial: Any) -> FloatArray:
         r"""Mean number of visits to every state at steps 0 .. k - 1.
-
-        Parameters
-        ----------
-        steps : array_like of int
-            Numbers of steps :math:`k \ge 0`.
-        initial : state, mapping or array
-            Start.
 
         Returns
         -------

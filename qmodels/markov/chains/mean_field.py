@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.markov.words import described
 
 Drift = Callable[[FloatArray], FloatArray]
 
@@ -23,6 +24,7 @@ MOST_LEVELS = 4096
 """Most levels kept."""
 
 
+@described("kurtz1970")
 def fluid_trajectory(
     *, drift: Drift, initial: npt.ArrayLike, times: npt.ArrayLike, tolerance: float = 1e-9
 ) -> FloatArray:
@@ -30,8 +32,6 @@ def fluid_trajectory(
 
     Parameters
     ----------
-    drift : callable
-        f, for one state vector. [1 / time]
     initial : array_like, shape (n,)
         State at time 0.
     times : array_like, one-dimensional
@@ -45,8 +45,6 @@ def fluid_trajectory(
 
     Raises
     ------
-    ValueError
-        If an argument is out of range.
     RuntimeError
         If the integration fails.
 
@@ -88,6 +86,7 @@ def fluid_trajectory(
     return np.asarray(found.y.T)
 
 
+@described("kurtz1970")
 def fluid_fixed_point(
     *, drift: Drift, initial: npt.ArrayLike, tolerance: float = 1e-11, longest: float = 1e7
 ) -> FloatArray:
@@ -215,6 +214,7 @@ class Occupancy:
         )
 
 
+@described("mitzenmacher2001")
 def power_of_choices(*, arrival_rate: float, service_rate: float, choices: int) -> Occupancy:
     r"""Join the shortest of d random queues, for many queues.
 
@@ -222,26 +222,14 @@ def power_of_choices(*, arrival_rate: float, service_rate: float, choices: int) 
     ----------
     arrival_rate : float
         Arrivals per queue, :math:`\lambda > 0`. [jobs / time]
-    service_rate : float
-        Rate :math:`\mu` of each server. [jobs / time]
     choices : int
         Queues looked at by an arrival, :math:`d \ge 1`.
-
-    Returns
-    -------
-    Occupancy
-        Not stable where :math:`\lambda \ge \mu`.
 
     Notes
     -----
     .. math:: \dot s_k = \lambda (s_{k-1}^d - s_k^d) - \mu (s_k - s_{k+1}), \qquad s_0 = 1,
 
     the limit of N queues as N grows, an approximation of order 1/N for finite N.
-
-    References
-    ----------
-    .. [1] M. Mitzenmacher, "The power of two choices in randomized load balancing", IEEE Trans.
-       Parallel Distrib. Syst. 12 (2001), 1094-1104.
 
     Examples
     --------
@@ -261,6 +249,7 @@ def power_of_choices(*, arrival_rate: float, service_rate: float, choices: int) 
     return Occupancy(drift=drift, arrival_rate=lam, stable=lam < mu)
 
 
+@described("mitzenmacher2001b", arrival_rate="servers")
 def work_stealing(
     *,
     arrival_rate: float,
@@ -273,10 +262,6 @@ def work_stealing(
 
     Parameters
     ----------
-    arrival_rate : float
-        Arrivals per server, :math:`\lambda > 0`. [jobs / time]
-    service_rate : float
-        Rate :math:`\mu` of each server. [jobs / time]
     threshold : int
         Jobs T that a victim must hold at least; the protected minimum length is T - 1.
     stolen : int
@@ -284,16 +269,6 @@ def work_stealing(
     retry_rate : float
         Rate r at which an idle server tries again; 0 for one attempt when it becomes idle.
         [1 / time]
-
-    Returns
-    -------
-    Occupancy
-        Not stable where :math:`\lambda \ge \mu`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
@@ -304,11 +279,6 @@ def work_stealing(
               + a\, s_T [i \le k] - a\, (s_{\max(i, T)} - s_{i+k}) [i + k > T].
 
     Stealing takes no time. The limit of N servers as N grows.
-
-    References
-    ----------
-    .. [1] M. Mitzenmacher, "Analyses of load stealing models based on differential equations",
-       Theory of Computing Systems 34 (2001), 77-98.
 
     Examples
     --------

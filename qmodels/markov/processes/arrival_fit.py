@@ -7,11 +7,13 @@ import numpy as np
 from qmodels import checks
 from qmodels.laws.of_law import phases, process
 from qmodels.markov.processes.phase_type_fit import ph_from_moments
+from qmodels.markov.words import described
 from qmodels.systems.laws.fields import nested
 from qmodels.systems.laws.kinds import scaled
 from qmodels.systems.laws.phases import MAP
 
 
+@described("lucantoni1991 (the process)")
 def map_from_correlation(*, rate: float, scv: float, lag1_correlation: float, decay: float) -> MAP:
     r"""Fit a process to its rate, the SCV of its gaps and a geometrically decaying correlation.
 

@@ -13,6 +13,7 @@ from qmodels.checks import FloatArray
 from qmodels.laws.of_law import process
 from qmodels.laws.phases import Phases
 from qmodels.markov.chains.stationary import single_class_law
+from qmodels.markov.words import described
 from qmodels.systems.laws.fields import nested
 from qmodels.systems.laws.phases import MAP
 from qmodels.systems.laws.times import Law
@@ -74,8 +75,19 @@ class Arrivals:
         return Phases(self.arrival_phase_law, self.d0)
 
 
+@described("lucantoni1991 (the process)")
 def lag_correlation(arrivals: Law, k: npt.ArrayLike) -> FloatArray:
     """Return the correlation of times between arrivals that lie k >= 1 apart.
+
+    Parameters
+    ----------
+    k : array_like of int
+        Numbers of arrivals from one to the other.
+
+    Returns
+    -------
+    array
+        Of the shape of `k`, between -1 and 1.
 
     Examples
     --------
@@ -100,8 +112,14 @@ def lag_correlation(arrivals: Law, k: npt.ArrayLike) -> FloatArray:
     return result.reshape(lags.shape)[()]
 
 
+@described("lucantoni1991 (the process)")
 def index_of_dispersion(arrivals: Law) -> float:
     """Return the limit of the variance of the number of arrivals over its mean; 1 for Poisson.
+
+    Returns
+    -------
+    float
+        ``I(inf)``, at least 0.
 
     Examples
     --------
@@ -117,6 +135,7 @@ def index_of_dispersion(arrivals: Law) -> float:
     return float(1 + 2 * (theta @ of.d1 @ excess) / of.rate)
 
 
+@described("lucantoni1991")
 def map_superposition(processes: Sequence[Law]) -> MAP:
     """Merge independent processes.
 

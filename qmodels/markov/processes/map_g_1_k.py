@@ -11,6 +11,7 @@ from qmodels.laws.formulas import Formulas
 from qmodels.laws.of_law import renewal
 from qmodels.markov.chains.stationary import single_class_law
 from qmodels.markov.processes.arrival_process import Arrivals
+from qmodels.markov.words import described
 from qmodels.numerics.elimination import solve_transient
 from qmodels.numerics.poisson import terms_needed
 from qmodels.result import QueueResult
@@ -20,6 +21,7 @@ LONGEST = 1 << 15
 """Steps of the uniformized phase in a service time; longer ones count as a full room and a settled phase."""
 
 
+@described("lucantoni1991", "blondia1989")
 def map_g_1_k(*, arrivals: Law, service: Law, capacity: npt.ArrayLike) -> QueueResult:
     r"""Steady state of MAP/G/1/K: Markovian arrivals, any service law, at most K jobs in the system.
 
@@ -47,12 +49,6 @@ def map_g_1_k(*, arrivals: Law, service: Law, capacity: npt.ArrayLike) -> QueueR
     :math:`\gamma_j` by :math:`\sum_{i>j} \gamma_i / q` gives the mean time at each number of jobs
     between departures. Levels are eliminated downwards without subtraction. Exact, about
     :math:`J K n^3 + K^2 n^3` operations with J the number of weights.
-
-    References
-    ----------
-    .. [1] D. M. Lucantoni, "New results on the single server queue with a batch Markovian
-       arrival process", Stochastic Models 7 (1991), 1-46.
-    .. [2] C. Blondia, "The N/G/1 finite capacity queue", Stochastic Models 5 (1989), 273-294.
 
     Examples
     --------

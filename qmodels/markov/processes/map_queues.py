@@ -10,6 +10,7 @@ from qmodels.checks import FloatArray
 from qmodels.laws.of_law import phases
 from qmodels.markov.processes.arrival_process import Arrivals
 from qmodels.markov.processes.qbd import QBDResult, qbd
+from qmodels.markov.words import described
 from qmodels.numerics.exponential_series import ExponentialSeries
 from qmodels.result import QueueResult
 from qmodels.systems.laws.times import Law
@@ -18,21 +19,9 @@ LARGEST_SYSTEM = 1000
 """Order (phases of the arrivals times phases of the service squared) up to which variances are given."""
 
 
+@described("neuts1981, ch. 5")
 def map_ph_1(*, arrivals: Law, service: Law) -> QueueResult:
     r"""Steady state of MAP/PH/1: Markovian arrivals, independent phase-type services, one server.
-
-    Parameters
-    ----------
-    arrivals : Law
-        Arrival process: a `MAP`, or gaps made of phases.
-    service : Law
-        Law of the service time, made of phases: exponential, Erlang, hyperexponential, phase-type.
-
-    Returns
-    -------
-    QueueResult
-        Scalars, with the distributions of number, waiting and response time. Overload
-        (:math:`\lambda E[S] \ge 1`): waiting time ``inf``, stable False.
 
     Notes
     -----
@@ -42,11 +31,6 @@ def map_ph_1(*, arrivals: Law, service: Law) -> QueueResult:
     :math:`P_k(t)` the law of k completions by t, :math:`F = \sum_k R^k Y P_k` solves
     :math:`F' = F S_0 + R F S_1`, a linear system with non-negative off-diagonal entries, and
     :math:`P(W > t) = \pi_1 F(t) \mathbf{1}`. Exact.
-
-    References
-    ----------
-    .. [1] M. F. Neuts, *Matrix-Geometric Solutions in Stochastic Models*, Johns Hopkins
-       University Press, 1981, ch. 5.
 
     Examples
     --------
@@ -73,32 +57,20 @@ def map_ph_1(*, arrivals: Law, service: Law) -> QueueResult:
     return _answer("MAP/PH/1", process, into, law.generator, served, idle_start, law.mean)
 
 
+@described("neuts1981, ch. 5")
 def map_map_1(*, arrivals: Law, service: Law) -> QueueResult:
     r"""Steady state of MAP/MAP/1: arrivals and services are correlated, independent of each other.
 
     Parameters
     ----------
-    arrivals : Law
-        Arrival process: a `MAP`, or gaps made of phases.
     service : Law
         Of the same kinds: completions of a server that is always busy. While the real server is
         idle the phase of the service is frozen, so that successive service times are those of the
         process.
 
-    Returns
-    -------
-    QueueResult
-        Scalars, with the distributions of number, waiting and response time. Overload (arrival
-        rate at least the service rate): waiting time ``inf``, stable False.
-
     Notes
     -----
     As `map_ph_1`, with the phase of the service kept in level 0. Exact.
-
-    References
-    ----------
-    .. [1] M. F. Neuts, *Matrix-Geometric Solutions in Stochastic Models*, Johns Hopkins
-       University Press, 1981, ch. 5.
 
     Examples
     --------

@@ -10,6 +10,7 @@ import numpy as np
 from qmodels import checks
 from qmodels.laws.phases import Phases
 from qmodels.markov.processes.phase_type_operations import law_of, ph_canonical
+from qmodels.markov.words import described
 from qmodels.systems.laws.kinds import scaled
 from qmodels.systems.laws.phases import HyperExponential, PhaseType
 
@@ -18,6 +19,7 @@ MOMENT_TOLERANCE = 1e-9
 """Largest relative error of a fitted moment."""
 
 
+@described("tijms1994, appendix B", "bobbio2005")
 def ph_from_moments(
     *, mean: float, scv: float, third_moment: float | None = None, max_phases: int = 200
 ) -> PhaseType:
@@ -55,12 +57,6 @@ def ph_from_moments(
     of [2]_ (`third_moment_bounds`). It is then B E + X or B X + E, with E Erlang of n - 1
     phases, X exponential and B 0 or 1. Eliminating the weight and one rate leaves a polynomial
     of degree 2 or 4 in the other mean, whose roots are tried.
-
-    References
-    ----------
-    .. [1] H. C. Tijms, *Stochastic Models: An Algorithmic Approach*, Wiley, 1994, appendix B.
-    .. [2] A. Bobbio, A. Horvath and M. Telek, "Matching three moments with minimal acyclic phase
-       type distributions", Stochastic Models 21 (2005), 303-326.
 
     Examples
     --------
@@ -100,6 +96,7 @@ def ph_from_moments(
     )
 
 
+@described("bobbio2005; checked by a scan over all laws of both forms")
 def third_moment_bounds(*, scv: float, phases: int) -> tuple[float, float] | None:
     """Least and largest third moment of acyclic laws of mean 1 with a given SCV and number of phases.
 
@@ -116,12 +113,6 @@ def third_moment_bounds(*, scv: float, phases: int) -> tuple[float, float] | Non
         Bounds for mean 1 (multiply by the cube of the mean), the upper one possibly ``inf``;
         None where the SCV is below 1 / phases. The lower one is approached, not reached, where
         the SCV is at least 3 / (phases + 1).
-
-    References
-    ----------
-    .. [1] A. Bobbio, A. Horvath and M. Telek, "Matching three moments with minimal acyclic phase
-       type distributions", Stochastic Models 21 (2005), 303-326; checked by a scan over all laws
-       of both forms.
 
     Examples
     --------

@@ -9,19 +9,16 @@ import numpy as np
 from qmodels.checks import FloatArray
 from qmodels.laws.of_law import phases
 from qmodels.laws.phases import Phases
+from qmodels.markov.words import described
 from qmodels.systems.laws.fields import nested
 from qmodels.systems.laws.fields import weights as checked_weights
 from qmodels.systems.laws.phases import PhaseType
 from qmodels.systems.laws.times import Law
 
 
+@described("neuts1981, ch. 2")
 def ph_convolution(first: Law, second: Law) -> PhaseType:
     """Law of the sum of two independent times.
-
-    Parameters
-    ----------
-    first, second : Law
-        Laws made of phases: exponential, Erlang, hyperexponential, phase-type.
 
     Returns
     -------
@@ -44,13 +41,9 @@ def ph_convolution(first: Law, second: Law) -> PhaseType:
     return law_of(np.concatenate([one.initial, np.zeros(m)]), generator)
 
 
+@described("neuts1981, ch. 2")
 def ph_minimum(first: Law, second: Law) -> PhaseType:
     """Law of the smaller of two independent times.
-
-    Parameters
-    ----------
-    first, second : Law
-        Laws made of phases: exponential, Erlang, hyperexponential, phase-type.
 
     Returns
     -------
@@ -70,13 +63,9 @@ def ph_minimum(first: Law, second: Law) -> PhaseType:
     )
 
 
+@described("neuts1981, ch. 2")
 def ph_maximum(first: Law, second: Law) -> PhaseType:
     """Law of the larger of two independent times, such as a join of two branches.
-
-    Parameters
-    ----------
-    first, second : Law
-        Laws made of phases: exponential, Erlang, hyperexponential, phase-type.
 
     Returns
     -------
@@ -101,6 +90,7 @@ def ph_maximum(first: Law, second: Law) -> PhaseType:
     return law_of(np.concatenate([np.kron(one.initial, other.initial), np.zeros(n + m)]), generator)
 
 
+@described("neuts1981, ch. 2")
 def ph_mixture(probabilities: Sequence[float], laws: Sequence[Law]) -> PhaseType:
     """Law of a time drawn from one of several laws.
 
@@ -143,6 +133,7 @@ def ph_mixture(probabilities: Sequence[float], laws: Sequence[Law]) -> PhaseType
     return law_of(initial, generator)
 
 
+@described("cumani1982")
 def ph_canonical(law: Law | Phases) -> PhaseType:
     r"""Canonical form of an acyclic law: phases in series, the rates in ascending order.
 
@@ -167,11 +158,6 @@ def ph_canonical(law: Law | Phases) -> PhaseType:
     :math:`w_n = t/\lambda_n`, :math:`w_i = (T + \lambda_{i+1} I)\, w_{i+1} / \lambda_i`, the law
     starts in phase i with probability :math:`\alpha w_i`. The form is unique and has the fewest
     parameters, :math:`2n - 1`.
-
-    References
-    ----------
-    .. [1] A. Cumani, "On the canonical representation of homogeneous Markov processes modelling
-       failure-time distributions", Microelectronics Reliability 22 (1982), 583-602.
 
     Examples
     --------

@@ -13,6 +13,7 @@ from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.markov.chains.stationary import single_class_law
 from qmodels.markov.chains.structure import ROW_SUM_TOLERANCE
+from qmodels.markov.words import described
 from qmodels.numerics.elimination import solve_transient
 
 CRITICAL = 1e-12
@@ -105,6 +106,7 @@ class QBDResult:
         return np.asarray(np.linalg.solve(np.eye(self.first.size) - self.rate_matrix, right))
 
 
+@described("latouche1993")
 def qbd(
     *,
     up: npt.ArrayLike,
@@ -151,11 +153,6 @@ def qbd(
 
     and levels 0 and 1 from the chain censored on them. R is exact to rounding; the mean and the
     tail lose the factor 1 / (1 - decay rate) of it.
-
-    References
-    ----------
-    .. [1] G. Latouche and V. Ramaswami, "A logarithmic reduction algorithm for
-       quasi-birth-death processes", J. Appl. Prob. 30 (1993), 650-674.
 
     Examples
     --------

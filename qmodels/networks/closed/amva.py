@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.networks.closed.inputs import closed_result
+from qmodels.networks.closed.inputs import ClosedNetwork, closed_result, describe
 from qmodels.networks.closed.visit_times import StationModel, station_model, visit_times
 from qmodels.networks.result import NetworkResult
+from qmodels.networks.words import described
 
 _TOLERANCE = 1e-7  # change of a mean number of jobs, relative to the population
 _ITERATIONS = 10_000
@@ -19,62 +20,23 @@ _DAMPING = 0.3
 _MEMORY = 5
 
 
+@described(
+    "schweitzer1979",
+    "reiser1979",
+    "bryant1984",
+    discipline="approximate",
+    like=describe,
+    without="rate_multiplier",
+    raises="iteration",
+)
 def bard_schweitzer(
     *,
-    population: Any,
-    mean_service_time: Any = None,
-    service_rate: Any = None,
-    visits: Any = None,
-    routing: Any = None,
-    reference: Any = None,
-    think_time: Any = 0.0,
-    servers: Any = 1,
     discipline: Any = None,
     service_scv: Any = None,
     priority: Sequence[int] | None = None,
+    **network: Unpack[ClosedNetwork],
 ) -> NetworkResult:
     r"""Solve a closed network by the approximate mean value analysis of Bard and Schweitzer.
-
-    Parameters
-    ----------
-    population : int, sequence or mapping of int
-        Jobs in the network; one number per class, a mapping names the classes.
-    mean_service_time, service_rate : array_like or mapping
-        Exactly one: the mean service time of a visit at one server [time], or its inverse.
-        Shape (stations,), for every class, or (stations, classes); a mapping by station names
-        the stations. Without `visits` and `routing` the times are service demands.
-    visits : array_like or mapping, optional
-        Mean visits per cycle, same shapes; 1 by default.
-    routing : networkx.DiGraph or array_like, optional
-        Gives the visits, see `visit_ratios`; the graph's nodes name the stations.
-    reference : hashable, optional
-        Station whose visits are 1 where `routing` is given; the first by default.
-    think_time : float or array_like, optional
-        Time a job spends outside the stations per cycle; one number or one per class. [time]
-    servers : int or array_like, optional
-        Servers per station; ``inf`` for a delay.
-    discipline : str or sequence of str, optional
-        Order of service per station: ``"ps"`` (the default: shared, or any product form, so that
-        the same arguments mean the same network here and in `mva`), ``"fcfs"`` (each class with
-        its own service time), ``"priority"`` (classes in the order of `priority`, first come
-        first served within one, never interrupted) or ``"preemptive"`` (interrupted and resumed).
-    service_scv : float or array_like, optional
-        Squared coefficient of variation of the service time, same shapes as the service time;
-        1 by default. Used by first come first served and priorities; refused without a `discipline`.
-    priority : sequence of int, optional
-        Rank of each class, 0 served first; by default the order of the classes.
-
-    Returns
-    -------
-    NetworkResult
-        Kind "approximation"; a closed network is never overloaded.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-    RuntimeError
-        If the iteration does not converge.
 
     Notes
     -----
@@ -94,15 +56,6 @@ def bard_schweitzer(
 
     Approximation. For the measured errors see the table of models in the README.
 
-    References
-    ----------
-    .. [1] P. J. Schweitzer, "Approximate analysis of multiclass closed networks of queues",
-       *International Conference on Stochastic Control and Optimization*, Amsterdam, 1979.
-    .. [2] M. Reiser, "A queueing network analysis of computer communication networks with
-       window flow control", *IEEE Transactions on Communications* 27(8), 1979, pp. 1199-1209.
-    .. [3] R. M. Bryant, A. E. Krzesinski, M. S. Lakshmi, K. M. Chandy, "The MVA priority
-       approximation", *ACM Transactions on Computer Systems* 2(4), 1984, pp. 335-359.
-
     Examples
     --------
     >>> times = [[1.0, 0.5], [0.5, 2.0]]
@@ -110,79 +63,22 @@ def bard_schweitzer(
     >>> r.system_throughput.round(3)
     array([0.855, 0.284])
     """
-    model = station_model(
-        discipline,
-        service_scv,
-        priority,
-        population=population,
-        mean_service_time=mean_service_time,
-        service_rate=service_rate,
-        visits=visits,
-        routing=routing,
-        reference=reference,
-        think_time=think_time,
-        servers=servers,
-    )
+    model = station_model(discipline, service_scv, priority, **network)
     number, x = _fixed_point(model, model.net.population[None, :].astype(float), None, None)
     return _result(model, "Bard-Schweitzer MVA", number[0], x[0])
 
 
+@described(
+    "chandy1982", discipline="approximate", like=describe, without="rate_multiplier", raises="iteration"
+)
 def linearizer(
     *,
-    population: Any,
-    mean_service_time: Any = None,
-    service_rate: Any = None,
-    visits: Any = None,
-    routing: Any = None,
-    reference: Any = None,
-    think_time: Any = 0.0,
-    servers: Any = 1,
     discipline: Any = None,
     service_scv: Any = None,
     priority: Sequence[int] | None = None,
+    **network: Unpack[ClosedNetwork],
 ) -> NetworkResult:
     r"""Solve a closed network by Chandy and Neuse's Linearizer, more accurate than `bard_schweitzer`.
-
-    Parameters
-    ----------
-    population : int, sequence or mapping of int
-        Jobs in the network; one number per class, a mapping names the classes.
-    mean_service_time, service_rate : array_like or mapping
-        Exactly one: the mean service time of a visit at one server [time], or its inverse.
-        Shape (stations,), for every class, or (stations, classes); a mapping by station names
-        the stations. Without `visits` and `routing` the times are service demands.
-    visits : array_like or mapping, optional
-        Mean visits per cycle, same shapes; 1 by default.
-    routing : networkx.DiGraph or array_like, optional
-        Gives the visits, see `visit_ratios`; the graph's nodes name the stations.
-    reference : hashable, optional
-        Station whose visits are 1 where `routing` is given; the first by default.
-    think_time : float or array_like, optional
-        Time a job spends outside the stations per cycle; one number or one per class. [time]
-    servers : int or array_like, optional
-        Servers per station; ``inf`` for a delay.
-    discipline : str or sequence of str, optional
-        Order of service per station: ``"ps"`` (the default: shared, or any product form, so that
-        the same arguments mean the same network here and in `mva`), ``"fcfs"`` (each class with
-        its own service time), ``"priority"`` (classes in the order of `priority`, first come
-        first served within one, never interrupted) or ``"preemptive"`` (interrupted and resumed).
-    service_scv : float or array_like, optional
-        Squared coefficient of variation of the service time, same shapes as the service time;
-        1 by default. Used by first come first served and priorities; refused without a `discipline`.
-    priority : sequence of int, optional
-        Rank of each class, 0 served first; by default the order of the classes.
-
-    Returns
-    -------
-    NetworkResult
-        Kind "approximation"; a closed network is never overloaded.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-    RuntimeError
-        If the iteration does not converge.
 
     Notes
     -----
@@ -193,11 +89,6 @@ def linearizer(
 
     Approximation. For the measured errors see the table of models in the README.
 
-    References
-    ----------
-    .. [1] K. M. Chandy, D. Neuse, "Linearizer: a heuristic algorithm for queueing network models
-       of computing systems", *Communications of the ACM* 25(2), 1982, pp. 126-134.
-
     Examples
     --------
     >>> times = [[1.0, 0.5], [0.5, 2.0]]
@@ -205,19 +96,7 @@ def linearizer(
     >>> r.system_throughput.round(3)
     array([0.857, 0.286])
     """
-    model = station_model(
-        discipline,
-        service_scv,
-        priority,
-        population=population,
-        mean_service_time=mean_service_time,
-        service_rate=service_rate,
-        visits=visits,
-        routing=routing,
-        reference=reference,
-        think_time=think_time,
-        servers=servers,
-    )
+    model = station_model(discipline, service_scv, priority, **network)
     full = model.net.population.astype(float)
     classes = full.size
     populations = np.vstack([full, full - np.eye(classes)])

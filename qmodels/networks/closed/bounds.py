@@ -11,6 +11,7 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.networks.closed.inputs import Network, describe
+from qmodels.networks.words import described
 
 _COLUMNS = (
     "population",
@@ -93,26 +94,9 @@ def _loads(net: Network) -> tuple[FloatArray, float, float]:
     return queueing, float(queueing.sum()), float(net.think_time[0] + demand[net.delay].sum())
 
 
+@described("lazowska1984, ch. 5", population="bounds")
 def asymptotic_bounds(*, population: Any, **network: Any) -> NetworkBounds:
     r"""Asymptotic bounds of a closed network.
-
-    Parameters
-    ----------
-    population : int or array_like of int
-        Jobs in the network, at least 1; an array gives bounds for each number.
-    **network
-        `mean_service_time` or `service_rate`, `visits` or `routing`, `think_time` and `servers` as for
-        `mva`, without classes.
-
-    Returns
-    -------
-    NetworkBounds
-        Arrays of the shape of `population`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
@@ -123,11 +107,6 @@ def asymptotic_bounds(*, population: Any, **network: Any) -> NetworkBounds:
 
     Bounds for any distribution of the service times and any order of service that keeps servers
     busy while there is work.
-
-    References
-    ----------
-    .. [1] E. D. Lazowska, J. Zahorjan, G. S. Graham, K. C. Sevcik, *Quantitative System
-       Performance*, Prentice-Hall, 1984, ch. 5.
 
     Examples
     --------
@@ -147,26 +126,15 @@ def asymptotic_bounds(*, population: Any, **network: Any) -> NetworkBounds:
     return _result("asymptotic bounds", jobs, float(net.think_time[0]), lower, upper)
 
 
+@described(
+    "zahorjan1982",
+    "lazowska1984, ch. 5 (with think time)",
+    population="bounds",
+    raises="single",
+    network="single",
+)
 def balanced_job_bounds(*, population: Any, **network: Any) -> NetworkBounds:
     r"""Balanced-job bounds of a closed network of single servers and delays.
-
-    Parameters
-    ----------
-    population : int or array_like of int
-        Jobs in the network, at least 1; an array gives bounds for each number.
-    **network
-        `mean_service_time` or `service_rate`, `visits` or `routing`, `think_time` and `servers` as for
-        `mva`, without classes, with servers 1 or ``inf``.
-
-    Returns
-    -------
-    NetworkBounds
-        Arrays of the shape of `population`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or a station has several servers.
 
     Notes
     -----
@@ -176,13 +144,6 @@ def balanced_job_bounds(*, population: Any, **network: Any) -> NetworkBounds:
               \frac{N}{Z + D + \frac{(N-1) D/K}{1 + Z/D}}\Bigr).
 
     Bounds for product-form networks.
-
-    References
-    ----------
-    .. [1] J. Zahorjan, K. C. Sevcik, D. L. Eager, B. Galler, "Balanced job bound analysis of
-       queueing networks", *Communications of the ACM* 25(2), 1982, pp. 134-141.
-    .. [2] E. D. Lazowska, J. Zahorjan, G. S. Graham, K. C. Sevcik, *Quantitative System
-       Performance*, Prentice-Hall, 1984, ch. 5 (with think time).
 
     Examples
     --------
@@ -199,26 +160,9 @@ def balanced_job_bounds(*, population: Any, **network: Any) -> NetworkBounds:
     return _result("balanced-job bounds", jobs, float(net.think_time[0]), lower, upper)
 
 
+@described("hsieh1987", population="bounds", raises="single", network="single")
 def proportional_bounds(*, population: Any, **network: Any) -> NetworkBounds:
     r"""Proportional bounds of a closed network of single servers and delays.
-
-    Parameters
-    ----------
-    population : int or array_like of int
-        Jobs in the network, at least 1; an array gives bounds for each number.
-    **network
-        `mean_service_time` or `service_rate`, `visits` or `routing`, `think_time` and `servers` as for
-        `mva`, without classes, with servers 1 or ``inf``.
-
-    Returns
-    -------
-    NetworkBounds
-        Arrays of the shape of `population`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or a station has several servers.
 
     Notes
     -----
@@ -228,11 +172,6 @@ def proportional_bounds(*, population: Any, **network: Any) -> NetworkBounds:
 
     Bounds for product-form networks; the upper one falls back on the asymptotic bound where its
     bracket is not positive.
-
-    References
-    ----------
-    .. [1] C.-H. Hsieh, S. S. Lam, "Two classes of performance bounds for closed queueing
-       networks", *Performance Evaluation* 7(1), 1987, pp. 3-30.
 
     Examples
     --------
@@ -253,26 +192,9 @@ def proportional_bounds(*, population: Any, **network: Any) -> NetworkBounds:
     return _result("proportional bounds", jobs, float(net.think_time[0]), lower, upper)
 
 
+@described("casale2008", population="bounds", raises="single", network="single")
 def geometric_bounds(*, population: Any, **network: Any) -> NetworkBounds:
     r"""Geometric bounds of a closed network of single servers and delays.
-
-    Parameters
-    ----------
-    population : int or array_like of int
-        Jobs in the network, at least 1; an array gives bounds for each number.
-    **network
-        `mean_service_time` or `service_rate`, `visits` or `routing`, `think_time` and `servers` as for
-        `mva`, without classes, with servers 1 or ``inf``.
-
-    Returns
-    -------
-    NetworkBounds
-        Arrays of the shape of `population`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or a station has several servers.
 
     Notes
     -----
@@ -284,12 +206,6 @@ def geometric_bounds(*, population: Any, **network: Any) -> NetworkBounds:
     throughput follows from the arrival theorem with these queues, with think time from a
     quadratic equation. Bounds for product-form networks; as a rule the tightest lower bound of
     this module, while the upper one is loose at small populations with think time.
-
-    References
-    ----------
-    .. [1] G. Casale, R. R. Muntz, G. Serazzi, "Geometric bounds: a noniterative analysis
-       technique for closed queueing networks", *IEEE Transactions on Computers* 57(6), 2008,
-       pp. 780-794.
 
     Examples
     --------

@@ -4,67 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.networks.closed.inputs import closed_result, describe, require_product_form
+from qmodels.networks.closed.inputs import ClosedNetwork, closed_result, describe, require_product_form
 from qmodels.networks.closed.lattice import open_up, poisson_law
 from qmodels.networks.closed.means import joint, populated, representable, solve_closed
 from qmodels.networks.result import NetworkResult
+from qmodels.networks.words import described
 
 
+@described("buzen1973", returns="exact", like=describe)
 def convolution(
     *,
-    population: Any,
-    mean_service_time: Any = None,
-    service_rate: Any = None,
-    visits: Any = None,
-    routing: Any = None,
-    reference: Any = None,
-    think_time: Any = 0.0,
-    servers: Any = 1,
     rate_multiplier: Mapping[Any, Sequence[float]] | None = None,
     discipline: Any = "ps",
+    **network: Unpack[ClosedNetwork],
 ) -> NetworkResult:
     r"""Solve a closed product-form network by convolution of its stations.
 
     Single servers of fixed rate, several servers, load-dependent rates and delays, one or more
     classes; stations are first come first served with exponential service that is the same for
     every class, or processor sharing, last come first served preemptive, or delays with any service.
-
-    Parameters
-    ----------
-    population : int, sequence or mapping of int
-        Jobs in the network; one number per class, a mapping names the classes.
-    mean_service_time, service_rate : array_like or mapping
-        Exactly one: the mean service time of a visit at one server [time], or its inverse.
-        Shape (stations,), for every class, or (stations, classes); a mapping by station names
-        the stations. Without `visits` and `routing` the times are service demands.
-    visits : array_like or mapping, optional
-        Mean visits per cycle, same shapes; 1 by default.
-    routing : networkx.DiGraph or array_like, optional
-        Gives the visits, see `visit_ratios`; the graph's nodes name the stations.
-    reference : hashable, optional
-        Station whose visits are 1 where `routing` is given; the first by default.
-    think_time : float or array_like, optional
-        Time a job spends outside the stations per cycle; one number or one per class. [time]
-    servers : int or array_like, optional
-        Servers per station; ``inf`` for a delay.
-    rate_multiplier : mapping of station to sequence, optional
-        Rate of a station with 1, 2, ... jobs as a multiple of its `service_rate`; the last
-        value holds for all larger numbers.
-    discipline : str or sequence of str, optional
-        Order of service per station, ``"ps"`` (also last come first served preemptive) or
-        ``"fcfs"``, which is refused where classes differ in their service times: `linearizer`
-        approximates that.
-
-    Returns
-    -------
-    NetworkResult
-        Kind "exact"; a closed network is never overloaded.
 
     Raises
     ------
@@ -90,11 +54,6 @@ def convolution(
 
     Exact under the assumptions above.
 
-    References
-    ----------
-    .. [1] J. P. Buzen, "Computational algorithms for closed queueing networks with exponential
-       servers", *Communications of the ACM* 16(9), 1973, pp. 527-531.
-
     Examples
     --------
     Twelve requests between 2 ports and 4 banks behind one queue each:
@@ -103,17 +62,7 @@ def convolution(
     >>> round(float(r.system_throughput), 6), r.mean_number_in_system.round(4)
     (1.324152, array([2.2555, 9.7445]))
     """
-    net = describe(
-        population=population,
-        mean_service_time=mean_service_time,
-        service_rate=service_rate,
-        visits=visits,
-        routing=routing,
-        reference=reference,
-        think_time=think_time,
-        servers=servers,
-        rate_multiplier=rate_multiplier,
-    )
+    net = describe(rate_multiplier=rate_multiplier, **network)
     require_product_form(discipline, net)
     solution = solve_closed(net)
     return closed_result(
@@ -126,52 +75,17 @@ def convolution(
     )
 
 
+@described("buzen1973", like=describe, raises="convolution")
 def log_normalising_constant(
-    *,
-    population: Any,
-    mean_service_time: Any = None,
-    service_rate: Any = None,
-    visits: Any = None,
-    routing: Any = None,
-    reference: Any = None,
-    think_time: Any = 0.0,
-    servers: Any = 1,
-    rate_multiplier: Mapping[Any, Sequence[float]] | None = None,
+    *, rate_multiplier: Mapping[Any, Sequence[float]] | None = None, **network: Unpack[ClosedNetwork]
 ) -> float:
     """Return the natural logarithm of the normalising constant of a closed product-form network.
-
-    Parameters
-    ----------
-    population : int, sequence or mapping of int
-        Jobs in the network; one number per class, a mapping names the classes.
-    mean_service_time, service_rate : array_like or mapping
-        Exactly one: the mean service time of a visit at one server [time], or its inverse.
-        Shape (stations,), for every class, or (stations, classes); a mapping by station names
-        the stations. Without `visits` and `routing` the times are service demands.
-    visits : array_like or mapping, optional
-        Mean visits per cycle, same shapes; 1 by default.
-    routing : networkx.DiGraph or array_like, optional
-        Gives the visits, see `visit_ratios`; the graph's nodes name the stations.
-    reference : hashable, optional
-        Station whose visits are 1 where `routing` is given; the first by default.
-    think_time : float or array_like, optional
-        Time a job spends outside the stations per cycle; one number or one per class. [time]
-    servers : int or array_like, optional
-        Servers per station; ``inf`` for a delay.
-    rate_multiplier : mapping of station to sequence, optional
-        Rate of a station with 1, 2, ... jobs as a multiple of its `service_rate`; the last
-        value holds for all larger numbers.
 
     Returns
     -------
     float
         Log of the sum over all states of the product of the stations' factors, with service
         demands as loads (see `convolution`); its differences give throughputs.
-
-    Raises
-    ------
-    ValueError, RuntimeError
-        As `convolution`.
 
     Notes
     -----
@@ -184,17 +98,7 @@ def log_normalising_constant(
     >>> round(math.exp(log_normalising_constant(population=2, mean_service_time=[1, 2])), 12)
     7.0
     """
-    net = describe(
-        population=population,
-        mean_service_time=mean_service_time,
-        service_rate=service_rate,
-        visits=visits,
-        routing=routing,
-        reference=reference,
-        think_time=think_time,
-        servers=servers,
-        rate_multiplier=rate_multiplier,
-    )
+    net = describe(rate_multiplier=rate_multiplier, **network)
     present, _ = populated(net)
     opened = open_up(present)
     probability = float(opened.total().flat[-1])
@@ -202,18 +106,12 @@ def log_normalising_constant(
     return opened.log_scale + math.log(probability)
 
 
+@described("buzen1973", like=describe)
 def marginal_distribution(
     *,
     station: Any,
-    population: Any,
-    mean_service_time: Any = None,
-    service_rate: Any = None,
-    visits: Any = None,
-    routing: Any = None,
-    reference: Any = None,
-    think_time: Any = 0.0,
-    servers: Any = 1,
     rate_multiplier: Mapping[Any, Sequence[float]] | None = None,
+    **network: Unpack[ClosedNetwork],
 ) -> FloatArray:
     """Return the distribution of the number of jobs at one station of a closed network.
 
@@ -221,25 +119,6 @@ def marginal_distribution(
     ----------
     station : hashable
         Name (or index) of the station.
-    population : int, sequence or mapping of int
-        Jobs in the network; one number per class, a mapping names the classes.
-    mean_service_time, service_rate : array_like or mapping
-        Exactly one: the mean service time of a visit at one server [time], or its inverse.
-        Shape (stations,), for every class, or (stations, classes); a mapping by station names
-        the stations. Without `visits` and `routing` the times are service demands.
-    visits : array_like or mapping, optional
-        Mean visits per cycle, same shapes; 1 by default.
-    routing : networkx.DiGraph or array_like, optional
-        Gives the visits, see `visit_ratios`; the graph's nodes name the stations.
-    reference : hashable, optional
-        Station whose visits are 1 where `routing` is given; the first by default.
-    think_time : float or array_like, optional
-        Time a job spends outside the stations per cycle; one number or one per class. [time]
-    servers : int or array_like, optional
-        Servers per station; ``inf`` for a delay.
-    rate_multiplier : mapping of station to sequence, optional
-        Rate of a station with 1, 2, ... jobs as a multiple of its `service_rate`; the last
-        value holds for all larger numbers.
 
     Returns
     -------
@@ -260,17 +139,7 @@ def marginal_distribution(
     >>> marginal_distribution(station=1, population=2, mean_service_time=[1, 2]).round(4)
     array([0.1429, 0.2857, 0.5714])
     """
-    net = describe(
-        population=population,
-        mean_service_time=mean_service_time,
-        service_rate=service_rate,
-        visits=visits,
-        routing=routing,
-        reference=reference,
-        think_time=think_time,
-        servers=servers,
-        rate_multiplier=rate_multiplier,
-    )
+    net = describe(rate_multiplier=rate_multiplier, **network)
     if station not in net.stations:
         close = checks.nearest(str(station), [str(s) for s in net.stations])
         raise ValueError(f"station must be one of the network, got {station!r}{close}")
@@ -293,17 +162,9 @@ def marginal_distribution(
     return joint(here, opened.with_all(delays, rest))
 
 
+@described("buzen1973", like=describe)
 def throughput_curve(
-    *,
-    population: int,
-    mean_service_time: Any = None,
-    service_rate: Any = None,
-    visits: Any = None,
-    routing: Any = None,
-    reference: Any = None,
-    think_time: Any = 0.0,
-    servers: Any = 1,
-    rate_multiplier: Mapping[Any, Sequence[float]] | None = None,
+    *, rate_multiplier: Mapping[Any, Sequence[float]] | None = None, **network: Unpack[ClosedNetwork]
 ) -> FloatArray:
     """Return the throughput of a closed network without classes with 1, 2, ..., population jobs.
 
@@ -311,8 +172,6 @@ def throughput_curve(
     ----------
     population : int
         Largest number of jobs.
-    mean_service_time, service_rate, visits, routing, reference, think_time, servers, rate_multiplier
-        As for `convolution`.
 
     Returns
     -------
@@ -334,17 +193,7 @@ def throughput_curve(
     >>> throughput_curve(population=4, mean_service_time=[1, 2]).round(4)
     array([0.3333, 0.4286, 0.4667, 0.4839])
     """
-    net = describe(
-        population=population,
-        mean_service_time=mean_service_time,
-        service_rate=service_rate,
-        visits=visits,
-        routing=routing,
-        reference=reference,
-        think_time=think_time,
-        servers=servers,
-        rate_multiplier=rate_multiplier,
-    )
+    net = describe(rate_multiplier=rate_multiplier, **network)
     if net.classes:
         raise ValueError(f"population must be one whole number for a curve, got classes {net.classes}")
     jobs = int(net.population[0])

@@ -9,8 +9,10 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.networks.closed.convolution import throughput_curve
+from qmodels.networks.words import described
 
 
+@described("chandy1975", raises="convolution")
 def flow_equivalent(*, population: int, admitted: int | None = None, **part: Any) -> FloatArray:
     r"""Rates of one station that stands for a part of a closed network.
 
@@ -30,21 +32,11 @@ def flow_equivalent(*, population: int, admitted: int | None = None, **part: Any
     array of shape (population,)
         Rate with 1, 2, ... jobs inside; the `rate_multiplier` of a station of `service_rate` 1.
 
-    Raises
-    ------
-    ValueError, RuntimeError
-        As `convolution`.
-
     Notes
     -----
     The rate with n jobs is the throughput of the part alone with n jobs (Norton's theorem [1]_).
     Exact for the rest of a product-form network; an approximation where the part or the limit
     `admitted` has no product form.
-
-    References
-    ----------
-    .. [1] K. M. Chandy, U. Herzog, L. Woo, "Parametric analysis of queuing networks", *IBM
-       Journal of Research and Development* 19(1), 1975, pp. 36-42.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Required, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,19 @@ from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
 from qmodels.networks.open.traffic import class_count, per_station, read_routing, visit_ratios
 from qmodels.networks.result import NetworkResult
+
+
+class ClosedNetwork(TypedDict, total=False):
+    """What the functions for closed networks hand on to `describe`; see `qmodels.networks.words`."""
+
+    population: Required[Any]
+    mean_service_time: Any
+    service_rate: Any
+    visits: Any
+    routing: Any
+    reference: Any
+    think_time: Any
+    servers: Any
 
 
 class Network(NamedTuple):
@@ -116,10 +129,21 @@ def per_station_and_class(name: str, value: FloatArray, stations: int, classes: 
     )
 
 
-def service_times(
-    mean_service_time: Any, service_rate: Any, stations: tuple[Any, ...] | None
-) -> tuple[tuple[Any, ...], FloatArray]:
-    """Return the stations (named by the routing or the mapping) and the service time as given."""
+def visits_given(visits: Any, stations: tuple[Any, ...], classes: int) -> FloatArray:
+    """Return the visits to each station, 1 by default."""
+    given = checks.nonnegative("visits", 1.0 if visits is None else per_station("visits", visits, stations))
+    return per_station_and_class("visits", given, len(stations), classes)
+
+
+def stations_of(
+    mean_service_time: Any, service_rate: Any, visits: Any, routing: Any
+) -> tuple[tuple[Any, ...], FloatArray, FloatArray | None]:
+    """Return the stations (named by the routing or the mapping), the service time as given, the routing."""
+    stations = matrix = None
+    if routing is not None:
+        if visits is not None:
+            raise ValueError("at most one of visits and routing must be given, got both")
+        stations, matrix = read_routing(routing)
     if (mean_service_time is None) == (service_rate is None):
         raise ValueError(
             "exactly one of mean_service_time and service_rate must be given, "
@@ -136,7 +160,7 @@ def service_times(
         times = 1 / checks.positive(name, values)
     if times.size == 0:
         raise ValueError(f"{name} must have at least one station, got {given!r}")
-    return stations, times
+    return stations, times, matrix
 
 
 def describe(
@@ -152,13 +176,7 @@ def describe(
     rate_multiplier: Mapping[Any, Sequence[float]] | None = None,
 ) -> Network:
     """Check the description of a closed network and bring it to one form."""
-    matrix: FloatArray | None = None
-    named: tuple[Any, ...] | None = None
-    if routing is not None:
-        if visits is not None:
-            raise ValueError("at most one of visits and routing must be given, got both")
-        named, matrix = read_routing(routing)
-    stations, times = service_times(mean_service_time, service_rate, named)
+    stations, times, matrix = stations_of(mean_service_time, service_rate, visits, routing)
 
     classes: tuple[Any, ...] = ()
     if isinstance(population, Mapping):
@@ -180,10 +198,7 @@ def describe(
         visit = visit_ratios(routing=matrix, reference=_index(reference, stations), classes=number)
         visit = visit.reshape(len(stations), number)
     else:
-        given = checks.nonnegative(
-            "visits", 1.0 if visits is None else per_station("visits", visits, stations)
-        )
-        visit = per_station_and_class("visits", given, len(stations), number)
+        visit = visits_given(visits, stations, number)
     think = checks.nonnegative("think_time", think_time)
     if think.shape not in ((), (number,)):
         raise ValueError(f"think_time must be a number or one per class ({number}), got shape {think.shape}")

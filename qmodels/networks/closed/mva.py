@@ -3,67 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.networks.closed.inputs import Network, closed_result, describe, require_product_form
+from qmodels.networks.closed.inputs import (
+    ClosedNetwork,
+    Network,
+    closed_result,
+    describe,
+    require_product_form,
+)
 from qmodels.networks.closed.lattice import Lattice
 from qmodels.networks.closed.means import solve_closed
 from qmodels.networks.result import NetworkResult
+from qmodels.networks.words import described
 
 _RECURSION_STEPS = 20_000  # stations x jobs up to which a loop over the jobs costs a few milliseconds
 
 
+@described("reiser1980", returns="exact", like=describe)
 def mva(
     *,
-    population: Any,
-    mean_service_time: Any = None,
-    service_rate: Any = None,
-    visits: Any = None,
-    routing: Any = None,
-    reference: Any = None,
-    think_time: Any = 0.0,
-    servers: Any = 1,
     rate_multiplier: Mapping[Any, Sequence[float]] | None = None,
     discipline: Any = "ps",
+    **network: Unpack[ClosedNetwork],
 ) -> NetworkResult:
     r"""Means of a closed product-form network, exactly.
 
     Stations are first come first served with exponential service that is the same for every
     class, or processor sharing, last come first served preemptive, or delays with any service.
-
-    Parameters
-    ----------
-    population : int, sequence or mapping of int
-        Jobs in the network; one number per class, a mapping names the classes.
-    mean_service_time, service_rate : array_like or mapping
-        Exactly one: the mean service time of a visit at one server [time], or its inverse.
-        Shape (stations,), for every class, or (stations, classes); a mapping by station names
-        the stations. Without `visits` and `routing` the times are service demands.
-    visits : array_like or mapping, optional
-        Mean visits per cycle, same shapes; 1 by default.
-    routing : networkx.DiGraph or array_like, optional
-        Gives the visits, see `visit_ratios`; the graph's nodes name the stations.
-    reference : hashable, optional
-        Station whose visits are 1 where `routing` is given; the first by default.
-    think_time : float or array_like, optional
-        Time a job spends outside the stations per cycle; one number or one per class. [time]
-    servers : int or array_like, optional
-        Servers per station; ``inf`` for a delay.
-    rate_multiplier : mapping of station to sequence, optional
-        Rate of a station with 1, 2, ... jobs as a multiple of its `service_rate`; the last
-        value holds for all larger numbers.
-    discipline : str or sequence of str, optional
-        Order of service per station, ``"ps"`` (also last come first served preemptive) or
-        ``"fcfs"``, which is refused where classes differ in their service times: `linearizer`
-        approximates that.
-
-    Returns
-    -------
-    NetworkResult
-        Kind "exact"; a closed network is never overloaded.
 
     Raises
     ------
@@ -87,11 +57,6 @@ def mva(
     over the jobs is slower, get the same means from the sums of positive terms in `convolution`.
     Exact; the tests hold both against each other, a CTMC and 60-digit arithmetic.
 
-    References
-    ----------
-    .. [1] M. Reiser, S. S. Lavenberg, "Mean-value analysis of closed multichain queuing
-       networks", *Journal of the ACM* 27(2), 1980, pp. 313-322.
-
     Examples
     --------
     Four requests in flight between a port and two banks that share the work:
@@ -106,17 +71,7 @@ def mva(
     >>> r.system_throughput.round(4)
     array([0.2793, 0.2207])
     """
-    net = describe(
-        population=population,
-        mean_service_time=mean_service_time,
-        service_rate=service_rate,
-        visits=visits,
-        routing=routing,
-        reference=reference,
-        think_time=think_time,
-        servers=servers,
-        rate_multiplier=rate_multiplier,
-    )
+    net = describe(rate_multiplier=rate_multiplier, **network)
     require_product_form(discipline, net)
     fixed = all(m.size <= 1 and (d or m[0] == 1) for m, d in zip(net.multipliers, net.delay, strict=True))
     single = net.population.size == 1

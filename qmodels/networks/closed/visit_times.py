@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.networks.closed.inputs import Network, describe, per_station_and_class, words_per_station
+from qmodels.networks.closed.inputs import (
+    ClosedNetwork,
+    Network,
+    describe,
+    per_station_and_class,
+    words_per_station,
+)
 from qmodels.networks.open.traffic import per_station
 from qmodels.queues.markovian.erlang import erlang_c
 
@@ -44,10 +50,10 @@ class StationModel(NamedTuple):
 
 
 def station_model(
-    discipline: Any, service_scv: Any, priority: Sequence[int] | None, **description: Any
+    discipline: Any, service_scv: Any, priority: Sequence[int] | None, **network: Unpack[ClosedNetwork]
 ) -> StationModel:
     """Check orders of service, SCVs and priorities and return what the equations need."""
-    net = describe(**description)
+    net = describe(**network)
     size, classes = net.visits.shape
     for name, value in (("service_scv", service_scv), ("priority", priority)):
         if discipline is None and value is not None:

@@ -13,16 +13,19 @@ from qmodels.networks.closed.inputs import (
     per_station_and_class,
     same_for_classes,
     server_counts,
-    service_times,
+    stations_of,
+    visits_given,
     words_per_station,
 )
-from qmodels.networks.open.traffic import per_station, read_routing, traffic_equations
+from qmodels.networks.open.traffic import per_station, traffic_equations
 from qmodels.networks.result import NetworkResult
+from qmodels.networks.words import described
 from qmodels.queues.markovian.mmc import mmc
 
 DISCIPLINES = ("fcfs", "ps", "lcfs", "is")
 
 
+@described("baskett1975")
 def bcmp(
     *,
     arrival_rate: Any,
@@ -40,10 +43,6 @@ def bcmp(
     arrival_rate : array_like or mapping
         Poisson arrivals from outside: with `routing` per station and class, shape (stations,
         classes); otherwise per class, shape (classes,), a mapping names the classes. [jobs / time]
-    mean_service_time, service_rate : array_like or mapping
-        Exactly one: the mean service time of a visit at one server [time], or its inverse.
-        Shape (stations,), for every class, or (stations, classes); a mapping by station names
-        the stations.
     visits : array_like or mapping, optional
         Mean visits of a job, same shapes; 1 by default.
     routing : networkx.DiGraph or array_like, optional
@@ -74,11 +73,6 @@ def bcmp(
     holds as many jobs as an M/M/c queue of offered load :math:`a_i`, a share :math:`a_{ir} / a_i` of them
     of class r; a delay holds :math:`a_{ir}`. Exact.
 
-    References
-    ----------
-    .. [1] F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios, "Open, closed, and mixed networks
-       of queues with different classes of customers", *Journal of the ACM* 22(2), 1975, pp. 248-260.
-
     Examples
     --------
     Short and long packets share a link, then a memory with 4 ports:
@@ -89,12 +83,7 @@ def bcmp(
     array([[ 1.429, 11.429],
            [ 2.117,  8.467]])
     """
-    named = matrix = None
-    if routing is not None:
-        if visits is not None:
-            raise ValueError("at most one of visits and routing must be given, got both")
-        named, matrix = read_routing(routing)
-    stations, times = service_times(mean_service_time, service_rate, named)
+    stations, times, matrix = stations_of(mean_service_time, service_rate, visits, routing)
     classes: tuple[Any, ...]
     if matrix is not None:
         gamma = checks.nonnegative("arrival_rate", per_station("arrival_rate", arrival_rate, stations))
@@ -113,10 +102,7 @@ def bcmp(
         classes = tuple(named_rates) if named_rates else tuple(range(gamma.size))
         if gamma.ndim != 1 or not classes:
             raise ValueError(f"arrival_rate must have the shape (classes,), got {gamma.shape}")
-        given = checks.nonnegative(
-            "visits", 1.0 if visits is None else per_station("visits", visits, stations)
-        )
-        passages = per_station_and_class("visits", given, len(stations), len(classes))
+        passages = visits_given(visits, stations, len(classes))
         rates, entering = gamma * passages, gamma
     size, number = len(stations), len(classes)
     time = per_station_and_class("mean_service_time", times, size, number)

@@ -17,8 +17,10 @@ from qmodels.networks.open._tandem import (
     two_moment_law,
     wait_then_serve,
 )
-from qmodels.networks.open.traffic import per_station, read_routing, solve_traffic
+from qmodels.networks.open.one_class import OneClass
+from qmodels.networks.open.traffic import solve_traffic
 from qmodels.networks.result import NetworkResult
+from qmodels.networks.words import described
 from qmodels.queues.markovian.mmck import mmck
 
 BLOCKING = ("loss", "after-service", "before-service", "repetitive-service")
@@ -27,6 +29,7 @@ _SWEEPS = 500
 _TOLERANCE = 1e-9
 
 
+@described("dallery1993 (the scheme, exponential)", "perros1994 (the kinds of blocking)", raises="iteration")
 def tandem_blocking(
     *,
     arrival_rate: float,
@@ -72,13 +75,6 @@ def tandem_blocking(
         a job that wants to enter the station to find it full, at the first attempt: at the
         first station the loss, later what `blocking` says.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-    RuntimeError
-        If the iteration does not converge.
-
     Notes
     -----
     Each station is solved alone as a Markov chain between an upstream and a downstream server
@@ -93,13 +89,6 @@ def tandem_blocking(
     CTMC of the whole line: throughput within 3 % (mean 0.4 %), mean numbers within 6 % of the
     capacity (mean 0.3 %). One station, and two of which the first is always full, are exact for
     exponential service. "before-service" and "repetitive-service" then are the same system.
-
-    References
-    ----------
-    .. [1] Y. Dallery, Y. Frein, "On decomposition methods for tandem queueing networks with
-       blocking", *Operations Research* 41(2), 1993, pp. 386-399 (the scheme, exponential).
-    .. [2] H. G. Perros, *Queueing Networks with Blocking*, Oxford University Press, 1994 (the
-       kinds of blocking).
 
     Examples
     --------
@@ -183,6 +172,7 @@ def _sweep(source: Law | None, services: list[Law], places: list[int], blocking:
     )
 
 
+@described("gross2008, section 2.5 (the station)", routing="open")
 def loss_network(
     *, arrival_rate: Any, service_rate: Any, routing: Any, capacity: Any, servers: Any = 1
 ) -> NetworkResult:
@@ -192,11 +182,6 @@ def loss_network(
     ----------
     arrival_rate : array_like or mapping
         Poisson arrivals from outside, per station. [jobs / time]
-    service_rate : array_like or mapping
-        Rate of *one* server of each station. [jobs / time]
-    routing : networkx.DiGraph or array_like of shape (stations, stations)
-        A graph with the edge attribute ``probability``, whose nodes name the stations, or the
-        matrix of the probabilities; what is missing to 1 leaves the network.
     capacity : int, array_like or mapping
         Places of each station, those in service included.
     servers : int, array_like or mapping, optional
@@ -229,25 +214,15 @@ def loss_network(
     >>> r.blocking_probability.round(4), round(r.system_throughput, 4)
     (array([0.126 , 0.1683]), 0.6542)
     """
-    stations, matrix = read_routing(routing)
-    if matrix.ndim != 2:
-        raise ValueError(f"routing must have the shape (stations, stations), got {matrix.shape}")
-    size = len(stations)
-
-    def per(name: str, value: Any, check: Any) -> Any:
-        array = check(name, per_station(name, value, stations))
-        if array.shape not in ((), (size,)):
-            raise ValueError(f"{name} must have the shape ({size},), got {array.shape}")
-        return np.broadcast_to(array, (size,))
-
-    gamma = per("arrival_rate", arrival_rate, checks.nonnegative)
-    mu = per("service_rate", service_rate, checks.positive)
-    places = per("capacity", capacity, checks.count)
-    count = per("servers", servers, checks.count)
-    offered = rates = solve_traffic(gamma, matrix)
+    net = OneClass.read(routing)
+    gamma = net.per("arrival_rate", arrival_rate, checks.nonnegative)
+    mu = net.per("service_rate", service_rate, checks.positive)
+    places = net.per("capacity", capacity, checks.count)
+    count = net.per("servers", servers, checks.count)
+    offered = rates = solve_traffic(gamma, net.routing)
     for _ in range(_SWEEPS):
         q = mmck(arrival_rate=rates, service_rate=mu, servers=count, capacity=places)
-        following = gamma + q.throughput @ matrix
+        following = gamma + q.throughput @ net.routing
         change = float(np.max(np.abs(following - rates), initial=0.0))
         rates = following
         if change <= _TOLERANCE * rates.max(initial=0.0):
@@ -257,18 +232,14 @@ def loss_network(
             f"loss network did not converge in {_SWEEPS} sweeps (change of a flow {change:.3g})"
         )
     q = mmck(arrival_rate=rates, service_rate=mu, servers=count, capacity=places)
-    entering = gamma.sum()
-    return NetworkResult(
+    return net.result(
         model="loss network",
         kind="approximation",
-        stations=stations,
+        gamma=gamma,
+        offered=offered,
         throughput=q.throughput,
         utilization=q.utilization,
-        visits=offered / entering if entering > 0 else np.zeros(size),
-        mean_response_time=q.mean_response_time,
+        response=q.mean_response_time,
         mean_number_in_system=q.mean_number_in_system,
-        system_throughput=float(q.throughput @ np.maximum(1 - matrix.sum(axis=1), 0.0)),
-        stable=np.ones(size, dtype=bool),
         blocking_probability=q.blocking_probability,
-        routing=matrix,
     )

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.networks.words import described
 from qmodels.queues.general.mg1 import mg1
 from qmodels.queues.markovian.mmc import mm1
 from qmodels.result import QueueResult
@@ -64,30 +65,17 @@ def nelson_tantawi_factor(rho: Any, ratio: Any) -> Any:
     return ratio + 4 * rho / 11 * (1 - ratio)
 
 
+@described("flatto1984", "nelson1988", arrival_rate="branches", service_rate="branches")
 def fork_join(*, arrival_rate: Any, service_rate: Any, branches: Any) -> ForkJoinResult:
     r"""Fork-join queue of equal M/M/1 branches.
 
     Every job sends one part to each branch at once and leaves when the last part is done.
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Poisson arrivals of jobs :math:`\lambda \ge 0`. [jobs / time]
-    service_rate : array_like
-        Rate :math:`\mu` of each branch. [parts / time]
-    branches : array_like of int
-        Number of branches :math:`n \ge 1`.
 
     Returns
     -------
     ForkJoinResult
         Arrays of the broadcast shape; kind "exact" if there are at most two branches. Where
         :math:`\lambda \ge \mu` the times are ``inf``, the utilization 1.
-
-    Raises
-    ------
-    ValueError
-        If a rate is out of range or `branches` is not a whole number.
 
     Notes
     -----
@@ -100,13 +88,6 @@ def fork_join(*, arrival_rate: Any, service_rate: Any, branches: Any) -> ForkJoi
     of simulations up to half load, 5 % up to 0.9. The upper bound :math:`H_n R_1` takes the branches
     as independent; the lower one is the larger of :math:`R_2` and the mean without queues,
     :math:`H_n / \mu`.
-
-    References
-    ----------
-    .. [1] L. Flatto, S. Hahn, "Two parallel queues created by arrivals with two demands I",
-       *SIAM Journal on Applied Mathematics* 44(5), 1984, pp. 1041-1053.
-    .. [2] R. Nelson, A. N. Tantawi, "Approximate analysis of fork/join synchronization in
-       parallel queues", *IEEE Transactions on Computers* 37(6), 1988, pp. 739-743.
 
     Examples
     --------
@@ -140,6 +121,7 @@ def fork_join(*, arrival_rate: Any, service_rate: Any, branches: Any) -> ForkJoi
     )
 
 
+@described("nelson1988 (the upper bound by association)")
 def fork_join_unequal(*, arrival_rate: float, service_rates: npt.ArrayLike) -> ForkJoinResult:
     r"""Fork-join queue of M/M/1 branches of different speed.
 
@@ -155,11 +137,6 @@ def fork_join_unequal(*, arrival_rate: float, service_rates: npt.ArrayLike) -> F
     ForkJoinResult
         Scalars, kind "approximation"; the times are ``inf`` if a branch is overloaded.
 
-    Raises
-    ------
-    ValueError
-        If a rate is out of range.
-
     Notes
     -----
     The response times of the branches are exponential with rates :math:`\mu_i - \lambda` and
@@ -167,12 +144,6 @@ def fork_join_unequal(*, arrival_rate: float, service_rates: npt.ArrayLike) -> F
     the slowest branch alone is a lower one. The estimate lies between them where that of
     `fork_join` lies for as many branches as fast as the slowest: measured within 1.6 % for two
     branches up to a load of 0.85.
-
-    References
-    ----------
-    .. [1] R. Nelson, A. N. Tantawi, "Approximate analysis of fork/join synchronization in
-       parallel queues", *IEEE Transactions on Computers* 37(6), 1988, pp. 739-743 (the upper
-       bound by association).
 
     Examples
     --------
@@ -217,28 +188,15 @@ def _mean_largest(rates: FloatArray) -> FloatArray:
     return np.asarray(k * (weights / 2 * survives / v).sum() / rates.min())[()]
 
 
+@described("kleinrock1975, section 5.7", arrival_rate="branches", service_rate="branches")
 def split_merge(*, arrival_rate: Any, service_rate: Any, branches: Any) -> QueueResult:
     r"""Split-merge station: the next job's parts start only when all of the last job's are done.
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Poisson arrivals of jobs. [jobs / time]
-    service_rate : array_like
-        Rate :math:`\mu` of each branch. [parts / time]
-    branches : array_like of int
-        Number of branches.
 
     Returns
     -------
     QueueResult
         Of the jobs; where :math:`\lambda H_n \ge \mu` the waiting time is ``inf``. Utilization is the
         fraction of time in which a job is in service.
-
-    Raises
-    ------
-    ValueError
-        If a rate is out of range or `branches` is not a whole number.
 
     Notes
     -----

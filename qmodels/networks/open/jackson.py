@@ -11,11 +11,14 @@ from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.networks.closed.inputs import multipliers, server_counts
 from qmodels.networks.closed.lattice import number_moments
-from qmodels.networks.open.traffic import per_station, read_routing, solve_traffic
+from qmodels.networks.open.one_class import OneClass
+from qmodels.networks.open.traffic import solve_traffic
 from qmodels.networks.result import NetworkResult
+from qmodels.networks.words import described
 from qmodels.queues.markovian.mmc import mmc
 
 
+@described("jackson1957", "goodman1984", routing="open", raises="never left")
 def jackson(
     *,
     arrival_rate: Any,
@@ -29,21 +32,6 @@ def jackson(
     Jobs arrive from outside as Poisson streams, are served first come first served by exponential
     servers, and go on by chance to another station or out.
 
-    Parameters
-    ----------
-    arrival_rate : array_like or mapping
-        Jobs from outside, per station. [jobs / time]
-    service_rate : array_like or mapping
-        Rate of *one* server of each station. [jobs / time]
-    routing : networkx.DiGraph or array_like of shape (stations, stations)
-        A graph with the edge attribute ``probability``, whose nodes name the stations, or the
-        matrix of the probabilities; what is missing to 1 leaves the network.
-    servers : int, array_like or mapping, optional
-        Servers per station; ``inf`` for a delay.
-    rate_multiplier : mapping of station to sequence, optional
-        Rate of a station with 1, 2, ... jobs as a multiple of its `service_rate`; the last
-        value holds for all larger numbers.
-
     Returns
     -------
     NetworkResult
@@ -51,24 +39,12 @@ def jackson(
         utilization 1 and `stable` False and sends on what its servers can do; the others are
         solved with that flow.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range or jobs enter a part of the network that they never leave.
-
     Notes
     -----
     The flows solve :math:`\lambda_j = \gamma_j + \sum_i \min(\lambda_i, c_i\mu_i) p_{ij}`; each
     station then is an M/M/c (or a birth-death) queue of its own [1]_, and so are the stable stations next to
     overloaded ones [2]_. Exact; the product form is that of the numbers at one time, response
     times on a path with loops or overtaking are not independent.
-
-    References
-    ----------
-    .. [1] J. R. Jackson, "Networks of waiting lines", *Operations Research* 5(4), 1957,
-       pp. 518-521.
-    .. [2] J. B. Goodman, W. A. Massey, "The non-ergodic Jackson network", *Journal of Applied
-       Probability* 21(4), 1984, pp. 860-869.
 
     Examples
     --------
@@ -85,28 +61,18 @@ def jackson(
     >>> r.to_networkx().edges["parser", "lookup"]["flow"]
     0.6
     """
-    stations, matrix = read_routing(routing)
-    if matrix.ndim != 2:
-        raise ValueError(f"routing must have the shape (stations, stations), got {matrix.shape}; see bcmp")
-    size = len(stations)
-
-    def per(name: str, value: Any, check: Any) -> FloatArray:
-        array = check(name, per_station(name, value, stations))
-        if array.shape not in ((), (size,)):
-            raise ValueError(f"{name} must have the shape ({size},), got {array.shape}")
-        return np.broadcast_to(array, (size,))
-
-    gamma = per("arrival_rate", arrival_rate, checks.nonnegative)
-    mu = per("service_rate", service_rate, checks.positive)
-    count = server_counts(servers, stations)
-    varying = multipliers(rate_multiplier, count, stations)
+    net = OneClass.read(routing, advice="; see bcmp")
+    gamma = net.per("arrival_rate", arrival_rate, checks.nonnegative)
+    mu = net.per("service_rate", service_rate, checks.positive)
+    count = server_counts(servers, net.stations)
+    varying = multipliers(rate_multiplier, count, net.stations)
     most = mu * count
     for i, multiple in varying.items():
         most[i] = mu[i] * multiple[-1]
-    offered = solve_traffic(gamma, matrix)
-    rates = limited_flows(gamma, matrix, most, offered)
+    offered = solve_traffic(gamma, net.routing)
+    rates = limited_flows(gamma, net.routing, most, offered)
     response = 1 / mu
-    throughput, utilization, stable = rates.copy(), np.zeros(size), np.ones(size, dtype=bool)
+    throughput, utilization, stable = rates.copy(), np.zeros(len(gamma)), np.ones(len(gamma), dtype=bool)
     finite = np.isfinite(count)
     q = mmc(arrival_rate=rates[finite], service_rate=mu[finite], servers=count[finite])
     response[finite], throughput[finite] = q.mean_response_time, q.throughput
@@ -119,19 +85,15 @@ def jackson(
         elif stable[i]:
             log_total, mean, _ = number_moments(rates[i] / mu[i], multiple, ended=False)
             response[i], utilization[i] = mean / rates[i], -np.expm1(-log_total)
-    entering = gamma.sum()
-    return NetworkResult(
+    return net.result(
         model="Jackson",
         kind="exact",
-        stations=stations,
+        gamma=gamma,
+        offered=offered,
         throughput=throughput,
         utilization=utilization,
-        visits=offered / entering if entering > 0 else np.zeros(size),
-        mean_response_time=response,
-        mean_number_in_system=np.where(throughput > 0, throughput * response, 0.0),
-        system_throughput=float(throughput @ np.maximum(1 - matrix.sum(axis=1), 0.0)),
+        response=response,
         stable=stable,
-        routing=matrix,
     )
 
 

@@ -10,12 +10,15 @@ from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.networks.closed.inputs import server_counts
 from qmodels.networks.open.jackson import limited_flows
-from qmodels.networks.open.traffic import per_station, read_routing, solve_traffic
+from qmodels.networks.open.one_class import OneClass
+from qmodels.networks.open.traffic import solve_traffic
 from qmodels.networks.result import NetworkResult
+from qmodels.networks.words import described
 from qmodels.queues.general.gg1 import gg1_klb
 from qmodels.queues.general.ggc import ggc_allen_cunneen
 
 
+@described("whitt1983, section IV", routing="open", raises="never left")
 def qna(
     *,
     arrival_rate: Any,
@@ -29,15 +32,6 @@ def qna(
 
     Parameters
     ----------
-    arrival_rate : array_like or mapping
-        Jobs from outside, per station. [jobs / time]
-    service_rate : array_like or mapping
-        Rate of *one* server of each station. [jobs / time]
-    routing : networkx.DiGraph or array_like of shape (stations, stations)
-        A graph with the edge attribute ``probability``, whose nodes name the stations, or the
-        matrix of the probabilities; what is missing to 1 leaves the network.
-    servers : int, array_like or mapping, optional
-        Servers per station; ``inf`` for a delay.
     arrival_scv, service_scv : float, array_like or mapping, optional
         Squared coefficients of variation of the times between arrivals from outside and of the
         service times, per station; 1 by default, 0 is deterministic.
@@ -48,11 +42,6 @@ def qna(
         Kind "approximation", with the SCVs of the flows. A station that gets more than it can
         serve has response time ``inf``, utilization 1 and `stable` False and sends on what its
         servers can do.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range or jobs enter a part of the network that they never leave.
 
     Notes
     -----
@@ -75,11 +64,6 @@ def qna(
     spaces its departures: behind a station of fixed service time an equal one never has a queue,
     and here its response time is 66 % too long at load 0.7.
 
-    References
-    ----------
-    .. [1] W. Whitt, "The queueing network analyzer", *The Bell System Technical Journal* 62(9),
-       1983, pp. 2779-2815, section IV.
-
     Examples
     --------
     Fixed-size packets through a parser and a less regular lookup:
@@ -88,34 +72,24 @@ def qna(
     >>> r.arrival_scv.round(4), r.mean_response_time.round(4)
     (array([1.   , 0.608]), array([2.1667, 2.8255]))
     """
-    stations, matrix = read_routing(routing)
-    if matrix.ndim != 2:
-        raise ValueError(f"routing must have the shape (stations, stations), got {matrix.shape}")
-    size = len(stations)
+    net = OneClass.read(routing)
+    gamma = net.per("arrival_rate", arrival_rate, checks.nonnegative)
+    mu = net.per("service_rate", service_rate, checks.positive)
+    count = server_counts(servers, net.stations)
+    outside = net.per("arrival_scv", arrival_scv, checks.nonnegative)
+    scv = net.per("service_scv", service_scv, checks.nonnegative)
 
-    def per(name: str, value: Any, check: Any) -> FloatArray:
-        array = check(name, per_station(name, value, stations))
-        if array.shape not in ((), (size,)):
-            raise ValueError(f"{name} must have the shape ({size},), got {array.shape}")
-        return np.broadcast_to(array, (size,))
-
-    gamma = per("arrival_rate", arrival_rate, checks.nonnegative)
-    mu = per("service_rate", service_rate, checks.positive)
-    count = server_counts(servers, stations)
-    outside = per("arrival_scv", arrival_scv, checks.nonnegative)
-    scv = per("service_scv", service_scv, checks.nonnegative)
-
-    offered = solve_traffic(gamma, matrix)
-    rates = limited_flows(gamma, matrix, mu * count, offered)
+    offered = solve_traffic(gamma, net.routing)
+    rates = limited_flows(gamma, net.routing, mu * count, offered)
     throughput = np.minimum(rates, mu * count)
     # Immediate returns: the job stays in front instead, for a geometric number of services.
-    again = np.minimum(np.diag(matrix), 1 - 1e-12)
-    once = (matrix - np.diag(np.diag(matrix))) / (1 - again)[:, None]
+    again = np.minimum(np.diag(net.routing), 1 - 1e-12)
+    once = (net.routing - np.diag(np.diag(net.routing))) / (1 - again)[:, None]
     fresh, rate, scv = rates * (1 - again), mu * (1 - again), again + (1 - again) * scv
     load = np.where(np.isinf(count), 0.0, np.minimum(rates / (mu * count), 1.0))
 
     arrivals, departures = _flow_scvs(gamma, fresh, throughput * (1 - again), once, load, count, outside, scv)
-    wait = np.zeros(size)
+    wait = np.zeros(len(gamma))
     single, several = count == 1, np.isfinite(count) & (count > 1)
     one = gg1_klb(
         arrival_rate=fresh[single],
@@ -133,21 +107,16 @@ def qna(
     )
     wait[several] = many.mean_waiting_time
     response = (wait + 1 / rate) * (1 - again)
-    entering = gamma.sum()
-    return NetworkResult(
+    return net.result(
         model="QNA (Whitt)",
         kind="approximation",
-        stations=stations,
+        gamma=gamma,
+        offered=offered,
         throughput=throughput,
         utilization=load,
-        visits=offered / entering if entering > 0 else np.zeros(size),
-        mean_response_time=response,
-        mean_number_in_system=np.where(throughput > 0, throughput * response, 0.0),
-        system_throughput=float(throughput @ np.maximum(1 - matrix.sum(axis=1), 0.0)),
-        stable=np.isfinite(response),
+        response=response,
         arrival_scv=arrivals,
         departure_scv=departures,
-        routing=matrix,
     )
 
 

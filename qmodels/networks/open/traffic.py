@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.networks.words import described
 
 _SUM_TOLERANCE = 1e-9  # how far a row of routing probabilities may be from its sum
 
@@ -127,6 +128,7 @@ def per_station(name: str, value: Any, stations: tuple[Any, ...]) -> Any:
     return np.array([value[station] for station in stations])
 
 
+@described("jackson1957", raises="never left")
 def traffic_equations(*, arrival_rate: Any, routing: Any) -> FloatArray:
     r"""Return the rate at which jobs arrive at each station of an open network.
 
@@ -145,20 +147,10 @@ def traffic_equations(*, arrival_rate: Any, routing: Any) -> FloatArray:
     array
         Arrivals from outside and inside, in the shape of `arrival_rate`. [jobs / time]
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range or jobs enter a part of the network that they never leave.
-
     Notes
     -----
     Solves :math:`\lambda_j = \gamma_j + \sum_i \lambda_i p_{ij}` by elimination. Exact; it needs
     no assumption on the stations except that none is overloaded.
-
-    References
-    ----------
-    .. [1] J. R. Jackson, "Networks of waiting lines", *Operations Research* 5(4), 1957,
-       pp. 518-521.
 
     Examples
     --------
@@ -203,6 +195,7 @@ def _reached(start: npt.NDArray[np.bool_], routing: FloatArray) -> npt.NDArray[n
         seen = grown
 
 
+@described("gordon1967")
 def visit_ratios(*, routing: Any, reference: Any = None, classes: int | None = None) -> FloatArray:
     r"""Return the mean visits to each station per visit to the reference station, closed network.
 
@@ -231,11 +224,6 @@ def visit_ratios(*, routing: Any, reference: Any = None, classes: int | None = N
     Notes
     -----
     Solves :math:`v = v P` with :math:`v_{ref} = 1`. Exact.
-
-    References
-    ----------
-    .. [1] W. J. Gordon, G. F. Newell, "Closed queuing systems with exponential servers",
-       *Operations Research* 15(2), 1967, pp. 254-265.
 
     Examples
     --------

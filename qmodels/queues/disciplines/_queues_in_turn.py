@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.laws.arguments import Laws, service_moments
 from qmodels.numerics.digits import product_minus, remaining
 from qmodels.result import QueueResult
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Queues(NamedTuple):

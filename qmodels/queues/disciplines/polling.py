@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.laws.arguments import Laws
 from qmodels.queues.disciplines._queues_in_turn import check_queues
+from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
-FloatArray = npt.NDArray[np.float64]
 
-
+@described("resing1993", "takagi1986", arrival_rate="queues", mean_service_time="queues", service="each")
 def polling(
     *,
     arrival_rate: npt.ArrayLike,
@@ -29,16 +30,6 @@ def polling(
 
     Parameters
     ----------
-    arrival_rate : array_like
-        Poisson rates :math:`\lambda_i \ge 0`, queues along the last axis as visited. [jobs / time]
-    mean_service_time : array_like
-        Mean service times :math:`b_i > 0`. [time]
-    service_scv : array_like
-        Squared coefficients of variation of the service times.
-    service : Law or sequence of Law, optional
-        Laws of the queues, in place of these means and SCVs.
-    mean_switch_time : array_like
-        Mean time :math:`r_i \ge 0` of moving on from queue i. [time]
     switch_scv : array_like
         Squared coefficients of variation of the switch times.
     discipline : str or sequence of str
@@ -50,11 +41,6 @@ def polling(
     QueueResult
         One entry per queue; `utilization` is the share of the server that the queue takes.
         Where :math:`\sum_i \rho_i \ge 1` all waiting times are ``inf``.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
@@ -69,12 +55,6 @@ def polling(
     Exact, any number of queues. The second moments are summed by doubling, so that the cost is
     :math:`N^3` times the logarithm of the number of cycles in a correlation time. Without
     switch times it is the limit of short constant ones.
-
-    References
-    ----------
-    .. [1] J. A. C. Resing, "Polling systems and multitype branching processes", Queueing
-       Systems 13, 1993, pp. 409-426.
-    .. [2] H. Takagi, *Analysis of Polling Systems*, MIT Press, 1986.
 
     Examples
     --------

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.laws.arguments import Laws, service_moments
 from qmodels.numerics.digits import product_minus, remaining, sum_before
+from qmodels.queues.words import described
 from qmodels.result import QueueResult
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def priority_waiting_time(residual: Any, before: Any, after: Any) -> Any:
@@ -38,6 +38,13 @@ def priority_waiting_second_moment(
     )
 
 
+@described(
+    "cobham1954",
+    "kesten1957 (second moments)",
+    arrival_rate="classes",
+    mean_service_time="classes",
+    service="each",
+)
 def mg1_nonpreemptive(
     *,
     arrival_rate: npt.ArrayLike,
@@ -48,30 +55,12 @@ def mg1_nonpreemptive(
 ) -> QueueResult:
     r"""Steady state of M/G/1 with non-preemptive priorities: a service once begun is finished.
 
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Poisson rates :math:`\lambda_k \ge 0`, classes along the last axis, the highest first. [jobs / time]
-    mean_service_time : array_like
-        Mean service times :math:`s_k > 0` of the classes. [time]
-    service_scv : array_like
-        Squared coefficients of variation of the service times.
-    service : Law or sequence of Law, optional
-        Laws of the classes, in place of these means and SCVs.
-    service_third_moment : array_like, optional
-        Raw third moments; with them the result has variances. [time^3]
-
     Returns
     -------
     QueueResult
         One entry per class; `utilization` is the share of the server that the class takes.
         Where the classes up to k fill the server, those from k on have infinite waits, and the
         waits of the higher ones stay finite.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
@@ -81,13 +70,6 @@ def mg1_nonpreemptive(
 
     Exact, mean and variance, first come first served within a class. In overload the sum
     takes the rates that are served: a saturated low class still gets in the way.
-
-    References
-    ----------
-    .. [1] A. Cobham, "Priority assignment in waiting line problems", Operations Research 2,
-       1954, pp. 70-76.
-    .. [2] H. Kesten and J. Th. Runnenburg, "Priority in waiting line problems", Proceedings of
-       the Koninklijke Nederlandse Akademie van Wetenschappen A 60, 1957 (second moments).
 
     Examples
     --------
@@ -122,6 +104,7 @@ def mg1_nonpreemptive(
     )
 
 
+@described("gross2008, section 3.4.3", arrival_rate="classes", mean_service_time="classes", service="each")
 def mg1_preemptive_resume(
     *,
     arrival_rate: npt.ArrayLike,
@@ -134,14 +117,6 @@ def mg1_preemptive_resume(
 
     Parameters
     ----------
-    arrival_rate : array_like
-        Poisson rates :math:`\lambda_k \ge 0`, classes along the last axis, the highest first. [jobs / time]
-    mean_service_time : array_like
-        Mean service times :math:`s_k > 0` of the classes. [time]
-    service_scv : array_like
-        Squared coefficients of variation of the service times.
-    service : Law or sequence of Law, optional
-        Laws of the classes, in place of these means and SCVs.
     service_third_moment : array_like, optional
         Raw third moments; with them the result has the variance of the response time. [time^3]
 
@@ -150,11 +125,6 @@ def mg1_preemptive_resume(
     QueueResult
         One entry per class. `mean_waiting_time` is the response time less the service time,
         so that it includes the interruptions; ``inf`` for the classes beyond saturation.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
@@ -167,11 +137,6 @@ def mg1_preemptive_resume(
     only the classes up to k exist, and independent of the time from there to the end, whose
     variance is :math:`\operatorname{Var} S_k / (1 - \sigma_{k-1})^2 + s_k \sum_{i<k} \lambda_i E[S_i^2]
     / (1 - \sigma_{k-1})^3`.
-
-    References
-    ----------
-    .. [1] D. Gross, J. F. Shortle, J. M. Thompson and C. M. Harris, *Fundamentals of Queueing
-       Theory*, 4th edition, Wiley, 2008, section 3.4.3.
 
     Examples
     --------

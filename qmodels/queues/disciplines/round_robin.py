@@ -6,16 +6,17 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.laws.arguments import Laws
 from qmodels.queues.disciplines._queues_in_turn import check_queues
+from qmodels.queues.words import described
 from qmodels.result import QueueResult
-
-FloatArray = npt.NDArray[np.float64]
 
 # Of the mean-value equations of `weighted_round_robin`, fitted to simulations.
 _SHARPNESS, _CURRENT, _LOAD_POWER, _OWN_POWER, _ARRIVED, _WEIGHT_POWER = 0.66, 0.16, 0.42, 1.52, 1.22, 2.0
 
 
+@described("boxma1987", "boxma1987b", arrival_rate="queues", mean_service_time="queues", service="each")
 def polling_limited(
     *,
     arrival_rate: npt.ArrayLike,
@@ -29,16 +30,6 @@ def polling_limited(
 
     Parameters
     ----------
-    arrival_rate : array_like
-        Poisson rates :math:`\lambda_i \ge 0`, queues along the last axis as visited. [jobs / time]
-    mean_service_time : array_like
-        Mean service times :math:`b_i > 0`. [time]
-    service_scv : array_like
-        Squared coefficients of variation of the service times.
-    service : Law or sequence of Law, optional
-        Laws of the queues, in place of these means and SCVs.
-    mean_switch_time : array_like
-        Mean time :math:`r_i \ge 0` of moving on from queue i. [time]
     switch_scv : array_like
         Squared coefficients of variation of the switch times.
 
@@ -47,11 +38,6 @@ def polling_limited(
     QueueResult
         One entry per queue. Where one queue is overloaded, :math:`\rho + \lambda_i r \ge 1`, all
         waiting times are ``inf``: the formula says nothing about the others then.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
@@ -66,13 +52,6 @@ def polling_limited(
     an approximation otherwise. Measured against chains of two queues with exponential
     times and up to nine times the load on one of them: the worse queue is off by 0.3 % on
     average (1.4 % at most) at utilization 0.3, 2.4 % (5.2 %) at 0.5 and 13 % (35 %) at 0.7.
-
-    References
-    ----------
-    .. [1] O. J. Boxma and W. P. Groenendijk, "Pseudo-conservation laws in cyclic-service
-       systems", Journal of Applied Probability 24, 1987, pp. 949-964.
-    .. [2] O. J. Boxma and B. Meister, "Waiting-time approximations for cyclic-service systems
-       with switch-over times", Performance Evaluation 7, 1987, pp. 299-308.
 
     Examples
     --------
@@ -98,6 +77,12 @@ def polling_limited(
     return q.result("polling: 1-limited (Boxma and Meister)", waits)
 
 
+@described(
+    "kleinrock1976, section 3.4 (the conservation law)",
+    arrival_rate="queues",
+    mean_service_time="queues",
+    service="each",
+)
 def weighted_round_robin(
     *,
     arrival_rate: npt.ArrayLike,
@@ -110,14 +95,6 @@ def weighted_round_robin(
 
     Parameters
     ----------
-    arrival_rate : array_like
-        Poisson rates :math:`\lambda_i \ge 0`, queues along the last axis. [jobs / time]
-    mean_service_time : array_like
-        Mean service times :math:`b_i > 0`. [time]
-    service_scv : array_like
-        Squared coefficients of variation of the service times.
-    service : Law or sequence of Law, optional
-        Laws of the queues, in place of these means and SCVs.
     weights : array_like of int
         Jobs :math:`k_i \ge 1` that a visit serves at most. Moving on takes no time.
 
@@ -125,11 +102,6 @@ def weighted_round_robin(
     -------
     QueueResult
         One entry per queue. Where :math:`\rho \ge 1` all waiting times are ``inf``.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
@@ -146,11 +118,6 @@ def weighted_round_robin(
     weights, otherwise coarse: over random systems of 2 to 8 queues with weights from 1 to 8 the
     worst queue is off, against simulation, by 7 % on average (13 % at most) at utilization
     0.3, 11 % (15 %) at 0.8, 12 % (25 %) at 0.9 and 23 % (a factor of 2.3) at 0.95.
-
-    References
-    ----------
-    .. [1] L. Kleinrock, *Queueing Systems, Volume 2: Computer Applications*, Wiley, 1976,
-       section 3.4 (the conservation law).
 
     Examples
     --------

@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.numerics.digits import product_minus, remaining
 from qmodels.numerics.load import load
+from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
-FloatArray = npt.NDArray[np.float64]
 
-
+@described("kleinrock1976, section 4.4", returns="response")
 def mg1_ps(
     *,
     arrival_rate: npt.ArrayLike,
@@ -25,33 +26,12 @@ def mg1_ps(
 ) -> QueueResult:
     r"""Steady state of M/G/1 with egalitarian processor sharing.
 
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Poisson arrival rate :math:`\lambda \ge 0`. [jobs / time]
-    service_rate, mean_service_time : array_like
-        Exactly one of the rate and the mean of the service, that is, of the response of a lone job.
-
-    Returns
-    -------
-    QueueResult
-        `mean_waiting_time` is the response time less the service time; ``inf`` where overloaded.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Notes
     -----
     .. math:: T = \frac{m_1}{1 - \rho}, \qquad T(x) = \frac{x}{1 - \rho}, \qquad P(N = n) = (1-\rho) \rho^n.
 
     Exact for any service law of that mean (insensitivity); T(x) is the mean response of a job
     of size x.
-
-    References
-    ----------
-    .. [1] L. Kleinrock, *Queueing Systems, Volume 2: Computer Applications*, Wiley, 1976, section 4.4.
 
     Examples
     --------
@@ -72,36 +52,20 @@ def mg1_ps(
     )
 
 
+@described("coffman1970")
 def mm1_ps(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike) -> QueueResult:
     r"""Steady state of M/M/1 with processor sharing: `mg1_ps` with the variance of the response time.
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Poisson arrival rate :math:`\lambda \ge 0`. [jobs / time]
-    service_rate : array_like
-        Service rate :math:`\mu > 0`. [jobs / time]
 
     Returns
     -------
     QueueResult
         As `mg1_ps`, with `response_time_variance`.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Notes
     -----
     .. math:: \operatorname{Var} T = \frac{2 + \rho}{\mu^2 (1-\rho)^2 (2-\rho)}.
 
     Exact.
-
-    References
-    ----------
-    .. [1] E. G. Coffman, R. R. Muntz and H. Trotter, "Waiting time distributions for
-       processor-sharing systems", Journal of the ACM 17, 1970, pp. 123-130.
 
     Examples
     --------
@@ -116,6 +80,7 @@ def mm1_ps(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike) -> Queue
     return replace(shared, model="M/M/1 processor sharing", response_time_variance=q.or_endless(variance))
 
 
+@described("fayolle1980")
 def mm1_dps(
     *, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, weights: npt.ArrayLike
 ) -> QueueResult:
@@ -136,11 +101,6 @@ def mm1_dps(
         One entry per class; `mean_waiting_time` is the response less the service time, ``inf``
         for all classes where :math:`\sum_k \rho_k \ge 1`.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Notes
     -----
     The mean response times solve the linear equations
@@ -149,11 +109,6 @@ def mm1_dps(
               - \sum_j \frac{\lambda_j g_j T_j}{\mu_j g_j + \mu_k g_k} = \frac{1}{\mu_k}.
 
     Exact for exponential services.
-
-    References
-    ----------
-    .. [1] G. Fayolle, I. Mitrani and R. Iasnogorodski, "Sharing a processor among many job
-       classes", Journal of the ACM 27, 1980, pp. 519-532.
 
     Examples
     --------

@@ -8,34 +8,18 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.laws.formulas import Formulas, panels
 from qmodels.laws.of_law import renewal
 from qmodels.numerics.load import Load, load
+from qmodels.queues.words import described
 from qmodels.result import QueueResult
 from qmodels.systems.laws.times import Law
 
-FloatArray = npt.NDArray[np.float64]
 
-
+@described("schrage1966", returns="response")
 def mg1_srpt(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
     r"""Steady state of M/G/1 that always serves the job with the least work left.
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Poisson arrival rate :math:`\lambda \ge 0`. [jobs / time]
-    service : Law
-        Law of the service time (scalar parameters), see `qmodels.laws`.
-
-    Returns
-    -------
-    QueueResult
-        `mean_waiting_time` is the response less the service time; ``inf`` where overloaded.
-
-    Raises
-    ------
-    ValueError
-        If the rate is negative or not finite.
 
     Notes
     -----
@@ -45,11 +29,6 @@ def mg1_srpt(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
 
     see `srpt_response_time`; jobs of one size are served in order of arrival. Exact; the
     integral over the sizes is by Gauss quadrature with a relative error near 1e-12.
-
-    References
-    ----------
-    .. [1] L. E. Schrage and L. W. Miller, "The queue M/G/1 with the shortest remaining
-       processing time discipline", Operations Research 14, 1966, pp. 670-684.
 
     Examples
     --------
@@ -61,25 +40,9 @@ def mg1_srpt(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
     return _by_size("M/G/1 SRPT", arrival_rate, service, _srpt_wait)
 
 
+@described("kleinrock1976, section 4.6", returns="response")
 def mg1_fb(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
     r"""Steady state of M/G/1 that serves the jobs with the least service so far (foreground-background).
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Poisson arrival rate :math:`\lambda \ge 0`. [jobs / time]
-    service : Law
-        Law of the service time (scalar parameters), see `qmodels.laws`.
-
-    Returns
-    -------
-    QueueResult
-        `mean_waiting_time` is the response less the service time; ``inf`` where overloaded.
-
-    Raises
-    ------
-    ValueError
-        If the rate is negative or not finite.
 
     Notes
     -----
@@ -89,10 +52,6 @@ def mg1_fb(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
 
     Exact; the integral over the sizes is by Gauss quadrature with a relative error near 1e-12.
     Also known as least attained service.
-
-    References
-    ----------
-    .. [1] L. Kleinrock, *Queueing Systems, Volume 2: Computer Applications*, Wiley, 1976, section 4.6.
 
     Examples
     --------
@@ -104,27 +63,14 @@ def mg1_fb(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
     return _by_size("M/G/1 foreground-background", arrival_rate, service, _fb_mean_wait)
 
 
+@described("schrage1966", arrival_rate="scalar")
 def srpt_response_time(*, arrival_rate: float, service: Law, size: npt.ArrayLike) -> FloatArray:
     """Return the mean response time of jobs of given size under SRPT, see `mg1_srpt`.
-
-    Parameters
-    ----------
-    arrival_rate : float
-        Poisson arrival rate. [jobs / time]
-    service : Law
-        Law of the service time.
-    size : array_like
-        Service times of the jobs asked about. [time]
 
     Returns
     -------
     array
         Mean response times; ``inf`` where the jobs up to that size fill the server.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Examples
     --------
@@ -147,27 +93,14 @@ def srpt_response_time(*, arrival_rate: float, service: Law, size: npt.ArrayLike
     return response[()]
 
 
+@described("kleinrock1976, section 4.6", arrival_rate="scalar")
 def fb_response_time(*, arrival_rate: float, service: Law, size: npt.ArrayLike) -> FloatArray:
     """Return the mean response time of jobs of given size under foreground-background, see `mg1_fb`.
-
-    Parameters
-    ----------
-    arrival_rate : float
-        Poisson arrival rate. [jobs / time]
-    service : Law
-        Law of the service time.
-    size : array_like
-        Service times of the jobs asked about. [time]
 
     Returns
     -------
     array
         Mean response times; ``inf`` where the jobs cut off at that size fill the server.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Examples
     --------

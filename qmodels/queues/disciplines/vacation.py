@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.laws.arguments import Laws, service_moments
 from qmodels.laws.of_law import renewal
 from qmodels.numerics.load import load
 from qmodels.queues.general.mg1 import mg1_waiting_time
+from qmodels.queues.words import described
 from qmodels.result import QueueResult
 from qmodels.systems.laws.times import Law
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def single_vacation_delay(lam: Any, v1: Any, v2: Any, no_arrival: Any) -> Any:
@@ -28,6 +28,7 @@ def setup_delay(lam: Any, u1: Any, u2: Any, threshold: Any) -> Any:
     return (threshold * (threshold - 1) / (2 * lam) + threshold * u1 + lam * u2 / 2) / (threshold + lam * u1)
 
 
+@described("takagi1991, chapter 2", service="instead")
 def mg1_vacations(
     *,
     arrival_rate: npt.ArrayLike,
@@ -42,14 +43,6 @@ def mg1_vacations(
 
     Parameters
     ----------
-    arrival_rate : array_like
-        Poisson arrival rate :math:`\lambda \ge 0`. [jobs / time]
-    service_rate, mean_service_time : array_like
-        Exactly one of the rate and the mean of the service.
-    service_scv : array_like
-        Squared coefficient of variation of the service time.
-    service : Law, optional
-        In place of the mean (or rate) and the SCV.
     vacation : Law
         Law of a vacation V, see `qmodels.laws`: other work, a refresh, a sleep.
     multiple : bool
@@ -60,11 +53,6 @@ def mg1_vacations(
     QueueResult
         `utilization` counts service only; where overloaded, waiting times are ``inf``.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Notes
     -----
     The wait is that of M/G/1 plus an independent delay (decomposition) of mean
@@ -73,11 +61,6 @@ def mg1_vacations(
               \frac{\lambda E[V^2]}{2 (E[e^{-\lambda V}] + \lambda E[V])} \; (\text{single}).
 
     Exact.
-
-    References
-    ----------
-    .. [1] H. Takagi, *Queueing Analysis, Volume 1: Vacation and Priority Systems*, North
-       Holland, 1991, chapter 2.
 
     Examples
     --------
@@ -98,6 +81,7 @@ def mg1_vacations(
     return _delayed(f"M/G/1 with {name} vacations", q, scv, delay)
 
 
+@described("takagi1991, section 2.2", service="instead")
 def mg1_setup(
     *,
     arrival_rate: npt.ArrayLike,
@@ -112,14 +96,6 @@ def mg1_setup(
 
     Parameters
     ----------
-    arrival_rate : array_like
-        Poisson arrival rate :math:`\lambda \ge 0`. [jobs / time]
-    service_rate, mean_service_time : array_like
-        Exactly one of the rate and the mean of the service.
-    service_scv : array_like
-        Squared coefficient of variation of the service time.
-    service : Law, optional
-        In place of the mean (or rate) and the SCV.
     setup : Law, optional
         Law of the set-up (wake-up) time U; none takes no time.
     threshold : array_like of int
@@ -131,11 +107,6 @@ def mg1_setup(
         `utilization` counts service only; where overloaded, and for N > 1 without arrivals,
         waiting times are ``inf``.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Notes
     -----
     The wait is that of M/G/1 plus an independent delay of mean
@@ -143,11 +114,6 @@ def mg1_setup(
     .. math:: \frac{N (N - 1) / (2 \lambda) + N E[U] + \lambda E[U^2] / 2}{N + \lambda E[U]}.
 
     Exact.
-
-    References
-    ----------
-    .. [1] H. Takagi, *Queueing Analysis, Volume 1: Vacation and Priority Systems*, North
-       Holland, 1991, section 2.2.
 
     Examples
     --------

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from qmodels.checks import FloatArray
 from qmodels.laws.formulas import Formulas
-
-FloatArray = npt.NDArray[np.float64]
 
 _LONGEST = 1 << 20
 

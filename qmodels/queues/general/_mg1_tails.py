@@ -6,16 +6,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from qmodels.checks import FloatArray
 from qmodels.laws.elementary import Exponentials
 from qmodels.laws.formulas import Formulas
 from qmodels.laws.phases import Phases
 from qmodels.numerics.exponential_series import ExponentialSeries
 from qmodels.numerics.inversion import invert_tail
 from qmodels.numerics.quantile import quantile
-
-FloatArray = npt.NDArray[np.float64]
 
 _BISECTIONS = 200
 _WORST = 0.01

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.laws.arguments import Laws, service_moments
 from qmodels.numerics.load import Load, load
 from qmodels.queues.general._embedded import decay_root, embedded_weights
+from qmodels.queues.words import described
 from qmodels.result import QueueResult
-
-FloatArray = npt.NDArray[np.float64]
 
 _LEAST_IDLE = 1e-4  # below, the distribution has millions of values
 
@@ -28,6 +28,7 @@ def geoxg1_waiting_time(lam: Any, pairs: Any, m1: Any, m2: Any, idle: Any = None
     return (lam * (m2 - m1) + pairs * m1**2) / (2 * idle) + pairs / lam * m1 / 2
 
 
+@described("hunter1983, chapter 9", arrival_rate="slots", mean_service_time="slots", service="instead")
 def geog1(
     *,
     arrival_rate: npt.ArrayLike,
@@ -37,38 +38,17 @@ def geog1(
 ) -> QueueResult:
     r"""Steady state of Geo/G/1: at most one arrival per slot, service of whole slots.
 
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Probability :math:`p \in [0, 1]` of an arrival in a slot. [jobs / slot]
-    mean_service_time : array_like
-        Mean service time :math:`m_1 \ge 1`. [slots]
-    service_scv : array_like
-        Squared coefficient of variation of the service time.
-    service : Law, optional
-        In place of the mean and the SCV.
-
     Returns
     -------
     QueueResult
         Times in slots, from the boundary at which a job arrives to the one at which its service
         begins (0 if it is served in its first slot). Where :math:`p m_1 \ge 1` waiting times are ``inf``.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Notes
     -----
     .. math:: W_q = \frac{p \, E[S (S - 1)]}{2 (1 - p m_1)}.
 
     Exact, the same for arrivals at the beginning and at the end of a slot.
-
-    References
-    ----------
-    .. [1] J. J. Hunter, *Mathematical Techniques of Applied Probability, Volume 2: Discrete
-       Time Models: Techniques and Applications*, Academic Press, 1983, chapter 9.
 
     Examples
     --------
@@ -81,6 +61,7 @@ def geog1(
     return _result("Geo/G/1", p, np.zeros(p.shape), mean_service_time, service_scv, service)
 
 
+@described("karol1987 (the output queue)", mean_service_time="slots", service="instead")
 def geoxg1(
     *,
     arrival_rate: npt.ArrayLike,
@@ -97,22 +78,11 @@ def geoxg1(
         Mean :math:`\lambda \ge 0` of the arrivals A in a slot. [jobs / slot]
     arrival_variance : array_like
         Variance of the arrivals in a slot, at least what whole numbers with that mean have.
-    mean_service_time : array_like
-        Mean service time :math:`m_1 \ge 1`. [slots]
-    service_scv : array_like
-        Squared coefficient of variation of the service time.
-    service : Law, optional
-        In place of the mean and the SCV.
 
     Returns
     -------
     QueueResult
         Times in slots as for `geog1`; jobs of one slot are served in random order.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
@@ -121,12 +91,6 @@ def geoxg1(
 
     Exact. With binomial arrivals from N inputs and one slot of service it is the output queue
     of an N x N switch.
-
-    References
-    ----------
-    .. [1] M. J. Karol, M. G. Hluchyj and S. P. Morgan, "Input versus output queueing on a
-       space-division packet switch", IEEE Transactions on Communications 35, 1987,
-       pp. 1347-1356 (the output queue).
 
     Examples
     --------
@@ -150,13 +114,12 @@ def geoxg1(
     return _result("Geo^[X]/G/1", lam, np.maximum(pairs, 0.0), mean_service_time, service_scv, service)
 
 
+@described("hunter1983, chapter 9", arrival_rate="slots")
 def geod1(*, arrival_rate: npt.ArrayLike, service_slots: npt.ArrayLike) -> QueueResult:
     r"""Steady state of Geo/D/1: at most one arrival per slot, a constant number of slots of service.
 
     Parameters
     ----------
-    arrival_rate : array_like
-        Probability :math:`p \in [0, 1]` of an arrival in a slot. [jobs / slot]
     service_slots : array_like of int
         Service time :math:`D \ge 1`. [slots]
 
@@ -164,11 +127,6 @@ def geod1(*, arrival_rate: npt.ArrayLike, service_slots: npt.ArrayLike) -> Queue
     -------
     QueueResult
         As `geog1`, with the tails and quantiles of waiting and response time.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
@@ -178,11 +136,6 @@ def geod1(*, arrival_rate: npt.ArrayLike, service_slots: npt.ArrayLike) -> Queue
     slot at a time, and balancing the crossings of each level gives its law as sums of
     positive terms.
 
-    References
-    ----------
-    .. [1] J. J. Hunter, *Mathematical Techniques of Applied Probability, Volume 2: Discrete
-       Time Models: Techniques and Applications*, Academic Press, 1983, chapter 9.
-
     Examples
     --------
     >>> q = geod1(arrival_rate=0.2, service_slots=4)
@@ -191,7 +144,7 @@ def geod1(*, arrival_rate: npt.ArrayLike, service_slots: npt.ArrayLike) -> Queue
     """
     p = checks.probability("arrival_rate", arrival_rate)
     slots = checks.count("service_slots", service_slots).astype(float)
-    result = _result("Geo/D/1", p, np.zeros(p.shape), slots, np.float64(0))
+    result = _result("Geo/D/1", p, np.zeros(p.shape), slots, np.float64(0), None)
     q = load(p, mean_service_time=slots)
     return replace(
         result,

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.laws.arguments import Laws, arrival_moments, service_moments
 from qmodels.numerics.load import Load, load
+from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
 
@@ -66,6 +67,7 @@ def two_moments(
     )
 
 
+@described("kingman1961", arrival_rate="renewal")
 def gg1_kingman(
     *,
     arrival_rate: npt.ArrayLike | None = None,
@@ -78,27 +80,6 @@ def gg1_kingman(
 ) -> QueueResult:
     r"""Approximate GI/G/1 by Kingman's heavy-traffic formula (the "VUT" equation).
 
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Rate :math:`\lambda \ge 0` of a renewal arrival process. [jobs / time]
-    service_rate, mean_service_time : array_like
-        Exactly one of the rate and the mean :math:`m_1` of the service.
-    arrival_scv, service_scv : array_like
-        Squared coefficients of variation :math:`c_a^2` (of the times between arrivals) and :math:`c_s^2`.
-    arrival, service : Law, optional
-        The laws of the times between arrivals and of the service, in place of these numbers.
-
-    Returns
-    -------
-    QueueResult
-        Arrays of the broadcast shape of the inputs; waiting time ``inf`` where :math:`\rho \ge 1`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Notes
     -----
     .. math:: W_q \approx \frac{\rho}{1-\rho} \, \frac{c_a^2 + c_s^2}{2} \, m_1.
@@ -108,11 +89,6 @@ def gg1_kingman(
     PH/PH/1 chains (Erlang, exponential and hyperexponential laws, SCVs 0.25 to 4, utilization
     0.3 to 0.95): the wait is off by 3 % on average and 35 % at most from
     utilization 0.7 up, and by a factor of up to 3.9 at 0.3.
-
-    References
-    ----------
-    .. [1] J. F. C. Kingman, "The single server queue in heavy traffic", Mathematical
-       Proceedings of the Cambridge Philosophical Society 57, 1961, pp. 902-904.
 
     Examples
     --------
@@ -133,6 +109,7 @@ def gg1_kingman(
     )
 
 
+@described("kraemer1976", arrival_rate="renewal")
 def gg1_klb(
     *,
     arrival_rate: npt.ArrayLike | None = None,
@@ -144,27 +121,6 @@ def gg1_klb(
     service: Laws | None = None,
 ) -> QueueResult:
     r"""Approximate GI/G/1 by the formula of Kraemer and Langenbach-Belz.
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Rate :math:`\lambda \ge 0` of a renewal arrival process. [jobs / time]
-    service_rate, mean_service_time : array_like
-        Exactly one of the rate and the mean :math:`m_1` of the service.
-    arrival_scv, service_scv : array_like
-        Squared coefficients of variation :math:`c_a^2` and :math:`c_s^2`.
-    arrival, service : Law, optional
-        The laws of the times between arrivals and of the service, in place of these numbers.
-
-    Returns
-    -------
-    QueueResult
-        Arrays of the broadcast shape of the inputs; waiting time ``inf`` where :math:`\rho \ge 1`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
@@ -178,11 +134,6 @@ def gg1_klb(
     PH/PH/1 chains (Erlang, exponential and hyperexponential laws, SCVs 0.25 to 4, utilization
     0.3 to 0.95): the wait is off by 2 % on average and
     7 % at most from utilization 0.7 up, and by 33 % at most at 0.3; the response by 7 % at most.
-
-    References
-    ----------
-    .. [1] W. Kraemer and M. Langenbach-Belz, "Approximate formulae for the delay in the
-       queueing system GI/G/1", 8th International Teletraffic Congress, 1976.
 
     Examples
     --------
@@ -215,6 +166,7 @@ def gg1_klb(
     )
 
 
+@described("marchal1976", arrival_rate="renewal")
 def gg1_marchal(
     *,
     arrival_rate: npt.ArrayLike | None = None,
@@ -227,27 +179,6 @@ def gg1_marchal(
 ) -> QueueResult:
     r"""Approximate GI/G/1 by Marchal's formula, Kingman's upper bound scaled to be exact for M/G/1.
 
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Rate :math:`\lambda \ge 0` of a renewal arrival process. [jobs / time]
-    service_rate, mean_service_time : array_like
-        Exactly one of the rate and the mean :math:`m_1` of the service.
-    arrival_scv, service_scv : array_like
-        Squared coefficients of variation :math:`c_a^2` and :math:`c_s^2`.
-    arrival, service : Law, optional
-        The laws of the times between arrivals and of the service, in place of these numbers.
-
-    Returns
-    -------
-    QueueResult
-        Arrays of the broadcast shape of the inputs; waiting time ``inf`` where :math:`\rho \ge 1`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Notes
     -----
     .. math:: W_q \approx \frac{1 + c_s^2}{1/\rho^2 + c_s^2} \,
@@ -258,11 +189,6 @@ def gg1_marchal(
     0.3 to 0.95): the wait is off by 4 % on
     average and 27 % at most from utilization 0.7 up; for arrival SCVs above 1 it is the worst
     of the three, 8 % on average, and at low load it may be twice the truth.
-
-    References
-    ----------
-    .. [1] W. G. Marchal, "An approximate formula for waiting time in single server queues",
-       AIIE Transactions 8, 1976, pp. 473-474.
 
     Examples
     --------

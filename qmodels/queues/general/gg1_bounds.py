@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from qmodels.laws.arguments import Laws
 from qmodels.queues.general.gg1 import two_moments
+from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
 
@@ -26,6 +27,7 @@ def marshall_bound(lam: Any, m1: Any, cs: Any, idle: Any = None) -> Any:
     return m1 * (lam * m1 * (1 + cs) - 2) / (2 * idle)
 
 
+@described("daley1977", arrival_rate="renewal")
 def gg1_upper_bound(
     *,
     arrival_rate: npt.ArrayLike | None = None,
@@ -38,26 +40,10 @@ def gg1_upper_bound(
 ) -> QueueResult:
     r"""Upper bound of the GI/G/1 wait (Daley's sharpening of Kingman's bound).
 
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Rate :math:`\lambda \ge 0` of a renewal arrival process. [jobs / time]
-    service_rate, mean_service_time : array_like
-        Exactly one of the rate and the mean :math:`m_1` of the service.
-    arrival_scv, service_scv : array_like
-        Squared coefficients of variation :math:`c_a^2` and :math:`c_s^2`.
-    arrival, service : Law, optional
-        The laws of the times between arrivals and of the service, in place of these numbers.
-
     Returns
     -------
     QueueResult
         `mean_waiting_time` and what follows from it are upper bounds; ``inf`` where :math:`\rho \ge 1`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
@@ -65,11 +51,6 @@ def gg1_upper_bound(
 
     Bound: holds for every GI/G/1 queue with these moments, and is never above Kingman's
     :math:`(c_a^2/\lambda^2 + c_s^2 m_1^2) \lambda / (2 (1-\rho))`.
-
-    References
-    ----------
-    .. [1] D. J. Daley, "Inequalities for moments of tails of random variables, with a queueing
-       application", Zeitschrift fuer Wahrscheinlichkeitstheorie 41, 1977, pp. 139-143.
 
     Examples
     --------
@@ -90,6 +71,7 @@ def gg1_upper_bound(
     )
 
 
+@described("marshall1968", arrival_rate="renewal")
 def gg1_lower_bound(
     *,
     arrival_rate: npt.ArrayLike | None = None,
@@ -104,10 +86,6 @@ def gg1_lower_bound(
 
     Parameters
     ----------
-    arrival_rate : array_like
-        Rate :math:`\lambda \ge 0` of a renewal arrival process. [jobs / time]
-    service_rate, mean_service_time : array_like
-        Exactly one of the rate and the mean :math:`m_1` of the service.
     arrival_scv, service_scv : array_like
         Squared coefficients of variation; the bound holds whatever `arrival_scv` is.
     arrival, service : Law, optional
@@ -118,20 +96,11 @@ def gg1_lower_bound(
     QueueResult
         `mean_waiting_time` and what follows from it are lower bounds; ``inf`` where :math:`\rho \ge 1`.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Notes
     -----
     .. math:: W_q \ge \max\!\left(0, \frac{m_1 \left[\rho (1 + c_s^2) - 2\right]}{2 (1-\rho)}\right).
 
     Bound: holds for every GI/G/1 queue with these moments; it says little for small SCVs.
-
-    References
-    ----------
-    .. [1] K. T. Marshall, "Some inequalities in queuing", Operations Research 16, 1968, pp. 651-665.
 
     Examples
     --------

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.laws.arguments import Laws, arrival_moments, service_moments
 from qmodels.numerics.load import Load, load
 from qmodels.queues.general.gm1 import gmc
@@ -15,10 +16,9 @@ from qmodels.queues.general.mdc import mdc
 from qmodels.queues.markovian.erlang import erlang_c_from_b
 from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
 from qmodels.queues.markovian.mmc import mmc_waiting_time
+from qmodels.queues.words import described
 from qmodels.result import QueueResult
 from qmodels.systems.laws.times import Deterministic
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def allen_cunneen_waiting_time(mmc_wait: Any, ca: Any, cs: Any) -> Any:
@@ -31,6 +31,7 @@ def kimura_waiting_time(mmc_wait: Any, mdc_wait: Any, dmc_wait: Any, ca: Any, cs
     return (ca + cs) / ((1 - ca) / dmc_wait + (1 - cs) / mdc_wait + 2 * (ca + cs - 1) / mmc_wait)
 
 
+@described("allen1990, chapter 5 (with J. Cunneen)", arrival_rate="renewal")
 def ggc_allen_cunneen(
     *,
     arrival_rate: npt.ArrayLike | None = None,
@@ -44,29 +45,6 @@ def ggc_allen_cunneen(
 ) -> QueueResult:
     r"""Approximate GI/G/c by the M/M/c wait scaled with the mean of the two SCVs.
 
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Rate :math:`\lambda \ge 0` of a renewal arrival process. [jobs / time]
-    service_rate, mean_service_time : array_like
-        Exactly one of the rate and the mean service time of one server.
-    servers : array_like of int
-        Number of servers :math:`c \ge 1`.
-    arrival_scv, service_scv : array_like
-        Squared coefficients of variation :math:`c_a^2` and :math:`c_s^2`.
-    arrival, service : Law, optional
-        The laws of the times between arrivals and of the service, in place of these numbers.
-
-    Returns
-    -------
-    QueueResult
-        Arrays of the broadcast shape of the inputs; waiting time ``inf`` where :math:`\rho \ge 1`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Notes
     -----
     .. math:: W_q \approx \frac{C(c, a)}{c\mu - \lambda} \cdot \frac{c_a^2 + c_s^2}{2}.
@@ -75,11 +53,6 @@ def ggc_allen_cunneen(
     chains (2 to 16 servers, SCVs 0.25 to 4) from utilization 0.7 up: 13 % on average,
     7 % up to 4 servers, and up to a factor of 2.9 for smooth arrivals at 16 servers and 0.7.
     Over utilizations from 0.3 the mean response is off by 2.5 % on average, 14 % at most.
-
-    References
-    ----------
-    .. [1] A. O. Allen, *Probability, Statistics, and Queueing Theory with Computer Science
-       Applications*, 2nd edition, Academic Press, 1990, chapter 5 (with J. Cunneen).
 
     Examples
     --------
@@ -93,6 +66,7 @@ def ggc_allen_cunneen(
     return _result("GI/G/c (Allen and Cunneen)", q, allen_cunneen_waiting_time(mmc_wait, ca, cs))
 
 
+@described("kimura1986", arrival_rate="renewal")
 def ggc_kimura(
     *,
     arrival_rate: npt.ArrayLike | None = None,
@@ -106,29 +80,6 @@ def ggc_kimura(
 ) -> QueueResult:
     r"""Approximate GI/G/c by Kimura's interpolation between M/M/c, M/D/c and D/M/c.
 
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Rate :math:`\lambda \ge 0` of a renewal arrival process. [jobs / time]
-    service_rate, mean_service_time : array_like
-        Exactly one of the rate and the mean service time of one server.
-    servers : array_like of int
-        Number of servers :math:`c \ge 1`.
-    arrival_scv, service_scv : array_like
-        Squared coefficients of variation :math:`c_a^2` and :math:`c_s^2`.
-    arrival, service : Law, optional
-        The laws of the times between arrivals and of the service, in place of these numbers.
-
-    Returns
-    -------
-    QueueResult
-        Arrays of the broadcast shape of the inputs; waiting time ``inf`` where :math:`\rho \ge 1`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Notes
     -----
     .. math:: W_q \approx (c_a^2 + c_s^2) \left[ \frac{1 - c_a^2}{W_q(D/M/c)} + \frac{1 - c_s^2}{W_q(M/D/c)}
@@ -140,11 +91,6 @@ def ggc_kimura(
     chains (2 to 16 servers, SCVs 0.25 to 4) from utilization 0.7 up: 7 % on
     average and 52 % at most; M/G/c 0.5 % and 3 %. Over utilizations from 0.3 the mean response
     is off by 1.9 % on average, 13 % at most. About a millisecond per point.
-
-    References
-    ----------
-    .. [1] T. Kimura, "A two-moment approximation for the mean waiting time in the GI/G/s
-       queue", Management Science 32, 1986, pp. 751-763.
 
     Examples
     --------
@@ -169,6 +115,7 @@ def ggc_kimura(
     return _result("GI/G/c (Kimura)", q, wait * (ca + cs) / np.where(known, smooth + cs, 1.0))
 
 
+@described("whitt1993, section 2", arrival_rate="renewal")
 def ggc_whitt(
     *,
     arrival_rate: npt.ArrayLike | None = None,
@@ -181,29 +128,6 @@ def ggc_whitt(
     service: Laws | None = None,
 ) -> QueueResult:
     r"""Approximate GI/G/c by Whitt's refinement of the Allen-Cunneen formula.
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Rate :math:`\lambda \ge 0` of a renewal arrival process. [jobs / time]
-    service_rate, mean_service_time : array_like
-        Exactly one of the rate and the mean service time of one server.
-    servers : array_like of int
-        Number of servers :math:`c \ge 1`.
-    arrival_scv, service_scv : array_like
-        Squared coefficients of variation :math:`c_a^2` and :math:`c_s^2`.
-    arrival, service : Law, optional
-        The laws of the times between arrivals and of the service, in place of these numbers.
-
-    Returns
-    -------
-    QueueResult
-        Arrays of the broadcast shape of the inputs; waiting time ``inf`` where :math:`\rho \ge 1`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
@@ -222,11 +146,6 @@ def ggc_whitt(
     chains (2 to 16 servers, SCVs 0.25 to 4) from utilization 0.7 up: 6 % on average, 3 % up to 4
     servers and 63 % at most; M/G/c 1 % and 10 %. Over utilizations from 0.3 the mean response
     is off by 1.2 % on average, 8 % at most. For constant times between arrivals use `gmc`.
-
-    References
-    ----------
-    .. [1] W. Whitt, "Approximations for the GI/G/m queue", Production and Operations
-       Management 2, 1993, pp. 114-161, section 2.
 
     Examples
     --------

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.laws.formulas import Formulas
 from qmodels.laws.of_law import renewal
-from qmodels.numerics.digits import FloatArray, cumulative_product, product_minus
+from qmodels.numerics.digits import cumulative_product, product_minus
 from qmodels.numerics.exponential_waits import (
     exponential_quantile,
     exponential_tail,
@@ -19,10 +20,12 @@ from qmodels.numerics.exponential_waits import (
 )
 from qmodels.numerics.load import Load
 from qmodels.numerics.root import bracketed_root
+from qmodels.queues.words import described
 from qmodels.result import QueueResult
 from qmodels.systems.laws.times import Law
 
 
+@described("kleinrock1975, sections 6.3-6.4")
 def gm1(*, arrival: Law, service_rate: npt.ArrayLike) -> QueueResult:
     r"""Steady state of GI/M/1: renewal arrivals, exponential service, first come first served.
 
@@ -30,19 +33,12 @@ def gm1(*, arrival: Law, service_rate: npt.ArrayLike) -> QueueResult:
     ----------
     arrival : Law
         Law of the times between arrivals, see `qmodels.laws`.
-    service_rate : array_like
-        Service rate :math:`\mu > 0`. [jobs / time]
 
     Returns
     -------
     QueueResult
         With variances, distributions and quantiles by formula; where overloaded, waiting
         times are ``inf``. The number in system is the one at an arbitrary time.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
@@ -53,10 +49,6 @@ def gm1(*, arrival: Law, service_rate: npt.ArrayLike) -> QueueResult:
     Exact. The root is found for :math:`s = \mu (1-\sigma)` from :math:`R^*(s) = \rho`, with
     :math:`R^*` the transform of the residual time between arrivals: this form keeps its
     digits next to saturation.
-
-    References
-    ----------
-    .. [1] L. Kleinrock, *Queueing Systems, Volume 1: Theory*, Wiley, 1975, sections 6.3-6.4.
 
     Examples
     --------
@@ -73,6 +65,7 @@ def gm1(*, arrival: Law, service_rate: npt.ArrayLike) -> QueueResult:
     return _result("GI/M/1", q, rate, np.where(q.stable, sigma, 1.0), partial(_number_pmf, q, sigma))
 
 
+@described("gross2008, section 5.3.2 (after L. Takacs)", returns="tails")
 def gmc(*, arrival: Law, service_rate: npt.ArrayLike, servers: npt.ArrayLike) -> QueueResult:
     r"""Steady state of GI/M/c: renewal arrivals, c exponential servers, first come first served.
 
@@ -80,21 +73,6 @@ def gmc(*, arrival: Law, service_rate: npt.ArrayLike, servers: npt.ArrayLike) ->
     ----------
     arrival : Law
         Law of the times between arrivals, see `qmodels.laws`.
-    service_rate : array_like
-        Rate :math:`\mu > 0` of one server. [jobs / time]
-    servers : array_like of int
-        Number of servers :math:`c \ge 1`.
-
-    Returns
-    -------
-    QueueResult
-        With variances, distributions of waiting and response time, and quantiles; where
-        overloaded, waiting times are ``inf``.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
@@ -107,11 +85,6 @@ def gmc(*, arrival: Law, service_rate: npt.ArrayLike, servers: npt.ArrayLike) ->
 
     Exact; all terms are positive, and the last factor is evaluated as a divided difference of
     the residual transform. c operations per point.
-
-    References
-    ----------
-    .. [1] D. Gross, J. F. Shortle, J. M. Thompson and C. M. Harris, *Fundamentals of Queueing
-       Theory*, 4th edition, Wiley, 2008, section 5.3.2 (after L. Takacs).
 
     Examples
     --------

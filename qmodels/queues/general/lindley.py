@@ -7,8 +7,10 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.queues.words import described
 
 
+@described("lindley1952")
 def lindley_waiting_times(*, interarrival_time: npt.ArrayLike, service_time: npt.ArrayLike) -> FloatArray:
     r"""Return the waiting time of every customer of a queue that starts empty, first come first served.
 
@@ -33,11 +35,6 @@ def lindley_waiting_times(*, interarrival_time: npt.ArrayLike, service_time: npt
     -----
     Lindley's recursion :math:`W_{n+1} = (W_n + S_n - T_n)^+` [1]_, as the walk of the
     differences less its running minimum. Exact, up to the rounding of the sums.
-
-    References
-    ----------
-    .. [1] D. V. Lindley, "The theory of queues with a single server", Mathematical Proceedings
-       of the Cambridge Philosophical Society 48, 1952.
 
     Examples
     --------

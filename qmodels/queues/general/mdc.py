@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from qmodels.checks import FloatArray
 from qmodels.numerics.load import Load, load
 from qmodels.numerics.poisson import poisson_density, poisson_pmf
 from qmodels.numerics.series import tail_sums
 from qmodels.queues.general.mg1 import mg1_waiting_time, mg1_waiting_time_variance
+from qmodels.queues.words import described
 from qmodels.result import QueueResult
-
-FloatArray = npt.NDArray[np.float64]
 
 _FIRST_TERMS = 32
 _NODES = 20
@@ -24,36 +24,15 @@ _DIGITS_OUT, _DIGITS_KEPT = 60.0, 14.0  # -log of what is lost to aliasing, and 
 _LEAST_IDLE = 1e-4  # below, the distribution would need transforms of more than 2^20 points
 
 
+@described("kleinrock1975, section 5.7", service_rate="constant", returns="tails")
 def md1(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike) -> QueueResult:
     r"""Steady state of M/D/1: constant service time, first come first served.
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Poisson arrival rate :math:`\lambda \ge 0`. [jobs / time]
-    service_rate : array_like
-        Rate :math:`\mu > 0`; each service takes :math:`1/\mu`. [jobs / time]
-
-    Returns
-    -------
-    QueueResult
-        With variances, distributions and quantiles; where :math:`\lambda \ge \mu` waiting
-        times are ``inf``.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
     .. math:: W_q = \frac{\rho}{2 (\mu - \lambda)}.
 
     Exact: half the wait of M/M/1. Distributions as for `mdc`.
-
-    References
-    ----------
-    .. [1] L. Kleinrock, *Queueing Systems, Volume 1: Theory*, Wiley, 1975, section 5.7.
 
     Examples
     --------
@@ -69,23 +48,9 @@ def md1(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike) -> QueueRes
     return _result("M/D/1", q, mg1_waiting_time(lam, m1, m1**2, idle), variance, q.utilization)
 
 
+@described("franx2001", "spitzer1956", service_rate="constant", returns="tails")
 def mdc(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, servers: npt.ArrayLike) -> QueueResult:
     r"""Steady state of M/D/c: c servers with constant service time, first come first served.
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Poisson arrival rate :math:`\lambda \ge 0`. [jobs / time]
-    service_rate : array_like
-        Rate :math:`\mu > 0` of one server; each service takes :math:`D = 1/\mu`. [jobs / time]
-    servers : array_like of int
-        Number of servers :math:`c \ge 1`.
-
-    Returns
-    -------
-    QueueResult
-        With variances, distributions and quantiles; where :math:`\lambda \ge c\mu` waiting
-        times are ``inf``.
 
     Raises
     ------
@@ -107,13 +72,6 @@ def mdc(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, servers: np
     number in queue is the compound Poisson law of the same identity (its coefficients by a
     Fourier transform, absolute error about 1e-14), and the tail of the wait is Franx's finite
     sum of positive terms. Quantiles invert that tail numerically.
-
-    References
-    ----------
-    .. [1] G. J. Franx, "A simple solution for the M/D/c waiting time distribution", Operations
-       Research Letters 29, 2001, pp. 221-229.
-    .. [2] F. Spitzer, "A combinatorial lemma and its application to probability theory",
-       Transactions of the American Mathematical Society 82, 1956, pp. 323-339.
 
     Examples
     --------

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.laws.arguments import Laws, service_moments
 from qmodels.numerics.load import load
+from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
 
@@ -30,6 +31,7 @@ def mg1_waiting_time_variance(lam: Any, m1: Any, m2: Any, m3: Any, idle: Any = N
     return mg1_waiting_time(lam, m1, m2, idle) ** 2 + lam * m3 / (3 * idle)
 
 
+@described("kleinrock1975, section 5.7", service="instead")
 def mg1(
     *,
     arrival_rate: npt.ArrayLike,
@@ -40,25 +42,6 @@ def mg1(
     service_third_moment: npt.ArrayLike | None = None,
 ) -> QueueResult:
     r"""Steady state of the M/G/1 queue, from two (mean) or three (variance) service moments.
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Poisson arrival rate :math:`\lambda \ge 0`. [jobs / time]
-    service_rate, mean_service_time : array_like
-        Exactly one of the rate :math:`\mu` and the mean :math:`m_1 = 1/\mu` of the service.
-    service_scv : array_like
-        Squared coefficient of variation of the service time; 0 is deterministic, 1 exponential.
-    service : Law, optional
-        In place of the mean (or rate) and the SCV.
-    service_third_moment : array_like, optional
-        Raw third moment :math:`m_3` of the service time; with it the result has variances. [time^3]
-
-    Returns
-    -------
-    QueueResult
-        Arrays of the broadcast shape of the inputs. Where :math:`\lambda m_1 \ge 1` no steady
-        state exists: waiting time and variance are ``inf``, utilization 1.
 
     Raises
     ------
@@ -77,10 +60,6 @@ def mg1(
     the variance for first come first served. :math:`1 - \rho` is rounded once, so that the relative error
     stays near 1e-15 up to the last utilization below 1. For a named service law with quantiles see
     `md1`, `mek1`, `mh21` and `mg1_fcfs`.
-
-    References
-    ----------
-    .. [1] L. Kleinrock, *Queueing Systems, Volume 1: Theory*, Wiley, 1975, section 5.7.
 
     Examples
     --------

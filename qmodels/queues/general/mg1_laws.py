@@ -10,34 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.laws.formulas import Formulas
 from qmodels.laws.of_law import renewal
 from qmodels.numerics.load import load
 from qmodels.queues.general._embedded import arrival_tails, embedded_weights
 from qmodels.queues.general._mg1_tails import MG1Tails
 from qmodels.queues.general.mg1 import mg1_waiting_time, mg1_waiting_time_variance
+from qmodels.queues.words import described
 from qmodels.result import QueueResult
 from qmodels.systems.laws.phases import HyperExponential
 from qmodels.systems.laws.times import Erlang, Law
 
-FloatArray = npt.NDArray[np.float64]
 
-
+@described("kleinrock1975, sections 5.6-5.7", returns="tails")
 def mg1_fcfs(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
     r"""Steady state of first-come-first-served M/G/1 with a given law of the service time.
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Poisson arrival rate :math:`\lambda \ge 0`. [jobs / time]
-    service : Law
-        Law of the service time, see `qmodels.laws`.
-
-    Returns
-    -------
-    QueueResult
-        With variances, the distribution of the number in system, and waiting- and
-        response-time tails and quantiles. Where overloaded, waiting times are ``inf``.
 
     Raises
     ------
@@ -60,10 +48,6 @@ def mg1_fcfs(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
     inversion's own estimate of its error exceeds 1 % of the tail are refused.
     The number in system comes from the embedded chain by a sum of positive terms, exact to
     rounding.
-
-    References
-    ----------
-    .. [1] L. Kleinrock, *Queueing Systems, Volume 1: Theory*, Wiley, 1975, sections 5.6-5.7.
 
     Examples
     --------
@@ -99,38 +83,22 @@ def mg1_fcfs(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
     )
 
 
+@described("gross2008, section 3.3", returns="mg1_fcfs")
 def mek1(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, phases: npt.ArrayLike) -> QueueResult:
     r"""Steady state of M/E_k/1: Erlang service of k phases, first come first served.
 
     Parameters
     ----------
-    arrival_rate : array_like
-        Poisson arrival rate :math:`\lambda \ge 0`. [jobs / time]
     service_rate : array_like
         Rate :math:`\mu` of the whole service, k phases together. [jobs / time]
     phases : array_like of int
         Number of phases :math:`k \ge 1`; the service SCV is :math:`1/k`.
-
-    Returns
-    -------
-    QueueResult
-        As `mg1_fcfs`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
     .. math:: W_q = \frac{1 + 1/k}{2} \frac{\rho}{\mu - \lambda}.
 
     Exact; quantiles to 1e-7 at every level, see `mg1_fcfs`.
-
-    References
-    ----------
-    .. [1] D. Gross, J. F. Shortle, J. M. Thompson and C. M. Harris, *Fundamentals of Queueing
-       Theory*, 4th edition, Wiley, 2008, section 3.3.
 
     Examples
     --------
@@ -143,6 +111,7 @@ def mek1(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, phases: np
     return replace(exact, model="M/E_k/1")
 
 
+@described("kleinrock1975, section 5.7", returns="mg1_fcfs")
 def mh21(
     *, arrival_rate: npt.ArrayLike, probability: float, service_rates: tuple[float, float]
 ) -> QueueResult:
@@ -150,30 +119,14 @@ def mh21(
 
     Parameters
     ----------
-    arrival_rate : array_like
-        Poisson arrival rate :math:`\lambda \ge 0`. [jobs / time]
     probability : float
         Probability that a job is of the first kind.
     service_rates : pair of float
         Service rates of the two kinds. [jobs / time]
 
-    Returns
-    -------
-    QueueResult
-        As `mg1_fcfs`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Notes
     -----
     Second moment :math:`2 (p/\mu_1^2 + (1-p)/\mu_2^2)`. Exact, the distributions too.
-
-    References
-    ----------
-    .. [1] L. Kleinrock, *Queueing Systems, Volume 1: Theory*, Wiley, 1975, section 5.7.
 
     Examples
     --------

@@ -9,36 +9,22 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.laws.of_law import renewal
 from qmodels.queues.general._embedded import arrival_tails, embedded_weights
+from qmodels.queues.words import described
 from qmodels.result import QueueResult
 from qmodels.systems.laws.times import Deterministic, Law
 
-FloatArray = npt.NDArray[np.float64]
 
-
+@described("gross2008, section 5.1.8", arrival_rate="offered", returns="entering")
 def mg1k(*, arrival_rate: npt.ArrayLike, service: Law, capacity: npt.ArrayLike) -> QueueResult:
     r"""Steady state of M/G/1/K: at most K jobs in the system, arrivals beyond are lost.
 
     Parameters
     ----------
-    arrival_rate : array_like
-        Poisson arrival rate :math:`\lambda \ge 0`, lost jobs included. [jobs / time]
     service : Law
-        Law of the service time, see `qmodels.laws`: of those in whose formulas arrivals are counted.
-    capacity : array_like of int
-        Jobs in service and waiting, :math:`K \ge 1`.
-
-    Returns
-    -------
-    QueueResult
-        Arrays of the broadcast shape of the inputs; times are those of the jobs that enter.
-        Always stable.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+        Law of the service time, see `qmodels.laws`: of those in whose formulas arrivals are counted. [time]
 
     Notes
     -----
@@ -52,11 +38,6 @@ def mg1k(*, arrival_rate: npt.ArrayLike, service: Law, capacity: npt.ArrayLike) 
     cancellation. Exact, sums of positive terms, about K times the width of the distribution
     of A operations per point; rounding grows by about 1e-16 per place of room, to 1e-10 of the
     blocking at K = 1e6.
-
-    References
-    ----------
-    .. [1] D. Gross, J. F. Shortle, J. M. Thompson and C. M. Harris, *Fundamentals of Queueing
-       Theory*, 4th edition, Wiley, 2008, section 5.1.8.
 
     Examples
     --------
@@ -93,36 +74,18 @@ def mg1k(*, arrival_rate: npt.ArrayLike, service: Law, capacity: npt.ArrayLike) 
     )
 
 
+@described("gross2008, section 5.1.8", arrival_rate="offered", service_rate="constant")
 def md1k(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, capacity: npt.ArrayLike) -> QueueResult:
     r"""Steady state of M/D/1/K: constant service, at most K jobs in the system.
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Poisson arrival rate :math:`\lambda \ge 0`, lost jobs included. [jobs / time]
-    service_rate : array_like
-        Rate :math:`\mu`; each service takes :math:`1/\mu`. [jobs / time]
-    capacity : array_like of int
-        Jobs in service and waiting, :math:`K \ge 1`.
 
     Returns
     -------
     QueueResult
         As `mg1k`.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Notes
     -----
     Exact, see `mg1k`.
-
-    References
-    ----------
-    .. [1] D. Gross, J. F. Shortle, J. M. Thompson and C. M. Harris, *Fundamentals of Queueing
-       Theory*, 4th edition, Wiley, 2008, section 5.1.8.
 
     Examples
     --------

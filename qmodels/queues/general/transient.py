@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
+from qmodels.queues.words import described
 
 
 def positive_part_mean(mean: Any, deviation: Any) -> Any:
@@ -19,6 +20,7 @@ def positive_part_mean(mean: Any, deviation: Any) -> Any:
     return np.where(deviation > 0, value, np.maximum(mean, 0.0))
 
 
+@described("spitzer1956")
 def wait_terms(
     *,
     service_mean: FloatArray,
@@ -57,11 +59,6 @@ def wait_terms(
     (Spitzer's identity [1]_, exact for independent works and gaps.) The sums from the second on
     are taken as normal, and scaled down in common where they would add up to more than the
     long-run wait: an approximation.
-
-    References
-    ----------
-    .. [1] F. Spitzer, "A combinatorial lemma and its application to probability theory",
-       Transactions of the AMS 82, 1956.
 
     Examples
     --------

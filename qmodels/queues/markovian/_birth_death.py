@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from qmodels.checks import FloatArray
 from qmodels.numerics.digits import cumulative_ratio
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def birth_death_law(births: FloatArray, deaths: FloatArray) -> FloatArray:

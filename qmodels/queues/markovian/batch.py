@@ -11,6 +11,7 @@ from qmodels import checks
 from qmodels.laws.arguments import Laws, service_moments
 from qmodels.numerics.load import load
 from qmodels.queues.general.mg1 import mg1_waiting_time
+from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
 
@@ -22,6 +23,7 @@ def mxg1_waiting_time(lam: Any, m1: Any, m2: Any, batch_mean: Any, batch_m2: Any
     return mg1_waiting_time(lam, m1, m2, idle) + mates_ahead * m1 / idle
 
 
+@described("gross2008, chapters 3.1 and 5.1 (bulk input)", service="instead")
 def mxg1(
     *,
     arrival_rate: npt.ArrayLike,
@@ -40,15 +42,9 @@ def mxg1(
     arrival_rate : array_like
         Poisson rate :math:`\lambda_b \ge 0` of *batches*. [batches / time]
     batch_mean : array_like
-        Mean number :math:`g_1 \ge 1` of jobs in a batch.
+        Mean number :math:`g_1 \ge 1` of jobs in a batch. [jobs]
     batch_scv, batch_second_moment : array_like
-        Exactly one of the SCV of the batch size and its raw second moment :math:`g_2 \ge g_1^2`.
-    service_rate, mean_service_time : array_like
-        Exactly one of the rate and the mean :math:`m_1` of a job's service.
-    service_scv : array_like
-        Squared coefficient of variation of the service time of a job.
-    service : Law, optional
-        In place of the mean (or rate) and the SCV.
+        Exactly one of the SCV of the batch size and its raw second moment :math:`g_2 \ge g_1^2` [jobs^2].
 
     Returns
     -------
@@ -69,11 +65,6 @@ def mxg1(
     .. math:: W_q = \frac{\lambda m_2}{2(1-\rho)} + \frac{(g_2/g_1 - 1)\, m_1}{2 (1 - \rho)}.
 
     Exact for service in order of arrival (random order within a batch).
-
-    References
-    ----------
-    .. [1] D. Gross, J. F. Shortle, J. M. Thompson and C. M. Harris, *Fundamentals of Queueing
-       Theory*, 4th edition, Wiley, 2008, chapters 3.1 and 5.1 (bulk input).
 
     Examples
     --------

@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.queues.markovian._birth_death import birth_death_law
+from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
-FloatArray = npt.NDArray[np.float64]
 
-
+@described("cooper1981, chapter 3.7")
 def engset_time_congestion(
     *, servers: npt.ArrayLike, sources: npt.ArrayLike, source_load: npt.ArrayLike
 ) -> FloatArray:
@@ -22,8 +23,6 @@ def engset_time_congestion(
 
     Parameters
     ----------
-    servers : array_like of int
-        Number of servers :math:`c \ge 1`.
     sources : array_like of int
         Number of sources :math:`N \ge 0`.
     source_load : array_like
@@ -35,21 +34,11 @@ def engset_time_congestion(
         The time congestion. The fraction of *requests* that are lost, the call congestion, is
         smaller: it is this function with one source less, see `engset`.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Notes
     -----
     .. math:: E_k = \frac{(N - k + 1) \hat{a} E_{k-1}}{k + (N - k + 1) \hat{a} E_{k-1}}, \qquad E_0 = 1.
 
     Exact for any service law and any law of the idle times.
-
-    References
-    ----------
-    .. [1] R. B. Cooper, *Introduction to Queueing Theory*, 2nd edition, North Holland, 1981,
-       chapter 3.7.
 
     Examples
     --------
@@ -73,6 +62,7 @@ def _congestion(c: Any, n: Any, load: FloatArray) -> tuple[FloatArray, FloatArra
     return blocking, free
 
 
+@described("cooper1981, chapter 3.7")
 def engset(
     *, source_rate: npt.ArrayLike, service_rate: npt.ArrayLike, servers: npt.ArrayLike, sources: npt.ArrayLike
 ) -> QueueResult:
@@ -80,12 +70,6 @@ def engset(
 
     Parameters
     ----------
-    source_rate : array_like
-        Request rate :math:`\nu \ge 0` of one idle source. [jobs / time]
-    service_rate : array_like
-        Rate :math:`\mu > 0` of one server. [jobs / time]
-    servers : array_like of int
-        Number of servers :math:`c \ge 1`.
     sources : array_like of int
         Number of sources :math:`N \ge 1`; a source whose request is lost is idle again.
 
@@ -96,21 +80,11 @@ def engset(
         the call congestion, the fraction of requests lost; the fraction of time in which all
         servers are busy is `engset_time_congestion`.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Notes
     -----
     A request finds the system as if its source did not exist: call congestion
     :math:`E(c, N - 1)`. With it, :math:`x = N \hat{a} (1 - E) / (1 + \hat{a} (1 - E))` servers are
     busy. Exact for any service law.
-
-    References
-    ----------
-    .. [1] R. B. Cooper, *Introduction to Queueing Theory*, 2nd edition, North Holland, 1981,
-       chapter 3.7.
 
     Examples
     --------
@@ -139,6 +113,7 @@ def engset(
     )
 
 
+@described("gross2008, section 2.8")
 def mmc_finite(
     *, source_rate: npt.ArrayLike, service_rate: npt.ArrayLike, servers: npt.ArrayLike, sources: npt.ArrayLike
 ) -> QueueResult:
@@ -148,10 +123,6 @@ def mmc_finite(
     ----------
     source_rate : array_like
         Rate :math:`\nu \ge 0` at which one idle source submits its job. [jobs / time]
-    service_rate : array_like
-        Rate :math:`\mu > 0` of one server. [jobs / time]
-    servers : array_like of int
-        Number of servers :math:`c \ge 1`.
     sources : array_like of int
         Number of sources :math:`N \ge 1`.
 
@@ -160,20 +131,10 @@ def mmc_finite(
     QueueResult
         `arrival_rate` equals the throughput; nothing is lost, always stable.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Notes
     -----
     Birth-death chain with rates :math:`(N - n) \nu` up and :math:`\min(n, c) \mu` down. Exact;
     one operation per source and point, without overflow for any population.
-
-    References
-    ----------
-    .. [1] D. Gross, J. F. Shortle, J. M. Thompson and C. M. Harris, *Fundamentals of Queueing
-       Theory*, 4th edition, Wiley, 2008, section 2.8.
 
     Examples
     --------

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair, erlang_b_step
+from qmodels.queues.words import described
 
 __all__ = ["erlang_b", "erlang_b_step", "erlang_c", "erlang_c_from_b", "kaufman_roberts"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def erlang_c_from_b(blocking: Any, rho: Any, idle: Any = None) -> Any:
@@ -22,25 +22,14 @@ def erlang_c_from_b(blocking: Any, rho: Any, idle: Any = None) -> Any:
     return blocking / (idle + rho * blocking)
 
 
+@described("cooper1981, chapter 3.3")
 def erlang_b(*, servers: npt.ArrayLike, offered_load: npt.ArrayLike) -> FloatArray:
     r"""Blocking probability of M/G/c/c (Erlang's loss formula).
-
-    Parameters
-    ----------
-    servers : array_like of int
-        Number of servers :math:`c \ge 1`.
-    offered_load : array_like
-        :math:`a = \lambda / \mu \ge 0`. [erlang]
 
     Returns
     -------
     array
         Probability that an arrival finds all servers busy and is lost; below 1e-308 it is 0.
-
-    Raises
-    ------
-    ValueError
-        If `servers` is not a whole number or the load is negative.
 
     Notes
     -----
@@ -49,11 +38,6 @@ def erlang_b(*, servers: npt.ArrayLike, offered_load: npt.ArrayLike) -> FloatArr
 
     Exact for Poisson arrivals and any service-time distribution (insensitivity). The
     recurrence takes ``max(servers)`` steps and is stable.
-
-    References
-    ----------
-    .. [1] R. B. Cooper, *Introduction to Queueing Theory*, 2nd edition, North Holland, 1981,
-       chapter 3.3.
 
     Examples
     --------
@@ -65,36 +49,20 @@ def erlang_b(*, servers: npt.ArrayLike, offered_load: npt.ArrayLike) -> FloatArr
     return erlang_b_pair(a, c)[0][()]
 
 
+@described("cooper1981, chapter 3.4")
 def erlang_c(*, servers: npt.ArrayLike, offered_load: npt.ArrayLike) -> FloatArray:
     r"""Probability that a job has to wait in M/M/c (Erlang's delay formula).
-
-    Parameters
-    ----------
-    servers : array_like of int
-        Number of servers :math:`c \ge 1`.
-    offered_load : array_like
-        :math:`a = \lambda / \mu \ge 0`. [erlang]
 
     Returns
     -------
     array
         Waiting probability; 1 where :math:`a \ge c`.
 
-    Raises
-    ------
-    ValueError
-        If `servers` is not a whole number or the load is negative.
-
     Notes
     -----
     .. math:: C(c, a) = \frac{B(c, a)}{1 - \frac{a}{c} \left(1 - B(c, a)\right)}
 
     with Erlang's loss formula B, see `erlang_b`. Exact.
-
-    References
-    ----------
-    .. [1] R. B. Cooper, *Introduction to Queueing Theory*, 2nd edition, North Holland, 1981,
-       chapter 3.4.
 
     Examples
     --------
@@ -109,6 +77,7 @@ def erlang_c(*, servers: npt.ArrayLike, offered_load: npt.ArrayLike) -> FloatArr
     return np.where(stable, erlang_c_from_b(blocking, rho, np.where(stable, (c - a) / c, 1.0)), 1.0)[()]
 
 
+@described("kaufman1981", "roberts1981")
 def kaufman_roberts(*, servers: int, offered_load: npt.ArrayLike, units: npt.ArrayLike) -> FloatArray:
     r"""Blocking of each class on a loss link where a job of class k holds several servers at once.
 
@@ -126,11 +95,6 @@ def kaufman_roberts(*, servers: int, offered_load: npt.ArrayLike, units: npt.Arr
     array
         Blocking probability of each class; 1 for a class with :math:`b_k > N`.
 
-    Raises
-    ------
-    ValueError
-        If a count is not a whole number or a load negative.
-
     Notes
     -----
     With n units occupied, the unnormalised occupancy follows
@@ -140,13 +104,6 @@ def kaufman_roberts(*, servers: int, offered_load: npt.ArrayLike, units: npt.Arr
 
     Exact and insensitive to the distribution of holding times: any job that fits is accepted,
     the others are lost. N steps of one operation per class, rescaled against overflow.
-
-    References
-    ----------
-    .. [1] J. S. Kaufman, "Blocking in a shared resource environment", IEEE Transactions on
-       Communications 29, 1981, pp. 1474-1481.
-    .. [2] J. W. Roberts, "A service system with heterogeneous user requirements", in
-       *Performance of Data Communications Systems and Their Applications*, North Holland, 1981.
 
     Examples
     --------

@@ -8,15 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.numerics.digits import product_minus
 from qmodels.numerics.load import load
 from qmodels.numerics.series import curve, rising_sums
 from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
+from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
-FloatArray = npt.NDArray[np.float64]
 
-
+@described("palm1957 (first published in Swedish in 1946)", "mandelbaum2007")
 def erlang_a(
     *,
     arrival_rate: npt.ArrayLike,
@@ -29,12 +30,6 @@ def erlang_a(
 
     Parameters
     ----------
-    arrival_rate : array_like
-        Poisson arrival rate :math:`\lambda \ge 0`. [jobs / time]
-    service_rate : array_like
-        Rate :math:`\mu > 0` of one server. [jobs / time]
-    servers : array_like of int
-        Number of servers :math:`c \ge 1`.
     patience_rate : array_like
         Rate :math:`\theta > 0` at which a waiting job gives up (a time-out, for instance). [1 / time]
     balking_probability : array_like
@@ -47,11 +42,6 @@ def erlang_a(
         `blocking_probability` counts those that balk, `abandonment_probability` those that
         enter and give up. Always stable. The waiting-time tail is that of the time in queue.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Notes
     -----
     Birth-death chain with rates :math:`\lambda` below c jobs and :math:`\lambda (1 - \beta)` from
@@ -63,13 +53,6 @@ def erlang_a(
 
     a smooth positive integral, as is that of the mean queue; Gauss quadrature around its peak
     gives both with a relative error below 1e-12 for any load and patience. Exact.
-
-    References
-    ----------
-    .. [1] C. Palm, "Research on telephone traffic carried by full availability groups", Tele 1,
-       1957 (first published in Swedish in 1946).
-    .. [2] A. Mandelbaum and S. Zeltyn, "Service engineering in action: the Palm/Erlang-A queue,
-       with applications to call centers", in *Advances in Services Innovations*, Springer, 2007.
 
     Examples
     --------

@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from qmodels.checks import FloatArray, IntArray
 from qmodels.numerics.poisson import poisson_pmf, relative_deviance
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _BLOCK = 8192  # points whose arrays stay in the first-level caches
 _MANY = 1 << 15  # servers beyond which the recurrence takes longer than the integral

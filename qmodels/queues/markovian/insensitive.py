@@ -8,14 +8,15 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from qmodels.checks import FloatArray
 from qmodels.numerics.load import load
 from qmodels.numerics.poisson import poisson_pmf
 from qmodels.queues.markovian.mmck import mmcc
+from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
-FloatArray = npt.NDArray[np.float64]
 
-
+@described("gross2008, section 5.2")
 def mginf(
     *,
     arrival_rate: npt.ArrayLike,
@@ -24,31 +25,14 @@ def mginf(
 ) -> QueueResult:
     r"""Steady state of M/G/inf: a pure delay, such as a pipeline without limits.
 
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Poisson arrival rate :math:`\lambda \ge 0`. [jobs / time]
-    service_rate, mean_service_time : array_like
-        Exactly one of the rate and the mean :math:`m_1` of the service.
-
     Returns
     -------
     QueueResult
         Always stable; nobody waits, and the utilization of one of infinitely many servers is 0.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Notes
     -----
     The number in system is Poisson with mean :math:`\lambda m_1`. Exact for any service law.
-
-    References
-    ----------
-    .. [1] D. Gross, J. F. Shortle, J. M. Thompson and C. M. Harris, *Fundamentals of Queueing
-       Theory*, 4th edition, Wiley, 2008, section 5.2.
 
     Examples
     --------
@@ -72,6 +56,7 @@ def mginf(
     )
 
 
+@described("gross2008, section 5.2", arrival_rate="offered")
 def mgcc(
     *,
     arrival_rate: npt.ArrayLike,
@@ -83,10 +68,6 @@ def mgcc(
 
     Parameters
     ----------
-    arrival_rate : array_like
-        Poisson arrival rate :math:`\lambda \ge 0`, lost jobs included. [jobs / time]
-    service_rate, mean_service_time : array_like
-        Exactly one of the rate and the mean of the service.
     servers : array_like of int
         Number of places :math:`c \ge 1`.
 
@@ -95,20 +76,10 @@ def mgcc(
     QueueResult
         As `mmcc`, without the response-time distribution, which depends on the service law.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Notes
     -----
     Exact: the number in system, and with it the blocking, depends on the service law through
     its mean only (insensitivity).
-
-    References
-    ----------
-    .. [1] D. Gross, J. F. Shortle, J. M. Thompson and C. M. Harris, *Fundamentals of Queueing
-       Theory*, 4th edition, Wiley, 2008, section 5.2.
 
     Examples
     --------

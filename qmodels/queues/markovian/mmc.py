@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qmodels.checks import FloatArray
 from qmodels.numerics.exponential_waits import (
     exponential_quantile,
     exponential_tail,
@@ -17,9 +18,8 @@ from qmodels.numerics.load import load
 from qmodels.numerics.poisson import poisson_pmf
 from qmodels.queues.markovian.erlang import erlang_c_from_b
 from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
+from qmodels.queues.words import described
 from qmodels.result import QueueResult
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def mm1_waiting_time(rho: Any, spare_rate: Any) -> Any:
@@ -32,26 +32,9 @@ def mmc_waiting_time(m1: Any, servers: Any, waiting_probability: Any, idle: Any)
     return waiting_probability * m1 / (servers * idle)
 
 
+@described("kleinrock1975, section 3.2", returns="tails")
 def mm1(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike) -> QueueResult:
     r"""Steady state of the M/M/1 queue, first come first served.
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Poisson arrival rate :math:`\lambda \ge 0`. [jobs / time]
-    service_rate : array_like
-        Service rate :math:`\mu > 0`. [jobs / time]
-
-    Returns
-    -------
-    QueueResult
-        Arrays of the broadcast shape of the inputs, with distributions and quantiles by
-        formula. Where :math:`\lambda \ge \mu` waiting times are ``inf``, utilization is 1.
-
-    Raises
-    ------
-    ValueError
-        If a rate is negative or not finite, or `service_rate` is 0.
 
     Notes
     -----
@@ -59,10 +42,6 @@ def mm1(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike) -> QueueRes
               P(T > t) = e^{-(\mu-\lambda)t}, \quad P(N = n) = (1 - \rho) \rho^n.
 
     Exact.
-
-    References
-    ----------
-    .. [1] L. Kleinrock, *Queueing Systems, Volume 1: Theory*, Wiley, 1975, section 3.2.
 
     Examples
     --------
@@ -97,28 +76,15 @@ def mm1(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike) -> QueueRes
     )
 
 
+@described("gross2008, section 2.3")
 def mmc(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, servers: npt.ArrayLike) -> QueueResult:
     r"""Steady state of the M/M/c queue, first come first served.
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Poisson arrival rate :math:`\lambda \ge 0`. [jobs / time]
-    service_rate : array_like
-        Rate :math:`\mu > 0` of *one* server. [jobs / time, same unit of time]
-    servers : array_like of int
-        Number of servers :math:`c \ge 1`.
 
     Returns
     -------
     QueueResult
         Arrays of the broadcast shape of the inputs. Where :math:`\lambda \ge c\mu` no steady
         state exists: waiting time is ``inf``, utilization 1, throughput :math:`c\mu`.
-
-    Raises
-    ------
-    ValueError
-        If a rate is negative or not finite, `service_rate` is 0, or `servers` is not a whole number.
 
     Notes
     -----
@@ -128,11 +94,6 @@ def mmc(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, servers: np
 
     Exact. It takes ``max(servers)`` array operations. Waiting-time quantiles by formula,
     response-time quantiles by numerical inversion of the exact tail.
-
-    References
-    ----------
-    .. [1] D. Gross, J. F. Shortle, J. M. Thompson and C. M. Harris, *Fundamentals of Queueing
-       Theory*, 4th edition, Wiley, 2008, section 2.3.
 
     Examples
     --------
@@ -173,15 +134,9 @@ def mmc(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, servers: np
     )
 
 
+@described("kleinrock1975, section 3.4")
 def mminf(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike) -> QueueResult:
     r"""Steady state of M/M/inf: a server for everyone, a pure delay.
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Poisson arrival rate :math:`\lambda \ge 0`. [jobs / time]
-    service_rate : array_like
-        Rate :math:`\mu > 0` of one server. [jobs / time]
 
     Returns
     -------
@@ -189,19 +144,10 @@ def mminf(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike) -> QueueR
         Arrays of the broadcast shape of the inputs; always stable, nobody waits, and the
         utilization of one of infinitely many servers is 0.
 
-    Raises
-    ------
-    ValueError
-        If a rate is negative or not finite, or `service_rate` is 0.
-
     Notes
     -----
     The number in system is Poisson with mean :math:`\lambda/\mu`. Exact; `mginf` has the same
     with any service-time distribution.
-
-    References
-    ----------
-    .. [1] L. Kleinrock, *Queueing Systems, Volume 1: Theory*, Wiley, 1975, section 3.4.
 
     Examples
     --------

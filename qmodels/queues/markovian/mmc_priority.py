@@ -8,39 +8,26 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.numerics.digits import product_minus, remaining, sum_before
 from qmodels.queues.disciplines.priority import priority_waiting_second_moment, priority_waiting_time
 from qmodels.queues.markovian.erlang import erlang_c_from_b
 from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
+from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
-FloatArray = npt.NDArray[np.float64]
 
-
+@described("kella1985", arrival_rate="classes", service_rate="leading", servers="leading")
 def mmc_nonpreemptive(
     *, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, servers: npt.ArrayLike
 ) -> QueueResult:
     r"""Steady state of M/M/c with non-preemptive priorities, all classes with one service rate.
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Poisson rates :math:`\lambda_k \ge 0`, classes along the last axis, the highest first. [jobs / time]
-    service_rate : array_like
-        Rate :math:`\mu > 0` of one server. [jobs / time]; its shape is that of the leading axes.
-    servers : array_like of int
-        Number of servers :math:`c \ge 1`, as `service_rate`.
 
     Returns
     -------
     QueueResult
         One entry per class, with variances; `utilization` is the share of the servers that the
         class takes. Classes beyond saturation have infinite waits.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----
@@ -49,11 +36,6 @@ def mmc_nonpreemptive(
 
     with Erlang's delay probability of all classes together (1 in overload). Exact; no closed
     form is known when the service rates differ.
-
-    References
-    ----------
-    .. [1] O. Kella and U. Yechiali, "Waiting times in the non-preemptive priority M/M/c queue",
-       Communications in Statistics: Stochastic Models 1, 1985, pp. 257-262.
 
     Examples
     --------
@@ -86,19 +68,11 @@ def mmc_nonpreemptive(
     )
 
 
+@described("gross2008, section 3.4", arrival_rate="classes", service_rate="leading", servers="leading")
 def mmc_preemptive(
     *, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, servers: npt.ArrayLike
 ) -> QueueResult:
     r"""Steady state of M/M/c with preemptive-resume priorities, all classes with one service rate.
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Poisson rates :math:`\lambda_k \ge 0`, classes along the last axis, the highest first. [jobs / time]
-    service_rate : array_like
-        Rate :math:`\mu > 0` of one server. [jobs / time]; its shape is that of the leading axes.
-    servers : array_like of int
-        Number of servers :math:`c \ge 1`, as `service_rate`.
 
     Returns
     -------
@@ -106,22 +80,12 @@ def mmc_preemptive(
         One entry per class; `mean_waiting_time` includes the interruptions. Classes beyond
         saturation have infinite waits.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Notes
     -----
     The classes up to k form an M/M/c queue of their own, so that class k has the difference of
     two mean queues, :math:`L_q(\lambda_1 + \dots + \lambda_k) - L_q(\lambda_1 + \dots + \lambda_{k-1})`.
     Exact. The difference quotient of Erlang's formula is carried through his recurrence, all
     terms positive, so that even a class without arrivals has the wait of its first job.
-
-    References
-    ----------
-    .. [1] D. Gross, J. F. Shortle, J. M. Thompson and C. M. Harris, *Fundamentals of Queueing
-       Theory*, 4th edition, Wiley, 2008, section 3.4.
 
     Examples
     --------

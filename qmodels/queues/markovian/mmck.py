@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.numerics.digits import geometric_mean_index, geometric_sum, log_ratio
 from qmodels.numerics.load import load
 from qmodels.numerics.poisson import poisson_pmf
 from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
+from qmodels.queues.words import described
 from qmodels.result import QueueResult
-
-FloatArray = npt.NDArray[np.float64]
 
 _BLOCK = 1 << 16  # terms summed in one array operation
 
@@ -39,6 +39,7 @@ def mmck_waiting_time(lam: Any, admitted: Any, erlang_b: Any, queue: Any, mean_i
     return erlang_b * queue * mean_index / (lam * admitted)
 
 
+@described("gross2008, section 2.5", arrival_rate="offered", returns="entering")
 def mmck(
     *,
     arrival_rate: npt.ArrayLike,
@@ -47,23 +48,6 @@ def mmck(
     capacity: npt.ArrayLike,
 ) -> QueueResult:
     r"""Steady state of M/M/c/K: c servers, at most K jobs in the system, the others are lost.
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Poisson arrival rate :math:`\lambda \ge 0`, lost jobs included. [jobs / time]
-    service_rate : array_like
-        Rate :math:`\mu > 0` of one server. [jobs / time]
-    servers : array_like of int
-        Number of servers :math:`c \ge 1`.
-    capacity : array_like of int
-        Jobs in service and waiting, :math:`K \ge c`.
-
-    Returns
-    -------
-    QueueResult
-        Arrays of the broadcast shape of the inputs; times are those of the jobs that enter.
-        Always stable, also where :math:`\lambda > c\mu`.
 
     Raises
     ------
@@ -81,11 +65,6 @@ def mmck(
     where :math:`\bar{n}_m` is the mean of the geometric distribution on 0..m. Exact. The sums
     are in closed form, scaled by the larger end and free of cancellation at :math:`\rho = 1`,
     so that the cost grows with c only. Quantiles invert the exact tail numerically.
-
-    References
-    ----------
-    .. [1] D. Gross, J. F. Shortle, J. M. Thompson and C. M. Harris, *Fundamentals of Queueing
-       Theory*, 4th edition, Wiley, 2008, section 2.5.
 
     Examples
     --------
@@ -138,38 +117,20 @@ def mmck(
     )
 
 
+@described("gross2008, section 2.5", arrival_rate="offered")
 def mm1k(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, capacity: npt.ArrayLike) -> QueueResult:
     r"""Steady state of M/M/1/K: `mmck` with one server.
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Poisson arrival rate :math:`\lambda \ge 0`, lost jobs included. [jobs / time]
-    service_rate : array_like
-        Service rate :math:`\mu > 0`. [jobs / time]
-    capacity : array_like of int
-        Jobs in service and waiting, :math:`K \ge 1`.
 
     Returns
     -------
     QueueResult
         As `mmck`.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Notes
     -----
     .. math:: P_K = \frac{(1 - \rho) \rho^K}{1 - \rho^{K+1}}.
 
     Exact, also at :math:`\rho = 1`.
-
-    References
-    ----------
-    .. [1] D. Gross, J. F. Shortle, J. M. Thompson and C. M. Harris, *Fundamentals of Queueing
-       Theory*, 4th edition, Wiley, 2008, section 2.5.
 
     Examples
     --------
@@ -181,36 +142,18 @@ def mm1k(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, capacity: 
     return replace(result, model="M/M/1/K")
 
 
+@described("cooper1981, chapter 3.3", arrival_rate="offered")
 def mmcc(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, servers: npt.ArrayLike) -> QueueResult:
     r"""Steady state of M/M/c/c, Erlang's loss system: no place to wait.
-
-    Parameters
-    ----------
-    arrival_rate : array_like
-        Poisson arrival rate :math:`\lambda \ge 0`, lost jobs included. [jobs / time]
-    service_rate : array_like
-        Rate :math:`\mu > 0` of one server. [jobs / time]
-    servers : array_like of int
-        Number of servers :math:`c \ge 1`.
 
     Returns
     -------
     QueueResult
         As `mmck`; waiting times are 0 and the blocking probability is `erlang_b`.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Notes
     -----
     Exact; `mgcc` has the same for any service-time distribution.
-
-    References
-    ----------
-    .. [1] R. B. Cooper, *Introduction to Queueing Theory*, 2nd edition, North Holland, 1981,
-       chapter 3.3.
 
     Examples
     --------

@@ -10,11 +10,11 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.queues.markovian._birth_death import birth_death_law
 from qmodels.queues.markovian.engset import number_lookup
+from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
-FloatArray = npt.NDArray[np.float64]
 
-
+@described("kleinrock1975, section 3.1")
 def state_dependent(
     *, arrival_rates: npt.ArrayLike, service_rates: npt.ArrayLike, servers: int = 1
 ) -> QueueResult:
@@ -46,10 +46,6 @@ def state_dependent(
 
     Exact; products with separate exponents, so that neither the number of states (1e6 and
     more) nor the spread of rates matters.
-
-    References
-    ----------
-    .. [1] L. Kleinrock, *Queueing Systems, Volume 1: Theory*, Wiley, 1975, section 3.1.
 
     Examples
     --------
@@ -88,6 +84,7 @@ def state_dependent(
     )
 
 
+@described("gross2008, section 2.10.1")
 def mmc_balking(
     *,
     arrival_rate: npt.ArrayLike,
@@ -101,10 +98,6 @@ def mmc_balking(
     ----------
     arrival_rate : array_like
         Poisson arrival rate :math:`\lambda \ge 0`, those that balk included. [jobs / time]
-    service_rate : array_like
-        Rate :math:`\mu > 0` of one server. [jobs / time]
-    servers : array_like of int
-        Number of servers :math:`c \ge 1`.
     joining_probabilities : array_like
         Probability of joining when n = 0, 1, ... K - 1 jobs are in the system; with K nobody joins.
 
@@ -113,19 +106,9 @@ def mmc_balking(
     QueueResult
         `blocking_probability` is the fraction that balks. Always stable.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Notes
     -----
     Birth-death chain with rates :math:`\lambda b_n` up and :math:`\min(n, c) \mu` down. Exact.
-
-    References
-    ----------
-    .. [1] D. Gross, J. F. Shortle, J. M. Thompson and C. M. Harris, *Fundamentals of Queueing
-       Theory*, 4th edition, Wiley, 2008, section 2.10.1.
 
     Examples
     --------

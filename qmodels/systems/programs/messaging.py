@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from typing import ClassVar
 
 from qmodels import checks
 from qmodels.systems.noc.router import Router
 from qmodels.systems.noc.topology import Topology
 from qmodels.systems.programs.message_steps import PAIRED, PRIORITIES, Step, read_steps
+from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.nested import check_parts
+
+PROCESS_TIMES = ("finish_time", "computing_time", "software_time", "network_time", "blocked_time")
+"""Metrics that each process has, with its number in brackets: ``finish_time[3]``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +120,8 @@ class MessageProgram:
     compute_jitter : float
         Every computing step takes its cycles times a number between 1 - jitter and 1 + jitter, all
         equally likely: what caches make unpredictable. The model takes the mean.
+    clock_ghz : float
+        Clock of processors and network. [GHz]
 
     Raises
     ------
@@ -144,6 +151,11 @@ class MessageProgram:
     placement: tuple[int, ...] = ()
     priorities: tuple[int, ...] = ()
     compute_jitter: float = 0.0
+    clock_ghz: float = 1.0
+
+    metric_names: ClassVar[MetricNames] = MetricNames(
+        both=("execution_time", "message_latency", *PROCESS_TIMES)
+    )
 
     def __post_init__(self) -> None:
         check_parts(self)
@@ -154,6 +166,8 @@ class MessageProgram:
             )
         checks.count("link_width", self.link_width)
         checks.one_number("compute_jitter", self.compute_jitter)
+        checks.one_number("clock_ghz", self.clock_ghz)
+        checks.positive("clock_ghz", self.clock_ghz)
         checks.probability("compute_jitter", self.compute_jitter)
         if self.placement:
             if len(self.placement) != count or len(set(self.placement)) != count:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -12,6 +13,9 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.systems.spec.kind import metric_of
+
+SHOWN = 64
+"""Metrics that a printed result shows; the others are in ``metrics``."""
 
 
 class Result:
@@ -210,14 +214,17 @@ class Result:
 
     def _lines(self) -> Iterator[tuple[str, str, str, str]]:
         """Yield the rows of the printed table: metric, value, unit, and what is known of its error."""
-        for name, value in self.metrics.items():
-            unit = self.units[name]
+        units = self.units
+        for name, value in islice(self.metrics.items(), SHOWN):
+            unit = units[name]
             text, beside = _text(value), ""
             if hasattr(value, "best"):
                 beside = f"[{value.low:.5g}, {value.high:.5g}]" + ("" if value.valid else " ?")
             elif name in self.error and not self.shape and self.stable and self.error[name].known:
                 beside = f"error {self.error[name]}"
             yield name, text, "" if unit == "1" else unit, beside
+        if len(self.metrics) > SHOWN:
+            yield "...", f"{len(self.metrics) - SHOWN} more", "", ""
 
     def _footer(self) -> list[str]:
         if self.shape:

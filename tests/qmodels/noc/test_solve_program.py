@@ -121,15 +121,25 @@ def test_an_answer_says_what_it_is_worth():
     assert alone.crowding < 0.5
     text = repr(alone)
     assert "message-passing program, solved: 2 processes" in text
-    assert "error of finish times at such crowding" in text
-    assert "outside" not in text
-    assert {row["unit"] for row in alone.rows()} == {"cycles"}
+    assert str(alone.error["finish_time[0]"]) in text
+    assert alone.notes == ()
+    assert {row["unit"] for row in alone.rows()} == {"ns"}
+    assert sum(alone.latency_parts.values()) == pytest.approx(alone["execution_time"])
     assert len(alone.to_pandas()) == len(alone.metrics)
     wide = MessageProgram(topology=mesh(5, 5), processes=gather(processes=25, words=8))
     answer = solve_program(wide)
     assert not answer.validated
-    assert "outside the range" in repr(answer)
-    assert "... 9 more processes" in repr(answer)
+    assert "more processes or a more crowded channel" in repr(answer)
+    assert repr(answer).count("\n") < 70 and "63 more" in repr(answer)
+
+
+def test_a_faster_clock_changes_no_cycle():
+    slow = program(("open 1", "send 1 4", "close 1"), ("compute 10", "receive 0"))
+    one, other = solve_program(slow), solve_program(replace(slow, clock_ghz=2.0))
+    assert other.in_cycles() == pytest.approx(dict(one.metrics))
+    assert other["execution_time"] == pytest.approx(one["execution_time"] / 2)
+    assert other.circuit_latency[0, 1] == pytest.approx(one.circuit_latency[0, 1] / 2)
+    assert "circuit 0 to 1: a packet takes at most" in repr(one)
 
 
 def test_a_program_without_messages_just_computes():

@@ -12,6 +12,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import qmodels as qm
+from qmodels import traffic
 from qmodels.packet_processor.burstiness import burstiness
 from qmodels.packet_processor.error_map import ERRORS
 from qmodels.systems.traffic.workload import Workload
@@ -22,7 +23,7 @@ BELLCORE = TRACES / "BC-pAug89-100k.TL"
 
 def recorded(times: np.ndarray, sizes: Any, **changes: Any) -> Workload:
     return Workload.from_trace(
-        qm.traffic.Trace(times_ns=times - times[0], bytes=sizes, source="test"), **changes
+        traffic.Trace(times_ns=times - times[0], bytes=sizes, source="test"), **changes
     )
 
 
@@ -34,13 +35,13 @@ def test_poisson_has_dispersion_one_and_nothing_outlasts_anything() -> None:
 @pytest.mark.parametrize(("packets", "peak"), [(4, 2.0), (10, 3.0), (200, 5.0)])
 def test_on_off_arrivals_have_the_dispersion_of_what_they_draw(packets: float, peak: float) -> None:
     """Counts of 2,000 blocks of a realisation, at the scale of the hold and at a long one."""
-    arrivals = qm.traffic.OnOff(on_packets=packets, peak_to_mean=peak)
+    arrivals = traffic.OnOff(on_packets=packets, peak_to_mean=peak)
     times = np.cumsum(arrivals.gaps(np.random.default_rng(3), 2_000_000))
     long = 1000.0 if packets < 100 else 20_000.0
     for hold, rtol in ((20.0, 0.1), (long, 0.35)):
         counts = np.histogram(times, bins=int(times[-1] / hold), range=(0, times[-1] // hold * hold))[0]
         expected = float(counts.var() / counts.mean())
-        workload = Workload(arrivals=arrivals, sizes=qm.traffic.fixed(bytes=64))
+        workload = Workload(arrivals=arrivals, sizes=traffic.fixed(bytes=64))
         workload = replace(workload, hold_ns=hold / workload.packet_rate)
         found = burstiness(workload, (1,))
         assert_allclose(found.dispersion / found.outlasting, expected, rtol=rtol)
@@ -48,19 +49,19 @@ def test_on_off_arrivals_have_the_dispersion_of_what_they_draw(packets: float, p
 
 
 def test_sizes_that_vary_dilute_bursts() -> None:
-    burst = qm.traffic.OnOff(on_packets=10, peak_to_mean=3)
+    burst = traffic.OnOff(on_packets=10, peak_to_mean=3)
     same, mixed = (
         burstiness(Workload(arrivals=burst, sizes=sizes), (1,)).dispersion[0]
-        for sizes in (qm.traffic.fixed(bytes=64), qm.traffic.imix())
+        for sizes in (traffic.fixed(bytes=64), traffic.imix())
     )
     assert 1 < mixed < same
 
 
 def test_a_recorded_stream_is_as_bursty_as_its_law() -> None:
     for law in (
-        qm.traffic.Poisson(),
-        qm.traffic.OnOff(on_packets=4, peak_to_mean=2),
-        qm.traffic.OnOff(on_packets=10, peak_to_mean=3),
+        traffic.Poisson(),
+        traffic.OnOff(on_packets=4, peak_to_mean=2),
+        traffic.OnOff(on_packets=10, peak_to_mean=3),
     ):
         workload = Workload(arrivals=law)
         drawn = workload.packets(np.random.default_rng(5), 100_000)
@@ -71,7 +72,7 @@ def test_a_recorded_stream_is_as_bursty_as_its_law() -> None:
 
 
 def test_bursts_that_outlast_the_hold_are_told_from_short_ones() -> None:
-    arrivals = qm.traffic.OnOff(on_packets=5000, peak_to_mean=2)
+    arrivals = traffic.OnOff(on_packets=5000, peak_to_mean=2)
     holds = np.array([0.0, 1e3, 1e5, 1e9])
     found = burstiness(Workload(arrivals=arrivals, hold_ns=holds), (4,))
     assert np.all(np.diff(found.outlasting) < 0) and found.outlasting[0] > 100
@@ -94,13 +95,13 @@ def said(result: Any, words: str) -> bool:
 
 
 def test_an_answer_knows_bursts_beyond_those_measured_and_names_them() -> None:
-    assert not said(answer(qm.traffic.Poisson()), "bursts") and ERRORS.reach("dispersion") > 1.5
-    wild = answer(qm.traffic.OnOff(on_packets=400, peak_to_mean=4))
+    assert not said(answer(traffic.Poisson()), "bursts") and ERRORS.reach("dispersion") > 1.5
+    wild = answer(traffic.OnOff(on_packets=400, peak_to_mean=4))
     assert not wild.validated
     assert said(wild, "bursts beyond those measured: arrivals") and said(wild, "outlast the hold")
     assert "bursts beyond those measured" in repr(wild) and "outside the range" in repr(wild)
     assert not wild.error["packet_latency"].known
-    lengths = answer(qm.traffic.OnOff(on_packets=np.array([1.0, 400.0]), peak_to_mean=4))
+    lengths = answer(traffic.OnOff(on_packets=np.array([1.0, 400.0]), peak_to_mean=4))
     assert lengths.validated.shape == (2,) and not lengths.validated[1]
     beyond = next(mask for words, mask in lengths.doubts.items() if "beyond those measured" in words)
     assert beyond.tolist() == [False, True]
@@ -110,7 +111,7 @@ def test_an_answer_knows_bursts_beyond_those_measured_and_names_them() -> None:
 def test_bellcore_is_not_called_validated() -> None:
     """At 40 Gb/s, step 16: 477 ns where the simulation has 781."""
     lines = np.loadtxt(BELLCORE)
-    trace = qm.traffic.Trace(
+    trace = traffic.Trace(
         times_ns=(lines[:, 0] - lines[0, 0]) * 1e9, bytes=lines[:, 1].astype(int), source="BC"
     )
     base = qm.PacketProcessor()

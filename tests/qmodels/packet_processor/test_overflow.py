@@ -7,16 +7,17 @@ import pytest
 from numpy.testing import assert_allclose
 
 import qmodels as qm
+from qmodels import traffic
 
 
 def processor(
-    segments: int, *, gbps: float = 20.0, sizes: qm.traffic.SizeLaw | None = None
+    segments: int, *, gbps: float = 20.0, sizes: traffic.SizeLaw | None = None
 ) -> qm.PacketProcessor:
     base = qm.PacketProcessor()
     return replace(
         base,
         workload=replace(
-            base.workload, sizes=sizes or qm.traffic.fixed(bytes=64), offered_gbps=gbps, hold_ns=1000.0
+            base.workload, sizes=sizes or traffic.fixed(bytes=64), offered_gbps=gbps, hold_ns=1000.0
         ),
         free_list=replace(base.free_list, segments=segments),
     )
@@ -40,7 +41,7 @@ def test_one_segment_packets_are_erlangs_loss_link() -> None:
 
 
 def test_large_packets_are_refused_more_often() -> None:
-    result = qm.solve(processor(400, sizes=qm.traffic.bimodal(small=64, large=1518, small_fraction=0.5)))
+    result = qm.solve(processor(400, sizes=traffic.bimodal(small=64, large=1518, small_fraction=0.5)))
     assert 0 < result.blocking_probability < result.overflow_probability < 1
 
 
@@ -62,7 +63,7 @@ def test_scaled_long_lists_err_on_the_side_of_refusing(monkeypatch: pytest.Monke
 def test_a_large_sweep_is_read_off_a_table_as_exact_as_single_designs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sizes = qm.traffic.bimodal(small=64, large=1518, small_fraction=0.5)
+    sizes = traffic.bimodal(small=64, large=1518, small_fraction=0.5)
     base = processor(400, sizes=sizes)
     holds = np.geomspace(1000.0, 20000.0, 400)
     spec = replace(base, workload=replace(base.workload, hold_ns=holds))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import qmodels as qm
+from qmodels import traffic
 
 checks = settings(derandomize=True, deadline=None, max_examples=25)
 STEPS, CHANNELS, WIDTHS, SLICES = [1, 2, 4, 8, 16, 32], [1, 2, 3, 4, 6, 8], [8, 16, 32], [0, 1, 2, 4, 8]
@@ -23,9 +24,7 @@ designs = st.fixed_dictionaries(
         "trials": st.integers(1, 5),
         "width": st.sampled_from(WIDTHS),
         "slices": st.sampled_from(SLICES),
-        "sizes": st.sampled_from(
-            [qm.traffic.imix(), qm.traffic.bimodal(small=64, large=1518, small_fraction=0.3)]
-        ),
+        "sizes": st.sampled_from([traffic.imix(), traffic.bimodal(small=64, large=1518, small_fraction=0.3)]),
         "page_policy": st.sampled_from(["open", "closed"]),
     }
 )
@@ -36,7 +35,7 @@ def processor(**d: Any) -> qm.PacketProcessor:
     return replace(
         base,
         workload=replace(
-            base.workload, sizes=d.get("sizes", qm.traffic.imix()), offered_gbps=d.get("gbps", 20.0)
+            base.workload, sizes=d.get("sizes", traffic.imix()), offered_gbps=d.get("gbps", 20.0)
         ),
         dram=replace(
             base.dram,
@@ -154,7 +153,7 @@ def test_an_idle_system_is_the_lone_packet() -> None:
     spec = replace(
         base,
         workload=replace(
-            base.workload, sizes=qm.traffic.fixed(bytes=64), lookups_per_packet=0, offered_gbps=1e-6
+            base.workload, sizes=traffic.fixed(bytes=64), lookups_per_packet=0, offered_gbps=1e-6
         ),
         noc=replace(base.noc, topology=qm.noc.Topology(kind="ring", nodes=2), initiators=1, link_width=8),
         dram=replace(base.dram, channels=1, page_policy="closed"),
@@ -182,7 +181,7 @@ def test_every_resource_is_listed_for_one_design() -> None:
 def test_bursty_arrivals_wait_longer() -> None:
     base = processor(gbps=40.0)
     bursty = replace(
-        base, workload=replace(base.workload, arrivals=qm.traffic.OnOff(on_packets=20, peak_to_mean=3))
+        base, workload=replace(base.workload, arrivals=traffic.OnOff(on_packets=20, peak_to_mean=3))
     )
     assert qm.solve(bursty).packet_latency > 1.1 * qm.solve(base).packet_latency
 
@@ -193,7 +192,7 @@ def test_a_sweep_of_burst_lengths_is_its_single_answers() -> None:
     def bursty(on_packets: Any) -> qm.PacketProcessor:
         return replace(
             base,
-            workload=replace(base.workload, arrivals=qm.traffic.OnOff(on_packets=on_packets, peak_to_mean=3)),
+            workload=replace(base.workload, arrivals=traffic.OnOff(on_packets=on_packets, peak_to_mean=3)),
         )
 
     sweep = qm.solve(bursty(np.array([2.0, 5.0, 20.0]))).packet_latency
@@ -204,7 +203,7 @@ def test_a_sweep_of_burst_lengths_is_its_single_answers() -> None:
 def test_a_trace_of_poisson_packets_is_answered_like_poisson() -> None:
     base = processor(gbps=40.0)
     packets = base.workload.packets(np.random.default_rng(1), 60_000)
-    trace = qm.traffic.Trace(times_ns=packets.times_ns, bytes=packets.bytes, source="test")
+    trace = traffic.Trace(times_ns=packets.times_ns, bytes=packets.bytes, source="test")
     traced = replace(base, workload=qm.Workload.from_trace(trace, offered_gbps=40.0))
     assert_allclose(qm.solve(traced).packet_latency, qm.solve(base).packet_latency, rtol=0.03)
 
@@ -215,14 +214,14 @@ def test_an_unknown_spec_is_refused() -> None:
 
 
 def test_lists_for_small_packets_change_nothing_without_small_packets() -> None:
-    base = processor(sizes=qm.traffic.fixed(bytes=640))
+    base = processor(sizes=traffic.fixed(bytes=640))
     own = replace(base, free_list=replace(base.free_list, small_packet_segments=4, vms1_share=1.0))
     for name, value in qm.solve(base).metrics.items():
         assert_allclose(qm.solve(own).metrics[name], value, rtol=1e-12)
 
 
 def test_small_packets_take_one_access_and_return_block_by_block() -> None:
-    base = processor(sizes=qm.traffic.fixed(bytes=256), trials=4)
+    base = processor(sizes=traffic.fixed(bytes=256), trials=4)
     own = replace(base, free_list=replace(base.free_list, small_packet_segments=4, vms1_share=0.0))
     one, two = qm.solve(base), qm.solve(own)
     assert two.pointer_accesses_per_allocation == two.max_pointer_accesses_per_allocation == 1.0
@@ -233,7 +232,7 @@ def test_small_packets_take_one_access_and_return_block_by_block() -> None:
 
 
 def test_a_list_without_blocks_refuses_all() -> None:
-    base = processor(sizes=qm.traffic.fixed(bytes=640))
+    base = processor(sizes=traffic.fixed(bytes=640))
     spec = replace(base, free_list=replace(base.free_list, small_packet_segments=4, vms1_share=0.0))
     assert qm.solve(spec).blocking_probability == 1.0
 

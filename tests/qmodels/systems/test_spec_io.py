@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qmodels as qm
+from qmodels import traffic
 from qmodels.systems.memory import dram_traffic
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.programs.collectives import gather
@@ -419,10 +420,8 @@ ROUTED = QueueingNetwork(
         qm.PacketProcessor(),
         qm.DataQueueing(),
         qm.dram("DDR4-3200", traffic=dram_traffic.Packets(blocks=3)),
-        qm.CacheSystem(popularity=qm.traffic.Zipf(entries=100, exponent=1.0), shared=qm.CacheLevel(lines=8)),
-        qm.CacheSystem(
-            popularity=qm.traffic.Zipf(entries=100, exponent=1.0), private=(qm.CacheLevel(lines=8),)
-        ),
+        qm.CacheSystem(popularity=traffic.Zipf(entries=100, exponent=1.0), shared=qm.CacheLevel(lines=8)),
+        qm.CacheSystem(popularity=traffic.Zipf(entries=100, exponent=1.0), private=(qm.CacheLevel(lines=8),)),
         qm.LlcProcessor(),
         qm.NumaMachine(),
         qm.WorkQueues(),

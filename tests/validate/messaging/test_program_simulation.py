@@ -16,7 +16,7 @@ from qmodels.systems.programs import collectives
 from qmodels.systems.programs.message_steps import join
 from qmodels.systems.programs.messaging import MessageCosts, MessageProgram
 from validate import simulate
-from validate.messaging.experiment import Job, ProgramExperiment, run_replication
+from validate.messaging.experiment import ProgramExperiment, ProgramJob, run_replication
 
 quick = settings(max_examples=20, deadline=None, derandomize=True)
 MESH = mesh(4, 4)
@@ -31,7 +31,7 @@ def program(*processes: tuple[str, ...], **fields: object) -> MessageProgram:
 
 
 def run(spec, replication=0):
-    return run_replication(Job(spec=spec, seed=0, replication=replication, longest=10**7))
+    return run_replication(ProgramJob(spec=spec, seed=0, replication=replication, longest=10**7))
 
 
 def test_nobody_sends_anything():
@@ -181,11 +181,17 @@ def test_a_result_has_the_models_metrics():
     assert result["execution_time"].low == pytest.approx(result["execution_time"].high)
     assert result.execution_time.best == pytest.approx(result.finish[:, 0].max())
     text = repr(result)
-    assert "message-passing program, simulated: 16 processes, 3 replications, seed 1" in text
-    assert {row["unit"] for row in result.rows()} == {"cycles"}
-    assert result.to_dict()["cycles"] == result.cycles
+    assert "MessageProgram, simulated: 3 replications" in text and "seed 1" in text
+    assert {row["unit"] for row in result.rows()} == {"ns"}
+    assert result.effort["cycles"] > 0
+    assert set(result.latency_parts) == set(answer.latency_parts)
+    parts = sum(part.best for part in result.latency_parts.values())
+    assert parts == pytest.approx(result["execution_time"].best)
+    fast = simulate(replace(spec, clock_ghz=2.0), replications=3, seed=1)
+    assert fast.in_cycles() == result.metrics
+    assert fast.finish == pytest.approx(result.finish / 2)
     wide = MessageProgram(topology=mesh(5, 5), processes=collectives.barrier(processes=25))
-    assert "... 9 more processes" in repr(simulate(wide, replications=2))
+    assert "63 more" in repr(simulate(wide, replications=2))
 
 
 def test_a_campaign_resumes_from_its_store(tmp_path):
@@ -204,7 +210,6 @@ def test_a_program_that_takes_too_long_is_given_up():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"spec": 3}, "spec must be a MessageProgram, got 3"),
         ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
         ({"longest": 0}, "longest must be a whole number >= 1, got 0"),
         ({"confidence": 1.0}, "confidence must be between 0 and 1, got 1.0"),

@@ -1,0 +1,211 @@
+"""A published paper's numbers beside ours: kept, computed anew, shown and written."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cases.plots import save as save_figure
+from cases.published.cell import Cell, Number
+from cases.published.claim import Claim, claims_text
+from cases.published.rows import (
+    columns_of,
+    data_folder,
+    plain_row,
+    published,
+    read_rows,
+    read_toml,
+    write_rows,
+)
+from cases.published.tags import tags_text
+from qmodels.systems.traffic.trace import Trace, read_trace
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CELLS, RUN = "cells.csv", "run.toml"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reproduction:
+    """A paper's numbers: published, simulated and from the model.
+
+    Parameters
+    ----------
+    paper : Paper
+        What is special to it.
+    cells : tuple of Cell
+        Every number of its tables and figures.
+    tables : mapping of str to tuple
+        What else was found, by the names of `Paper.tables`: rows, dataclasses or dictionaries.
+    run : mapping of str to str or int
+        How it was simulated.
+    """
+
+    paper: Paper
+    cells: tuple[Cell, ...]
+    tables: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    run: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def claims(self) -> tuple[Claim, ...]:
+        """What the paper states in words, beside what was found."""
+        return tuple(self.paper.claims(self))
+
+    def table(self) -> str:
+        """Return everything as text."""
+        return "\n\n".join(
+            [
+                *self.paper.sections(self),
+                *([claims_text(self.claims)] if self.claims else []),
+                tags_text(self.paper.name, self.numbers()),
+                *(
+                    f"{title}\n" + "\n".join(f"  - {text}" for text in texts)
+                    for title, texts in self.paper.notes.items()
+                ),
+            ]
+        )
+
+    def numbers(self) -> list[Number]:
+        """Return every published number beside ours."""
+        return [number for number in (*self.cells, *self.claims) if number.group]
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the cells, one row each."""
+        return columns_of(cell.row() for cell in self.cells)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain dictionaries, numbers and words."""
+        columns = self.columns()
+        return {
+            **self.run,
+            "cells": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
+            "claims": [plain_row(claim) for claim in self.claims],
+            **{name: [plain_row(row) for row in self.tables.get(name, ())] for name in self.paper.tables},
+            "notes": {title: list(texts) for title, texts in self.paper.notes.items()},
+        }
+
+    def to_pandas(self) -> Any:
+        """Return the cells as a tidy DataFrame (needs pandas)."""
+        import pandas as pd
+
+        return pd.DataFrame(self.columns())
+
+    def write(self, folder: Path, *, prefix: str = "") -> list[Path]:
+        """Write the numbers in full into a directory, see `Paper.read`; return the paths."""
+        paths = []
+        if self.run:
+            paths.append(folder / f"{prefix}{RUN}")
+            lines = (f"{name} = {json.dumps(value)}\n" for name, value in self.run.items())
+            paths[0].write_text("".join(lines), encoding="utf-8")
+        for name, rows in {CELLS: [cell.row() for cell in self.cells], **self._files()}.items():
+            paths.append(folder / f"{prefix}{name}")
+            write_rows(paths[-1], rows)
+        return paths
+
+    def _files(self) -> dict[str, Sequence[Any]]:
+        return {f"{name.replace('_', '-')}.csv": rows for name, rows in self.tables.items() if rows}
+
+    def save(self, out: Path) -> list[Path]:
+        """Write text, tables and plots into a directory, which is made; return their paths."""
+        out.mkdir(parents=True, exist_ok=True)
+        text = out / f"{self.paper.name}.txt"
+        text.write_text(self.table() + "\n", encoding="utf-8")
+        paths = [text, *self.write(out, prefix=f"{self.paper.name}-")]
+        for name, figure in self.paper.figures(self).items():
+            paths.append(out / f"{self.paper.name}-{name}.png")
+            save_figure(figure, paths[-1])
+        return paths
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paper:
+    """What is special to a paper.
+
+    Parameters
+    ----------
+    name : str
+        Of the case, and of its folder.
+    simulate : callable
+        Returns its `Reproduction`, computed anew; takes ``store``, an SQLite file that keeps finished
+        replications, so that a reproduction that was killed resumes, ``trace`` if it ``plays`` one, and
+        options of its own.
+    sections : callable
+        Returns the texts of its tables.
+    claims : callable
+        Returns what it states in words beside what was found.
+    figures : callable
+        Returns its pictures by name.
+    tables : mapping of str to type
+        What is found besides cells, by name: the kind of the rows.
+    derived : mapping of str to sequence of str
+        Notes that are computed.
+    plays : bool
+        Whether recorded packets are played through it.
+    """
+
+    name: str
+    simulate: Callable[..., Reproduction]
+    sections: Callable[[Reproduction], Iterable[str]]
+    claims: Callable[[Reproduction], Iterable[Claim]] = lambda found: ()
+    figures: Callable[[Reproduction], Mapping[str, Figure]]
+    tables: Mapping[str, type] = field(default_factory=dict)
+    derived: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    plays: bool = False
+
+    @property
+    def notes(self) -> Mapping[str, Sequence[str]]:
+        """What has to be known, in words, under titles: kept with the published numbers, or derived."""
+        return {**published(self.name).get("notes", {}), **self.derived}
+
+    def read(self, folder: Path) -> Reproduction:
+        """Return what `Reproduction.write` wrote."""
+        run = folder / RUN
+        paths = {name: folder / f"{name.replace('_', '-')}.csv" for name in self.tables}
+        return Reproduction(
+            paper=self,
+            cells=tuple(map(Cell.of_row, read_rows(folder / CELLS))),
+            tables={
+                name: tuple(self.tables[name](**row) for row in read_rows(path))
+                for name, path in paths.items()
+                if path.is_file()
+            },
+            run=read_toml(run) if run.is_file() else {},
+        )
+
+    def kept(self) -> Reproduction:
+        """Return what was found before, ``python -m cases.published.keep`` with the name of the case."""
+        return self.read(data_folder(self.name))
+
+    def reproduce(self, trace: Any = None, *, store: Path | None = None, **options: Any) -> Reproduction:
+        """Compute everything anew.
+
+        Parameters
+        ----------
+        trace : Trace or path, optional
+            Recorded packets, for a case that plays them.
+        store : path, optional
+            An SQLite file that keeps finished replications.
+        **options
+            Of the case, see its ``simulate``.
+
+        Raises
+        ------
+        ValueError
+            If a trace is given to a case without packets or cannot be read, or the store is damaged or
+            foreign.
+        """
+        if trace is not None and not self.plays:
+            given = os.fspath(trace)
+            raise ValueError(f"trace must be left out, as this case has no packets, got {given!r}")
+        if self.plays:
+            # Before anything is made: it may be no trace.
+            options["trace"] = trace if trace is None or isinstance(trace, Trace) else read_trace(trace)
+        if store is not None:
+            store.parent.mkdir(parents=True, exist_ok=True)
+        return self.simulate(store=store, **options)

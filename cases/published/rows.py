@@ -1,0 +1,90 @@
+"""How a paper's numbers are kept in its folder ``data``: the published as TOML, the found as CSV."""
+
+from __future__ import annotations
+
+import csv
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cases.tables import csv_text
+
+WORDS = {"": None, "True": True, "False": False}
+
+
+def data_folder(case: str) -> Path:
+    """Return the folder that keeps the numbers of a case."""
+    return Path(__file__).parent / case / "data"
+
+
+@cache
+def published(case: str) -> dict[str, Any]:
+    """Return the published numbers of a case, and their tags.
+
+    Examples
+    --------
+    >>> published("stnoc")["table1"]["channels"]
+    [1, 2, 4]
+    """
+    return read_toml(data_folder(case) / "published.toml")
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return what a TOML file holds."""
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def plain_row(row: Any) -> dict[str, Any]:
+    """Return a row, a dataclass or a mapping, as a dictionary."""
+    return asdict(row) if is_dataclass(row) and not isinstance(row, type) else dict(row)
+
+
+def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return rows as columns, None where a row has no such entry.
+
+    Examples
+    --------
+    >>> columns_of([{"a": 1}, {"a": 2, "b": 3}])
+    {'a': [1, 2], 'b': [None, 3]}
+    """
+    rows = list(rows)
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def write_rows(path: Path, rows: Iterable[Any]) -> None:
+    """Write rows as CSV, numbers in full."""
+    path.write_text(csv_text(columns_of(map(plain_row, rows))), encoding="utf-8")
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a CSV: numbers, True and False as such, None for what is empty.
+
+    The unit in a heading, in brackets, is left out.
+    """
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            {name.partition(" [")[0]: typed(word) for name, word in row.items()}
+            for row in csv.DictReader(file)
+        ]
+
+
+def typed(word: str) -> Any:
+    """Return what a word of a CSV stands for.
+
+    Examples
+    --------
+    >>> [typed(word) for word in ("7", "7.0", "", "True", "13-15")]
+    [7, 7.0, None, True, '13-15']
+    """
+    if word in WORDS:
+        return WORDS[word]
+    for kind in (int, float):
+        try:
+            return kind(word)
+        except ValueError:
+            pass
+    return word

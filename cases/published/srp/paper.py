@@ -1,0 +1,104 @@
+"""The 16-SRP case: image blurring and region growing on a NUMA chip with DMA channels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from cases.published.cell import select
+from cases.published.claim import Claim
+from cases.published.reproduction import Paper, Reproduction
+from cases.published.srp import growing as region
+from cases.published.srp.benchmarks import Benchmark, benchmark_rows, benchmark_specs, check_claims
+from cases.published.srp.blurring import calibrate, table_cells, table_specs
+from cases.published.srp.growing_specs import VERSIONS
+from cases.published.srp.placement import Placed, find_placements, placed_rows, placement_text
+from cases.published.srp.plots import figures
+from cases.published.srp.specs import ALGORITHMS, Costs
+from cases.published.text import errors_text, list_text
+from cases.tables import text_table
+
+
+def simulate(*, store: Path | None = None, growing: bool = True) -> Reproduction:
+    """Fit, solve and simulate everything anew.
+
+    Parameters
+    ----------
+    store : path, optional
+        Keeps finished replications.
+    growing : bool
+        Whether to simulate region growing anew too, otherwise its kept numbers are taken.
+    """
+    from validate import simulate
+
+    costs = {row: calibrate(row) for row in ALGORITHMS}
+    found = find_placements(costs[ALGORITHMS[0]])
+    benchmarks = benchmark_specs(costs[ALGORITHMS[0]])
+    machines = (machine for machine, _ in found.values())
+    wanted = list(dict.fromkeys([*table_specs(costs).values(), *benchmarks.values(), *machines]))
+    # Nothing in these machines is random: the second replication only shows that.
+    results = simulate(wanted, replications=2, store=store)
+    simulated = {spec: float(one.execution_time) for spec, one in zip(wanted, results, strict=True)}
+    cells = table_cells(costs, simulated)
+    cells += region.simulated_cells(store=store) if growing else select(PAPER.kept().cells, table="table62")
+    return Reproduction(
+        paper=PAPER,
+        cells=tuple(cells),
+        tables={
+            "costs": tuple({"row": row, **asdict(one)} for row, one in costs.items()),
+            "benchmarks": tuple(benchmark_rows(benchmarks, simulated)),
+            "placements": placed_rows(found, simulated),
+        },
+    )
+
+
+def fitted_costs(found: Reproduction) -> Mapping[str, Costs]:
+    """Return the fitted times by the row of Table 6.1 they are fitted to."""
+    rows = [dict(row) for row in found.tables["costs"]]
+    return {row.pop("row"): Costs(**row) for row in rows}
+
+
+def sections(found: Reproduction) -> list[str]:
+    """Return the two tables, the fitted times and the placements."""
+    blurring, growing = (select(found.cells, table=table) for table in ("table61", "table62"))
+    unit = "execution time [million cycles]"
+    labels = {"row": "blurring", "column": "memories", "regime": "regime"}
+    costs = [
+        [row, *(f"{value:.4g}" for value in asdict(one).values())] for row, one in fitted_costs(found).items()
+    ]
+    headings = ["fitted to", "controller [cycles]", "computing [cycles/byte]", "turning [cycles]"]
+    return [
+        "Samsung 16-SRP: 16 cores, 4 memories, 8 DMA channels",
+        *(
+            list_text(f"Table 6.1: {unit}, fitted to the row {row}", select(blurring, fitted_on=row), labels)
+            for row in ALGORITHMS
+        ),
+        errors_text(blurring),
+        f"Fitted times\n{text_table(headings, costs)}",
+        placement_text(found.tables["placements"]),
+        list_text(
+            f"Table 6.2: seeded region growing, {unit}", growing, {"row": "version", "column": "image"},
+            names=VERSIONS,
+        )
+        + f"\n{errors_text(growing)}",
+    ]  # fmt: skip
+
+
+def claims(found: Reproduction) -> list[Claim]:
+    """Return the statements about blurring and the chip, and about region growing."""
+    costs = fitted_costs(found)[ALGORITHMS[0]]
+    return [
+        *check_claims(costs, found.cells, found.tables["benchmarks"]),
+        *region.check_claims(select(found.cells, table="table62")),
+    ]
+
+
+PAPER = Paper(
+    name="srp",
+    simulate=simulate,
+    sections=sections,
+    claims=claims,
+    figures=figures,
+    tables={"costs": dict, "benchmarks": Benchmark, "placements": Placed},
+)
