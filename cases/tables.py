@@ -29,7 +29,7 @@ def unit(name: str) -> str:
         return "%" if is_relative(name.partition(": ")[2]) else "points"
     if name in ("stable", "validated", "bottleneck", "short"):
         return ""
-    stem = name.removesuffix("_low").removesuffix("_high")
+    stem = name.removesuffix("_low").removesuffix("_high").partition("[")[0]
     return METRICS[stem].unit if stem in METRICS else _UNITS.get(name, "1")
 
 

@@ -38,7 +38,7 @@ SMALL = {
 
 SWEPT = {
     "packet-processor": ("workload.load_factor", [0.3, 0.6]),
-    "data-queueing": ("traffic.load", [0.5, 0.7]),
+    "data-queueing": ("traffic.load_factor", [0.5, 0.7]),
     "noc": ("injection_rate", [0.01, 0.02]),
     "dram": ("traffic.arrival_rate", [0.01, 0.02]),
 }

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from validate.campaigns.simulate import simulate
     from validate.comparison.model import compare
     from validate.comparison.result import Comparison, SweepComparison
-    from validate.data_queueing.result import DataQueueingResult
+    from validate.data_queueing.result import DataQueueingSimulation
     from validate.estimates.statistics import Estimate
     from validate.network.result import NetworkSimulation
-    from validate.packet_processor.result import SimulationResult
+    from validate.packet_processor.result import PacketSimulation
     from validate.readers import RunSet, read_booksim, read_dramsim3, read_gem5, read_ramulator, read_table
 
 _HOMES = {
@@ -25,11 +25,11 @@ _HOMES = {
     "Campaign": "validate.campaigns.result",
     "CampaignInterrupted": "validate.campaigns.result",
     "Comparison": "validate.comparison.result",
-    "DataQueueingResult": "validate.data_queueing.result",
+    "DataQueueingSimulation": "validate.data_queueing.result",
     "Estimate": "validate.estimates.statistics",
     "NetworkSimulation": "validate.network.result",
     "RunSet": "validate.readers",
-    "SimulationResult": "validate.packet_processor.result",
+    "PacketSimulation": "validate.packet_processor.result",
     "SweepComparison": "validate.comparison.result",
     "calibrate": "validate.calibration.calibrate",
     "compare": "validate.comparison.model",
@@ -48,11 +48,11 @@ __all__ = [
     "Campaign",
     "CampaignInterrupted",
     "Comparison",
-    "DataQueueingResult",
+    "DataQueueingSimulation",
     "Estimate",
     "NetworkSimulation",
     "RunSet",
-    "SimulationResult",
+    "PacketSimulation",
     "SweepComparison",
     "calibrate",
     "compare",

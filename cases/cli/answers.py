@@ -11,20 +11,20 @@ import numpy as np
 from cases.study.packet_processor import BIAS, ERROR, error_columns
 from cases.study.stated_error import LEGEND, UNKNOWN, cell
 from cases.study.stream import trace_section, trace_summary
-from cases.tables import csv_text, number, text_table
-from qmodels.systems.spec.metrics import METRICS
+from cases.tables import csv_text, number, text_table, unit
+from qmodels.systems.packets.packet_processor import PacketProcessor
 
 if TYPE_CHECKING:
     from qmodels.error_map import MeasuredError
-    from qmodels.system_result import SystemResult
-    from qmodels.systems.packets.packet_processor import PacketProcessor
-    from validate import Comparison, SimulationResult
+    from qmodels.packet_processor.result import PacketAnswer
+    from qmodels.systems.spec.result import Result
+    from validate import Comparison, PacketSimulation
 
 MOST_RESOURCES = 12
 SWEPT = (
     "packet_latency",
     "packet_latency_p99",
-    "saturation_throughput",
+    "saturation_data_rate",
     "energy_per_packet",
     "cost",
     "write_conflict_probability",
@@ -33,29 +33,30 @@ SWEPT = (
 """Metrics in the text table of a sweep."""
 
 
-def verdict(result: SystemResult | SimulationResult) -> str:
+def is_joint(result: Result) -> bool:
+    """Return whether a result is of the joint case, whose pages show every single resource."""
+    return hasattr(result, "resources")
+
+
+def verdict(result: PacketAnswer | PacketSimulation) -> str:
     """Return which group of resources fills up first and how far, ``saturated: dram buses at 137 %``."""
     name = str(result.bottleneck)
     # A simulation sees busy fractions only.
-    loads = getattr(result, "traffic_intensity", result.utilization)
-    load = 100 * float(loads[name])
+    load = 100 * float((result.traffic_intensity or result.utilization)[name])
     return f"{'stable' if result.stable else 'saturated'}: {name} at {load:.0f} %"
 
 
-def reservations(result: SystemResult) -> list[str]:
+def reservations(result: PacketAnswer) -> list[str]:
     """Return why the stated error need not apply to an answer, line by line; nothing if it does."""
     if result.validated:
         return []
     return [f"{UNKNOWN}:", *(f"  {words}" for words, applies in result.doubts.items() if applies)]
 
 
-def units() -> dict[str, str]:
-    """Return the unit of every metric."""
-    return {name: metric.unit for name, metric in METRICS.items()}
-
-
-def solved_text(result: SystemResult) -> str:
+def solved_text(result: Any) -> str:
     """Return an analytic answer for a terminal."""
+    if not is_joint(result):
+        return repr(result)
     metrics = [
         [name.replace("_", " "), value, _unit(name), _stated(result.error.get(name), bias=True)]
         for name, value in result.metrics.items()
@@ -77,33 +78,27 @@ def _stated(error: MeasuredError | None, *, bias: bool = False) -> str:
     return f"{error.mean:.1f} {error.unit}" + (f" ({error.bias:+.1f})" if bias else "")
 
 
-def solved_json(result: SystemResult) -> dict[str, Any]:
+def solved_json(result: Any) -> dict[str, Any]:
     """Return an analytic answer for a program."""
+    errors = result.error
     return {
         "analytic": {
-            "stable": result.stable,
-            "bottleneck": result.bottleneck,
-            "validated": result.validated,
-            "metrics": dict(result.metrics),
-            "measured_error": {name: error.mean for name, error in result.error.items()},
-            "bias": {name: error.bias for name, error in result.error.items()},
-            "latency_parts": dict(result.latency_parts),
-            "utilization": dict(result.utilization),
-            "traffic_intensity": dict(result.traffic_intensity),
-            "resources": dict(result.resources),
+            **_saved(result),
+            "measured_error": {name: error.mean for name, error in errors.items()},
+            "bias": {name: error.bias for name, error in errors.items()},
         },
-        "units": units(),
-        "error_units": {name: error.unit for name, error in result.error.items()},
+        "units": result.units,
+        "error_units": {name: error.unit for name, error in errors.items()},
     }
 
 
-def solved_csv(result: SystemResult) -> str:
+def solved_csv(result: Any) -> str:
     """Return an analytic answer as one row per metric."""
     names = list(result.metrics)
     return csv_text(
         {
             "metric": names,
-            "unit": [METRICS[name].unit for name in names],
+            "unit": list(result.units.values()),
             "analytic": list(result.metrics.values()),
             **{
                 column: [getattr(result.error.get(name), of, "") for name in names]
@@ -114,7 +109,7 @@ def solved_csv(result: SystemResult) -> str:
     )
 
 
-def sweep_columns(swept: Mapping[str, Any], result: SystemResult) -> dict[str, Any]:
+def sweep_columns(swept: Mapping[str, Any], result: Any) -> dict[str, Any]:
     """Return a sweep as columns: the swept fields, every metric, the verdict, the stated errors."""
     shape = np.shape(result.stable)
     ends = [path.rpartition(".")[2] for path in swept]
@@ -130,16 +125,23 @@ def sweep_columns(swept: Mapping[str, Any], result: SystemResult) -> dict[str, A
     return {name: np.ravel(np.broadcast_to(column, shape)) for name, column in columns.items()}
 
 
-def sweep_text(columns: Mapping[str, Any]) -> str:
-    """Return a sweep for a terminal, one row per design."""
+def sweep_json(columns: Mapping[str, Any], result: Any) -> dict[str, Any]:
+    """Return a sweep for a program."""
+    return {"analytic": columns, "units": {name: unit(name) for name in columns} | result.units}
+
+
+def sweep_text(columns: Mapping[str, Any], result: Any) -> str:
+    """Return a sweep for a terminal, one row per design; of some metrics."""
+    main = SWEPT if is_joint(result) else tuple(result.metrics)[: len(SWEPT)]
     names = [
         name
         for name in columns
-        if name in SWEPT or not (name in METRICS or name.startswith((ERROR, BIAS)) or name == "validated")
+        if name in main
+        or not (name in result.metrics or name.startswith((ERROR, BIAS)) or name == "validated")
     ]
     rows = [
         [
-            *(cell(columns, name, row) if name in METRICS else columns[name][row] for name in names),
+            *(cell(columns, name, row) if name in result.metrics else columns[name][row] for name in names),
             "yes" if columns["validated"][row] else "no",
         ]
         for row in range(len(columns["stable"]))
@@ -148,8 +150,10 @@ def sweep_text(columns: Mapping[str, Any]) -> str:
     return f"Analytic answer; {LEGEND}\n" + text_table([*headings, "validated"], rows)
 
 
-def simulated_text(result: SimulationResult) -> str:
+def simulated_text(result: Any) -> str:
     """Return an estimate for a terminal."""
+    if not is_joint(result):
+        return repr(result)
     metrics = [
         [name.replace("_", " "), e.best, f"[{number(e.low)}, {number(e.high)}]", _unit(name)]
         for name, e in result.metrics.items()
@@ -163,18 +167,18 @@ def simulated_text(result: SimulationResult) -> str:
     return text + "\n\n" + _resources_text({"simulated": _best(result.resources)}) + _short(result)
 
 
-def simulated_json(result: SimulationResult) -> dict[str, Any]:
+def simulated_json(result: Result) -> dict[str, Any]:
     """Return an estimate for a program."""
-    return {"simulated": result.to_dict(), "units": units()}
+    return {"simulated": _saved(result), "units": result.units}
 
 
-def simulated_csv(result: SimulationResult) -> str:
+def simulated_csv(result: Result) -> str:
     """Return an estimate as one row per metric."""
     names, estimates = list(result.metrics), list(result.metrics.values())
     return csv_text(
         {
             "metric": names,
-            "unit": [METRICS[name].unit for name in names],
+            "unit": list(result.units.values()),
             "simulated": [e.best for e in estimates],
             "low": [e.low for e in estimates],
             "high": [e.high for e in estimates],
@@ -185,6 +189,8 @@ def simulated_csv(result: SimulationResult) -> str:
 def compared_text(comparison: Comparison) -> str:
     """Return model and simulation side by side for a terminal: metrics, shares of the latency, loads."""
     solved, simulated = comparison.model, comparison.reference
+    if not is_joint(solved):
+        return f"model: {solved.title}\nreference: {simulated.title}\n\n{comparison.table()}"
     rows = []
     for row in comparison.rows.values():
         interval = f"[{number(row.reference.low)}, {number(row.reference.high)}]"
@@ -252,27 +258,32 @@ def compared_csv(comparison: Comparison) -> str:
     )
 
 
-def trace_text(spec: PacketProcessor) -> str:
+def trace_text(spec: Any) -> str:
     """Return how steady the trace of a spec is, to stand below an answer; nothing without a trace."""
-    section = trace_section(spec.workload)
+    section = trace_section(spec.workload) if isinstance(spec, PacketProcessor) else None
     return "" if section is None else f"\n\n{section.text()}"
 
 
-def trace_json(spec: PacketProcessor) -> dict[str, Any]:
+def trace_json(spec: Any) -> dict[str, Any]:
     """Return the same for a program."""
-    found = trace_summary(spec.workload)
+    found = trace_summary(spec.workload) if isinstance(spec, PacketProcessor) else None
     return {} if found is None else {"trace": found}
 
 
-def shares(answer: SystemResult | SimulationResult) -> dict[str, float]:
+def shares(answer: Result) -> dict[str, float]:
     """Return the shares of an answer's latency [ns] as plain numbers, for a plot."""
-    return _best(answer.latency_parts)
+    return _best(answer.latency_parts or answer.utilization)
 
 
-def _effort(result: SimulationResult) -> str:
-    confidence = result.metrics["packet_latency"].confidence
-    runs = f"{result.replications} replications of {result.packets} packets, seed {result.seed}"
-    return f"{runs}, {confidence:.0%} intervals"
+def _saved(result: Result) -> dict[str, Any]:
+    """Return all that is saved of a result, but for its spec."""
+    return {name: getattr(result, name) for name in result.saved}
+
+
+def _effort(result: PacketSimulation) -> str:
+    packets = result.effort["packets per replication"]
+    runs = f"{result.replications} replications of {packets} packets, seed {result.seed}"
+    return f"{runs}, {result.confidence:.0%} intervals"
 
 
 def _best(values: Mapping[str, Any]) -> dict[str, float]:
@@ -280,7 +291,7 @@ def _best(values: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _unit(name: str) -> str:
-    return METRICS[name].unit if name in METRICS and METRICS[name].unit != "1" else ""
+    return unit(name) if unit(name) != "1" else ""
 
 
 def _parts_text(answers: Mapping[str, Mapping[str, float]]) -> str:
@@ -307,5 +318,5 @@ def _resources_text(answers: Mapping[str, Mapping[str, float]]) -> str:
     return "\n".join(["Resources by load", table, *more])
 
 
-def _short(result: SimulationResult) -> str:
+def _short(result: PacketSimulation) -> str:
     return "\n\nthe runs were too short for their warm-up: use more packets" if result.short else ""

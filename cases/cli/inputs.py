@@ -1,4 +1,4 @@
-"""What a command is given: a TOML file, a trace, and fields set by hand, made into specs."""
+"""What a command is given: a TOML file, a trace, and fields, choices and limits set by hand."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import Any
 from cases.study.packet_processor import CHOICES, DATA, WORKLOADS
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import find_field
-from qmodels.systems.spec.toml import from_toml, read_value
+from qmodels.systems.spec.toml import read_value, spec_from_toml
 
 
 def read_specs(
     spec: Path | None, trace: Path | None, settings: Iterable[str]
-) -> tuple[dict[str, PacketProcessor], list[str]]:
-    """Return the specs a command means, by workload, and the varied fields that were given.
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the specs a command means, by name, and the varied fields of the joint case that were given.
 
     Parameters
     ----------
     spec : Path or None
-        TOML file; None for the joint case.
+        TOML file of a system of any kind; None for the joint case.
     trace : Path or None
-        File of recorded packets that replaces the workload's arrivals and sizes.
+        File of recorded packets that replaces the arrivals and sizes of a packet processor's workload.
     settings : iterable of str
         ``field=value``: a dotted path or a unique end of one, and a TOML value.
 
     Returns
     -------
-    dict of str to PacketProcessor
-        The workload of the file or the trace, or both bundled ones, the default first.
+    dict of str to spec
+        That of the file or the trace, or both bundled ones, the default first.
     list of str
         Fields of the default space that `settings` names.
 
@@ -43,37 +43,76 @@ def read_specs(
         sources = {name: DATA / f"{name}.toml" for name in WORKLOADS}
     else:
         sources = {_name(trace or spec or Path()): spec or DATA / f"{WORKLOADS[0]}.toml"}
-    specs, named = {}, set()
-    for name, source in sources.items():
-        overrides = _trace_overrides(trace)
-        plain = from_toml(source, PacketProcessor, overrides=overrides)
-        values = _settings(plain, settings)
-        named |= set(values)
-        specs[name] = from_toml(source, PacketProcessor, overrides=overrides | values)
+    values = dict(named_value(setting) for setting in settings)
+    if trace is not None:
+        plain = spec_from_toml(next(iter(sources.values())))
+        if not isinstance(plain, PacketProcessor):
+            raise ValueError(f"--trace needs a packet processor, got a {type(plain).__name__}")
+        # The default sizes give way to the trace's own.
+        recorded = {"kind": "recorded", "path": str(trace.absolute())}
+        values = {"workload.arrivals": recorded, "workload.sizes": "imix"} | values
+    specs = {name: spec_from_toml(source, values) for name, source in sources.items()}
     main = next(iter(specs.values()))
-    given = [name for name in CHOICES if find_field(main, name) in named]
-    return specs, given
+    if not isinstance(main, PacketProcessor):
+        return specs, []
+    paths = {find_field(main, name) for name in values}
+    return specs, [name for name in CHOICES if find_field(main, name) in paths]
+
+
+def named_value(setting: str, option: str = "--set") -> tuple[str, Any]:
+    """Return name and value of ``name=value``.
+
+    Examples
+    --------
+    >>> named_value("noc.link_width = 32")
+    ('noc.link_width', 32)
+    """
+    name, equals, text = setting.partition("=")
+    if not equals or not name.strip():
+        raise ValueError(f"{option} must be field=value, got {setting!r}")
+    return name.strip(), read_value(text.strip())
+
+
+def choices_of(setting: str) -> tuple[str, list[Any]]:
+    """Return field and choices of ``field=a,b,c``, or of a field and a TOML list.
+
+    Examples
+    --------
+    >>> choices_of("link_width=8,16"), choices_of("dram.page_policy=open,closed")
+    (('link_width', [8, 16]), ('dram.page_policy', ['open', 'closed']))
+    """
+    name, value = named_value(setting, "--vary")
+    if isinstance(value, list):
+        return name, value
+    return name, [read_value(part.strip()) for part in setting.partition("=")[2].split(",")]
+
+
+def limit_of(text: str) -> tuple[str, tuple[float | None, float | None]]:
+    """Return metric and range of ``metric<=x`` or ``metric>=x``.
+
+    Examples
+    --------
+    >>> limit_of("packet_latency <= 250"), limit_of("data_rate>=40")
+    (('packet_latency', (None, 250.0)), ('data_rate', (40.0, None)))
+    """
+    found = re.fullmatch(r"\s*(\S.*?)\s*([<>]=)\s*(\S+)\s*", text)
+    try:
+        metric, sign, limit = found.groups() if found else ("", "", "")
+        value = float(limit)
+    except ValueError:
+        raise ValueError(f'--subject-to must be "metric<=x" or "metric>=x", got {text!r}') from None
+    return metric, (None, value) if sign == "<=" else (value, None)
+
+
+def limits_of(texts: Iterable[str]) -> dict[str, tuple[float | None, float | None]]:
+    """Return the ranges of all limits; the last of two that limit one side of a metric counts."""
+    found: dict[str, tuple[float | None, float | None]] = {}
+    for text in texts:
+        metric, (low, high) = limit_of(text)
+        before = found.get(metric, (None, None))
+        found[metric] = (before[0] if low is None else low, before[1] if high is None else high)
+    return found
 
 
 def _name(path: Path) -> str:
     return re.sub(r"[^\w.-]+", "-", path.stem) or "workload"
-
-
-def _trace_overrides(trace: Path | None) -> dict[str, Any]:
-    if trace is None:
-        return {}
-    arrivals = {"kind": "recorded", "trace": str(trace.absolute())}
-    return {
-        "workload.arrivals": arrivals,
-        "workload.sizes": "imix",
-    }  # the default gives way to the trace's own
-
-
-def _settings(spec: PacketProcessor, settings: Iterable[str]) -> dict[str, Any]:
-    values = {}
-    for setting in settings:
-        name, equals, text = setting.partition("=")
-        if not equals or not name.strip():
-            raise ValueError(f"--set must be field=value, got {setting!r}")
-        values[find_field(spec, name.strip())] = read_value(text.strip())
-    return values

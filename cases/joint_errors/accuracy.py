@@ -66,7 +66,7 @@ METRICS = (
     "lookup_latency",
     "write_latency",
     "read_latency",
-    "saturation_throughput",
+    "saturation_data_rate",
     "write_conflict_probability",
     "read_conflict_probability",
     "row_hit_ratio",

@@ -53,7 +53,7 @@ OBJECTIVES = (
     "write_conflict_probability",
     "read_conflict_probability",
     "energy_per_packet",
-    "saturation_throughput",
+    "saturation_data_rate",
 )
 
 LOADS = ((0.35, 0.0, 0.5), (0.7, 0.5, 0.8))
@@ -192,7 +192,7 @@ def _values(spec: PacketProcessor, opened: list[Run], closed: list[Run]) -> dict
         "energy_per_packet": [energy_per_packet(spec, run) for run in opened],
     }
     if closed:
-        values["saturation_throughput"] = [8 * run.counts[c.LEFT_BYTES] / run.duration for run in closed]
+        values["saturation_data_rate"] = [8 * run.counts[c.LEFT_BYTES] / run.duration for run in closed]
     return {name: np.asarray(value, dtype=float) for name, value in values.items()}
 
 

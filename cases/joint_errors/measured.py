@@ -17,7 +17,7 @@ def at_load(spec: PacketProcessor, load: float) -> PacketProcessor:
     """Return a processor that is offered a part of what the model says it sustains."""
     from qmodels import solve
 
-    full = float(solve(spec).saturation_throughput)
+    full = float(solve(spec).saturation_data_rate)
     return replace_fields(spec, {"workload.offered_gbps": load * full})
 
 

@@ -38,7 +38,7 @@ CAPACITY = {
     ("large-packets", 4): 100.5,
     ("large-packets", 8): 153.7,
 }
-"""Saturation throughput with one trial, by workload and channels, to which loads refer. [Gb/s]"""
+"""Saturation data rate with one trial, by workload and channels, to which loads refer. [Gb/s]"""
 MOST = 0.86
 """Part of the capacity above which a workload's own rate is left out."""
 METRICS = WRITES, READS, ACCESSES = (

@@ -21,7 +21,7 @@ SHORT = {
     "link_width": "link B",
     "packet_latency": "latency ns",
     "packet_latency_p99": "p99 ns",
-    "saturation_throughput": "saturates Gb/s",
+    "saturation_data_rate": "saturates Gb/s",
     "energy_per_packet": "energy nJ",
     "cost": "cost mm2",
     "write_conflict_probability": "write conflicts",
@@ -68,11 +68,11 @@ def recommendation(part: Part) -> Section:
             by_words.setdefault(words, []).append(str(design))
         lines += [f"  {', '.join(designs)}: {words}" for words, designs in by_words.items()]
     peak, base = float(peak_gbps(analysis.exploration.space.base.workload)), analysis.exploration.space.base
-    if table["saturation_throughput"][knee] < peak:
+    if table["saturation_data_rate"][knee] < peak:
         mean = float(base.workload.offered_gbps * base.workload.load_factor)
         lines.append(
             f"the model takes the mean rate, {number(mean)} Gb/s; the busiest twentieth of the trace offers "
-            f"{number(peak)} Gb/s, and the knee sustains {number(table['saturation_throughput'][knee])} Gb/s"
+            f"{number(peak)} Gb/s, and the knee sustains {number(table['saturation_data_rate'][knee])} Gb/s"
         )
     return Section(title=title, lines=lines)
 
@@ -105,7 +105,7 @@ def _nothing_keeps_up(analysis: Analysis) -> Section:
     if row is not None:
         lines += [
             f"the nearest is {describe(analysis, row)}: {verdict(table, row)}",
-            f"it sustains {number(table['saturation_throughput'][row])} Gb/s of "
+            f"it sustains {number(table['saturation_data_rate'][row])} Gb/s of "
             f"{number(float(offered.offered_gbps * offered.load_factor))} Gb/s offered",
         ]
     return Section(title=f"No design is feasible for {analysis.name}", lines=lines)

@@ -146,7 +146,7 @@ def analyse(name: str, space: Space, *, budget: float | None = None, points: int
             exploration,
             points,
             keep=() if chosen_within is None or chosen_within.row is None else (chosen_within.row,),
-            favoured=exploration.table["saturation_throughput"] >= peak_gbps(space.base.workload),
+            favoured=exploration.table["saturation_data_rate"] >= peak_gbps(space.base.workload),
         ),
         seconds=seconds,
     )

@@ -19,12 +19,13 @@ from optimize.search.explore import explore
 from optimize.search.pareto import FloatArray, IntArray
 from optimize.spaces.numbering import Columns
 from qmodels import checks
+from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.hashing import stable_hash
-from qmodels.systems.spec.metrics import METRICS, is_relative
+from qmodels.systems.spec.metrics import is_relative
 from validate.comparison.model import signed_error
 
 if TYPE_CHECKING:
-    from validate.packet_processor.result import SimulationResult
+    from validate.packet_processor.result import PacketSimulation
 
 LOAD_OF_THE_CLAIM = 0.8
 """Share of saturation up to which the model's error is claimed."""
@@ -77,7 +78,7 @@ class Runs:
             )
 
 
-def simulated_columns(result: SimulationResult) -> dict[str, Any]:
+def simulated_columns(result: PacketSimulation) -> dict[str, Any]:
     """Return what the table of a check holds for a simulated design."""
     return {
         **result.metrics,
@@ -224,7 +225,7 @@ def _errors(
     analytic: Exploration, simulated: Exploration, places: IntArray, counted: npt.NDArray[np.bool_]
 ) -> tuple[MetricError, ...]:
     result = []
-    for metric in METRICS if len(places) else ():
+    for metric in PacketProcessor.metric_names if len(places) else ():
         model, best = analytic.table[metric][places], simulated.table[metric]
         sizes = np.abs(model_error(metric, model, best))
         finite = counted & np.isfinite(model) & np.isfinite(best)

@@ -27,7 +27,7 @@ from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.hashing import stable_hash
 from qmodels.systems.spec.toml import from_toml, to_toml
 
-FORMAT = 1
+FORMAT = 2
 SUMMARY = "study.json"
 
 

@@ -145,7 +145,7 @@ def _check(part: Part, check: Check) -> list[Section]:
         if designs:
             lines.append(f"{model} by the model, {other} in the simulation: {', '.join(designs)}")
     lines.append(f"analytic {LEGEND}; simulated ±: half of the 95 % interval")
-    shown = ("packet_latency", "saturation_throughput", "energy_per_packet", "write_conflict_probability")
+    shown = ("packet_latency", "saturation_data_rate", "energy_per_packet", "write_conflict_probability")
     rows = []
     for k, row in enumerate(check.rows):
         line: list[Any] = [int(table["design"][row])]

@@ -16,7 +16,7 @@ from qmodels.systems.spec.toml import from_toml
 from qmodels.systems.traffic.workload import Workload
 
 if TYPE_CHECKING:
-    from qmodels.system_result import SystemResult
+    from qmodels.packet_processor.result import PacketAnswer
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -41,7 +41,7 @@ FULL_CHOICES: dict[str, tuple[int, ...]] = {
 """Every decision of the joint system: 1,080,000 designs."""
 
 MINIMIZE = ("packet_latency", "energy_per_packet", "cost", "write_conflict_probability")
-MAXIMIZE = ("saturation_throughput",)
+MAXIMIZE = ("saturation_data_rate",)
 SUBJECT_TO = {"overflow_probability": (None, 1e-3)}
 
 BOUNDS: dict[str, Any] = {
@@ -50,7 +50,7 @@ BOUNDS: dict[str, Any] = {
         **dict.fromkeys(("interleaving_step", "banks", "small_packet_segments"), "constant"),
     },
     "packet_latency": "learn",
-    "saturation_throughput": "learn",
+    "saturation_data_rate": "learn",
     "overflow_probability": "learn",
 }
 """How metrics change along the fields, for branch and bound: the cost's directions are those of its
@@ -147,7 +147,7 @@ def solved_columns(spec: PacketProcessor) -> dict[str, Any]:
     return result_columns(solve(spec))
 
 
-def error_columns(result: SystemResult) -> dict[str, Any]:
+def error_columns(result: PacketAnswer) -> dict[str, Any]:
     """Return the stated error of every metric that has one, and whether the answer is validated.
 
     Explorations refuse NaN: infinite where nothing was measured.
@@ -158,7 +158,7 @@ def error_columns(result: SystemResult) -> dict[str, Any]:
     return {"validated": result.validated, **found}
 
 
-def result_columns(result: SystemResult) -> dict[str, Any]:
+def result_columns(result: PacketAnswer) -> dict[str, Any]:
     """Return the metrics of a result with its verdict, the stated errors and the shares of the latency."""
     return {
         **result.metrics,

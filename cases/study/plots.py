@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-VIEWS = (("cost", "packet_latency"), ("energy_per_packet", "saturation_throughput"))
+VIEWS = (("cost", "packet_latency"), ("energy_per_packet", "saturation_data_rate"))
 """The two projections of the front that are drawn."""
 
 COMPARED = (
@@ -26,7 +26,7 @@ COMPARED = (
     "lookup_latency",
     "write_latency",
     "read_latency",
-    "saturation_throughput",
+    "saturation_data_rate",
     "energy_per_packet",
     "pointer_accesses_per_allocation",
     "write_conflict_probability",

@@ -76,13 +76,13 @@ def recommend(analysis: Analysis, check: Check | None) -> Recommendation:
         return Recommendation(row=None, basis="no design is feasible", against_knee="", **facts)
     if check is None or knee not in checked:
         peak = float(peak_gbps(exploration.space.base.workload))
-        if table["saturation_throughput"][knee] >= peak:
+        if table["saturation_data_rate"][knee] >= peak:
             return Recommendation(row=knee, basis=f"{KNEE}, not simulated", against_knee="", **facts)
         against = (
-            f"sustains {number(table['saturation_throughput'][knee])} Gb/s, "
+            f"sustains {number(table['saturation_data_rate'][knee])} Gb/s, "
             f"the busiest twentieth of the trace offers {number(peak)} Gb/s"
         )
-        rows = exploration.front[table["saturation_throughput"][exploration.front] >= peak]
+        rows = exploration.front[table["saturation_data_rate"][exploration.front] >= peak]
         best = knee_index(exploration.values[rows], maximize=exploration.maximized)
         basis = "knee of the front's points that sustain the busiest twentieth of the trace, not simulated"
         row = None if best is None else int(rows[best])

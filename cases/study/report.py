@@ -22,7 +22,7 @@ from qmodels.systems.spec.metrics import is_relative
 ANALYTIC = (
     "packet_latency",
     "packet_latency_p99",
-    "saturation_throughput",
+    "saturation_data_rate",
     "energy_per_packet",
     "cost",
     "write_conflict_probability",
@@ -35,7 +35,7 @@ ANALYTIC = (
 )
 """Metrics of the table of designs."""
 
-SIMULATED = ("packet_latency", "packet_latency_p99", "saturation_throughput", "energy_per_packet")
+SIMULATED = ("packet_latency", "packet_latency_p99", "saturation_data_rate", "energy_per_packet")
 """Metrics that have a simulated column, with its interval, in the table of designs."""
 
 _STYLE = """<style>

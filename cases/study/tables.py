@@ -10,7 +10,7 @@ from cases.study.check import Check, MetricError, model_error
 from cases.study.packet_processor import ERROR
 from cases.study.parts import Part, Study
 from cases.tables import unit
-from qmodels.systems.spec.metrics import METRICS
+from qmodels.systems.packets.packet_processor import PacketProcessor
 
 
 def design_columns(part: Part) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def simulated_columns(study: Study) -> dict[str, list[Any]]:
             continue
         table, simulated = part.analysis.exploration.table, part.check.simulated.table
         for k, row in enumerate(part.check.rows):
-            for metric in METRICS:
+            for metric in PacketProcessor.metric_names:
                 if metric in simulated:
                     model, best = float(table[metric][row]), float(simulated[metric][k])
                     bounds = (float(simulated[f"{metric}_{end}"][k]) for end in ("low", "high"))

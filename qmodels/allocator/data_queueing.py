@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from qmodels.allocator.access_order import AccessOrder, access_order
 from qmodels.allocator.alternatives import accesses_law, bank_lists_busy, bitmap_busy, stack_busy
-from qmodels.allocator.answer import DataQueueingAnswer, stacked
-from qmodels.allocator.conflict_errors import conflict_errors, is_validated
+from qmodels.allocator.answer import DataQueueingAnswer, answer_of, stacked
+from qmodels.allocator.conflict_errors import is_validated
 from qmodels.allocator.dry_list import drained_conflicts
 from qmodels.allocator.list_memory import free_list
 from qmodels.allocator.offered import seen_load
 from qmodels.allocator.pointer_cycles import pointer_cycles
 from qmodels.allocator.stored import StoredPackets, overflow_metrics, stored_packets
 from qmodels.checks import FloatArray, IntArray
-from qmodels.systems.packets.data_queueing import DATA_QUEUEING_METRICS, DataQueueing
+from qmodels.systems.packets.data_queueing import DataQueueing
 from qmodels.systems.packets.free_list import allocation_accesses
+from qmodels.systems.spec.fields import points_of, swept_fields
 
 SAMPLED = 4096
 """Blocks looked at to see which banks a mapping reaches."""
@@ -35,9 +35,9 @@ def solve_data_queueing(spec: DataQueueing) -> DataQueueingAnswer:
     Returns
     -------
     DataQueueingAnswer
-        The metrics of `qmodels.systems.packets.data_queueing.DATA_QUEUEING_METRICS` in the steady state,
-        which a list reaches when it has been used up several times, whatever its order at
-        the start. In overload what is admitted is what can be drained; all metrics stay finite.
+        The metrics of `DataQueueing.metric_names` in the steady state, which a list reaches when it has
+        been used up several times, whatever its order at the start. In overload what is admitted is what
+        can be drained; all metrics stay finite.
 
     Raises
     ------
@@ -70,32 +70,11 @@ def solve_data_queueing(spec: DataQueueing) -> DataQueueingAnswer:
     """
     if not isinstance(spec, DataQueueing):
         raise ValueError(f"spec must be a DataQueueing, got {spec!r}")
-    names, columns = _numeric_fields(spec)
-    shape = np.broadcast_shapes(*(np.shape(value) for value in columns))
-    spread = [np.broadcast_to(value, shape) for value in columns]
-    answers: list[DataQueueingAnswer] = []
-    for where in np.ndindex(shape):
-        changes: dict[str, dict[str, Any]] = {}
-        for (part, name), values in zip(names, spread, strict=True):
-            changes.setdefault(part, {})[name] = values[where].item()
-        parts = {part: replace(getattr(spec, part), **change) for part, change in changes.items()}
-        answers.append(_solve_one(replace(spec, **parts)))
-    if shape == ():
-        return answers[0]
-    return stacked(answers, shape, trials=spec.allocation.alloc_trial_count)
-
-
-def _numeric_fields(spec: DataQueueing) -> tuple[list[tuple[str, str]], list[Any]]:
-    """Return where arrays stand and what they are; a single design has none."""
-    names, columns = [], []
-    for part in ("data", "allocation", "pointer", "traffic"):
-        record = getattr(spec, part)
-        for item in fields(record):
-            value = getattr(record, item.name)
-            if isinstance(value, list | tuple | np.ndarray) and np.ndim(value) > 0:
-                names.append((part, item.name))
-                columns.append(np.asarray(value))
-    return names, columns
+    swept = swept_fields(spec)
+    if not swept:
+        return _solve_one(spec)
+    answers = [_solve_one(one) for one in points_of(spec)[1]]
+    return stacked(spec, answers, next(iter(swept.values())).shape)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -180,14 +159,13 @@ def _solve_one(spec: DataQueueing) -> DataQueueingAnswer:
         "cycles_per_segment_access": cycles.mean_cycles,
         "pointer_overrun_probability": cycles.overrun_probability,
     }
-    validated = is_validated(spec)
-    return DataQueueingAnswer(
-        metrics={name: values[name] for name in DATA_QUEUEING_METRICS},
-        allocation_accesses=accesses,
-        deletion_accesses=deletion,
-        stable=float(traffic.load_factor) < 1.0,
-        validated=validated,
-        error=conflict_errors(int(spec.allocation.alloc_trial_count), validated),
+    return answer_of(
+        spec,
+        {name: values[name] for name in spec.metric_names.both},
+        load=float(traffic.load_factor),
+        carried=load,
+        laws=(accesses, deletion),
+        validated=is_validated(spec),
     )
 
 

@@ -16,16 +16,15 @@ from qmodels.packet_processor.latency import Latency, latency
 from qmodels.packet_processor.load import OperatingPoint, operate, returns
 from qmodels.packet_processor.networks.link_shares import link_shares
 from qmodels.packet_processor.overflow import blocking
+from qmodels.packet_processor.result import PacketAnswer
 from qmodels.packet_processor.saturation import saturation_rate
 from qmodels.packet_processor.tail import mixture_quantile
 from qmodels.packet_processor.variability import variability
-from qmodels.system_result import SystemResult
 from qmodels.systems.packets.free_list import allocation_accesses
 from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.spec.metrics import METRICS
 
 
-def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
+def solve_packet_processor(spec: PacketProcessor) -> PacketAnswer:
     r"""Analytic answer for a packet processor, or for a sweep of them.
 
     Parameters
@@ -35,8 +34,8 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
 
     Returns
     -------
-    SystemResult
-        All metrics of `qmodels.systems.spec.metrics.METRICS`. Where the offered load exceeds a
+    PacketAnswer
+        Where the offered load exceeds a
         resource, latencies are ``inf`` and ``stable`` is False.
 
     Notes
@@ -95,7 +94,7 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
         "lookup_latency": _where(stable, parts.lookup),
         "write_latency": _where(stable, parts.store_wait + (parts.allocation + parts.write) @ share),
         "read_latency": _where(stable, parts.drain_wait + (parts.dequeue + parts.read) @ share),
-        "saturation_throughput": saturation * c.mean_bytes * 8,
+        "saturation_data_rate": saturation * c.mean_bytes * 8,
         "write_conflict_probability": point.write_conflict,
         "read_conflict_probability": point.read_conflict,
         "row_hit_ratio": 1.0 - events["activations"] / events["bursts"],
@@ -110,7 +109,7 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
     with np.errstate(divide="ignore"):
         energy = energy_per_packet(spec, **{k: _wide(c, v) for k, v in events.items()}, packet_rate=carried)
     metrics |= {
-        "throughput": carried * c.mean_bytes * 8,
+        "data_rate": carried * c.mean_bytes * 8,
         "overflow_probability": blocked_segments,
         "blocking_probability": blocked_packets,
         "energy_per_packet": energy,
@@ -122,9 +121,10 @@ def solve_packet_processor(spec: PacketProcessor) -> SystemResult:
         name: error.mapped(lambda value: _plain(_wide(c, value)))
         for name, error in measured_errors(load=full, dispersion=bursts.dispersion, step=c.step).items()
     }
-    return SystemResult(
+    return PacketAnswer(
         model="packet processor, analytic",
-        metrics={name: _plain(metrics[name]) for name in METRICS},
+        spec=spec,
+        metrics={name: _plain(metrics[name]) for name in spec.metric_names.both},
         latency_parts={
             name: _plain(_wide(c, _where(stable, value))) for name, value in _latency_parts(c, parts).items()
         },

@@ -28,7 +28,7 @@ RANKED = (
     "packet_latency_p99",
     "write_conflict_probability",
     "energy_per_packet",
-    "saturation_throughput",
+    "saturation_data_rate",
 )
 """What designs are chosen by: a wrong direction in one of these takes an answer's validation away. That of
 the read conflicts is measured as well and stands in `MeasuredError.order`."""

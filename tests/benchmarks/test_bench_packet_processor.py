@@ -25,7 +25,7 @@ def test_the_default_space(benchmark: Any) -> None:
     assert result.packet_latency.size == space.size == 2700
 
 
-OBJECTIVES = ("packet_latency", "cost", "saturation_throughput")
+OBJECTIVES = ("packet_latency", "cost", "saturation_data_rate")
 
 
 def objectives(spec: qm.PacketProcessor) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A small study, and a headless Chromium driven over its DevTools pipe with the standard library alone."""
+"""The command, a small study, and a headless Chromium driven over its DevTools pipe."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import time
 import numpy as np
 import pytest
 
+from cases.cli.main import main
 from cases.study.check import Runs
 from cases.study.files import save_study
 from cases.study.packet_processor import default_processor
@@ -191,3 +192,34 @@ def small_study(small_specs, tmp_path_factory):
     study = explore_case(small_specs, runs=QUICK, points=4, store=out / STORE)
     save_study(study, out)
     return study, out
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    """Run the command in an empty directory and return exit code, output and errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return ended.value.code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def toml(tmp_path):
+    """A spec in a file."""
+    path = tmp_path / "router.toml"
+    path.write_text('[workload]\noffered_gbps = 30\nsizes = "imix"\n[dram]\nchannels = 2\n')
+    return path
+
+
+@pytest.fixture
+def trace(tmp_path):
+    """A short trace in a file."""
+    path = tmp_path / "capture.csv"
+    rows = [f"{k * 1e-7:.9f},{64 if k % 3 else 1500}" for k in range(1200)]
+    path.write_text("time,bytes\n" + "\n".join(rows) + "\n")
+    return path

@@ -36,7 +36,7 @@ def test_rows_are_what_the_model_says_of_single_designs(analysis):
     table = analysis.exploration.table
     for row in (0, 7, 41):
         single = solved_columns(analysis.exploration.spec(row))
-        for name in ("packet_latency", "saturation_throughput", "energy_per_packet", "bottleneck_load"):
+        for name in ("packet_latency", "saturation_data_rate", "energy_per_packet", "bottleneck_load"):
             assert table[name][row] == pytest.approx(single[name], rel=10.0 ** (1 - DIGITS))
         assert table["bottleneck"][row] == single["bottleneck"]
 

@@ -9,9 +9,11 @@ from cases.study import check as check_module
 from cases.study.analysis import analyse
 from cases.study.check import LOAD_OF_THE_CLAIM, Runs, check, model_error
 from cases.study.packet_processor import default_space
-from qmodels.systems.spec.metrics import METRICS, is_relative
+from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.metrics import is_relative
 from validate.estimates.statistics import exactly
 
+NAMES = set(PacketProcessor.metric_names)
 RUNS = Runs(packets=1000, replications=2, seed=5)
 
 
@@ -46,8 +48,8 @@ def test_error_by_hand(metric, model, simulated, error):
 
 
 def test_shares_are_compared_in_points():
-    points = {name for name in METRICS if not is_relative(name)}
-    assert points == {name for name in METRICS if name.endswith(("probability", "ratio", "utilization"))}
+    points = {name for name in NAMES if not is_relative(name)}
+    assert points == {name for name in NAMES if name.endswith(("probability", "ratio", "utilization"))}
 
 
 def test_errors_are_those_of_the_table(analysis, whole):
@@ -66,7 +68,7 @@ def test_errors_are_those_of_the_table(analysis, whole):
         assert error.designs == error.finite == usable.sum() > 0
         low_load = table["bottleneck_load"][whole.rows] <= LOAD_OF_THE_CLAIM
         assert in_range.designs == (usable & low_load).sum()
-    assert {error.metric for error in whole.errors} == set(METRICS)
+    assert {error.metric for error in whole.errors} == NAMES
 
 
 def test_cost_is_the_same_on_both_sides(whole):
@@ -102,7 +104,7 @@ def test_interrupted_check_keeps_what_is_done_and_resumes(analysis, whole, tmp_p
     assert partial.interrupted
     assert len(partial.rows) == designs
     assert partial.asked == 3
-    assert len(partial.errors) == (len(METRICS) if designs else 0)
+    assert len(partial.errors) == (len(NAMES) if designs else 0)
 
     seen = Interrupt()
     resumed = check(analysis.exploration, analysis.chosen, progress=seen, **options)

@@ -1,4 +1,4 @@
-"""The command line: answers in every format, errors in one line, a clean end whatever happens."""
+"""The command line on one system: answers in every format, errors in one line, broken installations."""
 
 from __future__ import annotations
 
@@ -6,78 +6,30 @@ import csv
 import io
 import json
 import os
-import re
 import shutil
-import signal
-import sqlite3
 import subprocess
 import sys
-import time
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from cases.cli.main import app, main
+from cases.cli.main import app
 from cases.published.cases import CASES
-from cases.published.dqm.paper import PAPER
-from cases.study.analysis import DIGITS
 from cases.study.packet_processor import default_processor
 from qmodels import solve
+from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.spec.metrics import METRICS, is_relative
 
-COMMANDS = ["explore", "solve", "simulate", "compare", "show", "reproduce"]
+NAMES = PacketProcessor.metric_names.both
+
+COMMANDS = [
+    "explore", "solve", "simulate", "compare", "size", "describe", "init", "schema", "show", "reproduce",
+]  # fmt: skip
+
 BRIEF = ["--packets", "1000", "--replications", "2"]
-FEW = [
-    "--set",
-    "channels=[2, 4]",
-    "--set",
-    "link_width=16",
-    "--set",
-    "slices=[0, 4]",
-    "--set",
-    "interleaving_step=[1, 8]",
-]
-
-
-@pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
-    """Run the command in an empty directory and return exit code, output and errors."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return ended.value.code, captured.out, captured.err
-
-    return call
-
-
-@pytest.fixture
-def toml(tmp_path):
-    """A spec in a file."""
-    path = tmp_path / "router.toml"
-    path.write_text('[workload]\noffered_gbps = 30\nsizes = "imix"\n[dram]\nchannels = 2\n')
-    return path
-
-
-@pytest.fixture
-def trace(tmp_path):
-    """A short trace in a file."""
-    path = tmp_path / "capture.csv"
-    rows = [f"{k * 1e-7:.9f},{64 if k % 3 else 1500}" for k in range(1200)]
-    path.write_text("time,bytes\n" + "\n".join(rows) + "\n")
-    return path
-
-
-def process(*arguments, **options):
-    """Start the command as a user does."""
-    command = [sys.executable, "-m", "cases.cli.main", *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -98,9 +50,9 @@ def test_no_arguments_show_the_help(run, arguments):
 def test_solve_prints_every_metric_with_its_unit(run):
     code, out, err = run("solve")
     assert (code, err) == (0, "")
-    for name, metric in METRICS.items():
+    for name in NAMES:
         line = next(line for line in out.splitlines() if line.strip().startswith(name.replace("_", " ")))
-        assert metric.unit == "1" or f" {metric.unit}" in line
+        assert METRICS[name].unit == "1" or f" {METRICS[name].unit}" in line
     assert "Analytic answer, stable: " in out
     assert "Where the time goes" in out
 
@@ -122,7 +74,7 @@ def test_solve_states_the_error_that_applies_in_every_format(run, load):
     assert answer["analytic"]["measured_error"] == pytest.approx(errors)
     assert answer["analytic"]["validated"] is LOADS[load]
     assert set(answer["error_units"]) == set(errors)
-    for name in METRICS:
+    for name in NAMES:
         line = next(
             line for line in text.splitlines() if line.strip().startswith(name.replace("_", " ") + " ")
         )
@@ -171,7 +123,7 @@ def test_two_swept_fields_are_solved_in_all_combinations(run):
     for row in rows:
         one = {"channels": int(row["channels"]), "load_factor": float(row["load_factor"])}
         alone = solve(replace_fields(default_processor(), one))
-        assert float(row["saturation_throughput [Gb/s]"]) == pytest.approx(alone.saturation_throughput, 1e-4)
+        assert float(row["saturation_data_rate [Gb/s]"]) == pytest.approx(alone.saturation_data_rate, 1e-4)
     # Of one length they are not paired: the answer does not depend on how many values there are.
     equal = run("solve", "--set", "channels=[1, 2]", "--set", "load_factor=[0.5, 1.0]", "--csv")[1]
     assert len(list(csv.DictReader(io.StringIO(equal)))) == 4
@@ -183,7 +135,7 @@ def test_solve_json(run):
     code, out, _ = run("solve", "--json")
     answer = json.loads(out)
     assert code == 0
-    assert set(answer["analytic"]["metrics"]) == set(answer["units"]) == set(METRICS)
+    assert set(answer["analytic"]["metrics"]) == set(answer["units"]) == set(NAMES)
     assert answer["analytic"]["stable"] is True
     parts = answer["analytic"]["latency_parts"]
     assert sum(parts.values()) == pytest.approx(answer["analytic"]["metrics"]["packet_latency"])
@@ -192,8 +144,8 @@ def test_solve_json(run):
 def test_solve_csv(run):
     _, out, _ = run("solve", "--csv")
     rows = list(csv.DictReader(io.StringIO(out)))
-    assert [row["metric"] for row in rows] == list(METRICS)
-    assert [row["unit"] for row in rows] == [metric.unit for metric in METRICS.values()]
+    assert [row["metric"] for row in rows] == list(NAMES)
+    assert [row["unit"] for row in rows] == [METRICS[name].unit for name in NAMES]
 
 
 def test_two_swept_fields_that_a_spec_compares_are_solved_in_all_combinations(run):
@@ -238,9 +190,9 @@ def test_a_sweep_is_a_table(run):
 
 def test_spec_file_and_trace_are_used(run, toml, trace):
     plain = json.loads(run("solve", toml, "--json")[1])["analytic"]["metrics"]
-    assert plain["throughput"] == pytest.approx(30)
+    assert plain["data_rate"] == pytest.approx(30)
     recorded = json.loads(run("solve", toml, "--trace", trace, "--json")[1])["analytic"]["metrics"]
-    assert recorded["throughput"] == pytest.approx(30)
+    assert recorded["data_rate"] == pytest.approx(30)
     assert recorded["packet_latency"] != plain["packet_latency"]
 
 
@@ -248,7 +200,11 @@ def test_simulate(run, toml):
     code, out, _ = run("simulate", toml, *BRIEF, "--json")
     answer = json.loads(out)["simulated"]
     assert code == 0
-    assert (answer["packets"], answer["replications"], answer["stable"]) == (1000, 2, True)
+    assert (answer["effort"]["packets per replication"], answer["replications"], answer["stable"]) == (
+        1000,
+        2,
+        True,
+    )
     for estimate in answer["metrics"].values():
         assert estimate["low"] <= estimate["best"] <= estimate["high"]
     assert (
@@ -278,152 +234,6 @@ def test_simulated_trace(run, trace):
     code, out, err = run("simulate", "--trace", trace, *BRIEF, "--csv")
     assert (code, err) == (0, "")
     assert out.startswith("metric,unit,simulated,low,high\n")
-
-
-def test_explore_and_show(run, tmp_path):
-    code, out, err = run(
-        "explore", *FEW, *BRIEF, "--simulate-points", "2", "--out", "mine", "--plot", "again.pdf"
-    )
-    assert (code, err) == (0, "")
-    for words in (
-        "Pareto front (analytic)",
-        "Greedy search",
-        "integer programming",
-        "Error of the model",
-        "Files",
-        "±",
-    ):
-        assert words in out
-    for line in out[out.index("Files") :].splitlines()[1:]:
-        assert (tmp_path / line.strip()).stat().st_size > 0
-    assert (tmp_path / "again.pdf").exists()
-
-    study = json.loads((tmp_path / "mine" / "study.json").read_text())
-    main_part = study["workloads"][0]
-    assert main_part["space"]["channels"] == [2, 4]
-    assert main_part["space"]["link_width"] == [16]
-    assert main_part["designs"] == 2 * 5 * 2 * 2
-    design = main_part["simulated"][0]
-
-    code, out, _ = run("show", "mine", "--design", design, "--json")
-    shown = json.loads(out)
-    assert code == 0
-    assert (shown["workload"], shown["design"]) == ("small-packets", design)
-    rows = list(csv.DictReader(io.StringIO((tmp_path / "mine" / "simulated.csv").read_text())))
-    for row in rows:
-        if row["workload"] == "small-packets" and int(row["design"]) == design:
-            assert shown["comparison"][row["metric"]]["reference"]["best"] == float(row["simulated"])
-            assert shown["comparison"][row["metric"]]["model"] == pytest.approx(
-                float(row["analytic"]), rel=10.0 ** (1 - DIGITS)
-            )
-    text = run("show", "mine", "--design", design, "--workload", "large-packets")[1]
-    assert text.startswith(f"workload large-packets, design {design}, ")
-    loads = [
-        float(line.split()[-2].rstrip("%"))
-        for line in text[text.index("Resources") :].splitlines()[2:-1]
-        if "%" in line
-    ]
-    assert loads
-
-
-def test_explore_json_and_csv(run, tmp_path):
-    code, out, _ = run("explore", *FEW, "--no-simulate", "--json")
-    study = json.loads(out)
-    assert code == 0
-    assert study["workloads"][0]["simulated"] is None
-    assert not (tmp_path / "study" / "simulated.sqlite").exists()
-    rows = list(csv.DictReader(io.StringIO(run("explore", *FEW, "--no-simulate", "--csv")[1])))
-    assert [int(row["design"]) for row in rows] == [
-        design["design"] for design in study["workloads"][0]["front"]
-    ]
-    assert all(row["front"] == "True" for row in rows)
-
-
-def test_explore_one_spec(run, toml, tmp_path):
-    run("explore", toml, *FEW, "--no-simulate", "--budget", "20", "--out", "one")
-    study = json.loads((tmp_path / "one" / "study.json").read_text())
-    assert [part["name"] for part in study["workloads"]] == ["router"]
-    assert study["workloads"][0]["budget"]["cost_limit"] == 20
-
-
-def test_overloaded_exploration_is_an_answer(run):
-    code, out, err = run("explore", *FEW, "--set", "load_factor=50", "--out", "full")
-    assert (code, err) == (0, "")
-    assert "No design is feasible" in out
-    assert "saturated: " in out
-
-
-def test_reproduce_from_what_is_kept(run, tmp_path):
-    """The text has every table, the CSV and the JSON every number of them."""
-    code, out, err = run("reproduce", "dqm")
-    assert (code, err) == (0, "")
-    for words in ("published | model | simulated", "Table 1", "Table 4", "Greedy", "Claims", "One change"):
-        assert words in out
-    rows = list(csv.DictReader(io.StringIO(run("reproduce", "dqm", "--csv")[1])))
-    cells = json.loads(run("reproduce", "dqm", "--json")[1])["cells"]
-    assert len(rows) == len(cells) == 130
-    for row, cell in zip(rows, cells, strict=True):
-        assert {name: "" if value is None else str(value) for name, value in cell.items()} == row
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_reproduce_writes_its_files(run, tmp_path):
-    code, out, _ = run("reproduce", "dqm", "--out", "mine")
-    text, files = out.split("\n\nFiles\n")
-    paths = [tmp_path / line.strip() for line in files.splitlines()]
-    assert code == 0
-    assert sorted(paths) == sorted((tmp_path / "mine").iterdir())
-    assert {path.suffix for path in paths} == {".txt", ".toml", ".csv", ".png"}
-    assert (tmp_path / "mine" / "dqm.txt").read_text() == text + "\n"
-    code, _, err = run("reproduce", "dqm", "--out", "mine/dqm.txt")
-    assert (code, err) == (2, "qmodels: error: --out must be a directory, got the file 'mine/dqm.txt'\n")
-
-
-class MadeUp:
-    """A case that notes how it is asked; the real one on a trace is tested in test_dqm.py."""
-
-    def __init__(self):
-        self.asked = []
-
-    def reproduce(self, trace, *, store):
-        self.asked.append((trace, store))
-        return PAPER.kept()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "asked"),
-    [
-        ([], []),
-        (["--simulate"], [(None, None)]),
-        (["--trace", "a.pcap"], [(Path("a.pcap"), None)]),
-        (["--simulate", "--out", "mine"], [(None, Path("mine/simulated.sqlite"))]),
-    ],
-)
-def test_another_case_is_one_line_and_is_computed_when_asked(run, monkeypatch, arguments, asked):
-    case = MadeUp()
-    case.kept = PAPER.kept
-    case.PAPER = case
-    monkeypatch.setitem(sys.modules, "made_up", case)
-    monkeypatch.setitem(CASES, "made-up", "made_up")
-    code, out, err = run("reproduce", "made-up", *arguments)
-    assert (code, err) == (0, "") and "Table 1" in out
-    assert case.asked == asked
-    assert f"case must be one of {', '.join(CASES)}, got 'x'" in run("reproduce", "x")[2]
-
-
-def test_interrupted_reproduction_keeps_what_is_done(tmp_path):
-    store = tmp_path / "out" / "simulated.sqlite"
-    running = process("reproduce", "dqm", "--simulate", "--out", store.parent)
-    deadline = time.monotonic() + 60
-    while runs_in(store) < 2 and running.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.02)
-    running.send_signal(signal.SIGINT)
-    text, errors = running.communicate(timeout=60)
-    assert (running.returncode, text) == (130, ""), errors
-    said = r"qmodels: error: interrupted: \d+ of \d+ points are finished; the same call resumes\n"
-    assert re.fullmatch(said, errors), errors
-    assert [path.name for path in store.parent.iterdir()] == [store.name]
-    assert runs_in(store) >= 2
 
 
 @pytest.mark.parametrize(
@@ -521,76 +331,6 @@ def test_bad_traces(run, tmp_path, content, message):
     assert "capture: " in err
     assert message in err
     assert [path.name for path in tmp_path.iterdir()] == ["capture"]
-
-
-def test_study_directory_with_other_files_is_left_alone(run, tmp_path):
-    (tmp_path / "thesis").mkdir()
-    (tmp_path / "thesis" / "draft.tex").write_text("text")
-    code, _, err = run("explore", "--out", "thesis")
-    assert code == 2
-    assert "--out must be a new or empty directory or a study, got 'thesis' with other files" in err
-    code, _, err = run("explore", "--out", "thesis/draft.tex")
-    assert "--out must be a directory, got the file 'thesis/draft.tex'" in err
-    assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["draft.tex"]
-
-
-def test_design_and_workload_must_exist(run, small_study):
-    _, out = small_study
-    assert "design must be a number from 0 to 79, got 80" in run("show", out, "--design", "80")[2]
-    code, _, err = run("show", out, "--design", "1", "--workload", "mine")
-    assert (code, err) == (
-        2,
-        "qmodels: error: --workload must be one of large-packets, small-packets, got 'mine'\n",
-    )
-
-
-def test_in_a_pipe_there_is_no_progress_and_a_reader_may_leave(tmp_path):
-    command = f"{sys.executable} -m cases.cli.main solve | head -n 1"
-    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
-    assert ended.stdout.startswith("Analytic answer, ")
-    assert ended.stderr == ""
-
-
-@pytest.mark.skipif(shutil.which("script") is None, reason="no terminal to pretend")
-def test_on_a_terminal_there_is_a_progress_bar(tmp_path):
-    words = [*map(repr, FEW), *BRIEF, "--simulate-points", "2"]
-    explore = f"{sys.executable} -m cases.cli.main explore {' '.join(words)}"
-    ended = subprocess.run(
-        ["script", "-qec", f"{explore} --out {tmp_path / 'out'}", "/dev/null"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert ended.returncode == 0
-    assert "designs simulated" in ended.stdout
-
-
-def runs_in(store):
-    """Return how many finished runs a store has; 0 while it is being made."""
-    try:
-        with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as connection:
-            return connection.execute("SELECT COUNT(*) FROM records").fetchone()[0]
-    except sqlite3.Error:
-        return 0
-
-
-def test_interrupted_exploration_ends_cleanly_with_what_is_done(tmp_path):
-    out = tmp_path / "out"
-    running = process("explore", *FEW, "--simulate-points", "40", "--replications", "4", "--out", out)
-    store = out / "simulated.sqlite"
-    deadline = time.monotonic() + 60
-    # A design has 4 open and 4 closed runs; runs are started in the order of the designs.
-    while runs_in(store) < 12 and running.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.02)
-    running.send_signal(signal.SIGINT)
-    text, errors = running.communicate(timeout=60)
-    assert running.returncode == 130, errors
-    assert "Traceback" not in errors
-    assert "(interrupted)" in text
-    assert store.exists()
-    study = json.loads((out / "study.json").read_text())
-    assert study["interrupted"] is True
-    assert study["workloads"][0]["simulated"]
 
 
 @pytest.mark.parametrize("name", ["optimize", "validate"])

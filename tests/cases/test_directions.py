@@ -108,7 +108,7 @@ def test_pairs_are_measured_with_common_random_numbers(monkeypatch: pytest.Monke
     with ThreadPoolExecutor(1) as pool:
         rows = directions.measure(executor=pool)
     separated, agree = judged(rows)
-    assert rows["metric"].tolist() == [name for name in OBJECTIVES if name != "saturation_throughput"]
+    assert rows["metric"].tolist() == [name for name in OBJECTIVES if name != "saturation_data_rate"]
     assert separated[0] and agree[0] and rows["high"][0] < 0
 
 

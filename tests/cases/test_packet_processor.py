@@ -97,7 +97,7 @@ def test_branch_and_bound_finds_the_exhaustive_front() -> None:
     space = default_space(default_processor(), choices=choices)
     goals = {
         "minimize": ("packet_latency", "cost"),
-        "maximize": "saturation_throughput",
+        "maximize": "saturation_data_rate",
         "subject_to": SUBJECT_TO,
         "vectorized": "grid",
         "digits": 3,

@@ -104,9 +104,9 @@ def test_some_of_the_points_sustain_the_busiest_twentieth(unsteady, steady):
     table, base = part.analysis.exploration.table, part.analysis.exploration.space.base
     peak = peak_gbps(base.workload)
     assert peak == pytest.approx(46 * 2.5, rel=0.15)
-    sustained = table["saturation_throughput"][part.analysis.chosen] >= peak
+    sustained = table["saturation_data_rate"][part.analysis.chosen] >= peak
     plain = representatives(part.analysis.exploration, 8)
-    assert sustained.sum() >= max(2, (table["saturation_throughput"][plain] >= peak).sum())
+    assert sustained.sum() >= max(2, (table["saturation_data_rate"][plain] >= peak).sum())
     assert part.analysis.exploration.knee in part.analysis.chosen
     assert part.analysis.budget.row in part.analysis.chosen
     assert len(part.analysis.chosen) <= 8
@@ -212,7 +212,7 @@ def test_without_simulation_the_trace_speaks_against_the_knee(tmp_path, change):
     study = explored(tmp_path, change, simulate=False)
     part = study.parts[0]
     exploration = part.analysis.exploration
-    capacity = exploration.table["saturation_throughput"]
+    capacity = exploration.table["saturation_data_rate"]
     peak = peak_gbps(exploration.space.base.workload)
     assert capacity[exploration.knee] < peak <= capacity[part.star.row]
     assert part.star.row in exploration.front and not part.star.by_simulation

@@ -106,7 +106,7 @@ def test_values_carry_units_and_marks(opened):
     assert any(label.startswith("simulated") for label in legends)
     assert all(label.startswith(("analytic", "simulated")) for label in legends)
     assert len(set(legends)) == len(legends)
-    for name in ("packet_latency over cost", "saturation_throughput over energy_per_packet"):
+    for name in ("packet_latency over cost", "saturation_data_rate over energy_per_packet"):
         plot = MODEL.format(f"{name} large-packets")
         assert "[" in opened.value(f"{plot}.below[0].axis_label")
         assert "[" in opened.value(f"{plot}.left[0].axis_label")
@@ -206,10 +206,10 @@ def test_a_tap_outside_the_brush_lists_all_designs_again(opened, small_study):
 
 def test_reset_lists_all_designs_again(opened, small_study):
     study, _ = small_study
-    left, top, right, bottom = frame(opened, "saturation_throughput over energy_per_packet large-packets")
+    left, top, right, bottom = frame(opened, "saturation_data_rate over energy_per_packet large-packets")
     opened.drag([left + 2, top + 2], [(left + right) / 2, bottom - 2])
     opened.wait(f"{MODEL.format('count large-packets')}.text.includes('selected')")
-    plot = MODEL.format("saturation_throughput over energy_per_packet large-packets")
+    plot = MODEL.format("saturation_data_rate over energy_per_packet large-packets")
     opened.value(f"Bokeh.index.find_one_by_id({plot}.id).reset()")
     opened.wait(f"{MODEL.format('count large-packets')}.text.startsWith('<b>all')")
     assert len(listed(opened)[0]) == len(study.parts[0].analysis.exploration.table["design"])

@@ -17,11 +17,13 @@ from cases.study.findings import part_sections, study_text
 from cases.study.packet_processor import CHOICES, default_processor
 from cases.study.run import STORE, explore_case
 from cases.tables import heading
+from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.spec.metrics import METRICS
 from qmodels.systems.traffic.trace import Trace
 from qmodels.systems.traffic.workload import Workload
 
+NAMES = PacketProcessor.metric_names.both
 FILES = {
     "designs-large-packets.csv",
     "designs-small-packets.csv",
@@ -53,7 +55,7 @@ def test_every_design_is_in_the_table_with_units(small_study):
     rows = read_csv(out / "designs-large-packets.csv")
     table = study.parts[0].analysis.exploration.table
     assert len(rows) == len(table["design"]) == 80
-    for name in METRICS:
+    for name in NAMES:
         assert [float(row[heading(name)]) for row in rows] == table[name].tolist()
     assert sum(row["knee"] == "True" for row in rows) == 1
     assert sum(row["simulated"] == "True" for row in rows) == len(study.parts[0].check.rows)
@@ -62,7 +64,7 @@ def test_every_design_is_in_the_table_with_units(small_study):
 def test_simulated_table_is_tidy(small_study):
     study, out = small_study
     rows = read_csv(out / "simulated.csv")
-    assert len(rows) == len(METRICS) * sum(len(part.check.rows) for part in study.parts)
+    assert len(rows) == len(NAMES) * sum(len(part.check.rows) for part in study.parts)
     for row in rows:
         assert float(row["low"]) <= float(row["simulated"]) <= float(row["high"])
         assert row["unit"] == METRICS[row["metric"]].unit
@@ -87,7 +89,7 @@ def test_summary_is_plain_json(small_study):
     assert len(front) == len(study.parts[0].analysis.exploration.front)
     assert all(design["stable"] for design in front)
     assert saved["workloads"][0]["budget"]["agrees"]
-    assert set(saved["workloads"][0]["errors"]["all"]) == set(METRICS)
+    assert set(saved["workloads"][0]["errors"]["all"]) == set(NAMES)
     assert set(saved["files"]) == FILES - {STORE}
 
 
@@ -194,9 +196,9 @@ def test_trace_that_is_in_no_file_is_refused_before_any_work(monkeypatch):
         (None, "holds no study: study.json cannot be read: No such file"),
         ("{", "study.json: damaged: not valid JSON"),
         ("[]", "study.json: not a study of format 1"),
-        ('{"format": 2}', "study.json: not a study of format 1"),
-        ('{"format": 1}', "study.json: damaged: incomplete"),
-        ('{"format": 1, "simulation": {}, "workloads": [{}]}', "study.json: damaged: incomplete"),
+        ('{"format": 1}', "study.json: not a study of format 2"),
+        ('{"format": 2}', "study.json: damaged: incomplete"),
+        ('{"format": 2, "simulation": {}, "workloads": [{}]}', "study.json: damaged: incomplete"),
     ],
 )
 def test_what_is_no_study_is_refused(tmp_path, content, message):

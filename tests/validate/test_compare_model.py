@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from qmodels.answer import Answer
+from qmodels.queues import mmc
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.traffic.workload import Workload
 from validate import compare, simulate
@@ -35,7 +36,7 @@ def measured_runs(**columns):
 
 def test_rows_state_the_error(reference):
     def model(spec):
-        return SimpleNamespace(metrics={"packet_latency": 300.0, "overflow_probability": 0.0, "cost": np.inf})
+        return {"packet_latency": 300.0, "overflow_probability": 0.0, "cost": np.inf}
 
     comparison = compare(PacketProcessor(), model=model, reference=reference)
     row, truth = comparison["packet_latency"], reference.packet_latency
@@ -52,7 +53,7 @@ def test_rows_state_the_error(reference):
 
 def test_a_model_that_is_the_simulation_has_no_error(reference):
     def model(spec):
-        return SimpleNamespace(metrics={name: e.best for name, e in reference.metrics.items()})
+        return {name: e.best for name, e in reference.metrics.items()}
 
     for comparison in (
         compare(PacketProcessor(), model=model, reference=reference),
@@ -60,6 +61,11 @@ def test_a_model_that_is_the_simulation_has_no_error(reference):
     ):
         assert all(row.error == 0 and row.inside for row in comparison.rows.values())
         assert "outside" not in comparison.table()
+
+
+def test_a_simulation_is_compared_with_the_model_of_its_spec(reference):
+    comparison = compare(reference)
+    assert comparison["cost"].error == pytest.approx(0) and comparison.model.spec is reference.spec
 
 
 def test_simulates_and_solves_on_its_own():
@@ -158,43 +164,18 @@ def test_tidy_columns_frame_and_csv(tmp_path):
     assert list(sweep.to_pandas()["model"]) == columns["model"]
 
 
-def test_metrics_of_all_kinds_of_answers():
-    network = SimpleNamespace(
-        stations=("cpu", "disk"),
-        classes=(),
-        to_dict=lambda: {
-            "model": "x",
-            "throughput": np.array([1.0, 2.0]),
-            "system_throughput": 3.0,
-            "stable": np.array([True, True]),
-            "routing": np.eye(2)[None],
-        },
-    )
-    assert answered(network) == {"throughput[cpu]": 1.0, "throughput[disk]": 2.0, "system_throughput": 3.0}
-    classes = SimpleNamespace(
-        stations=("cpu",),
-        classes=("a", "b"),
-        to_dict=lambda: {"throughput": np.array([[1.0, 2.0]]), "system_throughput": np.array([3.0, 4.0])},
-    )
-    assert answered({"latency": np.nan, "cost": 2.0}) == {"cost": 2.0}
-    assert answered(classes) == {
-        "throughput[cpu, a]": 1.0,
-        "throughput[cpu, b]": 2.0,
-        "system_throughput[a]": 3.0,
-        "system_throughput[b]": 4.0,
-    }
-    result = SimpleNamespace(
-        rows=lambda: [{"metric": "throughput[cpu]", "unit": "jobs/time"}],
-        metrics={"throughput[cpu]": Estimate(low=1, best=2, high=3, confidence=0.9), "cost": 4.0},
-    )
-    found = measured(result)
-    assert found["throughput[cpu]"] == (Estimate(low=1, best=2, high=3, confidence=0.9), "jobs/time")
-    assert (found["cost"][0].best, found["cost"][0].confidence, found["cost"][1]) == (4.0, 0.0, "")
-    assert measured({"cost": 4.0}) == {"cost": found["cost"]}
-    assert load_of({"utilization": 0.5}) == 0.5 and load_of({"x": 1}) is None
-    assert load_of(SimpleNamespace(station_utilization=np.array([0.2, 0.9]))) == 0.9
-    assert load_of(SimpleNamespace(utilization={"a": 0.2, "b": 1.4})) == 1.4
-    with pytest.raises(TypeError, match="model must return a mapping or a result .* got int"):
+def test_metrics_of_results_runs_and_mappings():
+    estimate = Estimate(low=1, best=2, high=3, confidence=0.9)
+    answer = Answer(model="x", spec=None, metrics={"cost": np.float64(2.0), "throughput[cpu]": np.nan})
+    assert answered(answer) == {"cost": 2.0} == answered({"latency": np.nan, "cost": 2, "stable": True})
+    queue = mmc(arrival_rate=0.5, service_rate=1.0, servers=1)
+    assert answered(queue)["mean_response_time"] == 2.0 and load_of(queue) == 0.5
+    assert measured({"throughput": estimate})["throughput"] is estimate
+    found = measured(measured_runs().runs[0])["latency"]
+    assert (found.best, found.confidence) == (1.25, 0.0)
+    assert load_of({"utilization": 0.5}) == 0.5 and load_of({"x": 1}) is None and load_of(answer) is None
+    assert load_of(replace(answer, utilization={"a": 1.0}, traffic_intensity={"a": 0.2, "b": 1.4})) == 1.4
+    with pytest.raises(TypeError, match="model must return a result or a mapping, got int"):
         answered(3)
 
 
@@ -285,7 +266,7 @@ def test_units_must_agree():
     )
 
     def model(spec):
-        return SimpleNamespace(metrics={"packet_latency": 125.0}, utilization={})
+        return Answer(model="by hand", spec=spec, metrics={"packet_latency": 125.0})
 
     with pytest.raises(ValueError, match="packet_latency must have one unit, got ns in the model and cycle"):
         compare(PacketProcessor(), reference=runs, model=model)

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qmodels.systems.packets.data_queueing import DATA_QUEUEING_METRICS, Allocation, DataMemory, DataQueueing
+from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic, SelfSimilar
+from qmodels.systems.spec.metrics import METRICS
 from qmodels.systems.traffic.arrivals import Recorded
 from qmodels.systems.traffic.sizes import bimodal, fixed
 from qmodels.systems.traffic.trace import Trace
@@ -180,17 +181,17 @@ def test_a_short_trace_is_played_whole():
     trace = Trace(times_ns=np.arange(300) * 10.0, bytes=[64, 1500, 576] * 100, source="by hand")
     spec = replace(SMALL, traffic=QueueTraffic(arrivals=Recorded(trace=trace)))
     result = simulate(spec, packets=1000, replications=2)
-    assert result.packets == 300
+    assert result.effort["packets per replication"] == 300
 
 
 def test_the_result_shows_its_metrics():
     result = simulate(
         replace(SMALL, traffic=QueueTraffic(arrivals=SelfSimilar(shape=1.5))), packets=2000, replications=2
     )
-    assert list(result.metrics) == list(DATA_QUEUEING_METRICS)
+    assert list(result.metrics) == list(DataQueueing.metric_names)
     assert "write_conflict_probability" in repr(result) and "enqueue segment" in repr(result)
-    assert result.to_dict()["metrics"]["enqueue_overhead"]["best"] == result.enqueue_overhead.best
-    assert len(result.to_pandas()) == len(DATA_QUEUEING_METRICS)
+    assert result.to_dict()["enqueue_overhead"] == result.enqueue_overhead
+    assert len(result.to_pandas()) == len(DataQueueing.metric_names.both)
     with pytest.raises(AttributeError, match="has no metric 'latency'"):
         _ = result.latency
 
@@ -201,13 +202,13 @@ def test_a_campaign_has_a_table_of_all_its_points(tmp_path):
     options = {"packets": 1000, "replications": 2, "store": tmp_path / "runs.sqlite"}
     campaign = simulate(specs, **options)
     table = campaign.table()
-    own = ["metric", "unit", "low", "best", "high", "interval_valid", "stable"]
+    own = ["metric", "unit", "value", "low", "high", "interval_valid", "stable"]
     assert list(table) == ["point", "allocation.alloc_trial_count", *own]
-    count = len(DATA_QUEUEING_METRICS)
+    count = len(DataQueueing.metric_names.both)
     assert table["allocation.alloc_trial_count"] == [1] * count + [2] * count + [3] * count
-    assert table["metric"] == 3 * list(DATA_QUEUEING_METRICS)
-    assert table["unit"] == 3 * [metric.unit for metric in DATA_QUEUEING_METRICS.values()]
-    assert table["best"] == [e.best for result in campaign for e in result.metrics.values()]
+    assert table["metric"] == 3 * list(DataQueueing.metric_names)
+    assert table["unit"] == 3 * [METRICS[name].unit for name in DataQueueing.metric_names]
+    assert table["value"] == [e.best for result in campaign for e in result.metrics.values()]
     again = simulate(specs, **options)
     assert (again.simulated, again.restored) == (0, 6) and again.table() == table
 
@@ -221,7 +222,7 @@ def test_a_campaign_has_a_table_of_all_its_points(tmp_path):
         (lambda: simulate(SMALL, confidence=1), "confidence must be between 0 and 1, got 1"),
         (
             lambda: simulate(changed(alloc_trial_count=np.array([1, 2]))),
-            "allocation.alloc_trial_count must be one number to be simulated, not an array of 2",
+            "allocation.alloc_trial_count must be one number to be simulated, got 2",
         ),
     ],
 )  # fmt: skip

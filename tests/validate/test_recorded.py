@@ -24,11 +24,11 @@ def recorded(trace):
 def test_a_window_and_the_whole_trace(wanted, replayed):
     spec = recorded(EVEN)
     result = simulate(spec, packets=wanted, replications=2, window=32)
-    assert result.packets == replayed
-    assert f"2 replications of {replayed} packets" in repr(result)
+    assert result.effort["packets per replication"] == replayed
+    assert f"2 replications, {replayed} packets" in repr(result)
     assert result.stable and not result.short
     # Gaps are even, so a long stretch has the offered rate but for a packet or two at its ends.
-    assert result.throughput.best == pytest.approx(spec.workload.offered_gbps, rel=4 / replayed)
+    assert result.data_rate.best == pytest.approx(spec.workload.offered_gbps, rel=4 / replayed)
     assert result.packet_latency.best < np.inf and result.blocking_probability.best == 0
 
 
@@ -62,5 +62,5 @@ def test_all_bytes_of_a_whole_trace_leave(finished):
 def test_too_few_packets_are_flagged(size):
     trace = Trace(times_ns=EVEN.times_ns[:size], bytes=SIZES[:size], source="few")
     result = simulate(recorded(trace), packets=1000, replications=2)
-    assert result.short and result.packets == size
-    assert result.saturation_throughput.best >= 0
+    assert result.short and result.effort["packets per replication"] == size
+    assert result.saturation_data_rate.best >= 0

@@ -11,7 +11,6 @@ import pytest
 
 import validate
 from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.spec.metrics import METRICS
 from validate import simulate
 from validate.packet_processor.run import PARTS
 
@@ -21,7 +20,7 @@ SHORT = {"packets": 2000, "replications": 3, "window": 64}
 
 def test_result_has_every_metric_and_adds_up():
     result = simulate(PacketProcessor(), **SHORT)
-    assert tuple(result.metrics) == tuple(METRICS)
+    assert tuple(result.metrics) == PacketProcessor.metric_names.both
     assert result.packet_latency is result.metrics["packet_latency"]
     assert tuple(result.latency_parts) == PARTS
     assert sum(p.best for p in result.latency_parts.values()) == pytest.approx(result.packet_latency.best)
@@ -29,17 +28,17 @@ def test_result_has_every_metric_and_adds_up():
     assert parts == pytest.approx(result.packet_latency.best)
     assert result.max_utilization is result.utilization[result.bottleneck]
     assert result.stable and result.packet_latency_p99.best > result.packet_latency.best
-    assert result.to_dict()["metrics"]["cost"]["best"] == result.cost.best
-    assert list(result.to_pandas().columns) == ["metric", "unit", "low", "best", "high", "interval_valid"]
+    assert result.to_dict()["cost"] is result.cost
+    assert list(result.to_pandas().columns) == ["metric", "unit", "value", "low", "high", "interval_valid"]
     text = repr(result)
     assert "packet_latency " in text and " ns" in text and "fills up first" in text
-    with pytest.raises(AttributeError, match="SimulationResult has no metric 'speed'"):
+    with pytest.raises(AttributeError, match="has no metric 'speed'"):
         _ = result.speed
 
 
-def test_without_closed_runs_there_is_no_saturation_throughput():
+def test_without_closed_runs_there_is_no_saturation_data_rate():
     result = simulate(PacketProcessor(), saturation=False, **SHORT)
-    assert set(METRICS) - set(result.metrics) == {"saturation_throughput"}
+    assert set(PacketProcessor.metric_names) - set(result.metrics) == {"saturation_data_rate"}
     assert result.saturation_utilization == {}
 
 
@@ -57,13 +56,13 @@ def test_overload_is_flagged(policy):
         assert result.metrics[name].best == np.inf
     assert all(part.best == np.inf for part in result.latency_parts.values())
     assert result.max_utilization.best > 0.9
-    assert 0 < result.throughput.best < 160
-    assert "saturated" in repr(result)
+    assert 0 < result.data_rate.best < 160
+    assert "overloaded" in repr(result)
 
 
-def test_saturation_throughput_separates_stable_from_overloaded():
+def test_saturation_data_rate_separates_stable_from_overloaded():
     spec = PacketProcessor()
-    limit = simulate(spec, packets=6000, replications=3).saturation_throughput.best
+    limit = simulate(spec, packets=6000, replications=3).saturation_data_rate.best
     for share, stable in ((0.85, True), (1.1, False)):
         loaded = replace(spec, workload=replace(spec.workload, offered_gbps=share * limit))
         assert simulate(loaded, packets=10_000, replications=4, saturation=False).stable is stable
@@ -74,7 +73,7 @@ def test_small_pool_overflows():
     spec = replace(spec, free_list=replace(spec.free_list, segments=300))
     result = simulate(spec, **SHORT)
     assert 0 < result.blocking_probability.best < result.overflow_probability.best < 1
-    assert result.throughput.best < 40
+    assert result.data_rate.best < 40
 
 
 def test_more_replications_until_precise():
@@ -114,7 +113,7 @@ def test_bad_arguments(options, message):
 
 def test_a_sweep_is_refused():
     spec = PacketProcessor()
-    with pytest.raises(ValueError, match=r"dram.channels must be one number .* an array of 2"):
+    with pytest.raises(ValueError, match=r"dram.channels must be one number .* got 2"):
         simulate(replace(spec, dram=replace(spec.dram, channels=np.array([1, 2]))))
 
 

@@ -62,11 +62,7 @@ class Experiment:
         checks.seed(self.seed)
         if not 0 < self.confidence < 1:
             raise ValueError(f"confidence must be between 0 and 1, got {self.confidence!r}")
-        for name, values in swept_fields(self.spec).items():
-            raise ValueError(
-                f"{name} must be one number to be simulated, got {values.size}: "
-                "simulate a list of specs, one for each"
-            )
+        check_one(self.spec)
         self.check()
 
     def check(self) -> None:
@@ -92,3 +88,12 @@ class Experiment:
     def kind(self) -> str:
         """The name of the spec's kind."""
         return kind_of(self.spec).name
+
+
+def check_one(spec: Any) -> None:
+    """Refuse a sweep: what is simulated is one system."""
+    for name, values in swept_fields(spec).items():
+        raise ValueError(
+            f"{name} must be one number to be simulated, got {values.size}: "
+            "simulate a list of specs, one for each"
+        )

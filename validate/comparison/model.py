@@ -23,7 +23,7 @@ from validate.comparison.metrics import answered, load_of, measured, signed_erro
 from validate.comparison.regions import REGIONS
 from validate.comparison.result import Comparison, Curve, Row, SweepComparison, row
 from validate.comparison.specs import points_of_runs
-from validate.packet_processor.result import SimulationResult
+from validate.estimates.simulation import Simulation
 from validate.readers.run_set import Run, RunSet
 
 __all__ = ["Comparison", "Row", "SweepComparison", "compare", "signed_error"]
@@ -36,7 +36,7 @@ def compare(
     spec: Any, *, reference: RunSet | Campaign | Sequence[Any], **options: Any
 ) -> SweepComparison: ...
 @overload
-def compare(spec: Any, *, reference: SimulationResult, **options: Any) -> Comparison: ...
+def compare(spec: Any, *, reference: Simulation, **options: Any) -> Comparison: ...
 @overload
 def compare(spec: Any, **options: Any) -> Any: ...
 def compare(
@@ -58,8 +58,7 @@ def compare(
         instead: a `Campaign`, a `RunSet` or one result, which ``model`` is laid beside.
     model : callable or answer, optional
         What to compare: takes the spec (without a spec: the settings of each run of a `RunSet` by
-        name) and returns a result with ``metrics`` or ``to_dict``, or a mapping; or such an answer.
-        Otherwise ``qmodels.solve``.
+        name) and returns a result or a mapping; or such an answer. Otherwise ``qmodels.solve``.
     reference : result, RunSet, Campaign or sequence of results, optional
         What was simulated or measured before; otherwise the specs are simulated. With a `RunSet`
         and one spec, the settings that differ between runs replace the fields of their name; arrays in
@@ -106,7 +105,7 @@ def compare(
     if _is_reference(spec):
         if reference is not None:
             raise ValueError("reference must be left out when results are compared, got both")
-        spec, reference = (list(spec.specs) if isinstance(spec, Campaign) else None), spec
+        spec, reference = _spec_of(spec), spec
     if reference is not None and simulate_options:
         raise ValueError(
             f"simulate options must be left out when a reference is given, got {sorted(simulate_options)}"
@@ -134,7 +133,7 @@ def compare(
         points=points,
         settings=tuple(settings),
         loads=_loads(load, settings, answers),
-        stable=np.array([bool(getattr(result, "stable", True)) for result in results]),
+        stable=np.array([bool(np.all(getattr(result, "stable", True))) for result in results]),
         regions=regions,
         curve=_curve(model, spec, specs, settings, vectorised),
     )
@@ -148,9 +147,12 @@ def default_model() -> Any:
 
 
 def _is_reference(value: Any) -> bool:
-    return isinstance(value, RunSet | Campaign | Run) or (
-        hasattr(value, "rows") and hasattr(value, "replications")
-    )
+    return isinstance(value, RunSet | Campaign | Run | Simulation)
+
+
+def _spec_of(results: Any) -> Any:
+    """Return what results are of; None of imported runs."""
+    return list(results.specs) if isinstance(results, Campaign) else getattr(results, "spec", None)
 
 
 def _points(spec: Any, reference: Any) -> tuple[list[dict[str, Any]], list[Any], bool]:
@@ -202,9 +204,9 @@ def _compare(answer: Any, result: Any, metrics: list[str] | None, units: Mapping
             f"{', '.join(list(references)[:6])}: rename those of the reference"
         )
     rows = {}
+    known_units, units = getattr(answer, "units", {}), getattr(result, "units", units)
     for name in common if metrics is None else metrics:
-        estimate, unit = references[name]
-        known, unit = _model_unit(answer, name), unit or units.get(name, "")
+        estimate, known, unit = references[name], known_units.get(name, ""), units.get(name, "")
         clock = getattr(getattr(answer, "spec", None), "clock_ghz", None)
         if clock is not None and known == "ns" and _singular(unit) == "cycle":
             estimate, unit = estimate.scaled(1 / clock), known
@@ -214,20 +216,6 @@ def _compare(answer: Any, result: Any, metrics: list[str] | None, units: Mapping
             )
         rows[name] = row(name, unit or known, values[name], estimate)
     return Comparison(rows=rows, model=answer, reference=result)
-
-
-def _model_unit(answer: Any, name: str) -> str:
-    """Return the unit of a metric where the answer has ``units`` or rows, or is one of a packet processor."""
-    units = getattr(answer, "units", None)
-    if units is None and hasattr(answer, "rows"):
-        units = {one["metric"]: one.get("unit", "") for one in answer.rows()}
-    if isinstance(units, Mapping):
-        return str(units.get(name, ""))
-    if isinstance(getattr(answer, "metrics", None), Mapping):
-        from qmodels.systems.spec.metrics import METRICS
-
-        return METRICS[name].unit if name in METRICS else ""
-    return ""
 
 
 def _singular(unit: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from qmodels.checks import IntArray
 from qmodels.systems.packets.data_queueing import DataQueueing
 from qmodels.systems.packets.data_queueing_traffic import QueuedPackets
+from validate.campaigns.experiment import check_one
 from validate.data_queueing.free_lists import NONE
 from validate.data_queueing.inputs import build_world
 from validate.data_queueing.operations import (
@@ -28,7 +29,6 @@ from validate.data_queueing.operations import (
 )
 from validate.data_queueing.state import World, without_owners
 from validate.engine.jit import jit
-from validate.packet_processor.inputs import check_single
 
 CODES = {"create": 0, "destroy": 1, "begin": 2, "enqueue": 3, "dequeue": 4, "move": 5, "delete": 6}
 _CREATE, _DESTROY, _BEGIN, _ENQUEUE, _DEQUEUE, _MOVE, _DELETE = range(7)
@@ -88,7 +88,7 @@ class Player:
     """
 
     def __init__(self, spec: DataQueueing, *, seed: int = 0) -> None:
-        check_single(spec)
+        check_one(spec)
         nothing = np.zeros(0, dtype=np.int64)
         packets = QueuedPackets(times=np.zeros(0), segments=nothing, queues=nothing, moved_to=nothing)
         self.world = build_world(spec, packets, seed=np.random.SeedSequence(seed))

@@ -7,30 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from qmodels.checks import IntArray
-from qmodels.systems.packets.data_queueing import DataQueueing
+from validate.campaigns import experiment
 from validate.data_queueing.inputs import build_world, draw_packets
 from validate.data_queueing.kernel import run
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
-    """One replication to run; picklable.
+class Job(experiment.Job):
+    """One replication of a `DataQueueing`, see `validate.data_queueing.simulate.DataQueueingExperiment`."""
 
-    Parameters
-    ----------
-    spec : DataQueueing
-        One design.
-    seed, replication : int
-        Everything random follows from them.
-    packets : int
-        Packets wanted; a recorded trace has no more than it has.
-    warm_up : float
-        Share of the packets that arrive before the counting begins.
-    """
-
-    spec: DataQueueing
-    seed: int
-    replication: int
     packets: int
     warm_up: float
 

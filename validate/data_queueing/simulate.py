@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.systems.packets.data_queueing import DATA_QUEUEING_METRICS, DataQueueing
+from qmodels.systems.packets.data_queueing import DataQueueing
+from validate.campaigns.experiment import Experiment
 from validate.data_queueing import state as c
-from validate.data_queueing.result import DataQueueingResult, OperationCost
+from validate.data_queueing.result import DataQueueingSimulation, OperationCost
 from validate.data_queueing.run import Job, Run, run_replication
 from validate.estimates.statistics import Estimate, exactly, probability_interval, ratio_interval
-from validate.packet_processor.inputs import check_single
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataQueueingExperiment:
+class DataQueueingExperiment(Experiment):
     """The simulation of one data-queueing module; made by `validate.simulate`.
 
     Parameters
     ----------
-    spec : DataQueueing
-        One design, no array fields.
-    seed : int
-        Everything random follows from it. Designs with one seed and the same traffic meet the same
-        packets. Replications of a recorded trace differ in the order of the free lists and, where
-        the trace has no flows, in the queues of its packets.
-    confidence : float
-        Coverage of the intervals (Student's, over the replications).
+    spec, seed, confidence
+        See `Experiment`. Designs with one seed and the same traffic meet the same packets. Replications of
+        a recorded trace differ in the order of the free lists and, where the trace has no flows, in the
+        queues of its packets.
     packets : int
         Packets of each replication, at least 100. A recorded trace with fewer is played whole.
     warm_up : float
@@ -62,39 +58,42 @@ class DataQueueingExperiment:
     True
     """
 
-    spec: DataQueueing
-    seed: int = 0
-    confidence: float = 0.95
     packets: int = 100_000
     warm_up: float = 0.2
 
+    job_type: ClassVar[type[Job]] = Job
     run_type: ClassVar[type[Run]] = Run
     precise: ClassVar[tuple[str, ...]] = ("pointer_accesses_per_allocation",)
-    run_replication: ClassVar[Callable[[Job], Run]] = staticmethod(run_replication)
+    run_replication: ClassVar[staticmethod[[Job], Run]] = staticmethod(run_replication)
 
-    def __post_init__(self) -> None:
-        check_single(self.spec)
+    def check(self) -> None:
+        """Refuse too few packets and a warm-up of all."""
         checks.count("packets", self.packets, minimum=100)
         if not 0 <= self.warm_up < 1:
             raise ValueError(f"warm_up must be at least 0 and below 1, got {self.warm_up!r}")
 
-    def jobs(self, start: int, stop: int) -> list[Job]:
-        """Return a job for each replication."""
-        return [
-            Job(spec=self.spec, seed=self.seed, replication=k, packets=self.packets, warm_up=self.warm_up)
-            for k in range(start, stop)
-        ]
-
     def summarize(
         self, runs: Sequence[tuple[Job, Run]], *, replications: int, seconds: float
-    ) -> DataQueueingResult:
+    ) -> DataQueueingSimulation:
         """Return the estimates of finished replications."""
         each = [run for _, run in runs]
         together = np.sum([run.operations for run in each], axis=0)
         most = np.max([run.operations[:, 2] for run in each], axis=0)
         histograms = np.sum([run.histograms for run in each], axis=0)
-        return DataQueueingResult(
+        load = float(self.spec.traffic.load_factor)
+        return DataQueueingSimulation(
+            spec=self.spec,
             metrics=_metrics(self.spec, each, self.confidence),
+            utilization={"output ports": _carried(load, each, self.confidence)},
+            bottleneck="output ports",
+            stable=load < 1.0,
+            seed=self.seed,
+            replications=replications,
+            effort={
+                "packets per replication": each[0].packets,
+                "queue operations": sum(run.all_operations for run in each),
+            },
+            seconds=seconds,
             operations={
                 name: OperationCost(
                     count=int(together[k, 0]),
@@ -105,18 +104,21 @@ class DataQueueingExperiment:
             },
             allocation_accesses=_shares(histograms[0]),
             deletion_accesses=_shares(histograms[1]),
-            packets=each[0].packets,
-            replications=replications,
-            seed=self.seed,
-            queue_operations=int(sum(run.all_operations for run in each)),
-            seconds=seconds,
         )
+
+
+def _carried(load: float, runs: Sequence[Run], confidence: float) -> Estimate:
+    """Return the share of the output ports' time that the segments admitted take: of all, at most."""
+    offered = np.array([run.counts[c.OFFERED_SEGMENTS] for run in runs], dtype=float)
+    taken = offered - [run.counts[c.REFUSED_SEGMENTS] for run in runs]
+    found = ratio_interval(load * taken, offered, confidence=confidence)
+    return replace(found, **{name: min(getattr(found, name), 1.0) for name in ("low", "best", "high")})
 
 
 def _metrics(spec: DataQueueing, runs: Sequence[Run], confidence: float) -> dict[str, Estimate]:
     every = [_ratios(spec, run) for run in runs]
     metrics: dict[str, Estimate] = {}
-    for name in DATA_QUEUEING_METRICS:
+    for name in spec.metric_names.both:
         above, below = np.transpose([one[name] for one in every])
         if name.startswith("max_"):
             metrics[name] = exactly(float(above.max()), confidence=confidence)

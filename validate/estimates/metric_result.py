@@ -32,7 +32,7 @@ class MetricResult:
                 "metric": name,
                 "unit": self.unit_of(name),
                 "low": e.low,
-                "best": e.best,
+                "value": e.best,
                 "high": e.high,
                 "interval_valid": e.valid,
             }
@@ -50,7 +50,7 @@ class MetricResult:
         lines = []
         width = 1 + max(map(len, self.metrics))
         for row in self.rows():
-            value = f"{row['best']:>12.5g} [{row['low']:.5g}, {row['high']:.5g}]"
+            value = f"{row['value']:>12.5g} [{row['low']:.5g}, {row['high']:.5g}]"
             unit = "" if row["unit"] == "1" else f" {row['unit']}"
             mark = "" if row["interval_valid"] else "  ?"
             lines.append(f"  {row['metric']:<{width}} {value}{unit}{mark}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from qmodels.checks import IntArray
 from qmodels.systems.memory.address_map import scatter
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.packets.processor_noc import Networks
-from qmodels.systems.traffic.trace import Trace
 from validate.cache.lru_kernel import LRU, insert, new_caches
 from validate.data_queueing.free_lists import BLOCK, LIST
 from validate.engine.events import STATION, new_calendar
@@ -40,19 +38,6 @@ GOLDEN = (5.0**0.5 - 1.0) / 2.0
 
 PHASES = ("lookup", "write", "hold", "read")
 """What a packet is doing; counted in the trace after the stations."""
-
-
-def check_single(part: object, name: str = "spec") -> None:
-    """Reject a spec that describes a sweep: a run is of one design."""
-    for item in fields(part):  # type: ignore[arg-type]
-        value = getattr(part, item.name)
-        where = item.name if name == "spec" else f"{name}.{item.name}"
-        if isinstance(value, Trace):
-            continue
-        if is_dataclass(value):
-            check_single(value, where)
-        elif isinstance(value, np.ndarray | list):
-            raise ValueError(f"{where} must be one number to be simulated, not an array of {np.size(value)}")
 
 
 def station_names(spec: PacketProcessor) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from validate.campaigns import experiment
 from validate.estimates.statistics import Histogram, warm_up
 from validate.packet_processor.inputs import draw_world, new_networks, station_groups
 from validate.packet_processor.loop import begin, run
@@ -28,12 +29,9 @@ SETTLED_HOLDS = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
-    """One replication to run, open or (``window`` > 0) closed; picklable."""
+class Job(experiment.Job):
+    """One replication to run, open or (``window`` > 0) closed."""
 
-    spec: PacketProcessor
-    seed: int
-    replication: int
     packets: int
     window: int = 0
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.spec.metrics import METRICS
+from validate.campaigns.experiment import Experiment
 from validate.estimates.statistics import (
     INF,
     Estimate,
@@ -22,8 +22,8 @@ from validate.estimates.statistics import (
 )
 from validate.packet_processor import state as c
 from validate.packet_processor.energy import energy_per_packet
-from validate.packet_processor.inputs import check_single, station_groups, station_names
-from validate.packet_processor.result import SimulationResult
+from validate.packet_processor.inputs import station_groups, station_names
+from validate.packet_processor.result import PacketSimulation
 from validate.packet_processor.run import PARTS, Job, Run, run_replication
 
 LATENCIES = ("packet_latency", "packet_latency_p99", "lookup_latency", "write_latency", "read_latency")
@@ -33,23 +33,19 @@ OVERLOAD_UTILIZATION = 0.995
 
 
 @dataclass(frozen=True, kw_only=True)
-class PacketExperiment:
+class PacketExperiment(Experiment):
     """The simulation of one packet processor; made by `validate.simulate`.
 
     Parameters
     ----------
-    spec : PacketProcessor
-        One design, no array fields.
-    seed : int
-        Everything random follows from it. Designs simulated with the same seed meet the same
-        packets, lookups, holds and free list.
-    confidence : float
-        Coverage of the intervals.
+    spec, seed, confidence
+        See `Experiment`. Designs simulated with the same seed meet the same packets, lookups, holds and
+        free list.
     packets : int
         Packets of each replication, at least 1000. A recorded trace with fewer is replayed whole,
         and the result says how many it had.
     saturation : bool
-        Whether to run the closed system as well, for the saturation throughput: once for each
+        Whether to run the closed system as well, for the saturation data rate: once for each
         replication of the first round.
     window : int
         Packets that circulate in the closed system, at most half of all.
@@ -63,45 +59,40 @@ class PacketExperiment:
     -----
     The warm-up is dropped by MSER-5 on the latencies, and not before the store has had five
     mean holds to fill; as much is dropped at the end. Intervals are Student's over the
-    replications. The saturation throughput is that of the same packets sent through a closed
+    replications. The saturation data rate is that of the same packets sent through a closed
     system, where each packet that leaves is replaced at once and none is held.
 
     Where the design does not keep up, ``stable`` of the result is False and latencies are ``inf``;
     the other metrics are those of the overloaded system while it fills up.
     """
 
-    spec: PacketProcessor
-    seed: int = 0
-    confidence: float = 0.95
     packets: int = 20_000
     saturation: bool = True
     window: int = 512
 
+    job_type: ClassVar[type[Job]] = Job
     run_type: ClassVar[type[Run]] = Run
     precise: ClassVar[tuple[str, ...]] = ("packet_latency",)
-    run_replication: ClassVar[Callable[[Job], Run]] = staticmethod(run_replication)
+    run_replication: ClassVar[staticmethod[[Job], Run]] = staticmethod(run_replication)
 
-    def __post_init__(self) -> None:
-        check_single(self.spec)
+    def check(self) -> None:
+        """Refuse too few packets and no window."""
         checks.count("packets", self.packets, minimum=1000)
         checks.count("window", self.window)
 
     def jobs(self, start: int, stop: int) -> list[Job]:
         """Return open replications, in the first round followed by as many closed ones."""
-        windows = (0, self.window) if self.saturation and start == 0 else (0,)
-        return [
-            Job(spec=self.spec, seed=self.seed, replication=k, packets=self.packets, window=window)
-            for window in windows
-            for k in range(start, stop)
-        ]
+        both: list[Job] = list(super().jobs(start, stop))
+        opened = [replace(job, window=0) for job in both]
+        return opened + both if self.saturation and start == 0 else opened
 
     def summarize(
         self, runs: Sequence[tuple[Job, Run]], *, replications: int, seconds: float
-    ) -> SimulationResult:
+    ) -> PacketSimulation:
         """Return what open and closed replications say."""
         opened = [run for job, run in runs if not job.window]
         closed = [run for job, run in runs if job.window]
-        return _summarise(self.spec, opened, closed, self.seed, self.confidence, seconds)
+        return _summarise(self, opened, closed, seconds)
 
 
 def _keeps_up(runs: list[Run]) -> bool:
@@ -117,12 +108,13 @@ def _exceeds(spec: PacketProcessor, metrics: Mapping[str, Estimate]) -> bool:
     accepted = (
         spec.workload.offered_gbps * spec.workload.load_factor * (1 - metrics["blocking_probability"].best)
     )
-    return "saturation_throughput" in metrics and bool(accepted > metrics["saturation_throughput"].high)
+    return "saturation_data_rate" in metrics and bool(accepted > metrics["saturation_data_rate"].high)
 
 
 def _summarise(
-    spec: PacketProcessor, opened: list[Run], closed: list[Run], seed: int, confidence: float, seconds: float
-) -> SimulationResult:
+    experiment: PacketExperiment, opened: list[Run], closed: list[Run], seconds: float
+) -> PacketSimulation:
+    spec, confidence = experiment.spec, experiment.confidence
     names, groups = station_names(spec), station_groups(spec)
     resources = dict(zip(names, _busy_fractions(opened, confidence), strict=True))
     utilization = _busiest(resources, names, groups)
@@ -143,9 +135,9 @@ def _summarise(
         parts = dict.fromkeys(parts, endless)
     waited = np.array([r.waited for r in opened])
     served = np.array([r.served for r in opened])
-    return SimulationResult(
-        system="packet processor, simulated",
-        metrics={name: metrics[name] for name in METRICS if name in metrics},
+    return PacketSimulation(
+        spec=spec,
+        metrics={name: metrics[name] for name in spec.metric_names if name in metrics},
         latency_parts=parts,
         utilization=utilization,
         saturation_utilization=full,
@@ -158,10 +150,12 @@ def _summarise(
         growth=mean_interval([r.growth for r in opened], confidence=confidence),
         stable=stable,
         short=any(r.short for r in opened + closed),
-        seed=seed,
-        packets=opened[0].packets,
+        seed=experiment.seed,
         replications=len(opened),
-        events=int(sum(r.counts[c.EVENTS] for r in opened + closed)),
+        effort={
+            "packets per replication": opened[0].packets,
+            "events": int(sum(r.counts[c.EVENTS] for r in opened + closed)),
+        },
         seconds=seconds,
     )
 
@@ -211,7 +205,7 @@ def _metrics(
         "lookup_latency": mean(parts[:, 0]),
         "write_latency": mean(parts[:, 1:4].sum(axis=1)),
         "read_latency": mean(parts[:, 4:7].sum(axis=1)),
-        "throughput": rate(8 * counts[:, c.LEFT_BYTES], durations),
+        "data_rate": rate(8 * counts[:, c.LEFT_BYTES], durations),
         "write_conflict_probability": share(c.WRITE_CONFLICTS, c.WRITES),
         "read_conflict_probability": share(c.READ_CONFLICTS, c.READS),
         "row_hit_ratio": share(c.ROW_HITS, c.ACCESSES),
@@ -227,5 +221,5 @@ def _metrics(
     }
     if closed:
         bits = [8 * r.counts[c.LEFT_BYTES] for r in closed]
-        metrics["saturation_throughput"] = rate(bits, [r.duration for r in closed])
+        metrics["saturation_data_rate"] = rate(bits, [r.duration for r in closed])
     return metrics

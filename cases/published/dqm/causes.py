@@ -28,7 +28,7 @@ from qmodels.systems.traffic.arrivals import OnOff, Poisson
 from qmodels.systems.traffic.sizes import fixed, imix
 
 if TYPE_CHECKING:
-    from validate import DataQueueingResult
+    from validate import DataQueueingSimulation
 
 TRIALS = (1, 2, 3, 4, 5)
 
@@ -79,7 +79,8 @@ def cause_specs(base: DataQueueing) -> dict[tuple[str, int, bool], DataQueueing]
 
 
 def cause_rows(
-    specs: Mapping[tuple[str, int, bool], DataQueueing], simulated: Mapping[DataQueueing, DataQueueingResult]
+    specs: Mapping[tuple[str, int, bool], DataQueueing],
+    simulated: Mapping[DataQueueing, DataQueueingSimulation],
 ) -> tuple[dict[str, Any], ...]:
     """Return what the simulations of `cause_specs` say: a row for each change and number of trials.
 

@@ -12,7 +12,7 @@ from cases.published.text import grid_text, three
 from qmodels.systems.packets.data_queueing import DataQueueing
 
 if TYPE_CHECKING:
-    from validate import DataQueueingResult
+    from validate import DataQueueingSimulation
 
 FIXED = {
     "table1": {"small": 0, "vms1_size": 4_194_304},
@@ -94,7 +94,7 @@ def table_specs(base: DataQueueing) -> list[DataQueueing]:
     ]
 
 
-def table_cells(base: DataQueueing, simulated: Mapping[DataQueueing, DataQueueingResult]) -> list[Cell]:
+def table_cells(base: DataQueueing, simulated: Mapping[DataQueueing, DataQueueingSimulation]) -> list[Cell]:
     """Return all numbers of the four tables; the model solves each technique once."""
     from qmodels import solve
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import gcd
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from qmodels import checks
 from qmodels.checks import Numeric
 from qmodels.systems.memory.address_map import bank_of, index_in_bank, scatter
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
-from qmodels.systems.spec.metrics import Metric
+from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.nested import check_parts
 
 POLICIES = ("lists", "bank-lists", "bitmap", "lifo")
@@ -23,50 +23,6 @@ MAPPINGS = ("interleaved", "random")
 
 ADMISSIONS = ("packet", "segment")
 """What is checked before a block is taken: that the whole packet fits, or that there is a block."""
-
-DATA_QUEUEING_METRICS: dict[str, Metric] = {
-    "write_conflict_probability": Metric("1", "segment writes that meet their bank busy with another page"),
-    "read_conflict_probability": Metric("1", "segment reads that meet their bank busy with another page"),
-    "write_busy_probability": Metric("1", "segment writes that meet their bank busy, whatever the page"),
-    "read_busy_probability": Metric("1", "segment reads that meet their bank busy, whatever the page"),
-    "pointer_accesses_per_allocation": Metric("1", "pointer-memory accesses of one block allocation, mean"),
-    "max_pointer_accesses_per_allocation": Metric(
-        "1", "pointer-memory accesses of one block allocation, most"
-    ),
-    "pointer_accesses_per_deletion": Metric(
-        "1", "pointer-memory accesses that free the blocks of a packet, mean"
-    ),
-    "max_pointer_accesses_per_deletion": Metric(
-        "1", "pointer-memory accesses that free the blocks of a packet, most"
-    ),
-    "overflow_probability": Metric("1", "segments refused because a free list was too short"),
-    "blocking_probability": Metric("1", "packets refused because a free list was too short"),
-    "allocation_failure_probability": Metric(
-        "1", "allocations that fail; a refused packet fails once, its other segments are not tried"
-    ),
-    "vms1_overflow_probability": Metric("1", "segments of large packets refused"),
-    "vms2_overflow_probability": Metric("1", "segments of small packets that find the VMS2 list empty"),
-    "vms3_overflow_probability": Metric("1", "times the VMS3 list is asked for a block and is empty"),
-    "worst_enqueue_probability": Metric(
-        "1", "segment writes that meet a conflict or take more than one allocation access"
-    ),
-    "enqueue_overhead": Metric("cycles", "overhead of such a worst-case segment write, mean"),
-    "enqueue_energy": Metric("paper's unit", "energy of that overhead"),
-    "deletion_overhead": Metric(
-        "cycles", "overhead of a packet deletion that takes more than one access, mean"
-    ),
-    "cycles_per_segment_access": Metric(
-        "cycles", "segment access with the pointer accesses that do not fit beside it, mean"
-    ),
-    "pointer_overrun_probability": Metric(
-        "1", "segment accesses beside which their pointer accesses do not fit"
-    ),
-}
-"""Names, units and meaning of what the model and the simulator say about a `DataQueueing`.
-
-Cycles are those of the pointer memory. A metric about something that does not happen (no small
-packets, no worst cases) is 0.
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,6 +221,9 @@ class PointerMemory:
 class DataQueueing:
     """A data-queueing module and its traffic.
 
+    A metric about something that does not happen (no small packets, no worst cases) is 0; cycles are those
+    of the pointer memory.
+
     Parameters
     ----------
     data : DataMemory
@@ -299,6 +258,19 @@ class DataQueueing:
     allocation: Allocation = field(default_factory=Allocation)
     pointer: PointerMemory = field(default_factory=PointerMemory)
     traffic: QueueTraffic = field(default_factory=QueueTraffic)
+
+    metric_names: ClassVar[MetricNames] = MetricNames(
+        both=(
+            "write_conflict_probability", "read_conflict_probability", "write_busy_probability",
+            "read_busy_probability", "pointer_accesses_per_allocation",
+            "max_pointer_accesses_per_allocation", "pointer_accesses_per_deletion",
+            "max_pointer_accesses_per_deletion", "overflow_probability", "blocking_probability",
+            "allocation_failure_probability", "vms1_overflow_probability",
+            "vms2_overflow_probability", "vms3_overflow_probability", "worst_enqueue_probability",
+            "enqueue_overhead", "enqueue_energy", "deletion_overhead", "cycles_per_segment_access",
+            "pointer_overrun_probability",
+        ),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         check_parts(self)

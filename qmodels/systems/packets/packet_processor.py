@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from qmodels.systems.memory.dram import Dram
 from qmodels.systems.packets.budget import Cost, Energy
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.packets.processor_noc import ProcessorNoc
+from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.nested import check_parts
 from qmodels.systems.traffic.workload import Workload
 
@@ -69,6 +71,16 @@ class PacketProcessor:
     free_list: FreeList = field(default_factory=FreeList)
     energy: Energy = field(default_factory=Energy)
     cost: Cost = field(default_factory=Cost)
+
+    metric_names: ClassVar[MetricNames] = MetricNames(
+        both=(
+            "packet_latency", "packet_latency_p99", "lookup_latency", "write_latency",
+            "read_latency", "data_rate", "saturation_data_rate", "write_conflict_probability",
+            "read_conflict_probability", "row_hit_ratio", "pointer_accesses_per_allocation",
+            "max_pointer_accesses_per_allocation", "llc_hit_ratio", "overflow_probability",
+            "blocking_probability", "max_utilization", "energy_per_packet", "cost",
+        ),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         check_parts(self)

@@ -69,7 +69,7 @@ def metric(name: str) -> Metric:
 
 def is_relative(name: str) -> bool:
     """Return whether the error of a metric is stated relative to its value: all but shares of one."""
-    return metric(name).unit != "1" or "accesses" in name
+    return metric(name).unit != "1" or any(word in name for word in ("accesses", "speedup", "_scv"))
 
 
 def _share(meaning: str, better: str = "down") -> Metric:

@@ -10,10 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from qmodels.allocator.answer import DataQueueingAnswer
 from qmodels.allocator.data_queueing import solve_data_queueing
 from qmodels.systems.packets.data_queueing import (
-    DATA_QUEUEING_METRICS,
     Allocation,
     DataMemory,
     DataQueueing,
@@ -104,7 +102,7 @@ def test_probabilities_counts_and_laws_agree(trials, small, vms1, load, policy, 
         trials=trials, small=small, vms1=vms1, load_factor=load, policy=policy, page_control=page_control
     )
     answer = solve_data_queueing(spec)
-    assert list(answer.metrics) == list(DATA_QUEUEING_METRICS)
+    assert tuple(answer.metrics) == DataQueueing.metric_names.both
     for name, value in answer.metrics.items():
         assert np.isfinite(value) and value >= 0, name
         assert not name.endswith("_probability") or value <= 1, name
@@ -125,7 +123,7 @@ def test_arrays_equal_single_designs():
     trials, small, vms1 = np.array([1, 3])[:, None, None], np.array([0, 2])[:, None], np.array([2048, 4096])
     together = solve_data_queueing(system(trials=trials, small=small, vms1=vms1))
     assert together.write_conflict_probability.shape == (2, 2, 2)
-    assert "8 designs, 8 stable" in repr(together)
+    assert "8 of 8 stable" in repr(together)
     for where in np.ndindex(2, 2, 2):
         one = solve_data_queueing(
             system(
@@ -171,11 +169,11 @@ def test_packets_without_blocks_of_their_class_are_refused():
 def test_the_answer_prints_and_tabulates():
     answer = solve_data_queueing(system())
     assert "enqueue_overhead" in repr(answer) and "stable" in repr(answer)
-    assert "outside the range" in repr(solve_data_queueing(system(policy="lifo")))
-    assert len(answer.to_pandas()) == 1
+    assert "of another range" in repr(solve_data_queueing(system(policy="lifo")))
+    assert list(answer.to_pandas().metric) == list(DataQueueing.metric_names)
+    assert answer.bottleneck == "output ports" and answer.utilization == pytest.approx({"output ports": 0.95})
     with pytest.raises(AttributeError, match="DataQueueingAnswer has no metric 'speed'"):
         _ = answer.speed
-    assert isinstance(answer, DataQueueingAnswer)
 
 
 def test_other_things_are_refused():

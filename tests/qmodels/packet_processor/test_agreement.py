@@ -40,7 +40,7 @@ def processor(gbps: float, d: dict[str, Any]) -> qm.PacketProcessor:
 def test_model_and_simulation_agree(
     design: dict[str, Any], latency_bound: float, conflict_bound: float
 ) -> None:
-    full = qm.solve(processor(10.0, design)).saturation_throughput
+    full = qm.solve(processor(10.0, design)).saturation_data_rate
     spec = processor(design["load"] * full, design)
     model, run = qm.solve(spec), simulate(spec, packets=12_000, replications=8, seed=11)
     assert run.stable and model.stable
@@ -49,7 +49,7 @@ def test_model_and_simulation_agree(
     for name in ("write_conflict_probability", "read_conflict_probability"):
         assert abs(model.metrics[name] - run.metrics[name].best) < conflict_bound
     # Largest measured: 5.5 %, the last design, whose pointer memory fills up first.
-    assert abs(model.saturation_throughput / run.saturation_throughput.best - 1) < 0.06
+    assert abs(model.saturation_data_rate / run.saturation_data_rate.best - 1) < 0.06
     assert abs(model.energy_per_packet / run.energy_per_packet.best - 1) < 0.03
     assert model.bottleneck == run.bottleneck
 

@@ -99,7 +99,7 @@ def test_an_answer_knows_bursts_beyond_those_measured_and_names_them() -> None:
     wild = answer(traffic.OnOff(on_packets=400, peak_to_mean=4))
     assert not wild.validated
     assert said(wild, "bursts beyond those measured: arrivals") and said(wild, "outlast the hold")
-    assert "bursts beyond those measured" in repr(wild) and "not known for such arrivals" in repr(wild)
+    assert "bursts beyond those measured" in repr(wild) and "outside the range" in repr(wild)
     assert not wild.error["packet_latency"].known
     lengths = answer(traffic.OnOff(on_packets=np.array([1.0, 400.0]), peak_to_mean=4))
     assert lengths.validated.shape == (2,) and not lengths.validated[1]

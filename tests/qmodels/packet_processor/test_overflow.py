@@ -37,7 +37,7 @@ def test_one_segment_packets_are_erlangs_loss_link() -> None:
     load = spec.workload.packet_rate * stored
     assert_allclose(result.blocking_probability, erlang_b(40, load), rtol=1e-3)
     assert_allclose(result.overflow_probability, result.blocking_probability)
-    assert_allclose(result.throughput, 20.0 * (1 - result.blocking_probability))
+    assert_allclose(result.data_rate, 20.0 * (1 - result.blocking_probability))
 
 
 def test_large_packets_are_refused_more_often() -> None:

@@ -14,7 +14,6 @@ from numpy.testing import assert_allclose
 
 import qmodels as qm
 from qmodels import traffic
-from qmodels.systems.spec.metrics import METRICS
 
 checks = settings(derandomize=True, deadline=None, max_examples=25)
 STEPS, CHANNELS, WIDTHS, SLICES = [1, 2, 4, 8, 16, 32], [1, 2, 3, 4, 6, 8], [8, 16, 32], [0, 1, 2, 4, 8]
@@ -52,14 +51,14 @@ def processor(**d: Any) -> qm.PacketProcessor:
 
 def at_load(fraction: float, **d: Any) -> qm.PacketProcessor:
     spec = processor(**d)
-    return processor(**d, gbps=fraction * float(qm.solve(spec).saturation_throughput))
+    return processor(**d, gbps=fraction * float(qm.solve(spec).saturation_data_rate))
 
 
 @checks
 @given(designs)
 def test_metrics_are_complete_and_consistent(design: dict[str, Any]) -> None:
     result = qm.solve(at_load(0.5, **design))
-    assert tuple(result.metrics) == tuple(METRICS)
+    assert tuple(result.metrics) == qm.PacketProcessor.metric_names.both
     assert result.stable
     assert_allclose(sum(result.latency_parts.values()), result.packet_latency)
     assert_allclose(result.lookup_latency + result.write_latency + result.read_latency, result.packet_latency)
@@ -79,7 +78,7 @@ def test_latency_grows_with_load_up_to_saturation(design: dict[str, Any], load: 
     low, high = (qm.solve(at_load(x, **design)) for x in (load, load * more))
     assert low.stable and high.stable
     assert low.packet_latency <= high.packet_latency * (1 + 1e-6)
-    assert_allclose(low.saturation_throughput, high.saturation_throughput, rtol=1e-3)
+    assert_allclose(low.saturation_data_rate, high.saturation_data_rate, rtol=1e-3)
 
 
 @checks
@@ -98,17 +97,17 @@ def test_an_overloaded_design_is_an_answer() -> None:
     for name in ("packet_latency", "packet_latency_p99", "lookup_latency", "write_latency", "read_latency"):
         assert result.metrics[name] == np.inf
     assert result.traffic_intensity[result.bottleneck] > 1 >= max(result.utilization.values())
-    assert_allclose(result.throughput, result.saturation_throughput)
-    assert_allclose(result.blocking_probability, 1 - result.saturation_throughput / 300.0)
+    assert_allclose(result.data_rate, result.saturation_data_rate)
+    assert_allclose(result.blocking_probability, 1 - result.saturation_data_rate / 300.0)
     assert np.isfinite(result.energy_per_packet)
-    assert "saturated" in repr(result)
+    assert "overloaded" in repr(result)
 
 
 @checks
 @given(designs)
 def test_more_channels_never_sustain_less(design: dict[str, Any]) -> None:
     design = design | {"page_policy": "open"}
-    sustained = qm.solve(processor(**design | {"channels": np.array(CHANNELS)})).saturation_throughput
+    sustained = qm.solve(processor(**design | {"channels": np.array(CHANNELS)})).saturation_data_rate
     assert np.all(np.diff(sustained) >= -1e-4 * sustained[:-1])
 
 
@@ -144,7 +143,8 @@ def test_sweeps_broadcast_and_become_tables() -> None:
     assert result.packet_latency.shape == result.stable.shape == result.bottleneck.shape == (2, 3)
     pytest.importorskip("pandas")
     table = result.to_pandas()
-    assert len(table) == 6 and {"packet_latency", "bottleneck"} <= set(table.columns)
+    assert len(table) == 6 * len(result.metrics) and set(table["metric"]) == set(result.metrics)
+    assert set(table["dram.channels"]) == {2, 4, 8}
 
 
 def test_an_idle_system_is_the_lone_packet() -> None:
@@ -209,7 +209,7 @@ def test_a_trace_of_poisson_packets_is_answered_like_poisson() -> None:
 
 
 def test_an_unknown_spec_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"needs a system spec \(.*PacketProcessor.*\), got int"):
+    with pytest.raises(TypeError, match=r"spec must be of a kind \(packet-processor, .*\), got a int"):
         qm.solve(3)
 
 

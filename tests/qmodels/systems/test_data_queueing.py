@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmodels.systems.packets.data_queueing import (
-    DATA_QUEUEING_METRICS,
     Allocation,
     DataMemory,
     DataQueueing,
@@ -16,6 +15,7 @@ from qmodels.systems.packets.data_queueing import (
     padded_pitch,
 )
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic, SelfSimilar
+from qmodels.systems.spec.metrics import METRICS
 from qmodels.systems.traffic.arrivals import Poisson, Recorded
 from qmodels.systems.traffic.sizes import fixed, imix
 from qmodels.systems.traffic.trace import Trace
@@ -193,5 +193,5 @@ def test_self_similar_counts_are_rougher_than_poisson():
     assert index_of_dispersion(rough, 1000) > 2 * index_of_dispersion(rough, 50) > 4
 
 
-def test_metrics_have_units():
-    assert all(metric.unit and metric.meaning for metric in DATA_QUEUEING_METRICS.values())
+def test_metrics_are_declared():
+    assert set(DataQueueing.metric_names) <= set(METRICS)

@@ -1,0 +1,78 @@
+"""The application ``qmodels`` and what its commands share: arguments, options and their checks.
+
+Heavy modules are imported inside the commands, so that ``qmodels --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="qmodels",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Analytic models of on-chip memory systems, packet processors and networks of queues, explored and "
+    "checked by simulation.",
+)
+
+SpecFile = Annotated[
+    Path | None,
+    typer.Argument(metavar="[SPEC.toml]", help="Spec of a system of any kind; the bundled case if left out."),
+]
+TraceFile = Annotated[
+    Path | None,
+    typer.Option("--trace", metavar="FILE", help="Packets from a capture (pcap, pcapng) or a text trace."),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="FIELD=VALUE", help="Set a field, e.g. channels=8 or noc.link_width=32; repeatable."
+    ),
+]
+Json = Annotated[
+    bool,
+    typer.Option(
+        "--json", help="Print JSON. Infinite waits (of a saturated design) are null, with stable: false."
+    ),
+]
+Csv = Annotated[bool, typer.Option("--csv", help="Print CSV with units.")]
+Plot = Annotated[
+    Path | None, typer.Option("--plot", metavar="FILE", help="Write a picture: .png, .svg or .pdf.")
+]
+Seed = Annotated[int, typer.Option("--seed", help="All randomness follows from it.")]
+Packets = Annotated[
+    int | None,
+    typer.Option("--packets", help="Packets of each replication; as the simulator has it if left out."),
+]
+Options = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option", metavar="NAME=VALUE", help="Option of the simulator, e.g. packets=5000; repeatable."
+    ),
+]
+Targets = Annotated[
+    list[str] | None,
+    typer.Option("--subject-to", metavar="M<=X", help='Limit of a metric, "m<=x" or "m>=x"; repeatable.'),
+]
+Replications = Annotated[int, typer.Option("--replications", help="Independent replications.")]
+Workers = Annotated[int | None, typer.Option("--workers", help="Threads; one per core if left out.")]
+
+
+def check_output(as_json: bool, as_csv: bool, plot: Path | None = None) -> None:
+    """Refuse two formats at once, and a picture of an unknown one."""
+    if as_json and as_csv:
+        raise ValueError("--json and --csv exclude each other")
+    if plot is not None:
+        from cases.plots import require_format
+
+        require_format(plot)
+
+
+def require_directory(out: Path) -> None:
+    """Refuse a file where a directory is wanted."""
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"--out must be a directory, got the file {str(out)!r}")

@@ -1,0 +1,211 @@
+"""The commands on studies: explore, show, reproduce."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cases.cli.answering import show_comparison
+from cases.cli.app import (
+    Csv,
+    Json,
+    Packets,
+    Plot,
+    Replications,
+    Seed,
+    Settings,
+    SpecFile,
+    Targets,
+    TraceFile,
+    Workers,
+    app,
+    check_output,
+    require_directory,
+)  # fmt: skip
+from cases.cli.console import answer, fail, progress_bars, put
+from cases.published.cases import CASES, published_case
+
+
+@app.command()
+def explore(
+    spec: SpecFile = None,
+    trace: TraceFile = None,
+    settings: Settings = None,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Directory of the study.")] = Path(
+        "study"
+    ),
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            "--budget", metavar="MM2", help="Cost budget of the MILP choice; the knee's cost if left out."
+        ),
+    ] = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option("--vary", metavar="FIELD=A,B", help="A field and its choices; of any kind; repeatable."),
+    ] = None,
+    minimize: Annotated[
+        list[str] | None, typer.Option("--minimize", metavar="M", help="With --vary: a metric; repeatable.")
+    ] = None,
+    maximize: Annotated[
+        list[str] | None, typer.Option("--maximize", metavar="M", help="With --vary: a metric; repeatable.")
+    ] = None,
+    targets: Targets = None,
+    simulate_points: Annotated[
+        int, typer.Option("--simulate-points", help="Most points of the front to simulate.")
+    ] = 12,
+    no_simulate: Annotated[bool, typer.Option("--no-simulate", help="Solve only.")] = False,
+    seed: Seed = 0,
+    packets: Packets = None,
+    replications: Replications = 8,
+    workers: Workers = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
+    plot: Plot = None,
+) -> int:
+    """Explore all designs to the Pareto front and check it by simulation; resumes a study that was stopped.
+
+    A varied field that is set (--set channels=4 or --set 'channels=[2,4]') is explored over these values.
+    With --vary, of a system of any kind, all combinations of the choices are solved.
+    """
+    from cases.cli import exploring
+    from cases.cli.inputs import read_specs
+    from cases.plots import save
+    from cases.study.check import Runs
+    from cases.study.files import save_study, summary
+    from cases.study.findings import study_text
+    from cases.study.plots import front_figure
+    from cases.study.run import STORE, explore_case
+    from cases.study.tables import design_columns
+    from cases.tables import csv_text
+    from qmodels.systems.packets.packet_processor import PacketProcessor
+
+    check_output(as_json, as_csv, plot)
+    _require_study_directory(out)
+    specs, given = read_specs(spec, trace, settings or ())
+    main = next(iter(specs.values()))
+    if vary or not isinstance(main, PacketProcessor):
+        found = exploring.explored(main, vary or (), minimize or (), maximize or (), targets or ())
+        paths = exploring.save(found, out)
+        columns = exploring.front_columns(found)
+        if as_csv:
+            put(csv_text(columns))
+        else:
+            text = "\n".join([exploring.front_text(found), "", "Files", *(f"  {path}" for path in paths)])
+            answer(as_json, lambda: {"front": columns, "designs": len(found.feasible)}, lambda: text)
+        return 0
+    if minimize or maximize or targets:
+        raise ValueError("--minimize, --maximize and --subject-to need --vary: the joint case has its own")
+    given_packets = {} if packets is None else {"packets": packets}
+    runs = Runs(**given_packets, replications=replications, seed=seed, workers=workers)
+    with progress_bars() as progress:
+        study = explore_case(
+            specs,
+            given=given,
+            runs=runs,
+            simulate=not no_simulate,
+            points=simulate_points,
+            budget=budget,
+            store=out / STORE,
+            progress=progress,
+        )
+    paths = save_study(study, out)
+    if plot is not None:
+        save(front_figure(study), plot)
+        paths.append(plot)
+    if as_csv:
+        columns = design_columns(study.parts[0])
+        put(csv_text({name: column[columns["front"]] for name, column in columns.items()}))
+    else:
+        files = "Files\n" + "\n".join(f"  {path}" for path in paths)
+        answer(as_json, lambda: summary(study), lambda: f"{study_text(study)}\n\n{files}")
+    return 130 if study.interrupted else 0
+
+
+@app.command()
+def show(
+    study: Annotated[Path, typer.Argument(metavar="STUDY", help="Directory of a study.")],
+    design: Annotated[int, typer.Option("--design", metavar="N", help="Number of the design.")],
+    workload: Annotated[
+        str | None, typer.Option("--workload", help="Workload of the study; the main one if left out.")
+    ] = None,
+    workers: Workers = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
+    plot: Plot = None,
+) -> int:
+    """Replay one design of a study: where its time goes, solved beside simulated, resources by load."""
+    from dataclasses import replace
+
+    from cases.cli import exploring
+    from cases.study.files import load_study
+
+    check_output(as_json, as_csv, plot)
+    if (study / exploring.SPEC).exists():
+        from validate import simulate
+
+        one, varied = exploring.design_of(study, design)
+        return show_comparison(one, simulate(one), as_json, as_csv, plot, head={"design": design, **varied})
+    parts = {part.name: part for part in load_study(study)}
+    chosen = next(iter(parts)) if workload is None else workload
+    if chosen not in parts:
+        raise ValueError(f"--workload must be one of {', '.join(parts)}, got {chosen!r}")
+    part = parts[chosen]
+    head = {"workload": chosen, "design": design, **part.space.point(design)}
+    simulated = replace(part.runs, workers=workers).simulate(part.space.spec(design))
+    return show_comparison(part.space.spec(design), simulated, as_json, as_csv, plot, head=head)
+
+
+@app.command()
+def reproduce(
+    case: Annotated[str, typer.Argument(metavar="CASE", help=f"Published case: {', '.join(CASES)}.")],
+    trace: TraceFile = None,
+    simulate_anew: Annotated[
+        bool, typer.Option("--simulate", help="Simulate anew, not only with a trace: takes minutes.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Write text, CSV and plots there; a killed run resumes."),
+    ] = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
+) -> int:
+    """Print a published case's tables: published | simulated | model, from the data that are kept."""
+    from cases.study.run import STORE
+    from cases.tables import csv_text
+    from validate import CampaignInterrupted
+
+    check_output(as_json, as_csv)
+    chosen = published_case(case)
+    if out is not None:
+        require_directory(out)
+    try:
+        if trace is None and not simulate_anew:
+            result = chosen.kept()
+        else:
+            result = chosen.reproduce(trace, store=None if out is None else out / STORE)
+    except CampaignInterrupted as interrupt:
+        fail(f"interrupted: {interrupt}", 130)
+    paths = [] if out is None else result.save(out)
+    if as_csv:
+        put(csv_text(result.columns()))
+    else:
+        files = "\n\nFiles\n" + "\n".join(f"  {path}" for path in paths) if paths else ""
+        answer(as_json, result.to_dict, lambda: result.table() + files)
+    return 0
+
+
+def _require_study_directory(out: Path) -> None:
+    """Refuse to mix a study with other files."""
+    from cases.cli.exploring import SPEC
+    from cases.study.files import SUMMARY
+    from cases.study.run import STORE
+
+    require_directory(out)
+    ours = (SUMMARY, STORE, SPEC)
+    if out.is_dir() and any(out.iterdir()) and not any((out / name).exists() for name in ours):
+        raise ValueError(
+            f"--out must be a new or empty directory or a study, got {str(out)!r} with other files"
+        )
