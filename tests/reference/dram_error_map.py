@@ -29,7 +29,7 @@ def main() -> None:
         own = simulate(pair.spec, accesses=300_000, replications=8)
         load = round(traffic.arrival_rate / model.saturation_rate, 4)
         for metric, others in (("read_latency", pair.mean), ("read_latency_p99", pair.p99)):
-            each = [own[metric].best, *others.values()]
+            each = [own.metrics[metric].best, *others.values()]
             errors = summarize((100 * (model.metrics[metric] / x - 1) for x in each), decimals=2)
             region = found.setdefault(random_region(pair.spec), [])
             region.append({"metric": metric, "unit": "%", "load_to": load, **errors, "designs": 1})
