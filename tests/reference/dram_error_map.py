@@ -30,13 +30,8 @@ def main() -> None:
         own = simulate(pair.spec, accesses=300_000, replications=8).in_cycles()
         load = round(traffic.arrival_rate / model.saturation_rate, 4)
         for metric, others in (("read_latency", pair.mean), ("read_latency_p99", pair.p99)):
-<<<<<<< HEAD
             each = [own[metric].best, *others.values()]
             errors = summarize((100 * (cycles[metric] / x - 1) for x in each), decimals=2)
-=======
-            each = [own.metrics[metric].best, *others.values()]
-            errors = summarize((100 * (model.metrics[metric] / x - 1) for x in each), decimals=2)
->>>>>>> wt-errors
             region = found.setdefault(random_region(pair.spec), [])
             region.append({"metric": metric, "unit": "%", "load_to": load, **errors, "designs": 1})
     rows = []
