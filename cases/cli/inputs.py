@@ -49,7 +49,7 @@ def read_specs(
         if not isinstance(plain, PacketProcessor):
             raise ValueError(f"--trace needs a packet processor, got a {type(plain).__name__}")
         # The default sizes give way to the trace's own.
-        recorded = {"kind": "recorded", "path": str(trace.absolute())}
+        recorded = {"kind": "recorded", "trace": str(trace.absolute())}
         values = {"workload.arrivals": recorded, "workload.sizes": "imix"} | values
     specs = {name: spec_from_toml(source, values) for name, source in sources.items()}
     main = next(iter(specs.values()))
