@@ -6,14 +6,18 @@ import csv
 import dataclasses
 import io
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cases.study.packet_processor import BIAS, ERROR, PART
 from qmodels.systems.spec.metrics import METRICS, is_relative
 
+Table = dict[str, npt.NDArray[Any]]
 _UNITS = {"interleaving_step": "segments", "link_width": "bytes"}
 
 
@@ -93,6 +97,40 @@ def csv_text(columns: Mapping[str, Iterable[Any]]) -> str:
     )
     writer.writerows(zip(*plain, strict=True))
     return buffer.getvalue()
+
+
+def as_columns(rows: Sequence[dict[str, Any]]) -> Table:
+    """Return the columns of a table of rows.
+
+    Examples
+    --------
+    >>> as_columns([{"a": 1, "b": "x"}, {"a": 3, "b": "y"}])
+    {'a': array([1, 3]), 'b': array(['x', 'y'], dtype='<U1')}
+    """
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+
+def load_table(path: Path) -> Table:
+    """Return the columns of a kept table without their units; numbers as numbers."""
+    with open(path, newline="", encoding="utf-8") as file:
+        columns = as_columns(list(csv.DictReader(file)))
+    return {name.split(" [")[0]: _values(column) for name, column in columns.items()}
+
+
+def _values(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if set(column.tolist()) <= {"True", "False"}:
+        return np.equal(column, "True")
+    try:
+        return column.astype(float)
+    except ValueError:
+        return column
+
+
+def write_table(path: Path, columns: Table) -> None:
+    """Write a table whole or not at all."""
+    part = path.with_suffix(".part")
+    part.write_text(csv_text(columns), encoding="utf-8")
+    os.replace(part, path)
 
 
 def plain(value: Any) -> Any:

@@ -159,12 +159,7 @@ class _Table:
 
 
 class ErrorMap:
-    """A table of measured errors, read when it is first asked.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
+    """A table of measured errors in a file, read when it is first asked.
 
     Examples
     --------
@@ -243,14 +238,7 @@ class ErrorMap:
     def write(self, rows: Sequence[Mapping[str, Any]], *, about: str, command: str) -> None:
         """Write the file whole or not at all: `COLUMNS`, then the others that the rows have.
 
-        Parameters
-        ----------
-        rows : sequence of mappings
-            Values by column; what is missing or NaN is not known.
-        about : str
-            What was measured, a line or several.
-        command : str
-            What makes the file.
+        What is missing or NaN is not known; ``about`` says what was measured, ``command`` what makes it.
         """
         names = list(dict.fromkeys([*COLUMNS, *(name for row in rows for name in row)]))
         part = self.path.with_suffix(".part")
@@ -291,12 +279,7 @@ def _table(metric: str, unit: str, rows: Sequence[Mapping[str, Any]]) -> _Table:
 def summarize(errors: Iterable[float], *, decimals: int | None = None) -> dict[str, float]:
     """Return how many errors there are, their bias, and the mean and the largest of their sizes.
 
-    Parameters
-    ----------
-    errors : iterable of float
-        Signed errors; those that are not finite are left out.
-    decimals : int, optional
-        To which the errors are rounded.
+    Signed errors; those that are not finite are left out, and the others rounded to ``decimals`` if given.
 
     Examples
     --------
@@ -308,10 +291,9 @@ def summarize(errors: Iterable[float], *, decimals: int | None = None) -> dict[s
     if not each.size:
         return {"designs": 0, "bias": NAN, "mean": NAN, "largest": NAN}
     size = np.abs(each)
-    found = {"bias": float(each.mean()), "mean": float(size.mean()), "largest": float(size.max())}
-    if decimals is not None:
-        found = {name: round(value, decimals) for name, value in found.items()}
-    return {"designs": each.size, **found}
+    found = {"bias": each.mean(), "mean": size.mean(), "largest": size.max()}
+    digits = 15 if decimals is None else decimals
+    return {"designs": each.size, **{name: round(float(value), digits) for name, value in found.items()}}
 
 
 def _cell(value: Any) -> str:

@@ -1,13 +1,13 @@
 """What a system is offered: workloads, arrivals, sizes, popularity of what is looked up, recorded traces."""
 
 from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
-from qmodels.systems.traffic.popularity import Empirical, Zipf
-from qmodels.systems.traffic.sizes import SizeLaw, bimodal, empirical, fixed, heavy_tailed, imix
+from qmodels.systems.traffic.popularity import MeasuredPopularity, Zipf
+from qmodels.systems.traffic.sizes import SizeLaw, bimodal, fixed, heavy_tailed, imix
 from qmodels.systems.traffic.trace import Trace, read_trace
 from qmodels.systems.traffic.workload import Workload
 
 __all__ = [
-    "Empirical",
+    "MeasuredPopularity",
     "OnOff",
     "Poisson",
     "Recorded",
@@ -16,7 +16,6 @@ __all__ = [
     "Workload",
     "Zipf",
     "bimodal",
-    "empirical",
     "fixed",
     "heavy_tailed",
     "imix",

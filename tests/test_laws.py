@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+import qmodels as qm
 from qmodels import laws, queues
+from qmodels.packet_processor.variability import variability
 from qmodels.systems.laws.kinds import LAWS, RENEWAL
+from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
 from qmodels.systems.spec.toml import from_toml, to_toml
-from validate.engine.sampling import sample
+from qmodels.systems.traffic.arrivals import OnOff, Poisson, modelled
+from validate import simulate
+from validate.engine.sampling import sample, unit_gaps
 
 means = st.floats(0.01, 100.0)
 shares = st.floats(0.05, 0.95)
@@ -182,11 +189,12 @@ def test_gm1_by_the_phases_of_a_uniform_law_is_bracketed_and_lognormal_times_are
     ]
     assert waits == sorted(waits)
     q = queues.mg1_fcfs(arrival_rate=0.5, service=laws.LogNormal(mean=1.0, scv=2.0))
-    t = np.linspace(0, 400, 4001)
-    tail = np.concatenate([[float(q.waiting_probability)], q.waiting_time_tail(t[1:])])
-    assert float(np.sum((tail[1:] + tail[:-1]) / 2 * np.diff(t))) == pytest.approx(
-        float(q.mean_waiting_time), rel=2e-3
-    )
+    x, w = np.polynomial.legendre.leggauss(10)
+    area = 0.0
+    for low, high in ((0, 1), (1, 4), (4, 12), (12, 40), (40, 120), (120, 400), (400, 2000)):
+        half = (high - low) / 2
+        area += half * float(w @ q.waiting_time_tail(low + half * (1 + x)))
+    assert area == pytest.approx(float(q.mean_waiting_time), rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -214,3 +222,67 @@ def test_what_is_missing_or_given_twice_is_named(call, message):
     with pytest.raises(ValueError) as error:
         call()
     assert str(error.value) == message
+
+
+# Systems with arrivals
+
+ON_OFF = OnOff(on_packets=10.0, peak_to_mean=4.0)
+
+
+def as_law() -> laws.HyperExponential:
+    p, fast, slow = ON_OFF.phases
+    return laws.HyperExponential(probabilities=(p, 1 - p), means=(7 / fast, 7 / slow))
+
+
+def test_bursts_by_their_law_are_bursts_to_every_model():
+    law = as_law()
+    noc = qm.Noc(topology=qm.mesh(3, 3), traffic=qm.uniform(nodes=9), injection_rate=0.02)
+    for make, metrics in (
+        (lambda value: replace(noc, process=value), ("packet_latency", "saturation_rate")),
+        (
+            lambda value: qm.DataQueueing(traffic=QueueTraffic(arrivals=value)),
+            ("write_conflict_probability", "enqueue_overhead", "pointer_overrun_probability"),
+        ),
+    ):
+        known, same = (qm.solve(make(value)) for value in (ON_OFF, law))
+        for name in metrics:
+            assert_allclose(getattr(same, name), getattr(known, name), rtol=1e-9)
+    known, same = (variability(qm.Workload(arrivals=value)) for value in (ON_OFF, law))
+    assert_allclose(same.tables[0], known.tables[0], rtol=1e-9)
+    assert isinstance(modelled("arrivals", laws.Exponential(mean=3.0)), Poisson)
+
+
+@pytest.mark.parametrize("law", TYPICAL.values(), ids=lambda law: type(law).__name__)
+def test_every_law_enters_simulators_at_the_rate_of_the_spec(law):
+    for spec, arrivals in ((qm.Workload(arrivals=law), law), (QueueTraffic(arrivals=law), law)):
+        gaps = unit_gaps(arrivals, np.random.default_rng(3), 20_000)
+        assert gaps.mean() == pytest.approx(1.0, abs=0.08)
+        more = (64,) if isinstance(spec, QueueTraffic) else ()
+        packets = spec.packets(np.random.default_rng(1), 20_000, *more, gaps=gaps)
+        times = packets.times if more else packets.times_ns * spec.packet_rate
+        assert np.all(np.diff(times) >= 0)
+        if not more:
+            assert times[-1] / 20_000 == pytest.approx(1.0, abs=0.08)
+    if not isinstance(law, laws.Geometric):
+        noc = qm.Noc(topology=qm.mesh(2, 2), traffic=qm.uniform(nodes=4), injection_rate=0.05, process=law)
+        assert from_toml(to_toml(noc), qm.Noc).process == law
+        found = simulate(noc, replications=4, precision=0.5, seed=2)
+        assert float(found["packet_latency"]) > 10
+
+
+def test_models_and_specs_name_the_arrivals_they_take():
+    wide = laws.LogNormal(mean=1.0, scv=3.0)
+    noc = qm.Noc(topology=qm.mesh(2, 2), traffic=qm.uniform(nodes=4), process=wide)
+    workload = qm.Workload(arrivals=wide)
+    for call, name in (
+        (lambda: qm.solve(noc), "process"),
+        (lambda: qm.solve(qm.PacketProcessor(workload=workload)), "workload.arrivals"),
+        (lambda: qm.solve(qm.DataQueueing(traffic=QueueTraffic(arrivals=wide))), "traffic.arrivals"),
+    ):
+        with pytest.raises(ValueError, match=f"^{name} must be Poisson, OnOff, recorded"):
+            call()
+    with pytest.raises(ValueError, match="^process must be Deterministic, .* or Replay, got Geometric$"):
+        qm.Noc(process=laws.Geometric(mean=3.0))
+    with pytest.raises(ValueError, match="^gaps must be given with LogNormal arrivals"):
+        workload.packets(np.random.default_rng(1), 10)
+    assert from_toml(to_toml(workload), qm.Workload) == workload

@@ -22,17 +22,9 @@ from typing import Any
 import numpy as np
 
 from cases.joint_errors import directions
-from cases.joint_errors.measured import (
-    Table,
-    as_columns,
-    at_load,
-    compared,
-    load_table,
-    markdown_table,
-    within,
-    write,
-)
+from cases.joint_errors.measured import at_load, compared, markdown_table, within
 from cases.study.packet_processor import CHOICES, DATA, default_space
+from cases.tables import Table, as_columns, load_table, write_table
 from qmodels.error_map import summarize
 from qmodels.packet_processor.burstiness import burstiness
 from qmodels.packet_processor.error_map import DIRECTIONS, ERRORS
@@ -173,8 +165,8 @@ def main() -> None:
     if "--summary" not in sys.argv:
         store = FILE.with_suffix(".sqlite")
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            write(FILE, measure(store=store, executor=pool))
-            write(directions.FILE, directions.measure(executor=pool))
+            write_table(FILE, measure(store=store, executor=pool))
+            write_table(directions.FILE, directions.measure(executor=pool))
         store.unlink()
     lines = summary(load_table(FILE))
     ERRORS.write(lines, about=ABOUT, command=COMMAND)

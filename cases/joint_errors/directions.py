@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from cases.joint_errors.measured import Table, as_columns, at_load, markdown_table, within
+from cases.joint_errors.measured import at_load, markdown_table, within
 from cases.study.packet_processor import DATA
+from cases.tables import Table, as_columns
 from qmodels.packet_processor.error_map import ANY
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import replace_fields

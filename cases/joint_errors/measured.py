@@ -1,22 +1,16 @@
-"""What the measurements share: designs solved and simulated in a campaign, and tables kept as data."""
+"""What the measurements share: designs solved and simulated in a campaign, regions, and tables."""
 
 from __future__ import annotations
 
-import csv
-import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from optimize.spaces.fields import replace_fields
 
 from cases.study.check import model_error
-from cases.tables import csv_text
 from qmodels.systems.packets.packet_processor import PacketProcessor
-
-Table = dict[str, npt.NDArray[Any]]
+from qmodels.systems.spec.fields import replace_fields
 
 
 def at_load(spec: PacketProcessor, load: float) -> PacketProcessor:
@@ -58,36 +52,9 @@ def compared(
     return rows
 
 
-def as_columns(rows: Sequence[dict[str, Any]]) -> Table:
-    """Return the columns of a table of rows.
-
-    Examples
-    --------
-    >>> as_columns([{"a": 1, "b": "x"}, {"a": 3, "b": "y"}])
-    {'a': array([1, 3]), 'b': array(['x', 'y'], dtype='<U1')}
-    """
-    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
-
-
 def within(values: npt.NDArray[Any], above: float, to: float) -> npt.NDArray[np.bool_]:
     """Return which values are in a region."""
     return np.asarray((values > above) & (values <= to))
-
-
-def load_table(path: Path) -> Table:
-    """Return the columns of a kept table without their units; numbers as numbers."""
-    with open(path, newline="", encoding="utf-8") as file:
-        columns = as_columns(list(csv.DictReader(file)))
-    return {name.split(" [")[0]: _plain(column) for name, column in columns.items()}
-
-
-def _plain(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    if set(column.tolist()) <= {"True", "False"}:
-        return np.equal(column, "True")
-    try:
-        return column.astype(float)
-    except ValueError:
-        return column
 
 
 def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -102,10 +69,3 @@ def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> st
     """
     lines = [f"| {' | '.join(row)} |" for row in (headings, *rows)]
     return "\n".join([lines[0], "|" + "---|" * len(headings), *lines[1:]])
-
-
-def write(path: Path, columns: Table) -> None:
-    """Write a table whole or not at all."""
-    part = path.with_suffix(".part")
-    part.write_text(csv_text(columns), encoding="utf-8")
-    os.replace(part, path)

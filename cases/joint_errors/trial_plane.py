@@ -3,9 +3,8 @@
 ``python -m cases.joint_errors.trial_plane`` simulates every point of the plane under both bundled workloads,
 at their own rate and at 30, 50 and 80 % of the capacity, and writes ``cases/data/trial-plane.csv``
 (model | simulated with its interval); it takes about an hour on one core. With ``--summary`` it
-solves the points again and prints how far the model is, with ``--fit`` it also fits the constants
-of `qmodels.packet_processor.trials.conflicts` anew
-and prints them with the errors on channel counts left out.
+solves the points again and prints how far the model is. The constants of
+`qmodels.packet_processor.trials.conflicts` are fitted to it by `cases.fits.processor`.
 """
 
 from __future__ import annotations
@@ -20,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from cases.joint_errors.measured import Table, as_columns, compared, load_table, write
+from cases.joint_errors.measured import compared
 from cases.study.packet_processor import DATA, WORKLOADS, default_processor
-from qmodels.checks import FloatArray, IntArray
+from cases.tables import Table, as_columns, load_table, write_table
+from qmodels.checks import FloatArray
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import replace_fields
 
@@ -176,74 +176,13 @@ def summary(kept: list[Plane]) -> str:
     return "\n".join(lines)
 
 
-CONSTANTS = {WRITES: ("OVERLAP_LOSS", "READ_SPREAD", "READ_FOLLOWED"), READS: ("READ_KEPT", "READ_CUT")}
-"""The constants of the conflict model in which each conflict probability is linear."""
-
-
-def linear(kept: list[Plane]) -> tuple[IntArray, dict[str, FloatArray]]:
-    """Return the channels of all points, and by metric what its constants multiply and what is left for them.
-
-    Relative to the simulation; the last column is what is left.
-    """
-    from qmodels.packet_processor.design import columns
-    from qmodels.packet_processor.load import conflict_parts, operate
-    from qmodels.packet_processor.trials import conflicts as c
-    from qmodels.packet_processor.variability import variability
-
-    tables: dict[str, list[FloatArray]] = {metric: [] for metric in CONSTANTS}
-    for plane in kept:
-        design = columns(plane.spec)
-        point = operate(design, design.packet_rate, variability(plane.spec.workload, design.shape))
-        parts = conflict_parts(design, point)
-        load, gap = point.engine.inject_intensity, point.segment_gap
-        behind, forced = load * parts.following * parts.forced, parts.forced + parts.starts
-        overlaps = parts.overlaps / np.maximum(1.0 - c.OVERLAP_LOSS * load, 1e-9)
-        apart = (point.request_gap + c.READ_SPREAD * load * design.segment_time) / gap
-        in_a_row = (parts.spread - c.READ_FOLLOWED * behind) / apart
-        met = (point.read_conflict - parts.spread - c.READ_CUT * forced) / c.READ_KEPT
-        spread = in_a_row * load * design.segment_time / gap
-        known = {WRITES: forced + overlaps + in_a_row * point.request_gap / gap, READS: parts.spread}
-        unknown = {WRITES: (-overlaps * load, spread, behind), READS: (met, forced)}
-        for metric, rows in tables.items():
-            truth = plane.simulated[metric]
-            rows.append(np.stack([*unknown[metric], truth - known[metric]], axis=1) / truth[:, None])
-    channels = np.concatenate([plane.where["channels"] for plane in kept]).astype(np.int64)
-    return channels, {metric: np.concatenate(rows) for metric, rows in tables.items()}
-
-
-def fit(kept: list[Plane]) -> dict[str, float]:
-    """Return the constants that fit the plane best: least squares of the relative errors."""
-    found: dict[str, float] = {}
-    for metric, table in linear(kept)[1].items():
-        values = np.linalg.lstsq(table[:, :-1], table[:, -1], rcond=None)[0].tolist()
-        found |= dict(zip(CONSTANTS[metric], values, strict=True))
-    return found
-
-
-def held_out(kept: list[Plane]) -> dict[tuple[str, int], float]:
-    """Return the mean size of the relative error [%] on each channel count, fitted on the two others."""
-    channels, tables = linear(kept)
-    result = {}
-    for metric, table in tables.items():
-        for count in sorted(CHANNELS):
-            mine = channels == count
-            values = np.linalg.lstsq(table[~mine, :-1], table[~mine, -1], rcond=None)[0]
-            error = table[mine, :-1] @ values - table[mine, -1]
-            result[metric, count] = 100.0 * float(np.abs(error).mean())
-    return result
-
-
 def main() -> None:
     """Measure and write the table, or print what it says of the model."""
-    if not {"--summary", "--fit"} & set(sys.argv):
+    if "--summary" not in sys.argv:
         store = FILE.with_suffix(".sqlite")
-        write(FILE, measure(store=store))
+        write_table(FILE, measure(store=store))
         store.unlink()
-    kept = planes()
-    print(summary(kept))
-    if "--fit" in sys.argv:
-        print(fit(kept))
-        print("left out, mean size of the error in %:", held_out(kept))
+    print(summary(planes()))
 
 
 if __name__ == "__main__":

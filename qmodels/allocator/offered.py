@@ -8,7 +8,7 @@ import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic, SelfSimilar
-from qmodels.systems.traffic.arrivals import OnOff, Recorded
+from qmodels.systems.traffic.arrivals import OnOff, Recorded, modelled
 from qmodels.systems.traffic.sizes import segment_count
 
 FEWEST_WINDOWS = 16
@@ -46,7 +46,7 @@ def offered_variability(traffic: QueueTraffic, *, segment_bytes: int, load: floa
     >>> offered_variability(even, segment_bytes=64, load=0.5, packets=1e6)
     5.0
     """
-    arrivals = traffic.arrivals
+    arrivals = modelled("traffic.arrivals", traffic.arrivals)
     if isinstance(arrivals, Recorded):
         return load * _recorded(arrivals, segment_bytes, packets)
     counts, share = traffic.segment_law(segment_bytes)
@@ -71,7 +71,7 @@ def seen_load(traffic: QueueTraffic, *, segment_bytes: int, load: float) -> floa
     >>> seen_load(bursts, segment_bytes=64, load=0.5)
     0.75
     """
-    arrivals = traffic.arrivals
+    arrivals = modelled("traffic.arrivals", traffic.arrivals)
     factor = 1.0
     if isinstance(arrivals, OnOff):
         factor = float(arrivals.peak_to_mean)

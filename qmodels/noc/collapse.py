@@ -7,20 +7,39 @@ from typing import NamedTuple
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.constants import kept
 from qmodels.noc.turns import Turns
 
 RINGS = ("ring", "spidergon")
 """Kinds of topologies of which the collapse was measured."""
 
-COLLAPSE = np.array([0.783, 0.75, -0.795, -0.59, 0.342, -0.234])
-"""Cycles that a flit loses at a link of a ring when a jam first keeps itself alive, and the exponents of
-the factors in `Ring`. Fitted to simulations: ``tests/reference/ring_saturation.py fit`` makes it from
-ring_saturation.csv. On 32 networks held out the saturation rate is off by 3.4 % on average and 9 % at most
-(12.7 % without the law), on 8 with permutations by 4 and 14 %."""
 
-CONGESTED = np.array([0.574, 0.682, -0.309, -0.026, -0.03, 0.505])
-"""The same when all buffers are full: the rate carried is off by 7.6 % on average, 24 % at most; less is
-known of permutations, which jam less or not at all (up to 52 % too low)."""
+class RingLaw(NamedTuple):
+    """What a flit loses at a link of a ring in a jam: the time, and exponents of the factors in `Ring`.
+
+    Parameters
+    ----------
+    lost : float
+        Time that a flit loses where all factors are 1. [cycles]
+    inputs, virtual_channels, room, flits, length : float
+        Exponents of the factors.
+    """
+
+    lost: float
+    inputs: float
+    virtual_channels: float
+    room: float
+    flits: float
+    length: float
+
+
+COLLAPSE = kept(RingLaw, "noc.collapse")
+"""When a jam first keeps itself alive. On 32 networks held out the saturation rate is off by 3.4 % on
+average and 9 % at most (12.7 % without the law), on 8 with permutations by 4 and 14 %."""
+
+CONGESTED = kept(RingLaw, "noc.congested")
+"""When all buffers are full: the rate carried is off by 7.6 % on average, 24 % at most; less is known of
+permutations, which jam less or not at all (up to 52 % too low)."""
 
 
 class Ring(NamedTuple):
@@ -36,16 +55,16 @@ class Ring(NamedTuple):
     factors : array
         Inputs of a router that want the same link, less one, taken for two where streams of two sources
         and more share it; virtual channels of a class; buffer over the credit loop; flits of a packet;
-        links of the rings that it passes, as a flit on a ring finds it.
+        links of the rings that it passes, as a flit on a ring finds it. In the order of `RingLaw`.
     """
 
     load: float
     alone: float
     factors: FloatArray
 
-    def highest(self, law: FloatArray) -> float:
+    def highest(self, law: RingLaw) -> float:
         """Return the load at which the rings are busy for all the time with what flits need and lose."""
-        lost = law[0] * np.prod(np.maximum(self.factors, 1e-9) ** law[1:])
+        lost = law.lost * np.prod(np.maximum(self.factors, 1e-9) ** law[1:])
         return float(1 / (self.load * (self.alone + lost)))
 
 

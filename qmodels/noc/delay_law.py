@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.constants import kept
 from qmodels.noc.waits import Waits
 
-SPREAD = np.array([0.176, 0.607, 6.757])
-"""Mean of a wait that is not 0: part of a packet, and times the mean of all; how much more waits on a path
-vary because they come together, times the part of the waits in themselves and a packet. Fitted to
-simulations: ``tests/reference/noc_metrics.py fit``."""
 
-LEAST = 0.05
-"""Of the squared coefficient of variation of a wait."""
+class SpreadLaw(NamedTuple):
+    """How waits vary about their means.
+
+    Parameters
+    ----------
+    packet : float
+        Mean of a wait that is not 0, its part in the time of a packet.
+    mean : float
+        Mean of a wait that is not 0, its part in the mean of all.
+    together : float
+        How much more waits on a path vary because they come together, times the part of the waits in
+        themselves and a packet.
+    least : float
+        Squared coefficient of variation of a wait at least: keeps the law of a latency defined.
+    """
+
+    packet: float
+    mean: float
+    together: float
+    least: float
+
+
+SPREAD = kept(SpreadLaw, "noc.spread")
 
 PRECISION = 1e-4
 """Of the quantiles, relative."""
@@ -21,8 +41,8 @@ PRECISION = 1e-4
 
 def wait_variance(mean: FloatArray, packet: FloatArray) -> FloatArray:
     """Return the variance of waits that are 0, or exponential of a packet and their mean, about."""
-    scale = SPREAD[0] * packet + SPREAD[1] * mean
-    return np.maximum(2 * mean * scale - mean**2, LEAST * mean**2)
+    scale = SPREAD.packet * packet + SPREAD.mean * mean
+    return np.maximum(2 * mean * scale - mean**2, SPREAD.least * mean**2)
 
 
 def delay_quantiles(
@@ -63,7 +83,7 @@ def delay_quantiles(
         source, hops = source_delay[n], waits.at_hop[n]
         mean = source + np.add.reduceat(hops, start)
         variance = wait_variance(source, packet) + np.add.reduceat(wait_variance(hops, hop_packet), start)
-        variance *= 1 + SPREAD[2] * mean / (packet + mean)
+        variance *= 1 + SPREAD.together * mean / (packet + mean)
         mean, variance = np.maximum(mean, 1e-9), np.maximum(variance, 1e-12)
         shape, scale = mean**2 / variance, variance / mean
         if part is None:

@@ -16,10 +16,6 @@ STABLE, OVERLOADED, BLOCKED, DIVERGED = 0, 1, 2, 3
 """What became of a load: waits found, a channel at its capacity, inputs whose heads block them for good,
 no fixed point found."""
 
-CONFLICT, CLUMP, HOLD, OTHERS, FELLOW, TAIL, ROOM, TYPICAL, PASSED, BUNCHED, BESIDE = range(11)
-PREEMPTION, TOGETHER = 11, 12
-"""Positions in the law, see `qmodels.noc.waits.LAW`."""
-
 MAX_ITERATIONS = 400
 TOLERANCE = 1e-6
 """Of the largest change in an iteration, relative to one cycle and the value."""
@@ -53,7 +49,8 @@ def solve_turns(
     channels, 3 buffer [flits], 4 credit loop [cycles], 5 flits of a packet, 6 busy cycles per cycle
     of circuits, 7 whether it ends at a router, 8 factor of the waits for it in bursts or with
     flits of others in between, 9 virtual channels by the chance to share one. ``smooth`` has factors
-    of the waits for each load and channel, see `qmodels.noc.turn_taking`.
+    of the waits for each load and channel, see `qmodels.noc.turn_taking`; ``law`` is a
+    `qmodels.noc.waits.WormholeLaw`.
     """
     turns, count = source.size, channels.shape[0]
     pairs, levels = 1, 1
@@ -96,7 +93,7 @@ def solve_turns(
         for c in range(count):
             front[n, c] = heads[c] / lam[c] if lam[c] > 0 else 0.0
             if channels[c, 5] > channels[c, 3] and channels[c, 7] > 0:
-                stall[n, c] = law[TAIL] * long_wait[c] * rho[c] * channels[c, 5] / 2
+                stall[n, c] = law.tail * long_wait[c] * rho[c] * channels[c, 5] / 2
 
 
 @compiled
@@ -117,7 +114,7 @@ def _favour(
         for k in range(level[t]):
             before += loads[c, k]
         upto = before + loads[c, level[t]]
-        late = min(1.0, law[PREEMPTION] * (channels[c, 4] / channels[c, 3]) ** law[TOGETHER])
+        late = min(1.0, law.preemption * (channels[c, 4] / channels[c, 3]) ** law.together)
         factor[t] = (1 - late * (1 - upto / rho[c])) / ((1 - before) * (1 - upto))
         total[c] += busy[t] / rho[c] * factor[t]
     for t in range(factor.size):
@@ -163,14 +160,7 @@ def _iterate(
     h: Any, q: Any, front_q: Any, held: Any, long_wait: Any, heads: Any,
 ) -> int:  # fmt: skip
     """Find times at the front ``h``, waits behind heads ``q`` and hold-ups of the channels ``held``."""
-    kappa, clump, passed_on, bunched, beside = (
-        law[CONFLICT],
-        law[CLUMP],
-        law[PASSED],
-        law[BUNCHED],
-        law[BESIDE],
-    )
-    room, typical = law[ROOM], law[TYPICAL]
+    passed_on = law.passed
     turns, count = source.size, lam.size
     contention = np.zeros(count)
     pair_h, pair_wait = np.zeros(from_pair.size), np.zeros(from_pair.size)
@@ -192,7 +182,7 @@ def _iterate(
             pair_wait[pair[t]] += waiting
         for t in range(turns):
             c = sink[t]
-            near = beside * (1 - 1 / channels[source[t], 9]) * pair_wait[pair[t]]
+            near = law.beside * (1 - 1 / channels[source[t], 9]) * pair_wait[pair[t]]
             # Where credits come back late packets hold each other up, smooth or not.
             easier = smooth[c] if channels[c, 3] >= channels[c, 4] else 1.0
             new = (easier * (contention[c] - pair_h[pair[t]]) + near) * factor[t]
@@ -213,8 +203,8 @@ def _iterate(
                 into,
                 h[t] + held[c],
                 passed_on * front_q[t],
-                clump,
-                bunched,
+                law.clump,
+                law.bunched,
             )
             pair_part[pair[t], 0] += first
             pair_part[pair[t], 1] += again
@@ -227,7 +217,7 @@ def _iterate(
             c, i = sink[t], source[t]
             first, again, load_first = pair_part[pair[t]]
             one = 1 / channels[i, 9]
-            two = kappa * (1 - one)
+            two = law.conflict * (1 - one)
             other_busy, same_busy = two * (other_load[i] - load_first), one * same_load[i]
             if max(other_busy, same_busy) >= 1:
                 return BLOCKED
@@ -237,8 +227,8 @@ def _iterate(
             front_q[t] += 0.5 * (new_front - front_q[t])
             q[t] += 0.5 * (new - q[t])
             if channels[i, 7] > 0 and own[t] + q[t] > SMALL:
-                tau = typical * rho[i] / lam[i] + own[t] + q[t]
-                space = max(0.0, channels[i, 3] - channels[i, 4] + room)
+                tau = law.typical * rho[i] / lam[i] + own[t] + q[t]
+                space = max(0.0, channels[i, 3] - channels[i, 4] + law.room)
                 chance = rate[t] / lam[i] * (own[t] + q[t]) / tau * math.exp(-space / tau)
                 gaps = lam[i] / (1 - rho[i]) * tau / channels[i, 9]
                 long_wait[i] += chance
@@ -276,13 +266,13 @@ def _hold_up(
     c: int, lam: float, rho: float, heads: float, long_wait: float, full: float, channels: Any, law: Any
 ) -> float:  # fmt: skip
     """Return by how much full buffers behind a channel hold up a packet that goes there."""
-    exit_time = law[TYPICAL] * rho / lam + heads / lam
+    exit_time = law.typical * rho / lam + heads / lam
     vcs = channels[c, 2]
-    shared = full ** (law[OTHERS] * (vcs - 1)) / vcs
-    own = law[HOLD] * exit_time * full * shared
+    shared = full ** (law.others * (vcs - 1)) / vcs
+    own = law.hold * exit_time * full * shared
     if channels[c, 5] > channels[c, 3]:
-        own = max(own, law[HOLD] * exit_time * long_wait / vcs)
+        own = max(own, law.hold * exit_time * long_wait / vcs)
     # Those of another class have virtual channels of their own.
     fellows = lam * vcs / channels[c, 9]
-    held: float = own + law[FELLOW] * fellows * own * exit_time * shared
+    held: float = own + law.fellow * fellows * own * exit_time * shared
     return held

@@ -4,19 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
+from qmodels.constants import kept
 
 ROUNDS, MEMORY, SETTLED = 60, 0.7, 1e-3
 """Rounds at most, share of the old waits kept in each, and the change of the rates that ends them."""
 
 FULL = 1e-9
 
-OVERTAKING = 0.5
-"""Of the wait in full inputs, what is left for a packet that is served before others there."""
+
+class TransferLaw(NamedTuple):
+    """What is taken for granted of full inputs.
+
+    Parameters
+    ----------
+    overtaking : float
+        Of the wait in full inputs, what is left for a packet that is served before others there.
+    """
+
+    overtaking: float
+
+
+LAW = kept(TransferLaw, "noc.transfers")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +158,7 @@ class _Division:
             passes = np.any(self.meets & (self.level > self.level[:, None]), axis=1)
             for k, one in enumerate(self.transfers):
                 if self.level[k] >= 0:
-                    share = OVERTAKING if passes[k] else 1.0
+                    share = LAW.overtaking if passes[k] else 1.0
                     waits[k] += share * self._wait_in_full(k, one, passed, full)
         return waits
 

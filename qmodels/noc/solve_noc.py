@@ -15,7 +15,7 @@ from qmodels.noc.waits import find_waits, stuck_waits
 from qmodels.systems.noc.injection import Bernoulli
 from qmodels.systems.noc.memory import Transactions
 from qmodels.systems.noc.spec import Noc
-from qmodels.systems.traffic.arrivals import OnOff
+from qmodels.systems.traffic.arrivals import OnOff, modelled
 
 MODEL = "wormhole model"
 
@@ -89,9 +89,10 @@ def solve_noc(noc: Noc) -> Answer:
     a limit, so that latencies are better than their division.
 
     The queue of step 1 and the recursion over full buffers are old ideas [1]_; the constants that weigh
-    steps 2 to 4 (`qmodels.noc.waits.LAW`) were fitted to flit-level simulations of 45 networks and 15 of
-    BookSim2's. An approximation; `NocAnswer.error` says how good, on those of BookSim2 and 35
-    that were not fitted (two terms for short buffers and classes of channels came after a look at them).
+    steps 2 to 4 (`qmodels.noc.waits.WormholeLaw`) were fitted to flit-level simulations of 45 networks,
+    which were not kept, and 15 of BookSim2's. An approximation; `NocAnswer.error` says how good,
+    on those of BookSim2 and 35 that were not fitted (two terms for short buffers and classes of channels
+    came after a look at them). What the networks that are kept say of the constants: `cases.fits.network`.
 
     Packets of different lengths, wider and narrower links and wires of any length enter through the
     moments of the time a packet keeps a channel busy. Priorities multiply :math:`U` and :math:`h` by
@@ -129,6 +130,7 @@ def solve_noc(noc: Noc) -> Answer:
     >>> bool(answer.packet_latency < solve_noc(replace(noc, injection_rate=0.1)).packet_latency)
     True
     """
+    noc = replace(noc, process=modelled("process", noc.process))
     if isinstance(noc.traffic, Transactions):
         from qmodels.noc.closed_loop import closed_loop
 

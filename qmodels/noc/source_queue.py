@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.constants import kept
 from qmodels.noc.waits import Waits
 from qmodels.systems.noc.injection import Bernoulli
 from qmodels.systems.noc.spec import Noc
@@ -14,12 +16,24 @@ from qmodels.systems.traffic.arrivals import OnOff
 
 BISECTIONS = 50
 
-BLOCKED = 0.25
-"""How far packets of a burst in different virtual channels block each other at an interface, 1 as in the
-same. Fitted to simulations of bursts: tests/reference/noc_metrics.py."""
 
-HIGHEST = 0.98
-"""Load of an interface by packets that block each other from which on no more is counted."""
+class SourceLaw(NamedTuple):
+    """How packets block each other at a network interface.
+
+    Parameters
+    ----------
+    blocked : float
+        How far packets of a burst in different virtual channels do, 1 as in the same.
+    highest : float
+        Load of an interface by packets that do from which on no more is counted: keeps the queue
+        stable.
+    """
+
+    blocked: float
+    highest: float
+
+
+LAW = kept(SourceLaw, "noc.source")
 
 FULL = 1 - 1e-12
 """Loads are kept below 1 here; the waits of overloaded networks are set to infinity in the end."""
@@ -46,7 +60,7 @@ def source_waits(noc: Noc, waits: Waits) -> FloatArray:
 
     All exact for one kind of packets; :math:`S` is given a gamma law otherwise. Packets also wait for each
     other's turn in the buffers of the interface: they take :math:`S + B`, with :math:`B` the time at the
-    front of a buffer, as far as packets share one or block each other nevertheless (`BLOCKED`). What
+    front of a buffer, as far as packets share one or block each other nevertheless (`SourceLaw`). What
     that adds for Bernoulli packets of one length is in the waits there already and taken off, for others
     in proportion to the shortest. With priorities each class has a queue of its own; its wait is Cobham's,
     :math:`W (1-\rho)/((1-\sigma_{k-1})(1-\sigma_k))`. A circuit has a queue of its own too.
@@ -102,8 +116,8 @@ def _blocked(
     channels = waits.turns.channels[: mean.size]
     same = 1 / channels[:, 9]
     front = np.where(waits.stable[:, None], waits.front[:, : mean.size], 0.0)
-    front = (same + BLOCKED * (1 - same)) * front
-    front = np.minimum(front, np.maximum(HIGHEST / np.maximum(rate, 1e-12) - mean, 0.0))
+    front = (same + LAW.blocked * (1 - same)) * front
+    front = np.minimum(front, np.maximum(LAW.highest / np.maximum(rate, 1e-12) - mean, 0.0))
     longer, more = mean + front, 2 * front * (mean + front)
     idle, busy = np.minimum(rate * mean, FULL), np.minimum(rate * longer, FULL)
     alike = replace(noc, process=Bernoulli())

@@ -4,23 +4,66 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.constants import kept
 from qmodels.noc.turn_taking import smoothness
 from qmodels.noc.turns import Integers, Turns
 
-LAW = np.array([0.643, 1.097, 1.071, 0.273, 0.9, 0.391, 0.446, 0.482, 0.231, 1.042, 0.806, 0.9, 0.6])
-"""Fitted to simulations, see `qmodels.noc.solve_noc`: how far other virtual channels of an input are in
-the way; weight of packets that follow right behind another; of hold-ups by full buffers; how much rarer
-these are with more virtual channels; hold-ups of others that want the same output; tails of packets
-longer than a buffer; room in a buffer beyond the credit loop [flits]; length of a short wait [packets];
-conflicts at an input that pass on to the virtual channel behind; packets that follow another because
-heads were blocked; heads for the same output beside one another; how far packets need not wait for one
-of lower priority under way, whose flits that come late find the output taken (0 none, 1 preemption at
-any flit), where buffers hold a credit loop, and the power of the loop over the buffer in it, for flits
-stay together in longer ones. These two by ``tests/reference/noc_metrics.py fit``."""
+
+class WormholeLaw(NamedTuple):
+    """Weights in the model of `qmodels.noc.solve_noc`; the compiled kernel reads them by name.
+
+    Parameters
+    ----------
+    conflict : float
+        How far other virtual channels of an input are in the way.
+    clump : float
+        Packets that follow right behind another.
+    hold : float
+        Hold-ups by full buffers.
+    others : float
+        How much rarer these are with more virtual channels: power of the chance, for each one more.
+    fellow : float
+        Hold-ups of others that want the same output.
+    tail : float
+        Delays of tails of packets longer than a buffer.
+    room : float
+        Room in a buffer beyond the credit loop. [flits]
+    typical : float
+        Length of a short wait. [packets]
+    passed : float
+        Conflicts at an input that pass on to the virtual channel behind.
+    bunched : float
+        Packets that follow another because heads were blocked.
+    beside : float
+        Heads for the same output beside one another.
+    preemption : float
+        How far packets need not wait for one of lower priority under way, whose flits that come late
+        find the output taken, where buffers hold a credit loop; 0 none, 1 preemption at any flit.
+    together : float
+        Power of the credit loop over the buffer in that, for flits stay together in longer ones.
+    """
+
+    conflict: float
+    clump: float
+    hold: float
+    others: float
+    fellow: float
+    tail: float
+    room: float
+    typical: float
+    passed: float
+    bunched: float
+    beside: float
+    preemption: float
+    together: float
+
+
+LAW = kept(WormholeLaw, "noc.waits")
 
 SEARCH_TOLERANCE = 2e-3
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.systems.traffic.arrivals import OnOff, Recorded
+from qmodels.systems.traffic.arrivals import OnOff, Recorded, modelled
 from qmodels.systems.traffic.workload import Workload
 
 ERRORS = 2.0
@@ -63,7 +63,7 @@ def burstiness(workload: Workload, shape: tuple[int, ...] = ()) -> Burstiness:
     hold = np.broadcast_to(np.asarray(workload.hold_ns * workload.packet_rate, dtype=float), shape).reshape(
         -1
     )
-    arrivals = workload.arrivals
+    arrivals = modelled("workload.arrivals", workload.arrivals)
     if isinstance(arrivals, Recorded):
         found = arrivals.trace.statistics
         if not found.scale_ns.size:  # too few packets for a single scale: anything may be

@@ -10,7 +10,7 @@ import numpy as np
 from qmodels.checks import FloatArray, IntArray
 from qmodels.queues import gm1, lindley_waiting_times
 from qmodels.systems.laws.phases import HyperExponential
-from qmodels.systems.traffic.arrivals import OnOff, Recorded
+from qmodels.systems.traffic.arrivals import OnOff, Recorded, modelled
 from qmodels.systems.traffic.sizes import segment_count
 from qmodels.systems.traffic.trace import Trace
 from qmodels.systems.traffic.workload import Workload
@@ -65,7 +65,7 @@ def variability(workload: Workload, shape: tuple[int, ...] = ()) -> Variability:
     segments, so that correlation of gaps and sizes counts; a queue longer than the trace remains
     unseen.
     """
-    arrivals = workload.arrivals
+    arrivals = modelled("workload.arrivals", workload.arrivals)
     one = np.array([], dtype=np.int64)
     if isinstance(arrivals, Recorded):
         return Variability(tables=(_recorded(arrivals.trace, int(workload.segment_bytes)),), law=one)

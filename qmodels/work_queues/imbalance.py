@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.constants import kept
 
-STEP_DEVIATION = 1.75
-"""Deviation of the tasks passed on per task, in rings of `FULL_RING` queues or more; below, it falls with
-the root of their number. Measured in our simulations of regions with 700 to 9,300 superblocks on 4 to 32
-queues; see `ring_surplus`."""
-FULL_RING = 16
-STEP_DEVIATION_BY_COMPUTE = 0.9
-"""What it grows by with the coefficient of variation of the computing time, measured likewise."""
+
+class RingLaw(NamedTuple):
+    """The deviation of the tasks that one task passes on around a ring, see `ring_surplus`.
+
+    Parameters
+    ----------
+    deviation : float
+        In long rings, of equal tasks. [tasks]
+    by_compute : float
+        What it grows by with the coefficient of variation of the computing time. [tasks]
+    full : float
+        Queues of a long ring; below, the deviation falls with the root of their number. [queues]
+    """
+
+    deviation: float
+    by_compute: float
+    full: float
+
+
+LAW = kept(RingLaw, "work_queues.ring")
 
 
 def step_deviation(*, queues: int, compute_scv: float) -> float:
     """Return the deviation of the tasks that one task passes on around a ring."""
-    full = STEP_DEVIATION + STEP_DEVIATION_BY_COMPUTE * np.sqrt(compute_scv)
-    return float(full * min(1.0, np.sqrt(queues / FULL_RING)))
+    full = LAW.deviation + LAW.by_compute * np.sqrt(compute_scv)
+    return float(full * min(1.0, np.sqrt(queues / LAW.full)))
 
 
 def expected_maximum(*, means: npt.ArrayLike, deviations: npt.ArrayLike) -> float:

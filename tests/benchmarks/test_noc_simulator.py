@@ -15,7 +15,7 @@ from qmodels.systems.noc.patterns import uniform
 from qmodels.systems.noc.router import Router
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topologies import mesh
-from validate.noc.replication import Job, run_replication
+from validate.noc.replication import NocJob, run_replication
 
 POINTS = {"single-flit packets, 0.1 packets/cycle": (1, 0.1), "9-flit packets, 0.1 flits/cycle": (9, 0.1 / 9)}
 _SPEC = importlib.util.spec_from_file_location(
@@ -33,7 +33,7 @@ def job(flits, rate, cycles=40_000):
         flits_per_packet=flits,
         injection_rate=rate,
     )
-    return Job(spec=spec, seed=1, replication=0, packets=100, cycles=cycles, flow_quantiles=False)
+    return NocJob(spec=spec, seed=1, replication=0, packets=100, cycles=cycles, flow_quantiles=False)
 
 
 def ours(flits, rate):

@@ -22,7 +22,7 @@ from cases.joint_errors.accuracy import (
     measure,
     summary,
 )
-from cases.joint_errors.measured import as_columns, load_table
+from cases.tables import as_columns, load_table
 from qmodels.error_map import ErrorMap, MeasuredError
 from qmodels.packet_processor.burstiness import burstiness
 from qmodels.packet_processor.error_map import ERRORS, measured_errors

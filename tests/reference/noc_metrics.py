@@ -4,9 +4,9 @@
 one kind of packets are those of booksim_latency.py and long rings held out of ring_saturation.py, at
 parts of their kept saturation rates; mixes of short urgent and long lazy packets and bursty sources
 run at parts of the model's. Of mixes there are two more rows, the urgent packets' and the lazy ones'.
-``... errors`` compares the model with them and writes ``qmodels/noc/metric_error_map.csv``; ``... fit`` tries
-the constants for bursts and priorities and fits those of the quantiles, on rows for the fit, and prints
-the errors on those held out. Run from the root of the repository, with it on the path.
+``... errors`` compares the model with them and writes ``qmodels/noc/metric_error_map.csv``. The constants for
+bursts, priorities and quantiles are fitted to them by `cases.fits.network`, on the rows for the fit. Run from
+the root of the repository, with it on the path.
 """
 
 from __future__ import annotations
@@ -21,12 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from qmodels.error_map import summarize
-from qmodels.noc import delay_law, source_queue, waits
 from qmodels.noc.error_map import METRICS as MAP
-from qmodels.noc.fixed_point import PREEMPTION, TOGETHER
 from qmodels.noc.solve_noc import solve_noc
 from qmodels.systems.noc.injection import bursts
 from qmodels.systems.noc.router import PacketClass
@@ -40,7 +37,6 @@ LOADS = (0.1, 0.3, 0.5, 0.7, 0.85, 0.95)
 METRICS = (
     "packet_latency", "packet_latency_p95", "packet_latency_p99", "source_queue_delay", "traversal_delay",
 )  # fmt: skip
-LATENCY, QUANTILES = METRICS[:1], METRICS[1:3]
 HEADER = (
     "topology", "radix", "dimensions", "traffic", "flits", "virtual_channels", "buffer_flits",
     "urgent_flits", "urgent_share", "scv", "part", "load", "injection_rate", "packets_of", *METRICS,
@@ -176,22 +172,22 @@ def kind_of(case: Case) -> str:
     return "priorities" if case.urgent_flits else "bursts" if case.scv != 1 else "alike"
 
 
-def solved(case: Case, row: dict[str, str], metrics: tuple[str, ...] = METRICS) -> dict[str, float]:
+def solved(case: Case, row: dict[str, str]) -> dict[str, float]:
     """Return what the model says about a row."""
     answer = solve_noc(case.noc(float(row["injection_rate"])))
     if row["packets_of"] == "all":
-        return {name: float(answer[name]) for name in metrics}
+        return {name: float(answer[name]) for name in METRICS}
     flows = answer.flows
     mine = flows["packet_class"] == ("urgent", "lazy").index(row["packets_of"])
     part = flows["rate"][mine] / flows["rate"][mine].sum()
-    return {name: float(part @ flows[name][mine]) for name in metrics if row[name] != "nan"}
+    return {name: float(part @ flows[name][mine]) for name in METRICS if row[name] != "nan"}
 
 
-def errors(rows: list[Row], metrics: tuple[str, ...] = METRICS) -> dict[tuple[str, str, str, float], Any]:
+def errors(rows: list[Row]) -> dict[tuple[str, str, str, float], Any]:
     """Return the errors by kind of packets, packets of, metric and load [% of the simulated value]."""
     found: dict[tuple[str, str, str, float], list[float]] = {}
     for case, row in rows:
-        for name, value in solved(case, row, metrics).items():
+        for name, value in solved(case, row).items():
             simulated = float(row[name])
             if simulated >= LEAST and np.isfinite(value):
                 key = kind_of(case), row["packets_of"], name, float(row["load"])
@@ -210,57 +206,9 @@ def write_errors() -> None:
     MAP.write(rows, about=about, command="python tests/reference/noc_metrics.py errors")
 
 
-def fit() -> None:
-    """Try constants of bursts and priorities, fit those of the quantiles, and print the errors."""
-    rows = [one for one in read() if one[1]["load"] != "0.95"]
-    for name, where, index, values, kind in (
-        ("BLOCKED", source_queue, None, (0.0, 0.25, 0.5, 0.75), "bursts"),
-        ("LAW[PREEMPTION]", waits.LAW, PREEMPTION, (0.7, 0.8, 0.9, 1.0), "priorities"),
-        ("LAW[TOGETHER]", waits.LAW, TOGETHER, (0.0, 0.3, 0.6, 0.9), "priorities"),
-    ):
-        of = "urgent" if kind == "priorities" else "all"
-        mine = [(c, r) for c, r in rows if kind_of(c) == kind and r["packets_of"] == of]
-        now = getattr(where, name) if index is None else where[index]
-        for value in (*values, now):
-            if index is None:
-                setattr(where, name, value)
-            else:
-                where[index] = value
-            parts = [
-                np.mean(
-                    [
-                        np.abs(v).mean()
-                        for v in errors([x for x in mine if x[0].part == part], LATENCY).values()
-                    ]
-                )
-                for part in ("fit", "held out")
-            ]
-            print(f"{name} = {value}: mean error {parts[0]:.2f} %, held out {parts[1]:.2f} %", flush=True)
-    alike = [(c, r) for c, r in rows if kind_of(c) == "alike"]
-    fitted = [one for one in alike if one[0].part != "held out"][::2]
-    answers = [(solve_noc(case.noc(float(row["injection_rate"]))), row) for case, row in fitted]
-
-    def miss(spread: Any) -> float:
-        delay_law.SPREAD[:] = np.maximum(spread, 0.01)
-        sizes = [
-            abs(float(answer.quantile(percent / 100)) / float(row[f"packet_latency_p{percent}"]) - 1)
-            for answer, row in answers
-            for percent in (95, 99)
-            if answer.stable
-        ]
-        return float(np.mean(sizes))
-
-    best = minimize(miss, delay_law.SPREAD.copy(), method="Nelder-Mead", options={"maxfev": 45})
-    miss(np.round(best.x, 3))
-    print(f"SPREAD = np.array({delay_law.SPREAD.tolist()})")
-    held = [one for one in alike if one[0].part == "held out"]
-    for key, values in sorted(errors(held, QUANTILES).items()):
-        print(f"  {key[2]} at {key[3]}: {values.mean():+.1f} %, size {np.abs(values).mean():.1f} %, held out")
-
-
 if __name__ == "__main__":
     command = sys.argv[1] if len(sys.argv) > 1 else ""
-    commands = {"simulate": simulate, "errors": write_errors, "fit": fit}
+    commands = {"simulate": simulate, "errors": write_errors}
     if command not in commands:
-        raise SystemExit("simulate, errors or fit?")
+        raise SystemExit("simulate or errors?")
     commands[command]()

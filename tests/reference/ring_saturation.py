@@ -1,8 +1,8 @@
 """Saturation of rings and Spidergons by flit-level simulation: where they collapse, what they carry jammed.
 
-``python tests/reference/ring_saturation.py simulate`` writes `ring_saturation.csv` (half an hour);
-``... fit`` fits the constants of `qmodels.noc.collapse` to two thirds of the networks and prints the
-errors of these and of the third held out. Run from the root of the repository, with it on the path.
+``python tests/reference/ring_saturation.py simulate`` writes `ring_saturation.csv` (half an hour). The
+constants of `qmodels.noc.collapse` are fitted to two thirds of the networks by `cases.fits.network`. Run from
+the root of the repository, with it on the path.
 """
 
 from __future__ import annotations
@@ -12,19 +12,11 @@ import importlib.util
 import random
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from qmodels.noc.collapse import Ring, find_rings
-from qmodels.noc.solve_noc import solve_noc
-from qmodels.noc.waits import saturation_load
-
 HERE = Path(__file__).parent
 FILE = HERE / "ring_saturation.csv"
-NO_JAM = (float("inf"), float("inf"))
 COUNT = 100
 OTHERS = [
     (kind, size, traffic)
@@ -97,46 +89,8 @@ def read() -> Iterator[tuple[Any, str, float, float]]:
             yield setting, row["part"], rate, float(row["congested"])
 
 
-def fit() -> None:
-    """Fit the constants and print them with their errors."""
-    from scipy.optimize import least_squares
-
-    rings: list[Ring] = []
-    calm, found, jammed, kinds = [], [], [], []
-    for setting, part, rate, congested in read():
-        turns = solve_noc(setting.noc()).waits.turns
-        ring = find_rings(turns)
-        assert ring is not None
-        rings.append(ring)
-        calm.append(saturation_load(replace(turns, jam=NO_JAM)))
-        found.append(rate)
-        jammed.append(congested)
-        kinds.append(part)
-    parts = np.array(kinds)
-    used = parts == "fit"
-    for name, most, wanted, start in (
-        ("COLLAPSE", calm, found, (0.8, 0.8, -0.8, -0.6, 0.3, -0.2)),
-        ("CONGESTED", found, jammed, (0.5, 0.8, -0.4, 0.0, 0.0, 0.6)),
-    ):
-
-        def error(law: Any, most: Any = most, wanted: Any = wanted) -> Any:
-            mine = np.minimum(most, [ring.highest(law) for ring in rings])
-            return np.log(mine / np.array(wanted))
-
-        best = least_squares(lambda law: error(law)[used], start, loss="soft_l1", f_scale=0.05)
-        law = np.round(best.x, 3)
-        size = 100 * np.abs(np.expm1(error(law)))
-        before = 100 * np.abs(np.array(most) / wanted - 1)
-        print(f"{name} = np.array({law.tolist()})")
-        for kind in ("fit", "held out", "other traffic"):
-            where = parts == kind
-            mean, largest = size[where].mean(), size[where].max()
-            print(f"  {kind}: {where.sum()} networks, mean error {mean:.1f} %,", end=" ")
-            print(f"largest {largest:.0f} %; without the law {before[where].mean():.1f} %")
-
-
 if __name__ == "__main__":
     command = sys.argv[1] if len(sys.argv) > 1 else ""
-    if command not in ("simulate", "fit"):
-        raise SystemExit("simulate or fit?")
-    simulate() if command == "simulate" else fit()
+    if command != "simulate":
+        raise SystemExit("simulate?")
+    simulate()

@@ -26,6 +26,7 @@ from validate.data_queueing.state import (
 )
 from validate.engine.events import ENTRY
 from validate.engine.jit import jit, part
+from validate.engine.sampling import unit_gaps
 
 bank_of = part(address_map.bank_of)
 index_in_bank = part(address_map.index_in_bank)
@@ -35,7 +36,8 @@ scatter = part(address_map.scatter)
 def draw_packets(spec: DataQueueing, *, seed: np.random.SeedSequence, packets: int) -> QueuedPackets:
     """Return the packets of a replication: the same for all designs with one seed and traffic."""
     rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 0)))
-    return spec.traffic.packets(rng, packets, spec.data.segment_bytes)
+    gaps = unit_gaps(spec.traffic.arrivals, rng, packets)
+    return spec.traffic.packets(rng, packets, spec.data.segment_bytes, gaps)
 
 
 def build_world(spec: DataQueueing, offered: QueuedPackets, *, seed: np.random.SeedSequence) -> World:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import cos, exp, floor, lgamma, log, log1p, pi, sqrt
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from qmodels.systems.laws import times as law_types
+from qmodels.systems.laws.kinds import require_law
 from qmodels.systems.laws.times import Law
 from validate.engine.jit import lean
 from validate.engine.streams import new_streams, uniform
@@ -122,6 +123,7 @@ def law_table(laws: Sequence[Law]) -> LawTable:
     stretches: list[npt.NDArray[np.float64]] = []
     at = 0
     for row, law in zip(rows, laws, strict=True):
+        require_law("law", law)
         kind, a, b, numbers, size = _encoded(law)
         row["kind"], row["a"], row["b"], row["at"], row["size"] = kind, a, b, at, size
         row["state"] = -1 if kind == MARKOV else 0
@@ -141,6 +143,13 @@ def sample(law: Law, *, size: int, seed: int) -> npt.NDArray[np.float64]:
     times = np.empty(size)
     _fill(*law_table([law]), new_streams(seed=seed, replication=0, sources=["times"]), times)
     return times
+
+
+def unit_gaps(arrivals: Any, rng: np.random.Generator, count: int) -> npt.NDArray[np.float64] | None:
+    """Return gaps of mean 1 for arrivals that are a law of times, None for others, which draw their own."""
+    if not isinstance(arrivals, get_args(Law)):
+        return None
+    return sample(arrivals, size=count, seed=int(rng.integers(2**62))) / arrivals.mean
 
 
 def _encoded(law: Law) -> tuple[int, float, float, npt.NDArray[np.float64], int]:

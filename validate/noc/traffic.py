@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
+from qmodels.systems.laws.kinds import scaled
 from qmodels.systems.laws.times import Deterministic, Exponential, Geometric, HyperExponential, Law
 from qmodels.systems.noc.flows import FlowTable
-from qmodels.systems.noc.injection import Bernoulli
+from qmodels.systems.noc.injection import Bernoulli, InjectionProcess
 from qmodels.systems.noc.memory import Transactions
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
@@ -79,7 +80,7 @@ def set_first_packets(
         source["sent"][s] = first
 
 
-def _gaps(process: Bernoulli | Poisson | OnOff, rate: float) -> Law:
+def _gaps(process: InjectionProcess, rate: float) -> Law:
     match process:
         case Bernoulli():
             return Geometric(mean=1 / rate) if rate < 1 else Deterministic(mean=1.0)
@@ -90,6 +91,8 @@ def _gaps(process: Bernoulli | Poisson | OnOff, rate: float) -> Law:
             return HyperExponential(
                 probabilities=(share, 1 - share), means=(1 / (fast * rate), 1 / (slow * rate))
             )
+        case _:
+            return scaled(process, 1 / (process.mean * rate))
 
 
 def open_traffic(noc: Noc, table: FlowTable, *, seed: int, replication: int) -> Open:

@@ -15,6 +15,7 @@ from validate.cache.lru_kernel import LRU, insert, new_caches
 from validate.data_queueing.free_lists import BLOCK, LIST
 from validate.engine.events import STATION, new_calendar
 from validate.engine.jit import jit, lean
+from validate.engine.sampling import unit_gaps
 from validate.noc.state import World as Network
 from validate.noc.state import new_world
 from validate.packet_processor.state import (
@@ -140,7 +141,8 @@ def draw_world(
     )
     # Replications take places of a recorded trace that any number of them covers evenly.
     number = seed.spawn_key[-1] if seed.spawn_key else 0
-    offered = spec.workload.packets(for_packets, packets, place=(number * GOLDEN) % 1.0)
+    gaps = unit_gaps(spec.workload.arrivals, for_packets, packets)
+    offered = spec.workload.packets(for_packets, packets, place=(number * GOLDEN) % 1.0, gaps=gaps)
     count, total = offered.segments.size, int(offered.segments.sum())
     # More than that never come round, and a short trace would not circulate at all.
     window = min(window, max(1, count // 2))

@@ -57,10 +57,10 @@ def ph_minimum(first: Law, second: Law) -> PhaseType:
     0.5
     """
     one, other = phases("first", first), phases("second", second)
-    return law_of(
-        np.kron(one.initial, other.initial),
-        np.kron(one.generator, np.eye(other.phases)) + np.kron(np.eye(one.phases), other.generator),
-    )
+    n, m = one.phases, other.phases
+    moves = np.kron(one.generator, np.eye(m)) + np.kron(np.eye(n), other.generator)
+    initial = np.kron(np.array(one.initial, dtype=float), np.array(other.initial, dtype=float))
+    return law_of(initial, np.asarray(moves, dtype=float))
 
 
 @described("neuts1981, ch. 2")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from qmodels.constants import kept
 from qmodels.memory.dram.access_pattern import AccessPattern
 from qmodels.memory.dram.limits import bank_times, bus_time
 from qmodels.memory.dram.packet_waits import PacketTimes
@@ -14,9 +15,20 @@ from qmodels.memory.dram.stream_waits import StreamTimes
 from qmodels.queues.general.mg1 import mg1_waiting_time
 from qmodels.systems.memory.dram_system import DramSystem
 
-_HELD_BACK = 0.22
-"""Share of the wait for a row command by which the bank's next access starts later; fitted to cycle
-simulators at DDR4-3200 with closed pages, one rank, up to 0.85 of the row commands."""
+
+class ReadyLaw(NamedTuple):
+    """What is fitted to cycle simulators at DDR4-3200, one rank, closed pages.
+
+    Parameters
+    ----------
+    held_back : float
+        Share of the wait for a row command by which the bank's next access starts later.
+    """
+
+    held_back: float
+
+
+LAW = kept(ReadyLaw, "memory.dram.ready")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,7 +73,7 @@ def random_waits(spec: DramSystem, pattern: AccessPattern, rate: Any) -> ReadyWa
     activation = activation * (1 - min(t.burst / gap, 1.0) ** 2) if g.ranks * gap > t.burst else 0 * rate
 
     mean, second = bank_times(spec, pattern)
-    held = _HELD_BACK * activation
+    held = LAW.held_back * activation
     second = second + 2 * mean * held + held**2
     mean = mean + held
     bank_rate = rate * pattern.bank_share
@@ -107,7 +119,7 @@ def packet_waits(spec: DramSystem, packets: PacketTimes, rate: Any) -> ReadyWait
     rest = np.maximum(visits * packets.delay - bus0, 0.0)
     factor = rest / np.maximum(of_bank * bank0 + of_act * act0, 1e-300)
     activation = ((1 - load) * factor + load) * of_act * act
-    held = _HELD_BACK * activation
+    held = LAW.held_back * activation
     second = kept2 + 2 * kept * held + held**2
     bank = factor * of_bank * at_bank * second / (2 * _free(at_bank * kept, at_bank * held))
     # What pairs find is exact, also where packets whose accesses are spread over time meet less.
@@ -146,7 +158,7 @@ def sequence_waits(spec: DramSystem, stream: StreamTimes, rate: Any) -> ReadyWai
     load = np.minimum(load, 1.0)
     activation = (1 - load) * few + load * many
     bank_load = rate * stream.bank_time
-    held = _HELD_BACK * activation / t.read_cycle
+    held = LAW.held_back * activation / t.read_cycle
     bank = stream.waiting_time("bank", rate) * (1 + held) ** 2
     busy = np.clip(np.maximum(np.maximum(rate * t.burst, load), bank_load), 0.0, 1.0)
     return ReadyWaits(

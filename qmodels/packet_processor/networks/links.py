@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
+from qmodels.constants import kept
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.networks.blocking import blocking_factors
 from qmodels.packet_processor.networks.link_shares import link_shares
@@ -16,6 +18,22 @@ from qmodels.queues.general.paced import burst_work, mean_work, train_area
 
 ENDS, ALIGNMENT = 1.0, 0.5
 """Cycles at the network interfaces, and until the next cycle begins, mean. [cycles]"""
+
+
+class ResponseLaw(NamedTuple):
+    """How responses to several engines hold up each other.
+
+    Parameters
+    ----------
+    engines : float
+        Power of the number of other engines with which the time grows: the root was read from simulations
+        of 2 to 8 engines and 2 to 8 channels, which were not kept.
+    """
+
+    engines: float
+
+
+LAW = kept(ResponseLaw, "packet_processor.responses")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -209,13 +227,13 @@ def _held_up(others: float, work: FloatArray, intensity: FloatArray, paths: Path
     A packet's segments come back from several channels at once, faster than its engine takes them. What
     does not fit into the buffers in front of its ejection link waits at the channels, first come, first
     served, and holds up the responses to the other engines, which hold up each other. The work at
-    an ejection link is taken as exponential where there is any. That the time grows with the square
-    root of the other engines was fitted to simulations of 2 to 8 engines and 2 to 8 channels. Packets
-    that come one by one hold up each other on the way as well; the larger of the two counts.
+    an ejection link is taken as exponential where there is any. The time grows with the square root of
+    the other engines (`ResponseLaw`). Packets that come one by one hold up each other on the way as well;
+    the larger of the two counts.
     """
     beyond = work * np.exp(-np.where(work > 0, paths.end_buffer * intensity / work, np.inf))
     room = 1.0 - paths.response_used
-    trains = np.where(others * work > 0, np.where(room > 0, np.sqrt(others) * beyond / room, np.inf), 0.0)
+    trains = np.where(others * work > 0, np.where(room > 0, others**LAW.engines * beyond / room, np.inf), 0.0)
     return np.maximum(trains, paths.response_blocked)
 
 

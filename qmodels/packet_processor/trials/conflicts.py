@@ -3,27 +3,45 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from qmodels.allocator import TrialResult
 from qmodels.checks import FloatArray
+from qmodels.constants import kept
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.memory import MemoryState
 from qmodels.packet_processor.networks.links import EngineState, PathState
 from qmodels.packet_processor.trials.walk import KINDS
 
-OVERLAP_LOSS = 1.07
-"""Relative loss of overlaps of two packets' accesses per unit of injection load (`trial_plane`)."""
-READ_SPREAD = 0.64
-"""Time by which a packet's reads are spread apart per unit of injection load; see
-`cases.joint_errors.trial_plane`. [times of a segment on a link]"""
-READ_FOLLOWED = 0.38
-"""Part of the later reads of a visit that come between the writes behind one that was forced upon its
-bank, per unit of injection load; by `cases.joint_errors.trial_plane`."""
-READ_KEPT, READ_CUT = 0.86, 0.40
-"""Part of the reads' conflicts that trials leave alone; read conflicts for each conflict of a write
-that was forced upon a busy bank; see `cases.joint_errors.trial_plane`."""
+
+class ConflictLaw(NamedTuple):
+    """What the load of an engine's link does to conflicts, and trials to those of reads.
+
+    Parameters
+    ----------
+    overlap_loss : float
+        Relative loss of overlaps of two packets' accesses, per unit of injection load.
+    read_spread : float
+        Time by which a packet's reads are spread apart, per unit of injection load. [segments on a link]
+    read_followed : float
+        Part of the later reads of a visit that come between the writes behind one that was forced upon
+        its bank, per unit of injection load.
+    read_kept : float
+        Part of the reads' conflicts that trials leave alone.
+    read_cut : float
+        Read conflicts for each conflict of a write that was forced upon a busy bank.
+    """
+
+    overlap_loss: float
+    read_spread: float
+    read_followed: float
+    read_kept: float
+    read_cut: float
+
+
+LAW = kept(ConflictLaw, "packet_processor.conflicts")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -155,7 +173,7 @@ class Conflicts:
 
     def read(self, met: FloatArray) -> FloatArray:
         """Return the probability that a read does, from that of visits by single accesses."""
-        return np.minimum(READ_KEPT * met + self.spread + READ_CUT * (self.forced + self.starts), 1.0)
+        return np.minimum(LAW.read_kept * met + self.spread + LAW.read_cut * (self.forced + self.starts), 1.0)
 
 
 def conflicts(
@@ -217,11 +235,11 @@ def conflicts(
     by_size = by_size * c.size_share / c.mean_segments
     following = (c.mean_segments - per_packet) / (per_packet + c.miss_rate)
     in_a_row = by_size * np.minimum(1.0, (w.ring * w.chunk)[:, None] / size)
-    apart = (request_gap + READ_SPREAD * load * c.segment_time) / segment_gap
+    apart = (request_gap + LAW.read_spread * load * c.segment_time) / segment_gap
     return Conflicts(
         forced=forced,
         starts=starts,
-        overlaps=by_size.sum(axis=1) * np.maximum(1.0 - OVERLAP_LOSS * load, 0.0),
-        spread=in_a_row.sum(axis=1) * following * apart + READ_FOLLOWED * load * following * forced,
+        overlaps=by_size.sum(axis=1) * np.maximum(1.0 - LAW.overlap_loss * load, 0.0),
+        spread=in_a_row.sum(axis=1) * following * apart + LAW.read_followed * load * following * forced,
         following=following,
     )

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray, IntArray
+from qmodels.constants import kept
 
 HORIZON = 64
 """Segments after a visit that are followed. [segments]"""
@@ -29,13 +30,27 @@ LOADS = np.array([0.02, 0.1, 0.25, 0.5, 0.9, 1.5, 2.5, 4.0, 7.0])
 """Tabulated times a place stays busy, in mean times between packets."""
 PACES = np.array([0.0, 0.01, 0.02, 0.04, 0.08, 0.2])
 """Tabulated times between two segments of a packet, in times a place stays busy."""
-SPREAD = 0.4
-"""Coefficient of variation of the time that a place stays busy, our assumption: places a packet's reads
-went to together become free one after the other, at the expected order statistics of a uniform law."""
+
 KINDS = ("met", "forced", "extra", "square")
 
 Key = tuple[int, int, int, float]
 Law = tuple[tuple[int, float], ...]
+
+
+class WalkLaw(NamedTuple):
+    """What is taken for granted of a place that is busy.
+
+    Parameters
+    ----------
+    spread : float
+        Coefficient of variation of the time that it stays busy: places a packet's reads went to together
+        become free one after the other, at the expected order statistics of a uniform law.
+    """
+
+    spread: float
+
+
+LAW = kept(WalkLaw, "packet_processor.walk")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -180,8 +195,8 @@ def _erlang(number: int, time: FloatArray) -> FloatArray:
 
 def _one_after_another(fresh: FloatArray, arcs: int) -> dict[tuple[int, int], FloatArray]:
     """Return the weights of (arc, places still busy) if the places of an arc become free in turn."""
-    half = np.sqrt(3.0) * SPREAD
-    ordered = {(1, 1): (_at(fresh, 1.0 - SPREAD) + _at(fresh, 1.0 + SPREAD)) / 2.0}
+    half = np.sqrt(3.0) * LAW.spread
+    ordered = {(1, 1): (_at(fresh, 1.0 - LAW.spread) + _at(fresh, 1.0 + LAW.spread)) / 2.0}
     for arc in range(2, arcs + 1):
         left = [_at(fresh, 1.0 + half * (1.0 - 2.0 * k / (arc + 1))) for k in range(1, arc + 1)]
         left.append(np.zeros_like(fresh))

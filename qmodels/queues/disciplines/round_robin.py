@@ -2,18 +2,48 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.constants import kept
 from qmodels.laws.arguments import Laws
 from qmodels.queues.disciplines._queues_in_turn import check_queues
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
-# Of the mean-value equations of `weighted_round_robin`, fitted to simulations.
-_SHARPNESS, _CURRENT, _LOAD_POWER, _OWN_POWER, _ARRIVED, _WEIGHT_POWER = 0.66, 0.16, 0.42, 1.52, 1.22, 2.0
+
+class RoundRobinLaw(NamedTuple):
+    """Of the mean-value equations of `weighted_round_robin`.
+
+    Parameters
+    ----------
+    sharpness : float
+        Of the smooth minimum of what another queue holds and what its weight lets through.
+    current : float
+        Rounds for the visit under way, where another queue has all the load.
+    load_power : float
+        Power of that queue's load in it.
+    own_power : float
+        Power of the own weight by which the jobs ahead need fewer rounds.
+    arrived : float
+        Weight of the jobs that come to the other queue during the wait.
+    weight_power : float
+        Power of the other queue's weight in what a round lets through.
+    """
+
+    sharpness: float
+    current: float
+    load_power: float
+    own_power: float
+    arrived: float
+    weight_power: float
+
+
+LAW = kept(RoundRobinLaw, "queues.round_robin")
 
 
 @described("boxma1987", "boxma1987b", arrival_rate="queues", mean_service_time="queues", service="each")
@@ -148,11 +178,11 @@ def _shared_waits(rate: FloatArray, m1: FloatArray, m2: FloatArray, k: FloatArra
     busy = load > 0
     for _ in range(2000):
         queue = rate * waits
-        held = queue[None, :] + _ARRIVED * rate[None, :] * waits[:, None]
-        rounds = _CURRENT * load[None, :] ** _LOAD_POWER + (queue / k**_OWN_POWER)[:, None]
-        allowed = k[None, :] ** _WEIGHT_POWER * rounds
+        held = queue[None, :] + LAW.arrived * rate[None, :] * waits[:, None]
+        rounds = LAW.current * load[None, :] ** LAW.load_power + (queue / k**LAW.own_power)[:, None]
+        allowed = k[None, :] ** LAW.weight_power * rounds
         with np.errstate(divide="ignore"):
-            others = (held**-_SHARPNESS + allowed**-_SHARPNESS) ** (-1 / _SHARPNESS) * m1[None, :]
+            others = (held**-LAW.sharpness + allowed**-LAW.sharpness) ** (-1 / LAW.sharpness) * m1[None, :]
         np.fill_diagonal(others, 0.0)
         step = residual + m1 * queue + others.sum(axis=1)
         step = np.clip(step * (total / np.dot(load, step)), best, worst)

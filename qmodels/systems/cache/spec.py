@@ -80,7 +80,7 @@ class CacheSystem:
 
     Parameters
     ----------
-    popularity : Zipf, Geometric or Empirical
+    popularity : Zipf, GeometricPopularity or MeasuredPopularity
         How often each entry is wanted.
     entries_per_line : int
         Entries of one cache line.

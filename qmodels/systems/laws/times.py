@@ -9,6 +9,7 @@ formulas broadcast; a system takes one law at a time.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,8 +23,26 @@ from qmodels.systems.laws.phases import PhaseType as PhaseType
 INF = float("inf")
 
 
+class _Numbers:
+    """A law whose fields are numbers, each with a check."""
+
+    _rules: ClassVar[dict[str, Any]]
+    _read: ClassVar[Any] = staticmethod(number)
+
+    def __post_init__(self) -> None:
+        keep(
+            self, **{name: self._read(name, rule, getattr(self, name)) for name, rule in self._rules.items()}
+        )
+
+
+class _Sweeps(_Numbers):
+    """A law whose fields may be arrays, over which the formulas broadcast."""
+
+    _read = staticmethod(numeric)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Deterministic:
+class Deterministic(_Sweeps):
     """A constant time.
 
     Parameters
@@ -38,9 +57,7 @@ class Deterministic:
     """
 
     mean: Numeric
-
-    def __post_init__(self) -> None:
-        keep(self, mean=numeric("mean", checks.nonnegative, self.mean))
+    _rules = {"mean": checks.nonnegative}
 
     @property
     def scv(self) -> float:
@@ -49,7 +66,7 @@ class Deterministic:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exponential:
+class Exponential(_Sweeps):
     """The memoryless time.
 
     Parameters
@@ -64,9 +81,7 @@ class Exponential:
     """
 
     mean: Numeric
-
-    def __post_init__(self) -> None:
-        keep(self, mean=numeric("mean", checks.positive, self.mean))
+    _rules = {"mean": checks.positive}
 
     @property
     def scv(self) -> float:
@@ -75,7 +90,7 @@ class Exponential:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Erlang:
+class Erlang(_Sweeps):
     """Sum of equal exponential phases.
 
     Parameters
@@ -93,13 +108,7 @@ class Erlang:
 
     mean: Numeric
     phases: Numeric
-
-    def __post_init__(self) -> None:
-        keep(
-            self,
-            mean=numeric("mean", checks.positive, self.mean),
-            phases=numeric("phases", checks.count, self.phases),
-        )
+    _rules = {"mean": checks.positive, "phases": checks.count}
 
     @property
     def scv(self) -> Numeric:
@@ -108,7 +117,7 @@ class Erlang:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gamma:
+class Gamma(_Sweeps):
     """A gamma law: between deterministic and heavier than exponential by its variation.
 
     Parameters
@@ -124,17 +133,11 @@ class Gamma:
 
     mean: Numeric
     scv: Numeric
-
-    def __post_init__(self) -> None:
-        keep(
-            self,
-            mean=numeric("mean", checks.positive, self.mean),
-            scv=numeric("scv", checks.positive, self.scv),
-        )
+    _rules = {"mean": checks.positive, "scv": checks.positive}
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogNormal:
+class LogNormal(_Numbers):
     """A time whose logarithm is normal.
 
     Parameters
@@ -150,17 +153,11 @@ class LogNormal:
 
     mean: float
     scv: float
-
-    def __post_init__(self) -> None:
-        keep(
-            self,
-            mean=number("mean", checks.positive, self.mean),
-            scv=number("scv", checks.positive, self.scv),
-        )
+    _rules = {"mean": checks.positive, "scv": checks.positive}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Weibull:
+class Weibull(_Numbers):
     """A Weibull law: its tail is exp(-(x / scale)**shape).
 
     Parameters
@@ -178,13 +175,7 @@ class Weibull:
 
     mean: float
     shape: float
-
-    def __post_init__(self) -> None:
-        keep(
-            self,
-            mean=number("mean", checks.positive, self.mean),
-            shape=number("shape", checks.positive, self.shape),
-        )
+    _rules = {"mean": checks.positive, "shape": checks.positive}
 
     @property
     def scv(self) -> float:
@@ -196,7 +187,7 @@ class Weibull:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pareto:
+class Pareto(_Numbers):
     """A power law: its tail is (smallest / x)**shape from the smallest time on.
 
     Parameters
@@ -214,13 +205,10 @@ class Pareto:
 
     mean: float
     shape: float
+    _rules = {"mean": checks.positive, "shape": checks.positive}
 
     def __post_init__(self) -> None:
-        keep(
-            self,
-            mean=number("mean", checks.positive, self.mean),
-            shape=number("shape", checks.positive, self.shape),
-        )
+        super().__post_init__()
         if self.shape <= 1:
             raise ValueError(f"shape must be > 1 for a finite mean, got {self.shape!r}")
 
@@ -231,7 +219,7 @@ class Pareto:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Uniform:
+class Uniform(_Numbers):
     """A time anywhere between two bounds.
 
     Parameters
@@ -247,13 +235,10 @@ class Uniform:
 
     low: float
     high: float
+    _rules = {"low": checks.nonnegative, "high": checks.nonnegative}
 
     def __post_init__(self) -> None:
-        keep(
-            self,
-            low=number("low", checks.nonnegative, self.low),
-            high=number("high", checks.nonnegative, self.high),
-        )
+        super().__post_init__()
         if not self.high > self.low:
             raise ValueError(f"high must be > low ({self.low!r}), got {self.high!r}")
 
@@ -269,7 +254,7 @@ class Uniform:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Geometric:
+class Geometric(_Numbers):
     """Whole numbers 1, 2, ...: the memoryless time of clocked systems.
 
     Parameters
@@ -284,12 +269,12 @@ class Geometric:
     """
 
     mean: float
+    _rules = {"mean": checks.positive}
 
     def __post_init__(self) -> None:
-        mean = number("mean", checks.positive, self.mean)
-        if mean < 1:
+        super().__post_init__()
+        if self.mean < 1:
             raise ValueError(f"mean must be >= 1 tick, got {self.mean!r}")
-        keep(self, mean=mean)
 
     @property
     def scv(self) -> float:

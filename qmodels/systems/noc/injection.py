@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from qmodels import checks
+from qmodels.systems.laws.kinds import LAWS, require_law
+from qmodels.systems.laws.times import Geometric, Law
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
 
 
@@ -16,8 +18,10 @@ class Bernoulli:
     """
 
 
-InjectionProcess = Bernoulli | Poisson | OnOff
-"""`Poisson` and `OnOff` packets arrive at moments in continuous time and are injected in the next cycle."""
+InjectionProcess = Bernoulli | Poisson | OnOff | Law
+"""All packets but those of `Bernoulli` arrive in continuous time and are injected in the next cycle.
+
+Of a law of their gaps the shape counts, not the mean."""
 
 
 def bursts(*, scv: float, peak_to_mean: float = 4.0) -> OnOff:
@@ -57,6 +61,8 @@ def injection_process(value: object) -> InjectionProcess:
     if isinstance(value, str):
         word = checks.choice("process", value, ("bernoulli", "poisson"))
         return Poisson() if word == "poisson" else Bernoulli()
-    if not isinstance(value, Bernoulli | Poisson | OnOff):
-        raise ValueError(f"process must be Bernoulli, Poisson or OnOff, got {value!r}")
+    if isinstance(value, LAWS):
+        require_law("process", value, tuple(law for law in LAWS if law is not Geometric))
+    elif not isinstance(value, Bernoulli | Poisson | OnOff):
+        raise ValueError(f"process must be Bernoulli, Poisson, OnOff or a law of gaps, got {value!r}")
     return value

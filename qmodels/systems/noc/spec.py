@@ -10,6 +10,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import Numeric
+from qmodels.systems.laws.times import Law
 from qmodels.systems.noc.deadlock import find_deadlock
 from qmodels.systems.noc.flows import (
     FlowTable,
@@ -60,8 +61,9 @@ class Noc:
         Packets per cycle of a node that sends, on average over these nodes; not used by transactions.
         An array is a load curve. Left out, a `RateMatrix` has its own rates, and all else 0.01; given,
         the rates of a matrix are scaled to this mean. See `mean_rate`. [packets/cycle]
-    process : Bernoulli, Poisson or OnOff
-        When packets are injected; also ``"bernoulli"`` or ``"poisson"``.
+    process : Bernoulli, Poisson, OnOff or Law
+        When packets are injected; also ``"bernoulli"`` or ``"poisson"``. Of a law of their gaps the
+        shape counts; the model takes exponential and hyperexponential ones, the simulator all.
     link_width : int
         Width of the links: a flit. [bytes]
     header_bytes : int
@@ -105,7 +107,7 @@ class Noc:
         default_factory=lambda: uniform(nodes=16)
     )
     injection_rate: Numeric = None
-    process: Bernoulli | Poisson | OnOff = field(default_factory=Bernoulli)
+    process: Bernoulli | Poisson | OnOff | Law = field(default_factory=Bernoulli)
     link_width: int = 16
     header_bytes: int = 8
     packet_bytes: int = 128

@@ -8,8 +8,9 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray, Numeric
+from qmodels.systems.laws.times import Law
 from qmodels.systems.spec.nested import check_parts
-from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
+from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded, gaps_of
 from qmodels.systems.traffic.popularity import Zipf
 from qmodels.systems.traffic.sizes import SizeLaw, imix, segment_count
 
@@ -85,8 +86,9 @@ class QueueTraffic:
 
     Parameters
     ----------
-    arrivals : Poisson, OnOff, SelfSimilar or Recorded
-        When packets arrive. A recorded trace brings its own sizes, and its flows if it has them:
+    arrivals : Poisson, OnOff, SelfSimilar, Recorded or Law
+        When packets arrive, see `Workload`.
+        A recorded trace brings its own sizes, and its flows if it has them:
         flow *f* joins queue *f* mod ``queues``.
     sizes : SizeLaw
         Packet sizes. `imix`, the default, gives way to a trace's own; any other law is refused.
@@ -120,7 +122,7 @@ class QueueTraffic:
     array([ 1, 10, 24])
     """
 
-    arrivals: Poisson | OnOff | SelfSimilar | Recorded = field(default_factory=Poisson)
+    arrivals: Poisson | OnOff | SelfSimilar | Recorded | Law = field(default_factory=Poisson)
     sizes: SizeLaw = field(default_factory=imix)
     load_factor: Numeric = 0.95
     queues: int = 1024
@@ -156,10 +158,13 @@ class QueueTraffic:
         """Return the segments of a packet (ascending) and the probability of each count."""
         return self.sizes.segments(segment_bytes)
 
-    def packets(self, rng: np.random.Generator, count: int, segment_bytes: int) -> QueuedPackets:
+    def packets(
+        self, rng: np.random.Generator, count: int, segment_bytes: int, gaps: FloatArray | None = None
+    ) -> QueuedPackets:
         """Return realised packets: the first ones of a trace, at most as many as it has, or drawn ones.
 
-        The mean rate over all of them is exactly ``load_factor`` segments a slot.
+        The mean rate over all of them is exactly ``load_factor`` segments a slot. Of arrivals with a
+        law the ``gaps`` are given.
         """
         checks.count("count", count, minimum=2)
         checks.one_number("traffic.load_factor", self.load_factor)
@@ -170,7 +175,7 @@ class QueueTraffic:
             if trace.flows is not None:
                 queues = trace.flows[:count] % self.queues
         else:
-            times, sizes = np.cumsum(self.arrivals.gaps(rng, count)), self.sizes.sample(rng, count)
+            times, sizes = np.cumsum(gaps_of(self.arrivals, rng, gaps, count)), self.sizes.sample(rng, count)
         segments = segment_count(sizes, segment_bytes)
         if queues is None:
             queues = Zipf(entries=self.queues, exponent=self.queue_exponent).sample(rng, times.size)

@@ -1,16 +1,23 @@
-"""When packets arrive: Poisson, on/off bursts, or as recorded. Time is in mean interarrival times."""
+"""When packets arrive: Poisson, on/off bursts, as recorded, or with gaps of any law.
+
+Time is in mean interarrival times: only the shape of a law of the gaps counts, the rate is the spec's.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, get_args
 
 import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray, Numeric
+from qmodels.systems.laws.kinds import is_exponential
+from qmodels.systems.laws.phases import HyperExponential
+from qmodels.systems.laws.times import Law
 from qmodels.systems.spec.nested import check_parts
-from qmodels.systems.traffic.sizes import SizeLaw, empirical
+from qmodels.systems.traffic.sizes import SizeLaw
 from qmodels.systems.traffic.trace import Trace
 
 
@@ -131,7 +138,57 @@ class Recorded:
     @cached_property
     def sizes(self) -> SizeLaw:
         """Histogram of the trace's packet sizes."""
-        return empirical(self.trace.bytes)
+        return SizeLaw.measured(self.trace.bytes)
 
 
-Arrivals = Poisson | OnOff | Recorded
+Arrivals = Poisson | OnOff | Recorded | Law
+
+
+def modelled(name: str, arrivals: Any) -> Any:
+    """Return arrivals as the models of systems take them, whose simulators draw gaps of any law.
+
+    Exponential gaps are `Poisson`, a mixture of two exponentials is `OnOff` [1]_; `Poisson`, `OnOff`
+    and what is no law of times is returned as it is.
+
+    Raises
+    ------
+    ValueError
+        If the gaps have another law.
+
+    References
+    ----------
+    .. [1] A. Kuczura, "The interrupted Poisson process as an overflow process", Bell System
+       Technical Journal 52(3), 1973.
+
+    Examples
+    --------
+    >>> bursts = modelled("arrivals", HyperExponential.balanced(mean=3.0, scv=4.0))
+    >>> round(bursts.on_packets, 3), round(bursts.peak_to_mean, 3), round(bursts.scv, 9)
+    (10.667, 1.6, 4.0)
+    """
+    if not isinstance(arrivals, get_args(Law)):
+        return arrivals
+    if is_exponential(arrivals):
+        return Poisson()
+    if isinstance(arrivals, HyperExponential) and len(arrivals.means) == 2:
+        (p, q), (fast, slow) = arrivals.probabilities, (arrivals.mean / m for m in arrivals.means)
+        peak = p * fast + q * slow
+        off = fast + slow - peak - fast * slow / peak
+        if peak >= off > 0:
+            return OnOff(on_packets=peak / off, peak_to_mean=peak)
+    raise ValueError(
+        f"{name} must be Poisson, OnOff, recorded, Exponential or a HyperExponential of two branches for "
+        f"the model (the simulator takes every law), got {arrivals!r}"
+    )
+
+
+def gaps_of(arrivals: Any, rng: np.random.Generator, gaps: FloatArray | None, count: int) -> FloatArray:
+    """Return so many gaps of mean 1: those given, or those of arrivals that draw their own."""
+    if gaps is not None:
+        return gaps
+    if isinstance(arrivals, get_args(Law)):
+        raise ValueError(
+            f"gaps must be given with {type(arrivals).__name__} arrivals: see validate.engine.sampling"
+        )
+    drawn: FloatArray = arrivals.gaps(rng, count)
+    return drawn

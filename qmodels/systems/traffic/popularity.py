@@ -92,7 +92,7 @@ class Zipf:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Geometric:
+class GeometricPopularity:
     r"""Geometric popularity: each rank is wanted ``ratio`` times as often as the one before it.
 
     Parameters
@@ -104,7 +104,7 @@ class Geometric:
 
     Examples
     --------
-    >>> Geometric(entries=3, ratio=0.5).probabilities().round(4)
+    >>> GeometricPopularity(entries=3, ratio=0.5).probabilities().round(4)
     array([0.5714, 0.2857, 0.1429])
     """
 
@@ -128,7 +128,7 @@ class Geometric:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Empirical:
+class MeasuredPopularity:
     """Popularity in proportion to counts, such as those of a trace's flows.
 
     Parameters
@@ -138,7 +138,7 @@ class Empirical:
 
     Examples
     --------
-    >>> Empirical.from_keys("abacab").probabilities().round(4)
+    >>> MeasuredPopularity.from_keys("abacab").probabilities().round(4)
     array([0.5   , 0.3333, 0.1667])
     """
 
@@ -152,7 +152,7 @@ class Empirical:
             raise ValueError(f"popularity.counts must have a positive count, got {self.counts!r}")
 
     @classmethod
-    def from_keys(cls, keys: Iterable[object]) -> Empirical:
+    def from_keys(cls, keys: Iterable[object]) -> MeasuredPopularity:
         """Return the popularity of whatever the keys name, such as a trace's flows, most popular first."""
         from collections import Counter
 
@@ -177,15 +177,15 @@ class Empirical:
         return values[::-1], count[::-1].astype(float)
 
 
-Popularity = Zipf | Geometric | Empirical
+Popularity = Zipf | GeometricPopularity | MeasuredPopularity
 
 
 @lru_cache(maxsize=16)
 def _tables(law: Popularity) -> tuple[FloatArray, FloatArray]:
     """Probabilities and their sums, shared by equal laws."""
-    if isinstance(law, Empirical):
+    if isinstance(law, MeasuredPopularity):
         weight = np.asarray(law.counts, dtype=float)
-    elif isinstance(law, Geometric):
+    elif isinstance(law, GeometricPopularity):
         # Ranks beyond the smallest float weigh nothing; NumPy would warn about them.
         ranks = law.entries if law.ratio == 1 else min(law.entries, floor(-700 / log(law.ratio)) + 1)
         weight = np.zeros(law.entries)

@@ -69,6 +69,21 @@ class SizeLaw:
         object.__setattr__(self, "bytes", tuple(sizes.tolist()))
         object.__setattr__(self, "probability", tuple(weights.tolist()))
 
+    @classmethod
+    def measured(cls, sizes: npt.ArrayLike) -> SizeLaw:
+        """Return the histogram of observed sizes [bytes] as a law.
+
+        Examples
+        --------
+        >>> SizeLaw.measured([64, 1500, 64, 64])
+        SizeLaw(bytes=(64, 1500), probability=(0.75, 0.25))
+        """
+        observed = np.atleast_1d(checks.count("sizes", sizes, maximum=LARGEST_PACKET))
+        values, counts = np.unique(observed, return_counts=True)
+        if values.size == 0:
+            raise ValueError("sizes must hold at least one packet size, got none")
+        return cls(bytes=tuple(values.tolist()), probability=tuple((counts / counts.sum()).tolist()))
+
     @property
     def mean_bytes(self) -> float:
         """Mean size in bytes."""
@@ -171,22 +186,6 @@ def heavy_tailed(*, shape: float, minimum: int = 64, maximum: int = 1518) -> Siz
     return SizeLaw(
         bytes=tuple(range(minimum, maximum + 1)), probability=tuple((np.diff(below) / below[-1]).tolist())
     )
-
-
-def empirical(sizes: npt.ArrayLike) -> SizeLaw:
-    """Return the histogram of observed sizes [bytes] as a law.
-
-    Examples
-    --------
-    >>> empirical([64, 1500, 64, 64])
-    SizeLaw(bytes=(64, 1500), probability=(0.75, 0.25))
-    """
-    values, counts = np.unique(
-        np.atleast_1d(checks.count("sizes", sizes, maximum=LARGEST_PACKET)), return_counts=True
-    )
-    if values.size == 0:
-        raise ValueError("sizes must hold at least one packet size, got none")
-    return SizeLaw(bytes=tuple(values.tolist()), probability=tuple((counts / counts.sum()).tolist()))
 
 
 LAWS: dict[str, Callable[..., SizeLaw]] = {

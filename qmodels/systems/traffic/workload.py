@@ -11,7 +11,7 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray, Numeric
 from qmodels.systems.spec.nested import check_parts
-from qmodels.systems.traffic.arrivals import Arrivals, Poisson, Recorded
+from qmodels.systems.traffic.arrivals import Arrivals, Poisson, Recorded, gaps_of
 from qmodels.systems.traffic.popularity import MOST_ENTRIES, Zipf
 from qmodels.systems.traffic.sizes import SizeLaw, imix, segment_count
 from qmodels.systems.traffic.trace import Trace
@@ -45,8 +45,9 @@ class Workload:
 
     Parameters
     ----------
-    arrivals : Poisson, OnOff or Recorded
-        When packets arrive.
+    arrivals : Poisson, OnOff, Recorded or Law
+        When packets arrive. Of a law of their gaps, the shape counts, not the mean; models take
+        some (`qmodels.systems.traffic.arrivals.modelled`), the simulator all.
     sizes : SizeLaw
         Packet sizes. A recorded trace brings its own: `imix`, the default, gives way to them
         and any other law is refused.
@@ -143,7 +144,9 @@ class Workload:
         """Popularity of the table entries."""
         return Zipf(entries=self.table_entries, exponent=self.zipf_exponent)
 
-    def packets(self, rng: np.random.Generator, count: int, place: float | None = None) -> Packets:
+    def packets(
+        self, rng: np.random.Generator, count: int, place: float | None = None, gaps: FloatArray | None = None
+    ) -> Packets:
         """Return realised packets.
 
         Parameters
@@ -156,6 +159,8 @@ class Workload:
         place : float, optional
             Where in a recorded trace they start, from 0 (its begin) to 1 (they are the last
             ones); at random if not given.
+        gaps : array, optional
+            Times between packets, of mean 1, for arrivals with a law.
 
         Returns
         -------
@@ -180,7 +185,7 @@ class Workload:
             gaps = trace.times_ns[start : start + count] - trace.times_ns[start]
             times, sizes = gaps * trace.packet_rate, trace.bytes[start : start + count].copy()
         else:
-            times, sizes = np.cumsum(self.arrivals.gaps(rng, count)), self.sizes.sample(rng, count)
+            times, sizes = np.cumsum(gaps_of(self.arrivals, rng, gaps, count)), self.sizes.sample(rng, count)
         return Packets(
             times_ns=times / self.packet_rate, bytes=sizes, segments=segment_count(sizes, self.segment_bytes)
         )

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 import qmodels as qm
 from qmodels.llc import exact_lru_hit_ratios, recorded_hit_ratio_curve
 from qmodels.systems.cache.spec import CacheLevel
-from qmodels.systems.traffic.popularity import Empirical
+from qmodels.systems.traffic.popularity import MeasuredPopularity
 from qmodels.systems.traffic.trace import read_trace
 
 TRACES = Path(os.environ.get("QMODELS_TRACES", Path(__file__).parents[4] / "shared" / "traces"))
@@ -22,7 +22,7 @@ CAPTURE = TRACES / "libtrace-ip-in-mpls.pcap"
 @pytest.mark.skipif(not CAPTURE.exists(), reason="no capture")
 def test_flows_of_a_capture():
     flows = read_trace(CAPTURE).flows
-    law = Empirical.from_keys(flows)
+    law = MeasuredPopularity.from_keys(flows)
     assert law.entries == len(np.unique(flows)) and sum(law.counts) == len(flows)
     p = law.probabilities()
     for lines in (2, 4):
@@ -36,4 +36,4 @@ def test_flows_of_a_capture():
 
 def test_a_trace_without_flows():
     with pytest.raises(ValueError, match="keys must name what was wanted, got None: a trace without addr"):
-        Empirical.from_keys(None)
+        MeasuredPopularity.from_keys(None)

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from qmodels.systems.cache import lines as cache_lines
 from qmodels.systems.cache.lines import line_count, line_of, line_popularity, shuffled, slice_of
 from qmodels.systems.cache.spec import CacheLevel, CacheSystem
-from qmodels.systems.traffic.popularity import Empirical, Geometric, Zipf
+from qmodels.systems.traffic.popularity import GeometricPopularity, MeasuredPopularity, Zipf
 
 checks = settings(derandomize=True, deadline=None, max_examples=40)
 
@@ -94,13 +94,13 @@ def popularity_hit_ratio(p, count, *, capacity):
 def test_other_popularity_laws():
     shifted = Zipf(entries=4, exponent=1.0, shift=1.0).probabilities()
     assert_allclose(shifted, np.array([30, 20, 15, 12]) / 77)
-    assert_allclose(Geometric(entries=100_000, ratio=0.5).probabilities()[:3], [0.5, 0.25, 0.125])
-    assert_allclose(Empirical.from_keys([7, 7, 3]).probabilities(), [2 / 3, 1 / 3])
-    assert hash(Empirical(counts=np.array([2, 1]))) == hash(Empirical(counts=[2, 1]))
+    assert_allclose(GeometricPopularity(entries=100_000, ratio=0.5).probabilities()[:3], [0.5, 0.25, 0.125])
+    assert_allclose(MeasuredPopularity.from_keys([7, 7, 3]).probabilities(), [2 / 3, 1 / 3])
+    assert hash(MeasuredPopularity(counts=np.array([2, 1]))) == hash(MeasuredPopularity(counts=[2, 1]))
     for law in (
         Zipf(entries=9000, exponent=1.0),
-        Geometric(entries=50, ratio=0.9),
-        Empirical(counts=(3, 1, 1)),
+        GeometricPopularity(entries=50, ratio=0.9),
+        MeasuredPopularity(counts=(3, 1, 1)),
     ):
         p, count = law.groups()
         assert_allclose([count.sum(), (p * count).sum()], [law.entries, 1.0])
@@ -140,10 +140,16 @@ def test_other_popularity_laws():
         ),
         (
             lambda: CacheSystem(popularity=0.8, shared=CacheLevel(lines=8)),
-            "popularity must be Zipf, Geometric",
+            "popularity must be Zipf, GeometricPopularity",
         ),
-        (lambda: Geometric(entries=3, ratio=0), "popularity.ratio must be above 0 and at most 1, got 0"),
-        (lambda: Empirical(counts=(0, 0)), r"popularity.counts must have a positive count, got \(0, 0\)"),
+        (
+            lambda: GeometricPopularity(entries=3, ratio=0),
+            "popularity.ratio must be above 0 and at most 1, got 0",
+        ),
+        (
+            lambda: MeasuredPopularity(counts=(0, 0)),
+            r"popularity.counts must have a positive count, got \(0, 0\)",
+        ),
         (
             lambda: Zipf(entries=10**9, exponent=1).probabilities(),
             "popularity.entries must be at most 10000000 where each entry has a number of its own",

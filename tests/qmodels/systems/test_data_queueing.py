@@ -68,7 +68,10 @@ TRACE = Trace(times_ns=[0, 100, 300, 900], bytes=[64, 1500, 64, 640], source="by
             "pointer.conflict_overhead_cycles must be finite",
         ),
         (lambda: PointerMemory(energy_per_cycle=-1), "pointer.energy_per_cycle must be finite and >= 0"),
-        (lambda: QueueTraffic(arrivals="poisson"), "traffic.arrivals must be Poisson, OnOff, SelfSimilar or"),
+        (
+            lambda: QueueTraffic(arrivals="poisson"),
+            "traffic.arrivals must be Poisson, OnOff, SelfSimilar, Rec",
+        ),
         (lambda: QueueTraffic(sizes=64), "traffic.sizes must be a SizeLaw, got 64"),
         (
             lambda: QueueTraffic(arrivals=Recorded(trace=TRACE), sizes=fixed(bytes=64)),

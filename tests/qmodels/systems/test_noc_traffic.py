@@ -268,7 +268,7 @@ def test_bursts_have_the_scv():
             lambda: injection_process("poison"),
             "process must be one of bernoulli, poisson, got 'poison'; did you",
         ),
-        (lambda: injection_process(3), "process must be Bernoulli, Poisson or OnOff, got 3"),
+        (lambda: injection_process(3), "process must be Bernoulli, Poisson, OnOff or a law of gaps, got 3"),
     ],
 )
 def test_messages(make, message):

@@ -15,7 +15,6 @@ from qmodels.systems.traffic.sizes import (
     LAWS,
     SizeLaw,
     bimodal,
-    empirical,
     fixed,
     heavy_tailed,
     imix,
@@ -29,7 +28,7 @@ packets = st.lists(st.integers(1, 65535), min_size=1, max_size=60)
 @quick
 @given(sizes=packets, segment=st.integers(1, 2048))
 def test_law_of_observed_packets_counts_them(sizes: list[int], segment: int) -> None:
-    law = empirical(sizes)
+    law = SizeLaw.measured(sizes)
     assert_allclose(law.mean_bytes, sum(sizes) / len(sizes), rtol=1e-12)
     assert law.bytes == tuple(sorted(set(sizes)))
 
@@ -43,7 +42,7 @@ def test_law_of_observed_packets_counts_them(sizes: list[int], segment: int) -> 
 @quick
 @given(sizes=packets, seed=st.integers(0, 2**32 - 1))
 def test_samples_come_from_the_law_and_repeat_with_the_seed(sizes: list[int], seed: int) -> None:
-    law = empirical(sizes)
+    law = SizeLaw.measured(sizes)
     drawn = law.sample(np.random.default_rng(seed), 50)
     assert set(drawn.tolist()) <= set(sizes)
     assert_array_equal(drawn, law.sample(np.random.default_rng(seed), 50))
@@ -160,8 +159,8 @@ def test_the_largest_size_can_be_drawn_although_the_sum_is_not_quite_one() -> No
             lambda: heavy_tailed(shape=1, minimum=100, maximum=99),
             "sizes.minimum must be at most sizes.maximum = 99, got 100",
         ),
-        (lambda: empirical([]), "sizes must hold at least one packet size, got none"),
-        (lambda: empirical([64, -1]), "sizes must be a whole number from 1 to 65535, got -1.0"),
+        (lambda: SizeLaw.measured([]), "sizes must hold at least one packet size, got none"),
+        (lambda: SizeLaw.measured([64, -1]), "sizes must be a whole number from 1 to 65535, got -1.0"),
         (lambda: segment_count([64], 0), "segment_bytes must be a whole number >= 1, got 0.0"),
     ],
 )

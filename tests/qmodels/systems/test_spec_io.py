@@ -24,7 +24,7 @@ from qmodels.systems.stations.parts import JobClass, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 from qmodels.systems.stations.routing import Cyclic, StateDependent
 from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
-from qmodels.systems.traffic.sizes import SizeLaw, bimodal, empirical, fixed, heavy_tailed, imix
+from qmodels.systems.traffic.sizes import SizeLaw, bimodal, fixed, heavy_tailed, imix
 from qmodels.systems.traffic.trace import Trace
 from qmodels.systems.traffic.workload import Workload
 
@@ -69,7 +69,7 @@ laws = st.one_of(
     st.builds(
         bimodal, small=st.integers(1, 99), large=st.integers(100, 9000), small_fraction=st.floats(0, 1)
     ),
-    st.builds(empirical, st.lists(st.integers(1, 1518), min_size=1, max_size=30)),
+    st.builds(SizeLaw.measured, st.lists(st.integers(1, 1518), min_size=1, max_size=30)),
 )
 workloads = st.builds(
     Workload,
@@ -168,7 +168,7 @@ def capture(tmp_path: Path) -> Path:
 
 def test_a_recorded_workload_refers_to_its_file(capture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workload = from_toml(f'arrivals = {{ kind = "recorded", trace = "{capture}" }}', Workload)
-    assert workload.sizes == empirical([64, 1500, 64])
+    assert workload.sizes == SizeLaw.measured([64, 1500, 64])
     text = to_toml(workload)
     assert f'trace = "{capture}"' in text and "sizes" not in text
     assert from_toml(text, Workload) == workload

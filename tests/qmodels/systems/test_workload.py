@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
-from qmodels.systems.traffic.sizes import bimodal, empirical, fixed, imix
+from qmodels.systems.traffic.sizes import SizeLaw, bimodal, fixed, imix
 from qmodels.systems.traffic.trace import Trace
 from qmodels.systems.traffic.workload import Workload
 
@@ -125,7 +125,7 @@ def test_drawn_arrays_are_the_callers_own() -> None:
 
 def test_a_trace_brings_its_sizes() -> None:
     recorded = Recorded(trace=trace())
-    assert Workload(arrivals=recorded).sizes == empirical(recorded.trace.bytes)
+    assert Workload(arrivals=recorded).sizes == SizeLaw.measured(recorded.trace.bytes)
     assert replace(Workload(), arrivals=recorded) == Workload.from_trace(recorded.trace)
     back = replace(Workload.from_trace(recorded.trace), arrivals=Poisson())
     assert back.sizes == recorded.sizes  # the same packets, Poisson instead of recorded gaps
@@ -147,7 +147,12 @@ BAD = [
     ({"hold_ns": -1}, "workload.hold_ns must be finite and >= 0, got -1.0"),
     ({"hold_ns": "long"}, "workload.hold_ns must be a number or an array of numbers, got 'long'"),
     ({"sizes": "imix"}, "workload.sizes must be a SizeLaw, got 'imix'"),
-    ({"arrivals": "poisson"}, "workload.arrivals must be Poisson, OnOff or Recorded, got 'poisson'"),
+    (
+        {"arrivals": "poisson"},
+        "workload.arrivals must be Poisson, OnOff, Recorded, Deterministic, Exponential, Erlang, Gamma, "
+        "LogNormal, Weibull, Pareto, Uniform, Geometric, HyperExponential, PhaseType, MAP, Empirical "
+        "or Replay, got 'poisson'",
+    ),
     (
         {"arrivals": Recorded(trace=trace()), "sizes": bimodal(small=64, large=1500, small_fraction=0.5)},
         "workload.sizes must be left out or be the trace's own with recorded arrivals, "

@@ -22,7 +22,7 @@ from qmodels.work_queues.contention import visit_time
 from qmodels.work_queues.exact import exact_makespan
 from qmodels.work_queues.growth import run_rounds
 from qmodels.work_queues.imbalance import (
-    STEP_DEVIATION,
+    LAW,
     expected_maximum,
     ring_block_imbalance,
     ring_surplus,
@@ -188,7 +188,7 @@ def test_the_ring_is_a_closed_random_walk():
     walk = np.cumsum(steps - steps.mean(axis=1, keepdims=True), axis=1)
     walk -= walk.mean(axis=1, keepdims=True)
     # The step's deviation is measured in regions, so it is taken out of the comparison.
-    scale = ring_surplus(tasks=tasks, queues=queues) / STEP_DEVIATION
+    scale = ring_surplus(tasks=tasks, queues=queues) / LAW.deviation
     assert scale == pytest.approx(walk.max(axis=1).mean(), rel=0.02)
     # Sections of independent queues: the largest of one section per queue is the surplus itself.
     mean = tasks / queues

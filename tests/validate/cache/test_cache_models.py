@@ -8,7 +8,7 @@ import pytest
 
 import qmodels as qm
 from qmodels.systems.cache.spec import CacheLevel, CacheSystem
-from qmodels.systems.traffic.popularity import Geometric, Zipf
+from qmodels.systems.traffic.popularity import GeometricPopularity, Zipf
 from validate import simulate
 
 ZIPF = Zipf(entries=1000, exponent=0.83)
@@ -72,7 +72,7 @@ def test_small_caches_are_not_said_to_be_validated(spec):
         (CacheSystem(popularity=ZIPF, private=(level(500, replacement="fifo"),)), 0.1),
         (CacheSystem(popularity=ZIPF, private=(level(100, replacement="random"),)), 0.1),
         (CacheSystem(popularity=ZIPF, private=(level(100, insertion_probability=0.2),)), 0.1),
-        (CacheSystem(popularity=Geometric(entries=500, ratio=0.99), private=(level(60),)), 0.1),
+        (CacheSystem(popularity=GeometricPopularity(entries=500, ratio=0.99), private=(level(60),)), 0.1),
         (CacheSystem(popularity=ZIPF, shared=level(256, slices=4, hashing="xor")), 0.1),
         (CacheSystem(popularity=ZIPF, shared=level(256, slices=6, hashing="mixed")), 0.1),
         # Two and three levels: 0.00 to 0.02; the bar is 0.05.

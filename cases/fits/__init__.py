@@ -1,0 +1,1 @@
+"""How the constants in the models are fitted: from which data, to what, and how well that determines them."""
