@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,15 @@ def conflict_errors(trials: Any, validated: Any) -> dict[str, MeasuredError]:
     >>> error.bias < 0 < error.designs, error.where
     (True, '30 designs, outside the validated range')
     """
+    one = np.ndim(trials) == np.ndim(validated) == 0
+    return dict(_of_one(int(trials), bool(validated))) if one else _errors(trials, validated)
+
+
+def _errors(trials: Any, validated: Any) -> dict[str, MeasuredError]:
     return ERRORS.at(region=np.where(validated, REGIONS[1], REGIONS[0])[()], trials=trials)
+
+
+_of_one = cache(_errors)
 
 
 def is_validated(spec: DataQueueing) -> bool:
