@@ -222,7 +222,7 @@ def _simulated(
     from validate import simulate as simulate_spec
     from validate.simulators import simulator_of
 
-    given = {} if packets is None else {"packets": packets}
+    given: dict[str, Any] = {} if packets is None else {"packets": packets}
     given |= dict(named_value(option, "--option") for option in options or ())
     for name in given:
         checks.choice(
