@@ -16,7 +16,7 @@ from qmodels.systems.spec.toml import from_toml
 from qmodels.systems.traffic.workload import Workload
 
 if TYPE_CHECKING:
-    from qmodels.packet_processor.result import PacketAnswer
+    from qmodels.answer import Answer
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -148,7 +148,7 @@ def solved_columns(spec: PacketProcessor) -> dict[str, Any]:
     return result_columns(answer)
 
 
-def error_columns(result: PacketAnswer) -> dict[str, Any]:
+def error_columns(result: Answer) -> dict[str, Any]:
     """Return the stated error of every metric that has one, and whether the answer is validated.
 
     Explorations refuse NaN: infinite where nothing was measured.
@@ -159,7 +159,7 @@ def error_columns(result: PacketAnswer) -> dict[str, Any]:
     return {"validated": result.validated, **found}
 
 
-def result_columns(result: PacketAnswer) -> dict[str, Any]:
+def result_columns(result: Answer) -> dict[str, Any]:
     """Return the metrics of a result with its verdict, the stated errors and the shares of the latency."""
     return {
         **result.metrics,
