@@ -144,7 +144,8 @@ def solved_columns(spec: PacketProcessor) -> dict[str, Any]:
     """Solve a spec (a sweep of them) and return what the table of a study holds for each design."""
     from qmodels import solve
 
-    return result_columns(solve(spec))
+    answer: Any = solve(spec)
+    return result_columns(answer)
 
 
 def error_columns(result: Answer) -> dict[str, Any]:

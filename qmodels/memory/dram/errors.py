@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,8 @@ import numpy as np
 from qmodels.error_map import ErrorMap, MeasuredError
 from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.systems.memory.dram_presets import PRESETS
-from qmodels.systems.memory.dram_system import DramSystem, dram
-from qmodels.systems.memory.dram_timing import abstract
+from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.memory.dram_timing import DramTiming, abstract
 from qmodels.systems.memory.dram_traffic import (
     AddressTrace,
     DramTraffic,
@@ -50,18 +51,26 @@ def kind_of(traffic: DramTraffic) -> str:
     return {RandomBlocks: "random", StridedBlocks: "stream", AddressTrace: "trace"}[type(traffic)]
 
 
+@cache
+def _timings(preset: str) -> tuple[DramTiming, DramTiming]:
+    """Return the timing of a preset, and without refresh."""
+    timing = PRESETS[preset].timing
+    return timing, replace(timing, t_refi=0, t_rfc=0)
+
+
+def _only_banks(t: DramTiming) -> bool:
+    return t == abstract(burst=t.burst, bank_busy=t.t_rc, latency=t.cl, clock_ghz=t.clock_ghz)
+
+
 def _drawn(spec: DramSystem) -> bool:
     """Return whether a system is one of those that `PATTERNS` was measured on a sample of."""
     t, g, plan, traffic = spec.timing, spec.geometry, spec.address_map, spec.traffic
     banks = g.groups, g.banks
     preset = any(
-        t in (p.timing, replace(p.timing, t_refi=0, t_rfc=0))
-        and banks == (p.geometry.groups, p.geometry.banks)
-        for p in PRESETS.values()
+        t in _timings(name) and banks == (p.geometry.groups, p.geometry.banks) for name, p in PRESETS.items()
     )
-    only_banks = t == abstract(burst=t.burst, bank_busy=t.t_rc, latency=t.cl, clock_ghz=t.clock_ghz)
     return (
-        (preset or (only_banks and 2 <= t.t_rc / t.burst <= 5 and banks == (1, 8)))
+        (preset or (banks == (1, 8) and 2 <= t.t_rc / t.burst <= 5 and _only_banks(t)))
         and traffic.write_fraction == 0
         and g.ranks == 1
         and g.channels <= 4
@@ -87,15 +96,13 @@ def measured_error(spec: DramSystem, load: Any) -> tuple[Any, dict[str, Measured
     load = np.asarray(load, dtype=float)
     below = np.maximum(load - _ROUNDING, 0.0)
     t = spec.timing
-    measured = dram("DDR4-3200", t_refi=t.t_refi, t_rfc=t.t_rfc).timing
     like = (
         isinstance(spec.traffic, RandomBlocks)
         and spec.traffic.write_fraction == 0
         and spec.traffic.row_hit_probability == 0
         and spec.scheduler != "in-order"
-        and spec.timing == measured
+        and t in _timings("DDR4-3200")
         and (spec.geometry.groups, spec.geometry.banks) == (4, 4)
-        and (t.t_refi, t.t_rfc) in ((12480, 560), (0, 0))
     )
     errors = RANDOM.at(region=random_region(spec), load=below) if like else {}
     if errors:

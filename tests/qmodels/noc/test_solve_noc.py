@@ -239,7 +239,7 @@ def test_errors_are_shown_with_their_sign_and_flags_follow_what_was_measured():
     for name in measured:
         line = next(row for row in repr(answer).splitlines() if row.split()[0] == name)
         error = answer.error[name]
-        assert f"{error.mean:.1f} %, bias {error.bias:+.1f}" in line
+        assert f"error {error}" in line and f"bias {error.bias:+.2g}"[:6] in line
     assert answer.validated
 
     def flag(**changes):

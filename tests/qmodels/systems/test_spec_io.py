@@ -207,6 +207,11 @@ def test_overrides_replace_and_add_keys() -> None:
     assert processor.noc.topology.kind == "ring"
 
 
+ARRIVALS = (
+    "poisson, on-off, recorded, deterministic, exponential, erlang, gamma, log-normal, weibull, pareto, "
+    "uniform, geometric, hyper-exponential, phase-type, map, empirical, replay"
+)
+
 BAD = [
     (Workload, "offered_gbps = ", "TOML: not valid TOML: Invalid value (at end of document)"),
     (Workload, "ofered_gbps = 1", "unknown key ofered_gbps; did you mean 'offered_gbps'?"),
@@ -249,17 +254,17 @@ BAD = [
     (
         Workload,
         "arrivals = 'poison'",
-        "arrivals must be a table with kind = one of poisson, on-off, recorded, got 'poison'",
+        f"arrivals must be a table with kind = one of {ARRIVALS}, got 'poison'",
     ),
     (
         Workload,
         "arrivals = { on_packets = 3 }",
-        "arrivals must be a table with kind = one of poisson, on-off, recorded, got {'on_packets': 3}",
+        f"arrivals must be a table with kind = one of {ARRIVALS}, got {{'on_packets': 3}}",
     ),
     (
         Workload,
         "arrivals = { kind = 'onoff' }",
-        "arrivals.kind must be one of poisson, on-off, recorded, got 'onoff'; did you mean 'on-off'?",
+        f"arrivals.kind must be one of {ARRIVALS}, got 'onoff'; did you mean 'on-off'?",
     ),
     (Workload, "arrivals = { kind = 'on-off', on_packets = 3 }", "arrivals.peak_to_mean is missing"),
     (Workload, "arrivals = { kind = 'recorded' }", "arrivals.trace is missing"),
