@@ -15,14 +15,13 @@ from qmodels.checks import FloatArray
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from validate.comparison.result import SweepComparison
 
 COLOURS = ("#1f6fb4", "#d1610e", "#2e7d32", "#6b4c9a", "#a6761d", "#6baed6", "#e6ab02", "#9e9ac8")
 MOST_METRICS = 6
 CURVE_POINTS = 60
 
 
-def plot(sweep: SweepComparison, metrics: Sequence[str], x: str | None) -> Figure:
+def plot(sweep: Any, metrics: Sequence[str], x: str | None) -> Figure:
     """Do the work of `SweepComparison.plot`."""
     for name in metrics:
         checks.choice("metrics", name, sweep.metrics)
@@ -56,7 +55,7 @@ def plot(sweep: SweepComparison, metrics: Sequence[str], x: str | None) -> Figur
     return figure
 
 
-def _telling(sweep: SweepComparison) -> list[str]:
+def _telling(sweep: Any) -> list[str]:
     """Return the metrics worth a panel: those that vary over the points, the first six of them."""
     varying = [name for name in sweep.metrics if len({one.reference.best for one in sweep[name]}) > 1]
     return (varying or list(sweep.metrics))[:MOST_METRICS]
@@ -66,13 +65,13 @@ def _number(value: Any) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
-def _values(sweep: SweepComparison, axis: str) -> list[Any]:
+def _values(sweep: Any, axis: str) -> list[Any]:
     if axis == "load" and sweep.loads is not None:
         return list(sweep.loads)
     return [one.get(axis) for one in sweep.settings]
 
 
-def _axis(sweep: SweepComparison) -> str | None:
+def _axis(sweep: Any) -> str | None:
     """Return the setting with most different numbers, or the load where none differs in numbers."""
     names = dict.fromkeys(name for one in sweep.settings for name in one)
     counts = {
@@ -86,7 +85,7 @@ def _axis(sweep: SweepComparison) -> str | None:
     return "load" if sweep.loads is not None and np.ptp(sweep.loads) > 0 else None
 
 
-def _groups(sweep: SweepComparison, axis: str) -> dict[str, list[int]]:
+def _groups(sweep: Any, axis: str) -> dict[str, list[int]]:
     """Return the points of each combination of the other settings that vary, in the order of the axis."""
     xs = _values(sweep, axis)
     if axis == "load":
@@ -100,7 +99,7 @@ def _groups(sweep: SweepComparison, axis: str) -> dict[str, list[int]]:
     return groups
 
 
-def _over(panel: Any, sweep: SweepComparison, metric: str, axis: str, series: Sequence[_Series]) -> None:
+def _over(panel: Any, sweep: Any, metric: str, axis: str, series: Sequence[_Series]) -> None:
     xs = _values(sweep, axis)
     for number, one in enumerate(series):
         places = [k for k in one.places if metric in sweep.points[k].rows]
@@ -148,7 +147,7 @@ class _Series:
     curve: Mapping[str, FloatArray]
 
 
-def _with_curves(sweep: SweepComparison, axis: str) -> list[_Series]:
+def _with_curves(sweep: Any, axis: str) -> list[_Series]:
     """Return the series; the model is solved between the points too where the setting is a real number."""
     values = _values(sweep, axis)
     found = []
@@ -167,7 +166,7 @@ def _with_curves(sweep: SweepComparison, axis: str) -> list[_Series]:
     return found
 
 
-def _against(panel: Any, sweep: SweepComparison, metric: str) -> None:
+def _against(panel: Any, sweep: Any, metric: str) -> None:
     rows = [one for one in sweep[metric] if np.isfinite(one.reference.best) and np.isfinite(one.model)]
     best = np.array([one.reference.best for one in rows])
     ends = np.array([(one.reference.low, one.reference.high) for one in rows]).reshape(-1, 2)
@@ -189,6 +188,6 @@ def _against(panel: Any, sweep: SweepComparison, metric: str) -> None:
     _label(panel, sweep, metric, "model: ")
 
 
-def _label(panel: Any, sweep: SweepComparison, metric: str, head: str = "") -> None:
+def _label(panel: Any, sweep: Any, metric: str, head: str = "") -> None:
     unit = sweep[metric][0].unit
     panel.set_ylabel(f"{head}{metric.replace('_', ' ')}" + (f" [{unit}]" if unit not in ("", "1") else ""))
