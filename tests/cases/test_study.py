@@ -195,7 +195,7 @@ def test_trace_that_is_in_no_file_is_refused_before_any_work(monkeypatch):
     [
         (None, "holds no study: study.json cannot be read: No such file"),
         ("{", "study.json: damaged: not valid JSON"),
-        ("[]", "study.json: not a study of format 1"),
+        ("[]", "study.json: not a study of format 2"),
         ('{"format": 1}', "study.json: not a study of format 2"),
         ('{"format": 2}', "study.json: damaged: incomplete"),
         ('{"format": 2, "simulation": {}, "workloads": [{}]}', "study.json: damaged: incomplete"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,31 +15,13 @@ from qmodels.checks import FloatArray
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+
 COLOURS = ("#1f6fb4", "#d1610e", "#2e7d32", "#6b4c9a", "#a6761d", "#6baed6", "#e6ab02", "#9e9ac8")
 MOST_METRICS = 6
 CURVE_POINTS = 60
 
 
-class Sweep(Protocol):
-    """What the picture shows of a `validate.comparison.result.SweepComparison`."""
-
-    @property
-    def metrics(self) -> Sequence[str]: ...  # noqa: D102
-    @property
-    def points(self) -> Sequence[Any]: ...  # noqa: D102
-    @property
-    def settings(self) -> Sequence[Mapping[str, Any]]: ...  # noqa: D102
-    @property
-    def stable(self) -> Any: ...  # noqa: D102
-    @property
-    def loads(self) -> Any: ...  # noqa: D102
-    @property
-    def curve(self) -> Any: ...  # noqa: D102
-    def __len__(self) -> int: ...
-    def __getitem__(self, metric: str) -> Any: ...
-
-
-def plot(sweep: Sweep, metrics: Sequence[str], x: str | None) -> Figure:
+def plot(sweep: Any, metrics: Sequence[str], x: str | None) -> Figure:
     """Do the work of `SweepComparison.plot`."""
     for name in metrics:
         checks.choice("metrics", name, sweep.metrics)
@@ -73,7 +55,7 @@ def plot(sweep: Sweep, metrics: Sequence[str], x: str | None) -> Figure:
     return figure
 
 
-def _telling(sweep: Sweep) -> list[str]:
+def _telling(sweep: Any) -> list[str]:
     """Return the metrics worth a panel: those that vary over the points, the first six of them."""
     varying = [name for name in sweep.metrics if len({one.reference.best for one in sweep[name]}) > 1]
     return (varying or list(sweep.metrics))[:MOST_METRICS]
@@ -83,13 +65,13 @@ def _number(value: Any) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
-def _values(sweep: Sweep, axis: str) -> list[Any]:
+def _values(sweep: Any, axis: str) -> list[Any]:
     if axis == "load" and sweep.loads is not None:
         return list(sweep.loads)
     return [one.get(axis) for one in sweep.settings]
 
 
-def _axis(sweep: Sweep) -> str | None:
+def _axis(sweep: Any) -> str | None:
     """Return the setting with most different numbers, or the load where none differs in numbers."""
     names = dict.fromkeys(name for one in sweep.settings for name in one)
     counts = {
@@ -103,7 +85,7 @@ def _axis(sweep: Sweep) -> str | None:
     return "load" if sweep.loads is not None and np.ptp(sweep.loads) > 0 else None
 
 
-def _groups(sweep: Sweep, axis: str) -> dict[str, list[int]]:
+def _groups(sweep: Any, axis: str) -> dict[str, list[int]]:
     """Return the points of each combination of the other settings that vary, in the order of the axis."""
     xs = _values(sweep, axis)
     if axis == "load":
@@ -117,7 +99,7 @@ def _groups(sweep: Sweep, axis: str) -> dict[str, list[int]]:
     return groups
 
 
-def _over(panel: Any, sweep: Sweep, metric: str, axis: str, series: Sequence[_Series]) -> None:
+def _over(panel: Any, sweep: Any, metric: str, axis: str, series: Sequence[_Series]) -> None:
     xs = _values(sweep, axis)
     for number, one in enumerate(series):
         places = [k for k in one.places if metric in sweep.points[k].rows]
@@ -165,7 +147,7 @@ class _Series:
     curve: Mapping[str, FloatArray]
 
 
-def _with_curves(sweep: Sweep, axis: str) -> list[_Series]:
+def _with_curves(sweep: Any, axis: str) -> list[_Series]:
     """Return the series; the model is solved between the points too where the setting is a real number."""
     values = _values(sweep, axis)
     found = []
@@ -184,7 +166,7 @@ def _with_curves(sweep: Sweep, axis: str) -> list[_Series]:
     return found
 
 
-def _against(panel: Any, sweep: Sweep, metric: str) -> None:
+def _against(panel: Any, sweep: Any, metric: str) -> None:
     rows = [one for one in sweep[metric] if np.isfinite(one.reference.best) and np.isfinite(one.model)]
     best = np.array([one.reference.best for one in rows])
     ends = np.array([(one.reference.low, one.reference.high) for one in rows]).reshape(-1, 2)
@@ -206,6 +188,6 @@ def _against(panel: Any, sweep: Sweep, metric: str) -> None:
     _label(panel, sweep, metric, "model: ")
 
 
-def _label(panel: Any, sweep: Sweep, metric: str, head: str = "") -> None:
+def _label(panel: Any, sweep: Any, metric: str, head: str = "") -> None:
     unit = sweep[metric][0].unit
     panel.set_ylabel(f"{head}{metric.replace('_', ' ')}" + (f" [{unit}]" if unit not in ("", "1") else ""))
