@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qmodels.lazy_names import attached
+from qmodels.systems.spec.lazy_names import attached
 
 if TYPE_CHECKING:
     from qmodels import laws, markov, memory, networks, noc, packets, queues, symbolic, traffic
@@ -76,4 +76,6 @@ __all__ = [
     "traffic",
 ]
 
-__getattr__, __dir__ = attached(__name__, __file__, __all__)
+GROUPS = ("queues", "networks", "markov", "laws", "traffic", "noc", "memory", "packets")
+
+__getattr__, __dir__ = attached(__name__, __file__, __all__, GROUPS)

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from qmodels.systems.spec.lazy_names import attached
 
 if TYPE_CHECKING:
     from validate.calibration.calibrate import calibrate
@@ -17,31 +19,9 @@ if TYPE_CHECKING:
     from validate.data_queueing.result import DataQueueingSimulation
     from validate.estimates.statistics import Estimate
     from validate.network.result import NetworkSimulation
+    from validate.noc.saturation import saturation_rate
     from validate.packet_processor.result import PacketSimulation
     from validate.readers import RunSet, read_booksim, read_dramsim3, read_gem5, read_ramulator, read_table
-
-_HOMES = {
-    "Calibration": "validate.calibration.result",
-    "Campaign": "validate.campaigns.result",
-    "CampaignInterrupted": "validate.campaigns.result",
-    "Comparison": "validate.comparison.result",
-    "DataQueueingSimulation": "validate.data_queueing.result",
-    "Estimate": "validate.estimates.statistics",
-    "NetworkSimulation": "validate.network.result",
-    "RunSet": "validate.readers",
-    "PacketSimulation": "validate.packet_processor.result",
-    "SweepComparison": "validate.comparison.result",
-    "calibrate": "validate.calibration.calibrate",
-    "compare": "validate.comparison.model",
-    "read_booksim": "validate.readers",
-    "read_dramsim3": "validate.readers",
-    "read_gem5": "validate.readers",
-    "read_ramulator": "validate.readers",
-    "read_table": "validate.readers",
-    "saturation_rate": "validate.noc.saturation",
-    "simulate": "validate.campaigns.simulate",
-    "write_parquet": "validate.campaigns.parquet",
-}
 
 __all__ = [
     "Calibration",
@@ -67,10 +47,5 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: the compiler behind the kernels is slow to load."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(_HOMES[name]), name)
+# The compiler behind the kernels is slow to load.
+__getattr__, __dir__ = attached(__name__, __file__, __all__)

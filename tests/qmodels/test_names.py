@@ -5,7 +5,7 @@ from importlib import import_module
 import pytest
 
 import qmodels as qm
-from qmodels.lazy_names import GROUPS
+from qmodels import GROUPS
 
 
 def test_every_public_name_is_there() -> None:

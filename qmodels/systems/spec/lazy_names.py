@@ -10,12 +10,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-GROUPS = ("queues", "networks", "markov", "laws", "traffic", "noc", "memory", "packets")
-"""Where a name that the package itself has not is looked for, to say so."""
-
 
 def attached(
-    package: str, path: str, names: Sequence[str]
+    package: str, path: str, names: Sequence[str], groups: Sequence[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package.
 
@@ -26,6 +23,8 @@ def attached(
         name is from: readers, type checkers and this function read the same lines.
     names : sequence of str
         Its ``__all__``.
+    groups : sequence of str
+        Packages in it where a name that it has not is looked for, to say so.
     """
 
     @cache
@@ -40,7 +39,9 @@ def attached(
 
     def look_up(name: str) -> Any:
         if name not in names:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}{_elsewhere(package, name)}")
+            raise AttributeError(
+                f"module {package!r} has no attribute {name!r}{_elsewhere(package, path, groups, name)}"
+            )
         home = homes()[name]
         value = import_module(f"{home}.{name}") if home == package else getattr(import_module(home), name)
         setattr(sys.modules[package], name, value)
@@ -49,11 +50,10 @@ def attached(
     return look_up, lambda: sorted(names)
 
 
-def _elsewhere(package: str, name: str) -> str:
-    """Return in which group a name of the whole toolkit is, in words."""
-    if package != "qmodels" or name.startswith("_") or (Path(__file__).parent / name).exists():
-        return ""
-    if Path(__file__).with_name(f"{name}.py").exists():
+def _elsewhere(package: str, path: str, groups: Sequence[str], name: str) -> str:
+    """Return in which group a name is, in words."""
+    folder = Path(path).parent
+    if name.startswith("_") or (folder / name).exists() or (folder / f"{name}.py").exists():
         return ""  # "from qmodels import checks" asks for an attribute first
-    found = [group for group in GROUPS if name in import_module(f"qmodels.{group}").__all__]
-    return f"; it is qmodels.{found[0]}.{name}" if found else ""
+    found = [group for group in groups if name in import_module(f"{package}.{group}").__all__]
+    return f"; it is {package}.{found[0]}.{name}" if found else ""
