@@ -236,7 +236,7 @@ def as_law() -> laws.HyperExponential:
 
 def test_bursts_by_their_law_are_bursts_to_every_model():
     law = as_law()
-    noc = qm.Noc(topology=qm.mesh(3, 3), traffic=qm.uniform(nodes=9), injection_rate=0.02)
+    noc = qm.Noc(topology=qm.mesh(3, 3), traffic=qm.noc.uniform(nodes=9), injection_rate=0.02)
     for make, metrics in (
         (lambda value: replace(noc, process=value), ("packet_latency", "saturation_rate")),
         (
@@ -264,7 +264,9 @@ def test_every_law_enters_simulators_at_the_rate_of_the_spec(law):
         if not more:
             assert times[-1] / 20_000 == pytest.approx(1.0, abs=0.08)
     if not isinstance(law, laws.Geometric):
-        noc = qm.Noc(topology=qm.mesh(2, 2), traffic=qm.uniform(nodes=4), injection_rate=0.05, process=law)
+        noc = qm.Noc(
+            topology=qm.mesh(2, 2), traffic=qm.noc.uniform(nodes=4), injection_rate=0.05, process=law
+        )
         assert from_toml(to_toml(noc), qm.Noc).process == law
         found = simulate(noc, replications=4, precision=0.5, seed=2)
         assert float(found["packet_latency"]) > 10
@@ -272,7 +274,7 @@ def test_every_law_enters_simulators_at_the_rate_of_the_spec(law):
 
 def test_models_and_specs_name_the_arrivals_they_take():
     wide = laws.LogNormal(mean=1.0, scv=3.0)
-    noc = qm.Noc(topology=qm.mesh(2, 2), traffic=qm.uniform(nodes=4), process=wide)
+    noc = qm.Noc(topology=qm.mesh(2, 2), traffic=qm.noc.uniform(nodes=4), process=wide)
     workload = qm.Workload(arrivals=wide)
     for call, name in (
         (lambda: qm.solve(noc), "process"),

@@ -22,7 +22,7 @@ def latencies() -> Problem:
     truth = np.array([list(pair.mean.values()) for pair in pairs])
 
     def errors() -> FloatArray:
-        model = np.array([float(solve_dram(pair.spec).read_latency) for pair in pairs])
+        model = np.array([float(solve_dram(pair.spec).in_cycles()["read_latency"]) for pair in pairs])
         return np.ravel(model[:, None] / truth - 1)
 
     return Problem(errors=errors, groups=np.repeat(np.arange(len(pairs)), truth.shape[1]))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from qmodels.systems.spec.lazy_names import attached
 
 if TYPE_CHECKING:
-    from qmodels.systems.memory.dram_system import DramSystem, dram
+    from qmodels.systems.memory.dram_system import DramSystem
     from qmodels.systems.memory.dram_traffic import RandomBlocks, StridedBlocks
     from qmodels.systems.memory.memory_map import InterleavedRegion, MemoryMap
     from qmodels.systems.memory.numa import NumaMachine
@@ -19,7 +19,6 @@ __all__ = [
     "NumaMachine",
     "RandomBlocks",
     "StridedBlocks",
-    "dram",
 ]
 
 __getattr__, __dir__ = attached(__name__, __file__, __all__)

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from qmodels.networks import linearizer, mva, tandem_blocking
-from qmodels.networks.closed import convolution
+from qmodels.networks import convolution, linearizer, mva, tandem_blocking
 
 RNG = np.random.default_rng(1)
 TEN, SIX = RNG.uniform(0.1, 1.0, 10), RNG.uniform(0.1, 1.0, (6, 3))

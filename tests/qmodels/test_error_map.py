@@ -45,7 +45,7 @@ def test_a_region_is_above_its_lower_and_up_to_its_upper_end(made: Any) -> None:
     assert found.mean[:4].tolist() == [1.0, 1.0, 2.0, 2.0] and np.isnan(found.mean[4:]).all()
     assert found.load_above[:4].tolist() == [0.0, 0.0, 0.5, 0.5]
     one = errors.at(load=0.7)["latency"]
-    assert isinstance(one.mean, float) and one.mean == 2.0 and str(one) == "2.0 %"
+    assert isinstance(one.mean, float) and one.mean == 2.0 and str(one) == "2 %"
     assert str(errors.at(load=2.0)["latency"]) == "not known"
 
 
@@ -63,7 +63,7 @@ def test_regions_by_name_and_by_further_conditions(made: Any) -> None:
         [True] + 3 * [False],
     ]
     assert errors.at(region="c") == {} and errors.regions == ("a", "b")
-    assert str(errors.at(region="b", trials=1)["latency"]) == "bias +5.0 %, at most 6.0"
+    assert str(errors.at(region="b", trials=1)["latency"]) == "bias +5 %, at most 6"
 
 
 def test_what_was_measured_at_loads_is_interpolated_from_none_without_load(made: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, overload
 
 import numpy as np
@@ -262,8 +263,9 @@ def _curve(
 
     def along(base: Mapping[str, Any], axis: str, xs: FloatArray) -> Mapping[str, FloatArray]:
         if vectorised and takes_array(first, axis):
-            answer = model(replace_fields(first, {**base, axis: xs}))
-            return {name: np.broadcast_to(values, xs.shape) for name, values in answer.metrics.items()}
+            with suppress(ValueError):  # a law takes arrays, a network of stations does not
+                answer = model(replace_fields(first, {**base, axis: xs}))
+                return {name: np.broadcast_to(values, xs.shape) for name, values in answer.metrics.items()}
         return _columns([answered(model(replace_fields(first, {**base, axis: float(x)}))) for x in xs])
 
     return along

@@ -74,6 +74,6 @@ def test_kernels_compile_where_no_cache_can_be_written(monkeypatch):
     assert tried == [True, False]
 
 
-@pytest.mark.parametrize("name", ["CTMC", "qbd", "PhaseType", "map_g_1_k", "work_stealing"])
+@pytest.mark.parametrize("name", ["CTMC", "qbd", "map_g_1_k", "work_stealing"])
 def test_public_names_are_documented(name):
     assert len(getattr(qmodels.markov, name).__doc__) > 400
