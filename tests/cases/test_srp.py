@@ -93,7 +93,7 @@ def test_statements_of_the_text(committed):
 
 
 def test_the_program_finds_the_papers_best_placement_or_a_better_one(committed):
-    """Within 2e-6 of the bound, and simulated to be as fast; the enumerated channels and one memory are slower.
+    """Within 2e-6 of the bound, and simulated to be as fast; enumerated channels and one memory are slower.
 
     Where cores are numbered in no order, pairs of neighbours in number turn their channel, and the
     program finds better than that and than greedy.
