@@ -181,6 +181,16 @@ class QueueResult(Result):
         points = f", {'x'.join(map(str, self.shape))} points (least .. largest)" if self.shape else ""
         return self.model + points
 
+    @property
+    def main(self) -> str:
+        """The metric that a picture of a sweep shows."""
+        return "mean_response_time"
+
+    def swept(self) -> dict[str, Any]:
+        """Return the arrival rate where that differs from point to point."""
+        differs = np.ptp(self.arrival_rate) > 0
+        return {"arrival_rate": self.arrival_rate} if differs else {}
+
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Any:
         """Return what `save` wrote as an answer: distributions are not kept."""

@@ -60,7 +60,7 @@ def test_to_dict_and_to_pandas_leave_out_what_is_unknown():
     q = mmck(arrival_rate=[0.5, 1.5], service_rate=1, servers=1, capacity=3)
     assert "waiting_time_variance" not in q.to_dict()
     frame = q.to_pandas()
-    assert list(frame.columns) == ["point", "metric", "unit", "value"]
+    assert list(frame.columns) == ["arrival_rate", "metric", "unit", "value"]
     blocked = frame[frame["metric"] == "blocking_probability"]["value"]
     assert blocked.tolist() == q.blocking_probability.tolist()
     one = mm1(arrival_rate=0.5, service_rate=1)
@@ -117,3 +117,10 @@ def test_unknown_distributions_are_named(call, what):
         ValueError, match=f"^no {what} is known for polling: exhaustive from the parameters given$"
     ):
         call(q)
+
+
+def test_the_picture_of_a_sweep_has_a_line_for_each_of_the_others():
+    q = mmc(arrival_rate=np.linspace(0.1, 1.9, 7), service_rate=1, servers=[[2], [3]])
+    axes = q.plot().axes[0]
+    assert axes.get_xlabel() == "arrival_rate" and axes.get_ylabel() == "mean_response_time [time]"
+    assert [line.get_ydata().tolist() for line in axes.lines] == q.mean_response_time.tolist()

@@ -13,19 +13,24 @@ def sweep_figure(result: Any) -> Any:
 
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.add_subplot()
-    name = next(iter(result.metrics))
+    name = result.main
     swept = result.swept() or {"point": np.arange(np.prod(result.shape)).reshape(result.shape)}
     field = max(swept, key=lambda one: len(np.unique(swept[one])))
-    x, y = np.ravel(swept[field]), np.ravel(np.broadcast_to(result.metrics[name], result.shape))
-    others = [np.ravel(values) for one, values in swept.items() if one != field]
-    for group in np.unique(np.stack(others, axis=1), axis=0) if others else [()]:
-        mine = np.all([column == value for column, value in zip(others, group, strict=True)], axis=0)
-        mine = np.broadcast_to(mine, x.shape) & np.isfinite(y)
+    along = np.broadcast_to(swept[field], result.shape)
+    x, y = np.ravel(along), np.ravel(np.broadcast_to(result.metrics[name], result.shape))
+    others = {one: np.ravel(values) for one, values in swept.items() if one != field}
+    # Along an axis on which the field stays the same is another sweep, named or not.
+    same = [k for k in range(along.ndim) if not np.ptp(along, axis=k).any()]
+    places = [np.ravel(np.indices(result.shape)[k]) for k in same]
+    keys = np.stack([*others.values(), *places, np.zeros(x.size)], axis=1)
+    for key in np.unique(keys, axis=0):
+        mine = (keys == key).all(axis=1) & np.isfinite(y)
         order = np.argsort(x[mine])
-        axes.plot(x[mine][order], y[mine][order], marker=".", label=", ".join(f"{v:g}" for v in group))
-    axes.set(xlabel=field, ylabel=f"{name} [{result.units[name]}]", title=result.title)
+        label = ", ".join(f"{value:g}" for value in key[: len(others)])
+        axes.plot(x[mine][order], y[mine][order], marker=".", label=label)
+    axes.set(xlabel=field, ylabel=f"{name} [{result.units[name]}]", title=result.title.partition(",")[0])
     if others:
-        axes.legend(title=", ".join(one for one in swept if one != field))
+        axes.legend(title=", ".join(others))
     return figure
 
 

@@ -102,6 +102,11 @@ class Result:
         raise NotImplementedError
 
     @property
+    def main(self) -> str:
+        """The metric that a picture of a sweep shows."""
+        return next(iter(self.metrics))
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know beside the numbers, a line each."""
         return ()
