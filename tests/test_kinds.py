@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -162,6 +163,20 @@ def test_results_come_back_from_their_files(which, spec, tmp_path, request):
     assert again.bottleneck == result.bottleneck and again.units == result.units
     with pytest.raises(ValueError, match="must hold"):
         (Simulation if cls is Answer else Answer).load(path)
+    document = json.loads(path.read_text())
+    del document["metrics"]
+    path.write_text(json.dumps(document))
+    with pytest.raises(ValueError, match="metrics is missing"):
+        cls.load(path)
+    path.write_text(path.read_text()[:100])
+    with pytest.raises(ValueError, match="not a saved result"):
+        cls.load(path)
+
+
+def test_answers_go_to_other_processes(answer):
+    again = pickle.loads(pickle.dumps(answer))
+    assert list(again.metrics) == list(answer.metrics)
+    assert [float(value) for value in again.metrics.values()] == [float(v) for v in answer.metrics.values()]
 
 
 def test_compare(spec, answer, estimate):
@@ -189,7 +204,9 @@ def test_a_sweep_of_one_field_is_one_call(kind, spec):
 def test_explore(kind, spec):
     name, choices = VARIED[kind]
     front = explore(Space(spec, **{name: choices}), qm.solve, minimize=[type(spec).metric_names.both[0]])
-    assert len(front.table) if hasattr(front.table, "__len__") else front
+    main = type(spec).metric_names.both[0]
+    each = [float(qm.solve(replace_fields(spec, {name: choice}))[main]) for choice in choices]
+    assert sorted(front.table[main].tolist()) == pytest.approx(sorted(each), rel=1e-9)
 
 
 def test_a_wrong_part_is_refused_by_name(spec):
@@ -208,3 +225,10 @@ def test_what_is_of_no_kind_is_refused():
             verb(3)
     with pytest.raises(ValueError, match="kind must be one of .*did you mean 'noc'"):
         kind_named("nocc")
+
+
+@pytest.mark.parametrize("kind", ["numa", "work-queues", "noc", "message-program"])
+@pytest.mark.parametrize("clock", [0.0, -1.0, float("nan"), np.array([1.0, 2.0])])
+def test_a_clock_is_one_positive_number(kind, clock):
+    with pytest.raises(ValueError, match="clock_ghz"):
+        replace(kind_named(kind).starter(), clock_ghz=clock)

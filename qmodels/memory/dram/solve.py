@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -86,13 +87,7 @@ def solve_dram(spec: DramSystem) -> DramAnswer:
     write = write + sum(share * waits.write_queue for share, waits in channels)
     served = sum(np.minimum(rate * share, top) for share in pattern.channel_share)
     busiest = rate * pattern.channel_share.max()
-
-    def laws(point: int) -> tuple[FloatArray, int]:
-        parts = [(share, _law_parts(waits, point, fixed)) for share, waits in channels]
-        # All channels on one grid, as fine as the slowest of them allows.
-        cell = max(grid(**part) for _, part in parts)
-        return mixture([(share, latency_law(**part, cell=cell)) for share, part in parts]), cell
-
+    laws = partial(_laws, channels, fixed)
     conflicts = _conflicts(spec, pattern, safe, channels)
     if spec.scheduler != "in-order":
         # Accesses wait at their banks without end.
@@ -203,3 +198,11 @@ def _conflicts(
         draining = waits.refreshed - block / t.t_refi
         found = found + (1 - found) * (block / t.t_refi + draining * held_up / (1 + held_up))
     return np.clip(found, 0.0, 1.0)
+
+
+def _laws(channels: Any, fixed: Any, point: int) -> tuple[FloatArray, int]:
+    """Return the law of the read latency at a point of a sweep, and the width of its cells."""
+    parts = [(share, _law_parts(waits, point, fixed)) for share, waits in channels]
+    # All channels on one grid, as fine as the slowest of them allows.
+    cell = max(grid(**part) for _, part in parts)
+    return mixture([(share, latency_law(**part, cell=cell)) for share, part in parts]), cell

@@ -58,6 +58,7 @@ class NumaMachine:
 
     def __post_init__(self) -> None:
         check_parts(self)
+        checks.one_number("clock_ghz", self.clock_ghz)
         checks.positive("clock_ghz", self.clock_ghz)
         lists = {
             "dma.core_channels": self.dma.core_channels,

@@ -148,6 +148,7 @@ class Noc:
         ):  # fmt: skip
             checks.one_number(name, getattr(self, name))
             object.__setattr__(self, name, int(checks.count(name, getattr(self, name), minimum=least)))
+        checks.one_number("clock_ghz", self.clock_ghz)
         checks.positive("clock_ghz", self.clock_ghz)
         if self.mix and isinstance(self.traffic, Transactions):
             raise ValueError("mix must be left out with transactions, which have sizes of their own")

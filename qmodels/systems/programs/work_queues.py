@@ -233,6 +233,7 @@ class WorkQueues:
 
     def __post_init__(self) -> None:
         check_parts(self)
+        checks.one_number("clock_ghz", self.clock_ghz)
         checks.positive("clock_ghz", self.clock_ghz)
         checks.choice("data", self.data, ("home", "one", "nearest"))
         if isinstance(self.tasks, Bag) and len(self.tasks.tasks) != self.machine.clusters:

@@ -44,7 +44,10 @@ def read(cls: Any, path: Path) -> Any:
         raise ValueError(f"{path}: must hold {cls.saved_as}, got {found}")
     if document["format"] != FORMAT:
         raise ValueError(f"{path}: must have format {FORMAT}, got {document['format']!r}")
-    return cls.from_document(document)
+    try:
+        return cls.from_document(document)
+    except KeyError as error:
+        raise ValueError(f"{path}: {error.args[0]} is missing") from None
 
 
 def spec_of(document: Mapping[str, Any]) -> Any:
