@@ -1,6 +1,6 @@
 """The one walker of specs: fields of nested dataclasses by dotted name, read, replaced and swept.
 
-It knows no device: anything that is a dataclass instance is a spec, and tuples may hold specs.
+It knows no device: anything that is a dataclass instance is a spec; tuples and `Named` may hold specs.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from qmodels.checks import Numeric
+from qmodels.systems.spec.named import Named
 
 Spec = TypeVar("Spec")
 Made = TypeVar("Made")
@@ -51,12 +52,14 @@ def numeric_names(cls: type[Any]) -> frozenset[str]:
 
 
 def parts(value: Any) -> dict[str, Any]:
-    """Return the parts of a spec or a tuple by name; nothing else has any.
+    """Return the parts of a spec, a tuple or a `Named` by name; nothing else has any.
 
     A part of a tuple goes by its own ``name``, or else by its number.
     """
     if is_spec(value):
         return {name: getattr(value, name) for name in field_names(type(value))}
+    if type(value) is Named:
+        return dict(value)
     if type(value) is not tuple:
         return {}
     names = [str(getattr(part, "name", k)) if is_spec(part) else str(k) for k, part in enumerate(value)]
@@ -66,7 +69,9 @@ def parts(value: Any) -> dict[str, Any]:
 
 
 def is_branch(value: Any) -> bool:
-    """Return whether a value is a spec or a tuple with a spec in it; anything else is a leaf."""
+    """Return whether a value is a spec, or a tuple or `Named` with one in it; anything else is a leaf."""
+    if type(value) is Named:
+        return any(map(is_branch, value.values()))
     if type(value) is not tuple:
         return is_spec(value)
     kinds = set(map(type, value))
@@ -123,7 +128,8 @@ def find_field(spec: object, name: str) -> str:
         The (nested) spec.
     name : str
         A dotted path (``"dram.channels"``) or the end of one, if only one leaf field ends
-        that way (``"channels"``). A path or a unique end may also name a whole sub-spec. Parts of
+        that way (``"channels"``); words in between may be left out (``"dram.channels"`` for
+        ``parts.dram.geometry.channels``). A path or a unique end may also name a whole sub-spec. Parts of
         tuples go by their name, or else their number: ``stations.disk.servers``.
 
     Raises
@@ -137,12 +143,22 @@ def find_field(spec: object, name: str) -> str:
     walked = [(path, is_branch(value)) for path, value, _ in walk(spec)]
     leaves = [path for path, branch in walked if not branch]
     for paths in (leaves, [path for path, _ in walked]):
-        ends = [path for path in paths if path.endswith(f".{name}")]
+        ends = [path for path in paths if path.endswith(f".{name}")] or [
+            path for path in paths if _leads_to(name, path)
+        ]
         if len(ends) == 1:
             return ends[0]
         if ends:
             raise ValueError(f"field {name!r} is ambiguous: it may be {' or '.join(ends)}")
     raise ValueError(f"{type(spec).__name__} has no field {name!r}{_suggestion(name, leaves)}")
+
+
+def _leads_to(name: str, path: str) -> bool:
+    """Return whether a path ends with the last word of a name and has the others before it, in order."""
+    words = iter(path.split("."))
+    return path.rpartition(".")[2] == name.rpartition(".")[2] and all(
+        word in words for word in name.split(".")
+    )
 
 
 def find_fields(spec: object, names: Iterable[str], what: str = "fields") -> dict[str, str]:
@@ -252,7 +268,10 @@ def replace_paths(spec: Any, values: Mapping[str, Any]) -> Any:
             raise ValueError(f"{type(spec).__name__} has no field {path!r}")
         inner.setdefault(name, {})[path[len(name) + 1 :]] = value
     changed = {name: replace_paths(inside[name], deeper) for name, deeper in inner.items()}
-    return dataclasses.replace(spec, **changed) if is_spec(spec) else tuple({**inside, **changed}.values())
+    if is_spec(spec):
+        return dataclasses.replace(spec, **changed)
+    together = {**inside, **changed}
+    return Named(together) if type(spec) is Named else tuple(together.values())
 
 
 def takes_array(spec: Any, name: str) -> bool:

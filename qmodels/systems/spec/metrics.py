@@ -104,8 +104,13 @@ METRICS: dict[str, Metric] = {
     "channel_wait": Metric("ns", "mean time of a command before a channel begins with it"),
     "lock_waiting_time": Metric("ns", "wait for locks per task"),
     "memory_waiting_time": Metric("ns", "wait for the memory controller per task"),
+    "latency": Metric("ns", "of a job of a flow, from its arrival to the end of its program, mean"),
+    "latency_p99": Metric("ns", "99th percentile of the latency of a flow's jobs"),
+    "visit_latency": Metric("ns", "of one request to a part, from its arrival there to its end, mean"),
     # What gets through.
     "data_rate": Metric("Gb/s", "packet bits that leave, per time", "up"),
+    "flow_throughput": Metric("1/ns", "jobs of a flow that end, per time", "up"),
+    "saturation_factor": _share("of all open rates, from which the first resource is full", "up"),
     "saturation_data_rate": Metric(
         "Gb/s", "packet bits that can be sustained when the first resource is full", "up"
     ),

@@ -78,7 +78,7 @@ class Station:
     (4.0, None)
     """
 
-    name: str
+    name: str = "station"
     service: Any = field(metadata={"holds": Law | tuple[tuple[str, Law], ...]})
     servers: Any = 1
     discipline: str = "fifo"

@@ -1,0 +1,137 @@
+"""A flow of a system: jobs that come, each of which runs the same program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from qmodels import checks
+from qmodels.checks import Numeric
+from qmodels.systems.composed.steps import Step, read_program
+from qmodels.systems.laws.fields import keep
+from qmodels.systems.laws.kinds import require_law
+from qmodels.systems.laws.times import Law
+from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
+from qmodels.systems.traffic.sizes import SizeLaw
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flow:
+    """Jobs that arrive, or a fixed number that goes round, and what each does.
+
+    Parameters
+    ----------
+    program : tuple of steps
+        What a job does, see `qmodels.systems.composed.steps`.
+    name : str
+        Name, unique in the system; the class of its jobs at stations.
+    arrivals : Poisson, OnOff, Recorded or Law, optional
+        When the jobs of an open flow arrive: of a law, the times between them in ns. Left out for a closed
+        flow.
+    rate : float or array, optional
+        Jobs that arrive; needed by `Poisson` and `OnOff`, which have none of their own. Given, the rates of a
+        law or a trace are scaled to it. [1/ns]
+    window : int
+        Most jobs of an open flow that are in the system at once, the others wait outside; 0 for no limit.
+    population : int
+        Jobs of a closed flow, which begin again when they are done.
+    think : Law, optional
+        Time between the end of a job of a closed flow and its next beginning; not part of the latency. [ns]
+    at : tuple of int
+        Nodes of the interconnect where jobs begin and end, at random; in a closed flow they take turns, and
+        each job keeps its own. Empty where the program needs no interconnect.
+    sizes : SizeLaw, optional
+        Sizes of the jobs' packets; a recorded trace brings its own.
+    segment_bytes : int
+        Size of a segment, the unit of steps that count in segments. [bytes]
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, or the flow is neither open nor closed.
+
+    Examples
+    --------
+    >>> from qmodels.systems.composed.steps import Visit
+    >>> flow = Flow(arrivals=Poisson(), rate=0.2, program=(Visit("parser"),))
+    >>> flow.closed, flow.mean_rate
+    (False, 0.2)
+    """
+
+    program: tuple[Step, ...]
+    name: str = "jobs"
+    arrivals: Poisson | OnOff | Recorded | Law | None = None
+    rate: Numeric = None
+    window: int = 0
+    population: int = 0
+    think: Law | None = None
+    at: tuple[int, ...] = ()
+    sizes: SizeLaw | None = None
+    segment_bytes: int = 64
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name or "." in self.name:
+            raise ValueError(f"flow name must be a text without a dot and not empty, got {self.name!r}")
+        here = f"flow {self.name!r}:"
+        for name, least in (("window", 0), ("population", 0), ("segment_bytes", 1)):
+            checks.one_number(f"{here} {name}", getattr(self, name))
+            keep(self, **{name: int(checks.count(f"{here} {name}", getattr(self, name), minimum=least))})
+        keep(
+            self,
+            program=read_program(f"{here} program", self.program),
+            at=tuple(checks.count(f"{here} at", tuple(self.at), minimum=0).tolist()),
+        )
+        check_parts(self, f"{here} ")
+        if not self.program:
+            raise ValueError(f"{here} program must have a step, got ()")
+        if (self.arrivals is None) == (self.population == 0):
+            raise ValueError(f"{here} either arrivals or a population must be given, got {self._source()}")
+        if self.closed:
+            self._check_closed(here)
+        else:
+            self._check_open(here)
+
+    def _source(self) -> str:
+        return "neither" if self.arrivals is None else "both"
+
+    def _check_closed(self, here: str) -> None:
+        for name, without in (("rate", None), ("window", 0)):
+            if getattr(self, name) != without:
+                raise ValueError(
+                    f"{here} {name} must be left out in a closed flow, got {getattr(self, name)!r}"
+                )
+        if self.think is not None:
+            require_law(f"{here} think", self.think)
+
+    def _check_open(self, here: str) -> None:
+        if self.think is not None:
+            raise ValueError(f"{here} think must be left out in an open flow, got {self.think!r}")
+        if isinstance(self.arrivals, get_args(Law)):
+            require_law(f"{here} arrivals", self.arrivals)
+        if self.rate is not None:
+            checks.positive(f"{here} rate", self.rate)
+        elif isinstance(self.arrivals, Poisson | OnOff):
+            raise ValueError(
+                f"{here} rate must be given with {type(self.arrivals).__name__} arrivals, got None"
+            )
+        if isinstance(self.arrivals, Recorded):
+            if self.sizes not in (None, self.arrivals.sizes):
+                raise ValueError(
+                    f"{here} sizes must be left out with recorded arrivals, which bring their own"
+                )
+            keep(self, sizes=self.arrivals.sizes)
+
+    @property
+    def closed(self) -> bool:
+        """Whether a fixed number of jobs goes round."""
+        return self.population > 0
+
+    @property
+    def mean_rate(self) -> Any:
+        """Jobs of an open flow that arrive. [1/ns]."""
+        if self.rate is not None:
+            return self.rate
+        if isinstance(self.arrivals, Recorded):
+            return self.arrivals.trace.packet_rate
+        return 1.0 / self.arrivals.mean  # type: ignore[union-attr]

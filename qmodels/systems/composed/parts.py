@@ -1,0 +1,139 @@
+"""What a system may be composed of: the parts of qmodels, and those of others."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from qmodels import checks
+from qmodels.checks import FloatArray
+from qmodels.systems.laws.fields import keep
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tokens:
+    """A pool of tokens that jobs hold while they do something: MSHRs, requests under way, DMA channels.
+
+    Parameters
+    ----------
+    count : int
+        Tokens of one pool.
+    """
+
+    count: int
+
+    def __post_init__(self) -> None:
+        checks.one_number("tokens.count", self.count)
+        keep(self, count=int(checks.count("tokens.count", self.count)))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Offered:
+    """What a part that serves jobs is asked: its visits by stream, one array element each.
+
+    A stream is a step of a flow.
+
+    Parameters
+    ----------
+    rate : array of float
+        Visits of one copy of the part. [1/ns]
+    arrival_scv : array of float
+        Squared coefficient of variation of the times between them.
+    flows : tuple of str
+        The flow that each stream is of.
+    """
+
+    rate: FloatArray
+    arrival_scv: FloatArray
+    flows: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Served:
+    """What a part answers to what it is offered.
+
+    Parameters
+    ----------
+    response : array of float
+        Mean time from the arrival to the end of the service, by stream; ``inf`` if it cannot keep up. [ns]
+    variance : array of float
+        Variance of that time. [ns2]
+    intensity : mapping of str to float
+        Traffic intensity of each of its resources, which may exceed 1; "" is the part itself.
+    departure_scv : array of float
+        Squared coefficient of variation of the times between departures, by stream.
+    """
+
+    response: FloatArray
+    variance: FloatArray
+    intensity: Mapping[str, float]
+    departure_scv: FloatArray = field(default_factory=lambda: np.ones(0))
+
+
+class Service(ABC):
+    """One simulated copy of a part of others: it says at each arrival when the service will end."""
+
+    @abstractmethod
+    def end(self, now: float, stream: int, rng: np.random.Generator) -> float:
+        """Return when the job that arrives now will be done. [ns]."""
+
+
+class ServingPart(ABC):
+    """A part of another package that jobs visit: a frozen dataclass with a closed form and a simulation.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True, kw_only=True)
+    ... class Wire(ServingPart):
+    ...     ns: float = 2.0
+    ...     def served(self, offered):
+    ...         zero = np.zeros_like(offered.rate)
+    ...         return Served(response=zero + self.ns, variance=zero, intensity={"": 0.0})
+    ...     def service(self):
+    ...         return WireService(self.ns)
+    >>> class WireService(Service):
+    ...     def __init__(self, ns):
+    ...         self.ns = ns
+    ...     def end(self, now, stream, rng):
+    ...         return now + self.ns
+    >>> Wire().service().end(1.0, 0, np.random.default_rng())
+    3.0
+    """
+
+    @abstractmethod
+    def served(self, offered: Offered) -> Served:
+        """Return the analytic answer to what one copy of the part is offered."""
+
+    @abstractmethod
+    def service(self) -> Service:
+        """Return a simulated copy of the part, idle."""
+
+
+def part_types() -> dict[str, type[Any]]:
+    """Return the classes of parts by the words that files use for them.
+
+    Other packages add theirs by entry points of the group ``qmodels.parts``.
+    """
+    from importlib.metadata import entry_points
+
+    from qmodels.systems.cache.spec import CacheSystem
+    from qmodels.systems.memory.dram_system import DramSystem
+    from qmodels.systems.noc.spec import Noc
+    from qmodels.systems.packets.free_list import FreeList
+    from qmodels.systems.stations.parts import Station
+
+    ours: dict[str, type[Any]] = {
+        "noc": Noc,
+        "dram": DramSystem,
+        "cache": CacheSystem,
+        "free-list": FreeList,
+        "station": Station,
+        "tokens": Tokens,
+    }
+    others = {point.name: point.load() for point in entry_points(group="qmodels.parts")}
+    return ours | others

@@ -1,0 +1,400 @@
+"""The steps of a program: what a job of a flow does with the parts of its system.
+
+A program is a tuple of steps, one after the other; steps that hold others make it a series-parallel graph.
+Where a part is placed on the interconnect a step goes there and back: see each step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from qmodels import checks
+from qmodels.systems.laws.fields import keep
+from qmodels.systems.laws.kinds import require_law
+from qmodels.systems.laws.times import Law
+from qmodels.systems.spec.nested import spec_word
+
+ADDRESSES = ("random", "sequential", "allocated")
+"""Which blocks an access is to: any, the next of the flow's own stream, or those the job has allocated."""
+
+SEGMENTS = "segments"
+"""As many as the job has segments, see `Flow.sizes`."""
+
+
+@dataclass(frozen=True)
+class Visit:
+    """Go to a station or another part that serves jobs, and wait until the service is over.
+
+    Parameters
+    ----------
+    part : str
+        Name of the part. Placed at several nodes it stands at each: the job goes to the one at its own
+        place, or else to any.
+    bytes, reply_bytes : int
+        Payload of the packets there and back, where the part is placed elsewhere. [bytes]
+    """
+
+    part: str
+    bytes: int = 0
+    reply_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        _payload(self, "bytes", "reply_bytes")
+
+
+@dataclass(frozen=True)
+class Send:
+    """Go to where a part is placed, and stay there.
+
+    Parameters
+    ----------
+    to : str
+        Name of a part that is placed; any of its nodes.
+    bytes : int
+        Payload of the packet. [bytes]
+    """
+
+    to: str
+    bytes: int = 0
+
+    def __post_init__(self) -> None:
+        _payload(self, "bytes")
+
+
+@dataclass(frozen=True)
+class Read:
+    """Read blocks of a memory, all asked for at once, and wait for the last.
+
+    Placed, a request of no payload goes to the node of the block's channel and the block comes back.
+
+    Parameters
+    ----------
+    part : str
+        Name of the memory.
+    blocks : int or "segments"
+        How many.
+    addresses : {"random", "sequential", "allocated"}
+        Which, see `ADDRESSES`. At random the first is, and the others follow it.
+    """
+
+    part: str
+    blocks: int | str = 1
+    addresses: str = "random"
+
+    def __post_init__(self) -> None:
+        _count(self, "blocks")
+        checks.choice("read.addresses", self.addresses, ADDRESSES)
+
+
+@dataclass(frozen=True)
+class Write:
+    """Write blocks of a memory, all sent at once, and wait until the last is in it.
+
+    Placed, each block goes to the node of its channel; nothing comes back.
+
+    Parameters
+    ----------
+    part : str
+        Name of the memory.
+    blocks : int or "segments"
+        How many.
+    addresses : {"random", "sequential", "allocated"}
+        As for `Read`.
+    """
+
+    part: str
+    blocks: int | str = 1
+    addresses: str = "random"
+
+    def __post_init__(self) -> None:
+        _count(self, "blocks")
+        checks.choice("write.addresses", self.addresses, ADDRESSES)
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Look for a random entry in the caches; the look itself takes no time.
+
+    Placed, a request of no payload goes to the node of the line's slice, unless a private cache has the line:
+    the steps of a hit or a miss are done there, and ``reply_bytes`` come back. The job's place among
+    those of its flow says which core's private caches it uses.
+
+    Parameters
+    ----------
+    part : str
+        Name of the caches.
+    private, hit, miss : tuple of steps
+        What the job does if a private level, the shared level, or none has the line.
+    reply_bytes : int
+        Payload of the answer. [bytes]
+    """
+
+    part: str
+    private: tuple[Step, ...] = ()
+    hit: tuple[Step, ...] = ()
+    miss: tuple[Step, ...] = ()
+    reply_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        _payload(self, "reply_bytes")
+        for name in ("private", "hit", "miss"):
+            _steps(self, name)
+
+
+@dataclass(frozen=True)
+class Allocate:
+    """Take free blocks, one after the other; a job for which there are too few is lost.
+
+    Parameters
+    ----------
+    part : str
+        Name of the free lists.
+    blocks : int or "segments"
+        How many.
+    """
+
+    part: str
+    blocks: int | str = 1
+
+    def __post_init__(self) -> None:
+        _count(self, "blocks")
+
+
+@dataclass(frozen=True)
+class Free:
+    """Give back all blocks that the job has of a part.
+
+    Parameters
+    ----------
+    part : str
+        Name of the free lists.
+    """
+
+    part: str
+
+
+@dataclass(frozen=True)
+class Acquire:
+    """Wait for tokens, first come, first served.
+
+    Parameters
+    ----------
+    part : str
+        Name of the pool. Placed at several nodes, each has a pool, and the job uses that of its own place.
+    tokens : int
+        How many.
+    """
+
+    part: str
+    tokens: int = 1
+
+    def __post_init__(self) -> None:
+        keep(self, tokens=int(checks.count("acquire.tokens", self.tokens)))
+
+
+@dataclass(frozen=True)
+class Release:
+    """Give tokens back.
+
+    Parameters
+    ----------
+    part : str
+        Name of the pool they were acquired from.
+    tokens : int
+        How many.
+    """
+
+    part: str
+    tokens: int = 1
+
+    def __post_init__(self) -> None:
+        keep(self, tokens=int(checks.count("release.tokens", self.tokens)))
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Let time pass.
+
+    Parameters
+    ----------
+    time : Law
+        How long. [ns]
+    counted : bool
+        Whether the latency of the flow includes it.
+    """
+
+    time: Law
+    counted: bool = True
+
+    def __post_init__(self) -> None:
+        require_law("hold.time", self.time)
+        if not isinstance(self.counted, bool):
+            raise ValueError(f"hold.counted must be true or false, got {self.counted!r}")
+
+
+@dataclass(frozen=True)
+class Fork:
+    """Do several branches at the same time, and go on when the last is done.
+
+    Parameters
+    ----------
+    branches : tuple of tuples of steps
+        At least two.
+    """
+
+    branches: tuple[tuple[Step, ...], ...]
+
+    def __post_init__(self) -> None:
+        keep(self, branches=tuple(_read_steps("fork.branches", branch) for branch in _list(self, "branches")))
+        if len(self.branches) < 2:
+            raise ValueError(f"fork.branches must be at least two, got {self.branches!r}")
+
+
+@dataclass(frozen=True)
+class Each:
+    """Do the same steps several times at the same time, and go on when the last is done.
+
+    Parameters
+    ----------
+    steps : tuple of steps
+        What is done.
+    count : int or "segments"
+        How often.
+    """
+
+    steps: tuple[Step, ...]
+    count: int | str = SEGMENTS
+
+    def __post_init__(self) -> None:
+        _steps(self, "steps", some=True)
+        _count(self, "count")
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Do the same steps several times, one after the other.
+
+    Parameters
+    ----------
+    steps : tuple of steps
+        What is done.
+    count : int or "segments"
+        How often.
+    """
+
+    steps: tuple[Step, ...]
+    count: int | str
+
+    def __post_init__(self) -> None:
+        _steps(self, "steps", some=True)
+        _count(self, "count")
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Do one of several things, at random.
+
+    Parameters
+    ----------
+    choices : tuple of tuples of steps
+        What may be done; nothing is a choice too.
+    probabilities : tuple of float
+        Of each; they sum up to 1.
+    """
+
+    choices: tuple[tuple[Step, ...], ...]
+    probabilities: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        keep(
+            self,
+            choices=tuple(_read_steps("branch.choices", choice) for choice in _list(self, "choices")),
+            probabilities=tuple(checks.probability("branch.probabilities", self.probabilities).tolist()),
+        )
+        if len(self.choices) != len(self.probabilities) or abs(sum(self.probabilities) - 1) > 1e-9:
+            raise ValueError(
+                f"branch.probabilities must be one for each of {len(self.choices)} choices and sum up to 1, "
+                f"got {self.probabilities!r}"
+            )
+
+
+Step: TypeAlias = (
+    Visit
+    | Send
+    | Read
+    | Write
+    | Lookup
+    | Allocate
+    | Free
+    | Acquire
+    | Release
+    | Hold
+    | Fork
+    | Each
+    | Repeat
+    | Branch
+)
+STEPS = Step.__args__
+
+
+def inner_steps(step: Any) -> tuple[tuple[Any, ...], ...]:
+    """Return the programs that a step holds, in the order of its fields."""
+    match step:
+        case Fork(branches=inside) | Branch(choices=inside):
+            return tuple(inside)
+        case Each(steps=steps) | Repeat(steps=steps):
+            return (steps,)
+        case Lookup():
+            return (step.private, step.hit, step.miss)
+    return ()
+
+
+def step_name(step: Any) -> str:
+    """Return a step as messages name it: ``read dram``."""
+    of = getattr(step, "part", getattr(step, "to", ""))
+    return f"{spec_word(type(step))} {of}".strip()
+
+
+def _read_steps(name: str, value: Any) -> tuple[Any, ...]:
+    members = (value,) if isinstance(value, STEPS) else value
+    if isinstance(members, str) or not isinstance(members, list | tuple):
+        raise ValueError(f"{name} must be a tuple of steps, got {value!r}")
+    for step in members:
+        if not isinstance(step, STEPS):
+            words = ", ".join(kind.__name__ for kind in STEPS)
+            raise ValueError(f"{name} must hold steps ({words}), got {step!r}")
+    return tuple(members)
+
+
+read_program = _read_steps
+
+
+def _steps(step: Any, name: str, *, some: bool = False) -> None:
+    where = f"{spec_word(type(step))}.{name}"
+    keep(step, **{name: _read_steps(where, getattr(step, name))})
+    if some and not getattr(step, name):
+        raise ValueError(f"{where} must have a step, got ()")
+
+
+def _list(step: Any, name: str) -> tuple[Any, ...]:
+    value = getattr(step, name)
+    if isinstance(value, str) or not isinstance(value, list | tuple):
+        raise ValueError(f"{spec_word(type(step))}.{name} must be a tuple of tuples of steps, got {value!r}")
+    return tuple(value)
+
+
+def _count(step: Any, name: str) -> None:
+    value, where = getattr(step, name), f"{spec_word(type(step))}.{name}"
+    if isinstance(value, str):
+        checks.choice(where, value, (SEGMENTS,))
+    else:
+        checks.one_number(where, value)
+        keep(step, **{name: int(checks.count(where, value, maximum=65536))})
+
+
+def _payload(step: Any, *names: str) -> None:
+    for name in names:
+        where = f"{spec_word(type(step))}.{name}"
+        checks.one_number(where, getattr(step, name))
+        keep(step, **{name: int(checks.count(where, getattr(step, name), minimum=0, maximum=2**20))})

@@ -1,0 +1,143 @@
+"""A system of parts: what it consists of, where the parts are, and which flows use them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from qmodels import checks
+from qmodels.systems.composed.checks import check_programs
+from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.parts import ServingPart, Tokens, part_types
+from qmodels.systems.laws.fields import keep
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.spec.metrics import MetricNames
+from qmodels.systems.spec.named import Named
+from qmodels.systems.stations.parts import Station
+
+
+@dataclass(frozen=True, kw_only=True)
+class System:
+    """Parts, where they are placed on an interconnect, and flows whose jobs run programs over them.
+
+    Times are in ns. The traffic that a part's own spec describes (of a `Noc` or a `DramSystem`) does not
+    count: the flows are the traffic.
+
+    Parameters
+    ----------
+    parts : mapping of str to part
+        `Noc`, `DramSystem`, `CacheSystem`, `FreeList`, `Station` (service times in ns), `Tokens`, or a
+        `ServingPart` of one's own.
+    flows : tuple of Flow
+        What is done with them.
+    place : mapping of str to tuple of int
+        Nodes of the interconnect where a part is; one that is not placed is wherever it is needed. The
+        channels of a DRAM and the slices of a cache are spread over its nodes in turn; stations, pools and
+        parts of one's own stand at each node once.
+    interconnect : str
+        Name of the network between placed parts; the only `Noc` if left out.
+
+    Raises
+    ------
+    ValueError
+        In a line that names the part, or the flow and the step: of an unknown part, a step that the part
+        cannot do, a place outside the network, a part that no flow uses, tokens that are never
+        released.
+
+    Examples
+    --------
+    >>> from qmodels.systems.composed.steps import Visit
+    >>> from qmodels.systems.laws.times import Exponential
+    >>> from qmodels.systems.traffic.arrivals import Poisson
+    >>> system = System(
+    ...     parts={"parser": Station(service=Exponential(mean=2.0))},
+    ...     flows=[Flow(arrivals=Poisson(), rate=0.2, program=(Visit("parser"),))],
+    ... )
+    >>> system.parts["parser"].service.mean, system.flows[0].name
+    (2.0, 'jobs')
+    """
+
+    parts: Named[Any]
+    flows: tuple[Flow, ...]
+    place: Named[tuple[int, ...]] = field(default_factory=lambda: Named({}))
+    interconnect: str = ""
+
+    metric_names: ClassVar[MetricNames] = MetricNames(
+        both=(
+            "latency",
+            "latency_p99",
+            "flow_throughput",
+            "visit_latency",
+            "hit_ratio",
+            "blocking_probability",
+        ),
+        model=("saturation_factor",),
+        sometimes=("latency_p99", "visit_latency", "hit_ratio", "blocking_probability"),
+    )
+
+    def __post_init__(self) -> None:
+        keep(
+            self,
+            parts=Named(_mapping("parts", self.parts)),
+            place=Named({name: _nodes(name, at) for name, at in _mapping("place", self.place).items()}),
+            flows=tuple((self.flows,) if isinstance(self.flows, Flow) else self.flows),
+        )
+        known = tuple(part_types().values())
+        for name, part in self.parts.items():
+            if not isinstance(part, (*known, ServingPart)):
+                words = ", ".join(kind.__name__ for kind in known)
+                raise ValueError(f"parts.{name} must be a part ({words} or a ServingPart), got {part!r}")
+        keep(self, parts=Named({n: _named(n, part) for n, part in self.parts.items()}))
+        names = [flow.name for flow in self.flows]
+        if not names or len(set(names)) < len(names):
+            raise ValueError(f"flows must be at least one, with names of their own, got {names!r}")
+        self._check_places()
+        check_programs(self)
+
+    def _check_places(self) -> None:
+        networks = [name for name, part in self.parts.items() if isinstance(part, Noc)]
+        if self.interconnect:
+            checks.choice("interconnect", self.interconnect, networks)
+        elif len(networks) == 1:
+            keep(self, interconnect=networks[0])
+        elif networks:
+            raise ValueError(f"interconnect must be one of {', '.join(networks)}, got ''")
+        for name in self.place:
+            checks.choice("place", name, [n for n in self.parts if n not in networks])
+        places = {f"place.{name}": at for name, at in self.place.items()}
+        places |= {f"flow {flow.name!r}: at": flow.at for flow in self.flows}
+        for name, at in places.items():
+            if at and self.network is None:
+                raise ValueError(f"{name} must be left out without an interconnect, got {at!r}")
+            if self.network is not None and at:
+                checks.count(name, at, minimum=0, maximum=self.network.topology.nodes - 1)
+
+    @property
+    def network(self) -> Noc | None:
+        """The interconnect."""
+        return self.parts[self.interconnect] if self.interconnect else None
+
+    def flow(self, name: str) -> Flow:
+        """Return the flow of a name."""
+        return {flow.name: flow for flow in self.flows}[name]
+
+    def copies(self, name: str) -> int:
+        """Return how many copies of a part there are: one at each of its nodes, of those that have copies."""
+        single = not isinstance(self.parts[name], Station | Tokens | ServingPart)
+        return 1 if single else max(1, len(self.place.get(name, ())))
+
+
+def _mapping(name: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{name} must be a mapping from names to what goes by them, got {value!r}")
+    return value
+
+
+def _nodes(name: str, value: Any) -> tuple[int, ...]:
+    nodes = (value,) if isinstance(value, int) else tuple(value)
+    return tuple(checks.count(f"place.{name}", nodes, minimum=0).tolist())
+
+
+def _named(name: str, part: Any) -> Any:
+    return replace(part, name=name) if isinstance(part, Station) else part
