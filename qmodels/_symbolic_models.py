@@ -10,8 +10,13 @@ from qmodels.networks.closed.mva import mva_recursion
 from qmodels.networks.open.fork_join import nelson_tantawi_factor, two_branch_response
 from qmodels.queues.disciplines.priority import priority_waiting_time
 from qmodels.queues.general.discrete import geoxg1_waiting_time
-from qmodels.queues.general.gg1 import kingman_waiting_time, klb_exponent, marchal_waiting_time
-from qmodels.queues.general.gg1_bounds import daley_bound, marshall_bound
+from qmodels.queues.general.gg1 import (
+    daley_bound,
+    kingman_waiting_time,
+    klb_exponent,
+    marchal_waiting_time,
+    marshall_bound,
+)
 from qmodels.queues.general.ggc import allen_cunneen_waiting_time
 from qmodels.queues.general.mg1 import mg1_waiting_time, mg1_waiting_time_variance
 from qmodels.queues.markovian.batch import mxg1_waiting_time
