@@ -14,6 +14,7 @@ import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.laws.formulas import Array, Formulas, one_minus_phi
+from qmodels.libraries import special
 from qmodels.systems.laws.times import Geometric, LogNormal, Pareto, Uniform, Weibull
 
 _STEP = 0.1
@@ -69,11 +70,9 @@ class LogNormals(_Wide):
         return self._part(k, x, 1.0)
 
     def _part(self, k: int, x: Array, sign: float) -> FloatArray:
-        from scipy.special import ndtr
-
         with np.errstate(divide="ignore"):
             z = (np.log(x) - self._centre) / self._sigma - k * self._sigma
-        return np.asarray(self.moment(k) * ndtr(sign * z))
+        return np.asarray(self.moment(k) * special.ndtr(sign * z))
 
 
 class Weibulls(_Wide):
@@ -99,15 +98,11 @@ class Weibulls(_Wide):
 
     def tail_moment(self, k: int, x: Array) -> FloatArray:
         """Return E[X^k; X > x]."""
-        from scipy.special import gammaincc
-
-        return np.asarray(self.moment(k) * gammaincc(1 + k / self._shape, self._power(x)))
+        return np.asarray(self.moment(k) * special.gammaincc(1 + k / self._shape, self._power(x)))
 
     def truncated_moment(self, k: int, x: Array) -> FloatArray:
         """Return E[X^k; X <= x]."""
-        from scipy.special import gammainc
-
-        return np.asarray(self.moment(k) * gammainc(1 + k / self._shape, self._power(x)))
+        return np.asarray(self.moment(k) * special.gammainc(1 + k / self._shape, self._power(x)))
 
     def _power(self, x: Array) -> Any:
         return (np.asarray(x) / self._scale) ** self._shape

@@ -9,6 +9,7 @@ import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.laws.formulas import Array, Formulas, one_minus_phi
+from qmodels.libraries import special
 from qmodels.numerics.poisson import poisson_pmf
 
 
@@ -105,21 +106,15 @@ class Gammas(Formulas):
 
     def tail(self, x: Array) -> FloatArray:
         """Return P(X > x)."""
-        from scipy.special import gammaincc
-
-        return np.asarray(gammaincc(1 / self.scv, x / (self.mean * self.scv)))
+        return np.asarray(special.gammaincc(1 / self.scv, x / (self.mean * self.scv)))
 
     def truncated_moment(self, k: int, x: Array) -> FloatArray:
         """Return E[X^k; X <= x]."""
-        from scipy.special import gammainc
-
-        return np.asarray(self.moment(k) * gammainc(1 / self.scv + k, x / (self.mean * self.scv)))
+        return np.asarray(self.moment(k) * special.gammainc(1 / self.scv + k, x / (self.mean * self.scv)))
 
     def tail_moment(self, k: int, x: Array) -> FloatArray:
         """Return E[X^k; X > x]."""
-        from scipy.special import gammaincc
-
-        return np.asarray(self.moment(k) * gammaincc(1 / self.scv + k, x / (self.mean * self.scv)))
+        return np.asarray(self.moment(k) * special.gammaincc(1 / self.scv + k, x / (self.mean * self.scv)))
 
     def density(self, x: Array) -> FloatArray:
         """Return the probability density at x > 0."""

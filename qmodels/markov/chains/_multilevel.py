@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.libraries import sparse
 from qmodels.markov.chains._dissection import Int32
 from qmodels.markov.chains.compiled import compiled
 
@@ -158,8 +159,6 @@ def _level(flows: Any) -> _Level:
 
 def _lump_twice(flows: Any) -> tuple[Any, Int32]:
     """Lump pairs and then pairs of pairs; the flows between the lumps and the lump of each state."""
-    from scipy.sparse import csr_array, diags_array
-
     lump = np.arange(flows.shape[0], dtype=np.int32)
     for _ in range(2):
         exchange = (flows + flows.T).tocsr()
@@ -168,9 +167,9 @@ def _lump_twice(flows: Any) -> tuple[Any, Int32]:
             exchange.indptr.astype(np.int32), exchange.indices.astype(np.int32), exchange.data, outflow
         )
         n = pair.size
-        gather = csr_array((np.ones(n), (np.arange(n), pair)), shape=(n, int(pair.max()) + 1))
+        gather = sparse.csr_array((np.ones(n), (np.arange(n), pair)), shape=(n, int(pair.max()) + 1))
         flows = (gather.T @ flows @ gather).tocsc()
-        flows = (flows - diags_array(flows.diagonal())).tocsc()
+        flows = (flows - sparse.diags_array(flows.diagonal())).tocsc()
         flows.eliminate_zeros()
         lump = pair[lump]
     return flows, lump
@@ -178,10 +177,8 @@ def _lump_twice(flows: Any) -> tuple[Any, Int32]:
 
 def _hierarchy(rates: Any, x: FloatArray) -> list[_Level]:
     """Lump by the flows under the weights x until few lumps are left."""
-    from scipy.sparse import diags_array
-
     levels = [_level(rates)]
-    flows = (diags_array(x) @ rates).tocsc()
+    flows = (sparse.diags_array(x) @ rates).tocsc()
     while flows.shape[0] > COARSEST:
         coarse, lump = _lump_twice(flows)
         count = coarse.shape[0]

@@ -10,6 +10,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.libraries import sparse
 from qmodels.markov.chains.absorption import absorbed
 from qmodels.markov.chains.chain_results import (
     Absorption,
@@ -273,15 +274,13 @@ class Chain:
             targets = tuple(tuple(self.states[i] for i in group) for group in groups)
             lost = np.empty(0, dtype=np.int64)
         else:
-            from scipy.sparse import diags_array
-
             targets = tuple(absorbing)
             if not targets:
                 raise ValueError("absorbing must hold at least one state, got none")
             groups = [np.array([self.index(state)]) for state in targets]
             stopped = np.ones(n)
             stopped[np.concatenate(groups)] = 0.0
-            rates = (diags_array(stopped) @ rates).tocsr()
+            rates = (sparse.diags_array(stopped) @ rates).tocsr()
             rates.eliminate_zeros()
             hit = set(np.flatnonzero(stopped == 0).tolist())
             closed = chain_classes(rates).closed

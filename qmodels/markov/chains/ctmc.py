@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.libraries import sparse
 from qmodels.markov.chains.chain import Chain
 from qmodels.markov.chains.chain_results import reward_vector
 from qmodels.markov.chains.structure import (
@@ -72,14 +73,12 @@ class CTMC(Chain):
     _edge: ClassVar[str] = "rate"
 
     def __post_init__(self) -> None:
-        from scipy.sparse import diags_array
-
         rows = square_sparse("generator", self.generator)
         rates = off_diagonal("generator", rows)
         require_row_sums("generator", rows, 0.0)
         object.__setattr__(self, "_rates", rates)
         exits = np.asarray(rates.sum(axis=1)).ravel()
-        object.__setattr__(self, "generator", (rates - diags_array(exits)).tocsr())
+        object.__setattr__(self, "generator", (rates - sparse.diags_array(exits)).tocsr())
         self._name_states(rows.shape[0])
 
     @classmethod
@@ -176,7 +175,5 @@ class CTMC(Chain):
 
 def _closed(entries: Any) -> Any:
     """Return the generator with the given rates off the diagonal."""
-    from scipy.sparse import diags_array
-
-    rates = entries - diags_array(entries.diagonal())
-    return rates - diags_array(np.asarray(rates.sum(axis=1)).ravel())
+    rates = entries - sparse.diags_array(entries.diagonal())
+    return rates - sparse.diags_array(np.asarray(rates.sum(axis=1)).ravel())

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.libraries import sparse
 from qmodels.markov.chains.chain import Chain
 from qmodels.markov.chains.chain_results import reward_vector
 from qmodels.markov.chains.structure import (
@@ -58,8 +59,6 @@ class DTMC(Chain):
     _edge: ClassVar[str] = "probability"
 
     def __post_init__(self) -> None:
-        from scipy.sparse import diags_array
-
         rows = square_sparse("transition_matrix", self.transition_matrix)
         rates = off_diagonal("transition_matrix", rows)
         diagonal = rows.diagonal()
@@ -69,7 +68,7 @@ class DTMC(Chain):
         require_row_sums("transition_matrix", rows, 1.0)
         object.__setattr__(self, "_rates", rates)
         stay = np.maximum(1.0 - np.asarray(rates.sum(axis=1)).ravel(), 0.0)
-        object.__setattr__(self, "transition_matrix", (rates + diags_array(stay)).tocsr())
+        object.__setattr__(self, "transition_matrix", (rates + sparse.diags_array(stay)).tocsr())
         self._name_states(rows.shape[0])
 
     @classmethod

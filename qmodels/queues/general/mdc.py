@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
+from qmodels.libraries import special
 from qmodels.numerics.poisson import poisson_density, poisson_pmf
 from qmodels.numerics.series import tail_sums
 from qmodels.queues.general.mg1 import mg1_waiting_time, mg1_waiting_time_variance
@@ -208,8 +209,6 @@ def _response_tail(q: Load, t: FloatArray) -> FloatArray:
 
 def _tail_at(services: float, rho: float, servers: float) -> float:
     """Return P(W > services * D)."""
-    from scipy.special import gammainc
-
     if rho == 0:
         return 0.0
     c = int(servers)
@@ -221,7 +220,7 @@ def _tail_at(services: float, rho: float, servers: float) -> float:
     peak = mean * np.exp(-tail.log_ratio)
     last = int(min(top - 1, peak + 12 * np.sqrt(peak) + 60))
     j = np.arange(last + 1)
-    return float(np.dot(poisson_pmf(j, mean), tail.at(top - 1 - j)) + gammainc(top, mean))
+    return float(np.dot(poisson_pmf(j, mean), tail.at(top - 1 - j)) + special.gammainc(top, mean))
 
 
 def _number_pmf(q: Load, n: FloatArray) -> FloatArray:

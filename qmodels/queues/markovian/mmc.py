@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
+from qmodels.libraries import special
 from qmodels.numerics.exponential_waits import (
     exponential_quantile,
     exponential_tail,
@@ -171,8 +172,6 @@ def mminf(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike) -> QueueR
 def _mmc_pmf(
     a: FloatArray, c: FloatArray, waits: FloatArray, nobody_waits: FloatArray, idle: FloatArray, n: FloatArray
 ) -> FloatArray:
-    from scipy.special import gammaincc
-
-    below = poisson_pmf(n, a) * nobody_waits / np.where(nobody_waits > 0, gammaincc(c, a), 1.0)
+    below = poisson_pmf(n, a) * nobody_waits / np.where(nobody_waits > 0, special.gammaincc(c, a), 1.0)
     above = waits * idle * (a / c) ** np.maximum(n - c, 0)
     return np.where(n < c, below, np.where(idle > 0, above, 0.0))
