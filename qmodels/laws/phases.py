@@ -1,5 +1,7 @@
 """Formulas of phase-type laws: the time until a finite Markov chain is absorbed."""
 
+# ruff: noqa: D102 (what a method returns is said where `Formulas` declares it)
+
 from __future__ import annotations
 
 from functools import cached_property
@@ -72,7 +74,6 @@ class Phases(Formulas):
 
     @property
     def scv(self) -> float:
-        """Squared coefficient of variation."""
         return float(super().scv)
 
     def moment(self, k: int) -> FloatArray:
@@ -92,7 +93,6 @@ class Phases(Formulas):
         return solve_transient(self.generator, self.exit_rates, right)
 
     def tail(self, x: Array) -> FloatArray:
-        """Return P(X > x)."""
         return self._tail(checks.nonnegative("x", x))[()]
 
     def density(self, x: Array) -> FloatArray:
@@ -162,7 +162,6 @@ class Phases(Formulas):
         return np.concatenate([[0.0], fine[0] / 2 ** np.arange(56.0, 0.0, -1.0), fine])
 
     def poisson_counts(self, rate: Array, size: int) -> FloatArray:
-        """Return the probabilities of 0 .. size - 1 Poisson arrivals during X, along a new last axis."""
         rates = checks.nonnegative("rate", rate)
         result = np.empty((rates.size, size))
         for i, r in enumerate(rates.ravel()):
