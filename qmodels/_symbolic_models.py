@@ -6,12 +6,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from qmodels import checks
+from qmodels.libraries import sympy
 from qmodels.networks.closed.mva import mva_recursion
 from qmodels.networks.open.fork_join import nelson_tantawi_factor, two_branch_response
 from qmodels.queues.disciplines.priority import priority_waiting_time
 from qmodels.queues.general.discrete import geoxg1_waiting_time
-from qmodels.queues.general.gg1 import kingman_waiting_time, klb_exponent, marchal_waiting_time
-from qmodels.queues.general.gg1_bounds import daley_bound, marshall_bound
+from qmodels.queues.general.gg1 import (
+    daley_bound,
+    kingman_waiting_time,
+    klb_exponent,
+    marchal_waiting_time,
+    marshall_bound,
+)
 from qmodels.queues.general.ggc import allen_cunneen_waiting_time
 from qmodels.queues.general.mg1 import mg1_waiting_time, mg1_waiting_time_variance
 from qmodels.queues.markovian.batch import mxg1_waiting_time
@@ -43,8 +49,6 @@ class Parameters:
         self.whole: set[str] = set()
 
     def __call__(self, name: str, suffix: str = "") -> Any:
-        import sympy
-
         key = name + suffix
         default = sympy.Symbol(_NAMES.get(name, name) + suffix, positive=True)
         self.used[key] = sympy.sympify(self.given.get(key, default))
@@ -86,14 +90,10 @@ def _station(lam: Any, m1: Any, wait: Any, servers: Any = 1, admitted: Any = 1, 
 
 
 def _tidy(expression: Any) -> Any:
-    import sympy
-
     return sympy.factor(expression) if expression.is_rational_function() else expression
 
 
 def _true() -> Any:
-    import sympy
-
     return sympy.true
 
 
@@ -182,8 +182,6 @@ def _two_moments(wait: Callable[..., Any]) -> Callable[[Parameters], Built]:
 
 
 def _gg1_klb(p: Parameters) -> Built:
-    import sympy
-
     smooth = p.flag("smooth", True)
 
     def wait(lam: Any, m1: Any, ca: Any, cs: Any) -> Any:
@@ -215,8 +213,6 @@ def _mg1_nonpreemptive(p: Parameters) -> Built:
 
 
 def _fork_join(p: Parameters) -> Built:
-    import sympy
-
     lam, mu, n = p("arrival_rate"), p("service_rate"), p.count("branches")
     rho = lam / mu
     response = mm1_waiting_time(rho, mu - lam) + 1 / mu

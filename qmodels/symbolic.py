@@ -18,6 +18,7 @@ from typing import Any
 
 from qmodels import checks
 from qmodels._symbolic_models import MODELS, Parameters
+from qmodels.libraries import sympy
 
 _HIGHEST_DEGREE = 4  # of an equation that radicals solve
 
@@ -55,21 +56,15 @@ class SymbolicModel:
 
     def derivative(self, metric: str, *, by: Any) -> Any:
         """Return how fast a metric changes with a parameter (its name or a symbol)."""
-        import sympy
-
         return sympy.factor(sympy.diff(self._metric(metric), self._symbol(by)))
 
     def elasticity(self, metric: str, *, by: Any) -> Any:
         """Return the percentage by which a metric changes when a parameter changes by 1 %."""
-        import sympy
-
         symbol = self._symbol(by)
         return sympy.simplify(self.derivative(metric, by=symbol) * symbol / self._metric(metric))
 
     def limit(self, metric: str, *, by: Any, to: Any, side: str = "-") -> Any:
         """Return the limit of a metric as a parameter goes `to` a value, from below by default."""
-        import sympy
-
         return sympy.limit(self._metric(metric), self._symbol(by), to, side)
 
     def solve_for(self, parameter: Any, **target: Any) -> list[Any]:
@@ -94,8 +89,6 @@ class SymbolicModel:
         ValueError
             If not exactly one known metric is given, or there is no closed form.
         """
-        import sympy
-
         if len(target) != 1:
             raise ValueError(f"target must be exactly one metric, got {sorted(target)}")
         ((metric, value),) = target.items()
@@ -115,14 +108,10 @@ class SymbolicModel:
         return [sympy.simplify(root.subs(goal, value)) for root in kept]
 
     def _numbers(self, equation: Any, unknown: Any) -> list[Any]:
-        import sympy
-
         roots = [root for root in sympy.Poly(equation, unknown).nroots(n=30, maxsteps=200) if root.is_real]
         return [root for root in roots if root > 0 and self.stable.subs(unknown, root) == sympy.true]
 
     def _on_stable_branch(self, root: Any, goal: Any, unknown: Any, expression: Any) -> bool:
-        import sympy
-
         symbols = sorted(expression.free_symbols | self.stable.free_symbols, key=str)
         for scale in (sympy.Rational(3, 7), sympy.Rational(11, 8), sympy.Rational(29, 5)):
             # Turning the order of magnitudes meets stable points of every model.
@@ -139,8 +128,6 @@ class SymbolicModel:
 
     def latex(self, metric: str) -> str:
         """Return a metric in LaTeX."""
-        import sympy
-
         return str(sympy.latex(sympy.factor(self._metric(metric))))
 
     def evaluate(self, metric: str, *, digits: int = 30, **values: Any) -> Any:
@@ -160,15 +147,11 @@ class SymbolicModel:
         sympy.Float
             The value, also outside `stable`, where it has no meaning.
         """
-        import sympy
-
         point = {self._symbol(name): sympy.Rational(value) for name, value in values.items()}
         return self._metric(metric).subs(point).evalf(int(checks.count("digits", digits)))
 
     def function(self, metric: str) -> Callable[..., Any]:
         """Return a NumPy function of the free parameters, which it takes by name."""
-        import sympy
-
         free = {name: s for name, s in self.parameters.items() if s.is_Symbol}
         compiled = sympy.lambdify(list(free.values()), self._metric(metric), "numpy")
 
@@ -181,8 +164,6 @@ class SymbolicModel:
         return self.metrics[checks.choice("metric", name, self.metrics)]
 
     def _symbol(self, by: Any) -> Any:
-        import sympy
-
         if isinstance(by, sympy.Symbol):
             return by
         value = self.parameters[checks.choice("parameter", by, self.parameters)]

@@ -4,6 +4,8 @@ The nodes of these integrals grow by a tenth from panel to panel, over all order
 the law reaches: fine enough for every s of the inversion of a transform.
 """
 
+# ruff: noqa: D102 (what a method returns is said where `Formulas` declares it)
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,6 +16,7 @@ import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.laws.formulas import Array, Formulas, one_minus_phi
+from qmodels.libraries import special
 from qmodels.systems.laws.times import Geometric, LogNormal, Pareto, Uniform, Weibull
 
 _STEP = 0.1
@@ -52,28 +55,22 @@ class LogNormals(_Wide):
         )
 
     def moment(self, k: int) -> FloatArray:
-        """Return the raw moment of order k."""
         return np.exp(np.asarray(k * self._centre + (k * self._sigma) ** 2 / 2))
 
     def density(self, x: Array) -> FloatArray:
-        """Return the probability density at x > 0."""
         z = (np.log(x) - self._centre) / self._sigma
         return np.asarray(np.exp(-z * z / 2) / (x * self._sigma * sqrt(2 * pi)))
 
     def tail_moment(self, k: int, x: Array) -> FloatArray:
-        """Return E[X^k; X > x]."""
         return self._part(k, x, -1.0)
 
     def truncated_moment(self, k: int, x: Array) -> FloatArray:
-        """Return E[X^k; X <= x]."""
         return self._part(k, x, 1.0)
 
     def _part(self, k: int, x: Array, sign: float) -> FloatArray:
-        from scipy.special import ndtr
-
         with np.errstate(divide="ignore"):
             z = (np.log(x) - self._centre) / self._sigma - k * self._sigma
-        return np.asarray(self.moment(k) * ndtr(sign * z))
+        return np.asarray(self.moment(k) * special.ndtr(sign * z))
 
 
 class Weibulls(_Wide):
@@ -89,25 +86,17 @@ class Weibulls(_Wide):
         self.high = self._log_scale + log(_FAR) / law.shape
 
     def moment(self, k: int) -> FloatArray:
-        """Return the raw moment of order k."""
         return np.exp(np.asarray(k * self._log_scale + lgamma(1 + k / self._shape)))
 
     def density(self, x: Array) -> FloatArray:
-        """Return the probability density at x > 0."""
         power = self._power(x)
         return np.asarray(self._shape * power / x * np.exp(-power))
 
     def tail_moment(self, k: int, x: Array) -> FloatArray:
-        """Return E[X^k; X > x]."""
-        from scipy.special import gammaincc
-
-        return np.asarray(self.moment(k) * gammaincc(1 + k / self._shape, self._power(x)))
+        return np.asarray(self.moment(k) * special.gammaincc(1 + k / self._shape, self._power(x)))
 
     def truncated_moment(self, k: int, x: Array) -> FloatArray:
-        """Return E[X^k; X <= x]."""
-        from scipy.special import gammainc
-
-        return np.asarray(self.moment(k) * gammainc(1 + k / self._shape, self._power(x)))
+        return np.asarray(self.moment(k) * special.gammainc(1 + k / self._shape, self._power(x)))
 
     def _power(self, x: Array) -> Any:
         return (np.asarray(x) / self._scale) ** self._shape
@@ -129,18 +118,15 @@ class Paretos(_Wide):
         return self.tail_moment(k, np.asarray(self._least))
 
     def density(self, x: Array) -> FloatArray:
-        """Return the probability density at x > 0."""
         return np.where(x < self._least, 0.0, self._shape / x * (self._least / x) ** self._shape)
 
     def tail_moment(self, k: int, x: Array) -> FloatArray:
-        """Return E[X^k; X > x]."""
         if k >= self._shape:
             return np.full(np.shape(x), inf)
         y = np.maximum(x, self._least)
         return np.asarray(self._shape / (self._shape - k) * y**k * (self._least / y) ** self._shape)
 
     def truncated_moment(self, k: int, x: Array) -> FloatArray:
-        """Return E[X^k; X <= x]."""
         grown = np.log(np.maximum(x, self._least) / self._least)
         rate = self._shape - k
         share = -np.expm1(-rate * grown) / rate if rate else grown
@@ -156,19 +142,15 @@ class Uniforms(Formulas):
         self.mean, self._low, self._high = law.mean, law.low, law.high
 
     def moment(self, k: int) -> FloatArray:
-        """Return the raw moment of order k."""
         return self.truncated_moment(k, np.asarray(self._high))
 
     def density(self, x: Array) -> FloatArray:
-        """Return the probability density at x > 0."""
         return np.where((x < self._low) | (x > self._high), 0.0, 1 / (self._high - self._low))
 
     def tail_moment(self, k: int, x: Array) -> FloatArray:
-        """Return E[X^k; X > x]."""
         return self._between(k, np.clip(x, self._low, self._high), self._high)
 
     def truncated_moment(self, k: int, x: Array) -> FloatArray:
-        """Return E[X^k; X <= x]."""
         return self._between(k, self._low, np.clip(x, self._low, self._high))
 
     def _between(self, k: int, a: Any, b: Any) -> FloatArray:
@@ -201,18 +183,15 @@ class Geometrics(Formulas):
         return np.asarray(self._stay**n * after)
 
     def laplace(self, s: Array) -> Array:
-        """Return the Laplace transform at s."""
         less = -np.expm1(-np.asarray(s))
         return np.asarray(self._end * (1 - less) / (self._end + self._stay * less))
 
     def residual_complement(self, s: Array) -> Array:
-        """Return the complement of the residual's transform at s."""
         less = -np.expm1(-np.asarray(s))
         aged = one_minus_phi(np.asarray(s))
         return np.asarray((self._end * aged + self._stay * less) / (self._end + self._stay * less))
 
     def expect(self, f: Callable[[FloatArray], FloatArray]) -> float:
-        """Return E[f(X)]."""
         x = self.breaks()[1:]
         return float(np.dot(self._end * self._stay ** (x - 1), f(x)))
 

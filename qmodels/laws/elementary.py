@@ -1,5 +1,7 @@
 """Formulas in closed form, without cancellation: constant and gamma times, and mixtures of them."""
 
+# ruff: noqa: D102 (what a method returns is said where `Formulas` declares it)
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -9,6 +11,7 @@ import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.laws.formulas import Array, Formulas, one_minus_phi
+from qmodels.libraries import special
 from qmodels.numerics.poisson import poisson_pmf
 
 
@@ -21,31 +24,24 @@ class Constant(Formulas):
         self.mean = np.asarray(mean, dtype=float)[()]
 
     def moment(self, k: int) -> FloatArray:
-        """Return the raw moment of order k."""
         return np.asarray(self.mean**k)
 
     def laplace(self, s: Array) -> Array:
-        """Return the Laplace transform at s."""
         return np.asarray(np.exp(-s * self.mean))
 
     def residual_complement(self, s: Array) -> Array:
-        """Return the complement of the residual's transform at s."""
         return one_minus_phi(s * self.mean)
 
     def tail(self, x: Array) -> FloatArray:
-        """Return P(X > x)."""
         return np.where(x < self.mean, 1.0, 0.0)
 
     def truncated_moment(self, k: int, x: Array) -> FloatArray:
-        """Return E[X^k; X <= x]."""
         return np.where(x < self.mean, 0.0, self.mean**k)
 
     def tail_moment(self, k: int, x: Array) -> FloatArray:
-        """Return E[X^k; X > x]."""
         return np.where(x < self.mean, self.mean**k, 0.0)
 
     def expect(self, f: Callable[[FloatArray], FloatArray]) -> float:
-        """Return E[f(X)]."""
         return float(f(np.asarray(self.mean)))
 
     def breaks(self) -> FloatArray:
@@ -58,7 +54,6 @@ class Constant(Formulas):
             return 600 / self.mean
 
     def poisson_counts(self, rate: Array, size: int) -> FloatArray:
-        """Return the probabilities of 0 .. size - 1 Poisson arrivals during X."""
         return poisson_pmf(np.arange(size), np.asarray(rate * self.mean)[..., None])
 
 
@@ -72,22 +67,18 @@ class Gammas(Formulas):
 
     @property
     def scv(self) -> Any:
-        """Squared coefficient of variation."""
         return self._scv
 
     def moment(self, k: int) -> FloatArray:
-        """Return the raw moment of order k."""
         product = np.asarray(1.0)
         for i in range(k):
             product = product * (self.mean * (1 + i * self.scv))
         return product
 
     def laplace(self, s: Array) -> Array:
-        """Return the Laplace transform at s."""
         return np.asarray(np.exp(-_log1p(s * self.mean * self.scv) / self.scv))
 
     def residual_complement(self, s: Array) -> Array:
-        """Return the complement of the residual's transform at s."""
         x = np.asarray(s * self.mean)
         near = np.abs(x) * np.maximum(1.0, self.scv) < 0.05
         # (1 + scv x)^(-1/scv) = sum of (-x)^k prod(1 + i scv) / k!; its first two terms drop out.
@@ -104,25 +95,15 @@ class Gammas(Formulas):
         return np.where(near, -series, far)
 
     def tail(self, x: Array) -> FloatArray:
-        """Return P(X > x)."""
-        from scipy.special import gammaincc
-
-        return np.asarray(gammaincc(1 / self.scv, x / (self.mean * self.scv)))
+        return np.asarray(special.gammaincc(1 / self.scv, x / (self.mean * self.scv)))
 
     def truncated_moment(self, k: int, x: Array) -> FloatArray:
-        """Return E[X^k; X <= x]."""
-        from scipy.special import gammainc
-
-        return np.asarray(self.moment(k) * gammainc(1 / self.scv + k, x / (self.mean * self.scv)))
+        return np.asarray(self.moment(k) * special.gammainc(1 / self.scv + k, x / (self.mean * self.scv)))
 
     def tail_moment(self, k: int, x: Array) -> FloatArray:
-        """Return E[X^k; X > x]."""
-        from scipy.special import gammaincc
-
-        return np.asarray(self.moment(k) * gammaincc(1 / self.scv + k, x / (self.mean * self.scv)))
+        return np.asarray(self.moment(k) * special.gammaincc(1 / self.scv + k, x / (self.mean * self.scv)))
 
     def density(self, x: Array) -> FloatArray:
-        """Return the probability density at x > 0."""
         shape = 1 / self.scv
         work = x / (self.mean * self.scv)
         return np.asarray(poisson_pmf(shape, work) * shape / x)
@@ -171,35 +152,27 @@ class Mixture(Formulas):
         self.name = " or ".join(sorted({part.name for part in parts}))
 
     def moment(self, k: int) -> FloatArray:
-        """Return the raw moment of order k."""
         return self._mix(lambda part: part.moment(k))
 
     def laplace(self, s: Array) -> Array:
-        """Return the Laplace transform at s."""
         return self._mix(lambda part: part.laplace(s))
 
     def residual_complement(self, s: Array) -> Array:
-        """Return the complement of the residual's transform at s."""
         return self._mix(lambda part: part.mean * part.residual_complement(s)) / self.mean
 
     def tail(self, x: Array) -> FloatArray:
-        """Return P(X > x)."""
         return self._mix(lambda part: part.tail(x))
 
     def density(self, x: Array) -> FloatArray:
-        """Return the probability density at x > 0."""
         return self._mix(lambda part: part.density(x))
 
     def truncated_moment(self, k: int, x: Array) -> FloatArray:
-        """Return E[X^k; X <= x]."""
         return self._mix(lambda part: part.truncated_moment(k, x))
 
     def tail_moment(self, k: int, x: Array) -> FloatArray:
-        """Return E[X^k; X > x]."""
         return self._mix(lambda part: part.tail_moment(k, x))
 
     def expect(self, f: Callable[[FloatArray], FloatArray]) -> float:
-        """Return E[f(X)]."""
         return float(self._mix(lambda part: part.expect(f)))
 
     def breaks(self) -> FloatArray:
@@ -207,7 +180,6 @@ class Mixture(Formulas):
         return np.unique(np.concatenate([part.breaks() for part in self.parts]))
 
     def poisson_counts(self, rate: Array, size: int) -> FloatArray:
-        """Return the probabilities of 0 .. size - 1 Poisson arrivals during X."""
         return self._mix(lambda part: part.poisson_counts(rate, size))
 
     def decay(self) -> Any:

@@ -1,5 +1,7 @@
 """Formulas of phase-type laws: the time until a finite Markov chain is absorbed."""
 
+# ruff: noqa: D102 (what a method returns is said where `Formulas` declares it)
+
 from __future__ import annotations
 
 from functools import cached_property
@@ -10,6 +12,7 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.laws.formulas import Array, Formulas
+from qmodels.libraries import special
 from qmodels.numerics.elimination import solve_transient
 from qmodels.numerics.exponential_series import ExponentialSeries, powers
 
@@ -71,7 +74,6 @@ class Phases(Formulas):
 
     @property
     def scv(self) -> float:
-        """Squared coefficient of variation."""
         return float(super().scv)
 
     def moment(self, k: int) -> FloatArray:
@@ -91,7 +93,6 @@ class Phases(Formulas):
         return solve_transient(self.generator, self.exit_rates, right)
 
     def tail(self, x: Array) -> FloatArray:
-        """Return P(X > x)."""
         return self._tail(checks.nonnegative("x", x))[()]
 
     def density(self, x: Array) -> FloatArray:
@@ -126,8 +127,6 @@ class Phases(Formulas):
         The law is a mixture of Erlang laws of rate q with :math:`n + 1` stages, weight
         :math:`\alpha U^n t / q`; their truncated moments are incomplete gamma functions.
         """
-        from scipy.special import gammainc, poch
-
         order = int(checks.count("k", k, minimum=0))
         times = checks.nonnegative("x", x)
         q = self._density_series.q
@@ -138,20 +137,19 @@ class Phases(Formulas):
                 continue
             stages = np.arange(1.0, q * t + 10.0 * np.sqrt(q * t) + 60.0)
             weights = self._density_series.terms(stages.size) / q
-            result[i] = weights @ (poch(stages, order) / q**order * gammainc(stages + order, q * t))
+            truncated = special.poch(stages, order) / q**order * special.gammainc(stages + order, q * t)
+            result[i] = weights @ truncated
         return result.reshape(times.shape)[()]
 
     def tail_moment(self, k: int, x: Array) -> FloatArray:
         """Return E[X^k; X > x], from the moments of what is left at x."""
-        from scipy.special import comb
-
         order = int(checks.count("k", k, minimum=0))
         times = checks.nonnegative("x", x)
         self.moment(order)  # fills the vectors of moments
         total = np.zeros(times.shape)
         for i in range(order + 1):
             left = ExponentialSeries(self.initial, self.generator, self._moments[i])
-            total += float(comb(order, i)) * times ** (order - i) * left(times)
+            total += float(special.comb(order, i)) * times ** (order - i) * left(times)
         return total[()]
 
     def breaks(self) -> FloatArray:
@@ -164,7 +162,6 @@ class Phases(Formulas):
         return np.concatenate([[0.0], fine[0] / 2 ** np.arange(56.0, 0.0, -1.0), fine])
 
     def poisson_counts(self, rate: Array, size: int) -> FloatArray:
-        """Return the probabilities of 0 .. size - 1 Poisson arrivals during X, along a new last axis."""
         rates = checks.nonnegative("rate", rate)
         result = np.empty((rates.size, size))
         for i, r in enumerate(rates.ravel()):

@@ -43,8 +43,6 @@ StationaryDistribution
     With the residual reached, the closed classes and the transient states.
 Occupancy
     Not stable where :math:`\lambda \ge \mu`.
-array (times)
-    Of the shape of `times`.
 QueueResult
     Scalars, with the distributions of number, waiting and response time. Overload (arrival
     rate at least the service rate): waiting time ``inf``, stable False.

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
+from qmodels.libraries import special
 
 _TWO_PI = 2 * np.pi
 
@@ -28,14 +29,12 @@ def relative_deviance(eps: FloatArray) -> FloatArray:
 
 def stirling_error(n: FloatArray) -> FloatArray:
     """Return ``log(n!) - log(sqrt(2 pi n) (n/e)^n)`` for n > 0."""
-    from scipy.special import gammaln
-
     big = n >= 16
     x = np.where(big, n, 16.0)
     s = 1 / (x * x)
     far = (1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s / 1188)))) / x
     y = np.where(big, 1.0, n)
-    near = gammaln(y + 1) - ((y + 0.5) * np.log(y) - y + 0.5 * np.log(_TWO_PI))
+    near = special.gammaln(y + 1) - ((y + 0.5) * np.log(y) - y + 0.5 * np.log(_TWO_PI))
     return np.where(big, far, near)
 
 

@@ -22,11 +22,14 @@ WORST = 1.0001
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+Graph = tuple[Int32, Int32]
+"""Where the row of each vertex begins, and the neighbours row by row."""
 
 
 @compiled
-def _search(ptr: Int32, adj: Int32, part: Int32, mine: int, start: int, queue: Int32, level: Int32) -> int:
+def _search(graph: Graph, part: Int32, mine: int, start: int, queue: Int32, level: Int32) -> int:
     """Breadth-first levels from ``start`` inside one part; the number of vertices reached."""
+    ptr, adj = graph
     queue[0] = start
     level[start] = 0
     head = 0
@@ -44,26 +47,24 @@ def _search(ptr: Int32, adj: Int32, part: Int32, mine: int, start: int, queue: I
 
 
 @compiled
-def _split_components(
-    order: Int32,
-    low: int,
-    queue: Int32,
-    level: Int32,
-    ptr: Int32,
-    adj: Int32,
-    part: Int32,
-    mine: int,
-    size: int,
-) -> int:
-    """Order a disconnected part by components; where it is best cut in two without a separator."""
+def _forget(queue: Int32, size: int, level: Int32) -> None:
+    """Take the levels of a search back."""
+    for k in range(size):
+        level[queue[k]] = -1
+
+
+@compiled
+def _split_components(order: Int32, graph: Graph, part: Int32, mine: int, queue: Int32, level: Int32) -> int:
+    """Order a disconnected part by components; how many go first where it is best cut in two."""
+    size = order.size
     tail = 0
     big_start = 0
     big_end = 0
     cut = 0
-    for k in range(low, low + size):
-        if level[order[k]] < 0:
+    for v in order:
+        if level[v] < 0:
             start = tail
-            tail += _search(ptr, adj, part, mine, order[k], queue[start:], level)
+            tail += _search(graph, part, mine, v, queue[start:], level)
             if tail - start > big_end - big_start:
                 big_start = start
                 big_end = tail
@@ -74,15 +75,68 @@ def _split_components(
     else:
         big_start = 0
         big_end = 0
-    fill = low
-    for k in range(big_start, big_end):
-        order[fill] = queue[k]
-        fill += 1
-    for k in range(size):
-        if k < big_start or k >= big_end:
-            order[fill] = queue[k]
-            fill += 1
-    return low + cut
+    count = big_end - big_start
+    order[:count] = queue[big_start:big_end]
+    order[count:big_end] = queue[:big_start]
+    order[big_end:] = queue[big_end:size]
+    return cut
+
+
+@compiled
+def _best_level(queue: Int32, size: int, level: Int32) -> tuple[int, int]:
+    """Return where in the queue the level smallest against its sides begins and ends; 0, 0 if none is small."""
+    best = WORST
+    cut = 0
+    cut_end = 0
+    start = 0
+    while start < size:
+        end = start
+        while end < size and level[queue[end]] == level[queue[start]]:
+            end += 1
+        if start > 0 and end < size:
+            cost = float(end - start) / min(start, size - end)
+            if cost < best:
+                best = cost
+                cut = start
+                cut_end = end
+        start = end
+    return cut, cut_end
+
+
+@compiled
+def _separate(
+    order: Int32, graph: Graph, part: Int32, mine: int, queue: Int32, level: Int32
+) -> tuple[int, int]:
+    """Order a connected part, searched already: two sides and what separates them; where these begin.
+
+    A part too dense to be separated keeps its order, and its second side begins at 0.
+    """
+    ptr, adj = graph
+    size = order.size
+    for _ in range(2):  # towards a vertex far out: long thin level structures cut well
+        far = queue[size - 1]
+        _forget(queue, size, level)
+        _search(graph, part, mine, far, queue, level)
+    cut, cut_end = _best_level(queue, size, level)
+    if cut == 0:
+        return 0, size
+    beyond = level[queue[cut]] + 1
+    separator = size
+    for k in range(cut_end - 1, cut - 1, -1):
+        v = queue[k]
+        for e in range(ptr[v], ptr[v + 1]):
+            if part[adj[e]] == mine and level[adj[e]] == beyond:
+                separator -= 1
+                order[separator] = v
+                part[v] = -1
+                break
+    middle = 0
+    for k in range(cut_end):
+        if part[queue[k]] == mine:
+            order[middle] = queue[k]
+            middle += 1
+    order[middle:separator] = queue[cut_end:size]
+    return middle, separator
 
 
 @compiled
@@ -95,30 +149,19 @@ def dissect(ptr: Int32, adj: Int32, leaf: int) -> tuple[Int32, Int32, Int32, Int
     their parent.
     """
     n = ptr.size - 1
-    order = np.empty(n, np.int32)
     # States linked with very many others come last: they would shorten every path of the search.
-    most = max(64.0, 10.0 * np.sqrt(n))
-    others = 0
-    for k in range(n):
-        if ptr[k + 1] - ptr[k] <= most:
-            order[others] = k
-            others += 1
-    hub = others
-    for k in range(n):
-        if ptr[k + 1] - ptr[k] > most:
-            order[hub] = k
-            hub += 1
+    many = np.diff(ptr) > max(64.0, 10.0 * np.sqrt(n))
+    order = np.concatenate((np.flatnonzero(~many), np.flatnonzero(many))).astype(np.int32)
+    others = n - many.sum()
+    graph = (ptr, adj)
     part = np.full(n, -1, np.int32)
     level = np.full(n, -1, np.int32)
     queue = np.empty(n, np.int32)
-    touching = np.empty(n, np.int32)
     first = np.empty(2 * n, np.int32)
     last = np.empty(2 * n, np.int32)
     right = np.full(2 * n, -1, np.int32)
     todo = np.empty((n + 2, 3), np.int32)
-    todo[0, 0] = 0
-    todo[0, 1] = n
-    todo[0, 2] = -1
+    todo[0] = np.array((0, n, -1))
     top = 1
     nodes = 0
     while top > 0:
@@ -135,85 +178,24 @@ def dissect(ptr: Int32, adj: Int32, leaf: int) -> tuple[Int32, Int32, Int32, Int
         if size <= leaf:
             continue
         if node == 0 and 0 < others < n:
-            first[node] = others
-            todo[0, 0] = others
-            todo[0, 1] = others
-            todo[0, 2] = node
-            todo[1, 0] = 0
-            todo[1, 1] = others
-            todo[1, 2] = -1
-            top = 2
-            continue
-        for k in range(low, high):
-            part[order[k]] = node
-        reached = _search(ptr, adj, part, node, order[low], queue, level)
-        if reached < size:
-            for k in range(reached):
-                level[queue[k]] = -1
-            middle = _split_components(order, low, queue, level, ptr, adj, part, node, size)
-            separator = high
+            middle = separator = others
         else:
-            for _ in range(2):  # towards a vertex far out: long thin level structures cut well
-                far = queue[size - 1]
-                for k in range(size):
-                    level[queue[k]] = -1
-                _search(ptr, adj, part, node, far, queue, level)
-            best = WORST
-            cut = 0
-            cut_end = 0
-            start = 0
-            while start < size:
-                end = start
-                while end < size and level[queue[end]] == level[queue[start]]:
-                    end += 1
-                if start > 0 and end < size:
-                    cost = float(end - start) / min(start, size - end)
-                    if cost < best:
-                        best = cost
-                        cut = start
-                        cut_end = end
-                start = end
-            if cut == 0:  # too dense to separate: one front
-                for k in range(size):
-                    level[queue[k]] = -1
+            here = order[low:high]
+            for v in here:
+                part[v] = node
+            reached = _search(graph, part, node, here[0], queue, level)
+            if reached < size:
+                _forget(queue, reached, level)
+                middle = _split_components(here, graph, part, node, queue, level)
+                separator = size
+            else:
+                middle, separator = _separate(here, graph, part, node, queue, level)
+            _forget(queue, size, level)
+            if middle == 0:  # one front
                 continue
-            fill = low
-            for k in range(cut):
-                order[fill] = queue[k]
-                fill += 1
-            count = 0
-            beyond = level[queue[cut]] + 1
-            for k in range(cut, cut_end):
-                v = queue[k]
-                separates = False
-                for e in range(ptr[v], ptr[v + 1]):
-                    if part[adj[e]] == node and level[adj[e]] == beyond:
-                        separates = True
-                        break
-                if separates:
-                    touching[count] = v
-                    count += 1
-                else:
-                    order[fill] = v
-                    fill += 1
-            middle = fill
-            for k in range(cut_end, size):
-                order[fill] = queue[k]
-                fill += 1
-            separator = fill
-            for k in range(count):
-                order[fill] = touching[k]
-                part[touching[k]] = -1
-                fill += 1
-        for k in range(size):
-            level[queue[k]] = -1
-        first[node] = separator
-        todo[top, 0] = middle
-        todo[top, 1] = separator
-        todo[top, 2] = node
-        todo[top + 1, 0] = low
-        todo[top + 1, 1] = middle
-        todo[top + 1, 2] = -1
+        first[node] = low + separator
+        todo[top] = np.array((low + middle, low + separator, node))
+        todo[top + 1] = np.array((low, low + middle, -1))
         top += 2
     return order, first, last, right, nodes
 

@@ -19,18 +19,21 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.libraries import sparse
 from qmodels.markov.chains._dissection import Int32
 from qmodels.markov.chains.compiled import compiled
 
 COARSEST = 48  # states at which lumping stops
 FLOOR = 1e-250  # the smallest probability kept, relative to 1: lumps must not lose all their weight
 
+Rates = tuple[Int32, Int32, FloatArray, FloatArray]
+"""Where the inflows of each state begin, where they come from, their rates, and the states' exit rates."""
+
 
 @compiled
-def _sweep(
-    ptr: Int32, source: Int32, rate: FloatArray, exit_rate: FloatArray, x: FloatArray, backward: bool
-) -> None:
+def _sweep(rates: Rates, x: FloatArray, backward: bool) -> None:
     """One Gauss-Seidel sweep over the balance equations."""
+    ptr, source, rate, exit_rate = rates
     n = x.size
     for k in range(n):
         j = n - 1 - k if backward else k
@@ -42,8 +45,9 @@ def _sweep(
 
 
 @compiled
-def imbalance(ptr: Int32, source: Int32, rate: FloatArray, exit_rate: FloatArray, x: FloatArray) -> float:
+def imbalance(rates: Rates, x: FloatArray) -> float:
     """Sum over states of |inflow - outflow|, relative to the total flow."""
+    ptr, source, rate, exit_rate = rates
     error = 0.0
     total = 0.0
     for j in range(x.size):
@@ -90,16 +94,10 @@ def _pairs(ptr: Int32, adj: Int32, flow: FloatArray, outflow: FloatArray) -> Int
 
 @compiled
 def _lumped_flows(
-    ptr: Int32,
-    source: Int32,
-    rate: FloatArray,
-    x: FloatArray,
-    lump: Int32,
-    target: Int32,
-    coarse_flow: FloatArray,
-    coarse_out: FloatArray,
+    rates: Rates, x: FloatArray, lump: Int32, target: Int32, coarse_flow: FloatArray, coarse_out: FloatArray
 ) -> None:
     """Flows between lumps when the states hold the weights x."""
+    ptr, source, rate, _ = rates
     coarse_flow[:] = 0.0
     coarse_out[:] = 0.0
     for j in range(x.size):
@@ -144,6 +142,11 @@ class _Level:
     lump: Int32 = field(default_factory=lambda: np.empty(0, np.int32))
     target: Int32 = field(default_factory=lambda: np.empty(0, np.int32))
 
+    @property
+    def rates(self) -> Rates:
+        """What the kernels take."""
+        return self.ptr, self.source, self.rate, self.exit_rate
+
 
 def _level(flows: Any) -> _Level:
     flows = flows.tocsc()
@@ -158,8 +161,6 @@ def _level(flows: Any) -> _Level:
 
 def _lump_twice(flows: Any) -> tuple[Any, Int32]:
     """Lump pairs and then pairs of pairs; the flows between the lumps and the lump of each state."""
-    from scipy.sparse import csr_array, diags_array
-
     lump = np.arange(flows.shape[0], dtype=np.int32)
     for _ in range(2):
         exchange = (flows + flows.T).tocsr()
@@ -168,9 +169,9 @@ def _lump_twice(flows: Any) -> tuple[Any, Int32]:
             exchange.indptr.astype(np.int32), exchange.indices.astype(np.int32), exchange.data, outflow
         )
         n = pair.size
-        gather = csr_array((np.ones(n), (np.arange(n), pair)), shape=(n, int(pair.max()) + 1))
+        gather = sparse.csr_array((np.ones(n), (np.arange(n), pair)), shape=(n, int(pair.max()) + 1))
         flows = (gather.T @ flows @ gather).tocsc()
-        flows = (flows - diags_array(flows.diagonal())).tocsc()
+        flows = (flows - sparse.diags_array(flows.diagonal())).tocsc()
         flows.eliminate_zeros()
         lump = pair[lump]
     return flows, lump
@@ -178,10 +179,8 @@ def _lump_twice(flows: Any) -> tuple[Any, Int32]:
 
 def _hierarchy(rates: Any, x: FloatArray) -> list[_Level]:
     """Lump by the flows under the weights x until few lumps are left."""
-    from scipy.sparse import diags_array
-
     levels = [_level(rates)]
-    flows = (diags_array(x) @ rates).tocsc()
+    flows = (sparse.diags_array(x) @ rates).tocsc()
     while flows.shape[0] > COARSEST:
         coarse, lump = _lump_twice(flows)
         count = coarse.shape[0]
@@ -206,19 +205,18 @@ def _cycle(levels: list[_Level], depth: int, x: FloatArray) -> None:
         x[:] = _eliminate_lumps(here.ptr, here.source, here.rate)
         return
     below = levels[depth + 1]
+    rates = here.rates
     for backward in (False, True):
-        _sweep(here.ptr, here.source, here.rate, here.exit_rate, x, backward)
+        _sweep(rates, x, backward)
     for _ in range(2 if depth else 1):
-        _lumped_flows(
-            here.ptr, here.source, here.rate, x, here.lump, here.target, below.rate, below.exit_rate
-        )
+        _lumped_flows(rates, x, here.lump, here.target, below.rate, below.exit_rate)
         z = np.ones(below.exit_rate.size)
         _cycle(levels, depth + 1, z)
         x *= z[here.lump]
         x /= x.sum()
         np.maximum(x, FLOOR, out=x)
         for backward in (True, False):
-            _sweep(here.ptr, here.source, here.rate, here.exit_rate, x, backward)
+            _sweep(rates, x, backward)
 
 
 def multilevel(rates: Any, *, tolerance: float, max_iterations: int) -> tuple[FloatArray, float, int]:
@@ -226,17 +224,15 @@ def multilevel(rates: Any, *, tolerance: float, max_iterations: int) -> tuple[Fl
     n = rates.shape[0]
     x = np.full(n, 1.0 / n)
     levels = _hierarchy(rates, x)
-    top = levels[0]
     residual = np.inf
     for iteration in range(1, max_iterations + 1):
         _cycle(levels, 0, x)
         x /= x.sum()
-        residual = imbalance(top.ptr, top.source, top.rate, top.exit_rate, x)
+        residual = imbalance(levels[0].rates, x)
         if residual <= tolerance:
             return x, residual, iteration
         if iteration == 2:  # now the flows are roughly known, lump by them
             levels = _hierarchy(rates, x)
-            top = levels[0]
     raise RuntimeError(
         f"the iteration stopped after {max_iterations} cycles at a residual of {residual:.2g}, above the "
         f"tolerance {tolerance:.2g}: allow more max_iterations, or use method='direct' if memory permits"

@@ -30,6 +30,11 @@ LEAF = 16  # states in a leaf of the separator tree, the fastest of 8..24 measur
 TILE = 64  # columns of a dense product that are added up at once, the fastest of 64, 128 and 256 measured
 PANEL = 64  # pivots per dense block, the fastest of 32..96 measured
 
+Matrix = tuple[Int32, Int32, FloatArray]
+"""Where each row (column) begins, the columns (rows) of its entries, and these."""
+Tree = tuple[Int32, Int32, Int32, Int32, Int64]
+"""First and last pivot, right child, boundaries and their starts of the nodes; see `dissect` and `fronts`."""
+
 
 @compiled
 def _add_paths(front: FloatArray, start: int, stop: int) -> None:
@@ -125,63 +130,59 @@ def _censor(front: FloatArray, pivots: int, panel: int) -> int:
 
 
 @compiled
+def _assemble(front: FloatArray, t: int, rows: Matrix, columns: Matrix, tree: Tree, where: Int32) -> None:
+    """Put the rates of the pivots of node t into its front, and in `where` the places of its states."""
+    first, last, _, boundary, begin = tree
+    low, high = first[t], last[t]
+    for k in range(high - low):
+        where[low + k] = k
+    for k in range(begin[t] - begin[t + 1]):
+        where[boundary[begin[t + 1] + k]] = high - low + k
+    front[:] = 0.0
+    ptr, index, rate = rows
+    for k in range(high - low):
+        for e in range(ptr[low + k], ptr[low + k + 1]):
+            if index[e] >= low:
+                front[k, where[index[e]]] = rate[e]
+    ptr, index, rate = columns
+    for k in range(high - low):
+        for e in range(ptr[low + k], ptr[low + k + 1]):
+            if index[e] >= high:
+                front[where[index[e]], k] = rate[e]
+
+
+@compiled
 def _eliminate(
-    row_ptr: Int32,
-    row_index: Int32,
-    row_rate: FloatArray,
-    col_ptr: Int32,
-    col_index: Int32,
-    col_rate: FloatArray,
-    first: Int32,
-    last: Int32,
-    right: Int32,
-    boundary: Int32,
-    begin: Int64,
-    sizes: Int64,
-    panel: int,
+    rows: Matrix, columns: Matrix, tree: Tree, sizes: Int64, panel: int
 ) -> tuple[FloatArray, Int32]:
     """Numerical elimination; the columns of the factor, node by node from the last to the first.
 
     Also returns, per node, the number of states left by a weak rate (-1: not at all).
     """
-    nodes = first.size
+    first, last, right, boundary, begin = tree
     work = np.empty(sizes[0] * sizes[0])
     stack = np.empty(max(sizes[1], 1))
     factor = np.empty(sizes[2])
-    weak = np.zeros(nodes, np.int32)
-    where = np.empty(row_ptr.size - 1, np.int32)
+    weak = np.zeros(first.size, np.int32)
+    where = np.empty(rows[0].size - 1, np.int32)
     top = 0
     written = 0
-    for t in range(nodes - 1, -1, -1):
-        low = first[t]
-        high = last[t]
-        pivots = high - low
+    for t in range(first.size - 1, -1, -1):
+        pivots = last[t] - first[t]
         rest = begin[t] - begin[t + 1]
         size = pivots + rest
-        for k in range(size * size):
-            work[k] = 0.0
         front = work[: size * size].reshape(size, size)
-        for k in range(pivots):
-            where[low + k] = k
-        for k in range(rest):
-            where[boundary[begin[t + 1] + k]] = pivots + k
-        for k in range(pivots):
-            for e in range(row_ptr[low + k], row_ptr[low + k + 1]):
-                if row_index[e] >= low:
-                    front[k, where[row_index[e]]] = row_rate[e]
-            for e in range(col_ptr[low + k], col_ptr[low + k + 1]):
-                if col_index[e] >= high:
-                    front[where[col_index[e]], k] = col_rate[e]
+        _assemble(front, t, rows, columns, tree, where)
         if right[t] >= 0:
             for child in (np.int64(t + 1), np.int64(right[t])):  # the left child was pushed last
                 count = begin[child] - begin[child + 1]
-                rows = boundary[begin[child + 1] : begin[child]]
+                states = boundary[begin[child + 1] : begin[child]]
                 top -= count * count
                 update = stack[top : top + count * count].reshape(count, count)
                 for i in range(count):
-                    row = where[rows[i]]
+                    row = where[states[i]]
                     for j in range(count):
-                        front[row, where[rows[j]]] += update[i, j]
+                        front[row, where[states[j]]] += update[i, j]
         weak[t] = _censor(front, pivots, panel)
         if weak[t] < 0:
             return factor, weak
@@ -197,10 +198,9 @@ def _eliminate(
 
 
 @compiled
-def _substitute(
-    n: int, first: Int32, last: Int32, boundary: Int32, begin: Int64, factor: FloatArray
-) -> tuple[FloatArray, Int64]:
+def _substitute(n: int, tree: Tree, factor: FloatArray) -> tuple[FloatArray, Int64]:
     """Back-substitution from the state that was left over; numbers and their powers of two."""
+    first, last, _, boundary, begin = tree
     x = np.zeros(n)
     power = np.zeros(n, np.int64)
     total = np.empty(n)
@@ -252,28 +252,27 @@ class Elimination:
     def __init__(self, rates: Any) -> None:
         adjacency = _int32(rates + rates.T)
         self.order, *tree, nodes = dissect(adjacency.indptr, adjacency.indices, LEAF)
-        self._first, self._last, self._right = (part[:nodes].copy() for part in tree)
+        first, last, self._right = (part[:nodes].copy() for part in tree)
         self._rates = _int32(rates[self.order][:, self.order])
         adjacency = _int32(adjacency[self.order][:, self.order])
-        self._boundary, self._begin, self._sizes, self.operations = fronts(
-            adjacency.indptr, adjacency.indices, self._first, self._last, self._right
+        boundary, begin, self._sizes, self.operations = fronts(
+            adjacency.indptr, adjacency.indices, first, last, self._right
         )
+        self._tree = first, last, self._right, boundary, begin
         self.memory = int(self._sizes[0] ** 2 + self._sizes[1] + self._sizes[2]) * 8
 
     def solve(self) -> FloatArray:
         """Stationary law of the irreducible chain, in the caller's numbering."""
-        rows = self._rates
-        columns = _int32(rows.tocsc())
-        largest = rows.data.max()
-        factor, weak = _eliminate(
-            rows.indptr, rows.indices, rows.data / largest,
-            columns.indptr, columns.indices, columns.data / largest,
-            self._first, self._last, self._right, self._boundary, self._begin, self._sizes, PANEL,
-        )  # fmt: skip
+        largest = self._rates.data.max()
+        rows, columns = (
+            (part.indptr, part.indices, part.data / largest)
+            for part in (self._rates, _int32(self._rates.tocsc()))
+        )
+        factor, weak = _eliminate(rows, columns, self._tree, self._sizes, PANEL)
         if not self._on_one_path(weak):
             raise RuntimeError(UNDERFLOW)
         n = self.order.size
-        x, power = _substitute(n, self._first, self._last, self._boundary, self._begin, factor)
+        x, power = _substitute(n, self._tree, factor)
         result = np.empty(n)
         result[self.order] = normalised(x, power)
         return result

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
+from qmodels.libraries import sparse
 from qmodels.numerics.elimination import LARGEST_EXACT, solve_transient
 
 
@@ -58,10 +59,9 @@ def _can_reach(rates: Any, targets: IntArray) -> IntArray:
 def _solve_passing(rates: Any, leave: FloatArray, right: FloatArray) -> FloatArray:
     if rates.shape[0] <= LARGEST_EXACT:
         return solve_transient(rates.toarray(), leave, right)
-    from scipy.sparse import diags_array
     from scipy.sparse.linalg import splu
 
-    matrix = (diags_array(np.asarray(rates.sum(axis=1)).ravel() + leave) - rates).tocsc()
+    matrix = (sparse.diags_array(np.asarray(rates.sum(axis=1)).ravel() + leave) - rates).tocsc()
     factor = splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
     x = factor.solve(right)
     return np.asarray(x + factor.solve(right - matrix @ x))

@@ -10,6 +10,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.libraries import sparse
 from qmodels.markov.chains.absorption import absorbed
 from qmodels.markov.chains.chain_results import (
     Absorption,
@@ -25,6 +26,9 @@ from qmodels.markov.chains.structure import (
     chain_classes,
     explore,
     from_networkx,
+    off_diagonal,
+    require_row_sums,
+    square_sparse,
 )
 from qmodels.markov.words import described
 
@@ -35,6 +39,23 @@ class Chain:
     states: Sequence[Any]
     _rates: Any
     _edge: ClassVar[str]
+    _matrix: ClassVar[str]
+    _row_sum: ClassVar[float]
+
+    def __post_init__(self) -> None:
+        name, total = self._matrix, self._row_sum
+        rows = square_sparse(name, getattr(self, name))
+        rates = off_diagonal(name, rows)
+        diagonal = rows.diagonal()
+        if total > 0 and np.any(diagonal < 0):
+            k = int(np.argmax(diagonal < 0))
+            raise ValueError(f"{name} must be >= 0, got {diagonal[k]:.12g} in row {k}, column {k}")
+        require_row_sums(name, rows, total)
+        object.__setattr__(self, "_rates", rates)
+        rest = total - np.asarray(rates.sum(axis=1)).ravel()
+        kept = np.maximum(rest, 0.0) if total > 0 else rest
+        object.__setattr__(self, name, (rates + sparse.diags_array(kept)).tocsr())
+        self._name_states(rows.shape[0])
 
     def _name_states(self, count: int) -> None:
         states = range(count) if self.states is None else tuple(self.states)
@@ -273,15 +294,13 @@ class Chain:
             targets = tuple(tuple(self.states[i] for i in group) for group in groups)
             lost = np.empty(0, dtype=np.int64)
         else:
-            from scipy.sparse import diags_array
-
             targets = tuple(absorbing)
             if not targets:
                 raise ValueError("absorbing must hold at least one state, got none")
             groups = [np.array([self.index(state)]) for state in targets]
             stopped = np.ones(n)
             stopped[np.concatenate(groups)] = 0.0
-            rates = (diags_array(stopped) @ rates).tocsr()
+            rates = (sparse.diags_array(stopped) @ rates).tocsr()
             rates.eliminate_zeros()
             hit = set(np.flatnonzero(stopped == 0).tolist())
             closed = chain_classes(rates).closed

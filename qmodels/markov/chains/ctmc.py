@@ -11,13 +11,9 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.libraries import sparse
 from qmodels.markov.chains.chain import Chain
 from qmodels.markov.chains.chain_results import reward_vector
-from qmodels.markov.chains.structure import (
-    off_diagonal,
-    require_row_sums,
-    square_sparse,
-)
 from qmodels.markov.chains.uniformization import transient
 from qmodels.markov.words import described
 
@@ -70,17 +66,8 @@ class CTMC(Chain):
     states: Sequence[Any] = None  # type: ignore[assignment]  # always a sequence once constructed
 
     _edge: ClassVar[str] = "rate"
-
-    def __post_init__(self) -> None:
-        from scipy.sparse import diags_array
-
-        rows = square_sparse("generator", self.generator)
-        rates = off_diagonal("generator", rows)
-        require_row_sums("generator", rows, 0.0)
-        object.__setattr__(self, "_rates", rates)
-        exits = np.asarray(rates.sum(axis=1)).ravel()
-        object.__setattr__(self, "generator", (rates - diags_array(exits)).tocsr())
-        self._name_states(rows.shape[0])
+    _matrix: ClassVar[str] = "generator"
+    _row_sum: ClassVar[float] = 0.0
 
     @classmethod
     def _of(cls, entries: Any, states: Any) -> Self:
@@ -132,6 +119,7 @@ class CTMC(Chain):
         """
         return self._run(times, initial)[1]
 
+    @described()
     def accumulated_reward(self, *, reward: Any, times: npt.ArrayLike, initial: Any) -> FloatArray:
         """Mean reward collected until given times.
 
@@ -140,10 +128,6 @@ class CTMC(Chain):
         reward : callable, mapping or array
             Reward per unit of time: a function of the state's name, a mapping (other states 0)
             or an array.
-        times : array_like
-            Times >= 0. [time]
-        initial : state, mapping or array
-            Start.
 
         Returns
         -------
@@ -176,7 +160,5 @@ class CTMC(Chain):
 
 def _closed(entries: Any) -> Any:
     """Return the generator with the given rates off the diagonal."""
-    from scipy.sparse import diags_array
-
-    rates = entries - diags_array(entries.diagonal())
-    return rates - diags_array(np.asarray(rates.sum(axis=1)).ravel())
+    rates = entries - sparse.diags_array(entries.diagonal())
+    return rates - sparse.diags_array(np.asarray(rates.sum(axis=1)).ravel())

@@ -14,11 +14,6 @@ from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.markov.chains.chain import Chain
 from qmodels.markov.chains.chain_results import reward_vector
-from qmodels.markov.chains.structure import (
-    off_diagonal,
-    require_row_sums,
-    square_sparse,
-)
 from qmodels.markov.words import described
 from qmodels.numerics.elimination import LARGEST_EXACT
 
@@ -56,21 +51,8 @@ class DTMC(Chain):
     states: Sequence[Any] = None  # type: ignore[assignment]  # always a sequence once constructed
 
     _edge: ClassVar[str] = "probability"
-
-    def __post_init__(self) -> None:
-        from scipy.sparse import diags_array
-
-        rows = square_sparse("transition_matrix", self.transition_matrix)
-        rates = off_diagonal("transition_matrix", rows)
-        diagonal = rows.diagonal()
-        if np.any(diagonal < 0):
-            k = int(np.argmax(diagonal < 0))
-            raise ValueError(f"transition_matrix must be >= 0, got {diagonal[k]:.12g} in row {k}, column {k}")
-        require_row_sums("transition_matrix", rows, 1.0)
-        object.__setattr__(self, "_rates", rates)
-        stay = np.maximum(1.0 - np.asarray(rates.sum(axis=1)).ravel(), 0.0)
-        object.__setattr__(self, "transition_matrix", (rates + diags_array(stay)).tocsr())
-        self._name_states(rows.shape[0])
+    _matrix: ClassVar[str] = "transition_matrix"
+    _row_sum: ClassVar[float] = 1.0
 
     @classmethod
     def _of(cls, entries: Any, states: Any) -> Self:
@@ -130,6 +112,7 @@ class DTMC(Chain):
         """
         return self._run(steps, initial)[1]
 
+    @described()
     def accumulated_reward(self, *, reward: Any, steps: npt.ArrayLike, initial: Any) -> FloatArray:
         """Mean reward collected at steps 0 .. k - 1.
 
@@ -137,10 +120,6 @@ class DTMC(Chain):
         ----------
         reward : callable, mapping or array
             Reward per visit: a function of the state's name, a mapping (other states 0) or an array.
-        steps : array_like of int
-            Numbers of steps >= 0.
-        initial : state, mapping or array
-            Start.
 
         Returns
         -------

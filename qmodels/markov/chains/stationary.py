@@ -8,6 +8,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.libraries import sparse
 from qmodels.numerics.elimination import LARGEST_EXACT, stationary_dense
 
 METHODS = ("auto", "gth", "direct", "iterative")
@@ -79,12 +80,10 @@ def single_class_law(name: str, rates: FloatArray) -> FloatArray:
     ValueError
         If there are several closed classes, so that the law is not unique.
     """
-    from scipy.sparse import csr_array
-
     from qmodels.markov.chains.structure import chain_classes
 
     off = rates - np.diag(np.diagonal(rates))
-    closed = chain_classes(csr_array(off)).closed
+    closed = chain_classes(sparse.csr_array(off)).closed
     if len(closed) != 1:
         raise ValueError(f"{name} must have one closed class of phases, got {len(closed)}")
     law = np.zeros(len(off))

@@ -10,6 +10,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import IntArray
+from qmodels.libraries import sparse
 
 Transitions = Callable[[Any], "Iterable[tuple[Any, float]] | Mapping[Any, float]"]
 
@@ -19,24 +20,20 @@ ROW_SUM_TOLERANCE = 1e-9
 
 def square_sparse(name: str, matrix: Any) -> Any:
     """Return a square matrix of finite numbers as a SciPy array in compressed rows."""
-    from scipy.sparse import csr_array, issparse
-
-    if issparse(matrix):
-        matrix = csr_array(matrix)
+    if sparse.issparse(matrix):
+        matrix = sparse.csr_array(matrix)
         checks.finite(name, matrix.data)
     else:
         matrix = checks.finite(name, matrix)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
         raise ValueError(f"{name} must be a square matrix, got shape {tuple(matrix.shape)}")
-    rows = csr_array(matrix, dtype=float)
+    rows = sparse.csr_array(matrix, dtype=float)
     rows.sum_duplicates()
     return rows
 
 
 def off_diagonal(name: str, rows: Any) -> Any:
     """Return the off-diagonal entries, all > 0; a negative one is an error that names its place."""
-    from scipy.sparse import csr_array
-
     entries = rows.tocoo()
     keep = (entries.row != entries.col) & (entries.data != 0)
     row, col, value = entries.row[keep], entries.col[keep], entries.data[keep]
@@ -45,7 +42,7 @@ def off_diagonal(name: str, rows: Any) -> Any:
         raise ValueError(
             f"{name} must be >= 0 off the diagonal, got {value[k]:.12g} in row {row[k]}, column {col[k]}"
         )
-    return csr_array((value, (row, col)), shape=rows.shape)
+    return sparse.csr_array((value, (row, col)), shape=rows.shape)
 
 
 def require_row_sums(name: str, rows: Any, wanted: float) -> None:
@@ -97,8 +94,6 @@ def chain_classes(rates: Any) -> ChainClasses:
 
 def explore(initial_state: Any, transitions: Transitions, max_states: int) -> tuple[list[Any], Any]:
     """Build the states reachable from one, in order of discovery, and the matrix of their transitions."""
-    from scipy.sparse import csr_array
-
     limit = int(checks.count("max_states", max_states))
     index: dict[Any, int] = {initial_state: 0}
     states = [initial_state]
@@ -124,13 +119,11 @@ def explore(initial_state: Any, transitions: Transitions, max_states: int) -> tu
             columns.append(j)
             values.append(value)
     n = len(states)
-    return states, csr_array((np.array(values, dtype=float), (rows, columns)), shape=(n, n))
+    return states, sparse.csr_array((np.array(values, dtype=float), (rows, columns)), shape=(n, n))
 
 
 def from_networkx(graph: Any, weight: str) -> tuple[list[Any], Any]:
     """Return the nodes of a directed graph and the matrix of an edge attribute."""
-    from scipy.sparse import csr_array
-
     nodes = list(graph.nodes)
     if not nodes:
         raise ValueError("graph must have at least one node, got none")
@@ -153,4 +146,4 @@ def from_networkx(graph: Any, weight: str) -> tuple[list[Any], Any]:
         columns.append(index[target])
         values.append(float(value))
     n = len(nodes)
-    return nodes, csr_array((np.array(values), (rows, columns)), shape=(n, n))
+    return nodes, sparse.csr_array((np.array(values), (rows, columns)), shape=(n, n))

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.libraries import sparse, special
 from qmodels.numerics.elimination import LARGEST_EXACT
 from qmodels.numerics.poisson import poisson_pmf, terms_needed
 
@@ -65,8 +66,6 @@ def _by_terms(
     times: FloatArray,
     long_run: Callable[[], FloatArray],
 ) -> tuple[FloatArray, FloatArray]:
-    from scipy.special import gammainc
-
     inflow = (rates.T / q).tocsr()
     stay = 1.0 - exits / q
     laws = np.zeros((times.size, start.size))
@@ -84,11 +83,11 @@ def _by_terms(
             v = stay * v + inflow @ v
         order = np.arange(done, done + block, dtype=float)
         laws += poisson_pmf(order, means[:, None]) @ iterates
-        spent += gammainc(order + 1.0, means[:, None]) @ iterates / q
+        spent += special.gammainc(order + 1.0, means[:, None]) @ iterates / q
         done += block
         v = v / v.sum()  # rounding would add up over many terms
         if limit is not None and np.abs(v - limit).sum() <= _SETTLED:
-            laws += np.multiply.outer(gammainc(float(done), means), limit)
+            laws += np.multiply.outer(special.gammainc(float(done), means), limit)
             spent += np.multiply.outer(np.maximum(times - spent.sum(axis=1), 0.0), limit)
             break
         if MOST_TERMS <= done < total:
@@ -103,13 +102,11 @@ def _by_squaring(
     rates: FloatArray, exits: FloatArray, q: float, start: FloatArray, times: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Write each time as a remainder below h plus multiples of h 2^j, with q h <= 1."""
-    from scipy.sparse import csr_array
-
     doublings = max(0, int(np.ceil(np.log2(q * times.max()))))
     h = float(times.max()) / 2.0**doublings
     steps = np.minimum(np.floor(times / h), 2.0**doublings)  # whole numbers, perhaps beyond 64 bits
     rest = np.maximum(times - steps * h, 0.0)
-    laws, spent = _by_terms(csr_array(rates), exits, q, start, rest, lambda: start)
+    laws, spent = _by_terms(sparse.csr_array(rates), exits, q, start, rest, lambda: start)
     power, within = _one_step(rates, exits, q, h)
     for bit in range(doublings + 1):
         chosen = np.floor(steps / 2.0**bit) % 2.0 == 1.0
@@ -124,14 +121,12 @@ def _by_squaring(
 
 def _one_step(rates: FloatArray, exits: FloatArray, q: float, h: float) -> tuple[FloatArray, FloatArray]:
     """Return P(h) and the integral of P over [0, h] for q h <= 1."""
-    from scipy.special import gammainc
-
     u = rates / q
     np.fill_diagonal(u, 1.0 - exits / q)
     term = np.eye(len(rates))
     power, within = np.zeros_like(u), np.zeros_like(u)
     for k in range(24):
         power += float(poisson_pmf(np.asarray(float(k)), np.asarray(q * h))) * term
-        within += float(gammainc(k + 1.0, q * h)) / q * term
+        within += float(special.gammainc(k + 1.0, q * h)) / q * term
         term = term @ u
     return power / power.sum(axis=1, keepdims=True), within

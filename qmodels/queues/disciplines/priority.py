@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.families import takes
 from qmodels.laws.arguments import Laws, service_moments
 from qmodels.numerics.digits import product_minus, remaining, sum_before
 from qmodels.queues.words import described
@@ -38,6 +39,69 @@ def priority_waiting_second_moment(
     )
 
 
+class Classes(NamedTuple):
+    """Rates and moments of the classes, and the capacity that each one meets, leaves and gets."""
+
+    rate: FloatArray
+    m1: FloatArray
+    m2: FloatArray
+    m3: FloatArray | None
+    before: FloatArray
+    after: FloatArray
+    stable: npt.NDArray[np.bool_]
+    served: FloatArray
+
+    def or_endless(self, time: FloatArray) -> FloatArray:
+        """Return a time, infinite for the classes beyond saturation."""
+        return np.where(self.stable, time, np.inf)
+
+    def result(self, model: str, wait: FloatArray, **more: Any) -> QueueResult:
+        """Return the result from the waits, and what `more` is known."""
+        return QueueResult(
+            model=model,
+            arrival_rate=self.rate,
+            throughput=self.served,
+            utilization=self.served * self.m1,
+            mean_waiting_time=self.or_endless(wait),
+            mean_service_time=self.m1,
+            **more,
+        )
+
+
+def classes(
+    *,
+    arrival_rate: npt.ArrayLike,
+    mean_service_time: npt.ArrayLike | None = None,
+    service_scv: npt.ArrayLike | None = None,
+    service: Laws | None = None,
+    service_third_moment: npt.ArrayLike | None = None,
+) -> Classes:
+    """Check the classes and find the capacity that each one meets and leaves."""
+    _, mean, scv = service_moments(service, None, mean_service_time, service_scv)
+    lam, m1, scv = np.broadcast_arrays(
+        np.atleast_1d(checks.nonnegative("arrival_rate", arrival_rate)),
+        checks.positive("mean_service_time", mean),
+        checks.nonnegative("service_scv", scv),
+    )
+    m3 = None
+    if service_third_moment is not None:
+        m3 = np.broadcast_to(checks.positive("service_third_moment", service_third_moment), lam.shape)
+    loads, one = lam * m1, np.ones(lam.shape[:-1])
+    left = remaining(one, np.zeros(one.shape), loads, product_minus(lam, m1, loads))
+    stable = left[..., 1:] > 0
+    room = np.maximum(left[..., :-1], 0.0)
+    return Classes(
+        rate=lam,
+        m1=m1,
+        m2=m1 * m1 * (1 + scv),
+        m3=m3,
+        before=np.where(stable, left[..., :-1], 1.0),
+        after=np.where(stable, left[..., 1:], 1.0),
+        stable=stable,
+        served=np.minimum(lam, room / m1),
+    )
+
+
 @described(
     "cobham1954",
     "kesten1957 (second moments)",
@@ -45,14 +109,8 @@ def priority_waiting_second_moment(
     mean_service_time="classes",
     service="each",
 )
-def mg1_nonpreemptive(
-    *,
-    arrival_rate: npt.ArrayLike,
-    mean_service_time: npt.ArrayLike | None = None,
-    service_scv: npt.ArrayLike | None = None,
-    service: Laws | None = None,
-    service_third_moment: npt.ArrayLike | None = None,
-) -> QueueResult:
+@takes(classes)
+def mg1_nonpreemptive(s: Classes) -> QueueResult:
     r"""Steady state of M/G/1 with non-preemptive priorities: a service once begun is finished.
 
     Returns
@@ -79,7 +137,6 @@ def mg1_nonpreemptive(
     >>> q.mean_waiting_time.round(4)
     array([ 4., 20.])
     """
-    s = _classes(arrival_rate, mean_service_time, service_scv, service, service_third_moment)
     residual = (s.served * s.m2).sum(axis=-1, keepdims=True) / 2
     wait = priority_waiting_time(residual, s.before, s.after)
     variance = None
@@ -89,30 +146,19 @@ def mg1_nonpreemptive(
         work_before = sum_before(s.rate * s.m2)
         second = priority_waiting_second_moment(residual, residual2, work_before, work, s.before, s.after)
         variance = s.or_endless(second - wait**2)
-    return QueueResult(
-        model="M/G/1 non-preemptive priorities",
-        arrival_rate=s.rate,
-        throughput=s.served,
-        utilization=s.served * s.m1,
-        mean_waiting_time=s.or_endless(wait),
-        mean_service_time=s.m1,
-        waiting_probability=np.where(
-            s.stable, np.minimum((s.served * s.m1).sum(axis=-1, keepdims=True), 1), 1
-        ),
+    busy = np.minimum((s.served * s.m1).sum(axis=-1, keepdims=True), 1)
+    return s.result(
+        "M/G/1 non-preemptive priorities",
+        wait,
+        waiting_probability=np.where(s.stable, busy, 1),
         waiting_time_variance=variance,
         response_time_variance=None if variance is None else variance + s.m2 - s.m1**2,
     )
 
 
 @described("gross2008, section 3.4.3", arrival_rate="classes", mean_service_time="classes", service="each")
-def mg1_preemptive_resume(
-    *,
-    arrival_rate: npt.ArrayLike,
-    mean_service_time: npt.ArrayLike | None = None,
-    service_scv: npt.ArrayLike | None = None,
-    service: Laws | None = None,
-    service_third_moment: npt.ArrayLike | None = None,
-) -> QueueResult:
+@takes(classes)
+def mg1_preemptive_resume(s: Classes) -> QueueResult:
     r"""Steady state of M/G/1 with preemptive-resume priorities: a higher class interrupts, nothing is lost.
 
     Parameters
@@ -144,7 +190,6 @@ def mg1_preemptive_resume(
     >>> q.mean_response_time.round(4)
     array([ 2.1111, 31.1111])
     """
-    s = _classes(arrival_rate, mean_service_time, service_scv, service, service_third_moment)
     work = np.cumsum(s.rate * s.m2, axis=-1)
     work_before = sum_before(s.rate * s.m2)
     first = priority_waiting_time(work / 2, s.before, s.after)
@@ -156,55 +201,5 @@ def mg1_preemptive_resume(
         second = priority_waiting_second_moment(work / 2, residual2, work_before, work, s.before, s.after)
         completion = (s.m2 - s.m1**2) / s.before**2 + s.m1 * work_before / s.before**3
         variance = s.or_endless(second - first**2 + completion)
-    return QueueResult(
-        model="M/G/1 preemptive-resume priorities",
-        arrival_rate=s.rate,
-        throughput=s.served,
-        utilization=s.served * s.m1,
-        mean_waiting_time=s.or_endless(first + interruptions),
-        mean_service_time=s.m1,
-        response_time_variance=variance,
-    )
-
-
-class _Classes(NamedTuple):
-    rate: FloatArray
-    m1: FloatArray
-    m2: FloatArray
-    m3: FloatArray | None
-    before: FloatArray
-    after: FloatArray
-    stable: npt.NDArray[np.bool_]
-    served: FloatArray
-
-    def or_endless(self, time: FloatArray) -> FloatArray:
-        return np.where(self.stable, time, np.inf)
-
-
-def _classes(
-    arrival_rate: Any, mean: Any, scv: Any, service: Laws | None, service_third_moment: Any
-) -> _Classes:
-    """Check the classes and find the capacity that each one meets and leaves."""
-    _, mean, scv = service_moments(service, None, mean, scv)
-    lam, m1, scv = np.broadcast_arrays(
-        np.atleast_1d(checks.nonnegative("arrival_rate", arrival_rate)),
-        checks.positive("mean_service_time", mean),
-        checks.nonnegative("service_scv", scv),
-    )
-    m3 = None
-    if service_third_moment is not None:
-        m3 = np.broadcast_to(checks.positive("service_third_moment", service_third_moment), lam.shape)
-    loads, one = lam * m1, np.ones(lam.shape[:-1])
-    left = remaining(one, np.zeros(one.shape), loads, product_minus(lam, m1, loads))
-    stable = left[..., 1:] > 0
-    room = np.maximum(left[..., :-1], 0.0)
-    return _Classes(
-        rate=lam,
-        m1=m1,
-        m2=m1 * m1 * (1 + scv),
-        m3=m3,
-        before=np.where(stable, left[..., :-1], 1.0),
-        after=np.where(stable, left[..., 1:], 1.0),
-        stable=stable,
-        served=np.minimum(lam, room / m1),
-    )
+    name = "M/G/1 preemptive-resume priorities"
+    return s.result(name, first + interruptions, response_time_variance=variance)

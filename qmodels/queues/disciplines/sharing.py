@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from qmodels.checks import FloatArray
 from qmodels.numerics.digits import product_minus, remaining
-from qmodels.numerics.load import load
+from qmodels.queues.load import load
+from qmodels.queues.number_laws import geometric_pmf
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
@@ -41,15 +40,9 @@ def mg1_ps(
     """
     q = load(arrival_rate, service_rate=service_rate, mean_service_time=mean_service_time)
     rho = q.utilization
-    return QueueResult(
-        model="M/G/1 processor sharing",
-        arrival_rate=q.arrival_rate,
-        throughput=q.throughput,
-        utilization=rho,
-        mean_waiting_time=q.or_endless(q.service_time * rho / q.safe_idle),
-        mean_service_time=q.service_time,
-        number_pmf=partial(_geometric_pmf, rho, np.maximum(q.idle, 0.0)),
-    )
+    number_pmf = partial(geometric_pmf, rho, np.maximum(q.idle, 0.0))
+    wait = q.service_time * rho / q.safe_idle
+    return q.result("M/G/1 processor sharing", wait, number_pmf=number_pmf)
 
 
 @described("coffman1970")
@@ -142,7 +135,3 @@ def mm1_dps(
         mean_waiting_time=np.where(stable, wait, np.inf),
         mean_service_time=m1,
     )
-
-
-def _geometric_pmf(rho: Any, idle: Any, n: FloatArray) -> FloatArray:
-    return np.asarray(idle * rho**n)

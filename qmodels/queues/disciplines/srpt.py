@@ -11,7 +11,7 @@ from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.laws.formulas import Formulas, panels
 from qmodels.laws.of_law import renewal
-from qmodels.numerics.load import Load, load
+from qmodels.queues.load import load
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 from qmodels.systems.laws.times import Law
@@ -120,19 +120,9 @@ def _by_size(
     mean_wait: Callable[[float, float, Formulas], float],
 ) -> QueueResult:
     law = renewal("service", service)
-    q: Load = load(arrival_rate, mean_service_time=law.moment(1))
-    wait = np.full(q.idle.shape, np.inf)
-    for i in np.ndindex(wait.shape):
-        if q.idle[i] > 0:
-            wait[i] = mean_wait(float(q.arrival_rate[i]), float(q.idle[i]), law)
-    return QueueResult(
-        model=model,
-        arrival_rate=q.arrival_rate,
-        throughput=q.throughput,
-        utilization=q.utilization,
-        mean_waiting_time=wait,
-        mean_service_time=q.service_time,
-    )
+    q = load(arrival_rate, mean_service_time=law.moment(1))
+    wait = q.pointwise(lambda lam, idle: mean_wait(lam, idle, law), np.inf, q.arrival_rate, q.idle)
+    return q.result(model, wait)
 
 
 def _srpt_wait(lam: float, idle: float, law: Formulas) -> float:

@@ -11,8 +11,8 @@ from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.laws.arguments import Laws, service_moments
 from qmodels.laws.of_law import renewal
-from qmodels.numerics.load import load
 from qmodels.queues.general.mg1 import mg1_waiting_time
+from qmodels.queues.load import Load, load
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 from qmodels.systems.laws.times import Law
@@ -134,14 +134,7 @@ def mg1_setup(
     return _delayed("M/G/1 with set-up", q, scv, delay)
 
 
-def _delayed(model: str, q: Any, service_scv: npt.ArrayLike, delay: FloatArray) -> QueueResult:
+def _delayed(model: str, q: Load, service_scv: npt.ArrayLike, delay: FloatArray) -> QueueResult:
     m2 = q.service_time**2 * (1 + checks.nonnegative("service_scv", service_scv))
     wait = mg1_waiting_time(q.arrival_rate, q.service_time, m2, q.safe_idle) + delay
-    return QueueResult(
-        model=model,
-        arrival_rate=q.arrival_rate,
-        throughput=q.throughput,
-        utilization=q.utilization,
-        mean_waiting_time=q.or_endless(wait),
-        mean_service_time=q.service_time,
-    )
+    return q.result(model, wait)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
@@ -13,8 +12,8 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.laws.arguments import Laws, service_moments
-from qmodels.numerics.load import Load, load
 from qmodels.queues.general._embedded import decay_root, embedded_weights
+from qmodels.queues.load import Load, load
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
@@ -169,19 +168,14 @@ def _result(
         np.where(lam > 0, lam, 1.0), np.where(lam > 0, pairs, 0.0), m1, m2, q.safe_idle
     )
     wait = np.where(lam > 0, wait, 0.0)
-    return QueueResult(
-        model=model,
-        arrival_rate=lam,
-        throughput=q.throughput,
-        utilization=q.utilization,
-        mean_waiting_time=q.or_endless(wait),
-        mean_service_time=m1,
-    )
+    return q.result(model, wait)
 
 
 @lru_cache(maxsize=32)
 def _work_tail(p: float, slots: int) -> FloatArray:
     """Return P(work found > j) for j = 0, 1, ... until it vanishes; the last value is 0."""
+    if p == 0:
+        return np.zeros(1)
     if p * slots > 1 - _LEAST_IDLE:
         rule = f"at most {1 - _LEAST_IDLE} for the distributions of Geo/D/1"
         raise ValueError(f"utilization must be {rule}, got {p * slots:g}")
@@ -193,33 +187,22 @@ def _work_tail(p: float, slots: int) -> FloatArray:
     return np.append(above[2:], 0.0)
 
 
-def _pointwise(
-    q: Load, x: FloatArray, one: Callable[[float, FloatArray], float], overloaded: float
-) -> FloatArray:
-    """Evaluate ``one(x, tail of the work)`` at every point."""
-    p, idle, slots, x = np.broadcast_arrays(q.arrival_rate, q.idle, q.service_time, x)
-    values = [
-        one(float(v), _work_tail(float(rate), int(d)) if rate > 0 else np.zeros(1)) if i > 0 else overloaded
-        for v, rate, i, d in zip(x.ravel(), p.ravel(), idle.ravel(), slots.ravel(), strict=True)
-    ]
-    return np.array(values).reshape(x.shape)
-
-
 def _tail(q: Load, response: bool, t: FloatArray) -> FloatArray:
     waited = t - q.service_time if response else t
-    tail = _pointwise(q, np.maximum(waited, 0.0), _tail_at, 1.0)
+    tail = q.pointwise(_tail_at, 1.0, np.maximum(waited, 0.0), q.arrival_rate, q.service_time)
     return np.where(waited < 0, 1.0, tail)
 
 
-def _tail_at(t: float, tail: FloatArray) -> float:
+def _tail_at(t: float, p: float, slots: float) -> float:
+    tail = _work_tail(p, int(slots))
     return float(tail[min(int(t), len(tail) - 1)])
 
 
 def _quantile(q: Load, response: bool, p: FloatArray) -> FloatArray:
-    wait = _pointwise(q, p, _quantile_at, np.inf)
+    wait = q.pointwise(_quantile_at, np.inf, p, q.arrival_rate, q.service_time)
     return wait + q.service_time if response else wait
 
 
-def _quantile_at(p: float, tail: FloatArray) -> float:
-    """Return the first slot whose tail is at most 1 - p."""
-    return float(np.searchsorted(-tail, p - 1)) if p < 1 else np.inf
+def _quantile_at(level: float, p: float, slots: float) -> float:
+    """Return the first slot whose tail is at most 1 - level."""
+    return float(np.searchsorted(-_work_tail(p, int(slots)), level - 1)) if level < 1 else np.inf

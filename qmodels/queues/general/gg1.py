@@ -1,16 +1,17 @@
-"""GI/G/1 from two moments: approximations of the mean wait."""
+"""GI/G/1 from two moments: approximations and bounds of the mean wait."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
+from qmodels.families import takes
 from qmodels.laws.arguments import Laws, arrival_moments, service_moments
-from qmodels.numerics.load import Load, load
+from qmodels.queues.load import Load, load
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
@@ -39,36 +40,43 @@ def marchal_waiting_time(lam: Any, m1: Any, ca: Any, cs: Any, idle: Any = None) 
     return lam * m1 * m1 * (1 + cs) / (1 + rho**2 * cs) * (ca + rho**2 * cs) / (2 * idle)
 
 
-def two_moments(
-    model: str,
-    waiting_time: Callable[[Load, Any, Any], Any],
-    arrival_rate: Any,
-    service_rate: Any,
-    mean_service_time: Any,
-    arrival_scv: Any,
-    service_scv: Any,
-    arrival: Laws | None,
-    service: Laws | None,
-) -> QueueResult:
-    """Check the arguments of a two-moment formula and put its result together."""
-    arrival_rate, arrival_scv = arrival_moments(arrival, arrival_rate, arrival_scv)
-    moments = service_moments(service, service_rate, mean_service_time, service_scv)
-    service_rate, mean_service_time, service_scv = moments
-    q = load(arrival_rate, service_rate=service_rate, mean_service_time=mean_service_time)
-    ca = checks.nonnegative("arrival_scv", arrival_scv)
-    cs = checks.nonnegative("service_scv", service_scv)
-    return QueueResult(
-        model=model,
-        arrival_rate=q.arrival_rate,
-        throughput=q.throughput,
-        utilization=q.utilization,
-        mean_waiting_time=q.or_endless(waiting_time(q, ca, cs)),
-        mean_service_time=q.service_time,
-    )
+def daley_bound(lam: Any, m1: Any, ca: Any, cs: Any, idle: Any = None) -> Any:
+    """Daley's upper bound of the mean wait; plain arithmetic."""
+    if idle is None:
+        idle = 1 - lam * m1
+    return m1 * (ca * (2 - lam * m1) + lam * m1 * cs) / (2 * idle)
 
 
-@described("kingman1961", arrival_rate="renewal")
-def gg1_kingman(
+def marshall_bound(lam: Any, m1: Any, cs: Any, idle: Any = None) -> Any:
+    """Return Marshall's lower bound of the mean wait, not clipped at 0; plain arithmetic."""
+    if idle is None:
+        idle = 1 - lam * m1
+    return m1 * (lam * m1 * (1 + cs) - 2) / (2 * idle)
+
+
+class TwoMoments(NamedTuple):
+    """The load of a station, and the SCVs of the times between arrivals and of the service."""
+
+    load: Load
+    arrival_scv: FloatArray
+    service_scv: FloatArray
+
+    @classmethod
+    def of(cls, arrivals: tuple[Any, Any], services: tuple[Any, Any, Any], servers: Any = 1) -> Self:
+        """Check `arrival_moments` and `service_moments`."""
+        rate, mean = services[:2]
+        q = load(arrivals[0], service_rate=rate, mean_service_time=mean, servers=servers)
+        ca = checks.nonnegative("arrival_scv", arrivals[1])
+        return cls(q, ca, checks.nonnegative("service_scv", services[2]))
+
+    @property
+    def numbers(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+        """What the formulas of one server take: rate, service time, both SCVs and the idle fraction."""
+        q = self.load
+        return q.arrival_rate, q.service_time, self.arrival_scv, self.service_scv, q.safe_idle
+
+
+def single_server(
     *,
     arrival_rate: npt.ArrayLike | None = None,
     service_rate: npt.ArrayLike | None = None,
@@ -77,7 +85,15 @@ def gg1_kingman(
     service_scv: npt.ArrayLike | None = None,
     arrival: Laws | None = None,
     service: Laws | None = None,
-) -> QueueResult:
+) -> TwoMoments:
+    """Check the arguments of the models of GI/G/1."""
+    arrivals = arrival_moments(arrival, arrival_rate, arrival_scv)
+    return TwoMoments.of(arrivals, service_moments(service, service_rate, mean_service_time, service_scv))
+
+
+@described("kingman1961", arrival_rate="renewal")
+@takes(single_server)
+def gg1_kingman(given: TwoMoments) -> QueueResult:
     r"""Approximate GI/G/1 by Kingman's heavy-traffic formula (the "VUT" equation).
 
     Notes
@@ -96,30 +112,12 @@ def gg1_kingman(
     >>> round(float(q.mean_waiting_time), 6)
     4.0
     """
-    return two_moments(
-        "GI/G/1 (Kingman)",
-        lambda q, ca, cs: kingman_waiting_time(q.arrival_rate, q.service_time, ca, cs, q.safe_idle),
-        arrival_rate,
-        service_rate,
-        mean_service_time,
-        arrival_scv,
-        service_scv,
-        arrival,
-        service,
-    )
+    return given.load.result("GI/G/1 (Kingman)", kingman_waiting_time(*given.numbers))
 
 
 @described("kraemer1976", arrival_rate="renewal")
-def gg1_klb(
-    *,
-    arrival_rate: npt.ArrayLike | None = None,
-    service_rate: npt.ArrayLike | None = None,
-    mean_service_time: npt.ArrayLike | None = None,
-    arrival_scv: npt.ArrayLike | None = None,
-    service_scv: npt.ArrayLike | None = None,
-    arrival: Laws | None = None,
-    service: Laws | None = None,
-) -> QueueResult:
+@takes(single_server)
+def gg1_klb(given: TwoMoments) -> QueueResult:
     r"""Approximate GI/G/1 by the formula of Kraemer and Langenbach-Belz.
 
     Notes
@@ -141,42 +139,21 @@ def gg1_klb(
     >>> round(float(q.mean_waiting_time), 6)
     3.917529
     """
-
-    def waiting_time(q: Load, ca: Any, cs: Any) -> Any:
-        total = ca + cs
-        rho = np.where(q.intensity > 0, q.intensity, 1.0)
-        smooth = np.minimum(ca, 1.0)
-        exponent = klb_exponent(
-            rho, smooth, np.where(total > 0, total - smooth, 1.0), smooth=True, idle=q.safe_idle
-        )
-        bursty = klb_exponent(rho, np.maximum(ca, 1.0), cs, smooth=False, idle=q.safe_idle)
-        factor = np.exp(np.where(ca <= 1, exponent, bursty))
-        return kingman_waiting_time(q.arrival_rate, q.service_time, ca, cs, q.safe_idle) * factor
-
-    return two_moments(
-        "GI/G/1 (Kraemer and Langenbach-Belz)",
-        waiting_time,
-        arrival_rate,
-        service_rate,
-        mean_service_time,
-        arrival_scv,
-        service_scv,
-        arrival,
-        service,
+    q, ca, cs = given
+    total = ca + cs
+    rho = np.where(q.intensity > 0, q.intensity, 1.0)
+    smooth = np.minimum(ca, 1.0)
+    exponent = klb_exponent(
+        rho, smooth, np.where(total > 0, total - smooth, 1.0), smooth=True, idle=q.safe_idle
     )
+    bursty = klb_exponent(rho, np.maximum(ca, 1.0), cs, smooth=False, idle=q.safe_idle)
+    factor = np.exp(np.where(ca <= 1, exponent, bursty))
+    return q.result("GI/G/1 (Kraemer and Langenbach-Belz)", kingman_waiting_time(*given.numbers) * factor)
 
 
 @described("marchal1976", arrival_rate="renewal")
-def gg1_marchal(
-    *,
-    arrival_rate: npt.ArrayLike | None = None,
-    service_rate: npt.ArrayLike | None = None,
-    mean_service_time: npt.ArrayLike | None = None,
-    arrival_scv: npt.ArrayLike | None = None,
-    service_scv: npt.ArrayLike | None = None,
-    arrival: Laws | None = None,
-    service: Laws | None = None,
-) -> QueueResult:
+@takes(single_server)
+def gg1_marchal(given: TwoMoments) -> QueueResult:
     r"""Approximate GI/G/1 by Marchal's formula, Kingman's upper bound scaled to be exact for M/G/1.
 
     Notes
@@ -196,14 +173,64 @@ def gg1_marchal(
     >>> round(float(q.mean_waiting_time), 6)
     3.72449
     """
-    return two_moments(
-        "GI/G/1 (Marchal)",
-        lambda q, ca, cs: marchal_waiting_time(q.arrival_rate, q.service_time, ca, cs, q.safe_idle),
-        arrival_rate,
-        service_rate,
-        mean_service_time,
-        arrival_scv,
-        service_scv,
-        arrival,
-        service,
-    )
+    return given.load.result("GI/G/1 (Marchal)", marchal_waiting_time(*given.numbers))
+
+
+@described("daley1977", arrival_rate="renewal")
+@takes(single_server)
+def gg1_upper_bound(given: TwoMoments) -> QueueResult:
+    r"""Upper bound of the GI/G/1 wait (Daley's sharpening of Kingman's bound).
+
+    Returns
+    -------
+    QueueResult
+        `mean_waiting_time` and what follows from it are upper bounds; ``inf`` where :math:`\rho \ge 1`.
+
+    Notes
+    -----
+    .. math:: W_q \le \frac{m_1 \left[ c_a^2 (2 - \rho) + \rho c_s^2 \right]}{2 (1-\rho)}.
+
+    Bound: holds for every GI/G/1 queue with these moments, and is never above Kingman's
+    :math:`(c_a^2/\lambda^2 + c_s^2 m_1^2) \lambda / (2 (1-\rho))`.
+
+    Examples
+    --------
+    >>> q = gg1_upper_bound(arrival_rate=0.8, service_rate=1, arrival_scv=0.5, service_scv=1.5)
+    >>> round(float(q.mean_waiting_time), 6)
+    4.5
+    """
+    return given.load.result("GI/G/1 upper bound (Daley)", daley_bound(*given.numbers))
+
+
+@described("marshall1968", arrival_rate="renewal")
+@takes(single_server)
+def gg1_lower_bound(given: TwoMoments) -> QueueResult:
+    r"""Lower bound of the GI/G/1 wait (Marshall).
+
+    Parameters
+    ----------
+    arrival_scv, service_scv : array_like
+        Squared coefficients of variation; the bound holds whatever `arrival_scv` is.
+    arrival, service : Law, optional
+        The laws of the times between arrivals and of the service, in place of these numbers.
+
+    Returns
+    -------
+    QueueResult
+        `mean_waiting_time` and what follows from it are lower bounds; ``inf`` where :math:`\rho \ge 1`.
+
+    Notes
+    -----
+    .. math:: W_q \ge \max\!\left(0, \frac{m_1 \left[\rho (1 + c_s^2) - 2\right]}{2 (1-\rho)}\right).
+
+    Bound: holds for every GI/G/1 queue with these moments; it says little for small SCVs.
+
+    Examples
+    --------
+    >>> q = gg1_lower_bound(arrival_rate=0.8, service_rate=1, arrival_scv=0.5, service_scv=4)
+    >>> round(float(q.mean_waiting_time), 6)
+    5.0
+    """
+    lam, m1, _, cs, idle = given.numbers
+    bound = np.maximum(marshall_bound(lam, m1, cs, idle), 0.0)
+    return given.load.result("GI/G/1 lower bound (Marshall)", bound)

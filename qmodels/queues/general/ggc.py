@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.families import takes
 from qmodels.laws.arguments import Laws, arrival_moments, service_moments
-from qmodels.numerics.load import Load, load
+from qmodels.queues.general.gg1 import TwoMoments
 from qmodels.queues.general.gm1 import gmc
 from qmodels.queues.general.mdc import mdc
+from qmodels.queues.load import Load
 from qmodels.queues.markovian.erlang import erlang_c_from_b
 from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
 from qmodels.queues.markovian.mmc import mmc_waiting_time
@@ -31,8 +32,17 @@ def kimura_waiting_time(mmc_wait: Any, mdc_wait: Any, dmc_wait: Any, ca: Any, cs
     return (ca + cs) / ((1 - ca) / dmc_wait + (1 - cs) / mdc_wait + 2 * (ca + cs - 1) / mmc_wait)
 
 
-@described("allen1990, chapter 5 (with J. Cunneen)", arrival_rate="renewal")
-def ggc_allen_cunneen(
+class ManyServers(NamedTuple):
+    """The load, both SCVs, the intensity (1 where it is 0) and the M/M/c wait."""
+
+    load: Load
+    arrival_scv: FloatArray
+    service_scv: FloatArray
+    intensity: FloatArray
+    mmc_wait: FloatArray
+
+
+def many_servers(
     *,
     arrival_rate: npt.ArrayLike | None = None,
     service_rate: npt.ArrayLike | None = None,
@@ -42,7 +52,21 @@ def ggc_allen_cunneen(
     service_scv: npt.ArrayLike | None = None,
     arrival: Laws | None = None,
     service: Laws | None = None,
-) -> QueueResult:
+) -> ManyServers:
+    """Check the arguments of the models of GI/G/c."""
+    arrivals = arrival_moments(arrival, arrival_rate, arrival_scv)
+    services = service_moments(service, service_rate, mean_service_time, service_scv)
+    q, ca, cs = TwoMoments.of(arrivals, services, servers)
+    rho = np.where(q.stable, q.intensity, 1.0)
+    blocking, _ = erlang_b_pair(q.servers * rho, q.servers.astype(np.int64))
+    waits = erlang_c_from_b(blocking, rho, q.safe_idle)
+    mmc_wait = mmc_waiting_time(q.service_time, q.servers, waits, q.safe_idle)
+    return ManyServers(q, ca, cs, np.where(rho > 0, rho, 1.0), mmc_wait)
+
+
+@described("allen1990, chapter 5 (with J. Cunneen)", arrival_rate="renewal")
+@takes(many_servers)
+def ggc_allen_cunneen(given: ManyServers) -> QueueResult:
     r"""Approximate GI/G/c by the M/M/c wait scaled with the mean of the two SCVs.
 
     Notes
@@ -60,24 +84,13 @@ def ggc_allen_cunneen(
     >>> round(float(q.mean_waiting_time), 6)
     0.745541
     """
-    q, ca, cs, _, mmc_wait = _inputs(
-        arrival_rate, service_rate, mean_service_time, servers, arrival_scv, service_scv, arrival, service
-    )
-    return _result("GI/G/c (Allen and Cunneen)", q, allen_cunneen_waiting_time(mmc_wait, ca, cs))
+    q, ca, cs, _, mmc_wait = given
+    return q.result("GI/G/c (Allen and Cunneen)", allen_cunneen_waiting_time(mmc_wait, ca, cs))
 
 
 @described("kimura1986", arrival_rate="renewal")
-def ggc_kimura(
-    *,
-    arrival_rate: npt.ArrayLike | None = None,
-    service_rate: npt.ArrayLike | None = None,
-    mean_service_time: npt.ArrayLike | None = None,
-    servers: npt.ArrayLike,
-    arrival_scv: npt.ArrayLike | None = None,
-    service_scv: npt.ArrayLike | None = None,
-    arrival: Laws | None = None,
-    service: Laws | None = None,
-) -> QueueResult:
+@takes(many_servers)
+def ggc_kimura(given: ManyServers) -> QueueResult:
     r"""Approximate GI/G/c by Kimura's interpolation between M/M/c, M/D/c and D/M/c.
 
     Notes
@@ -98,9 +111,7 @@ def ggc_kimura(
     >>> round(float(q.mean_waiting_time), 6)
     0.620649
     """
-    q, ca, cs, _, mmc_wait = _inputs(
-        arrival_rate, service_rate, mean_service_time, servers, arrival_scv, service_scv, arrival, service
-    )
+    q, ca, cs, _, mmc_wait = given
     shape = np.broadcast_shapes(*(v.shape for v in q), ca.shape, cs.shape)
     lam = np.where(q.stable & (q.arrival_rate > 0), q.arrival_rate, 0.5 * q.servers / q.service_time)
     lam, c, mu = np.broadcast_to(lam, shape), q.servers, 1 / q.service_time
@@ -112,21 +123,12 @@ def ggc_kimura(
     known = (smooth + cs > 0) & (np.minimum(np.minimum(md, dm), mmc_wait) > 1e-300)
     safe = [np.where(known, v, 1.0) for v in (mmc_wait, md, dm, smooth, cs)]
     wait = np.where(known, kimura_waiting_time(*safe), 0.0)
-    return _result("GI/G/c (Kimura)", q, wait * (ca + cs) / np.where(known, smooth + cs, 1.0))
+    return q.result("GI/G/c (Kimura)", wait * (ca + cs) / np.where(known, smooth + cs, 1.0))
 
 
 @described("whitt1993, section 2", arrival_rate="renewal")
-def ggc_whitt(
-    *,
-    arrival_rate: npt.ArrayLike | None = None,
-    service_rate: npt.ArrayLike | None = None,
-    mean_service_time: npt.ArrayLike | None = None,
-    servers: npt.ArrayLike,
-    arrival_scv: npt.ArrayLike | None = None,
-    service_scv: npt.ArrayLike | None = None,
-    arrival: Laws | None = None,
-    service: Laws | None = None,
-) -> QueueResult:
+@takes(many_servers)
+def ggc_whitt(given: ManyServers) -> QueueResult:
     r"""Approximate GI/G/c by Whitt's refinement of the Allen-Cunneen formula.
 
     Notes
@@ -153,9 +155,7 @@ def ggc_whitt(
     >>> round(float(q.mean_waiting_time), 6)
     0.695488
     """
-    q, ca, cs, rho, mmc_wait = _inputs(
-        arrival_rate, service_rate, mean_service_time, servers, arrival_scv, service_scv, arrival, service
-    )
+    q, ca, cs, rho, mmc_wait = given
     c, idle = q.servers, q.safe_idle
     gamma = np.minimum(0.24, idle * (c - 1) * (np.sqrt(4 + 5 * c) - 2) / (16 * c * rho))
     phi1 = 1 + gamma
@@ -165,40 +165,4 @@ def ggc_whitt(
     upper = (4 * (ca - cs) * phi1 + cs * psi) / np.where((ca >= cs) & (bursty > 0), bursty, 1.0)
     lower = ((cs - ca) * phi3 + (cs + 3 * ca) * psi) / (2 * np.where(total > 0, total, 1.0))
     phi = np.where(ca >= cs, upper, lower)
-    return _result("GI/G/c (Whitt)", q, phi * allen_cunneen_waiting_time(mmc_wait, ca, cs))
-
-
-def _inputs(
-    arrival_rate: Any,
-    service_rate: Any,
-    mean_service_time: Any,
-    servers: Any,
-    arrival_scv: Any,
-    service_scv: Any,
-    arrival: Laws | None,
-    service: Laws | None,
-) -> tuple[Load, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return the load, both SCVs, the intensity (1 where it is 0) and the M/M/c wait."""
-    arrival_rate, arrival_scv = arrival_moments(arrival, arrival_rate, arrival_scv)
-    moments = service_moments(service, service_rate, mean_service_time, service_scv)
-    service_rate, mean_service_time, service_scv = moments
-    q = load(arrival_rate, service_rate=service_rate, mean_service_time=mean_service_time, servers=servers)
-    ca = checks.nonnegative("arrival_scv", arrival_scv)
-    cs = checks.nonnegative("service_scv", service_scv)
-    rho = np.where(q.stable, q.intensity, 1.0)
-    blocking, _ = erlang_b_pair(q.servers * rho, q.servers.astype(np.int64))
-    mmc_wait = mmc_waiting_time(
-        q.service_time, q.servers, erlang_c_from_b(blocking, rho, q.safe_idle), q.safe_idle
-    )
-    return q, ca, cs, np.where(rho > 0, rho, 1.0), mmc_wait
-
-
-def _result(model: str, q: Load, wait: FloatArray) -> QueueResult:
-    return QueueResult(
-        model=model,
-        arrival_rate=q.arrival_rate,
-        throughput=q.throughput,
-        utilization=q.utilization,
-        mean_waiting_time=q.or_endless(wait),
-        mean_service_time=q.service_time,
-    )
+    return q.result("GI/G/c (Whitt)", phi * allen_cunneen_waiting_time(mmc_wait, ca, cs))

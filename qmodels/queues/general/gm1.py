@@ -18,8 +18,8 @@ from qmodels.numerics.exponential_waits import (
     exponential_tail,
     exponential_wait_response_tail,
 )
-from qmodels.numerics.load import Load
 from qmodels.numerics.root import bracketed_root
+from qmodels.queues.load import Load
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 from qmodels.systems.laws.times import Law
@@ -131,13 +131,9 @@ def _result(model: str, q: Load, rate: FloatArray, waits: FloatArray, number_pmf
     rate = np.where(q.stable, rate, 0.0)
     safe_rate = np.where(q.stable, rate, 1.0)
     variance = waits * (2 - waits) / safe_rate**2
-    return QueueResult(
-        model=model,
-        arrival_rate=q.arrival_rate,
-        throughput=q.throughput,
-        utilization=q.utilization,
-        mean_waiting_time=q.or_endless(waits / safe_rate),
-        mean_service_time=q.service_time,
+    return q.result(
+        model,
+        waits / safe_rate,
         waiting_probability=waits,
         waiting_time_variance=q.or_endless(variance),
         response_time_variance=q.or_endless(variance + q.service_time**2),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache, lru_cache, partial
 from typing import NamedTuple
 
@@ -10,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
-from qmodels.numerics.load import Load, load
+from qmodels.libraries import special
 from qmodels.numerics.poisson import poisson_density, poisson_pmf
 from qmodels.numerics.series import tail_sums
 from qmodels.queues.general.mg1 import mg1_waiting_time, mg1_waiting_time_variance
+from qmodels.queues.load import Load, load
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
@@ -92,13 +92,9 @@ def mdc(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, servers: np
 
 
 def _result(model: str, q: Load, wait: FloatArray, variance: FloatArray, waits: FloatArray) -> QueueResult:
-    return QueueResult(
-        model=model,
-        arrival_rate=q.arrival_rate,
-        throughput=q.throughput,
-        utilization=q.utilization,
-        mean_waiting_time=q.or_endless(wait),
-        mean_service_time=q.service_time,
+    return q.result(
+        model,
+        wait,
         waiting_probability=waits,
         waiting_time_variance=variance,
         response_time_variance=variance,
@@ -201,33 +197,21 @@ def _log_zero(rho: float) -> float:
     return float(y)
 
 
-def _pointwise(
-    q: Load, x: FloatArray, one: Callable[[float, float, int], float], overloaded: float
-) -> FloatArray:
-    """Evaluate ``one(x, rho, c)`` at every point."""
-    rho, idle, c, x = np.broadcast_arrays(q.intensity, q.idle, q.servers, x)
-    values = [
-        one(float(v), float(r), int(s)) if i > 0 else overloaded
-        for v, r, i, s in zip(x.ravel(), rho.ravel(), idle.ravel(), c.ravel(), strict=True)
-    ]
-    return np.array(values).reshape(x.shape)
-
-
 def _waiting_tail(q: Load, t: FloatArray) -> FloatArray:
-    return _pointwise(q, t / q.service_time, _tail_at, 1.0)
+    return q.pointwise(_tail_at, 1.0, t / q.service_time, q.intensity, q.servers)
 
 
 def _response_tail(q: Load, t: FloatArray) -> FloatArray:
     services = t / q.service_time
-    return np.where(services < 1, 1.0, _pointwise(q, np.maximum(services - 1, 0.0), _tail_at, 1.0))
+    late = q.pointwise(_tail_at, 1.0, np.maximum(services - 1, 0.0), q.intensity, q.servers)
+    return np.where(services < 1, 1.0, late)
 
 
-def _tail_at(services: float, rho: float, c: int) -> float:
+def _tail_at(services: float, rho: float, servers: float) -> float:
     """Return P(W > services * D)."""
-    from scipy.special import gammainc
-
     if rho == 0:
         return 0.0
+    c = int(servers)
     tail = _queue_tail(rho, c)
     k = np.floor(services) + 1
     mean = c * rho * (k - services)
@@ -236,17 +220,18 @@ def _tail_at(services: float, rho: float, c: int) -> float:
     peak = mean * np.exp(-tail.log_ratio)
     last = int(min(top - 1, peak + 12 * np.sqrt(peak) + 60))
     j = np.arange(last + 1)
-    return float(np.dot(poisson_pmf(j, mean), tail.at(top - 1 - j)) + gammainc(top, mean))
+    return float(np.dot(poisson_pmf(j, mean), tail.at(top - 1 - j)) + special.gammainc(top, mean))
 
 
 def _number_pmf(q: Load, n: FloatArray) -> FloatArray:
-    return _pointwise(q, n, _number_at, 0.0)
+    return q.pointwise(_number_at, 0.0, n, q.intensity, q.servers)
 
 
-def _number_at(n: float, rho: float, c: int) -> float:
+def _number_at(n: float, rho: float, servers: float) -> float:
     """Return P(N = n): those that wait at one time, and the arrivals of one service time."""
     if rho == 0:
         return float(n == 0)
+    c = int(servers)
     tail = _queue_tail(rho, c)
     waiting = -np.diff(np.concatenate([[1.0], tail.at(np.arange(int(n) + 1))]))
     arrivals = poisson_pmf(n - np.arange(len(waiting)), c * rho)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.laws.arguments import Laws, service_moments
-from qmodels.numerics.load import load
+from qmodels.queues.load import load
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
@@ -95,13 +95,9 @@ def mg1(
             )
         waiting_variance = q.or_endless(mg1_waiting_time_variance(lam, m1, m2, m3, idle))
         response_variance = waiting_variance + m1 * m1 * scv
-    return QueueResult(
-        model="M/G/1",
-        arrival_rate=lam,
-        throughput=q.throughput,
-        utilization=q.utilization,
-        mean_waiting_time=q.or_endless(wait),
-        mean_service_time=m1,
+    return q.result(
+        "M/G/1",
+        wait,
         waiting_probability=q.utilization,
         waiting_time_variance=waiting_variance,
         response_time_variance=response_variance,

@@ -13,10 +13,11 @@ from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.laws.formulas import Formulas
 from qmodels.laws.of_law import renewal
-from qmodels.numerics.load import load
 from qmodels.queues.general._embedded import arrival_tails, embedded_weights
 from qmodels.queues.general._mg1_tails import MG1Tails
 from qmodels.queues.general.mg1 import mg1_waiting_time, mg1_waiting_time_variance
+from qmodels.queues.load import load
+from qmodels.queues.number_laws import tabulated
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 from qmodels.systems.laws.phases import HyperExponential
@@ -65,13 +66,9 @@ def mg1_fcfs(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
     variance = q.or_endless(mg1_waiting_time_variance(lam, m1, m2, m3, idle))
     wait = q.or_endless(mg1_waiting_time(lam, m1, m2, idle))
     tails = MG1Tails(law, q.intensity, q.idle, wait + m1)
-    return QueueResult(
-        model="M/G/1",
-        arrival_rate=lam,
-        throughput=q.throughput,
-        utilization=q.utilization,
-        mean_waiting_time=wait,
-        mean_service_time=m1,
+    return q.result(
+        "M/G/1",
+        wait,
         waiting_probability=q.utilization,
         waiting_time_variance=variance,
         response_time_variance=variance + np.maximum(m2 - m1 * m1, 0.0),
@@ -167,6 +164,4 @@ def _number_pmf(lam: FloatArray, service: Formulas, idle: FloatArray, n: FloatAr
         if empty[i] > 0:
             weights, log_z = embedded_weights(float(none[i]), more[i], size)
             table[i] = empty[i] * weights * np.exp(-log_z * np.arange(size))
-    shape = np.broadcast_shapes(none.shape, n.shape)
-    which = np.broadcast_to(np.arange(none.size).reshape(none.shape), shape)
-    return table.reshape(none.size, size)[which, np.broadcast_to(n, shape)]
+    return tabulated(table.reshape(none.size, size), none.shape)(n)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.laws.of_law import renewal
 from qmodels.queues.general._embedded import arrival_tails, embedded_weights
+from qmodels.queues.number_laws import tabulated
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 from qmodels.systems.laws.times import Deterministic, Law
@@ -70,7 +70,7 @@ def mg1k(*, arrival_rate: npt.ArrayLike, service: Law, capacity: npt.ArrayLike) 
         mean_waiting_time=queue.reshape(rates.shape) / np.where(throughput > 0, throughput, 1.0),
         mean_service_time=means,
         blocking_probability=overflow.reshape(rates.shape) * accepted,
-        number_pmf=partial(_lookup, table, rates.shape),
+        number_pmf=tabulated(table, rates.shape),
     )
 
 
@@ -116,10 +116,3 @@ def _distribution(none: float, more: FloatArray, excess: FloatArray, size: int) 
     weights /= weights.sum()
     x = float(np.dot(weights, excess[size - np.maximum(levels, 1)]))
     return np.concatenate([weights, [x]]) / (1 + x), x
-
-
-def _lookup(table: FloatArray, shape: tuple[int, ...], n: FloatArray) -> FloatArray:
-    points = np.broadcast_shapes(shape, n.shape)
-    which = np.broadcast_to(np.arange(len(table)).reshape(shape), points)
-    last = table.shape[1] - 1
-    return np.where(n <= last, table[which, np.broadcast_to(np.minimum(n, last), points)], 0.0)

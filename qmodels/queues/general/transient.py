@@ -7,16 +7,15 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
+from qmodels.libraries import special
 from qmodels.queues.words import described
 
 
 def positive_part_mean(mean: Any, deviation: Any) -> Any:
     """Return the mean of the positive part of a normal variable; plain limits at deviation 0."""
-    from scipy.special import ndtr
-
     safe = np.where(deviation > 0, deviation, 1.0)
     z = mean / safe
-    value = mean * ndtr(z) + safe * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    value = mean * special.ndtr(z) + safe * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
     return np.where(deviation > 0, value, np.maximum(mean, 0.0))
 
 

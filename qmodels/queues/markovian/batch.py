@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.laws.arguments import Laws, service_moments
-from qmodels.numerics.load import load
 from qmodels.queues.general.mg1 import mg1_waiting_time
+from qmodels.queues.load import load
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
@@ -93,11 +93,4 @@ def mxg1(
     q = load(arrival_rate, service_rate=rate, mean_service_time=mean, batch_mean=g1)
     m1 = q.service_time
     wait = mxg1_waiting_time(q.arrival_rate, m1, m1 * m1 * (1 + scv), g1, g2, q.safe_idle)
-    return QueueResult(
-        model="M^[X]/G/1",
-        arrival_rate=q.arrival_rate,
-        throughput=q.throughput,
-        utilization=q.utilization,
-        mean_waiting_time=q.or_endless(wait),
-        mean_service_time=m1,
-    )
+    return q.result("M^[X]/G/1", wait)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.queues.markovian._birth_death import birth_death_law
+from qmodels.queues.number_laws import birth_death_law, tabulated
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
@@ -163,7 +162,7 @@ def mmc_finite(
         mean_waiting_time=queue / np.where(throughput > 0, throughput, 1.0),
         mean_service_time=1 / mu,
         waiting_probability=waits,
-        number_pmf=partial(number_lookup, tuple(laws), nu.shape),
+        number_pmf=tabulated(laws, nu.shape),
     )
 
 
@@ -178,13 +177,3 @@ def _finite_point(law: FloatArray, c: int) -> tuple[float, float, float]:
         float(np.dot(law, np.maximum(states - c, 0))),
         float(waits),
     )
-
-
-def number_lookup(laws: tuple[FloatArray, ...], shape: tuple[int, ...], n: FloatArray) -> FloatArray:
-    """Return the n-th probability of the law of each point."""
-    points = np.broadcast_shapes(shape, n.shape)
-    which = np.broadcast_to(np.arange(len(laws)).reshape(shape), points)
-    wanted = np.broadcast_to(n, points).astype(np.int64)
-    pairs = zip(which.ravel(), wanted.ravel(), strict=True)
-    values = [float(laws[i][k]) if k < len(laws[i]) else 0.0 for i, k in pairs]
-    return np.array(values).reshape(points)

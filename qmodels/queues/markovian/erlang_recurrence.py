@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
+from qmodels.libraries import special
 from qmodels.numerics.poisson import poisson_pmf, relative_deviance
 
 _BLOCK = 8192  # points whose arrays stay in the first-level caches
@@ -50,11 +51,9 @@ def _blocking_of_many(a: FloatArray, c: FloatArray) -> FloatArray:
     decreases with t where a > c, and a Gauss rule takes it; elsewhere its peak is the whole
     Poisson law, and :math:`B` the probability of c over that of at most c.
     """
-    from scipy.special import gammaincc
-
     blocking = np.empty(a.shape)
     light = a <= c
-    blocking[light] = poisson_pmf(c[light], a[light]) / gammaincc(c[light] + 1, a[light])
+    blocking[light] = poisson_pmf(c[light], a[light]) / special.gammaincc(c[light] + 1, a[light])
     a, c = a[~light], c[~light]
     idle = (a - c) / a
     # Beyond: idle t > 40, or c (t/a - log(1 + t/a)) > 40.

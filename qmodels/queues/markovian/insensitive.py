@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
-from qmodels.numerics.load import load
-from qmodels.numerics.poisson import poisson_pmf
+from qmodels.queues.load import load
 from qmodels.queues.markovian.mmck import mmcc
+from qmodels.queues.number_laws import poisson_number
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
@@ -51,7 +51,7 @@ def mginf(
         mean_service_time=q.service_time,
         waiting_probability=np.zeros(()),
         waiting_time_variance=np.zeros(()),
-        number_pmf=partial(_poisson_number, q.arrival_rate * q.service_time),
+        number_pmf=partial(poisson_number, q.arrival_rate * q.service_time),
         waiting_tail=partial(_nobody_waits, np.zeros(q.idle.shape)),
     )
 
@@ -92,10 +92,6 @@ def mgcc(
     q = load(arrival_rate, service_rate=service_rate, mean_service_time=mean_service_time, servers=servers)
     result = mmcc(arrival_rate=q.arrival_rate, service_rate=1 / q.service_time, servers=q.servers)
     return replace(result, model="M/G/c/c", response_tail=None)
-
-
-def _poisson_number(mean: FloatArray, n: FloatArray) -> FloatArray:
-    return poisson_pmf(n, mean)
 
 
 def _nobody_waits(zeros: FloatArray, t: FloatArray) -> FloatArray:

@@ -9,15 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
+from qmodels.libraries import special
 from qmodels.numerics.exponential_waits import (
     exponential_quantile,
     exponential_tail,
     exponential_wait_response_tail,
 )
-from qmodels.numerics.load import load
 from qmodels.numerics.poisson import poisson_pmf
+from qmodels.queues.load import load
 from qmodels.queues.markovian.erlang import erlang_c_from_b
 from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
+from qmodels.queues.number_laws import geometric_pmf, poisson_number
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
@@ -58,17 +60,13 @@ def mm1(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike) -> QueueRes
     with np.errstate(divide="ignore"):
         wait = mm1_waiting_time(rho, spare_rate)
         square = (1 / spare_rate) ** 2
-    return QueueResult(
-        model="M/M/1",
-        arrival_rate=q.arrival_rate,
-        throughput=q.throughput,
-        utilization=rho,
-        mean_waiting_time=wait,
-        mean_service_time=q.service_time,
+    return q.result(
+        "M/M/1",
+        wait,
         waiting_probability=rho,
         waiting_time_variance=(2 - rho) * rho * square,
         response_time_variance=square,
-        number_pmf=partial(_geometric_pmf, rho, np.maximum(q.idle, 0.0)),
+        number_pmf=partial(geometric_pmf, rho, np.maximum(q.idle, 0.0)),
         waiting_tail=partial(exponential_tail, rho, spare_rate),
         response_tail=partial(exponential_tail, np.ones(()), spare_rate),
         waiting_quantile=partial(exponential_quantile, rho, spare_rate),
@@ -117,13 +115,9 @@ def mmc(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, servers: np
     mean_when_waiting = mmc_waiting_time(m1, c, 1.0, idle)
     spare_rate = np.where(q.stable, 1 / mean_when_waiting, 0.0)
     variance = waits * (2 - waits) * mean_when_waiting**2
-    return QueueResult(
-        model="M/M/c",
-        arrival_rate=q.arrival_rate,
-        throughput=q.throughput,
-        utilization=q.utilization,
-        mean_waiting_time=q.or_endless(mmc_waiting_time(m1, c, waits, idle)),
-        mean_service_time=m1,
+    return q.result(
+        "M/M/c",
+        mmc_waiting_time(m1, c, waits, idle),
         waiting_probability=waits,
         waiting_time_variance=q.or_endless(variance),
         response_time_variance=q.or_endless(variance + m1 * m1),
@@ -167,7 +161,7 @@ def mminf(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike) -> QueueR
         waiting_probability=np.zeros(()),
         waiting_time_variance=np.zeros(()),
         response_time_variance=q.service_time**2,
-        number_pmf=partial(_poisson_number, q.arrival_rate / mu),
+        number_pmf=partial(poisson_number, q.arrival_rate / mu),
         waiting_tail=partial(exponential_tail, np.zeros(()), mu),
         response_tail=partial(exponential_tail, np.ones(()), mu),
         waiting_quantile=partial(exponential_quantile, np.zeros(()), mu),
@@ -175,19 +169,9 @@ def mminf(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike) -> QueueR
     )
 
 
-def _poisson_number(mean: FloatArray, n: FloatArray) -> FloatArray:
-    return poisson_pmf(n, mean)
-
-
-def _geometric_pmf(rho: FloatArray, idle: FloatArray, n: FloatArray) -> FloatArray:
-    return idle * rho**n
-
-
 def _mmc_pmf(
     a: FloatArray, c: FloatArray, waits: FloatArray, nobody_waits: FloatArray, idle: FloatArray, n: FloatArray
 ) -> FloatArray:
-    from scipy.special import gammaincc
-
-    below = poisson_pmf(n, a) * nobody_waits / np.where(nobody_waits > 0, gammaincc(c, a), 1.0)
+    below = poisson_pmf(n, a) * nobody_waits / np.where(nobody_waits > 0, special.gammaincc(c, a), 1.0)
     above = waits * idle * (a / c) ** np.maximum(n - c, 0)
     return np.where(n < c, below, np.where(idle > 0, above, 0.0))

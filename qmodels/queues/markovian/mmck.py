@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.libraries import special
 from qmodels.numerics.digits import geometric_mean_index, geometric_sum, log_ratio
-from qmodels.numerics.load import load
 from qmodels.numerics.poisson import poisson_pmf
+from qmodels.queues.load import load
 from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
@@ -174,10 +175,8 @@ def _number_pmf(
     end: FloatArray,
     n: FloatArray,
 ) -> FloatArray:
-    from scipy.special import gammaincc
-
     with np.errstate(divide="ignore", invalid="ignore"):
-        some_idle = below * poisson_pmf(n, a) / gammaincc(c, a)
+        some_idle = below * poisson_pmf(n, a) / special.gammaincc(c, a)
     # Under a load so large that the Poisson tail underflows, these states carry nothing.
     some_idle = np.where(np.isfinite(some_idle), some_idle, 0.0)
     queue = end * _state_weight(x, np.clip(n - c, 0, size - c), size - c)
@@ -192,9 +191,7 @@ def _state_weight(x: FloatArray, j: FloatArray, places: FloatArray) -> FloatArra
 def _waiting_tail(
     mu: FloatArray, c: FloatArray, x: FloatArray, places: FloatArray, end: FloatArray, t: FloatArray
 ) -> FloatArray:
-    from scipy.special import gammaincc
-
-    return end * _sum_over_queue(lambda j, c, work: gammaincc(j + 1, work), c, c * mu * t, x, places)
+    return end * _sum_over_queue(lambda j, c, work: special.gammaincc(j + 1, work), c, c * mu * t, x, places)
 
 
 def _response_tail(
@@ -212,12 +209,12 @@ def _response_tail(
 
 def _erlang_and_exponential(j: FloatArray, c: FloatArray, work: FloatArray) -> FloatArray:
     """Tail of j + 1 stages of rate c and one of rate 1, at time work / c."""
-    from scipy.special import gammainc, gammaincc
-
     stages, others = j + 1, np.maximum(c - 1, 1)
+    done = special.gammainc(stages, others * (work / c))
     with np.errstate(divide="ignore"):
-        log_weight = np.log(gammainc(stages, others * (work / c))) + stages * np.log(c / others) - work / c
-    return np.where(c > 1, gammaincc(stages, work) + np.exp(log_weight), gammaincc(stages + 1, work))
+        log_weight = np.log(done) + stages * np.log(c / others) - work / c
+    several = special.gammaincc(stages, work) + np.exp(log_weight)
+    return np.where(c > 1, several, special.gammaincc(stages + 1, work))
 
 
 def _sum_over_queue(

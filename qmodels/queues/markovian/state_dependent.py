@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from qmodels.queues.markovian._birth_death import birth_death_law
-from qmodels.queues.markovian.engset import number_lookup
+from qmodels.queues.number_laws import birth_death_law, tabulated
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
@@ -80,7 +77,7 @@ def state_dependent(
         mean_service_time=np.asarray(in_service / throughput),
         waiting_probability=np.asarray(entering[c:].sum() / entering.sum()),
         blocking_probability=np.asarray(law[size] * offered[size] / arrivals),
-        number_pmf=partial(number_lookup, (law,), ()),
+        number_pmf=tabulated([law], ()),
     )
 
 
@@ -148,5 +145,5 @@ def mmc_balking(
         mean_service_time=1 / mu,
         waiting_probability=waits.reshape(lam.shape),
         blocking_probability=balked.reshape(lam.shape),
-        number_pmf=partial(number_lookup, tuple(laws), lam.shape),
+        number_pmf=tabulated(laws, lam.shape),
     )

@@ -11,8 +11,13 @@ import sympy as sp
 
 from qmodels.queues import erlang_b, gg1_marchal, mg1, mm1, mm1k, mmc, mmck, mxg1
 from qmodels.queues.disciplines.priority import priority_waiting_time
-from qmodels.queues.general.gg1 import kingman_waiting_time, klb_exponent, marchal_waiting_time
-from qmodels.queues.general.gg1_bounds import daley_bound, marshall_bound
+from qmodels.queues.general.gg1 import (
+    daley_bound,
+    kingman_waiting_time,
+    klb_exponent,
+    marchal_waiting_time,
+    marshall_bound,
+)
 from qmodels.queues.general.mg1 import mg1_waiting_time, mg1_waiting_time_variance
 from qmodels.queues.markovian.batch import mxg1_waiting_time
 from qmodels.queues.markovian.erlang import erlang_b_step, erlang_c_from_b

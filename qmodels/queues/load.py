@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.numerics.digits import product_minus
+from qmodels.result import QueueResult
 
 
 class Load(NamedTuple):
@@ -58,6 +60,25 @@ class Load(NamedTuple):
     def or_endless(self, waiting_time: FloatArray) -> FloatArray:
         """Return the waiting time, infinite where overloaded."""
         return np.where(self.stable, waiting_time, np.inf)
+
+    def result(self, model: str, waiting_time: FloatArray, **more: Any) -> QueueResult:
+        """Return the result of a station without losses from its mean wait, and what `more` is known."""
+        return QueueResult(
+            model=model,
+            arrival_rate=self.arrival_rate,
+            throughput=self.throughput,
+            utilization=self.utilization,
+            mean_waiting_time=self.or_endless(waiting_time),
+            mean_service_time=self.service_time,
+            **more,
+        )
+
+    def pointwise(self, one: Callable[..., float], overloaded: float, *values: FloatArray) -> FloatArray:
+        """Return ``one(*values)`` at every point that is not overloaded."""
+        idle, *points = np.broadcast_arrays(self.idle, *values)
+        rows = zip(idle.ravel().tolist(), *(v.ravel().tolist() for v in points), strict=True)
+        found = [one(*row) if left > 0 else overloaded for left, *row in rows]
+        return np.array(found).reshape(idle.shape)
 
 
 def load(
