@@ -1,27 +1,25 @@
 """The model of the data-queueing module against its simulation: ``python -m cases.published.dqm.errors``.
 
 Writes ``data/errors.csv``: one property of a small module changed at a time, with one to five trials;
-and the error map of the model, ``qmodels/allocator/error_map.csv``.
+and the error map of the model, ``qmodels/allocator/error_map.csv``: some 10 minutes of one processor.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from cases.published.rows import data_folder, read_rows, write_rows
+from cases.published.measurement import Measurement, Row
+from cases.published.rows import data_folder
 from qmodels.allocator.conflict_errors import ERRORS, REGIONS, is_validated
-from qmodels.error_map import ErrorMap, summarize
 from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
 from qmodels.systems.traffic.arrivals import OnOff
 from qmodels.systems.traffic.sizes import bimodal, fixed, heavy_tailed
 
-FILE = data_folder("dqm") / "errors.csv"
 BLOCKS = 4096
 TRIALS = (1, 2, 3, 5)
-PACKETS, REPLICATIONS = 300_000, 2
 BASE = DataQueueing(
     data=DataMemory(segments=BLOCKS, page_control=False),
     allocation=Allocation(small_packet_segments=0, vms1_size=BLOCKS),
@@ -68,56 +66,31 @@ def designs() -> dict[str, DataQueueing]:
     }
 
 
-def rows(found: list[tuple[str, DataQueueing, float, float]]) -> list[dict[str, Any]]:
-    """Return the rows of the file from name, design, simulated conflicts and their half-width."""
-    from qmodels import solve
-
-    return [
-        {
-            "design": name.replace(",", ";"),
-            "trials": int(spec.allocation.alloc_trial_count),
-            "validated": int(is_validated(spec)),
-            "simulated": round(best, 7),
-            "half_width": round(half_width, 7),
-            "model": round(float(solve(spec).write_conflict_probability), 7),
-        }
-        for name, spec, best, half_width in found
-    ]
-
-
-def kept() -> list[dict[str, float]]:
-    """Return trials, validated, simulated and model of each design in the file."""
-    return [{name: value for name, value in row.items() if name != "design"} for row in read_rows(FILE)]
-
-
-def write_map(table: list[dict[str, float]], errors: ErrorMap = ERRORS) -> None:
-    """Write the error map: by trials, of designs in which the model is validated and others."""
-    lines = []
-    for inside in (True, False):
-        for above, trials in zip((0, *TRIALS), TRIALS, strict=False):
-            mine = [row for row in table if (row["trials"], row["validated"]) == (trials, inside)]
-            if mine:
-                found = summarize(100 * (row["model"] / row["simulated"] - 1) for row in mine)
-                where = {"region": REGIONS[inside], "trials_above": above, "trials_to": trials}
-                lines.append({"metric": "write_conflict_probability", "unit": "%", **where, **found})
-    about = "Write conflicts by trials, of designs in the range in which the model is validated, and others."
-    errors.write(lines, about=about, command="python -m cases.published.dqm.errors")
-
-
-def main(path: Path = FILE) -> None:
-    """Simulate and solve all designs and write the files: some 10 minutes of one processor."""
-    from validate import simulate
-
-    found = []
+def points() -> Iterator[tuple[Row, DataQueueing]]:
+    """Yield every design with each number of trials."""
     for name, base in designs().items():
         for trials in TRIALS:
             spec = replace(base, allocation=replace(base.allocation, alloc_trial_count=trials))
-            result = simulate(spec, packets=PACKETS, replications=REPLICATIONS)
-            estimate = result.metrics["write_conflict_probability"]
-            found.append((name, spec, estimate.best, estimate.half_width))
-    write_rows(path, rows(found))
-    write_map(kept())
+            yield {"design": name, "trials": trials, "validated": int(is_validated(spec))}, spec
 
+
+def where(row: Row) -> Row:
+    """Return where a row counts: by trials, with the validated designs or with the others."""
+    above = max((0, *(trials for trials in TRIALS if trials < row["trials"])))
+    return {"region": REGIONS[row["validated"]], "trials_above": above, "trials_to": row["trials"]}
+
+
+MEASUREMENT = Measurement(
+    errors=ERRORS,
+    about="Write conflicts by trials, of designs in the range in which the model is validated, and others.",
+    command="cases.published.dqm.errors",
+    points=points,
+    metrics={"": ("write_conflict_probability", "%")},
+    where=where,
+    order=lambda row: (-row["validated"], row["trials"]),
+    file=data_folder("dqm") / "errors.csv",
+    options={"packets": 300_000, "replications": 2},
+)
 
 if __name__ == "__main__":
-    main()
+    MEASUREMENT.main()

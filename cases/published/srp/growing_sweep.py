@@ -6,46 +6,16 @@ and the error map of the model, ``qmodels/work_queues/error_map.csv``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from cases.published.rows import data_folder, read_rows, write_rows
+from cases.published.measurement import Measurement, Row
+from cases.published.rows import data_folder
 from cases.published.srp.growing_specs import GRID, VERSIONS, growing_spec, image_body, task_costs
-from qmodels.error_map import summarize
 from qmodels.systems.programs.region import Cube, Growth, Uneven
 from qmodels.systems.programs.work_queues import Clusters, RunQueues, TaskCosts, WorkQueues
 from qmodels.work_queues.solve import ERRORS
-
-SWEEP = data_folder("srp") / "growing-sweep.csv"
-REPLICATIONS = 24
-
-
-@dataclass(frozen=True, kw_only=True)
-class Point:
-    """One spec of the sweep.
-
-    Parameters
-    ----------
-    version, change : str
-        Which version of the program, and what differs from the case.
-    tasks : int
-        Tasks of the region.
-    model, simulated, half_width : float
-        Makespan [million cycles], and half the interval of 95 %.
-    """
-
-    version: str
-    change: str
-    tasks: int
-    model: float
-    simulated: float
-    half_width: float
-
-    @property
-    def error(self) -> float:
-        """The model's error in percent of the simulated value."""
-        return 100 * (self.model / self.simulated - 1)
 
 
 def sweep_specs() -> dict[tuple[str, str], WorkQueues]:
@@ -131,51 +101,24 @@ def _thefts() -> dict[str, WorkQueues]:
     return specs | {"B, own": replace(base, queues=replace(base.queues, placement="own"))}
 
 
-def run_sweep(*, replications: int = REPLICATIONS) -> tuple[Point, ...]:
-    """Simulate and solve the sweep."""
-    from qmodels import solve
-    from validate import simulate
-
-    specs = sweep_specs()
-    results = simulate(list(specs.values()), replications=replications)
-    return tuple(
-        Point(
-            version=version,
-            change=change,
-            tasks=spec.task_count,
-            model=float(solve(spec).execution_time) / 1e6,
-            simulated=result.execution_time.best / 1e6,
-            half_width=result.execution_time.half_width / 1e6,
-        )
-        for ((version, change), spec), result in zip(specs.items(), results, strict=True)
-    )
+def points() -> Iterator[tuple[Row, WorkQueues]]:
+    """Yield the specs with their version, change and number of tasks."""
+    for (version, change), spec in sweep_specs().items():
+        yield {"version": version, "change": change, "tasks": spec.task_count}, spec
 
 
-def kept_sweep() -> tuple[Point, ...]:
-    """Return the sweep that ``data`` holds.
-
-    Examples
-    --------
-    >>> errors = [abs(point.error) for point in kept_sweep()]
-    >>> sum(errors) / len(errors) < 8
-    True
-    """
-    return tuple(Point(**row) for row in read_rows(SWEEP))
-
-
-def write_sweep(points: Sequence[Point]) -> None:
-    """Keep the sweep in ``data``, and the errors in the map."""
-    where = {"metric": "execution_time", "unit": "%", "region": "a sweep around the region-growing case"}
-    row = {**where, **summarize((point.error for point in points), decimals=1)}
-    ERRORS.write([row], about="Makespan.", command="python -m cases.published.srp.growing_sweep")
-    write_rows(SWEEP, points)
-
+MEASUREMENT = Measurement(
+    errors=ERRORS,
+    about="Execution time.",
+    command="cases.published.srp.growing_sweep",
+    points=points,
+    metrics={"": ("execution_time", "%")},
+    where=lambda row: {"region": "a sweep around the region-growing case"},
+    file=data_folder("srp") / "growing-sweep.csv",
+    options={"replications": 24},
+    scale=lambda spec, metric: 1e-6,  # million cycles
+    decimals=1,
+)
 
 if __name__ == "__main__":
-    found = run_sweep()
-    write_sweep(found)
-    errors = [abs(point.error) for point in found]
-    for point in sorted(found, key=lambda point: abs(point.error)):
-        times = f"{point.simulated:8.3f} {point.model:8.3f} {point.error:+6.1f}"
-        print(f"{point.version:<15} {point.change:<20} {times}")
-    print(f"{len(errors)} points, {sum(errors) / len(errors):.1f} % on average, {max(errors):.1f} % at most")
+    MEASUREMENT.main()
