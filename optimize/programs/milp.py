@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
-
-import numpy as np
 
 from optimize import checks
 from optimize.programs._certificate import overlooked
@@ -16,8 +13,6 @@ from optimize.programs.components import Groups
 from optimize.programs.grid import RESOLUTION
 from optimize.programs.linear import solver_name
 from optimize.programs.program import Program, Solution
-
-Evaluate = Callable[[dict[str, int]], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +43,6 @@ class Choice:
         What solved it.
     message : str
         Why nothing was chosen, or empty.
-    evaluated : dict of str to float
-        What the real model says of the choice about the metrics in `totals`; empty without one.
     """
 
     status: str
@@ -62,19 +55,11 @@ class Choice:
     solver: str
     message: str = ""
     resolution: float = 0.0
-    evaluated: dict[str, float] = field(default_factory=dict)
 
     @property
     def proven(self) -> bool:
         """Whether the status is proven: the choice is optimal, or there is none."""
         return self.status in ("optimal", "infeasible")
-
-    @property
-    def table_error(self) -> float | None:
-        """Largest relative difference between the totals and the real model; None without one."""
-        if not self.evaluated:
-            return None
-        return max(relative_error(self.totals[name], value) for name, value in self.evaluated.items())
 
 
 def choose(
@@ -83,7 +68,6 @@ def choose(
     minimize: str | None = None,
     maximize: str | None = None,
     subject_to: Mapping[str, checks.Range] | None = None,
-    evaluate: Evaluate | None = None,
     time_limit: float | None = None,
 ) -> Choice:
     r"""Choose one option of every group so that a sum of their values is best within budgets.
@@ -101,8 +85,6 @@ def choose(
     subject_to : mapping, optional
         Budgets ``{metric: (low, high)}`` on sums over the chosen options, inclusive; None
         leaves a side open.
-    evaluate : callable, optional
-        The real model: takes the chosen rows and returns metrics, for `Choice.evaluated`.
     time_limit : float, optional
         Seconds for the solver.
 
@@ -182,7 +164,6 @@ def choose(
         solver=solver_name(),
         message=solution.message,
         resolution=resolution,
-        evaluated=evaluated_metrics(evaluate, solution.choice, totals) if solution.choice else {},
     )
 
 
@@ -213,25 +194,3 @@ def budgets_of(subject_to: Mapping[str, checks.Range] | None) -> list[tuple[str,
         for side, bound in zip((-1.0, 1.0), sides, strict=True)
         if bound is not None and side * bound < inf
     ]
-
-
-def evaluated_metrics(
-    evaluate: Evaluate | None, choice: dict[str, int], totals: Mapping[str, float]
-) -> dict[str, float]:
-    """Return what the real model says about the metrics in the totals."""
-    if evaluate is None:
-        return {}
-    metrics = evaluate(dict(choice))
-    for name in totals:
-        if name not in metrics:
-            raise ValueError(f"evaluate returned no metric {name!r}{checks.nearest(name, metrics)}")
-        if np.isnan(metrics[name]):
-            raise ValueError(f"evaluate returned NaN for {name!r} at {choice}")
-    return {name: float(metrics[name]) for name in totals}
-
-
-def relative_error(value: float, reference: float) -> float:
-    """Return ``|value - reference| / |reference|``; 0 for equal numbers, infinite for 0 alone."""
-    if value == reference:
-        return 0.0
-    return abs(value - reference) / abs(reference) if reference else inf
