@@ -7,8 +7,6 @@ architecture, and random designs; and the error map of the model, ``qmodels/llc/
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +15,7 @@ from cases.published.rows import data_folder
 from qmodels.llc.processor_errors import ERRORS, VARIED, region_of
 from qmodels.llc.processor_hits import hit_ratios, llc_load
 from qmodels.systems.cache.llc_processor import ARCHITECTURES, LlcProcessor
+from qmodels.systems.spec.fields import get_field, replace_fields
 from qmodels.systems.traffic.popularity import Zipf
 
 ONE_AT_A_TIME: dict[str, tuple[float, ...]] = {
@@ -32,22 +31,10 @@ ONE_AT_A_TIME: dict[str, tuple[float, ...]] = {
 RANDOM = 60
 
 
-def changed(spec: LlcProcessor, **values: Any) -> LlcProcessor:
-    """Return a spec with other values; ``entries`` and ``exponent`` are those of its popularity.
-
-    Examples
-    --------
-    >>> changed(LlcProcessor(), entries=1000).popularity.entries
-    1000
-    """
-    law = {name: values.pop(name) for name in ("entries", "exponent") if name in values}
-    return replace(spec, popularity=replace(spec.popularity, **law), **values)
-
-
 def designs() -> list[LlcProcessor]:
     """Return the designs that are compared."""
     found = [
-        changed(LlcProcessor(architecture=architecture), **{name: value})
+        replace_fields(LlcProcessor(architecture=architecture), {name: value})
         for architecture in ARCHITECTURES
         for name, values in ONE_AT_A_TIME.items()
         if name != "slices" or architecture == "slices"
@@ -78,7 +65,7 @@ def points() -> Iterator[tuple[Row, LlcProcessor]]:
     """Yield the designs with what varies."""
     for spec in designs():
         row: Row = {"architecture": spec.architecture, "assignment": spec.assignment}
-        row |= {name: getattr(spec if hasattr(spec, name) else spec.popularity, name) for name in VARIED}
+        row |= {name: get_field(spec, name) for name in VARIED}
         yield {**row, "llc_load": round(llc_load(spec, hit_ratios(spec)), 6)}, spec
 
 
