@@ -14,6 +14,7 @@ from optimize.programs.components import Groups
 from optimize.programs.grid import RESOLUTION
 from optimize.programs.linear import solver_name
 from optimize.programs.milp import budgets_of, seconds_of
+from optimize.programs.outcome import ProgramOutcome
 from optimize.programs.program import Program
 from optimize.search.pareto import FloatArray, nondominated
 
@@ -22,16 +23,15 @@ AUGMENTATION = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ExactFront:
+class ExactFront(ProgramOutcome):
     """The outcome of `exact_front`.
 
     Parameters
     ----------
-    status : {"optimal", "resolved", "feasible", "infeasible", "time limit"}
-        "optimal": the front is proven complete. "resolved": the search ended, and may have taken
-        points closer than `resolution` for one. "feasible": the time limit came first; all
-        points are feasible, and those found so far do not dominate each other. "time limit":
-        no point was found in time.
+    status, seconds, solver, message
+        See `optimize.programs.outcome.ProgramOutcome`. "optimal": the front is proven complete. "resolved":
+        points closer than `resolution` may have been taken for one. "feasible": all points are feasible,
+        and those found so far do not dominate each other.
     objectives : tuple of str
         The minimised ones first.
     chosen : tuple of dict
@@ -49,31 +49,15 @@ class ExactFront:
         (an additive epsilon). None without a point.
     solves, bypassed : int
         Integer programs solved, and those whose answer was known from an earlier one.
-    seconds : float
-        Wall time.
-    solver : str
-        What solved it.
-    message : str
-        Why there is no point, or empty.
     """
 
-    status: str
     objectives: tuple[str, ...]
     chosen: tuple[dict[str, int], ...]
     values: FloatArray
     bound: tuple[float, ...]
     resolution: tuple[float, ...]
-    gap: float | None
     solves: int
     bypassed: int
-    seconds: float
-    solver: str
-    message: str = ""
-
-    @property
-    def proven(self) -> bool:
-        """Whether the front is complete, or there is none."""
-        return self.status in ("optimal", "infeasible")
 
 
 def exact_front(

@@ -12,18 +12,18 @@ from optimize.programs._certificate import overlooked
 from optimize.programs.components import Groups
 from optimize.programs.grid import RESOLUTION
 from optimize.programs.linear import solver_name
+from optimize.programs.outcome import ProgramOutcome, gap_of
 from optimize.programs.program import Program, Solution
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class Choice(ProgramOutcome):
     """The outcome of `choose`.
 
     Parameters
     ----------
-    status : {"optimal", "resolved", "feasible", "infeasible", "time limit"}
-        "resolved": no other choice is better by more than `resolution`. "feasible": a solution
-        that was not proven optimal in time. "time limit": none.
+    status, gap, seconds, solver, message
+        See `optimize.programs.outcome.ProgramOutcome`.
     chosen : dict of str to int
         The row of the chosen option of every group, for components that of every field;
         empty without a solution.
@@ -31,35 +31,17 @@ class Choice:
         Sum of the objective over the chosen options.
     bound : float or None
         No choice has an objective better than this; None if nothing was proven.
-    gap : float or None
-        ``|objective - bound| / |objective|``, 0 if proven; None without both.
     resolution : float
         Differences in the objective that were not told apart; 0 if proven.
     totals : dict of str to float
         Sums over the chosen options: the objective and every metric with a budget.
-    seconds : float
-        Wall time, model building included.
-    solver : str
-        What solved it.
-    message : str
-        Why nothing was chosen, or empty.
     """
 
-    status: str
     chosen: dict[str, int]
     objective: float | None
     bound: float | None
-    gap: float | None
     totals: dict[str, float]
-    seconds: float
-    solver: str
-    message: str = ""
     resolution: float = 0.0
-
-    @property
-    def proven(self) -> bool:
-        """Whether the status is proven: the choice is optimal, or there is none."""
-        return self.status in ("optimal", "infeasible")
 
 
 def choose(
@@ -147,18 +129,17 @@ def choose(
     solution, resolution = _certified(program, program.solve({0: 1.0}, deadline=deadline), deadline)
     totals = program.totals(solution.choice) if solution.choice else {}
     value = totals.get(objective)
-    bound = gap = None
+    bound = None
     if solution.bound is not None:
         bound = program.floors[0] + program.scales[0] * solution.bound
     if value is not None and bound is not None:
         bound = sign * value - resolution if solution.status == "optimal" else min(bound, sign * value)
-        gap = abs(sign * value - bound) / abs(value) if value else float(bound != value)
     return Choice(
         status="resolved" if resolution else solution.status,
         chosen=solution.choice,
         objective=value,
         bound=None if bound is None else sign * bound + 0.0,
-        gap=gap,
+        gap=gap_of(None if value is None else sign * value, bound),
         totals=totals,
         seconds=time.perf_counter() - start,
         solver=solver_name(),

@@ -14,6 +14,7 @@ from optimize import checks
 from optimize.programs.grid import RESOLUTION, grid_step
 from optimize.programs.linear import Model, Outcome, solver_name
 from optimize.programs.milp import seconds_of
+from optimize.programs.outcome import ProgramOutcome, gap_of
 from optimize.search.pareto import FloatArray, IntArray
 
 METHODS = ("milp", "greedy", "exhaustive")
@@ -22,14 +23,13 @@ MOST_TRIED = 2_000_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DmaPlacement:
-    """The outcome of `place_dma`.
+class DmaPlacement(ProgramOutcome):
+    """The outcome of `place_dma`; the integer program tells costs apart that differ by 1e-6 or lie on a grid.
 
     Parameters
     ----------
-    status : {"optimal", "resolved", "feasible"}
-        "resolved": the integer program ended, but cannot tell costs apart that differ by less than
-        1e-6, and those of the problem lie on no grid. "feasible": not proven optimal.
+    status, gap, seconds, solver, message
+        See `optimize.programs.outcome.ProgramOutcome`.
     cores, memories : tuple of int
         Core of each task, and memory of its block.
     channels : tuple of int
@@ -40,13 +40,10 @@ class DmaPlacement:
         No placement costs less; None if nothing was proven. [cycles]
     loads : dict of str to ndarray
         Load of every core (computing, commands), channel and memory. [cycles]
-    method, solver : str
-        How it was found and by what.
-    seconds : float
-        Wall time.
+    method : str
+        How it was found.
     """
 
-    status: str
     cores: tuple[int, ...]
     memories: tuple[int, ...]
     channels: tuple[int, ...]
@@ -54,20 +51,6 @@ class DmaPlacement:
     bound: float | None
     loads: dict[str, FloatArray]
     method: str
-    solver: str
-    seconds: float
-
-    @property
-    def proven(self) -> bool:
-        """Whether the placement is proven optimal."""
-        return self.status == "optimal"
-
-    @property
-    def gap(self) -> float | None:
-        """``(cost - bound) / cost``; None without a bound."""
-        if self.bound is None:
-            return None
-        return (self.cost - self.bound) / self.cost if self.cost else 0.0
 
 
 def place_dma(problem: DmaProblem, *, method: str = "milp", time_limit: float | None = None) -> DmaPlacement:
@@ -136,6 +119,7 @@ def place_dma(problem: DmaProblem, *, method: str = "milp", time_limit: float | 
         channels=tuple(best[2].tolist()),
         cost=cost,
         bound=bound,
+        gap=gap_of(cost, bound),
         loads=problem.loads(*best)[0],
         method=method,
         solver=solver_name() if method == "milp" else f"optimize, {method}",
