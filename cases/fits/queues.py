@@ -126,18 +126,14 @@ def weights() -> Problem:
 FITS = (
     Fit(
         name="work_queues.ring",
-        group="work_queues.ring",
         module=imbalance,
-        attribute="LAW",
         fields=imbalance.RingLaw._fields,
         data="cases/data/ring-queues.csv",
         problem=ring,
     ),
     Fit(
         name="queues.round_robin",
-        group="queues.round_robin",
         module=round_robin,
-        attribute="LAW",
         fields=round_robin.RoundRobinLaw._fields,
         data="cases/data/round-robin.csv",
         problem=weights,

@@ -125,7 +125,8 @@ def choose_congested(
         chosen=search.chosen,
         cost=cost,
         bound=bound,
-        gap=gap_of(cost, bound),
+        # Nothing is relative to a cost of 0, which the bound meets within the tolerance.
+        gap=0.0 if cost == 0 and bound is not None else gap_of(cost, bound),
         loads=search.loads(search.chosen) if search.chosen else {},
         rounds=program.solves,
         seconds=time.perf_counter() - start,
