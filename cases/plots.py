@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,8 +65,14 @@ def label(metric: str) -> str:
     )
 
 
-def parts_figure(answers: Mapping[str, Mapping[str, float]], title: str) -> Figure:
-    """Return where the time goes: one stacked bar of latency shares [ns] for each answer."""
+def parts_figure(
+    answers: Mapping[str, Mapping[str, float]],
+    title: str,
+    *,
+    what: str = "mean packet latency",
+    unit: str = "ns",
+) -> Figure:
+    """Return where the time goes: one stacked bar of shares, by default of the latency, for each answer."""
     figure, axes = new_figure(9, 1.6 + 0.8 * len(answers))
     one = axes[0, 0]
     names = list(next(iter(answers.values())))
@@ -73,13 +80,13 @@ def parts_figure(answers: Mapping[str, Mapping[str, float]], title: str) -> Figu
     for place, shares in enumerate(reversed(list(answers.values()))):
         left = 0.0
         endless = not np.isfinite(sum(shares.values()))
-        for name, shade in zip(names, SHADES, strict=True):
-            value = 0.0 if endless else float(shares[name])
+        for name, shade in zip(names, cycle(SHADES), strict=False):
+            value = 0.0 if endless else float(shares.get(name, 0.0))
             one.barh(place, value, left=left, height=0.6, color=shade, label=name if place == 0 else None)
             left += value
         longest = max(longest, left)
         one.annotate(
-            " saturated: no steady state" if endless else f" {left:.4g} ns",
+            " saturated: no steady state" if endless else f" {left:.4g} {unit}",
             (left, place),
             va="center",
             fontsize=9,
@@ -87,37 +94,9 @@ def parts_figure(answers: Mapping[str, Mapping[str, float]], title: str) -> Figu
     one.set_yticks(range(len(answers)), list(reversed(list(answers))))
     one.set_xlim(0, 1.15 * longest or 1)
     one.grid(visible=False, axis="y")
-    one.set_xlabel("mean packet latency [ns]")
+    one.set_xlabel(f"{what} [{unit}]")
     one.set_title(title, fontsize=10, loc="left", fontweight="bold")
     figure.legend(
         *one.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False, fontsize=8
     )
-    return figure
-
-
-def sweep_figure(columns: Mapping[str, Any]) -> Figure:
-    """Return the latency over the one swept field, the first of the columns."""
-    field = next(iter(columns))
-    order = np.argsort(columns[field])
-    figure, axes = new_figure(7, 4.2)
-    one = axes[0, 0]
-    for metric, color in (("packet_latency", BLUE), ("packet_latency_p99", ORANGE)):
-        values = columns[metric][order]
-        # A saturated design has no finite latency: the curve ends where it saturates.
-        one.plot(
-            columns[field][order],
-            np.where(np.isfinite(values), values, np.nan),
-            "o-",
-            ms=4,
-            color=color,
-            label=label(metric),
-        )
-    saturated = columns[field][order][~columns["stable"][order]]
-    for place, value in enumerate(saturated):
-        one.axvline(value, color=GREY, linewidth=1, label=None if place else "saturated")
-    one.set_ylim(bottom=0)
-    one.set_xlabel(field.replace("_", " "))
-    one.set_ylabel("latency [ns]")
-    one.set_title("Analytic", fontsize=10, loc="left", fontweight="bold")
-    one.legend(frameon=False, fontsize=9)
     return figure

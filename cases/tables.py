@@ -99,6 +99,19 @@ def csv_text(columns: Mapping[str, Iterable[Any]]) -> str:
     return buffer.getvalue()
 
 
+def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return rows as columns, None where a row has no such entry.
+
+    Examples
+    --------
+    >>> columns_of([{"a": 1}, {"a": 2, "b": 3}])
+    {'a': [1, 2], 'b': [None, 3]}
+    """
+    rows = list(rows)
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
 def as_columns(rows: Sequence[dict[str, Any]]) -> Table:
     """Return the columns of a table of rows.
 
@@ -126,7 +139,7 @@ def _values(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return column
 
 
-def write_table(path: Path, columns: Table) -> None:
+def write_table(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
     """Write a table whole or not at all."""
     part = path.with_suffix(".part")
     part.write_text(csv_text(columns), encoding="utf-8")

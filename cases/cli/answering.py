@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,9 +22,8 @@ from cases.cli.app import (
     TraceFile,
     Workers,
     app,
-    check_output,
 )  # fmt: skip
-from cases.cli.console import answer, put
+from cases.cli.console import Forms, Output
 
 
 @app.command()
@@ -39,92 +39,75 @@ def solve(
 
     Of several swept fields all combinations are solved. Every answer states its error.
     """
-    from cases import plots
-    from cases.cli import answers
+    from cases.cli.answers import Solved, Swept
     from cases.study.packet_processor import along_axes
-    from cases.tables import csv_text
     from qmodels import solve as solve_spec
     from qmodels.systems.spec.fields import array_fields
 
-    check_output(as_json, as_csv, plot)
+    output = Output(as_json, as_csv, plot)
     design = along_axes(_single(spec, trace, settings))
     swept = array_fields(design)
     if plot is not None and len(swept) > 1:
         raise ValueError(f"--plot needs one design or one swept field, got {', '.join(swept)}")
     result = solve_spec(design)
-    columns = answers.sweep_columns(swept, result) if swept else {}
-    if plot is not None:
-        plots.save(plots.sweep_figure(columns) if swept and answers.is_joint(result) else result.plot(), plot)
-    if as_csv:
-        put(csv_text(columns) if swept else answers.solved_csv(result))
+    output.show(Swept(swept, result) if swept else Solved(result), result.plot)
+    return 0
+
+
+def simulator_command(show: Callable[[Any, Any, Output], None]) -> Callable[..., int]:
+    """Make a command of what is shown of a system and its simulation: all such commands take the same."""
+
+    def command(
+        spec: SpecFile = None,
+        trace: TraceFile = None,
+        settings: Settings = None,
+        seed: Seed = 0,
+        packets: Packets = None,
+        replications: Replications = 8,
+        options: Options = None,
+        workers: Workers = None,
+        as_json: Json = False,
+        as_csv: Csv = False,
+        plot: Plot = None,
+    ) -> int:
+        import os
+        from concurrent.futures import ThreadPoolExecutor
+
+        from cases.cli.inputs import named_value
+        from qmodels import checks
+        from validate import simulate
+        from validate.simulators import simulator_of
+
+        output = Output(as_json, as_csv, plot)
+        design = _single(spec, trace, settings)
+        given: dict[str, Any] = {} if packets is None else {"packets": packets}
+        given |= dict(named_value(option, "--option") for option in options or ())
+        for name in given:
+            known = simulator_of(design).options()
+            checks.choice(f"option of the simulator of a {type(design).__name__}", name, known)
+        if workers is not None:
+            checks.count("workers", workers)
+        with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+            result = simulate(design, seed=seed, replications=replications, executor=pool, **given)
+        show(design, result, output)
         return 0
-    answer(
-        as_json,
-        lambda: {
-            **(answers.sweep_json(columns, result) if swept else answers.solved_json(result)),
-            **answers.trace_json(design),
-        },
-        lambda: (
-            (answers.sweep_text(columns, result) if swept else answers.solved_text(result))
-            + answers.trace_text(design)
-        ),
-    )
-    return 0
+
+    command.__doc__ = show.__doc__
+    return app.command(show.__name__)(command)
 
 
-@app.command()
-def simulate(
-    spec: SpecFile = None,
-    trace: TraceFile = None,
-    settings: Settings = None,
-    seed: Seed = 0,
-    packets: Packets = None,
-    replications: Replications = 8,
-    options: Options = None,
-    workers: Workers = None,
-    as_json: Json = False,
-    as_csv: Csv = False,
-    plot: Plot = None,
-) -> int:
+@simulator_command
+def simulate(design: Any, result: Any, output: Output) -> None:
     """Simulate one system: estimates with 95 % confidence intervals."""
-    from cases import plots
-    from cases.cli import answers
+    from cases.cli.answers import Simulated
 
-    check_output(as_json, as_csv, plot)
-    design = _single(spec, trace, settings)
-    result = _simulated(design, seed, packets, replications, options, workers)
-    if plot is not None:
-        plots.save(result.plot(), plot)
-    if as_csv:
-        put(answers.simulated_csv(result))
-    else:
-        answer(
-            as_json,
-            lambda: {**answers.simulated_json(result), **answers.trace_json(design)},
-            lambda: answers.simulated_text(result) + answers.trace_text(design),
-        )
-    return 0
+    output.show(Simulated(result), result.plot)
 
 
-@app.command()
-def compare(
-    spec: SpecFile = None,
-    trace: TraceFile = None,
-    settings: Settings = None,
-    seed: Seed = 0,
-    packets: Packets = None,
-    replications: Replications = 8,
-    options: Options = None,
-    workers: Workers = None,
-    as_json: Json = False,
-    as_csv: Csv = False,
-    plot: Plot = None,
-) -> int:
+@simulator_command
+def compare(design: Any, result: Any, output: Output) -> None:
     """Lay the analytic answer for one system beside the simulated one."""
-    check_output(as_json, as_csv, plot)
-    design = _single(spec, trace, settings)
-    result = _simulated(design, seed, packets, replications, options, workers)
-    return show_comparison(design, result, as_json, as_csv, plot, head={})
+    show_comparison(design, result, output, {})
 
 
 @app.command()
@@ -167,35 +150,27 @@ def size(
         head = head if found.status == "met" else f"no value meets the targets; the nearest is {best}"
         return "\n".join([f"{head}: {values}", *([found.message] if found.message else [])])
 
-    answer(as_json, lambda: said | {"best": found.best}, text)
+    Output(as_json).show(Forms(text=text, data=lambda: said | {"best": found.best}))
     return 0
 
 
-def show_comparison(
-    design: Any, simulated: Any, as_json: bool, as_csv: bool, plot: Path | None, head: dict[str, Any]
-) -> int:
+def show_comparison(design: Any, simulated: Any, output: Output, head: Mapping[str, Any]) -> None:
     """Print a system solved beside simulated, below what identifies it."""
-    from cases import plots
-    from cases.cli import answers
+    from cases.cli.answers import Compared, plain
+    from cases.plots import parts_figure
     from validate import compare as compare_spec
 
-    comparison = compare_spec(design, reference=simulated)
-    if plot is not None:
-        both = {"analytic": comparison.model, "simulated": comparison.reference}
-        shares = {name: answers.shares(result) for name, result in both.items()}
-        plots.save(plots.parts_figure(shares, "Where the time goes"), plot)
-    if as_csv:
-        put(answers.compared_csv(comparison))
-        return 0
-    title = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in head.items())
-    answer(
-        as_json,
-        lambda: {**head, **answers.compared_json(comparison), **answers.trace_json(design)},
-        lambda: (
-            (f"{title}\n\n" if title else "") + answers.compared_text(comparison) + answers.trace_text(design)
-        ),
-    )
-    return 0
+    compared = Compared(compare_spec(design, reference=simulated), head)
+
+    def figure() -> Any:
+        model = compared.comparison.model
+        what, unit, of = "busy fractions", "1", "utilization"
+        if model.latency_parts:
+            what, unit, of = f"mean {model.main.replace('_', ' ')}", model.units[model.main], "latency_parts"
+        shares = {name: plain(getattr(one, of)) for name, one in compared.both.items()}
+        return parts_figure(shares, "Where the time goes", what=what, unit=unit)
+
+    output.show(compared, figure)
 
 
 def _single(spec: Path | None, trace: Path | None, settings: list[str] | None) -> Any:
@@ -203,32 +178,3 @@ def _single(spec: Path | None, trace: Path | None, settings: list[str] | None) -
     from cases.cli.inputs import read_specs
 
     return next(iter(read_specs(spec, trace, settings or ())[0].values()))
-
-
-def _simulated(
-    design: Any,
-    seed: int,
-    packets: int | None,
-    replications: int,
-    options: list[str] | None,
-    workers: int | None,
-) -> Any:
-    """Simulate a system as the options of a command say."""
-    import os
-    from concurrent.futures import ThreadPoolExecutor
-
-    from cases.cli.inputs import named_value
-    from qmodels import checks
-    from validate import simulate as simulate_spec
-    from validate.simulators import simulator_of
-
-    given: dict[str, Any] = {} if packets is None else {"packets": packets}
-    given |= dict(named_value(option, "--option") for option in options or ())
-    for name in given:
-        checks.choice(
-            f"option of the simulator of a {type(design).__name__}", name, simulator_of(design).options()
-        )
-    if workers is not None:
-        checks.count("workers", workers)
-    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        return simulate_spec(design, seed=seed, replications=replications, executor=pool, **given)

@@ -62,16 +62,6 @@ Replications = Annotated[int, typer.Option("--replications", help="Independent r
 Workers = Annotated[int | None, typer.Option("--workers", help="Threads; one per core if left out.")]
 
 
-def check_output(as_json: bool, as_csv: bool, plot: Path | None = None) -> None:
-    """Refuse two formats at once, and a picture of an unknown one."""
-    if as_json and as_csv:
-        raise ValueError("--json and --csv exclude each other")
-    if plot is not None:
-        from cases.plots import require_format
-
-        require_format(plot)
-
-
 def require_directory(out: Path) -> None:
     """Refuse a file where a directory is wanted."""
     if out.exists() and not out.is_dir():

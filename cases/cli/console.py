@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
 
 
 @contextmanager
@@ -29,11 +31,50 @@ def progress_bars() -> Iterator[Callable[[str, int, int], None] | None]:
         yield show_progress
 
 
-def answer(as_json: bool, data: Callable[[], Any], text: Callable[[], str]) -> None:
-    """Print one of the two forms of an answer; only that one is made."""
-    from cases.tables import json_text
+@dataclass(frozen=True)
+class Output:
+    """How a command answers: as text, JSON or CSV, and with a picture.
 
-    put(json_text(data()) if as_json else text() + "\n")
+    Raises
+    ------
+    ValueError
+        For two formats at once, or a picture of an unknown one: before anything is computed.
+    """
+
+    as_json: bool = False
+    as_csv: bool = False
+    plot: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.as_json and self.as_csv:
+            raise ValueError("--json and --csv exclude each other")
+        if self.plot is not None:
+            from cases.plots import require_format
+
+            require_format(self.plot)
+
+    def show(self, answer: Any, figure: Callable[[], Any] | None = None) -> None:
+        """Write the picture, and print the one form of an answer (see `Forms`) that is asked for."""
+        if self.plot is not None and figure is not None:
+            from cases.plots import save
+
+            save(figure(), self.plot)
+        if self.as_csv:
+            put(answer.csv())
+        elif self.as_json:
+            from cases.tables import json_text
+
+            put(json_text(answer.data()))
+        else:
+            put(answer.text() + "\n")
+
+
+class Forms(NamedTuple):
+    """The forms of an answer: only that one is made that is printed."""
+
+    text: Callable[[], str]
+    data: Callable[[], Any]
+    csv: Callable[[], str] = str
 
 
 def put(text: str) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cases.cli.app import Json, app
-from cases.cli.console import answer, put
+from cases.cli.console import Forms, Output, put
 
 KindName = Annotated[str, typer.Argument(metavar="KIND", help="A kind; `qmodels describe` lists them.")]
 
@@ -28,7 +28,8 @@ def describe(
 
     if kind is None:
         found = {name: (one.spec().__doc__ or "").strip().partition("\n")[0] for name, one in kinds().items()}
-        answer(as_json, lambda: found, lambda: text_table(["kind", "what it is"], list(found.items())))
+        listed = Forms(lambda: text_table(["kind", "what it is"], list(found.items())), lambda: found)
+        Output(as_json).show(listed)
         return 0
     rows = [asdict(row) for row in describe_fields(kind)]
 
@@ -40,7 +41,7 @@ def describe(
             lines += [f"    {words}" for words in (row["meaning"], row["allowed"]) if words]
         return "\n".join(lines)
 
-    answer(as_json, lambda: {"kind": kind, "fields": rows}, text)
+    Output(as_json).show(Forms(text, lambda: {"kind": kind, "fields": rows}))
     return 0
 
 

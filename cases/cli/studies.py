@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -21,10 +22,9 @@ from cases.cli.app import (
     TraceFile,
     Workers,
     app,
-    check_output,
     require_directory,
 )  # fmt: skip
-from cases.cli.console import answer, fail, progress_bars, put
+from cases.cli.console import Forms, Output, fail, progress_bars
 from cases.published.cases import CASES, published_case
 
 
@@ -72,7 +72,6 @@ def explore(
     """
     from cases.cli import exploring
     from cases.cli.inputs import read_specs
-    from cases.plots import save
     from cases.study.check import Runs
     from cases.study.files import save_study, summary
     from cases.study.findings import study_text
@@ -82,7 +81,7 @@ def explore(
     from cases.tables import csv_text
     from qmodels.systems.packets.packet_processor import PacketProcessor
 
-    check_output(as_json, as_csv, plot)
+    output = Output(as_json, as_csv, plot)
     _require_study_directory(out)
     specs, given = read_specs(spec, trace, settings or ())
     main = next(iter(specs.values()))
@@ -90,11 +89,12 @@ def explore(
         found = exploring.explored(main, vary or (), minimize or (), maximize or (), targets or ())
         paths = exploring.save(found, out)
         columns = exploring.front_columns(found)
-        if as_csv:
-            put(csv_text(columns))
-        else:
-            text = "\n".join([exploring.front_text(found), "", "Files", *(f"  {path}" for path in paths)])
-            answer(as_json, lambda: {"front": columns, "designs": len(found.feasible)}, lambda: text)
+        forms = Forms(
+            text=lambda: exploring.front_text(found) + _listed(paths),
+            data=lambda: {"front": columns, "designs": len(found.feasible)},
+            csv=lambda: csv_text(columns),
+        )
+        output.show(forms)
         return 0
     if minimize or maximize or targets:
         raise ValueError("--minimize, --maximize and --subject-to need --vary: the joint case has its own")
@@ -111,16 +111,14 @@ def explore(
             store=out / STORE,
             progress=progress,
         )
-    paths = save_study(study, out)
-    if plot is not None:
-        save(front_figure(study), plot)
-        paths.append(plot)
-    if as_csv:
-        columns = design_columns(study.parts[0])
-        put(csv_text({name: column[columns["front"]] for name, column in columns.items()}))
-    else:
-        files = "Files\n" + "\n".join(f"  {path}" for path in paths)
-        answer(as_json, lambda: summary(study), lambda: f"{study_text(study)}\n\n{files}")
+    paths = [*save_study(study, out), *([] if plot is None else [plot])]
+    designs = design_columns(study.parts[0])
+    forms = Forms(
+        text=lambda: study_text(study) + _listed(paths),
+        data=lambda: summary(study),
+        csv=lambda: csv_text({name: column[designs["front"]] for name, column in designs.items()}),
+    )
+    output.show(forms, lambda: front_figure(study))
     return 130 if study.interrupted else 0
 
 
@@ -142,12 +140,13 @@ def show(
     from cases.cli import exploring
     from cases.study.files import load_study
 
-    check_output(as_json, as_csv, plot)
+    output = Output(as_json, as_csv, plot)
     if (study / exploring.SPEC).exists():
         from validate import simulate
 
         one, varied = exploring.design_of(study, design)
-        return show_comparison(one, simulate(one), as_json, as_csv, plot, head={"design": design, **varied})
+        show_comparison(one, simulate(one), output, {"design": design, **varied})
+        return 0
     parts = {part.name: part for part in load_study(study)}
     chosen = next(iter(parts)) if workload is None else workload
     if chosen not in parts:
@@ -155,7 +154,8 @@ def show(
     part = parts[chosen]
     head = {"workload": chosen, "design": design, **part.space.point(design)}
     simulated = replace(part.runs, workers=workers).simulate(part.space.spec(design))
-    return show_comparison(part.space.spec(design), simulated, as_json, as_csv, plot, head=head)
+    show_comparison(part.space.spec(design), simulated, output, head)
+    return 0
 
 
 @app.command()
@@ -177,7 +177,7 @@ def reproduce(
     from cases.tables import csv_text
     from validate import CampaignInterrupted
 
-    check_output(as_json, as_csv)
+    output = Output(as_json, as_csv)
     chosen = published_case(case)
     if out is not None:
         require_directory(out)
@@ -189,12 +189,19 @@ def reproduce(
     except CampaignInterrupted as interrupt:
         fail(f"interrupted: {interrupt}", 130)
     paths = [] if out is None else result.save(out)
-    if as_csv:
-        put(csv_text(result.columns()))
-    else:
-        files = "\n\nFiles\n" + "\n".join(f"  {path}" for path in paths) if paths else ""
-        answer(as_json, result.to_dict, lambda: result.table() + files)
+    output.show(
+        Forms(
+            text=lambda: result.table() + _listed(paths),
+            data=result.to_dict,
+            csv=lambda: csv_text(result.columns()),
+        )
+    )
     return 0
+
+
+def _listed(paths: Sequence[Path]) -> str:
+    """Return the files that were written, to stand below an answer."""
+    return "\n\nFiles\n" + "\n".join(f"  {path}" for path in paths) if paths else ""
 
 
 def _require_study_directory(out: Path) -> None:

@@ -1,16 +1,11 @@
-"""The data of fits: tables of numbers, and ``tests/reference`` with the modules that say what is in it."""
+"""The data of fits: ``tests/reference``, with the modules that say what is in it."""
 
 from __future__ import annotations
 
-import csv
 import importlib.util
 import sys
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-
-from qmodels.checks import FloatArray
 
 FOLDER = "tests/reference"
 ROOT = Path(__file__).parents[2]
@@ -25,10 +20,3 @@ def reference(name: str) -> Any:
         sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(sys.modules[name])
     return sys.modules[name]
-
-
-def read_table(path: Path) -> dict[str, FloatArray]:
-    """Return the columns of a kept table of numbers."""
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    return {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}

@@ -56,10 +56,10 @@ class Fit:
     ----------
     name : str
         Of the fit.
-    group : str
-        Name of the group of constants in `qmodels.constants`.
     module, attribute : module and str
-        Where the model has the group.
+        Where the model has the group of constants.
+    named : str
+        The group in `qmodels.constants`, if not the name of the fit.
     fields : tuple of str
         The constants that are fitted; the others of the group stay.
     data : str
@@ -76,15 +76,20 @@ class Fit:
     """
 
     name: str
-    group: str
     module: ModuleType
-    attribute: str
     fields: tuple[str, ...]
     data: str
     problem: Callable[[], Problem]
+    attribute: str = "LAW"
+    named: str = ""
     scale: float = np.inf
     parts: int = 10
     slow: bool = False
+
+    @property
+    def group(self) -> str:
+        """Name of the group of constants in `qmodels.constants`."""
+        return self.named or self.name
 
     @property
     def kept(self) -> FloatArray:

@@ -31,9 +31,7 @@ def latencies() -> Problem:
 FITS = (
     Fit(
         name="memory.dram.ready",
-        group="memory.dram.ready",
         module=ready_waits,
-        attribute="LAW",
         fields=("held_back",),
         data=f"{FOLDER}/dram_latency.csv",
         problem=latencies,

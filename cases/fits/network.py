@@ -147,9 +147,7 @@ def rings(jammed: bool) -> Problem:
 FITS = (
     Fit(
         name="noc.waits",
-        group="noc.waits",
         module=waits,
-        attribute="LAW",
         fields=waits.WormholeLaw._fields[:11],
         data=f"{FOLDER}/booksim_latency.csv, flit_latency.csv, noc_metrics.csv",
         problem=latencies,
@@ -159,9 +157,8 @@ FITS = (
     ),
     Fit(
         name="noc.priorities",
-        group="noc.waits",
+        named="noc.waits",
         module=waits,
-        attribute="LAW",
         fields=("preemption", "together"),
         data=f"{FOLDER}/noc_metrics.csv",
         problem=lambda: means("priorities", "urgent", urgent_packets),
@@ -169,9 +166,8 @@ FITS = (
     ),
     Fit(
         name="noc.bursts",
-        group="noc.source",
+        named="noc.source",
         module=source_queue,
-        attribute="LAW",
         fields=("blocked",),
         data=f"{FOLDER}/noc_metrics.csv",
         problem=lambda: means("bursts", "all", all_packets),
@@ -179,7 +175,7 @@ FITS = (
     ),
     Fit(
         name="noc.quantiles",
-        group="noc.spread",
+        named="noc.spread",
         module=delay_law,
         attribute="SPREAD",
         fields=("packet", "mean", "together"),
@@ -192,7 +188,6 @@ FITS = (
     *(
         Fit(
             name=f"noc.{name.lower()}",
-            group=f"noc.{name.lower()}",
             module=collapse,
             attribute=name,
             fields=RingLaw._fields,

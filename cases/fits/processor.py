@@ -41,9 +41,8 @@ def conflict(metric: str) -> Problem:
 FITS = tuple(
     Fit(
         name=f"packet_processor.{name}",
-        group="packet_processor.conflicts",
+        named="packet_processor.conflicts",
         module=conflicts,
-        attribute="LAW",
         fields=fields,
         data="cases/data/trial-plane.csv",
         problem=lambda metric=metric: conflict(metric),  # type: ignore[misc]

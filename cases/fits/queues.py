@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from cases.fits.data import read_table
 from cases.fits.fit import Fit, Problem
 from cases.fits.round_robin import simulated_waits
 from cases.study.packet_processor import DATA
-from cases.tables import csv_text
+from cases.tables import columns_of, load_table, write_table
 from qmodels.checks import FloatArray
 from qmodels.queues.disciplines import round_robin
 from qmodels.systems.programs.region import Cube, Growth
@@ -42,7 +41,7 @@ def ring_specs() -> Iterator[WorkQueues]:
         )
 
 
-def measure_rings() -> dict[str, list[Any]]:
+def measure_rings() -> list[dict[str, Any]]:
     """Return by how many tasks the busiest queue exceeds the mean, simulated."""
     from validate.campaigns.experiment import Job
     from validate.work_queues.run import run_replication
@@ -64,10 +63,10 @@ def measure_rings() -> dict[str, list[Any]]:
                 "standard_error": round(float(error), 3),
             }
         )
-    return {name: [row[name] for row in rows] for name in rows[0]}
+    return rows
 
 
-def measure_round_robin() -> dict[str, list[Any]]:
+def measure_round_robin() -> list[dict[str, Any]]:
     """Return the waits of random systems of 2 to 8 queues, a row for each queue."""
     dice = np.random.default_rng(SEED)
     rows = []
@@ -86,12 +85,12 @@ def measure_round_robin() -> dict[str, list[Any]]:
             values = (system, load, rate[k], mean[k], scv, weight[k], waits[:, k].mean(), error[k])
             names = ("system", "load", "rate", "mean", "scv", "weight", "wait", "standard_error")
             rows.append(dict(zip(names, (round(float(value), 5) for value in values), strict=True)))
-    return {name: [row[name] for row in rows] for name in rows[0]}
+    return rows
 
 
 def ring() -> Problem:
     """Relative errors of the surplus of the busiest queue."""
-    kept = read_table(RING)
+    kept = load_table(RING)
     points = list(zip(kept["tasks"], kept["queues"], kept["compute_scv"], strict=True))
 
     def errors() -> FloatArray:
@@ -106,7 +105,7 @@ def ring() -> Problem:
 
 def weights() -> Problem:
     """Relative errors of the waits under weighted round robin."""
-    kept = read_table(ROUND_ROBIN)
+    kept = load_table(ROUND_ROBIN)
     systems = [kept["system"] == number for number in np.unique(kept["system"])]
 
     def errors() -> FloatArray:
@@ -127,18 +126,14 @@ def weights() -> Problem:
 FITS = (
     Fit(
         name="work_queues.ring",
-        group="work_queues.ring",
         module=imbalance,
-        attribute="LAW",
         fields=imbalance.RingLaw._fields,
         data="cases/data/ring-queues.csv",
         problem=ring,
     ),
     Fit(
         name="queues.round_robin",
-        group="queues.round_robin",
         module=round_robin,
-        attribute="LAW",
         fields=round_robin.RoundRobinLaw._fields,
         data="cases/data/round-robin.csv",
         problem=weights,
@@ -150,4 +145,4 @@ FITS = (
 
 if __name__ == "__main__":
     for path, measure in ((RING, measure_rings), (ROUND_ROBIN, measure_round_robin)):
-        path.write_text(csv_text(measure()), encoding="utf-8")
+        write_table(path, columns_of(measure()))

@@ -14,7 +14,6 @@ from cases.plots import save as save_figure
 from cases.published.cell import Cell, Number
 from cases.published.claim import Claim, claims_text
 from cases.published.rows import (
-    columns_of,
     data_folder,
     plain_row,
     published,
@@ -23,6 +22,7 @@ from cases.published.rows import (
     write_rows,
 )
 from cases.published.tags import tags_text
+from cases.tables import columns_of
 from qmodels.systems.traffic.trace import Trace, read_trace
 
 if TYPE_CHECKING:

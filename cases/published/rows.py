@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cases.tables import csv_text
+from cases.tables import columns_of, write_table
 
 WORDS = {"": None, "True": True, "False": False}
 
@@ -42,22 +42,9 @@ def plain_row(row: Any) -> dict[str, Any]:
     return asdict(row) if is_dataclass(row) and not isinstance(row, type) else dict(row)
 
 
-def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Return rows as columns, None where a row has no such entry.
-
-    Examples
-    --------
-    >>> columns_of([{"a": 1}, {"a": 2, "b": 3}])
-    {'a': [1, 2], 'b': [None, 3]}
-    """
-    rows = list(rows)
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: [row.get(name) for row in rows] for name in names}
-
-
 def write_rows(path: Path, rows: Iterable[Any]) -> None:
     """Write rows as CSV, numbers in full."""
-    path.write_text(csv_text(columns_of(map(plain_row, rows))), encoding="utf-8")
+    write_table(path, columns_of(map(plain_row, rows)))
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:

@@ -20,8 +20,8 @@ from cases.study.check import Runs
 from cases.study.packet_processor import MAXIMIZE, MINIMIZE, SUBJECT_TO
 from cases.study.parts import Part, Study
 from cases.study.stream import trace_summary
-from cases.study.tables import design_columns, error_columns, error_ranges, greedy_columns, simulated_columns
-from cases.tables import csv_text, json_text
+from cases.study.tables import design_columns, error_ranges, error_rows, greedy_rows, simulated_rows
+from cases.tables import columns_of, csv_text, json_text
 from optimize.spaces.space import Space
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.hashing import stable_hash
@@ -46,10 +46,10 @@ def save_study(study: Study, out: Path) -> list[Path]:
         texts: dict[str, Callable[[], str]] = {}
         for part in study.parts:
             texts[f"designs-{part.name}.csv"] = lambda part=part: csv_text(design_columns(part))  # type: ignore[misc]
-        texts["greedy.csv"] = lambda: csv_text(greedy_columns(study))
-        if any(part.check for part in study.parts):
-            texts["simulated.csv"] = lambda: csv_text(simulated_columns(study))
-            texts["errors.csv"] = lambda: csv_text(error_columns(study))
+        texts["greedy.csv"] = lambda: csv_text(columns_of(greedy_rows(study)))
+        if any(part.check and len(part.check.rows) for part in study.parts):
+            texts["simulated.csv"] = lambda: csv_text(columns_of(simulated_rows(study)))
+            texts["errors.csv"] = lambda: csv_text(columns_of(error_rows(study)))
         texts["report.html"] = lambda: page(study)
         for name, make in texts.items():
             (work / name).write_text(make(), encoding="utf-8")

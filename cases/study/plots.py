@@ -11,6 +11,7 @@ from cases.plots import BLUE, GREEN, GREY, ORANGE, label, new_figure, save
 from cases.study.check import LOAD_OF_THE_CLAIM, Check, half_widths, model_error
 from cases.study.parts import Part, Study
 from optimize.search.pareto import FloatArray
+from optimize.spaces.numbering import Columns
 from qmodels.systems.spec.metrics import is_relative
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def front_figure(study: Study) -> Figure:
     figure, axes = new_figure(11, 4.2 * rows + 0.5, rows, len(VIEWS))
     for part, pair in zip(study.parts, axes, strict=True):
         for (x, y), one in zip(VIEWS, pair, strict=True):
-            _front(one, part, x, y)
+            _View(one, part, x, y).draw()
     handles: dict[str, Any] = {}
     for one in axes.flat:
         found = one.get_legend_handles_labels()
@@ -76,157 +77,116 @@ def latency_limit(part: Part, metric: str) -> float:
     return min(max(2.0 * middle, 1.08 * largest), 5.0 * middle)
 
 
-def _front(axes: Axes, part: Part, x: str, y: str) -> None:
-    exploration = part.analysis.exploration
-    table, front = exploration.table, exploration.front
-    top = latency_limit(part, y) if y.endswith("latency") and len(front) else None
-    shown = exploration.feasible
-    axes.scatter(
-        table[x][shown],
-        table[y][shown],
-        s=7,
-        color=GREY,
-        linewidths=0,
-        rasterized=True,
-        label="design (analytic)",
-    )
-    full = ~table["stable"]
-    if full.any():
-        _mark(
-            axes,
-            table[x][full],
-            table[y][full],
-            top,
-            marker="x",
-            s=9,
-            color=GREY,
-            linewidths=0.7,
-            label="saturated by the model (a latency stands at the edge)",
+LOOKS: dict[str, dict[str, Any]] = {
+    "design (analytic)": {"s": 7, "color": GREY, "linewidths": 0, "rasterized": True},
+    "saturated by the model (a latency stands at the edge)": {
+        "marker": "x", "s": 9, "color": GREY, "linewidths": 0.7,
+    },
+    "Pareto front in five objectives (analytic)": {
+        "s": 12, "color": BLUE, "linewidths": 0, "rasterized": True,
+    },
+    "simulated: beyond the axis": {
+        "marker": "^", "s": 42, "facecolors": "none", "edgecolors": ORANGE, "zorder": 6,
+    },
+    "simulated: saturated (a latency stands at the edge)": {
+        "marker": "^", "s": 42, "facecolors": ORANGE, "edgecolors": ORANGE, "zorder": 6,
+    },
+    "knee of the model, contradicted: not recommended": {
+        "marker": "X", "s": 70, "color": "black", "edgecolors": "white", "linewidths": 0.8, "zorder": 5,
+    },
+    **dict.fromkeys(
+        ("starred: best simulated", "starred: knee (analytic)"),
+        {"marker": "*", "s": 190, "color": GREEN, "edgecolors": "white", "linewidths": 0.8, "zorder": 7},
+    ),
+    "least latency within the budget (MILP, analytic)": {
+        "marker": "D", "s": 46, "color": "none", "edgecolors": "black", "zorder": 6,
+    },
+}  # fmt: skip
+"""What each kind of mark looks like, by its words in the legend."""
+
+SIMULATED: dict[str, Any] = {
+    "fmt": "s", "ms": 5, "mfc": "none", "color": ORANGE, "capsize": 2, "elinewidth": 1,
+}  # fmt: skip
+"""What simulated designs look like, with their intervals."""
+
+
+class _View:
+    """One projection of the designs of a part onto two metrics."""
+
+    def __init__(self, axes: Axes, part: Part, x: str, y: str) -> None:
+        self.axes, self.part, self.x, self.y = axes, part, x, y
+        self.table = part.analysis.exploration.table
+        front = part.analysis.exploration.front
+        self.top = latency_limit(part, y) if y.endswith("latency") and len(front) else None
+
+    def draw(self) -> None:
+        """Draw all designs, the front, the simulated designs, what is starred and the budget."""
+        exploration, axes = self.part.analysis.exploration, self.axes
+        self._dots("design (analytic)", exploration.feasible)
+        self._mark("saturated by the model (a latency stands at the edge)", self.table, ~self.table["stable"])
+        self._dots("Pareto front in five objectives (analytic)", exploration.front)
+        if self.part.check is not None and len(self.part.check.rows):
+            self._simulated(self.part.check)
+        self._stars()
+        self._budget()
+        if self.top is not None:
+            axes.set_ylim(0, self.top)
+        axes.set_xlabel(label(self.x))
+        axes.set_ylabel(label(self.y))
+        axes.set_title(self.part.name, fontsize=10, loc="left", fontweight="bold")
+
+    def _dots(self, text: str, rows: Any) -> None:
+        """Draw designs by their analytic values, those inside the axes."""
+        self.axes.scatter(self.table[self.x][rows], self.table[self.y][rows], label=text, **LOOKS[text])
+
+    def _mark(self, text: str, table: Columns, rows: Any) -> None:
+        """Draw rows of a table, if there are any; at its edge what is beyond the axis, or infinite."""
+        x, y = table[self.x][rows], table[self.y][rows]
+        if len(x):
+            inside = y if self.top is None else np.minimum(y, self.top)
+            self.axes.scatter(x, inside, clip_on=False, label=text, **LOOKS[text])
+
+    def _budget(self) -> None:
+        """Draw what the integer program chose, and the budget."""
+        budget = self.part.analysis.budget
+        if budget is None or budget.row is None:
+            return
+        self._dots("least latency within the budget (MILP, analytic)", [budget.row])
+        if self.x == "cost":
+            self.axes.axvline(budget.limit, color="black", linewidth=0.8, linestyle=":", label="cost budget")
+
+    def _simulated(self, check: Check) -> None:
+        """Draw the simulated designs, each with a line to its analytic value."""
+        x, y, top, simulated = self.x, self.y, self.top, check.simulated.table
+        stable = simulated["stable"]
+        beyond = stable & (simulated[y] > (np.inf if top is None else top))
+        for k, row in enumerate(check.rows):
+            ends = [self.table[y][row], simulated[y][k]]
+            # An axis without an end has finite values only.
+            heights = ends if top is None else np.minimum(ends, top)
+            places = [self.table[x][row], simulated[x][k]]
+            self.axes.plot(places, heights, color=ORANGE, linewidth=0.8, alpha=0.6)
+        inside = stable & ~beyond
+        self.axes.errorbar(
+            simulated[x][inside],
+            simulated[y][inside],
+            xerr=half_widths(simulated, x)[inside],
+            yerr=half_widths(simulated, y)[inside],
+            label="simulated with 95 % interval; line to the analytic value",
+            **SIMULATED,
         )
-    axes.scatter(
-        table[x][front],
-        table[y][front],
-        s=12,
-        color=BLUE,
-        linewidths=0,
-        rasterized=True,
-        label="Pareto front in five objectives (analytic)",
-    )
-    if part.check is not None and len(part.check.rows):
-        _simulated(axes, part, part.check, x, y, top)
-    _stars(axes, part, x, y, top)
-    _budget(axes, part, x, y)
-    if top is not None:
-        axes.set_ylim(0, top)
-    axes.set_xlabel(label(x))
-    axes.set_ylabel(label(y))
-    axes.set_title(part.name, fontsize=10, loc="left", fontweight="bold")
+        self._mark("simulated: beyond the axis", simulated, beyond)
+        self._mark("simulated: saturated (a latency stands at the edge)", simulated, ~stable)
 
-
-def _budget(axes: Axes, part: Part, x: str, y: str) -> None:
-    """Draw what the integer program chose, and the budget."""
-    table, budget = part.analysis.exploration.table, part.analysis.budget
-    if budget is None or budget.row is None:
-        return
-    axes.scatter(
-        table[x][budget.row],
-        table[y][budget.row],
-        marker="D",
-        s=46,
-        color="none",
-        edgecolors="black",
-        zorder=6,
-        label="least latency within the budget (MILP, analytic)",
-    )
-    if x == "cost":
-        axes.axvline(budget.limit, color="black", linewidth=0.8, linestyle=":", label="cost budget")
-
-
-def _mark(axes: Axes, x: FloatArray, y: FloatArray, top: float | None, **look: Any) -> None:
-    """Draw points; those beyond the axis, infinite ones with them, at its edge."""
-    inside = np.asarray(y) if top is None else np.minimum(y, top)
-    axes.scatter(x, inside, clip_on=False, **look)
-
-
-def _simulated(axes: Axes, part: Part, check: Check, x: str, y: str, top: float | None) -> None:
-    """Draw the simulated designs, each with a line to its analytic value."""
-    table, simulated = part.analysis.exploration.table, check.simulated.table
-    stable = simulated["stable"]
-    beyond = stable & (simulated[y] > (np.inf if top is None else top))
-    for k, row in enumerate(check.rows):
-        ends = [table[y][row], simulated[y][k]]
-        # An axis without an end has finite values only.
-        heights = ends if top is None else np.minimum(ends, top)
-        axes.plot([table[x][row], simulated[x][k]], heights, color=ORANGE, linewidth=0.8, alpha=0.6)
-    inside = stable & ~beyond
-    axes.errorbar(
-        simulated[x][inside],
-        simulated[y][inside],
-        xerr=half_widths(simulated, x)[inside],
-        yerr=half_widths(simulated, y)[inside],
-        fmt="s",
-        ms=5,
-        mfc="none",
-        color=ORANGE,
-        capsize=2,
-        elinewidth=1,
-        label="simulated with 95 % interval; line to the analytic value",
-    )
-    for chosen, face, text in (
-        (beyond, "none", "simulated: beyond the axis"),
-        (~stable, ORANGE, "simulated: saturated (a latency stands at the edge)"),
-    ):
-        if chosen.any():
-            _mark(
-                axes,
-                simulated[x][chosen],
-                simulated[y][chosen],
-                top,
-                marker="^",
-                s=42,
-                facecolors=face,
-                edgecolors=ORANGE,
-                zorder=6,
-                label=text,
-            )
-
-
-def _stars(axes: Axes, part: Part, x: str, y: str, top: float | None) -> None:
-    """Draw the recommended design, and the knee of the model where that is another."""
-    table, knee, star = part.analysis.exploration.table, part.analysis.exploration.knee, part.star
-    if knee is not None and star.against_knee:
-        _mark(
-            axes,
-            table[x][[knee]],
-            table[y][[knee]],
-            top,
-            marker="X",
-            s=70,
-            color="black",
-            edgecolors="white",
-            linewidths=0.8,
-            zorder=5,
-            label="knee of the model, contradicted: not recommended",
-        )
-    if star.row is None:
-        return
-    place = {name: table[name][[star.row]] for name in (x, y)}
-    if star.by_simulation and part.check is not None:
-        k = part.check.rows == star.row
-        place = {name: part.check.simulated.table[name][k] for name in (x, y)}
-    _mark(
-        axes,
-        place[x],
-        place[y],
-        top,
-        marker="*",
-        s=190,
-        color=GREEN,
-        edgecolors="white",
-        linewidths=0.8,
-        zorder=7,
-        label="starred: best simulated" if star.by_simulation else "starred: knee (analytic)",
-    )
+    def _stars(self) -> None:
+        """Draw the recommended design, and the knee of the model where that is another."""
+        star, check, knee = self.part.star, self.part.check, self.part.analysis.exploration.knee
+        if knee is not None and star.against_knee:
+            self._mark("knee of the model, contradicted: not recommended", self.table, [knee])
+        if star.row is not None and star.by_simulation and check is not None:
+            self._mark("starred: best simulated", check.simulated.table, check.rows == star.row)
+        elif star.row is not None:
+            self._mark("starred: knee (analytic)", self.table, [star.row])
 
 
 def error_figure(study: Study) -> Figure:

@@ -1,7 +1,9 @@
-"""The tables of a study's CSV files, as columns."""
+"""The tables of a study's CSV files: of all designs as columns, the others as rows."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -30,58 +32,34 @@ def design_columns(part: Part) -> dict[str, Any]:
     }
 
 
-def simulated_columns(study: Study) -> dict[str, list[Any]]:
-    """Return one row per workload, simulated design and metric: analytic beside simulated."""
-    names = (
-        "workload",
-        "design",
-        "metric",
-        "unit",
-        "analytic",
-        "stated_error",
-        "simulated",
-        "low",
-        "high",
-        "error",
-    )
-    columns: dict[str, list[Any]] = {name: [] for name in names}
+def simulated_rows(study: Study) -> Iterator[dict[str, Any]]:
+    """Yield one row per workload, simulated design and metric: analytic beside simulated."""
     for part in study.parts:
         if part.check is None:
             continue
         table, simulated = part.analysis.exploration.table, part.check.simulated.table
-        for k, row in enumerate(part.check.rows):
-            for metric in PacketProcessor.metric_names:
-                if metric in simulated:
-                    model, best = float(table[metric][row]), float(simulated[metric][k])
-                    bounds = (float(simulated[f"{metric}_{end}"][k]) for end in ("low", "high"))
-                    error = float(model_error(metric, model, best))
-                    stated = table.get(ERROR + metric)
-                    values = (
-                        part.name,
-                        int(simulated["design"][k]),
-                        metric,
-                        unit(metric),
-                        model,
-                        "" if stated is None else float(stated[row]) / 100,
-                        best,
-                        *bounds,
-                        error,
-                    )
-                    for column, value in zip(columns.values(), values, strict=True):
-                        column.append(value)
-    return columns
+        metrics = [metric for metric in PacketProcessor.metric_names if metric in simulated]
+        for (k, row), metric in product(enumerate(part.check.rows), metrics):
+            model, best = float(table[metric][row]), float(simulated[metric][k])
+            stated = table.get(ERROR + metric)
+            yield {
+                "workload": part.name,
+                "design": int(simulated["design"][k]),
+                "metric": metric,
+                "unit": unit(metric),
+                "analytic": model,
+                "stated_error": "" if stated is None else float(stated[row]) / 100,
+                "simulated": best,
+                **{end: float(simulated[f"{metric}_{end}"][k]) for end in ("low", "high")},
+                "error": float(model_error(metric, model, best)),
+            }
 
 
-def error_columns(study: Study) -> dict[str, list[Any]]:
-    """Return the model's errors, one row per workload, range of load and metric."""
-    rows = [
-        {"workload": part.name, "range": region, **vars(error)}
-        for part in study.parts
-        if part.check
-        for region, errors in error_ranges(part.check)
-        for error in errors
-    ]
-    return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
+def error_rows(study: Study) -> Iterator[dict[str, Any]]:
+    """Yield the model's errors, one row per workload, range of load and metric."""
+    for part in study.parts:
+        for region, errors in error_ranges(part.check) if part.check else ():
+            yield from ({"workload": part.name, "range": region, **vars(error)} for error in errors)
 
 
 def error_ranges(check: Check) -> list[tuple[str, tuple[MetricError, ...]]]:
@@ -89,26 +67,21 @@ def error_ranges(check: Check) -> list[tuple[str, tuple[MetricError, ...]]]:
     return [("all", check.errors), ("up to 80 % of saturation", check.errors_in_range)]
 
 
-def greedy_columns(study: Study) -> dict[str, list[Any]]:
-    """Return every step of every greedy search path."""
-    columns: dict[str, list[Any]] = {}
+def greedy_rows(study: Study) -> Iterator[dict[str, Any]]:
+    """Yield every step of every greedy search path."""
     for part in study.parts:
         analysis = part.analysis
+        goals = list(zip(analysis.exploration.objectives, analysis.exploration.maximized, strict=True))
         for step in analysis.greedy.history if analysis.greedy else ():
-            costs = zip(
-                analysis.exploration.objectives, analysis.exploration.maximized, step.costs, strict=True
-            )
-            row = {
+            costs = zip(goals, step.costs, strict=True)
+            yield {
                 "workload": part.name,
                 "path": step.path,
                 "weights": " ".join(f"{weight:g}" for weight in step.weights),
                 "field": step.field or "start",
                 "value": step.value,
                 "design": step.design,
-                **{name: -cost if maximized else cost for name, maximized, cost in costs},
+                **{name: -cost if maximized else cost for (name, maximized), cost in costs},
                 "better": step.better,
                 "kept": step.kept,
             }
-            for name, value in row.items():
-                columns.setdefault(name, []).append(value)
-    return columns

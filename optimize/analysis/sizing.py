@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -119,7 +119,7 @@ def size(
 
     Examples
     --------
-    >>> from dataclasses import dataclass
+    >>> from dataclasses import dataclass, field
     >>> @dataclass(frozen=True)
     ... class Memory:
     ...     channels: int = 4
@@ -136,7 +136,16 @@ def size(
         raise ValueError("subject_to must have at least one target, got none")
     checks.choice("which", which, WHICH)
     get_field(spec, field)
-    search = _Search(spec, evaluate, field, ranges, which, _range(within), tolerance, vectorized)
+    search = _Search(
+        spec=spec,
+        evaluate=evaluate,
+        name=field,
+        ranges=ranges,
+        which=which,
+        within=within,
+        tolerance=tolerance,
+        vectorized=vectorized,
+    )
     return search.run()
 
 
@@ -151,109 +160,107 @@ def _range(within: tuple[Any, Any]) -> tuple[Any, Any]:
     return low, high
 
 
+@dataclass(kw_only=True, eq=False)
 class _Search:
-    """Evaluates values and remembers their misses."""
+    """Evaluates values and remembers their misses; the arguments are those of `size`."""
 
-    def __init__(
-        self,
-        spec: Any,
-        evaluate: Callable[[Any], object],
-        field: str,
-        ranges: dict[str, checks.Range],
-        which: str,
-        within: tuple[Any, Any],
-        tolerance: float,
-        vectorized: bool,
-    ) -> None:
-        if not 0 < tolerance < 1:
-            raise ValueError(f"tolerance must be between 0 and 1, got {tolerance!r}")
-        self._spec, self._evaluate, self._field, self._ranges = spec, evaluate, field, ranges
-        self._which, self._vectorized = which, vectorized
-        self._low, self._high = within
-        self._whole = all(isinstance(end, (int, np.integer)) for end in within)
-        self._width = 1 if self._whole else tolerance * (self._high - self._low)
-        self._metrics: dict[Any, dict[str, float]] = {}
-        self._missed: dict[Any, float] = {}
-        self._refusals: dict[Any, str] = {}
-        self._ends_at: dict[Any, str] = {}
+    spec: Any
+    evaluate: Callable[[Any], object]
+    name: str
+    ranges: dict[str, checks.Range]
+    which: str
+    within: tuple[Any, Any]
+    tolerance: float
+    vectorized: bool
+    metrics: dict[Any, dict[str, float]] = field(default_factory=dict)
+    missed: dict[Any, float] = field(default_factory=dict)
+    refusals: dict[Any, str] = field(default_factory=dict)
+    ends_at: dict[Any, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.tolerance < 1:
+            raise ValueError(f"tolerance must be between 0 and 1, got {self.tolerance!r}")
+        self.low, self.high = _range(self.within)
+        self.whole = all(isinstance(end, (int, np.integer)) for end in self.within)
+        self.width = 1 if self.whole else self.tolerance * (self.high - self.low)
 
     def run(self) -> Size:
         self._narrow()
-        few = self._whole and self._vectorized and self._high - self._low <= 64
-        self._look(np.arange(self._low, self._high + 1) if few else self._between(self._low, self._high))
-        while not any(miss == 0 for miss in self._missed.values()):
-            values = sorted(self._missed)
-            k = min(range(len(values)), key=lambda k: self._missed[values[k]])
+        few = self.whole and self.vectorized and self.high - self.low <= 64
+        self._look(np.arange(self.low, self.high + 1) if few else self._between(self.low, self.high))
+        while not any(miss == 0 for miss in self.missed.values()):
+            values = sorted(self.missed)
+            k = min(range(len(values)), key=lambda k: self.missed[values[k]])
             left, right = values[max(k - 1, 0)], values[min(k + 1, len(values) - 1)]
-            if not self._look(self._between(left, right)) or right - left <= 2 * self._width:
+            if not self._look(self._between(left, right)) or right - left <= 2 * self.width:
                 break
         self._bisect()
         return self._result()
 
     def _narrow(self) -> None:
         """Move the ends of the range to the outermost values that the spec takes."""
-        values = self._between(self._low, self._high).tolist()
-        own = get_field(self._spec, self._field)
-        if isinstance(own, (int, float)) and self._low < own < self._high:
-            values = sorted({*values, int(own) if self._whole else own})  # the spec has taken it
+        values = self._between(self.low, self.high).tolist()
+        own = get_field(self.spec, self.name)
+        if isinstance(own, (int, float)) and self.low < own < self.high:
+            values = sorted({*values, int(own) if self.whole else own})  # the spec has taken it
         taken = [value for value in values if self._takes(value)]
         if not taken:
-            why = self._refusals[values[0]]
+            why = self.refusals[values[0]]
             raise ValueError(
-                f"within must hold values of {self._field} that the spec takes, got {self._low!r} to"
-                f" {self._high!r}: {why}"
+                f"within must hold values of {self.name} that the spec takes, got {self.low!r} to"
+                f" {self.high!r}: {why}"
             )
         ends = [taken[0], taken[-1]]
         for k, outside in enumerate((values[0], values[-1])):
-            while not self._takes(outside) and abs(outside - ends[k]) > self._width:
-                middle = (ends[k] + outside) // 2 if self._whole else (ends[k] + outside) / 2
+            while not self._takes(outside) and abs(outside - ends[k]) > self.width:
+                middle = (ends[k] + outside) // 2 if self.whole else (ends[k] + outside) / 2
                 if self._takes(middle):
                     ends[k] = middle
                 else:
                     outside = middle
             if not self._takes(outside):
-                self._ends_at[ends[k]] = self._refusals[outside]
-        self._low, self._high = ends
+                self.ends_at[ends[k]] = self.refusals[outside]
+        self.low, self.high = ends
 
     def _takes(self, value: Any) -> bool:
         """Return whether the spec takes a value."""
-        if value not in self._refusals:
+        if value not in self.refusals:
             try:
-                replace_fields(self._spec, {self._field: value})
+                replace_fields(self.spec, {self.name: value})
             except ValueError as error:
-                self._refusals[value] = str(error)
+                self.refusals[value] = str(error)
             else:
-                self._refusals[value] = ""
-        return not self._refusals[value]
+                self.refusals[value] = ""
+        return not self.refusals[value]
 
     def _between(self, low: Any, high: Any) -> FloatArray:
         values = np.linspace(low, high, POINTS)
-        return np.unique(np.round(values).astype(int)) if self._whole else np.unique(values)
+        return np.unique(np.round(values).astype(int)) if self.whole else np.unique(values)
 
     def _look(self, values: FloatArray) -> bool:
         """Evaluate values that are new; return whether there was one."""
-        new = [value for value in values.tolist() if value not in self._metrics and self._takes(value)]
-        if self._vectorized and new:
-            spec = replace_fields(self._spec, {self._field: np.array(new)})
-            columns = metric_columns(self._evaluate(spec), len(new))
-            rows = {name: numeric_column(columns, name).tolist() for name in self._ranges}
+        new = [value for value in values.tolist() if value not in self.metrics and self._takes(value)]
+        if self.vectorized and new:
+            spec = replace_fields(self.spec, {self.name: np.array(new)})
+            columns = metric_columns(self.evaluate(spec), len(new))
+            rows = {name: numeric_column(columns, name).tolist() for name in self.ranges}
         else:
-            rows = {name: [] for name in self._ranges}
+            rows = {name: [] for name in self.ranges}
             for value in new:
-                columns = metric_columns(self._evaluate(replace_fields(self._spec, {self._field: value})))
-                for name in self._ranges:
+                columns = metric_columns(self.evaluate(replace_fields(self.spec, {self.name: value})))
+                for name in self.ranges:
                     rows[name].append(float(numeric_column(columns, name)[0]))
         for k, value in enumerate(new):
             metrics = {name: column[k] for name, column in rows.items()}
             for name, metric in metrics.items():
                 if metric != metric:
-                    raise ValueError(f"evaluate returned NaN for {name!r} at {self._field}={value!r}")
-            self._metrics[value] = metrics
-            self._missed[value] = sum(self._miss(name, metric) for name, metric in metrics.items())
+                    raise ValueError(f"evaluate returned NaN for {name!r} at {self.name}={value!r}")
+            self.metrics[value] = metrics
+            self.missed[value] = sum(self._miss(name, metric) for name, metric in metrics.items())
         return bool(new)
 
     def _miss(self, name: str, metric: float) -> float:
-        low, high = self._ranges[name]
+        low, high = self.ranges[name]
         for side, outside in (
             (low, low is not None and metric < low),
             (high, high is not None and metric > high),
@@ -264,8 +271,8 @@ class _Search:
 
     def _ends(self) -> tuple[Any, Any]:
         """Return the outermost value that meets the targets and its neighbour that does not."""
-        values = sorted(self._missed, reverse=self._which == "largest")
-        met = next((value for value in values if self._missed[value] == 0), None)
+        values = sorted(self.missed, reverse=self.which == "largest")
+        met = next((value for value in values if self.missed[value] == 0), None)
         if met is None:
             return None, None
         before = values.index(met) - 1
@@ -274,15 +281,15 @@ class _Search:
     def _bisect(self) -> None:
         while True:
             met, missed = self._ends()
-            if met is None or missed is None or abs(met - missed) <= self._width:
+            if met is None or missed is None or abs(met - missed) <= self.width:
                 return
-            middle = (met + missed) // 2 if self._whole else (met + missed) / 2
+            middle = (met + missed) // 2 if self.whole else (met + missed) / 2
             if not self._look(np.array([middle])):
                 return
 
     def _result(self) -> Size:
         met, missed = self._ends()
-        best = met if met is not None else min(self._missed, key=self._missed.__getitem__)
+        best = met if met is not None else min(self.missed, key=self.missed.__getitem__)
         turns = self._turns()
         message = ""
         if met is None:
@@ -290,39 +297,39 @@ class _Search:
         elif turns:
             message = turns
         # Beyond an end that the spec set there may be more to gain, or the target.
-        for end, refusal in self._ends_at.items():
+        for end, refusal in self.ends_at.items():
             if met is None or met == end:
-                message += f"{'; ' if message else ''}the spec takes {self._field} only to {end!r}: {refusal}"
+                message += f"{'; ' if message else ''}the spec takes {self.name} only to {end!r}: {refusal}"
         return Size(
             status="met" if met is not None else "unreachable",
-            field=self._field,
+            field=self.name,
             value=met,
-            spec=replace_fields(self._spec, {self._field: best}),
-            metrics=self._metrics[best],
+            spec=replace_fields(self.spec, {self.name: best}),
+            metrics=self.metrics[best],
             misses=missed,
             best=best,
             monotone=not turns,
-            evaluations=len(self._metrics),
+            evaluations=len(self.metrics),
             message=message,
         )
 
     def _missed_words(self, value: Any) -> list[str]:
         words = []
-        for name, metric in self._metrics[value].items():
-            low, high = self._ranges[name]
+        for name, metric in self.metrics[value].items():
+            low, high = self.ranges[name]
             side, bound = ("<=", high) if high is not None and metric > high else (">=", low)
             if self._miss(name, metric) > 0 and bound is not None:
                 words.append(
-                    f"{name} {side} {bound:g} is not met from {self._low!r} to {self._high!r}: the best is"
-                    f" {metric:.6g} at {self._field}={value!r}, off by {abs(metric - bound):.4g}"
+                    f"{name} {side} {bound:g} is not met from {self.low!r} to {self.high!r}: the best is"
+                    f" {metric:.6g} at {self.name}={value!r}, off by {abs(metric - bound):.4g}"
                 )
         return words
 
     def _turns(self) -> str:
         """Return where a metric turns, or nothing if all are monotone over the evaluated values."""
-        values = sorted(self._metrics)
-        for name in self._ranges:
-            column = np.array([self._metrics[value][name] for value in values])
+        values = sorted(self.metrics)
+        for name in self.ranges:
+            column = np.array([self.metrics[value][name] for value in values])
             with np.errstate(invalid="ignore"):
                 change = np.nan_to_num(np.diff(column))
             # Rounding is no turn.
@@ -331,5 +338,5 @@ class _Search:
             turn = np.flatnonzero(np.diff(np.sign(change[moving])))
             if turn.size:
                 at = values[moving[turn[0]] + 1]
-                return f"{name} is not monotone: it turns near {self._field}={at!r}"
+                return f"{name} is not monotone: it turns near {self.name}={at!r}"
         return ""

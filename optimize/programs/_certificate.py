@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from optimize.programs.program import Program
+from optimize.programs.program import Program, best_of_each
 from optimize.search.pareto import FloatArray, IntArray, nondominated
 
 PAIRS = 300_000
@@ -150,14 +150,8 @@ class _Exact:
         if len(self._known[0]):
             good[good] = ~_covered([column[good] for column in final[: self._count]], self._known)
         part = part.take(good)
-        ranks = _ranks(part.sums)
         key = _codes(part.keys, [self.sizes[name] for name in part.fields])
-        order = np.argsort(key, kind="stable")
-        kept = []
-        for group in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
-            best = group[nondominated(ranks[group])] if len(group) > 1 else group
-            kept.append(best[np.unique(ranks[best], axis=0, return_index=True)[1]])
-        return part.take(np.sort(np.concatenate(kept)))
+        return part.take(best_of_each(key, _ranks(part.sums)))
 
 
 def _join(a: _Part, b: _Part, sizes: dict[str, int]) -> _Part | None:

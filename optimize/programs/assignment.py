@@ -9,41 +9,33 @@ import numpy as np
 import numpy.typing as npt
 
 from optimize.programs.congestion import choose_congested
+from optimize.programs.outcome import ProgramOutcome
 from optimize.programs.piecewise import Curve
 from optimize.search.pareto import FloatArray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Assignment:
+class Assignment(ProgramOutcome):
     """The outcome of `assign`.
 
     Parameters
     ----------
-    status : {"optimal", "feasible", "infeasible", "time limit"}
-        "optimal": proven within the tolerance. "feasible": the time limit came first.
+    status, gap, seconds, solver, message
+        See `optimize.programs.outcome.ProgramOutcome`.
     places : tuple of int
         The place of every task; empty without an assignment.
     cost : float or None
         Costs of the tasks plus the curves at the loads.
-    bound, gap : float or None
-        No assignment costs less than the bound; ``(cost - bound) / |cost|``.
+    bound : float or None
+        No assignment costs less.
     loads : ndarray
         Load of every place; empty without an assignment.
-    seconds : float
-        Wall time.
-    solver, message : str
-        What solved it; why there is no assignment, or empty.
     """
 
-    status: str
     places: tuple[int, ...]
     cost: float | None
     bound: float | None
-    gap: float | None
     loads: FloatArray
-    seconds: float
-    solver: str
-    message: str = ""
 
 
 def assign(
@@ -126,16 +118,11 @@ def assign(
         tolerance=tolerance,
         time_limit=time_limit,
     )
+    shared = ("status", "cost", "bound", "gap", "seconds", "solver", "message")
     return Assignment(
-        status=result.status,
         places=tuple(result.chosen.values()),
-        cost=result.cost,
-        bound=result.bound,
-        gap=result.gap,
         loads=np.array(list(result.loads.values())),
-        seconds=result.seconds,
-        solver=result.solver,
-        message=result.message,
+        **{name: getattr(result, name) for name in shared},
     )
 
 

@@ -13,6 +13,7 @@ from optimize import checks
 from optimize.programs.components import Groups
 from optimize.programs.linear import Model, Terms, solver_name
 from optimize.programs.milp import budgets_of, seconds_of
+from optimize.programs.outcome import ProgramOutcome, gap_of
 from optimize.programs.piecewise import Curve, PiecewiseLinear
 from optimize.programs.program import Build, Program
 
@@ -21,43 +22,30 @@ PIECES = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class CongestedChoice:
+class CongestedChoice(ProgramOutcome):
     """The outcome of `choose_congested`.
 
     Parameters
     ----------
-    status : {"optimal", "feasible", "infeasible", "time limit"}
-        "optimal": proven within the tolerance. "feasible": the time limit came first.
+    status, gap, seconds, solver, message
+        See `optimize.programs.outcome.ProgramOutcome`.
     chosen : dict of str to int
         As `optimize.programs.milp.Choice.chosen`.
     cost : float or None
         Linear cost plus the curves themselves at the chosen loads.
     bound : float or None
         No choice costs less: the optimum with the curves replaced from below.
-    gap : float or None
-        ``(cost - bound) / |cost|``; None without both.
     loads : dict of str to float
         The totals that the curves bend.
     rounds : int
         Integer programs solved, each with knots at the loads of the one before.
-    seconds : float
-        Wall time.
-    solver : str
-        What solved it.
-    message : str
-        Why nothing was chosen, or empty.
     """
 
-    status: str
     chosen: dict[str, int]
     cost: float | None
     bound: float | None
-    gap: float | None
     loads: dict[str, float]
     rounds: int
-    seconds: float
-    solver: str
-    message: str = ""
 
 
 def choose_congested(
@@ -130,15 +118,15 @@ def choose_congested(
     program = Program(groups, objectives, ranges + budgets_of(subject_to))
     search = _Search(program, curves)
     status, message = search.run(tolerance, deadline)
-    gap = None
-    if search.chosen and search.bound > -inf:
-        gap = (search.cost - search.bound) / abs(search.cost) if search.cost else 0.0
+    cost = search.cost if search.chosen else None
+    bound = search.bound if -inf < search.bound < inf else None
     return CongestedChoice(
         status=status,
         chosen=search.chosen,
-        cost=search.cost if search.chosen else None,
-        bound=search.bound if -inf < search.bound < inf else None,
-        gap=gap,
+        cost=cost,
+        bound=bound,
+        # Nothing is relative to a cost of 0, which the bound meets within the tolerance.
+        gap=0.0 if cost == 0 and bound is not None else gap_of(cost, bound),
         loads=search.loads(search.chosen) if search.chosen else {},
         rounds=program.solves,
         seconds=time.perf_counter() - start,

@@ -13,7 +13,8 @@ from optimize.programs._certificate import overlooked
 from optimize.programs.components import Groups
 from optimize.programs.grid import RESOLUTION
 from optimize.programs.linear import solver_name
-from optimize.programs.milp import Evaluate, budgets_of, evaluated_metrics, relative_error, seconds_of
+from optimize.programs.milp import budgets_of, seconds_of
+from optimize.programs.outcome import ProgramOutcome
 from optimize.programs.program import Program
 from optimize.search.pareto import FloatArray, nondominated
 
@@ -22,16 +23,15 @@ AUGMENTATION = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ExactFront:
+class ExactFront(ProgramOutcome):
     """The outcome of `exact_front`.
 
     Parameters
     ----------
-    status : {"optimal", "resolved", "feasible", "infeasible", "time limit"}
-        "optimal": the front is proven complete. "resolved": the search ended, and may have taken
-        points closer than `resolution` for one. "feasible": the time limit came first; all
-        points are feasible, and those found so far do not dominate each other. "time limit":
-        no point was found in time.
+    status, seconds, solver, message
+        See `optimize.programs.outcome.ProgramOutcome`. "optimal": the front is proven complete. "resolved":
+        points closer than `resolution` may have been taken for one. "feasible": all points are feasible,
+        and those found so far do not dominate each other.
     objectives : tuple of str
         The minimised ones first.
     chosen : tuple of dict
@@ -49,42 +49,15 @@ class ExactFront:
         (an additive epsilon). None without a point.
     solves, bypassed : int
         Integer programs solved, and those whose answer was known from an earlier one.
-    seconds : float
-        Wall time.
-    solver : str
-        What solved it.
-    message : str
-        Why there is no point, or empty.
-    evaluated : ndarray of shape (points, objectives) or None
-        What the real model says of every point; None without one.
     """
 
-    status: str
     objectives: tuple[str, ...]
     chosen: tuple[dict[str, int], ...]
     values: FloatArray
     bound: tuple[float, ...]
     resolution: tuple[float, ...]
-    gap: float | None
     solves: int
     bypassed: int
-    seconds: float
-    solver: str
-    message: str = ""
-    evaluated: FloatArray | None = None
-
-    @property
-    def proven(self) -> bool:
-        """Whether the front is complete, or there is none."""
-        return self.status in ("optimal", "infeasible")
-
-    @property
-    def table_error(self) -> float | None:
-        """Largest relative difference between the sums and the real model; None without one."""
-        if self.evaluated is None or not self.evaluated.size:
-            return None
-        pairs = zip(self.values.ravel().tolist(), self.evaluated.ravel().tolist(), strict=True)
-        return max(relative_error(value, real) for value, real in pairs)
 
 
 def exact_front(
@@ -93,7 +66,6 @@ def exact_front(
     minimize: str | Iterable[str] = (),
     maximize: str | Iterable[str] = (),
     subject_to: Mapping[str, checks.Range] | None = None,
-    evaluate: Evaluate | None = None,
     time_limit: float | None = None,
 ) -> ExactFront:
     r"""Find every nondominated sum of objectives over components, proven by integer programming.
@@ -106,8 +78,6 @@ def exact_front(
         Objectives, at least two in all: sums over the chosen options.
     subject_to : mapping, optional
         Budgets ``{metric: (low, high)}`` on sums over the chosen options, inclusive.
-    evaluate : callable, optional
-        The real model: takes the chosen rows and returns metrics; run for every point found.
     time_limit : float, optional
         Seconds for all programs together.
 
@@ -184,10 +154,6 @@ def exact_front(
     search.run()
     search.certify()
     chosen, values = search.points(signs)
-    evaluated = None
-    if evaluate is not None:
-        metrics = [evaluated_metrics(evaluate, choice, dict.fromkeys(objectives, 0.0)) for choice in chosen]
-        evaluated = np.array([[one[name] for name in objectives] for one in metrics]).reshape(values.shape)
     resolution = search.resolution()
     if search.finished:
         status = ("resolved" if any(resolution) else "optimal") if chosen else "infeasible"
@@ -206,7 +172,6 @@ def exact_front(
         seconds=time.perf_counter() - start,
         solver=solver_name(),
         message=search.message,
-        evaluated=evaluated,
     )
 
 

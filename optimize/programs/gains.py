@@ -9,8 +9,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from optimize import checks
+from optimize.programs.components import Groups
 from optimize.programs.milp import Choice
-from optimize.programs.sums import Groups, cost_tables
+from optimize.programs.sums import cost_tables
 from optimize.search.pareto import FloatArray
 
 EXCHANGED = 4

@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
-
-import numpy as np
 
 from optimize import checks
 from optimize.programs._certificate import overlooked
 from optimize.programs.components import Groups
 from optimize.programs.grid import RESOLUTION
 from optimize.programs.linear import solver_name
+from optimize.programs.outcome import ProgramOutcome, gap_of
 from optimize.programs.program import Program, Solution
-
-Evaluate = Callable[[dict[str, int]], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class Choice(ProgramOutcome):
     """The outcome of `choose`.
 
     Parameters
     ----------
-    status : {"optimal", "resolved", "feasible", "infeasible", "time limit"}
-        "resolved": no other choice is better by more than `resolution`. "feasible": a solution
-        that was not proven optimal in time. "time limit": none.
+    status, gap, seconds, solver, message
+        See `optimize.programs.outcome.ProgramOutcome`.
     chosen : dict of str to int
         The row of the chosen option of every group, for components that of every field;
         empty without a solution.
@@ -36,45 +31,17 @@ class Choice:
         Sum of the objective over the chosen options.
     bound : float or None
         No choice has an objective better than this; None if nothing was proven.
-    gap : float or None
-        ``|objective - bound| / |objective|``, 0 if proven; None without both.
     resolution : float
         Differences in the objective that were not told apart; 0 if proven.
     totals : dict of str to float
         Sums over the chosen options: the objective and every metric with a budget.
-    seconds : float
-        Wall time, model building included.
-    solver : str
-        What solved it.
-    message : str
-        Why nothing was chosen, or empty.
-    evaluated : dict of str to float
-        What the real model says of the choice about the metrics in `totals`; empty without one.
     """
 
-    status: str
     chosen: dict[str, int]
     objective: float | None
     bound: float | None
-    gap: float | None
     totals: dict[str, float]
-    seconds: float
-    solver: str
-    message: str = ""
     resolution: float = 0.0
-    evaluated: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def proven(self) -> bool:
-        """Whether the status is proven: the choice is optimal, or there is none."""
-        return self.status in ("optimal", "infeasible")
-
-    @property
-    def table_error(self) -> float | None:
-        """Largest relative difference between the totals and the real model; None without one."""
-        if not self.evaluated:
-            return None
-        return max(relative_error(self.totals[name], value) for name, value in self.evaluated.items())
 
 
 def choose(
@@ -83,7 +50,6 @@ def choose(
     minimize: str | None = None,
     maximize: str | None = None,
     subject_to: Mapping[str, checks.Range] | None = None,
-    evaluate: Evaluate | None = None,
     time_limit: float | None = None,
 ) -> Choice:
     r"""Choose one option of every group so that a sum of their values is best within budgets.
@@ -101,8 +67,6 @@ def choose(
     subject_to : mapping, optional
         Budgets ``{metric: (low, high)}`` on sums over the chosen options, inclusive; None
         leaves a side open.
-    evaluate : callable, optional
-        The real model: takes the chosen rows and returns metrics, for `Choice.evaluated`.
     time_limit : float, optional
         Seconds for the solver.
 
@@ -165,24 +129,22 @@ def choose(
     solution, resolution = _certified(program, program.solve({0: 1.0}, deadline=deadline), deadline)
     totals = program.totals(solution.choice) if solution.choice else {}
     value = totals.get(objective)
-    bound = gap = None
+    bound = None
     if solution.bound is not None:
         bound = program.floors[0] + program.scales[0] * solution.bound
     if value is not None and bound is not None:
         bound = sign * value - resolution if solution.status == "optimal" else min(bound, sign * value)
-        gap = abs(sign * value - bound) / abs(value) if value else float(bound != value)
     return Choice(
         status="resolved" if resolution else solution.status,
         chosen=solution.choice,
         objective=value,
         bound=None if bound is None else sign * bound + 0.0,
-        gap=gap,
+        gap=gap_of(None if value is None else sign * value, bound),
         totals=totals,
         seconds=time.perf_counter() - start,
         solver=solver_name(),
         message=solution.message,
         resolution=resolution,
-        evaluated=evaluated_metrics(evaluate, solution.choice, totals) if solution.choice else {},
     )
 
 
@@ -213,25 +175,3 @@ def budgets_of(subject_to: Mapping[str, checks.Range] | None) -> list[tuple[str,
         for side, bound in zip((-1.0, 1.0), sides, strict=True)
         if bound is not None and side * bound < inf
     ]
-
-
-def evaluated_metrics(
-    evaluate: Evaluate | None, choice: dict[str, int], totals: Mapping[str, float]
-) -> dict[str, float]:
-    """Return what the real model says about the metrics in the totals."""
-    if evaluate is None:
-        return {}
-    metrics = evaluate(dict(choice))
-    for name in totals:
-        if name not in metrics:
-            raise ValueError(f"evaluate returned no metric {name!r}{checks.nearest(name, metrics)}")
-        if np.isnan(metrics[name]):
-            raise ValueError(f"evaluate returned NaN for {name!r} at {choice}")
-    return {name: float(metrics[name]) for name in totals}
-
-
-def relative_error(value: float, reference: float) -> float:
-    """Return ``|value - reference| / |reference|``; 0 for equal numbers, infinite for 0 alone."""
-    if value == reference:
-        return 0.0
-    return abs(value - reference) / abs(reference) if reference else inf

@@ -14,6 +14,7 @@ from optimize import checks
 from optimize.programs.grid import RESOLUTION, grid_step
 from optimize.programs.linear import Model, solver_name
 from optimize.programs.milp import seconds_of
+from optimize.programs.outcome import ProgramOutcome, gap_of
 from optimize.programs.quadratic import (
     Enumeration,
     Problem,
@@ -29,45 +30,31 @@ METHODS = ("branch_and_bound", "milp", "greedy")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Placement:
+class Placement(ProgramOutcome):
     """The outcome of `place`.
 
     Parameters
     ----------
-    status : {"optimal", "resolved", "feasible", "infeasible", "time limit"}
-        "resolved": the integer program ended, but cannot tell costs apart that differ by less than
-        1e-6 of the largest single one, and theirs lie on no grid. "feasible": not proven optimal.
-        "time limit": no placement at all, for the greedy method also one that it could not find.
+    status, gap, seconds, solver, message
+        See `optimize.programs.outcome.ProgramOutcome`.
     nodes : tuple of int
-        The node of every part; empty without a placement.
+        The node of every part; empty without a placement. Also the greedy method may find none.
     cost : float or None
-        Traffic times distance plus node costs.
+        Traffic times distance plus node costs. Those that differ by less than 1e-6 of the largest single
+        one are not told apart by the integer program, where they lie on no grid.
     bound : float or None
         No placement costs less than this; None if nothing was proven.
-    gap : float or None
-        ``(cost - bound) / |cost|``, 0 if proven; None without both.
     link_loads : ndarray
         Traffic on every link; empty without routes or a placement.
-    method, solver : str
-        How it was found and by what.
-    seconds : float
-        Wall time.
+    method : str
+        How it was found.
     """
 
-    status: str
     nodes: tuple[int, ...]
     cost: float | None
     bound: float | None
-    gap: float | None
     link_loads: FloatArray
     method: str
-    solver: str
-    seconds: float
-
-    @property
-    def proven(self) -> bool:
-        """Whether the placement is proven optimal, or that there is none."""
-        return self.status in ("optimal", "infeasible")
 
 
 def place(
@@ -173,15 +160,13 @@ def place(
         if method != "greedy":
             least = traffic_bound(problem, problem.order) + problem.node_costs.min(axis=1).sum()
             bound = max(bound, least) if cost is None else min(max(bound, least), cost)
-    gap = None
-    if cost is not None and bound > -inf:
-        gap = (cost - bound) / abs(cost) if cost else float(bound != cost)
+    known = bound if bound > -inf else None
     return Placement(
         status=status,
         nodes=() if best is None else tuple(best.tolist()),
         cost=cost,
-        bound=bound if bound > -inf else None,
-        gap=gap,
+        bound=known,
+        gap=gap_of(cost, known),
         link_loads=np.zeros(0) if best is None else problem.loads(best[None])[0],
         method=method,
         solver=solver_name() if method == "milp" else f"optimize, {method}",

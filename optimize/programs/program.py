@@ -122,17 +122,8 @@ class Program:
 
     def _undominated(self, component: int, cells: IntArray) -> IntArray:
         """Drop cells that another with the same shared fields beats or equals in every row."""
-        key = self._shared_key(component, cells)
-        order = np.argsort(key, kind="stable")
-        groups = np.split(order, np.flatnonzero(np.diff(key[order])) + 1)
-        if len(groups) == len(cells):
-            return cells
         costs = np.stack([row.values[component][cells] for row in self.rows], axis=1)
-        left = []
-        for group in groups:
-            best = group[nondominated(costs[group])] if len(group) > 1 else group
-            left.append(best[np.unique(costs[best], axis=0, return_index=True)[1]])
-        return cells[np.sort(np.concatenate(left))]
+        return cells[best_of_each(self._shared_key(component, cells), costs)]
 
     def _shared_key(self, component: int, cells: IntArray) -> IntArray:
         owners, key = self.tables.owners, np.zeros(len(cells), dtype=np.int64)
@@ -229,6 +220,16 @@ class Program:
     def weights_of(self, row: int) -> list[FloatArray]:
         """Return the normalised values of a row, per component and cell."""
         return self._weights[row]
+
+
+def best_of_each(key: IntArray, costs: FloatArray) -> IntArray:
+    """Return the rows, ascending, with distinct nondominated costs among those of equal key."""
+    order = np.argsort(key, kind="stable")
+    kept = []
+    for group in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
+        best = group[nondominated(costs[group])] if len(group) > 1 else group
+        kept.append(best[np.unique(costs[best], axis=0, return_index=True)[1]] if len(best) > 1 else best)
+    return np.sort(np.concatenate(kept))
 
 
 class Build:

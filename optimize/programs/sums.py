@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from optimize import checks
+from optimize.programs.components import Groups, Tables
+from optimize.programs.program import Row
 from optimize.search.pareto import FloatArray, IntArray, nondominated
-
-Groups = Mapping[str, Mapping[str, npt.ArrayLike]]
 
 GRID = 1 << 22
 """Range of whole numbers up to which the sums of two objectives are kept in an array by the first."""
@@ -199,25 +198,13 @@ def _front(costs: FloatArray, combinations: FloatArray) -> tuple[IntArray, Float
 
 def cost_tables(groups: Groups, wanted: list[tuple[str, int]]) -> dict[str, tuple[FloatArray, IntArray]]:
     """Return for every group the costs of its usable options, all minimised, and their rows."""
-    if not groups:
-        raise ValueError("groups must have at least one group, got none")
-    tables = {}
-    for group, table in groups.items():
-        columns = []
-        for name, sign in wanted:
-            if name not in table:
-                raise ValueError(f"group {group!r} has no metric {name!r}{checks.nearest(name, table)}")
-            column = np.asarray(table[name], dtype=float)
-            if column.ndim != 1 or not column.size or column.shape != np.shape(table[wanted[0][0]]):
-                raise ValueError(
-                    f"{group!r}[{name!r}] must have one value per option, got the shape {column.shape}"
-                )
-            if np.isnan(column).any() or np.isneginf(sign * column).any():
-                raise ValueError(
-                    f"{group!r}[{name!r}] must not be NaN or infinitely good, got {column.tolist()!r}"
-                )
-            columns.append(sign * column)
-        costs = np.stack(columns, axis=1)
+    tables = Tables(groups)
+    rows = [Row(tables, name, sign) for name, sign in wanted]
+    if any(count > 1 for count in tables.owners.values()):
+        raise ValueError("groups must share no field, as their sums are independent; see exact_front")
+    result = {}
+    for k, group in enumerate(tables.names):
+        costs = np.stack([row.values[k] for row in rows], axis=1)
         usable = np.flatnonzero(np.isfinite(costs).all(axis=1))
-        tables[group] = costs[usable], usable
-    return tables
+        result[group] = costs[usable], usable
+    return result

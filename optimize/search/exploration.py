@@ -281,19 +281,14 @@ def _closest(table: Columns, subject_to: dict[str, Range], costs: FloatArray) ->
 
 def conclude(
     *,
-    space: Space,
-    method: str,
     minimize: tuple[str, ...],
     maximize: tuple[str, ...],
     subject_to: dict[str, Range],
     table: Columns,
     excluded: tuple[Exclusion, ...],
-    evaluations: int,
-    restored: int,
-    history: tuple[Step, ...] = (),
-    proof: Proof | None = None,
+    **facts: Any,
 ) -> Exploration:
-    """Find the front, the knee and the exclusions of a finished table."""
+    """Find the front, the knee and the exclusions of a finished table; the rest goes into the answer."""
     designs = table["design"]
     objectives = minimize + maximize
     mask = [False] * len(minimize) + [True] * len(maximize)
@@ -330,8 +325,6 @@ def conclude(
         knee = None if nearest is None else int(front[nearest])
         closest = None if feasible.any() else _closest(table, subject_to, costs)
     return Exploration(
-        space=space,
-        method=method,
         minimize=minimize,
         maximize=maximize,
         table=table,
@@ -341,8 +334,5 @@ def conclude(
         knee=knee,
         excluded=excluded,
         closest=closest,
-        evaluations=evaluations,
-        restored=restored,
-        history=history,
-        proof=proof,
+        **facts,
     )

@@ -1,4 +1,4 @@
-"""Finished designs by the chunk, for explorations of a million designs."""
+"""Finished designs of a space in a result store, by the chunk: an exploration that was killed resumes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import hashlib
 import os
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +14,10 @@ import numpy.typing as npt
 from optimize.spaces.choices import Column
 from optimize.spaces.numbering import Columns, Designs
 from optimize.spaces.space import Space
-from optimize.spaces.store import Store
 from qmodels.systems.spec.hashing import stable_text
 from qmodels.systems.spec.store import ResultStore
 
 Marks = npt.NDArray[np.uint64]
-
-SMALLEST = 8
-"""Designs from which a chunk is one record."""
 
 
 class _Chunks:
@@ -48,21 +44,33 @@ class _Chunks:
 
 
 class ChunkStore:
-    """The finished designs of an exploration: chunks as one record each, single designs as `Store` does.
+    """The finished designs of explorations, each chunk committed at once as one record.
 
     A record holds arrays of metrics and a mark of 128 bits per design. The mark is the sum of one
     hash per field and value, so that it is the same in whatever chunks, and for whatever order and
-    further choices of the fields, a design is evaluated. Nothing here is done per design in Python
-    for chunks. Use it as a context manager; for the parameters see `optimize.spaces.store.Store`.
+    further choices of the fields, a design is evaluated. The key of a record hashes the identity, the
+    varied fields and all other fields of the base spec, so that one file serves many spaces and models.
+    Nothing here is done per design in Python. Use it as a context manager.
+
+    Parameters
+    ----------
+    path : path
+        The file; it is made if it does not exist.
+    space : Space
+        The space that design numbers refer to.
+    identity : str
+        What evaluates the designs: change it when the model or its arguments change.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged or is no such store (it is left as it is), the identity is
+        empty, or a field of the spec has no stable text.
     """
 
     def __init__(self, path: str | os.PathLike[str], space: Space, identity: str) -> None:
-        self._single = Store(path, space, identity)
-        try:
-            self._records = ResultStore(path)
-        except BaseException:
-            self._single.__exit__(None, None, None)
-            raise
+        if not isinstance(identity, str) or not identity:
+            raise ValueError(f"identity must be a text that names the model of a store, got {identity!r}")
         self._space = space
         self._chunks: _Chunks | None = None
         paths = sorted(space.paths.values())
@@ -73,36 +81,26 @@ class ChunkStore:
             np.array([_mark(f"{field}={stable_text(v, path=field)}") for v in space.choices[name]], np.uint64)
             for name, field in space.paths.items()
         ]
+        self._records = ResultStore(path)
 
     def restore(self, designs: Designs) -> tuple[Designs, list[Columns]]:
         """Return which of some distinct designs are finished, and blocks of their metrics in that order.
 
         Chunks are read once: what others put into the file later is not seen.
         """
-        done: list[Designs] = [designs[:0]]
-        blocks: list[Columns] = []
-        missing = np.ones(designs.size, dtype=bool)
-        if designs.size and self._chunks is None:
+        if self._chunks is None:
             self._chunks = _Chunks([record for _, record in self._records.scan(self._prefix)])
-        if self._chunks is not None:
-            rows, chunks, places = self._chunks.find(self._of(designs))
-            missing[rows] = False
-            for chunk in np.unique(chunks):
-                here = chunks == chunk
-                done.append(designs[rows[here]])
-                columns = self._chunks.columns[chunk]
-                blocks.append({name: column[places[here]] for name, column in columns.items()})
-        if missing.any() and self._records.has_others("chunk:"):
-            found, singles = self._single.restore(designs[missing])
-            done.append(found)
-            blocks.extend({name: np.array([value]) for name, value in row.items()} for row in singles)
-        return np.concatenate(done), blocks
+        rows, chunks, places = self._chunks.find(self._of(designs))
+        order = np.argsort(chunks, kind="stable")
+        parts = np.split(order, np.flatnonzero(np.diff(chunks[order])) + 1) if order.size else []
+        blocks = [
+            {name: column[places[part]] for name, column in self._chunks.columns[chunks[part[0]]].items()}
+            for part in parts
+        ]
+        return designs[rows[order]], blocks
 
     def put(self, designs: Designs, columns: Columns) -> None:
         """Commit the metrics of finished designs at once."""
-        if designs.size < SMALLEST:
-            self._single.put(designs, columns)
-            return
         marks = self._of(designs)
         record = {
             "marks": _text(marks.reshape(-1)),
@@ -116,7 +114,7 @@ class ChunkStore:
             marks += table[digit]  # modulo 2^64
         return marks
 
-    def __enter__(self) -> ChunkStore:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -125,7 +123,6 @@ class ChunkStore:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._single.__exit__(kind, error, traceback)
         self._records.__exit__(kind, error, traceback)
 
 

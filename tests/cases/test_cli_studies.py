@@ -211,7 +211,7 @@ def test_design_and_workload_must_exist(run, small_study):
 def test_in_a_pipe_there_is_no_progress_and_a_reader_may_leave(tmp_path):
     command = f"{sys.executable} -m cases.cli.main solve | head -n 1"
     ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
-    assert ended.stdout.startswith("Analytic answer, ")
+    assert ended.stdout.startswith("packet processor, analytic")
     assert ended.stderr == ""
 
 

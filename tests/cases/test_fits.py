@@ -89,9 +89,7 @@ def test_intervals_cover_the_truth_and_the_model_is_left_as_it_was(monkeypatch: 
         model.LAW = before = _Line((1.9,))  # type: ignore[attr-defined]
         fit = Fit(
             name="line",
-            group="line",
             module=model,
-            attribute="LAW",
             fields=("slope",),
             data="",
             problem=lambda x=x, y=y, model=model: Problem(  # type: ignore[misc]

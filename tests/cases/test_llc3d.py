@@ -8,7 +8,7 @@ import pytest
 
 from cases.published.cases import published_case
 from cases.published.cell import only, select
-from cases.published.llc3d.errors import changed, designs, rows
+from cases.published.llc3d.errors import MEASUREMENT, designs
 from cases.published.llc3d.paper import PAPER
 from cases.published.llc3d.specs import NAMES, READING, places, readings, realistic
 from cases.published.llc3d.tables import FIGURES, REALISTIC
@@ -153,10 +153,12 @@ def test_files(committed, tmp_path):
 def test_error_map():
     every = designs()
     assert len(every) == 188
-    assert changed(LlcProcessor(), exponent=0.5).popularity.exponent == 0.5
+    what, _ = next(MEASUREMENT.points())
     spec = replace(every[0], load=0.2)
-    row = rows([spec], [simulate(spec, requests=1000, replications=2)])[0]
-    assert set(VARIED) <= set(row) and row["load"] == 0.2
+    (row,) = MEASUREMENT.measure([({**what, "load": 0.2}, spec)], requests=1000, replications=2)
+    assert set(VARIED) <= set(row) == set(MEASUREMENT.kept()[0]) and row["load"] == 0.2
+    run = simulate(spec, requests=1000, replications=2)
+    assert row["waiting_simulated"] == run.waiting_latency.best * spec.clock_ghz
 
 
 def test_case_is_known():

@@ -22,9 +22,9 @@ from cases.published.ocmpi.specs import (
     streaming,
     with_software,
 )
-from cases.published.ocmpi.sweep import SWEEP, error_rows, measure, sweep_programs
+from cases.published.ocmpi.sweep import MEASUREMENT
 from cases.published.ocmpi.tables import ARMS, profile_programs, service_programs
-from cases.published.rows import data_folder, read_rows
+from cases.published.rows import data_folder
 from qmodels import solve
 from qmodels.noc.solve_program import ERRORS
 from qmodels.systems.programs.collectives import barrier
@@ -40,7 +40,7 @@ def committed():
 @pytest.fixture(scope="module")
 def sweep():
     """Return the committed sweep."""
-    return read_rows(SWEEP)
+    return MEASUREMENT.kept()
 
 
 def test_rates_in_the_paper_follow_from_its_cycles():
@@ -137,18 +137,19 @@ def test_the_model_is_near_over_the_sweep(sweep):
 
 
 def test_the_kept_sweep_is_that_of_today(sweep):
-    points = list(sweep_programs())
+    points = list(MEASUREMENT.points())
     assert len(points) == len(sweep)
-    chosen = [place for place, each in enumerate(points) if each[1] <= 10][::17]
-    for place in chosen:
-        point = measure(*points[place])
-        assert point.program == sweep[place]["program"]
-        assert point.mean_error == pytest.approx(sweep[place]["mean_error"], abs=0.1)
-    one = measure(*points[chosen[0]])
-    rows = error_rows([one])
+    chosen = [place for place, (what, _) in enumerate(points) if what["words"] <= 10][::17]
+    measured = MEASUREMENT.measure([points[place] for place in chosen])
+    for place, row in zip(chosen, measured, strict=True):
+        assert row.keys() == sweep[place].keys() and row["program"] == sweep[place]["program"]
+        assert row["mean_error"] == pytest.approx(sweep[place]["mean_error"], abs=0.1)
+    one = measured[0]
+    rows = MEASUREMENT.lines([one])
     assert [row["metric"] for row in rows] == ["finish_time", "execution_time"]
-    assert [row["mean"] for row in rows] == pytest.approx([one.mean_error, one.execution_error], abs=0.005)
-    stems = {name.partition("[")[0] for name in solve(points[0][2]).error}
+    expected = [one["mean_error"], one["execution_error"]]
+    assert [row["mean"] for row in rows] == pytest.approx(expected, abs=0.005)
+    stems = {name.partition("[")[0] for name in solve(points[0][1]).error}
     assert stems == {row["metric"] for row in ERRORS.rows}
 
 

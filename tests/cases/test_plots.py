@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cases.plots import label, new_figure, parts_figure, require_format, save, sweep_figure
+from cases.plots import label, new_figure, parts_figure, require_format, save
 from cases.study.plots import error_figure, front_figure
 
 PARTS = {
@@ -56,21 +56,6 @@ def test_bars_add_up_and_say_when_saturated():
     assert " saturated: no steady state" in shown
     assert "mean packet latency [ns]" in shown
     assert {"analytic", "simulated", *PARTS} <= set(shown)
-
-
-def test_sweep_ends_where_it_saturates():
-    columns = {
-        "load_factor": np.array([2.0, 0.5, 1.0]),
-        "packet_latency": np.array([np.inf, 200.0, 300.0]),
-        "packet_latency_p99": np.array([np.inf, 400.0, 600.0]),
-        "stable": np.array([False, True, True]),
-    }
-    figure = sweep_figure(columns)
-    curve = figure.axes[0].lines[0]
-    assert curve.get_xdata().tolist() == [0.5, 1.0, 2.0]
-    assert curve.get_ydata()[:2].tolist() == [200.0, 300.0]
-    assert np.isnan(curve.get_ydata()[2])
-    assert {"latency [ns]", "load factor", "saturated", "Analytic"} <= set(words(figure))
 
 
 def test_front_shows_units_and_marks_the_simulated(small_study):

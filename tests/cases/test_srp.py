@@ -9,8 +9,9 @@ import pytest
 
 from cases.published.cases import published_case
 from cases.published.cell import only, select
+from cases.published.measurement import error
 from cases.published.rows import published
-from cases.published.srp.accuracy import error_rows, measure, sweep
+from cases.published.srp.accuracy import MEASUREMENT, sweep
 from cases.published.srp.benchmarks import benchmark_specs
 from cases.published.srp.blurring import calibrate, table_cells, table_specs
 from cases.published.srp.dma_placement import place_dma
@@ -158,11 +159,11 @@ def test_a_fit_finds_costs_again():
 
 def test_the_error_map_is_that_of_the_sweep():
     """A few machines of it, simulated shorter: 8 % in the mean, and the map says the same or less."""
-    machines = sweep(steps=24)
-    points = measure(machines[::68])
-    assert len(points) == 12
-    assert np.mean([abs(point.error) for point in points]) < 8
-    assert {row["region"] for row in error_rows(points)} <= set(ERRORS.regions)
+    machines = list(sweep(steps=24))
+    rows = MEASUREMENT.measure(machines[::68])
+    assert len(rows) == 12
+    assert np.mean([abs(error(row)) for row in rows]) < 8
+    assert {row["region"] for row in MEASUREMENT.lines(rows)} <= set(ERRORS.regions)
     assert sum(row["designs"] for row in ERRORS.rows) == len(machines)
     assert sum(row["designs"] * row["mean"] for row in ERRORS.rows) / len(machines) < 8
 

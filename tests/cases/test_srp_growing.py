@@ -3,6 +3,7 @@
 import pytest
 
 from cases.published.cell import select
+from cases.published.measurement import error
 from cases.published.srp.growing import check_claims, orderings, simulated_cells
 from cases.published.srp.growing_forms import (
     choices_text,
@@ -19,7 +20,7 @@ from cases.published.srp.growing_specs import (
     image_body,
     published_time,
 )
-from cases.published.srp.growing_sweep import kept_sweep, sweep_specs
+from cases.published.srp.growing_sweep import MEASUREMENT, sweep_specs
 from cases.published.srp.paper import PAPER
 from qmodels import solve
 from qmodels.systems.programs.region import grow
@@ -75,9 +76,8 @@ def test_every_claim_holds():
 
 
 def test_the_sweep_meets_its_bar():
-    points = kept_sweep()
-    errors = [abs(point.error) for point in points]
-    assert len(points) == len(sweep_specs()) >= 100
+    errors = [abs(error(row)) for row in MEASUREMENT.kept()]
+    assert len(errors) == len(sweep_specs()) >= 100
     assert sum(errors) / len(errors) < 8
     assert max(errors) < 15
 
@@ -88,11 +88,11 @@ def test_the_sweep_meets_its_bar():
 )
 def test_the_kept_sweep_is_what_a_run_gives(key):
     spec = sweep_specs()[key]
-    point = next(one for one in kept_sweep() if (one.version, one.change) == key)
-    assert point.tasks == spec.task_count
-    assert point.model == pytest.approx(solve(spec).execution_time / 1e6, rel=1e-6)
+    row = next(one for one in MEASUREMENT.kept() if (one["version"], one["change"]) == key)
+    assert row["tasks"] == spec.task_count
+    assert row["model"] == pytest.approx(solve(spec).execution_time / 1e6, rel=1e-6)
     again = simulate(spec, replications=12).execution_time
-    assert abs(again.best / 1e6 - point.simulated) <= 2 * (again.half_width / 1e6 + point.half_width)
+    assert abs(again.best / 1e6 - row["simulated"]) <= 2 * (again.half_width / 1e6 + row["half_width"])
 
 
 def test_images():

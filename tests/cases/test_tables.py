@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from cases.cli import answers
+from cases.cli.answers import Solved
 from cases.study.packet_processor import default_processor, error_columns
 from cases.study.section import Section
 from cases.tables import csv_text, heading, json_text, number, text_table, unit
@@ -96,14 +96,14 @@ def test_sections_escape_html():
 def test_signed_means_show_once_an_answer_states_them():
     """An answer with ``error`` by metric, each with a ``bias``: in the text, the CSV and the JSON."""
     result = solve(default_processor())
-    plain = answers.solved_text(result)
+    plain = Solved(result).text()
     biases = {name: 0.5 - k for k, name in enumerate(result.error)}
     stated = {name: replace(result.error[name], bias=bias, mean=1.0) for name, bias in biases.items()}
     told = replace(result, error=stated)
-    text, table = answers.solved_text(told), answers.solved_csv(told)
+    text, table = Solved(told).text(), Solved(told).csv()
     assert text != plain
     for name, bias in biases.items():
-        assert f"({bias:+.1f})" in text
+        assert f"bias {round(bias, 1):+g}" in text
         assert any(row.startswith(f"{name},") and f",1.0,{bias}," in row for row in table.splitlines())
-    assert answers.solved_json(told)["analytic"]["bias"] == biases
+    assert Solved(told).data()["analytic"]["bias"] == biases
     assert error_columns(told)["bias: packet_latency"] == biases["packet_latency"]

@@ -181,25 +181,6 @@ def test_four_objectives_and_the_number_of_programs():
     assert two.solves <= len(two.values) + 1 and two.bypassed > 0
 
 
-def test_every_point_is_evaluated_again_with_the_real_model():
-    groups = {
-        "link": {"a": [40.0, 24.0, 16.0], "b": [2.0, 4.0, 8.0]},
-        "memory": {"a": [90.0, 30.0], "b": [5.0, 10.0]},
-    }
-
-    def model(choice):  # links and memory disturb each other a little
-        parts = [(groups[name], row) for name, row in choice.items()]
-        return {
-            "a": 1.02 * sum(part["a"][row] for part, row in parts),
-            "b": sum(part["b"][row] for part, row in parts),
-        }
-
-    front = exact_front(groups, minimize=["a", "b"], evaluate=model)
-    np.testing.assert_allclose(front.evaluated, front.values * [1.02, 1.0])
-    assert front.table_error == pytest.approx(1 - 1 / 1.02)
-    assert exact_front(groups, minimize=["a", "b"]).table_error is None
-
-
 def test_a_time_limit_leaves_points_and_a_gap():
     rng = np.random.default_rng(7)
     groups = {f"g{g}": {name: rng.random(12) for name in OBJECTIVES} for g in range(12)}
@@ -272,14 +253,6 @@ TWO = {"g": {"a": [1.0, 2.0], "b": [2.0, 1.0]}}
         (
             lambda: exact_front(TWO, minimize=["a", "b"], time_limit=-1),
             "time_limit must be > 0 seconds, got -1",
-        ),
-        (
-            lambda: exact_front(TWO, minimize=["a", "b"], evaluate=lambda choice: {"a": 1.0}),
-            "evaluate returned no metric 'b'; known are a",
-        ),
-        (
-            lambda: exact_front(TWO, minimize=["a", "b"], evaluate=lambda choice: {"a": 1.0, "b": np.nan}),
-            r"evaluate returned NaN for 'b' at \{'g': 0\}",
         ),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from optimize.programs.components import Component
 from optimize.programs.gains import choose_by_gain
 from optimize.programs.milp import choose
 from optimize.programs.sums import sum_front
@@ -129,13 +130,17 @@ def test_twenty_groups_of_fifty_are_exact():
         ({"minimize": "a", "maximize": "a"}, "objective 'a' must be minimised or maximised, not both"),
         ({"minimize": "aa"}, "group 'g' has no metric 'aa'; "),
         ({"groups": {}}, "groups must have at least one group, got none"),
-        ({"groups": {"g": {"a": []}}}, r"'g'\['a'\] must have one value per option, got the shape \(0,\)"),
+        ({"groups": {"g": {"a": []}}}, r"'a' of group 'g' must be one number per option, got \[\]"),
         (
             {"groups": {"g": {"a": [1, 2], "b": [1]}}, "maximize": "b"},
-            r"'g'\['b'\] must have one value per option",
+            "'[ab]' of group 'g' must be one number per option",
         ),
-        ({"groups": {"g": {"a": [np.nan]}}}, r"'g'\['a'\] must not be NaN or infinitely good, got \[nan\]"),
-        ({"groups": {"g": {"a": [-np.inf]}}}, r"'g'\['a'\] must not be NaN or infinitely good"),
+        ({"groups": {"g": {"a": [np.nan]}}}, "'a' of group 'g' must not be NaN, got NaN in option 0"),
+        ({"groups": {"g": {"a": [-np.inf]}}}, "'a' of group 'g' must not be infinitely good, got -inf"),
+        (
+            {"groups": {n: Component(fields=("u", n), table={"a": [[1.0, 2.0]]}) for n in "gh"}},
+            "groups must share no field",
+        ),
     ],
 )
 def test_bad_arguments_are_refused(arguments, message):

@@ -18,12 +18,12 @@ technique's numbers in the last row of that table.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cases.published.dqm.specs import PUBLISHED_SEGMENTS, technique
 from cases.tables import text_table
 from qmodels.systems.packets.data_queueing import DataQueueing
+from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
 from qmodels.systems.traffic.sizes import fixed, imix
 
@@ -35,35 +35,33 @@ TRIALS = (1, 2, 3, 4, 5)
 
 def variants(base: DataQueueing) -> dict[str, DataQueueing]:
     """Return the case with one thing changed at a time, by name."""
-
-    def traffic(**changes: Any) -> DataQueueing:
-        return replace(base, traffic=replace(base.traffic, **changes))
-
-    independent = {"arrivals": Poisson()}
-    load = float(base.traffic.load_factor)
-    return {
-        "the case": base,
-        "same sizes, drawn independently, Poisson": traffic(sizes=base.traffic.sizes, **independent),
-        "Poisson, IMIX sizes": traffic(sizes=imix(), **independent),
-        "Poisson, 1 segment each": traffic(sizes=fixed(bytes=64), **independent),
-        "Poisson, 24 segments each": traffic(sizes=fixed(bytes=1518), **independent),
-        "bursts of 200 packets at 5 times the rate": traffic(
-            sizes=base.traffic.sizes, arrivals=OnOff(on_packets=200, peak_to_mean=5)
-        ),
-        f"bursts of 50 packets at 5 times the rate, load {2 * load:g}": traffic(
-            sizes=base.traffic.sizes,
-            arrivals=OnOff(on_packets=50, peak_to_mean=5),
-            load_factor=2 * load,
-        ),
-        "load 0.9": traffic(load_factor=0.9),
-        f"load {2 * load:g}": traffic(load_factor=2 * load),
-        "two input ports": traffic(input_ports=2, input_speed=base.traffic.input_speed / 2),
-        "two output ports": traffic(output_ports=2),
-        "input as fast as the output": traffic(input_speed=1.0),
-        "one queue": traffic(queues=1),
-        "packets admitted whole": replace(base, allocation=replace(base.allocation, admission="packet")),
-        "banks busy for 2 accesses": replace(base, data=replace(base.data, busy_accesses=2)),
+    load, speed = float(base.traffic.load_factor), float(base.traffic.input_speed)
+    poisson = {"traffic.arrivals": Poisson()}
+    changes: dict[str, dict[str, Any]] = {
+        "the case": {},
+        "same sizes, drawn independently, Poisson": {"traffic.sizes": base.traffic.sizes, **poisson},
+        "Poisson, IMIX sizes": {"traffic.sizes": imix(), **poisson},
+        "Poisson, 1 segment each": {"traffic.sizes": fixed(bytes=64), **poisson},
+        "Poisson, 24 segments each": {"traffic.sizes": fixed(bytes=1518), **poisson},
+        "bursts of 200 packets at 5 times the rate": {
+            "traffic.sizes": base.traffic.sizes,
+            "traffic.arrivals": OnOff(on_packets=200, peak_to_mean=5),
+        },
+        f"bursts of 50 packets at 5 times the rate, load {2 * load:g}": {
+            "traffic.sizes": base.traffic.sizes,
+            "traffic.arrivals": OnOff(on_packets=50, peak_to_mean=5),
+            "load_factor": 2 * load,
+        },
+        "load 0.9": {"load_factor": 0.9},
+        f"load {2 * load:g}": {"load_factor": 2 * load},
+        "two input ports": {"input_ports": 2, "input_speed": speed / 2},
+        "two output ports": {"output_ports": 2},
+        "input as fast as the output": {"input_speed": 1.0},
+        "one queue": {"queues": 1},
+        "packets admitted whole": {"admission": "packet"},
+        "banks busy for 2 accesses": {"busy_accesses": 2},
     }
+    return {name: replace_fields(base, change) for name, change in changes.items()}
 
 
 def cause_specs(base: DataQueueing) -> dict[tuple[str, int, bool], DataQueueing]:

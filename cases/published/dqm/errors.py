@@ -1,27 +1,25 @@
 """The model of the data-queueing module against its simulation: ``python -m cases.published.dqm.errors``.
 
 Writes ``data/errors.csv``: one property of a small module changed at a time, with one to five trials;
-and the error map of the model, ``qmodels/allocator/error_map.csv``.
+and the error map of the model, ``qmodels/allocator/error_map.csv``: some 10 minutes of one processor.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
-from cases.published.rows import data_folder, read_rows, write_rows
+from cases.published.measurement import Measurement, Row
+from cases.published.rows import data_folder
 from qmodels.allocator.conflict_errors import ERRORS, REGIONS, is_validated
-from qmodels.error_map import ErrorMap, summarize
 from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
+from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.traffic.arrivals import OnOff
 from qmodels.systems.traffic.sizes import bimodal, fixed, heavy_tailed
 
-FILE = data_folder("dqm") / "errors.csv"
 BLOCKS = 4096
 TRIALS = (1, 2, 3, 5)
-PACKETS, REPLICATIONS = 300_000, 2
 BASE = DataQueueing(
     data=DataMemory(segments=BLOCKS, page_control=False),
     allocation=Allocation(small_packet_segments=0, vms1_size=BLOCKS),
@@ -31,93 +29,60 @@ BASE = DataQueueing(
 
 def designs() -> dict[str, DataQueueing]:
     """Return the designs that are compared, with one trial each, by what is special about them."""
-
-    def traffic(**changes: Any) -> DataQueueing:
-        return replace(BASE, traffic=replace(BASE.traffic, **changes))
-
-    def small(largest: int, vms1: int, load: float = 0.95) -> DataQueueing:
-        lists = replace(BASE.allocation, small_packet_segments=largest, vms1_size=vms1)
-        return replace(traffic(load_factor=load), allocation=lists)
-
-    return {
-        "IMIX": BASE,
-        **{f"load {load}": traffic(load_factor=load) for load in (0.2, 0.35, 0.5, 0.7, 0.85)},
+    two_sizes = {
+        f"{size} and 1500 bytes": bimodal(small=size, large=1500, small_fraction=0.3 if size == 192 else 0.5)
+        for size in (64, 128, 192, 320)
+    }
+    one_size = {f"{size} bytes": fixed(bytes=size) for size in (192, 384, 640)}
+    changes: dict[str, dict[str, Any]] = {
+        "IMIX": {},
+        **{f"load {load}": {"load_factor": load} for load in (0.2, 0.35, 0.5, 0.7, 0.85)},
         **{
-            f"{inputs} inputs, {outputs} outputs": traffic(input_ports=inputs, output_ports=outputs)
+            f"{inputs} inputs, {outputs} outputs": {"input_ports": inputs, "output_ports": outputs}
             for inputs, outputs in ((1, 2), (3, 3), (4, 2), (4, 4))
         },
-        "inputs at 0.6": traffic(input_speed=0.6),
-        "inputs at 1.66": traffic(input_speed=1.66),
-        "4 outputs, inputs at 0.6": traffic(output_ports=4, input_speed=0.6),
-        **{
-            f"{bytes_} and 1500 bytes": traffic(
-                sizes=bimodal(small=bytes_, large=1500, small_fraction=0.3 if bytes_ == 192 else 0.5)
-            )
-            for bytes_ in (64, 128, 192, 320)
-        },
-        **{f"{bytes_} bytes": traffic(sizes=fixed(bytes=bytes_)) for bytes_ in (192, 384, 640)},
-        "heavy tail": traffic(sizes=heavy_tailed(shape=1.6)),
-        "bursts": traffic(arrivals=OnOff(on_packets=8.0, peak_to_mean=2.0)),
-        "16 queues": traffic(queues=16),
-        "in the order of arrival": traffic(service="arrival-order"),
-        "segregated, up to 1": small(1, 3000),
-        "segregated, up to 1, load 0.7": small(1, 3000, 0.7),
-        "segregated, up to 10": small(10, 2000),
-        **{f"{n} banks": replace(BASE, data=replace(BASE.data, banks=n)) for n in (4, 16)},
-        "page control": replace(BASE, data=replace(BASE.data, page_control=True)),
+        "inputs at 0.6": {"input_speed": 0.6},
+        "inputs at 1.66": {"input_speed": 1.66},
+        "4 outputs, inputs at 0.6": {"output_ports": 4, "input_speed": 0.6},
+        **{name: {"traffic.sizes": sizes} for name, sizes in (two_sizes | one_size).items()},
+        "heavy tail": {"traffic.sizes": heavy_tailed(shape=1.6)},
+        "bursts": {"traffic.arrivals": OnOff(on_packets=8.0, peak_to_mean=2.0)},
+        "16 queues": {"queues": 16},
+        "in the order of arrival": {"service": "arrival-order"},
+        "segregated, up to 1": {"small_packet_segments": 1, "vms1_size": 3000},
+        "segregated, up to 1, load 0.7": {"small_packet_segments": 1, "vms1_size": 3000, "load_factor": 0.7},
+        "segregated, up to 10": {"small_packet_segments": 10, "vms1_size": 2000},
+        **{f"{banks} banks": {"banks": banks} for banks in (4, 16)},
+        "page control": {"page_control": True},
     }
+    return {name: replace_fields(BASE, change) for name, change in changes.items()}
 
 
-def rows(found: list[tuple[str, DataQueueing, float, float]]) -> list[dict[str, Any]]:
-    """Return the rows of the file from name, design, simulated conflicts and their half-width."""
-    from qmodels import solve
-
-    return [
-        {
-            "design": name.replace(",", ";"),
-            "trials": int(spec.allocation.alloc_trial_count),
-            "validated": int(is_validated(spec)),
-            "simulated": round(best, 7),
-            "half_width": round(half_width, 7),
-            "model": round(float(solve(spec).write_conflict_probability), 7),
-        }
-        for name, spec, best, half_width in found
-    ]
-
-
-def kept() -> list[dict[str, float]]:
-    """Return trials, validated, simulated and model of each design in the file."""
-    return [{name: value for name, value in row.items() if name != "design"} for row in read_rows(FILE)]
-
-
-def write_map(table: list[dict[str, float]], errors: ErrorMap = ERRORS) -> None:
-    """Write the error map: by trials, of designs in which the model is validated and others."""
-    lines = []
-    for inside in (True, False):
-        for above, trials in zip((0, *TRIALS), TRIALS, strict=False):
-            mine = [row for row in table if (row["trials"], row["validated"]) == (trials, inside)]
-            if mine:
-                found = summarize(100 * (row["model"] / row["simulated"] - 1) for row in mine)
-                where = {"region": REGIONS[inside], "trials_above": above, "trials_to": trials}
-                lines.append({"metric": "write_conflict_probability", "unit": "%", **where, **found})
-    about = "Write conflicts by trials, of designs in the range in which the model is validated, and others."
-    errors.write(lines, about=about, command="python -m cases.published.dqm.errors")
-
-
-def main(path: Path = FILE) -> None:
-    """Simulate and solve all designs and write the files: some 10 minutes of one processor."""
-    from validate import simulate
-
-    found = []
+def points() -> Iterator[tuple[Row, DataQueueing]]:
+    """Yield every design with each number of trials."""
     for name, base in designs().items():
         for trials in TRIALS:
-            spec = replace(base, allocation=replace(base.allocation, alloc_trial_count=trials))
-            result = simulate(spec, packets=PACKETS, replications=REPLICATIONS)
-            estimate = result.metrics["write_conflict_probability"]
-            found.append((name, spec, estimate.best, estimate.half_width))
-    write_rows(path, rows(found))
-    write_map(kept())
+            spec = replace_fields(base, {"alloc_trial_count": trials})
+            yield {"design": name, "trials": trials, "validated": int(is_validated(spec))}, spec
 
+
+def where(row: Row) -> Row:
+    """Return where a row counts: by trials, with the validated designs or with the others."""
+    above = max((0, *(trials for trials in TRIALS if trials < row["trials"])))
+    return {"region": REGIONS[row["validated"]], "trials_above": above, "trials_to": row["trials"]}
+
+
+MEASUREMENT = Measurement(
+    errors=ERRORS,
+    about="Write conflicts by trials, of designs in the range in which the model is validated, and others.",
+    command="cases.published.dqm.errors",
+    points=points,
+    metrics={"": ("write_conflict_probability", "%")},
+    where=where,
+    order=lambda row: (-row["validated"], row["trials"]),
+    file=data_folder("dqm") / "errors.csv",
+    options={"packets": 300_000, "replications": 2},
+)
 
 if __name__ == "__main__":
-    main()
+    MEASUREMENT.main()

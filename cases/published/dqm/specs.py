@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 from optimize.spaces.space import Space
 from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic, SelfSimilar
+from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.traffic.arrivals import Recorded
 from qmodels.systems.traffic.trace import Trace, read_trace
 
@@ -96,15 +96,13 @@ def technique(
     base: DataQueueing, *, trials: int, small: int, vms1_size: int, page_control: bool = True
 ) -> DataQueueing:
     """Return a technique of the paper, its Vms1Size as published."""
-    segments = int(base.data.segments)
-    allocation = replace(
-        base.allocation,
-        alloc_trial_count=trials,
-        small_packet_segments=small,
-        vms1_size=scaled(vms1_size, segments),
-    )
-    data = replace(base.data, page_control=page_control)
-    return normalised(replace(base, data=data, allocation=allocation))
+    fields = {
+        "alloc_trial_count": trials,
+        "small_packet_segments": small,
+        "vms1_size": scaled(vms1_size, int(base.data.segments)),
+        "page_control": page_control,
+    }
+    return normalised(replace_fields(base, fields))
 
 
 def technique_space(base: DataQueueing) -> Space:
@@ -124,7 +122,7 @@ def greedy_space(base: DataQueueing) -> Space:
     Vms1Size is that of the first row of Table 3 while the other parameters are decided.
     """
     sizes = [scaled(size, int(base.data.segments)) for size in VMS1[:-1]]
-    start = replace(base, allocation=replace(base.allocation, vms1_size=sizes[0]))
+    start = replace_fields(base, {"vms1_size": sizes[0]})
     return Space(start, alloc_trial_count=TRIALS, small_packet_segments=(0, *SMALL), vms1_size=sizes)
 
 
@@ -133,4 +131,4 @@ def normalised(spec: DataQueueing) -> DataQueueing:
     a, segments = spec.allocation, spec.data.segments
     if a.small_packet_segments > 0 and a.vms1_size < segments:
         return spec
-    return replace(spec, allocation=replace(a, small_packet_segments=0, vms1_size=segments))
+    return replace_fields(spec, {"small_packet_segments": 0, "vms1_size": segments})

@@ -9,7 +9,7 @@ from typing import Any
 
 from cases.published.cell import Cell, only, select
 from cases.published.claim import Claim, compared
-from cases.published.llc3d.specs import EXPONENTS, NAMES
+from cases.published.llc3d.specs import NAMES
 from cases.published.rows import published
 
 SLICES, NONE, SHARED = (NAMES[name] for name in ("slices", "none", "shared"))
@@ -50,11 +50,11 @@ def _gain(ours: Cell, theirs: Cell, sign: int, which: str) -> int:
 def _trends(cells: Sequence[Cell]) -> list[Claim]:
     """Return how the curves run; what intervals do not tell apart counts as equal."""
     claims = []
-    for text, rule, *where in TRENDS:
-        pairs = rule(cells, *where)
+    for one in published("llc3d")["trends"]:
+        pairs = RULES[one["rule"]](cells, one["figures"], one["curves"], *one.get("x", ()))
         model = all((b.model or 0) - (a.model or 0) >= -1e-3 * abs(a.model or 0) for a, b in pairs)
         simulated = all((b.high or 0) >= (a.low or 0) for a, b in pairs)
-        claims.append(Claim(text=text, published=True, model=model, simulated=simulated))
+        claims.append(Claim(text=one["text"], published=True, model=model, simulated=simulated))
     return claims
 
 
@@ -82,30 +82,7 @@ def _waits_less(
     return [(a, b) for a, b in pairs if least <= a["x"] <= most]
 
 
-ARCHITECTURES = (SLICES, NONE, SHARED)
-BY_EXPONENT = [f"exponent {exponent}" for exponent in EXPONENTS]
-TRENDS: tuple[tuple[Any, ...], ...] = (
-    ("more entries per line: all worse", _worse, "13-15", ARCHITECTURES),
-    ("LLC slices wait less than no LLC at any line", _waits_less, "13-15", (SLICES, NONE)),
-    ("LLC slices wait less than the shared LLC at any line", _waits_less, "13-15", (SLICES, SHARED)),
-    ("more slices: all better", _better, "16-18", BY_EXPONENT),
-    ("a larger exponent waits less at any number of slices", _waits_less, "16-18", BY_EXPONENT[::-1]),
-    ("more cores: all better", _better, "19-21", ("4 slices", "16 slices", "28 slices", NONE, SHARED)),
-    ("no LLC waits less than 4 slices", _waits_less, "19-21", (NONE, "4 slices")),
-    ("16 slices wait less than no LLC", _waits_less, "19-21", ("16 slices", NONE)),
-    ("28 slices wait less than no LLC", _waits_less, "19-21", ("28 slices", NONE)),
-    ("more entries in all: all worse", _worse, "22-25", ARCHITECTURES),
-    (
-        "LLC slices wait much less than no LLC up to 10 000 entries",
-        _waits_less,
-        "22-25",
-        (SLICES, NONE),
-        0,
-        10_000,
-    ),
-    ("no LLC waits less than LLC slices at 60 000 entries", _waits_less, "22-25", (NONE, SLICES), 60_000),
-)
-"""What is said of the curves, by which rule, and of which."""
+RULES = {"worse": _worse, "better": _better, "waits less": _waits_less}
 
 
 def _crossing(cells: Sequence[Cell]) -> list[Claim]:

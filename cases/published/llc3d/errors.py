@@ -6,24 +6,17 @@ architecture, and random designs; and the error map of the model, ``qmodels/llc/
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
 
 import numpy as np
 
-from cases.published.rows import data_folder, read_rows, write_rows
-from qmodels.error_map import ErrorMap, summarize
+from cases.published.measurement import Measurement, Row
+from cases.published.rows import data_folder
 from qmodels.llc.processor_errors import ERRORS, VARIED, region_of
 from qmodels.llc.processor_hits import hit_ratios, llc_load
 from qmodels.systems.cache.llc_processor import ARCHITECTURES, LlcProcessor
-from qmodels.systems.spec.metrics import METRICS as DECLARED
+from qmodels.systems.spec.fields import get_field, replace_fields
 from qmodels.systems.traffic.popularity import Zipf
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from validate.estimates.simulation import Simulation
 
 ONE_AT_A_TIME: dict[str, tuple[float, ...]] = {
     "cores": (4, 8, 12, 16, 20, 24, 28, 40),
@@ -35,28 +28,13 @@ ONE_AT_A_TIME: dict[str, tuple[float, ...]] = {
     "entries": (1000, 5000, 10_000, 40_000, 60_000),
     "exponent": (0.5, 0.64, 0.95, 1.1),
 }
-FILE = data_folder("llc3d") / "errors.csv"
 RANDOM = 60
-REQUESTS, REPLICATIONS = 200_000, 8
-METRICS = {"blocking": "blocking_probability", "waiting": "waiting_latency", "on_chip": "on_chip_hit_ratio"}
-
-
-def changed(spec: LlcProcessor, **values: Any) -> LlcProcessor:
-    """Return a spec with other values; ``entries`` and ``exponent`` are those of its popularity.
-
-    Examples
-    --------
-    >>> changed(LlcProcessor(), entries=1000).popularity.entries
-    1000
-    """
-    law = {name: values.pop(name) for name in ("entries", "exponent") if name in values}
-    return replace(spec, popularity=replace(spec.popularity, **law), **values)
 
 
 def designs() -> list[LlcProcessor]:
     """Return the designs that are compared."""
     found = [
-        changed(LlcProcessor(architecture=architecture), **{name: value})
+        replace_fields(LlcProcessor(architecture=architecture), {name: value})
         for architecture in ARCHITECTURES
         for name, values in ONE_AT_A_TIME.items()
         if name != "slices" or architecture == "slices"
@@ -83,60 +61,30 @@ def designs() -> list[LlcProcessor]:
     return found
 
 
-def rows(specs: Sequence[LlcProcessor], results: Sequence[Simulation]) -> list[dict[str, Any]]:
-    """Return the rows of the file: the designs, simulated with half-widths of 95 % intervals, and solved."""
-    from qmodels import solve
-
-    found = []
-    for spec, result in zip(specs, results, strict=True):
-        answer = solve(spec)
-        row: dict[str, Any] = {"architecture": spec.architecture, "assignment": spec.assignment}
-        row |= {name: getattr(spec if hasattr(spec, name) else spec.popularity, name) for name in VARIED}
-        row["llc_load"] = round(llc_load(spec, hit_ratios(spec)), 6)
-        for name, metric in METRICS.items():
-            estimate = result.metrics[metric]
-            scale = spec.clock_ghz if DECLARED[metric].unit == "ns" else 1.0  # in the spec's time units
-            row |= {
-                f"{name}_simulated": round(scale * estimate.best, 6),
-                f"{name}_half_width": round(scale * estimate.half_width, 6),
-                f"{name}_model": round(scale * answer.metrics[metric], 6),
-            }
-        found.append(row)
-    return found
+def points() -> Iterator[tuple[Row, LlcProcessor]]:
+    """Yield the designs with what varies."""
+    for spec in designs():
+        row: Row = {"architecture": spec.architecture, "assignment": spec.assignment}
+        row |= {name: get_field(spec, name) for name in VARIED}
+        yield {**row, "llc_load": round(llc_load(spec, hit_ratios(spec)), 6)}, spec
 
 
-def kept() -> list[dict[str, Any]]:
-    """Return the rows that the file holds."""
-    return read_rows(FILE)
-
-
-def write_map(table: list[dict[str, Any]], errors: ErrorMap = ERRORS) -> None:
-    """Write the error map: of each architecture, apart where its LLC is nearly full."""
-    regions: dict[str, list[dict[str, Any]]] = {}
-    for row in table:
-        regions.setdefault(region_of(row["architecture"], row["llc_load"]), []).append(row)
-    lines = []
-    for region, mine in regions.items():
-        for name, metric in METRICS.items():
-            pairs = [(row[f"{name}_model"], row[f"{name}_simulated"]) for row in mine]
-            points = DECLARED[metric].unit == "1"
-            each = [100 * (model - best if points else model / best - 1) for model, best in pairs]
-            unit = "points" if points else "%"
-            lines.append({"metric": metric, "unit": unit, "region": region, **summarize(each)})
-    about = "Designs by architecture; with an LLC nearly full (offered 0.75 to 1.1 of what it can do) apart."
-    errors.write(lines, about=about, command="python -m cases.published.llc3d.errors")
-
-
-def main(path: Path = FILE, *, store: Path = Path("llc3d-errors.sqlite")) -> None:
-    """Simulate and solve all designs and write the files; the store lets a killed run resume."""
-    from validate import simulate
-
-    specs = designs()
-    campaign = simulate(specs, requests=REQUESTS, replications=REPLICATIONS, store=store)
-    write_rows(path, rows(specs, list(campaign)))
-    write_map(kept())
-    store.unlink()
-
+MEASUREMENT = Measurement(
+    errors=ERRORS,
+    about="Designs by architecture; with an LLC nearly full (offered 0.75 to 1.1 of what it can do) apart.",
+    command="cases.published.llc3d.errors",
+    points=points,
+    metrics={
+        "blocking_": ("blocking_probability", "points"),
+        "waiting_": ("waiting_latency", "%"),
+        "on_chip_": ("on_chip_hit_ratio", "points"),
+    },
+    where=lambda row: {"region": region_of(row["architecture"], row["llc_load"])},
+    file=data_folder("llc3d") / "errors.csv",
+    options={"requests": 200_000, "replications": 8},
+    # Waits in the spec's time units.
+    scale=lambda spec, metric: spec.clock_ghz if metric == "waiting_latency" else 1.0,
+)
 
 if __name__ == "__main__":
-    main()
+    MEASUREMENT.main()

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from cases.published.llc3d.errors import changed
 from cases.published.rows import published
 from qmodels.systems.cache.llc_processor import LlcProcessor
+from qmodels.systems.spec.fields import replace_fields
 
 NAMES = {"slices": "LLC slices", "none": "no LLC", "shared": "shared LLC"}
 """The paper's Proposed, Without LLC and With LLC."""
@@ -33,7 +33,7 @@ def places() -> Iterator[tuple[dict[str, Any], LlcProcessor]]:
     for exponent in EXPONENTS:
         for x in axes["slices"]:
             place = {"figures": "16-18", "curve": f"exponent {exponent}", "variable": "slices", "x": x}
-            yield place, changed(base, slices=x, exponent=exponent)
+            yield place, replace_fields(base, {"slices": x, "exponent": exponent})
     curves = {f"{n} slices": replace(base, slices=n) for n in axes["slices_by_cores"]}
     curves |= {NAMES[name]: replace(base, architecture=name) for name in ("none", "shared")}
     for name, design in curves.items():
@@ -42,7 +42,7 @@ def places() -> Iterator[tuple[dict[str, Any], LlcProcessor]]:
     for architecture, name in NAMES.items():
         for x in axes["entries"]:
             place = {"figures": "22-25", "curve": name, "variable": "entries", "x": x}
-            yield place, changed(replace(base, architecture=architecture), entries=x)
+            yield place, replace_fields(base, {"architecture": architecture, "entries": x})
 
 
 def every_point() -> list[tuple[dict[str, Any], LlcProcessor]]:
@@ -86,4 +86,4 @@ def realistic(architecture: str) -> LlcProcessor:
         slice_bytes=1024**2,
         llc_bytes=28 * 1024**2,
     )
-    return changed(base, entries=base.popularity.entries * REALISTIC_SCALE)
+    return replace_fields(base, {"entries": base.popularity.entries * REALISTIC_SCALE})

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from cases.published.cell import select
 from cases.published.ocmpi.calibrate import alternatives_text, find_alternatives
 from cases.published.ocmpi.plots import figures
 from cases.published.ocmpi.tables import (
-    ARMS,
     FIGURES,
     Finish,
     find_finishes,
@@ -20,6 +20,7 @@ from cases.published.ocmpi.tables import (
 )
 from cases.published.reproduction import Paper, Reproduction
 from cases.published.text import list_text
+from qmodels.systems.programs.messaging import MessageProgram
 
 
 def simulate(*, store: Path | None = None) -> Reproduction:
@@ -27,23 +28,14 @@ def simulate(*, store: Path | None = None) -> Reproduction:
     from qmodels import solve
     from validate import simulate
 
-    profiled, served = profile_programs(), service_programs()
-    programs = [*profiled.values(), *served.values()]
-    simulated = simulate(programs, replications=2, store=store).results
-    solved = [solve(program) for program in programs]
-    split = len(profiled)
-    cells = profile_cells(
-        {name: one["execution_time"] for name, one in zip(profiled, solved[:split], strict=True)},
-        {name: one["execution_time"].best for name, one in zip(profiled, simulated[:split], strict=True)},
-    )
-    names = [f"finish_time[{k}]" for k in range(ARMS)]
-    finishes = find_finishes(
-        {key: [one[n] for n in names] for key, one in zip(served, solved[split:], strict=True)},
-        {key: [one[n].best for n in names] for key, one in zip(served, simulated[split:], strict=True)},
-    )
+    programs: dict[Any, MessageProgram] = {**profile_programs(), **service_programs()}
+    results = simulate(list(programs.values()), replications=2, store=store)
+    simulated = dict(zip(programs, results, strict=True))
+    solved = {key: solve(program) for key, program in programs.items()}
+    finishes = find_finishes(solved, simulated)
     return Reproduction(
         paper=PAPER,
-        cells=(*cells, *service_cells(finishes)),
+        cells=(*profile_cells(solved, simulated), *service_cells(finishes)),
         tables={"processes": finishes, "alternatives": tuple(find_alternatives())},
     )
 

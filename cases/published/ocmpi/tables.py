@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from cases.published.cell import Cell
 from cases.published.ocmpi.specs import (
@@ -64,33 +65,32 @@ def service_programs() -> dict[tuple[str, bool], MessageProgram]:
     }
 
 
-def find_finishes(
-    model: Mapping[tuple[str, bool], Sequence[float]], simulated: Mapping[tuple[str, bool], Sequence[float]]
-) -> tuple[Finish, ...]:
-    """Return when each process ends, from its finish times by experiment."""
+def find_finishes(model: Mapping[Any, Any], simulated: Mapping[Any, Any]) -> tuple[Finish, ...]:
+    """Return when each process ends, from the answers and the simulations of `service_programs`."""
     return tuple(
         Finish(
             section=section,
             process=k,
-            model_without=model[section, False][k],
-            model_with=model[section, True][k],
-            simulated_without=simulated[section, False][k],
-            simulated_with=simulated[section, True][k],
+            model_without=model[section, False][name],
+            model_with=model[section, True][name],
+            simulated_without=simulated[section, False][name].best,
+            simulated_with=simulated[section, True][name].best,
         )
         for section in FIGURES
         for k in range(ARMS)
+        for name in [f"finish_time[{k}]"]
     )
 
 
-def profile_cells(model: Mapping[str, float], simulated: Mapping[str, float]) -> list[Cell]:
-    """Return the cycles of sec. VIII.A."""
+def profile_cells(model: Mapping[Any, Any], simulated: Mapping[Any, Any]) -> list[Cell]:
+    """Return the cycles of sec. VIII.A, from the answers and the simulations of `profile_programs`."""
     return [
         Cell(
             place={"section": "profile", "name": name, "unit": "cycles"},
             group="library" + "_fitted" * (name in CALIBRATED_ON),
             published=float(cycles),
-            model=model[name],
-            simulated=simulated[name],
+            model=model[name]["execution_time"],
+            simulated=simulated[name]["execution_time"].best,
         )
         for name, cycles in CYCLES.items()
     ]

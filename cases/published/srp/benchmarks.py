@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from cases.published.cell import Cell, only
 from cases.published.claim import Claim, Value, compared, ratio
@@ -109,7 +110,7 @@ def check_claims(costs: Costs, cells: Sequence[Cell], benchmarks: Iterable[Bench
     said = published("srp")
     rows: list[tuple[str, float | None, Value]] = [
         *_loads(times, LOADS * chip(costs).scratchpad_cycles),
-        *((text, value, ratio(times[one], times[two])) for text, value, one, two in _congestion()),
+        *((one["text"], _said(one), ratio(times[one["time"]], times[one["over"]])) for one in said["ratios"]),
         *((text, said["channels"].get(key), _limit(times[name])) for name, (text, key) in MOST.items()),
     ]
     groups = ["statements"] * len(rows)
@@ -130,6 +131,12 @@ def check_claims(costs: Costs, cells: Sequence[Cell], benchmarks: Iterable[Bench
         compared(text, found, published=value, group=group if value is not None else "", heading=HEADING)
         for group, (text, value, found) in zip(groups, rows, strict=True)
     ]
+
+
+def _said(one: Mapping[str, Any]) -> float | None:
+    """Return the number that a ratio is published with: it stands in another table."""
+    table, name = one.get("said", ("", ""))
+    return float(published("srp")[table][name]) if table else None
 
 
 def _over(one: Benchmark, unit: float) -> Value:
@@ -161,25 +168,3 @@ def _loads(times: Mapping[str, Benchmark], scratchpad: float) -> list[tuple[str,
         ("load from the nearest memory over the scratchpad, least", least, min(nearest, key=by_model)),
         ("load from the nearest memory over the scratchpad, most", most, max(nearest, key=by_model)),
     ]
-
-
-def _congestion() -> tuple[tuple[str, float | None, str, str], ...]:
-    """Return what is said of congestion and of the channels: the time of a benchmark over another's."""
-    said = published("srp")
-    four, sixteen = said["congestion"]["four_cores_own_memories"], said["congestion"]["sixteen_cores_way"]
-    paired, enumerated = (said["channels"][name] for name in ("paired_clustered", "enumerated_iterative"))
-    return (
-        ("four cores at their nearest memories, time over one alone", four, "four nearest", "alone"),
-        ("four cores, memories swapped on a side, over one alone", four, "four swapped", "alone swapped"),
-        ("four cores, opposite memories, over one alone", four, "four opposite", "alone opposite"),
-        ("four cores at one memory, over one alone (congested)", None, "four at one", "alone"),
-        ("sixteen cores, memories swapped, over nearest", sixteen, "sixteen swapped", "sixteen nearest"),
-        ("sixteen cores, opposite memories, over nearest", sixteen, "sixteen opposite", "sixteen nearest"),
-        ("sixteen cores at nearest memories, over four (congested)", None, "sixteen nearest",
-         "four nearest"),
-        ("paired channels, clustered: speed-up over one memory", paired, "sixteen at one", "sixteen nearest"),
-        ("enumerated channels, memories in turn: speed-up", enumerated, "enumerated at one",
-         "enumerated round"),
-        ("paired channels, memories in turn: speed-up", None, "sixteen at one", "paired round"),
-        ("enumerated channels, clustered: speed-up", None, "enumerated at one", "enumerated nearest"),
-    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Tasks to cores, their blocks to memories and cores to DMA channels: exact, greedy and by trying all."""
+"""Tasks to cores, their blocks to memories and cores to DMA channels: exact and greedy."""
 
 from __future__ import annotations
 
@@ -14,22 +14,20 @@ from optimize import checks
 from optimize.programs.grid import RESOLUTION, grid_step
 from optimize.programs.linear import Model, Outcome, solver_name
 from optimize.programs.milp import seconds_of
+from optimize.programs.outcome import ProgramOutcome, gap_of
 from optimize.search.pareto import FloatArray, IntArray
 
-METHODS = ("milp", "greedy", "exhaustive")
-MOST_TRIED = 2_000_000
-"""Placements beyond which all are not tried."""
+METHODS = ("milp", "greedy")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DmaPlacement:
-    """The outcome of `place_dma`.
+class DmaPlacement(ProgramOutcome):
+    """The outcome of `place_dma`; the integer program tells costs apart that differ by 1e-6 or lie on a grid.
 
     Parameters
     ----------
-    status : {"optimal", "resolved", "feasible"}
-        "resolved": the integer program ended, but cannot tell costs apart that differ by less than
-        1e-6, and those of the problem lie on no grid. "feasible": not proven optimal.
+    status, gap, seconds, solver, message
+        See `optimize.programs.outcome.ProgramOutcome`.
     cores, memories : tuple of int
         Core of each task, and memory of its block.
     channels : tuple of int
@@ -40,13 +38,10 @@ class DmaPlacement:
         No placement costs less; None if nothing was proven. [cycles]
     loads : dict of str to ndarray
         Load of every core (computing, commands), channel and memory. [cycles]
-    method, solver : str
-        How it was found and by what.
-    seconds : float
-        Wall time.
+    method : str
+        How it was found.
     """
 
-    status: str
     cores: tuple[int, ...]
     memories: tuple[int, ...]
     channels: tuple[int, ...]
@@ -54,20 +49,6 @@ class DmaPlacement:
     bound: float | None
     loads: dict[str, FloatArray]
     method: str
-    solver: str
-    seconds: float
-
-    @property
-    def proven(self) -> bool:
-        """Whether the placement is proven optimal."""
-        return self.status == "optimal"
-
-    @property
-    def gap(self) -> float | None:
-        """``(cost - bound) / cost``; None without a bound."""
-        if self.bound is None:
-            return None
-        return (self.cost - self.bound) / self.cost if self.cost else 0.0
 
 
 def place_dma(problem: DmaProblem, *, method: str = "milp", time_limit: float | None = None) -> DmaPlacement:
@@ -77,9 +58,8 @@ def place_dma(problem: DmaProblem, *, method: str = "milp", time_limit: float | 
     ----------
     problem : DmaProblem
         What is to be placed, and what it costs.
-    method : {"milp", "greedy", "exhaustive"}
-        An integer program; construction and the best single changes, which proves nothing; or all
-        placements, for a few tasks.
+    method : {"milp", "greedy"}
+        An integer program; or construction and the best single changes, which proves nothing.
     time_limit : float, optional
         Seconds for the integer program.
 
@@ -88,11 +68,6 @@ def place_dma(problem: DmaProblem, *, method: str = "milp", time_limit: float | 
     DmaPlacement
         The placement with its real cost; where the time is over, the better of what the program and
         the greedy method found.
-
-    Raises
-    ------
-    ValueError
-        If there are too many placements to try all.
 
     Notes
     -----
@@ -121,10 +96,7 @@ def place_dma(problem: DmaProblem, *, method: str = "milp", time_limit: float | 
     start = time.perf_counter()
     checks.choice("method", method, METHODS)
     deadline = seconds_of(time_limit)
-    if method == "exhaustive":
-        best = _try_all(problem)
-        status, bound = "optimal", problem.cost(*best)
-    elif method == "greedy":
+    if method == "greedy":
         best, status, bound = _greedy(problem), "feasible", None
     else:
         best, status, bound = _proven(problem, deadline)
@@ -136,6 +108,7 @@ def place_dma(problem: DmaProblem, *, method: str = "milp", time_limit: float | 
         channels=tuple(best[2].tolist()),
         cost=cost,
         bound=bound,
+        gap=gap_of(cost, bound),
         loads=problem.loads(*best)[0],
         method=method,
         solver=solver_name() if method == "milp" else f"optimize, {method}",
@@ -160,30 +133,6 @@ def _proven(problem: DmaProblem, time_limit: float) -> tuple[Choice, str, float]
     if _on_grid(problem, program.scale):
         return best, "optimal", cost
     return best, "resolved", cost - RESOLUTION * program.scale
-
-
-def _try_all(problem: DmaProblem) -> Choice:
-    """Return the best of all placements; channels in the order of their first core."""
-    places = problem.cores * problem.memories
-    count = places**problem.tasks * min(problem.channels, problem.cores) ** problem.cores
-    if count > MOST_TRIED:
-        raise ValueError(
-            f"exhaustive must have at most {MOST_TRIED} placements to try, got {count}; use milp or greedy"
-        )
-    uses = [
-        np.array(one)
-        for one in itertools.product(range(problem.channels), repeat=problem.cores)
-        if all(channel <= max(one[:k], default=-1) + 1 for k, channel in enumerate(one))
-    ]
-    best, least = None, np.inf
-    for one in itertools.product(range(places), repeat=problem.tasks):
-        cores, memories = np.divmod(np.array(one), problem.memories)
-        for channels in uses:
-            cost = problem.cost(cores, memories, channels)
-            if cost < least:
-                best, least = (cores, memories, channels), cost
-    assert best is not None  # there is at least one placement
-    return best
 
 
 def _greedy(problem: DmaProblem) -> Choice:

@@ -6,176 +6,111 @@ and the error map of the model, ``qmodels/work_queues/error_map.csv``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
 from typing import Any
 
-from cases.published.rows import data_folder, read_rows, write_rows
-from cases.published.srp.growing_specs import GRID, VERSIONS, growing_spec, image_body, task_costs
-from qmodels.error_map import summarize
-from qmodels.systems.programs.region import Cube, Growth, Uneven
-from qmodels.systems.programs.work_queues import Clusters, RunQueues, TaskCosts, WorkQueues
+from cases.published.measurement import Measurement, Row
+from cases.published.rows import data_folder
+from cases.published.srp.growing_specs import VERSIONS, growing_spec, image_body, task_costs
+from qmodels.systems.programs.region import Cube, Uneven
+from qmodels.systems.programs.work_queues import Clusters, RunQueues, WorkQueues
+from qmodels.systems.spec.fields import replace_fields
 from qmodels.work_queues.solve import ERRORS
 
-SWEEP = data_folder("srp") / "growing-sweep.csv"
-REPLICATIONS = 24
-
-
-@dataclass(frozen=True, kw_only=True)
-class Point:
-    """One spec of the sweep.
-
-    Parameters
-    ----------
-    version, change : str
-        Which version of the program, and what differs from the case.
-    tasks : int
-        Tasks of the region.
-    model, simulated, half_width : float
-        Makespan [million cycles], and half the interval of 95 %.
-    """
-
-    version: str
-    change: str
-    tasks: int
-    model: float
-    simulated: float
-    half_width: float
-
-    @property
-    def error(self) -> float:
-        """The model's error in percent of the simulated value."""
-        return 100 * (self.model / self.simulated - 1)
+Changes = dict[str, Any]
+"""Values of fields by name."""
 
 
 def sweep_specs() -> dict[tuple[str, str], WorkQueues]:
     """Return the specs of the sweep by version and change: one parameter at a time."""
-    specs: dict[tuple[str, str], WorkQueues] = {}
-    changes: dict[str, dict[str, Any]] = {
-        "none": {},
-        **{name: {"tasks": body} for name, body in _bodies().items()},
-        **{name: {"machine": machine} for name, machine in _machines().items()},
-        **{name: {"costs": costs} for name, costs in _costs().items()},
-    }
-    for version in VERSIONS:
-        base = growing_spec(version, image_body("C"))
-        specs |= {(version, name): replace(base, **change) for name, change in changes.items()}
-    for version in ("four clustered", "four stealing"):
-        specs |= {(version, name): spec for name, spec in _queues(version).items()}
-    return specs | {("four stealing", name): spec for name, spec in _thefts().items()}
-
-
-def _bodies() -> dict[str, Growth]:
+    cube, image = image_body("C"), image_body("B")
+    wanted = [(version, cube, _changes()) for version in VERSIONS]
+    wanted += [(version, image, OF_QUEUES) for version in ("four clustered", "four stealing")]
+    wanted += [("four stealing", image, OF_THEFTS)]
     return {
-        "cube of 10": Growth(grid=GRID, body=Cube(side=10.0)),
-        "cube of 20": Growth(grid=GRID, body=Cube(side=20.0)),
-        "ball": Growth(grid=GRID, body=Uneven(radius=8.0, roughness=0.0)),
-        "rough lump": Growth(grid=GRID, body=Uneven(radius=8.0, roughness=0.6, waves=6.0, form=3)),
-        "image A": image_body("A"),
-        "image B": image_body("B"),
+        (version, name): replace_fields(growing_spec(version, body), change)
+        for version, body, changes in wanted
+        for name, change in changes.items()
     }
 
 
-def _machines() -> dict[str, Clusters]:
-    return {
-        f"{clusters} clusters of {cores}": Clusters(
-            clusters=clusters,
-            cores=cores,
-            numa_factors=tuple(row[:clusters] for row in Clusters().numa_factors[:clusters]),
-        )
+def _changes() -> dict[str, Changes]:
+    """Return what is changed in every version, on the cube: region, machine and costs."""
+    usual = task_costs()
+    computing, transfer = float(usual.block_cycles), float(usual.transfer_cycles)
+    bodies = {
+        "cube of 10": Cube(side=10.0),
+        "cube of 20": Cube(side=20.0),
+        "ball": Uneven(radius=8.0, roughness=0.0),
+        "rough lump": Uneven(radius=8.0, roughness=0.6, waves=6.0, form=3),
+        "image A": image_body("A").body,
+        "image B": image_body("B").body,
+    }
+    factors = Clusters().numa_factors
+    machines = {
+        f"{clusters} clusters of {cores}": {
+            "clusters": clusters,
+            "machine.cores": cores,
+            "numa_factors": tuple(row[:clusters] for row in factors[:clusters]),
+        }
         for clusters, cores in ((1, 1), (1, 4), (1, 8), (2, 2), (2, 4), (2, 8), (4, 2), (4, 8))
     }
-
-
-def _costs() -> dict[str, TaskCosts]:
-    usual = task_costs()
     return {
-        "computing x 0.5": replace(usual, block_cycles=usual.block_cycles / 2),
-        "computing x 2": replace(usual, block_cycles=usual.block_cycles * 2),
-        "transfers x 0.3": replace(usual, transfer_cycles=usual.transfer_cycles * 0.3),
-        "transfers x 2": replace(usual, transfer_cycles=usual.transfer_cycles * 2),
-        "queue 0": replace(usual, queue_cycles=0.0, local_cycles=0.0),
-        "queue 3000": replace(usual, queue_cycles=3000.0, local_cycles=600.0),
-        "queue 8000": replace(usual, queue_cycles=8000.0, local_cycles=1600.0),
-        "scv 0.1": replace(usual, compute_scv=0.1),
-        "scv 1": replace(usual, compute_scv=1.0),
+        "none": {},
+        **{name: {"tasks.body": body} for name, body in bodies.items()},
+        **machines,
+        "computing x 0.5": {"block_cycles": computing / 2},
+        "computing x 2": {"block_cycles": computing * 2},
+        "transfers x 0.3": {"transfer_cycles": transfer * 0.3},
+        "transfers x 2": {"transfer_cycles": transfer * 2},
+        "queue 0": {"queue_cycles": 0.0, "local_cycles": 0.0},
+        "queue 3000": {"queue_cycles": 3000.0, "local_cycles": 600.0},
+        "queue 8000": {"queue_cycles": 8000.0, "local_cycles": 1600.0},
+        "scv 0.1": {"compute_scv": 0.1},
+        "scv 1": {"compute_scv": 1.0},
     }
 
 
-def _queues(version: str) -> dict[str, WorkQueues]:
-    base = growing_spec(version, image_body("B"))
-    queues = {
-        "B, local 0": replace(base.queues, local_length=0),
-        "B, local 40": replace(base.queues, local_length=40),
-        "B, central": RunQueues(organisation="central", local_length=0),
-        "B, one per core": RunQueues(organisation="distributed", placement="home", local_length=0),
-    }
-    return {name: replace(base, queues=one) for name, one in queues.items()}
+OF_QUEUES: dict[str, Changes] = {
+    "B, local 0": {"local_length": 0},
+    "B, local 40": {"local_length": 40},
+    "B, central": {"queues": RunQueues(organisation="central", local_length=0)},
+    "B, one per core": {"queues": RunQueues(organisation="distributed", placement="home", local_length=0)},
+}
+"""What is changed of the queues, on image B."""
+
+OF_THEFTS: dict[str, Changes] = {
+    "B, every core": {"thieves": "every"},
+    "B, longest": {"victims": "longest"},
+    "B, random": {"victims": "random"},
+    "B, protected 0": {"protected": 0},
+    "B, protected 50": {"protected": 50},
+    "B, most 2": {"most": 2},
+    "B, most 100": {"most": 100},
+    "B, search 20000": {"stealing.cycles": 20_000.0},
+    "B, own": {"queues.placement": "own"},
+}
+"""What is changed of stealing, on image B."""
 
 
-def _thefts() -> dict[str, WorkQueues]:
-    base = growing_spec("four stealing", image_body("B"))
-    changes: dict[str, dict[str, Any]] = {
-        "B, every core": {"thieves": "every"},
-        "B, longest": {"victims": "longest"},
-        "B, random": {"victims": "random"},
-        "B, protected 0": {"protected": 0},
-        "B, protected 50": {"protected": 50},
-        "B, most 2": {"most": 2},
-        "B, most 100": {"most": 100},
-        "B, search 20000": {"cycles": 20_000.0},
-    }
-    specs = {
-        name: replace(base, stealing=replace(base.stealing, **change)) for name, change in changes.items()
-    }
-    return specs | {"B, own": replace(base, queues=replace(base.queues, placement="own"))}
+def points() -> Iterator[tuple[Row, WorkQueues]]:
+    """Yield the specs with their version, change and number of tasks."""
+    for (version, change), spec in sweep_specs().items():
+        yield {"version": version, "change": change, "tasks": spec.task_count}, spec
 
 
-def run_sweep(*, replications: int = REPLICATIONS) -> tuple[Point, ...]:
-    """Simulate and solve the sweep."""
-    from qmodels import solve
-    from validate import simulate
-
-    specs = sweep_specs()
-    results = simulate(list(specs.values()), replications=replications)
-    return tuple(
-        Point(
-            version=version,
-            change=change,
-            tasks=spec.task_count,
-            model=float(solve(spec).execution_time) / 1e6,
-            simulated=result.execution_time.best / 1e6,
-            half_width=result.execution_time.half_width / 1e6,
-        )
-        for ((version, change), spec), result in zip(specs.items(), results, strict=True)
-    )
-
-
-def kept_sweep() -> tuple[Point, ...]:
-    """Return the sweep that ``data`` holds.
-
-    Examples
-    --------
-    >>> errors = [abs(point.error) for point in kept_sweep()]
-    >>> sum(errors) / len(errors) < 8
-    True
-    """
-    return tuple(Point(**row) for row in read_rows(SWEEP))
-
-
-def write_sweep(points: Sequence[Point]) -> None:
-    """Keep the sweep in ``data``, and the errors in the map."""
-    where = {"metric": "execution_time", "unit": "%", "region": "a sweep around the region-growing case"}
-    row = {**where, **summarize((point.error for point in points), decimals=1)}
-    ERRORS.write([row], about="Makespan.", command="python -m cases.published.srp.growing_sweep")
-    write_rows(SWEEP, points)
-
+MEASUREMENT = Measurement(
+    errors=ERRORS,
+    about="Execution time.",
+    command="cases.published.srp.growing_sweep",
+    points=points,
+    metrics={"": ("execution_time", "%")},
+    where=lambda row: {"region": "a sweep around the region-growing case"},
+    file=data_folder("srp") / "growing-sweep.csv",
+    options={"replications": 24},
+    scale=lambda spec, metric: 1e-6,  # million cycles
+    decimals=1,
+)
 
 if __name__ == "__main__":
-    found = run_sweep()
-    write_sweep(found)
-    errors = [abs(point.error) for point in found]
-    for point in sorted(found, key=lambda point: abs(point.error)):
-        times = f"{point.simulated:8.3f} {point.model:8.3f} {point.error:+6.1f}"
-        print(f"{point.version:<15} {point.change:<20} {times}")
-    print(f"{len(errors)} points, {sum(errors) / len(errors):.1f} % on average, {max(errors):.1f} % at most")
+    MEASUREMENT.main()

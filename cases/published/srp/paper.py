@@ -20,16 +20,8 @@ from cases.published.text import errors_text, list_text
 from cases.tables import text_table
 
 
-def simulate(*, store: Path | None = None, growing: bool = True) -> Reproduction:
-    """Fit, solve and simulate everything anew.
-
-    Parameters
-    ----------
-    store : path, optional
-        Keeps finished replications.
-    growing : bool
-        Whether to simulate region growing anew too, otherwise its kept numbers are taken.
-    """
+def simulate(*, store: Path | None = None) -> Reproduction:
+    """Fit, solve and simulate everything anew; the store keeps finished replications."""
     from validate import simulate
 
     costs = {row: calibrate(row) for row in ALGORITHMS}
@@ -40,11 +32,9 @@ def simulate(*, store: Path | None = None, growing: bool = True) -> Reproduction
     # Nothing in these machines is random: the second replication only shows that.
     results = simulate(wanted, replications=2, store=store)
     simulated = {spec: float(one.execution_time) for spec, one in zip(wanted, results, strict=True)}
-    cells = table_cells(costs, simulated)
-    cells += region.simulated_cells(store=store) if growing else select(PAPER.kept().cells, table="table62")
     return Reproduction(
         paper=PAPER,
-        cells=tuple(cells),
+        cells=(*table_cells(costs, simulated), *region.simulated_cells(store=store)),
         tables={
             "costs": tuple({"row": row, **asdict(one)} for row, one in costs.items()),
             "benchmarks": tuple(benchmark_rows(benchmarks, simulated)),

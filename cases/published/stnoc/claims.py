@@ -10,25 +10,11 @@ from cases.published.claim import Claim, Value, compared, ratio
 from cases.published.rows import published
 from cases.published.stnoc.specs import CALIBRATED, CONTROLLER_CYCLES, PAYLOAD, WIDTHS, flits
 
-ASSUMPTIONS = (
-    "Paper: topologies, across-first, 2 virtual channels, buffers of a packet, 128 bytes and 8 of header, "
-    "1 GHz, numbers of engines, CPUs and channels, one transfer at a time, step 1, contiguous memory nodes.",
-    f"gem5's memory controller of January 2013: a fixed latency of {CONTROLLER_CYCLES:g} cycles (12 of 2.5 "
-    "ns).",
-    f"Calibrated on Table II (12 numbers): think time {CALIBRATED.think_cycles:g} cycles, service "
-    f"{CALIBRATED.service_cycles:g} cycles (exponential, for bank conflicts), writes "
-    f"{100 * CALIBRATED.write_fraction:g} %. The think time takes up what routers of more stages would add.",
-    'Calibrated on Table I, reading "in turn": a packet has a virtual channel to itself, for 6 cycles beyond '
-    'its length. "random channel" takes the 4 of the one-stage router, uncalibrated, and draws channels.',
-    "Calibrated on Table III: three powers of a bit. A constant per router and a power per bit of buffer "
-    "cannot be told apart, since buffers are of one packet at any width.",
-    "Our choice: fewer channels are spread over the memory nodes; CPUs and engines are on the first nodes; "
-    "static VC classes, dateline at node 0; a read is a short request with a long answer, a write the "
-    "opposite; published saturation rates are the nearest points of the grid.",
-    "One router does not give all: with packets that follow one another in a buffer (Tables II and III) 4 "
-    "channels carry half as much again as published in Table I; with one packet in a buffer, and no new "
-    "calibration, Table II is missed by up to 10 % (8-byte links, 2 channels).",
-)
+
+def assumptions() -> list[str]:
+    """Return where the parameters come from, with their values."""
+    values = {"controller": CONTROLLER_CYCLES, "writes": 100 * CALIBRATED.write_fraction, "loop": CALIBRATED}
+    return [text.format(**values) for text in published("stnoc")["parameters"]]
 
 
 def step_rate(grid: Iterable[Mapping[str, Any]]) -> dict[tuple[int, int], float]:

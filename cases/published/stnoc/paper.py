@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cases.published.reproduction import Paper, Reproduction
 from cases.published.stnoc.calibration import left_out
-from cases.published.stnoc.claims import ASSUMPTIONS, check_claims, contradictions
+from cases.published.stnoc.claims import assumptions, check_claims, contradictions
 from cases.published.stnoc.explore import designs_text, explore_designs, greedy_rows, simulate_grid
 from cases.published.stnoc.plots import figures
 from cases.published.stnoc.tables import (
@@ -65,5 +65,5 @@ PAPER = Paper(
     claims=lambda found: check_claims(found.cells, found.tables["grid"]),
     figures=figures,
     tables={"grid": dict, "greedy": dict},
-    derived={"Contradictions": contradictions(), "Where the parameters come from": ASSUMPTIONS},
+    derived={"Contradictions": contradictions(), "Where the parameters come from": assumptions()},
 )

@@ -231,7 +231,8 @@ class Result:
         if len(self.metrics) > SHOWN:
             yield "...", f"{len(self.metrics) - SHOWN} more", "", ""
 
-    def _footer(self) -> list[str]:
+    def remarks(self) -> list[str]:
+        """Return whether it keeps up, what fills up first, and what a reader must know, a line each."""
         if self.shape:
             return [f"{int(np.sum(self.stable))} of {np.size(self.stable)} stable", *self.notes]
         state = "stable" if np.all(self.stable) else "overloaded"
@@ -246,7 +247,7 @@ class Result:
         width, number = (max((len(row[k]) for row in rows), default=0) for k in (0, 1))
         unit = max((len(row[2]) for row in rows), default=0)
         lines = [f"  {n:<{width}}  {v:>{number}} {u:<{unit}}  {e}".rstrip() for n, v, u, e in rows]
-        return "\n".join([self.title, *lines, *(f"  {line}" for line in self._footer())])
+        return "\n".join([self.title, *lines, *(f"  {line}" for line in self.remarks())])
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -256,7 +257,7 @@ class Result:
             f"<td>{escape(e)}</td></tr>"
             for n, v, u, e in self._lines()
         )
-        footer = "<br>".join(map(escape, self._footer()))
+        footer = "<br>".join(map(escape, self.remarks()))
         return f"<table><caption>{escape(self.title)}</caption>{cells}</table><p>{footer}</p>"
 
 

@@ -111,14 +111,6 @@ class ResultStore:
         """Yield the keys that begin with a text, in their order, with their records."""
         yield from self._read("key >= ? AND key < ? ORDER BY key", [prefix, prefix + _LAST])
 
-    def has_others(self, prefix: str) -> bool:
-        """Return whether there are keys that do not begin with a text."""
-        query = "SELECT 1 FROM records WHERE key < ? OR key >= ? LIMIT 1"
-        try:
-            return self._connection.execute(query, (prefix, prefix + _LAST)).fetchone() is not None
-        except sqlite3.Error as error:
-            raise self._refusal(f"is damaged ({error})") from error
-
     def _read(self, where: str, values: list[Any]) -> Iterator[tuple[str, Any]]:
         try:
             for key, text, crc in self._connection.execute(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from cases.published.dqm.errors import BASE, designs, kept, write_map
+from cases.published.dqm.errors import BASE, MEASUREMENT
 from qmodels import solve
 from qmodels.allocator.conflict_errors import BAR, ERRORS, conflict_errors, is_validated
 from qmodels.error_map import ErrorMap
@@ -21,7 +21,7 @@ def with_trials(spec: DataQueueing, trials: int) -> DataQueueing:
 
 
 def test_validated_designs_are_within_the_bar():
-    inside = [row for row in kept() if row["validated"]]
+    inside = [row for row in MEASUREMENT.kept() if row["validated"]]
     assert len(inside) > 40
     assert {row["trials"] for row in inside} == {1, 2}
     for row in inside:
@@ -29,14 +29,11 @@ def test_validated_designs_are_within_the_bar():
 
 
 def test_the_model_of_today_made_the_kept_errors():
-    rows = iter(kept())
-    for spec in designs().values():
-        for trials in (1, 2, 3, 5):
-            row, answer = next(rows), solve(with_trials(spec, trials))
-            assert row["trials"] == trials
-            assert answer.validated == bool(row["validated"])
-            assert answer.write_conflict_probability == pytest.approx(row["model"], abs=1e-6)
-    assert next(rows, None) is None
+    for row, (what, spec) in zip(MEASUREMENT.kept(), MEASUREMENT.points(), strict=True):
+        answer = solve(spec)
+        assert row["trials"] == what["trials"]
+        assert answer.validated == bool(row["validated"])
+        assert answer.write_conflict_probability == pytest.approx(row["model"], abs=1e-6)
 
 
 @pytest.mark.parametrize("changes", [{"load_factor": 0.8}, {"input_speed": 1.3, "queues": 100}])
@@ -70,7 +67,7 @@ def test_what_is_not_validated():
 
 def test_the_map_is_that_of_the_kept_designs(tmp_path):
     again = ErrorMap(tmp_path / "map.csv")
-    write_map(kept(), again)
+    replace(MEASUREMENT, errors=again).write_map(MEASUREMENT.kept())
     assert again.path.read_text() == ERRORS.path.read_text()
 
 

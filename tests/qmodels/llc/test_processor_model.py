@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qmodels as qm
-from cases.published.llc3d.errors import kept, write_map
+from cases.published.llc3d.errors import MEASUREMENT
 from qmodels.error_map import ErrorMap
 from qmodels.llc.processor_channels import channels_with_both_busy
 from qmodels.llc.processor_core import Stages, conditional_rates
@@ -203,7 +203,7 @@ def test_more_load_waits_longer():
 
 def test_kept_errors():
     """The bars: within 0.5 points of blocking; 0.65 for a shared LLC with K < C."""
-    assert len(kept()) == 188
+    assert len(MEASUREMENT.kept()) == 188
     for architecture, points, percent in (("slices", 0.45, 4.5), ("none", 0.45, 5.0), ("shared", 0.65, 9.0)):
         found = ERRORS.at(region=architecture)
         blocking, waiting = found["blocking_probability"], found["waiting_latency"]
@@ -214,14 +214,17 @@ def test_kept_errors():
 
 def test_the_map_and_the_range_are_those_of_the_kept_designs(tmp_path):
     again = ErrorMap(tmp_path / "map.csv")
-    write_map(kept(), again)
+    replace(MEASUREMENT, errors=again).write_map(MEASUREMENT.kept())
     assert again.path.read_text() == ERRORS.path.read_text()
     for name, ends in VARIED.items():
-        assert ends == (min(row[name] for row in kept()), max(row[name] for row in kept()))
+        assert ends == (
+            min(row[name] for row in MEASUREMENT.kept()),
+            max(row[name] for row in MEASUREMENT.kept()),
+        )
 
 
 def test_the_model_of_today_made_the_kept_errors():
-    for row in kept()[::17]:
+    for row in MEASUREMENT.kept()[::17]:
         names = ("cores", "slices", "capacity", "channels", "line_bytes")
         spec = LlcProcessor(
             architecture=row["architecture"],

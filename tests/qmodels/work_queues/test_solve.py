@@ -208,17 +208,18 @@ def test_the_ring_is_a_closed_random_walk():
 
 def test_validated_is_the_range_of_the_sweep():
     """And so no further than what was compared: 113 points, their largest error stated."""
-    from cases.published.srp.growing_sweep import kept_sweep, sweep_specs
+    from cases.published.measurement import error as error_of
+    from cases.published.srp.growing_sweep import MEASUREMENT, sweep_specs
 
-    errors = [abs(point.error) for point in kept_sweep()]
+    errors = [error_of(row) for row in MEASUREMENT.kept()]
     specs = sweep_specs()
     for change in ("computing x 0.5", "transfers x 2", "queue 8000"):
         assert qmodels.solve(specs["four clustered", change]).validated
     answer = qmodels.solve(WorkQueues())
     error = answer.error["execution_time"]
-    assert error.mean == pytest.approx(np.mean(errors), abs=0.05) and error.designs == len(errors)
-    assert error.largest == pytest.approx(max(errors), abs=0.05)
-    assert error.bias == pytest.approx(np.mean([point.error for point in kept_sweep()]), abs=0.05)
+    assert error.mean == pytest.approx(np.mean(np.abs(errors)), abs=0.05) and error.designs == len(errors)
+    assert error.largest == pytest.approx(max(np.abs(errors)), abs=0.05)
+    assert error.bias == pytest.approx(np.mean(errors), abs=0.05)
     assert answer.validated and f"at most {error.largest}" in repr(answer)
     for costs in (TaskCosts(transfer_cycles=2000.0), TaskCosts(queue_cycles=1500.0)):
         assert not qmodels.solve(WorkQueues(costs=costs)).validated

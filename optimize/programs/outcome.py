@@ -1,0 +1,51 @@
+"""What the outcomes of all programs say of themselves: how the search ended, what is proven, what it took."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ProgramOutcome:
+    """How a search ended.
+
+    Parameters
+    ----------
+    status : {"optimal", "resolved", "feasible", "infeasible", "time limit"}
+        "optimal": proven, within the tolerance if there is one. "resolved": the search ended, and cannot
+        tell objectives apart that are closer than its resolution. "feasible": a solution that was not
+        proven optimal, since the time limit came first or the method proves nothing. "time limit": no
+        solution in time.
+    gap : float or None
+        ``|objective - bound| / |objective|`` unless said otherwise, 0 if proven; None without both.
+    seconds : float
+        Wall time, model building included.
+    solver : str
+        What solved it.
+    message : str
+        Why there is no solution, or empty.
+    """
+
+    status: str
+    gap: float | None
+    seconds: float
+    solver: str
+    message: str = ""
+
+    @property
+    def proven(self) -> bool:
+        """Whether the status is proven: the solution is optimal, or there is none."""
+        return self.status in ("optimal", "infeasible")
+
+
+def gap_of(objective: float | None, bound: float | None) -> float | None:
+    """Return the distance of an objective from its bound, relative to it; None without both.
+
+    Examples
+    --------
+    >>> gap_of(-4.0, -5.0), gap_of(0.0, 0.0), gap_of(3.0, None)
+    (0.25, 0.0, None)
+    """
+    if objective is None or bound is None:
+        return None
+    return abs(objective - bound) / abs(objective) if objective else float(objective != bound)
