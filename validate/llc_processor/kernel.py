@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from validate.cache.draw_kernel import zipf_line
 from validate.cache.lru_kernel import NONE
-from validate.engine.jit import inlined, jit
+from validate.engine.jit import inlined, jit, lean
 from validate.engine.streams import uniform
 from validate.llc_processor.caches import MISS, fill, found_in_llc, level_of
 from validate.llc_processor.memory import BOTH, enter_memory, leave_memory
@@ -129,7 +129,7 @@ def end_stage(w: World, at: float, to_l1: float, to_l2: float) -> tuple[int, int
     return core, DONE
 
 
-@jit
+@lean
 def run(w: World, arrivals: int) -> None:
     """Run until so many requests have arrived, refused ones included."""
     plan, state, in_state, streams = w.plan, w.state, w.in_state, w.streams
