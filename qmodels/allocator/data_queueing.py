@@ -88,48 +88,19 @@ class _Blocks:
 
 
 def _solve_one(spec: DataQueueing) -> DataQueueingAnswer:
-    data, traffic, pointer = spec.data, spec.traffic, spec.pointer
     packets, load = stored_packets(spec)
-    seen = seen_load(traffic, segment_bytes=data.segment_bytes, load=load)
-    order = access_order(
-        load=seen,
-        input_ports=traffic.input_ports,
-        output_ports=traffic.output_ports,
-        input_speed=float(traffic.input_speed),
-        list_share=packets.large_share,
-        mean_size=packets.mean,
-    )
-    banks, in_bank = _banks_reached(spec)
-    busy = int(data.busy_accesses)
-    same_page = (min(float(data.page_segments), in_bank) - 1.0) / max(in_bank - 1.0, 1.0)
-    unlike = 1.0 - same_page if data.page_control else 1.0
+    order = _order(spec, packets, load)
+    banks, unlike = _banks_reached(spec)
     blocks = _large_blocks(spec, banks, order, packets, unlike)
+    head_busy, small_conflict = _small_heads(spec, packets, banks, unlike)
     large, little = packets.large_share, 1.0 - packets.large_share
-    head_busy = unlike * (1.0 - (1.0 - 1.0 / banks) ** busy)
-    both_heads = 1.0 - 2.0 * (1.0 - unlike / banks) ** busy + max(1.0 - 2.0 * unlike / banks, 0.0) ** busy
-    alone = packets.overflow.small_empty_probability  # VMS3 has to do, whatever its bank
-    small_conflict = max(both_heads, 0.0) * (1.0 - alone) + head_busy * alone
-    conflict = large * blocks.conflict + little * small_conflict
+    of_large, of_small = large * blocks.conflict, little * small_conflict
+    conflict = of_large + of_small
     accesses = large * blocks.accesses
     accesses[1] += little
-    number = np.arange(len(accesses))
-    extra = float(accesses[1:] @ (number[1:] - 1.0))
-    # Where nothing is ever rejected a conflict is the worst case, elsewhere it comes with rejections.
-    rejecting = float(accesses[2:].sum()) if spec.allocation.policy != "bitmap" else float(extra > 0)
-    worst = max(rejecting, large * blocks.conflict) + little * small_conflict
-    overhead = (extra + float(pointer.conflict_overhead_cycles) * conflict) / worst if worst > 0 else 0.0
-    random_busy = 1.0 - (1.0 - 1.0 / banks) ** busy
-    own_busy = 1.0 - (1.0 - blocks.adjacent) * (1.0 - 1.0 / banks) ** max(busy - 1, 0)
-    own = order.own_read * (1.0 - 1.0 / packets.mean) * (busy > 0)
-    # A lone segment may be read right after it was written, by a port that waited for it.
-    lone = float(packets.share[packets.segments == 1].sum()) / packets.mean
-    at_once = lone * max(1.0 - load, 0.0) * (busy > 0)
-    read_busy = (own * own_busy + (1.0 - own) * random_busy) * (1.0 - at_once)
-    read_conflict = unlike * read_busy + (0.0 if data.page_control else at_once)
-    read_busy += at_once
-    freeing = _freeing(spec, packets, banks)
+    read_busy, read_conflict = _reads(spec, packets, order, blocks, banks=banks, unlike=unlike, load=load)
+    freeing = _freeing(spec, packets)
     deletion = np.bincount(freeing, weights=packets.share).astype(float)
-    several = deletion[2:]
     cycles = pointer_cycles(
         segments=packets.segments,
         share=packets.share,
@@ -138,43 +109,116 @@ def _solve_one(spec: DataQueueing) -> DataQueueingAnswer:
         write_conflict=conflict,
         read_conflict=read_conflict,
         queue_empty=_queue_empty(spec, packets, load),
-        free_accesses=int(pointer.free_accesses),
-        conflict_accesses=int(pointer.conflict_accesses),
+        free_accesses=int(spec.pointer.free_accesses),
+        conflict_accesses=int(spec.pointer.conflict_accesses),
     )
+    # A block in its bank's open page is taken: every head examined is a chance of one.
+    in_page = (1.0 - unlike) * _random_busy(spec, banks) * (1.0 + _beyond_one(accesses) / 2.0)
     values = {
         "write_conflict_probability": conflict,
         "read_conflict_probability": read_conflict,
-        # A block in its bank's open page is taken: every head examined is a chance of one.
-        "write_busy_probability": conflict + (1.0 - unlike) * random_busy * (1.0 + extra / 2.0),
+        "write_busy_probability": conflict + in_page,
         "read_busy_probability": read_busy,
-        "pointer_accesses_per_allocation": float(accesses @ number),
+        "pointer_accesses_per_allocation": float(accesses @ np.arange(len(accesses))),
         "max_pointer_accesses_per_allocation": blocks.most_accesses if large > 0 else 1.0,
         "pointer_accesses_per_deletion": float(deletion @ np.arange(len(deletion))),
         "max_pointer_accesses_per_deletion": float(freeing.max()),
         **overflow_metrics(packets, head_busy=head_busy),
-        "worst_enqueue_probability": min(worst, 1.0),
-        "enqueue_overhead": overhead,
-        "enqueue_energy": float(pointer.energy_per_cycle) * overhead,
-        "deletion_overhead": float(several @ np.arange(1, len(several) + 1)) / max(several.sum(), 1e-300),
+        **_worst_enqueues(spec, accesses, of_large, of_small),
+        "deletion_overhead": _beyond_one(deletion) / max(deletion[2:].sum(), 1e-300),
         "cycles_per_segment_access": cycles.mean_cycles,
         "pointer_overrun_probability": cycles.overrun_probability,
     }
     return answer_of(
         spec,
         {name: values[name] for name in spec.metric_names.both},
-        load=float(traffic.load_factor),
+        load=float(spec.traffic.load_factor),
         carried=load,
         laws=(accesses, deletion),
         validated=is_validated(spec),
     )
 
 
+def _beyond_one(law: FloatArray) -> float:
+    """Return the mean of the accesses beyond one, from the law of 0, 1, 2, ... of them."""
+    return float(law[1:] @ np.arange(len(law) - 1.0))
+
+
+def _worst_enqueues(
+    spec: DataQueueing, accesses: FloatArray, of_large: float, of_small: float
+) -> dict[str, float]:
+    """Return how often a write is a worst case and what that costs, from the conflicts of large and small."""
+    extra, pointer = _beyond_one(accesses), spec.pointer
+    # Where nothing is ever rejected a conflict is the worst case, elsewhere it comes with rejections.
+    rejecting = float(accesses[2:].sum()) if spec.allocation.policy != "bitmap" else float(extra > 0)
+    worst = max(rejecting, of_large) + of_small
+    cycles = extra + float(pointer.conflict_overhead_cycles) * (of_large + of_small)
+    overhead = cycles / worst if worst > 0 else 0.0
+    return {
+        "worst_enqueue_probability": min(worst, 1.0),
+        "enqueue_overhead": overhead,
+        "enqueue_energy": float(pointer.energy_per_cycle) * overhead,
+    }
+
+
+def _order(spec: DataQueueing, packets: StoredPackets, load: float) -> AccessOrder:
+    """Return which accesses follow one another at the load that packets see."""
+    traffic = spec.traffic
+    return access_order(
+        load=seen_load(traffic, segment_bytes=spec.data.segment_bytes, load=load),
+        input_ports=traffic.input_ports,
+        output_ports=traffic.output_ports,
+        input_speed=float(traffic.input_speed),
+        list_share=packets.large_share,
+        mean_size=packets.mean,
+    )
+
+
 def _banks_reached(spec: DataQueueing) -> tuple[int, float]:
-    """Return the banks that blocks are on and the blocks of each."""
+    """Return the banks that blocks are on, and the part of the blocks on one whose access is a conflict."""
     data = spec.data
     some = np.arange(min(int(data.segments), max(SAMPLED, int(data.banks * data.bank_step))))
     banks = int(np.unique(data.bank_of(some)).size)
-    return banks, int(data.segments) / banks
+    in_bank = int(data.segments) / banks
+    same_page = (min(float(data.page_segments), in_bank) - 1.0) / max(in_bank - 1.0, 1.0)
+    return banks, 1.0 - same_page if data.page_control else 1.0
+
+
+def _random_busy(spec: DataQueueing, banks: int) -> float:
+    """Return the probability that a random bank is busy."""
+    return 1.0 - (1.0 - 1.0 / banks) ** int(spec.data.busy_accesses)
+
+
+def _small_heads(
+    spec: DataQueueing, packets: StoredPackets, banks: int, unlike: float
+) -> tuple[float, float]:
+    """Return the probability that VMS2's head is on a busy bank, and that a small packet meets one."""
+    busy = int(spec.data.busy_accesses)
+    head_busy = unlike * _random_busy(spec, banks)
+    both_heads = 1.0 - 2.0 * (1.0 - unlike / banks) ** busy + max(1.0 - 2.0 * unlike / banks, 0.0) ** busy
+    alone = packets.overflow.small_empty_probability  # VMS3 has to do, whatever its bank
+    return head_busy, max(both_heads, 0.0) * (1.0 - alone) + head_busy * alone
+
+
+def _reads(
+    spec: DataQueueing,
+    packets: StoredPackets,
+    order: AccessOrder,
+    blocks: _Blocks,
+    *,
+    banks: int,
+    unlike: float,
+    load: float,
+) -> tuple[float, float]:
+    """Return the probability that a read meets a busy bank, and a conflict."""
+    busy = int(spec.data.busy_accesses)
+    own_busy = 1.0 - (1.0 - blocks.adjacent) * (1.0 - 1.0 / banks) ** max(busy - 1, 0)
+    own = order.own_read * (1.0 - 1.0 / packets.mean) * (busy > 0)
+    # A lone segment may be read right after it was written, by a port that waited for it.
+    lone = float(packets.share[packets.segments == 1].sum()) / packets.mean
+    at_once = lone * max(1.0 - load, 0.0) * (busy > 0)
+    others = (own * own_busy + (1.0 - own) * _random_busy(spec, banks)) * (1.0 - at_once)
+    return others + at_once, unlike * others + (0.0 if spec.data.page_control else at_once)
 
 
 def _large_blocks(
@@ -183,7 +227,7 @@ def _large_blocks(
     """Return how large packets get their blocks, by policy."""
     policy, trials = spec.allocation.policy, int(spec.allocation.alloc_trial_count)
     busy = int(spec.data.busy_accesses)
-    first = unlike * (1.0 - (1.0 - 1.0 / banks) ** busy)
+    first = unlike * _random_busy(spec, banks)
     if policy == "bank-lists":
         conflict = bank_lists_busy(banks=banks, busy=busy)
         return _Blocks(conflict=conflict, adjacent=conflict, accesses=np.array([0.0, 1.0]), most_accesses=1.0)
@@ -226,7 +270,7 @@ def _large_blocks(
     return _Blocks(conflict=conflict, adjacent=adjacent, accesses=accesses, most_accesses=most)
 
 
-def _freeing(spec: DataQueueing, packets: StoredPackets, banks: int) -> IntArray:
+def _freeing(spec: DataQueueing, packets: StoredPackets) -> IntArray:
     """Return the accesses that free a packet of each size."""
     policy, segments = spec.allocation.policy, packets.segments
     if policy == "bank-lists":

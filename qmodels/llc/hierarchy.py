@@ -184,19 +184,11 @@ def exclusive_levels(
     and its slices: `qmodels.llc.victim`. With one core this is LRU with the sum of all sizes.
     Approximation (constant characteristic times); measured errors in `tests/qmodels/llc/test_hierarchy.py`.
     """
-    rate = popularity / cores
-    result, total, before = [], 0, np.zeros_like(rate)
-    for lines in private:
-        total += lines
-        upto = hit_ratios(popularity=popularity, capacity=total, count=count)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            local = np.where(before < 1.0, (upto - before) / (1.0 - before), 0.0)
-        result.append(np.clip(local, 0.0, 1.0))
-        before = upto
+    result, before = _private_levels(popularity, count, private)
     sizes = np.atleast_1d(np.asarray(shared, dtype=float))
     if sizes.sum() == 0:
         return np.array(result)
-    out = 1.0 - before
+    rate, out = popularity / cores, 1.0 - before
     group = np.zeros(len(rate), dtype=np.int64) if slice_of_line is None else slice_of_line
 
     def held(time: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -226,8 +218,22 @@ def exclusive_levels(
         full, change = np.minimum(next_lines(full, now, change), sizes), now - full
         if np.all(np.abs(change) < SETTLED * sizes):
             break
-    result.append(np.where(popularity > 0, hit, 0.0))
-    return np.array(result)
+    return np.array([*result, np.where(popularity > 0, hit, 0.0)])
+
+
+def _private_levels(
+    popularity: FloatArray, count: FloatArray, private: Sequence[int]
+) -> tuple[list[FloatArray], FloatArray]:
+    """Return where requests that reach each private level hit, and the hit ratios of all together."""
+    result, total, before = [], 0, np.zeros_like(popularity)
+    for lines in private:
+        total += lines
+        upto = hit_ratios(popularity=popularity, capacity=total, count=count)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            local = np.where(before < 1.0, (upto - before) / (1.0 - before), 0.0)
+        result.append(np.clip(local, 0.0, 1.0))
+        before = upto
+    return result, before
 
 
 def _longest(rate: FloatArray) -> float:

@@ -6,7 +6,7 @@ Import it inside functions: Numba is slow to load.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,76 +24,107 @@ SMALL = 1e-9
 """Waits not worth a buffer. [cycles]"""
 
 
-@compiled
-def solve_turns(
-    loads: Any,
-    source: Any,
-    sink: Any,
-    pair: Any,
-    level: Any,
-    weight: Any,
-    packets: Any,
-    work: Any,
-    square: Any,
-    channels: Any,
-    smooth: Any,
-    law: Any,
-    wait: Any,
-    stall: Any,
-    front: Any,
-    state: Any,
-) -> None:
-    """Fill in waits, stalls, times at the front and the state for each load; loads multiply the rates.
+class Network(NamedTuple):
+    """Turns and channels at load 1, see `qmodels.noc.turns.Turns`.
 
     ``channels`` has a row for each channel: 0 packets per cycle, 1 busy cycles per cycle, 2 virtual
     channels, 3 buffer [flits], 4 credit loop [cycles], 5 flits of a packet, 6 busy cycles per cycle
     of circuits, 7 whether it ends at a router, 8 factor of the waits for it in bursts or with
-    flits of others in between, 9 virtual channels by the chance to share one. ``smooth`` has factors
-    of the waits for each load and channel, see `qmodels.noc.turn_taking`; ``law`` is a
+    flits of others in between, 9 virtual channels by the chance to share one.
+    """
+
+    source: Any
+    sink: Any
+    pair: Any
+    level: Any
+    weight: Any
+    packets: Any
+    work: Any
+    square: Any
+    channels: Any
+
+
+class _Load(NamedTuple):
+    """The network at one load.
+
+    Of each turn rate, squares of the work and factor of the wait; of each pair of channels work and squares;
+    of each channel packets, work and factor (``smooth``), see `qmodels.noc.turn_taking`.
+    """
+
+    rate: Any
+    second: Any
+    factor: Any
+    from_pair: Any
+    pair_second: Any
+    lam: Any
+    rho: Any
+    smooth: Any
+
+
+class _State(NamedTuple):
+    """What is iterated.
+
+    Of each turn times at the front ``h``, waits for the output alone ``own`` and behind heads ``q``, and
+    the part of these by other virtual channels ``front_q``; of each channel the hold-up ``held``, the
+    chance of a wait that fills buffers ``long_wait`` and that all are full, and how busy heads keep it.
+    """
+
+    own: Any
+    h: Any
+    q: Any
+    front_q: Any
+    held: Any
+    long_wait: Any
+    full: Any
+    heads: Any
+
+
+@compiled
+def solve_turns(
+    loads: Any, net: Network, smooth: Any, law: Any, wait: Any, stall: Any, front: Any, state: Any
+) -> None:
+    """Fill in waits, stalls, times at the front and the state for each load; loads multiply the rates.
+
+    ``smooth`` has factors of the waits for each load and channel; ``law`` is a
     `qmodels.noc.waits.WormholeLaw`.
     """
-    turns, count = source.size, channels.shape[0]
+    channels, sink = net.channels, net.sink
+    turns, count = sink.size, channels.shape[0]
     pairs, levels = 1, 1
     for t in range(turns):
-        pairs, levels = max(pairs, pair[t] + 1), max(levels, level[t] + 1)
-    h, q, front_q = np.zeros(turns), np.zeros(turns), np.zeros(turns)
-    held = np.zeros(count)
-    long_wait, heads = np.zeros(count), np.zeros(count)
+        pairs, levels = max(pairs, net.pair[t] + 1), max(levels, net.level[t] + 1)
     for n in range(loads.size):
         load = loads[n]
         state[n] = STABLE
-        # From rest at every load: what is found does not depend on the others of a sweep.
-        h[:], q[:], front_q[:], held[:] = 0.0, 0.0, 0.0, 0.0
         if load <= 0:
             continue
-        lam, left = channels[:, 0] * load, 1 - channels[:, 6] * load
         if load * np.max(channels[:, 1] + channels[:, 6]) >= 1:
             state[n] = OVERLOADED
             continue
-        rho = channels[:, 1] * load / left
-        rate, busy, second = packets * load, work * load / left[sink], square * load / left[sink] ** 2
-        factor = np.ones(turns)
-        _favour(factor, sink, level, weight, busy, rho, channels, law, levels)
-        from_pair = np.zeros(pairs)
-        pair_second = np.zeros(pairs)
-        for t in range(turns):
-            from_pair[pair[t]] += busy[t]
-            pair_second[pair[t]] += second[t]
-        own = _output_waits(sink, pair, rate, busy, second, from_pair, pair_second, lam, rho, factor)
-        for t in range(turns):
-            own[t] *= channels[sink[t], 8] * smooth[n, sink[t]]
-        state[n] = _iterate(
-            source, sink, pair, rate, second, from_pair, pair_second, lam, rho, channels, smooth[n],
-            factor, own, law, h, q, front_q, held, long_wait, heads,
+        left = 1 - channels[:, 6] * load
+        rho, busy = channels[:, 1] * load / left, net.work * load / left[sink]
+        at = _Load(
+            net.packets * load, net.square * load / left[sink] ** 2, np.ones(turns), np.zeros(pairs),
+            np.zeros(pairs), channels[:, 0] * load, rho, smooth[n],
         )  # fmt: skip
+        _favour(at.factor, sink, net.level, net.weight, busy, rho, channels, law, levels)
+        for t in range(turns):
+            at.from_pair[net.pair[t]] += busy[t]
+            at.pair_second[net.pair[t]] += at.second[t]
+        # From rest at every load: what is found does not depend on the others of a sweep.
+        now = _State(
+            _output_waits(net, at, busy), np.zeros(turns), np.zeros(turns), np.zeros(turns),
+            np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count),
+        )  # fmt: skip
+        state[n] = _iterate(net, at, law, now)
         if state[n] != STABLE:
             continue
         for t in range(turns):
-            wait[n, t] = own[t] + q[t]
+            wait[n, t] = now.own[t] + now.q[t]
         for c in range(count):
-            front[n, c] = heads[c] / lam[c] if lam[c] > 0 else 0.0
+            front[n, c] = now.heads[c] / at.lam[c] if at.lam[c] > 0 else 0.0
             if channels[c, 5] > channels[c, 3] and channels[c, 7] > 0:
-                stall[n, c] = law.tail * long_wait[c] * rho[c] * channels[c, 5] / 2
+                stall[n, c] = law.tail * now.long_wait[c] * rho[c] * channels[c, 5] / 2
 
 
 @compiled
@@ -124,22 +155,20 @@ def _favour(
 
 
 @compiled
-def _output_waits(
-    sink: Any, pair: Any, rate: Any, busy: Any, second: Any, from_pair: Any, pair_second: Any,
-    lam: Any, rho: Any, factor: Any,
-) -> Any:  # fmt: skip
+def _output_waits(net: Network, at: _Load, busy: Any) -> Any:
     """Return the waits for the outputs if nothing else held packets up."""
+    sink, pair, lam, rho, from_pair = net.sink, net.pair, at.lam, at.rho, at.from_pair
     turns, count = sink.size, lam.size
     squares, paid, spread = np.zeros(count), np.zeros(count), np.zeros(count)
     total_second = np.zeros(count)
     seen = np.zeros(from_pair.size)
     for t in range(turns):
         c, k = sink[t], pair[t]
-        total_second[c] += second[t]
+        total_second[c] += at.second[t]
         if lam[c] <= 0:
             continue
-        part = rate[t] / lam[c]
-        paid[c] += part * (pair_second[k] - from_pair[k]) / (2 * (1 - from_pair[k]))
+        part = at.rate[t] / lam[c]
+        paid[c] += part * (at.pair_second[k] - from_pair[k]) / (2 * (1 - from_pair[k]))
         spread[c] += part * (rho[c] - from_pair[k])
         if seen[k] == 0:
             squares[c] += from_pair[k] ** 2
@@ -149,99 +178,110 @@ def _output_waits(
         c = sink[t]
         if spread[c] > 1e-14:
             together = (total_second[c] - rho[c] + (rho[c] ** 2 - squares[c]) / rho[c]) / (2 * (1 - rho[c]))
-            own[t] = max(0.0, together - paid[c]) * (rho[c] - from_pair[pair[t]]) / spread[c] * factor[t]
+            left = max(0.0, together - paid[c]) * (rho[c] - from_pair[pair[t]]) / spread[c]
+            own[t] = left * at.factor[t] * (net.channels[c, 8] * at.smooth[c])
     return own
 
 
 @compiled
-def _iterate(
-    source: Any, sink: Any, pair: Any, rate: Any, second: Any, from_pair: Any, pair_second: Any,
-    lam: Any, rho: Any, channels: Any, smooth: Any, factor: Any, own: Any, law: Any,
-    h: Any, q: Any, front_q: Any, held: Any, long_wait: Any, heads: Any,
-) -> int:  # fmt: skip
-    """Find times at the front ``h``, waits behind heads ``q`` and hold-ups of the channels ``held``."""
-    passed_on = law.passed
-    turns, count = source.size, lam.size
-    contention = np.zeros(count)
-    pair_h, pair_wait = np.zeros(from_pair.size), np.zeros(from_pair.size)
-    into = np.zeros(count)
-    same, other, same_load, other_load = np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count)
-    full = np.zeros(count)
-    pair_part = np.zeros((from_pair.size, 3))
+def _iterate(net: Network, at: _Load, law: Any, now: _State) -> int:
+    """Find times at the front, waits behind heads and hold-ups of the channels."""
+    change = 0.0
     for _ in range(MAX_ITERATIONS):
-        change = 0.0
-        contention[:], heads[:], into[:], long_wait[:], full[:] = 0.0, 0.0, 0.0, 0.0, 0.0
-        same[:], other[:], same_load[:], other_load[:] = 0.0, 0.0, 0.0, 0.0
-        pair_h[:], pair_wait[:] = 0.0, 0.0
-        pair_part[:] = 0.0
-        for t in range(turns):
-            c = sink[t]
-            waiting = rate[t] * h[t] * rho[c] / lam[c]
-            contention[c] += second[t] / 2 + waiting
-            pair_h[pair[t]] += second[t] / 2 + waiting
-            pair_wait[pair[t]] += waiting
-        for t in range(turns):
-            c = sink[t]
-            near = law.beside * (1 - 1 / channels[source[t], 9]) * pair_wait[pair[t]]
-            # Where credits come back late packets hold each other up, smooth or not.
-            easier = smooth[c] if channels[c, 3] >= channels[c, 4] else 1.0
-            new = (easier * (contention[c] - pair_h[pair[t]]) + near) * factor[t]
-            change = max(change, abs(new - h[t]) / (1 + new))
-            h[t] += 0.5 * (new - h[t])
-            at_front = rate[t] * (h[t] + held[c] + passed_on * front_q[t])
-            heads[source[t]] += at_front
-            into[c] += at_front
-        for t in range(turns):
-            c, i = sink[t], source[t]
-            first, again, load_first, load_again = _blocking(
-                c,
-                i,
-                rate[t],
-                from_pair[pair[t]],
-                lam,
-                rho,
-                into,
-                h[t] + held[c],
-                passed_on * front_q[t],
-                law.clump,
-                law.bunched,
-            )
-            pair_part[pair[t], 0] += first
-            pair_part[pair[t], 1] += again
-            pair_part[pair[t], 2] += load_first
-            other[i] += first
-            same[i] += again
-            other_load[i] += load_first
-            same_load[i] += load_again
-        for t in range(turns):
-            c, i = sink[t], source[t]
-            first, again, load_first = pair_part[pair[t]]
-            one = 1 / channels[i, 9]
-            two = law.conflict * (1 - one)
-            other_busy, same_busy = two * (other_load[i] - load_first), one * same_load[i]
-            if max(other_busy, same_busy) >= 1:
-                return BLOCKED
-            new_front = two * (other[i] - first) / (1 - other_busy) * factor[t]
-            new = new_front + one * (same[i] - again) / (1 - same_busy)
-            change = max(change, abs(new - q[t]) / (1 + new))
-            front_q[t] += 0.5 * (new_front - front_q[t])
-            q[t] += 0.5 * (new - q[t])
-            if channels[i, 7] > 0 and own[t] + q[t] > SMALL:
-                tau = law.typical * rho[i] / lam[i] + own[t] + q[t]
-                space = max(0.0, channels[i, 3] - channels[i, 4] + law.room)
-                chance = rate[t] / lam[i] * (own[t] + q[t]) / tau * math.exp(-space / tau)
-                gaps = lam[i] / (1 - rho[i]) * tau / channels[i, 9]
-                long_wait[i] += chance
-                full[i] += chance * (gaps / (1 + gaps)) ** math.floor(channels[i, 3] / channels[i, 5])
-        for c in range(count):
+        into = np.zeros(at.lam.size)
+        change = _fronts(net, at, law, now, into)
+        behind = _behind(net, at, law, now, into)
+        if behind < 0:
+            return BLOCKED
+        change = max(change, behind)
+        for c in range(at.lam.size):
             new = 0.0
-            if long_wait[c] > 0:
-                new = _hold_up(c, lam[c], rho[c], heads[c], long_wait[c], full[c], channels, law)
-            change = max(change, abs(new - held[c]) / (1 + new))
-            held[c] += 0.5 * (new - held[c])
+            if now.long_wait[c] > 0:
+                new = _hold_up(
+                    c, at.lam[c], at.rho[c], now.heads[c], now.long_wait[c], now.full[c], net.channels, law
+                )
+            change = max(change, abs(new - now.held[c]) / (1 + new))
+            now.held[c] += 0.5 * (new - now.held[c])
         if change < TOLERANCE:
             return STABLE
     return STABLE if change < 1e-3 else DIVERGED
+
+
+@compiled
+def _fronts(net: Network, at: _Load, law: Any, now: _State, into: Any) -> float:
+    """Renew the times at the front and what they come to by channel; return the largest change."""
+    channels, h, change = net.channels, now.h, 0.0
+    contention, pair_h, pair_wait = (
+        np.zeros(into.size),
+        np.zeros(at.from_pair.size),
+        np.zeros(at.from_pair.size),
+    )
+    now.heads[:] = 0.0
+    for t in range(h.size):
+        c, k = net.sink[t], net.pair[t]
+        waiting = at.rate[t] * h[t] * at.rho[c] / at.lam[c]
+        contention[c] += at.second[t] / 2 + waiting
+        pair_h[k] += at.second[t] / 2 + waiting
+        pair_wait[k] += waiting
+    for t in range(h.size):
+        c, i = net.sink[t], net.source[t]
+        near = law.beside * (1 - 1 / channels[i, 9]) * pair_wait[net.pair[t]]
+        # Where credits come back late packets hold each other up, smooth or not.
+        easier = at.smooth[c] if channels[c, 3] >= channels[c, 4] else 1.0
+        new = (easier * (contention[c] - pair_h[net.pair[t]]) + near) * at.factor[t]
+        change = max(change, abs(new - h[t]) / (1 + new))
+        h[t] += 0.5 * (new - h[t])
+        at_front = at.rate[t] * (h[t] + now.held[c] + law.passed * now.front_q[t])
+        now.heads[i] += at_front
+        into[c] += at_front
+    return change
+
+
+@compiled
+def _behind(net: Network, at: _Load, law: Any, now: _State, into: Any) -> float:
+    """Renew the waits behind heads and the chances of full buffers; return the largest change.
+
+    Less than 0 where heads block an input for good.
+    """
+    channels, q, front_q, change = net.channels, now.q, now.front_q, 0.0
+    count = into.size
+    other, same, other_load, same_load = np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count)
+    of_pair = np.zeros((at.from_pair.size, 3))
+    now.long_wait[:], now.full[:] = 0.0, 0.0
+    for t in range(q.size):
+        c, i = net.sink[t], net.source[t]
+        first, again, load_first, load_again = _blocking(
+            c, i, at.rate[t], at.from_pair[net.pair[t]], at.lam, at.rho, into,
+            now.h[t] + now.held[c], law.passed * front_q[t], law.clump, law.bunched,
+        )  # fmt: skip
+        of_pair[net.pair[t], 0] += first
+        of_pair[net.pair[t], 1] += again
+        of_pair[net.pair[t], 2] += load_first
+        other[i] += first
+        same[i] += again
+        other_load[i] += load_first
+        same_load[i] += load_again
+    for t in range(q.size):
+        c, i = net.sink[t], net.source[t]
+        first, again, load_first = of_pair[net.pair[t]]
+        one = 1 / channels[i, 9]
+        two = law.conflict * (1 - one)
+        other_busy, same_busy = two * (other_load[i] - load_first), one * same_load[i]
+        if max(other_busy, same_busy) >= 1:
+            return -1.0
+        new_front = two * (other[i] - first) / (1 - other_busy) * at.factor[t]
+        new = new_front + one * (same[i] - again) / (1 - same_busy)
+        change = max(change, abs(new - q[t]) / (1 + new))
+        front_q[t] += 0.5 * (new_front - front_q[t])
+        q[t] += 0.5 * (new - q[t])
+        if channels[i, 7] > 0 and now.own[t] + q[t] > SMALL:
+            tau = law.typical * at.rho[i] / at.lam[i] + now.own[t] + q[t]
+            space = max(0.0, channels[i, 3] - channels[i, 4] + law.room)
+            chance = at.rate[t] / at.lam[i] * (now.own[t] + q[t]) / tau * math.exp(-space / tau)
+            gaps = at.lam[i] / (1 - at.rho[i]) * tau / channels[i, 9]
+            now.long_wait[i] += chance
+            now.full[i] += chance * (gaps / (1 + gaps)) ** math.floor(channels[i, 3] / channels[i, 5])
+    return change
 
 
 @compiled

@@ -42,7 +42,7 @@ class Turns:
     packets, work, square : array
         Packets per cycle, the cycles they keep the second channel busy per cycle, and the squares.
     channels : array
-        See `qmodels.noc.fixed_point.solve_turns`.
+        See `qmodels.noc.fixed_point.Network`.
     of_hop : array of int
         The turn behind each entry of ``table.path_channel``; -1 behind the last of a path and for
         circuits.
@@ -98,52 +98,23 @@ def group_turns(table: FlowTable, router: Router, *, rate: FloatArray, arrival_s
     hops = np.diff(table.path_start)
     flow = np.repeat(np.arange(hops.size), hops)
     channel = table.path_channel.astype(np.int64)
-    per_flit = table.channel_cycles_per_flit.astype(float)
-    loop, room = credit_loops(table, router), router.buffer_flits * per_flit
     vcs = _usable(table, flow, rate)
-    # A packet longer than a buffer waits for credits once per buffer even when it is alone.
-    slow = np.maximum(loop - room, 0) * (table.channel_kind != INJECTION)
-    refills = (table.flits - 1) // router.buffer_flits
-    behind, last_flit = busy_times(table, router, table.flits)
-
-    circuit = table.circuit[flow]
-    flits = table.flits[flow].astype(float)
-    busy = flits * per_flit[channel]
-    busy += np.where(vcs[channel] < 1.5, slow[channel] * refills[flow], 0)
-    # Even many packets can not keep a link busy whose credits come back too late.
-    starved = np.where(table.channel_kind != INJECTION, loop / (vcs * router.buffer_flits), 0.0)
-    busy = np.maximum(busy, flits * starved[channel])
-
-    hop_rate = np.where(circuit, 0.0, rate[flow])
-    last = np.zeros(channel.size, dtype=bool)
-    last[table.path_start[1:] - 1] = True
-    used = ~last & ~circuit & (rate[flow] > 0)
+    busy = _busy(table, router, flow, vcs)
+    hop_rate = np.where(table.circuit[flow], 0.0, rate[flow])
+    used = hop_rate > 0
+    used[table.path_start[1:] - 1] = False
     here = np.flatnonzero(used)
-    following = here + 1
     number, of_used, pair, level, weight = _number(table, router, flow, here)
-    source = np.empty(number, dtype=np.int64)
-    sink = np.empty(number, dtype=np.int64)
-    source[of_used], sink[of_used] = channel[here], channel[following]
+    source, sink = np.empty((2, number), dtype=np.int64)
+    source[of_used], sink[of_used] = channel[here], channel[here + 1]
     of_hop = np.full(channel.size, -1, dtype=np.int64)
     of_hop[here] = of_used
 
-    count = len(table.channel_names)
-    channels = np.zeros((count, 10))
-    channels[:, 0] = np.bincount(channel, hop_rate, minlength=count)
-    channels[:, 1] = np.bincount(channel, hop_rate * busy, minlength=count)
-    channels[:, 2], channels[:, 3], channels[:, 4] = vcs, router.buffer_flits, loop
-    long = np.bincount(channel, hop_rate * flits**2, minlength=count)
-    carried = np.bincount(channel, hop_rate * flits, minlength=count)
-    channels[:, 5] = np.divide(long, carried, out=np.ones(count), where=carried > 0)
-    channels[:, 6] = np.bincount(channel, (rate * table.circuit)[flow] * busy, minlength=count)
-    channels[:, 7] = table.channel_kind != EJECTION
-    # Late credits leave gaps in a packet's flits, which those of others fill: the packets share the
-    # link, so that both are late where otherwise one would have waited for the other.
-    shared = (loop > room) & (channels[:, 5] > router.buffer_flits) & (vcs > 1.5)
-    channels[:, 8] = np.where(shared, 2 - router.buffer_flits / channels[:, 5], 1.0)
+    channels = _channels(table, router, flow, vcs, hop_rate, busy)
+    channels[:, 6] = np.bincount(channel, (rate * table.circuit)[flow] * busy, minlength=len(channels))
     if arrival_scv != 1:
         channels[:, 8] *= 1 + (arrival_scv - 1) * _one_source(table, flow, hop_rate)
-    channels[:, 9] = _separate(table, flow, hop_rate)
+    behind, last_flit = busy_times(table, router, table.flits)
     return Turns(
         table=table,
         router=router,
@@ -154,12 +125,54 @@ def group_turns(table: FlowTable, router: Router, *, rate: FloatArray, arrival_s
         level=level,
         weight=weight,
         packets=_sums(of_used, hop_rate[here], number),
-        work=_sums(of_used, hop_rate[here] * busy[following], number),
-        square=_sums(of_used, hop_rate[here] * busy[following] ** 2, number),
+        work=_sums(of_used, hop_rate[here] * busy[here + 1], number),
+        square=_sums(of_used, hop_rate[here] * busy[here + 1] ** 2, number),
         channels=channels,
         of_hop=of_hop,
         busy_cycles=behind + last_flit,
     )
+
+
+def _busy(table: FlowTable, router: Router, flow: Integers, vcs: FloatArray) -> FloatArray:
+    """Return the cycles for which a packet keeps the channel of each hop busy."""
+    channel, flits = table.path_channel, table.flits[flow].astype(float)
+    per_flit, loop = table.channel_cycles_per_flit.astype(float), credit_loops(table, router)
+    waits = table.channel_kind != INJECTION
+    # A packet longer than a buffer waits for credits once per buffer even when it is alone.
+    slow = np.maximum(loop - router.buffer_flits * per_flit, 0) * waits
+    refills = (table.flits - 1) // router.buffer_flits
+    busy = flits * per_flit[channel] + np.where(vcs[channel] < 1.5, slow[channel] * refills[flow], 0)
+    # Even many packets can not keep a link busy whose credits come back too late.
+    starved = np.where(waits, loop / (vcs * router.buffer_flits), 0.0)
+    return np.maximum(busy, flits * starved[channel])
+
+
+def _channels(
+    table: FlowTable,
+    router: Router,
+    flow: Integers,
+    vcs: FloatArray,
+    hop_rate: FloatArray,
+    busy: FloatArray,
+) -> FloatArray:
+    """Return the rows of the channels, see `qmodels.noc.fixed_point.Network`, without circuits and bursts."""
+    flits, loop = table.flits[flow].astype(float), credit_loops(table, router)
+    room = router.buffer_flits * table.channel_cycles_per_flit.astype(float)
+    packets, work, carried, long = (
+        np.bincount(table.path_channel, hop_rate * of, minlength=vcs.size)
+        for of in (1.0, busy, flits, flits**2)
+    )
+    channels = np.zeros((vcs.size, 10))
+    channels[:, 0], channels[:, 1] = packets, work
+    channels[:, 2], channels[:, 3], channels[:, 4] = vcs, router.buffer_flits, loop
+    channels[:, 5] = np.divide(long, carried, out=np.ones(vcs.size), where=carried > 0)
+    channels[:, 7] = table.channel_kind != EJECTION
+    # Late credits leave gaps in a packet's flits, which those of others fill: the packets share the
+    # link, so that both are late where otherwise one would have waited for the other.
+    shared = (loop > room) & (channels[:, 5] > router.buffer_flits) & (vcs > 1.5)
+    channels[:, 8] = np.where(shared, 2 - router.buffer_flits / channels[:, 5], 1.0)
+    channels[:, 9] = _separate(table, flow, hop_rate)
+    return channels
 
 
 def _separate(table: FlowTable, flow: Integers, hop_rate: FloatArray) -> FloatArray:

@@ -155,17 +155,15 @@ def find_waits(turns: Turns, loads: FloatArray) -> Waits:
     loads : array
         Factors of all rates; 1-dimensional.
     """
-    from qmodels.noc.fixed_point import STABLE, solve_turns
+    from qmodels.noc.fixed_point import STABLE, Network, solve_turns
 
     loads = np.asarray(loads, dtype=float)
     count = turns.channels.shape[0]
     at_turn = np.zeros((loads.size, turns.source.size))
-    stall, front = np.zeros((loads.size, count)), np.zeros((loads.size, count))
+    stall, front = np.zeros((2, loads.size, count))
     state = np.zeros(loads.size, dtype=np.int64)
-    solve_turns(
-        loads, turns.source, turns.sink, turns.pair, turns.level, turns.weight, turns.packets, turns.work,
-        turns.square, turns.channels, smoothness(turns, loads), LAW, at_turn, stall, front, state,
-    )  # fmt: skip
+    network = Network(*(getattr(turns, name) for name in Network._fields))
+    solve_turns(loads, network, smoothness(turns, loads), LAW, at_turn, stall, front, state)
     stable = (state == STABLE) & (loads < turns.jam[0])
     for values in (at_turn, stall, front):
         values[~stable] = np.inf

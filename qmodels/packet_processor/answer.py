@@ -58,36 +58,53 @@ def solve_packet_processor(spec: PacketProcessor) -> PacketAnswer:
     (True, 'dram buses')
     """
     c = columns(spec)
-    rate = np.asarray(c.packet_rate)
     arrivals = variability(spec.workload, c.shape)
-    point = operate(c, rate, arrivals)
+    point = operate(c, np.asarray(c.packet_rate), arrivals)
     parts = latency(c, point)
-    full = point.load
-    stable = full < 1.0
-    saturation = saturation_rate(c, point, arrivals)
-    share = c.size_share
-    groups = list(point.loads)
-    stacked = np.array(list(point.loads.values()))
+    stable = point.load < 1.0
+    metrics = _metrics(c, point, parts, saturation_rate(c, point, arrivals))
+    bursts = burstiness(spec.workload, c.shape)
+    doubted = doubts(c, point, bursts)
+    errors = measured_errors(load=point.load, dispersion=bursts.dispersion, step=c.step)
+    groups, loads = np.array(list(point.loads)), np.array(list(point.loads.values()))
 
-    total = np.where(stable, parts.total @ share, np.inf)
-    with np.errstate(invalid="ignore"):
-        stored = rate * np.where(stable, total - parts.lookup + c.hold, 0.0)
-    own, every, small = (
-        np.broadcast_to(np.asarray(part, dtype=float), c.full_shape).reshape(-1)
-        for part in (
-            spec.free_list.vms1_segments,
-            spec.free_list.segments,
-            spec.free_list.small_packet_segments,
-        )
+    def shown(value: Any) -> Any:
+        return _plain(_wide(c, value))
+
+    return PacketAnswer(
+        model="packet processor, analytic",
+        spec=spec,
+        metrics={name: _plain(metrics[name]) for name in spec.metric_names.both},
+        latency_parts={name: shown(_where(stable, part)) for name, part in _latency_parts(c, parts).items()},
+        utilization={name: shown(np.minimum(value, 1.0)) for name, value in point.intensity.items()},
+        traffic_intensity={name: shown(value) for name, value in point.loads.items()},
+        bottleneck=shown(groups[loads.argmax(axis=0)]),
+        stable=shown(stable),
+        resources={} if c.full_shape else _resources(c, point),
+        validated=shown(~np.any([np.zeros_like(stable), *doubted.values()], axis=0)),
+        doubts={words: shown(mask) for words, mask in doubted.items()},
+        error={name: error.mapped(shown) for name, error in errors.items()},
     )
-    blocked = blocking(c, small=small, own=own, others=every - own, stored=_wide(c, stored).reshape(-1))
-    # What an overloaded design cannot carry is refused in the end: its blocks never come back.
-    excess = 1.0 - np.minimum(saturation / rate, 1.0)
-    blocked_packets, blocked_segments = (
-        np.where(_wide(c, stable), part.reshape(c.full_shape), _wide(c, excess)) for part in blocked
-    )
-    carried = _wide(c, rate) * (1.0 - blocked_packets)
-    events = _events(c, point)
+
+
+def _where(stable: Any, value: Any) -> Any:
+    return np.where(stable, value, np.inf)
+
+
+def _wide(c: Columns, value: Any) -> Any:
+    """Return a column in the broadcast shape of the whole sweep, without a copy."""
+    return np.broadcast_to(np.asarray(value).reshape(c.shape), c.full_shape)
+
+
+def _plain(value: Any) -> Any:
+    """Return the number where there is only one design."""
+    return value if np.ndim(value) else np.asarray(value).item()
+
+
+def _metrics(c: Columns, point: OperatingPoint, parts: Latency, saturation: FloatArray) -> dict[str, Any]:
+    """Return every metric in the broadcast shape of the whole sweep."""
+    spec, share, stable, events = c.spec, c.size_share, point.load < 1.0, _events(c, point)
+    total = _where(stable, parts.total @ share)
     values = {
         "packet_latency": total,
         "packet_latency_p99": _tail(c, parts, stable),
@@ -105,54 +122,37 @@ def solve_packet_processor(spec: PacketProcessor) -> PacketAnswer:
         "llc_hit_ratio": c.hit_ratio,
         "max_utilization": np.minimum(np.max(list(point.intensity.values()), axis=0), 1.0),
     }
-    metrics = {name: _wide(c, value) for name, value in values.items()}
+    packets, segments = _refused(c, point, total - parts.lookup + c.hold, saturation)
+    carried = _wide(c, point.rate) * (1.0 - packets)
     with np.errstate(divide="ignore"):
         energy = energy_per_packet(spec, **{k: _wide(c, v) for k, v in events.items()}, packet_rate=carried)
-    metrics |= {
+    return {name: _wide(c, value) for name, value in values.items()} | {
         "data_rate": carried * c.mean_bytes * 8,
-        "overflow_probability": blocked_segments,
-        "blocking_probability": blocked_packets,
+        "overflow_probability": segments,
+        "blocking_probability": packets,
         "energy_per_packet": energy,
         "cost": np.broadcast_to(np.asarray(spec.area, dtype=float), c.full_shape),
     }
-    bursts = burstiness(spec.workload, c.shape)
-    doubted = doubts(c, point, bursts)
-    errors = {
-        name: error.mapped(lambda value: _plain(_wide(c, value)))
-        for name, error in measured_errors(load=full, dispersion=bursts.dispersion, step=c.step).items()
-    }
-    return PacketAnswer(
-        model="packet processor, analytic",
-        spec=spec,
-        metrics={name: _plain(metrics[name]) for name in spec.metric_names.both},
-        latency_parts={
-            name: _plain(_wide(c, _where(stable, value))) for name, value in _latency_parts(c, parts).items()
-        },
-        utilization={
-            name: _plain(_wide(c, np.minimum(value, 1.0))) for name, value in point.intensity.items()
-        },
-        traffic_intensity={name: _plain(_wide(c, value)) for name, value in point.loads.items()},
-        bottleneck=_plain(_wide(c, np.array(groups)[stacked.argmax(axis=0)])),
-        stable=_plain(_wide(c, stable)),
-        resources={} if c.full_shape else _resources(c, point),
-        validated=_plain(_wide(c, ~np.any([np.zeros_like(stable), *doubted.values()], axis=0))),
-        doubts={words: _plain(_wide(c, mask)) for words, mask in doubted.items()},
-        error=errors,
+
+
+def _refused(
+    c: Columns, point: OperatingPoint, time: FloatArray, saturation: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the parts of the packets and of the segments that are refused, stored for such a time."""
+    stable, free = point.load < 1.0, c.spec.free_list
+    with np.errstate(invalid="ignore"):
+        stored = point.rate * np.where(stable, time, 0.0)
+    own, every, small = (
+        np.broadcast_to(np.asarray(part, dtype=float), c.full_shape).reshape(-1)
+        for part in (free.vms1_segments, free.segments, free.small_packet_segments)
     )
-
-
-def _where(stable: Any, value: Any) -> Any:
-    return np.where(stable, value, np.inf)
-
-
-def _wide(c: Columns, value: Any) -> Any:
-    """Return a column in the broadcast shape of the whole sweep, without a copy."""
-    return np.broadcast_to(np.asarray(value).reshape(c.shape), c.full_shape)
-
-
-def _plain(value: Any) -> Any:
-    """Return the number where there is only one design."""
-    return value if np.ndim(value) else np.asarray(value).item()
+    blocked = blocking(c, small=small, own=own, others=every - own, stored=_wide(c, stored).reshape(-1))
+    # What an overloaded design cannot carry is refused in the end: its blocks never come back.
+    excess = 1.0 - np.minimum(saturation / point.rate, 1.0)
+    packets, segments = (
+        np.where(_wide(c, stable), part.reshape(c.full_shape), _wide(c, excess)) for part in blocked
+    )
+    return packets, segments
 
 
 def _latency_parts(c: Columns, parts: Latency) -> dict[str, FloatArray]:
@@ -179,8 +179,8 @@ def _events(c: Columns, point: OperatingPoint) -> dict[str, FloatArray]:
     return {
         "activations": point.changes.sum(axis=0) * mean + c.miss_rate,
         "bursts": 2 * mean + c.miss_rate,
-        "flit_hops": (mean * flits + reads * requests) * paths.request_links
-        + reads * flits * paths.response_links,
+        "flit_hops": (mean * flits + reads * requests) * paths.request.links
+        + reads * flits * paths.response.links,
         "pointer_accesses": c.enqueue_packet_accesses
         + c.dequeue_packet_accesses
         + returns(c) @ c.size_share
@@ -223,7 +223,7 @@ def _resources(c: Columns, point: OperatingPoint) -> dict[str, float]:
             if part > 0:
                 table[f"{network} {name}"] = rate * per_packet * float(part)
     bus = rate * float(c.burst[0]) * (2 * mean + misses) / channels
-    opening = float((c.precharge + c.burst + c.recovery)[0])
+    opening = float(c.opening[0])
     data = float(point.changes.sum()) * mean * (opening - float(c.burst[0])) + 2 * mean * float(c.burst[0])
     bank = rate * (data + misses * opening) / (channels * banks)
     for k in range(channels):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -70,22 +70,52 @@ class Columns:
     rows: RowVisits
     walks: TrialColumns
 
-    @property
+    @cached_property
     def mean_segments(self) -> float:
         """Segments of a packet, mean."""
         return float(self.size_share @ self.segments)
 
-    @property
+    @cached_property
     def square_segments(self) -> float:
         """Segments of a packet, second moment."""
         return float(self.size_share @ self.segments**2)
 
-    @property
+    @cached_property
+    def closed_pages(self) -> bool:
+        """Whether rows are closed after each access."""
+        return self.spec.dram.page_policy == "closed"
+
+    @cached_property
+    def places(self) -> FloatArray:
+        """Banks of all channels."""
+        return self.channels * self.banks
+
+    @cached_property
+    def row_run(self) -> FloatArray:
+        """Consecutive blocks of a channel in one row."""
+        return np.minimum(self.row_blocks, self.bank_step)
+
+    @cached_property
+    def around(self) -> FloatArray:
+        """Blocks from the last one of a chunk to the next one on its channel."""
+        return (self.channels - 1.0) * self.step + 1.0
+
+    @cached_property
+    def touched(self) -> FloatArray:
+        """Channels a packet of each size touches, (designs, sizes)."""
+        return np.minimum(self.channels[:, None], 1.0 + (self.segments - 1.0) / self.step[:, None])
+
+    @cached_property
+    def opening(self) -> FloatArray:
+        """Time for which an access that opens its row keeps the bank."""
+        return self.precharge + self.burst + self.recovery
+
+    @cached_property
     def is_small(self) -> npt.NDArray[np.bool_]:
         """Whether packets of each size take blocks from the lists for small packets, (designs, sizes)."""
         return self.segments <= self.small[:, None]
 
-    @property
+    @cached_property
     def small_part(self) -> FloatArray:
         """Part of the segments that belong to small packets."""
         return self.is_small @ (self.size_share * self.segments) / self.mean_segments
@@ -93,11 +123,11 @@ class Columns:
     def take(self, designs: IntArray) -> Columns:
         """Return some of the designs, as one flat sweep."""
         rows = RowVisits(**{name: value[designs] for name, value in vars(self.rows).items()})
-        shared = ("segments", "size_share")
+        each = {field.name: getattr(self, field.name) for field in fields(self)}
         columns: dict[str, Any] = {
             name: value[designs]
-            for name, value in vars(self).items()
-            if isinstance(value, np.ndarray) and name not in shared
+            for name, value in each.items()
+            if isinstance(value, np.ndarray) and name not in ("segments", "size_share")
         }
         return replace(
             self,
@@ -108,14 +138,14 @@ class Columns:
             full_shape=designs.shape,
         )
 
-    @property
+    @cached_property
     def refreshing(self) -> FloatArray:
         """Part of the time in which a channel is refreshed."""
         return np.divide(
             self.refresh, self.refresh_interval, out=np.zeros_like(self.refresh), where=self.refresh > 0
         )
 
-    @property
+    @cached_property
     def miss_rate(self) -> FloatArray:
         """Lookups of a packet that go to DRAM."""
         return self.lookups * (1.0 - self.hit_ratio)
@@ -123,8 +153,45 @@ class Columns:
 
 def columns(spec: PacketProcessor) -> Columns:
     """Return the columns of a spec whose numeric fields may be arrays."""
+    named, load = _named(spec), spec.workload
+    bursts = (
+        [load.arrivals.on_packets, load.arrivals.peak_to_mean] if isinstance(load.arrivals, OnOff) else []
+    )
+    shape = np.broadcast_shapes(*(np.shape(value) for value in (*named.values(), *bursts)))
+    full_shape = np.broadcast_shapes(shape, *(value.shape for value in array_fields(spec).values()))
+    flat = {k: np.broadcast_to(np.asarray(v, dtype=float), shape).reshape(-1) for k, v in named.items()}
+    segments, share = (np.asarray(part, dtype=float) for part in load.segment_law)
+    caches = np.stack([flat["slices"], flat.pop("lines"), flat["channels"], flat["banks"]])
+    same_row = np.minimum(flat["row_blocks"], flat["bank_step"])
+    return Columns(
+        spec=spec,
+        shape=shape,
+        full_shape=full_shape,
+        segments=segments,
+        size_share=share,
+        mean_bytes=load.sizes.mean_bytes,
+        rows=row_visits(
+            segments=segments,
+            step=flat["step"],
+            channels=flat["channels"],
+            row_blocks=same_row,
+            mean_run_length=flat["run_length"],
+        ),
+        walks=trial_columns(
+            segments=segments,
+            size_share=share,
+            row_blocks=same_row,
+            **{name: flat[name] for name in ("step", "channels", "banks", "run_length", "trials", "small")},
+        ),
+        **_lookup_columns(load.popularity, caches),
+        **flat,
+    )
+
+
+def _named(spec: PacketProcessor) -> dict[str, Any]:
+    """Return the numbers of a spec by the names of their columns, and the lines of a slice."""
     load, noc, dram, llc, free = spec.workload, spec.noc, spec.dram, spec.llc, spec.free_list
-    named: dict[str, Any] = {
+    return {
         "packet_rate": load.packet_rate,
         "lookups": load.lookups_per_packet,
         "hold": load.hold_ns,
@@ -155,48 +222,14 @@ def columns(spec: PacketProcessor) -> Columns:
         "enqueue_packet_accesses": free.enqueue_packet_accesses,
         "dequeue_packet_accesses": free.dequeue_packet_accesses,
     }
-    bursts = (
-        [load.arrivals.on_packets, load.arrivals.peak_to_mean] if isinstance(load.arrivals, OnOff) else []
-    )
-    shape = np.broadcast_shapes(*(np.shape(value) for value in (*named.values(), *bursts)))
-    full_shape = np.broadcast_shapes(shape, *(value.shape for value in array_fields(spec).values()))
-    flat = {k: np.broadcast_to(np.asarray(v, dtype=float), shape).reshape(-1) for k, v in named.items()}
-    segments, share = load.segment_law
-    lines = flat.pop("lines")
-    popularity = load.popularity
-    keys, which = np.unique(
-        np.stack([flat["slices"], lines, flat["channels"], flat["banks"]]), axis=1, return_inverse=True
-    )
-    cached = np.array([_lookup_shares(popularity, *map(int, key)) for key in keys.T])[which.reshape(-1)]
-    same_row = np.minimum(flat["row_blocks"], flat["bank_step"])
-    rows = row_visits(
-        segments=np.asarray(segments, dtype=float),
-        step=flat["step"],
-        channels=flat["channels"],
-        row_blocks=same_row,
-        mean_run_length=flat["run_length"],
-    )
-    walks = trial_columns(
-        segments=np.asarray(segments, dtype=float),
-        size_share=np.asarray(share, dtype=float),
-        row_blocks=same_row,
-        **{name: flat[name] for name in ("step", "channels", "banks", "run_length", "trials", "small")},
-    )
-    return Columns(
-        spec=spec,
-        shape=shape,
-        full_shape=full_shape,
-        segments=np.asarray(segments, dtype=float),
-        size_share=np.asarray(share, dtype=float),
-        mean_bytes=load.sizes.mean_bytes,
-        hit_ratio=cached[:, 0],
-        slice_peak=cached[:, 1],
-        miss_channel_peak=cached[:, 2],
-        miss_bank_peak=cached[:, 3],
-        rows=rows,
-        walks=walks,
-        **flat,
-    )
+
+
+def _lookup_columns(popularity: Zipf, caches: FloatArray) -> dict[str, FloatArray]:
+    """Return what becomes of lookups with these slices, lines of each, channels and banks."""
+    keys, which = np.unique(caches, axis=1, return_inverse=True)
+    shares = np.array([_lookup_shares(popularity, *map(int, key)) for key in keys.T])[which.reshape(-1)]
+    names = ("hit_ratio", "slice_peak", "miss_channel_peak", "miss_bank_peak")
+    return dict(zip(names, shares.T, strict=True))
 
 
 @lru_cache(maxsize=4096)

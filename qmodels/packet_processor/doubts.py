@@ -26,7 +26,7 @@ def doubts(c: Columns, point: Balance, bursts: Burstiness) -> dict[str, npt.NDAr
     them are regions in which conflicts are off by more than 15 % in ``cases/data/trial-plane.csv``, or
     where that plane says nothing.
     """
-    load, closed = point.load, c.spec.dram.page_policy != "open"
+    load, closed = point.load, c.closed_pages
     router = c.spec.noc.router
     few = router.virtual_channels < 2 or router.buffer_flits < 8
     credits = router.credit_cycles + 2 * max(c.spec.noc.topology.link_delays, default=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -63,65 +63,40 @@ class Latency:
 def latency(c: Columns, point: OperatingPoint) -> Latency:
     """Return the latency of all designs at their operating point; not a number where it is unstable."""
     paths, engine, memory = point.paths, point.engine, point.memory
-    time = c.pointer_time
-    allocation = c.enqueue_packet_accesses[:, None] * time[:, None] + c.segments * _allocation(c, point)
-    dequeue = (
-        c.dequeue_packet_accesses[:, None] + returns(c) + c.segments * c.dequeue_accesses[:, None]
-    ) * time[:, None]
-    written, returned = _alone(c, point)
-
     probability = np.clip(point.bank_busy, 1e-12, 1.0)
     decay = probability / np.maximum(memory.bank_wait, 1e-12)
     met = np.clip(point.write_conflict * c.mean_segments / point.trains, 1e-12, 1.0)
-    slow_write = _slowest(c, decay, met, point.segment_gap)
-    slow_read = _slowest(c, decay, probability, point.request_gap)
-    write_squeeze = _squeeze(c, point.segment_gap, memory.write_others)
-    read_squeeze = _squeeze(c, point.request_gap, memory.bus_others)
+    slow = _Both(
+        _slowest(c, decay, met, point.segment_gap), _slowest(c, decay, probability, point.request_gap)
+    )
+    squeeze = _Both(
+        _squeeze(c, point.segment_gap, memory.write_others), _squeeze(c, point.request_gap, memory.bus_others)
+    )
     lag = (c.segments - 1.0) * np.maximum(c.segment_time - point.allocation, 0.0)[:, None]
     overlap = lag * np.minimum(memory.write_overlap, 1.0)[:, None]
-    requested = paths.request_wait + paths.request_blocked
-    before_write = engine.inject_wait + requested + memory.write_bus_wait + memory.write_backlog
-    before_read = engine.inject_wait + requested + memory.bus_wait
-    before_read += paths.response_wait + engine.eject_wait
+    requested = engine.inject_wait + paths.request.wait + paths.request.blocked
+    before_write = requested + memory.write_bus_wait + memory.write_backlog
+    before_read = requested + memory.bus_wait + paths.response.wait + engine.eject_wait
     refresh = _refresh_wait(c, point)
     met_channels = np.clip(c.rows.channels, 1.0, c.channels[:, None])
     refreshed = met_channels * refresh[:, None]
     longest_hold = _harmonic(met_channels) * engine.held_up[:, None]
-    write_wait = before_write[:, None] + slow_write + write_squeeze + overlap + refreshed
-    read_wait = before_read[:, None] + slow_read + read_squeeze + longest_hold + refreshed
-    single = (
-        before_read
-        + engine.held_up
-        + refresh
-        + memory.bank_wait
-        + c.request_time
-        + paths.request_pipeline
-        + c.precharge
-        + c.burst
-        + c.access
-        + paths.response_pipeline
-        + c.segment_time
-    )
+    write_wait = before_write[:, None] + slow.write + squeeze.write + overlap + refreshed
+    read_wait = before_read[:, None] + slow.read + squeeze.read + longest_hold + refreshed
+    single = _table_read(c, point, before_read + engine.held_up + refresh)
     hit = np.where(c.slices > 0, 2 * c.bus_time + point.slice_wait + c.slice_time, 0.0)
     lookup = c.lookups * hit + np.where(c.miss_rate > 0, c.miss_rate * single, 0.0)
-    shared = (
-        _wait_variance(point.store_wait, point.intensity["pointer memory"])
-        + _wait_variance(point.drain_wait, point.intensity["pointer memory"])
-        + 2 * _wait_variance(engine.inject_wait, engine.inject_intensity)
-        + _wait_variance(engine.eject_wait, engine.eject_intensity)
-        + memory.backlog_square
-        - memory.write_backlog**2
-        + np.where(c.miss_rate > 0, c.miss_rate * (c.hit_ratio * single**2 + memory.bank_wait**2), 0.0)
-    )
     variance = (
-        shared[:, None]
-        + _wait_variance(longest_hold, paths.response_used[:, None])
+        _shared_variance(c, point, single)[:, None]
+        + _wait_variance(longest_hold, paths.response.used[:, None])
         + 2 * met_channels * (c.refresh * refresh)[:, None]
-        + slow_write**2
-        + slow_read**2
-        + _squeeze_variance(c, write_squeeze, memory.write_others, memory.write_uneven, memory.rival)
-        + _squeeze_variance(c, read_squeeze, memory.bus_others, memory.bus_uneven, memory.rival)
+        + slow.write**2
+        + slow.read**2
+        + _squeeze_variance(c, squeeze.write, memory.write_others, memory.write_uneven, memory.rival)
+        + _squeeze_variance(c, squeeze.read, memory.bus_others, memory.bus_uneven, memory.rival)
     )
+    allocation, dequeue = _operations(c, point)
+    written, returned = _alone(c, point)
     return Latency(
         lookup=lookup,
         store_wait=point.store_wait,
@@ -132,6 +107,41 @@ def latency(c: Columns, point: OperatingPoint) -> Latency:
         read=returned + read_wait,
         wait=(lookup + point.store_wait + point.drain_wait)[:, None] + write_wait + read_wait,
         variance=variance,
+    )
+
+
+class _Both(NamedTuple):
+    """The same of the writes and of the reads of a packet, (designs, sizes)."""
+
+    write: FloatArray
+    read: FloatArray
+
+
+def _operations(c: Columns, point: OperatingPoint) -> tuple[FloatArray, FloatArray]:
+    """Return the pointer-memory operation of a packet of each size to store it, and to drain it."""
+    time = c.pointer_time[:, None]
+    dequeue = c.dequeue_packet_accesses[:, None] + returns(c) + c.segments * c.dequeue_accesses[:, None]
+    return c.enqueue_packet_accesses[:, None] * time + c.segments * _allocation(c, point), dequeue * time
+
+
+def _table_read(c: Columns, point: OperatingPoint, waits: FloatArray) -> FloatArray:
+    """Return the latency of a lookup's read of DRAM with these waits and that for its bank."""
+    links = point.paths.request.pipeline + point.paths.response.pipeline + c.request_time + c.segment_time
+    return waits + point.memory.bank_wait + links + c.precharge + c.burst + c.access
+
+
+def _shared_variance(c: Columns, point: OperatingPoint, single: FloatArray) -> FloatArray:
+    """Return the variance of the waits that do not depend on a packet's size; a lookup's read is given."""
+    engine, memory, pointer = point.engine, point.memory, point.intensity["pointer memory"]
+    lookups = c.miss_rate * (c.hit_ratio * single**2 + memory.bank_wait**2)
+    return (
+        _wait_variance(point.store_wait, pointer)
+        + _wait_variance(point.drain_wait, pointer)
+        + 2 * _wait_variance(engine.inject_wait, engine.inject_intensity)
+        + _wait_variance(engine.eject_wait, engine.eject_intensity)
+        + memory.backlog_square
+        - memory.write_backlog**2
+        + np.where(c.miss_rate > 0, lookups, 0.0)
     )
 
 
@@ -169,7 +179,7 @@ def _squeeze(c: Columns, gap: FloatArray, others: FloatArray) -> FloatArray:
     They go on one after the other at the pace of their arrival or of the bus, whichever is
     slower; others leave them 1 - ``others`` of the bus.
     """
-    touched = np.minimum(c.channels[:, None], 1.0 + (c.segments - 1.0) / c.step[:, None])
+    touched = c.touched
     arriving = gap[:, None] * touched
     burst = c.burst[:, None]
     left = np.maximum(1.0 - others, 1e-9)[:, None]
@@ -193,7 +203,7 @@ def _slowest(c: Columns, decay: FloatArray, probability: FloatArray, gap: FloatA
     For K channels the mean of the largest is (1/d) sum_k (1 - (1-p)^k) / k, k = 1..K,
     interpolated between whole K.
     """
-    used = np.minimum(c.channels[:, None], 1.0 + (c.segments - 1.0) / c.step[:, None])
+    used = c.touched
     ahead = np.exp(-np.clip(decay * gap * c.step, 1e-12, 700.0))[:, None]
     counted = np.where(ahead < 1 - 1e-9, (1 - ahead**used) / np.maximum(1 - ahead, 1e-12), used)
     most = int(c.channels.max())
@@ -234,11 +244,11 @@ def _alone(c: Columns, point: OperatingPoint) -> tuple[FloatArray, FloatArray]:
     first_write = _allocation(c, point)
     operation_write = c.segments * first_write
     operation_read = c.segments * (c.dequeue_accesses * time)[:, None]
-    written = written + first_write + (paths.request_pipeline + c.segment_time)[:, None] - operation_write
-    back = paths.response_pipeline
+    written = written + first_write + (paths.request.pipeline + c.segment_time)[:, None] - operation_write
+    back = paths.response.pipeline
     returned = (
         returned
-        + (c.dequeue_accesses * time + paths.request_pipeline + c.request_time + back)[:, None]
+        + (c.dequeue_accesses * time + paths.request.pipeline + c.request_time + back)[:, None]
         - operation_read
     )
     return written, returned
@@ -266,7 +276,7 @@ def _walks(c: Columns, spacing: FloatArray, ends: Callable[[Any, FloatArray], An
     walk = LonePacket(
         **{name: getattr(c, name)[first] for name in names},
         mean_run_length=c.run_length[first],
-        open_page=c.spec.dram.page_policy == "open",
+        open_page=not c.closed_pages,
     )
     count = int(min(c.segments.max(), LONGEST_WALK))
     found = []

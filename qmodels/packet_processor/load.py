@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -87,8 +88,8 @@ class Balance:
         return self.intensity | {
             "dram buses": self.intensity["dram buses"] / self.available,
             "dram banks": self.intensity["dram banks"] / self.available,
-            "request links": self.paths.request_used,
-            "response links": self.paths.response_used,
+            "request links": self.paths.request.used,
+            "response links": self.paths.response.used,
         }
 
     @property
@@ -126,6 +127,100 @@ class OperatingPoint(Balance):
     slice_wait: FloatArray
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Round:
+    """One round of the ring of trials, pace, row changes and busy banks; see `Balance` for its fields.
+
+    ``found`` and ``wanted`` are the ``blocked`` and ``changes`` that follow from those it began with.
+    """
+
+    accesses: FloatArray
+    allocation: FloatArray
+    segment_gap: FloatArray
+    engine: EngineState
+    busy: BusyTimes
+    found: FloatArray
+    wanted: FloatArray
+
+
+class _Ring:
+    """The ring at given packet rates: what stays as it is from round to round."""
+
+    def __init__(self, c: Columns, rate: FloatArray, arrivals: Variability) -> None:
+        self.c, self.rate, self.arrivals = c, rate, arrivals
+        mean = c.mean_segments
+        self.trains = np.full_like(rate, mean) if c.closed_pages else c.rows.visits @ c.size_share
+        self.request_gap = np.maximum(c.dequeue_accesses * c.pointer_time, c.request_time)
+        spread = np.minimum(c.channels, np.maximum(mean / c.step, 1.0))
+        self.drain_gap = np.maximum(self.request_gap, c.burst / spread)
+        self.paths, self.port = path_state(c, rate), port_wait(c, rate)
+        self.even, self.reads = even_loads(c), read_stream(c, rate, self.request_gap)
+        self.from_reads, self.from_all = _others(c, rate, self.trains)
+
+    def round(self, blocked: FloatArray, changes: FloatArray) -> _Round:
+        """Return what follows from accesses beyond one and row changes."""
+        c, rate, arrivals = self.c, self.rate, self.arrivals
+        beyond = _closed_trials(c, blocked).mean_accesses - 1.0 if c.closed_pages else blocked
+        accesses = 1.0 + (1.0 - c.small_part) * beyond
+        allocation = (accesses + c.enqueue_accesses) * c.pointer_time
+        segment_gap = np.maximum(allocation, c.segment_time)
+        engine = engine_state(
+            c, rate, self.paths, issue_gap=allocation, drain_gap=self.drain_gap, arrivals=arrivals
+        )
+        memory = memory_state(
+            c,
+            rate,
+            self.even,
+            trains=self.trains,
+            changes=changes,
+            request_gap=self.request_gap,
+            arrivals=arrivals,
+        )
+        busy = busy_times(
+            c, paths=self.paths, engine=engine, memory=memory, allocation=allocation, port=self.port
+        )
+        writes = write_stream(c, rate, segment_gap)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if c.closed_pages:
+                on_books = busy.read_way + memory.bank_wait + memory.held
+                found = writes.meets(self.from_reads, np.minimum(on_books, 1e9), own_too=True)
+                found, wanted = np.where(on_books < 1e9, found, 1.0), np.ones_like(changes)
+            else:
+                found = on_the_books(c, rate, busy, allocation, "extra")
+                wanted = np.stack([writes.changes(self.from_reads), self.reads.changes(self.from_all)])
+        return _Round(
+            accesses=accesses,
+            allocation=allocation,
+            segment_gap=segment_gap,
+            engine=engine,
+            busy=busy,
+            found=found,
+            wanted=wanted,
+        )
+
+    def settle(self, blocked: FloatArray, changes: FloatArray) -> tuple[FloatArray, FloatArray, _Round]:
+        """Return accesses beyond one and row changes that follow from themselves, and their round."""
+        settled = np.zeros(blocked.shape, dtype=bool)
+        pace, upward = np.full(blocked.shape, DAMPING), np.ones(blocked.shape, dtype=bool)
+        for _ in range(ITERATIONS):
+            last = self.round(blocked, changes)
+            # Only when all have settled, so that all that follows from a settled design's state is of that
+            # state, whatever the others of a sweep still do.
+            if settled.all():
+                break
+            found, wanted = last.found, last.wanted
+            moved = np.maximum(np.abs(found - blocked), np.abs(wanted - changes).max(axis=0))
+            # Busy banks jump where a packet's segments just meet each other: half steps lead to the jump.
+            pace = np.where((found > blocked) == upward, pace, pace / 2.0)
+            upward = found > blocked
+            # A settled design stays where it is: its answer does not depend on the others of a sweep.
+            step = np.where(settled, 0.0, pace)
+            blocked = blocked + step * (found - blocked)
+            changes = changes + step * (wanted - changes)
+            settled |= pace * moved < TOLERANCE
+        return blocked, changes, last
+
+
 def balance(
     c: Columns,
     rate: FloatArray,
@@ -138,86 +233,45 @@ def balance(
     and loads links and banks, which makes banks busy: the ring is iterated with damping from
     the empty system, or from the trials and row changes at a similar rate.
     """
-    mean, banks = c.mean_segments, c.channels * c.banks
-    closed = c.spec.dram.page_policy == "closed"
-    trains = np.full_like(rate, mean) if closed else c.rows.visits @ c.size_share
-    small = c.small_part
-    request_gap = np.maximum(c.dequeue_accesses * c.pointer_time, c.request_time)
-    spread = np.minimum(c.channels, np.maximum(mean / c.step, 1.0))
-    drain_gap = np.maximum(request_gap, c.burst / spread)
-    paths = path_state(c, rate)
-    even, port = even_loads(c), port_wait(c, rate)
-    reads = read_stream(c, rate, request_gap)
-    from_reads, from_all = _others(c, rate, trains)
-    blocked, changes = start or (np.zeros_like(rate), np.stack([trains, trains]) / mean)
-    settled = np.zeros(rate.shape, dtype=bool)
-    pace, upward = np.full(rate.shape, DAMPING), np.ones(rate.shape, dtype=bool)
-    for _ in range(ITERATIONS):
-        beyond = _closed_trials(c, blocked).mean_accesses - 1.0 if closed else blocked
-        accesses = 1.0 + (1.0 - small) * beyond
-        allocation = (accesses + c.enqueue_accesses) * c.pointer_time
-        segment_gap = np.maximum(allocation, c.segment_time)
-        engine = engine_state(c, rate, paths, issue_gap=allocation, drain_gap=drain_gap, arrivals=arrivals)
-        memory = memory_state(
-            c, rate, even, trains=trains, changes=changes, request_gap=request_gap, arrivals=arrivals
-        )
-        busy = busy_times(c, paths=paths, engine=engine, memory=memory, allocation=allocation, port=port)
-        writes = write_stream(c, rate, segment_gap)
-        with np.errstate(over="ignore", invalid="ignore"):
-            if closed:
-                on_books = busy.read_way + memory.bank_wait + memory.held
-                found = writes.meets(from_reads, np.minimum(on_books, 1e9), own_too=True)
-                found = np.where(on_books < 1e9, found, 1.0)
-            else:
-                found = on_the_books(c, rate, busy, allocation, "extra")
-            wanted = np.stack([writes.changes(from_reads), reads.changes(from_all)])
-        if closed:
-            wanted = np.ones_like(wanted)
-        # Only when all have settled, so that all that follows from a settled design's state is of that
-        # state, whatever the others of a sweep still do.
-        if settled.all():
-            break
-        moved = np.maximum(np.abs(found - blocked), np.abs(wanted - changes).max(axis=0))
-        # Busy banks jump where a packet's segments just meet each other: half steps lead to the jump.
-        pace = np.where((found > blocked) == upward, pace, pace / 2.0)
-        upward = found > blocked
-        # A settled design stays where it is: its answer does not depend on the others of a sweep.
-        step = np.where(settled, 0.0, pace)
-        blocked = blocked + step * (found - blocked)
-        changes = changes + step * (wanted - changes)
-        settled |= pace * moved < TOLERANCE
-    slices = rate * c.lookups * c.slice_time * c.slice_peak
-    opening = c.precharge + c.burst + c.recovery
-    data_work = 2 * mean * c.burst + changes.sum(axis=0) * mean * (opening - c.burst)
+    ring = _Ring(c, rate, arrivals)
+    opened = np.stack([ring.trains, ring.trains]) / c.mean_segments
+    blocked, changes, last = ring.settle(*(start or (np.zeros_like(rate), opened)))
     return Balance(
         rate=rate,
-        intensity={
-            "pointer memory": rate * sum(_pointer_work(c, accesses)),
-            "llc slices": slices,
-            "request links": paths.request_peak,
-            "response links": paths.response_peak,
-            "dram buses": rate * c.burst * (2 * mean / c.channels + c.miss_rate * c.miss_channel_peak),
-            "dram banks": rate * (data_work / banks + c.miss_rate * c.miss_bank_peak * opening),
-        },
+        intensity=_intensity(c, rate, ring.paths, last.accesses, changes),
         available=1.0 - c.refreshing,
-        paths=paths,
-        engine=engine,
-        accesses=accesses,
-        allocation=allocation,
-        segment_gap=segment_gap,
-        request_gap=request_gap,
-        trains=trains,
+        paths=ring.paths,
+        engine=last.engine,
+        accesses=last.accesses,
+        allocation=last.allocation,
+        segment_gap=last.segment_gap,
+        request_gap=ring.request_gap,
+        trains=ring.trains,
         blocked=blocked,
-        busy=busy,
+        busy=last.busy,
         changes=changes,
     )
+
+
+def _intensity(
+    c: Columns, rate: FloatArray, paths: PathState, accesses: FloatArray, changes: FloatArray
+) -> dict[str, FloatArray]:
+    """Return the traffic intensity of the most loaded resource of each group."""
+    mean = c.mean_segments
+    data_work = 2 * mean * c.burst + changes.sum(axis=0) * mean * (c.opening - c.burst)
+    return {
+        "pointer memory": rate * sum(_pointer_work(c, accesses)),
+        "llc slices": rate * c.lookups * c.slice_time * c.slice_peak,
+        "request links": paths.request.peak,
+        "response links": paths.response.peak,
+        "dram buses": rate * c.burst * (2 * mean / c.channels + c.miss_rate * c.miss_channel_peak),
+        "dram banks": rate * (data_work / c.places + c.miss_rate * c.miss_bank_peak * c.opening),
+    }
 
 
 def operate(c: Columns, rate: FloatArray, arrivals: Variability) -> OperatingPoint:
     """Return the operating point of all designs at the given packet rates."""
     b = balance(c, rate, arrivals)
-    mean = c.mean_segments
-    closed = c.spec.dram.page_policy == "closed"
     memory = memory_state(
         c,
         rate,
@@ -228,28 +282,8 @@ def operate(c: Columns, rate: FloatArray, arrivals: Variability) -> OperatingPoi
         arrivals=arrivals,
     )
     held = np.where(np.isfinite(memory.held), memory.held, 1e9)
-    from_reads, from_all = _others(c, rate, b.trains)
-    read_met = read_stream(c, rate, b.request_gap).meets(from_all, held, own_too=closed)
-    # VMS3's head is on a bank of the other half, which this packet has not used.
-    other_list_busy = -np.expm1(-from_reads * held)
-    if closed:
-        tried = _closed_trials(c, b.blocked)
-        met = write_stream(c, rate, b.segment_gap).meets(from_reads, held, own_too=True)
-        queued = (c.square_segments / mean - 1.0) / 2 * np.maximum(c.segment_time - b.allocation, 0.0)
-        late = -np.expm1(-from_reads * np.minimum(queued + c.segment_time - c.request_time, held))
-        still = np.minimum(met / np.where(b.blocked > 0, b.blocked, 1.0), 1.0)
-        large, small = (
-            np.minimum(taken * still + (1.0 - taken) * late, met)
-            for taken in (tried.taken_busy_probability, b.blocked * other_list_busy)
-        )
-        large = np.where(c.trials > 1, large, met)
-        read_conflict = read_met
-    else:
-        tried = trials(c, rate, b.busy, b.allocation)
-        parts = conflict_parts(c, b)
-        large, read_conflict = parts.write, parts.read(read_met)
-        small = np.minimum(-np.expm1(-from_reads * held) * other_list_busy + parts.late, 1.0)
-    store_wait, drain_wait = _pointer_waits(c, rate, b, tried, arrivals)
+    met = (_closed_conflicts if c.closed_pages else _open_conflicts)(c, b, held)
+    store_wait, drain_wait = _pointer_waits(c, rate, b, met.trials, arrivals)
     slices = np.maximum(c.slices, 1.0)
     slice_wait = mean_work(
         train_rate=rate * c.lookups / slices,
@@ -258,15 +292,52 @@ def operate(c: Columns, rate: FloatArray, arrivals: Variability) -> OperatingPoi
     )
     return OperatingPoint(
         **vars(b),
-        trials=tried,
-        write_conflict=c.small_part * small + (1.0 - c.small_part) * large,
-        read_conflict=read_conflict,
+        trials=met.trials,
+        write_conflict=c.small_part * met.small + (1.0 - c.small_part) * met.large,
+        read_conflict=met.read,
         memory=memory,
         bank_busy=np.minimum(memory.visit_rate * held, 1.0),
         store_wait=store_wait,
         drain_wait=drain_wait,
         slice_wait=np.where(c.slices > 0, slice_wait, 0.0),
     )
+
+
+class _Met(NamedTuple):
+    """Allocation trials, and the conflicts of writes of large and of small packets and of reads."""
+
+    trials: TrialResult
+    large: FloatArray
+    small: FloatArray
+    read: FloatArray
+
+
+def _closed_conflicts(c: Columns, b: Balance, held: FloatArray) -> _Met:
+    """Return trials and conflicts with closed pages at banks held for such a time."""
+    from_reads, from_all = _others(c, b.rate, b.trains)
+    tried = _closed_trials(c, b.blocked)
+    met = write_stream(c, b.rate, b.segment_gap).meets(from_reads, held, own_too=True)
+    queued = (c.square_segments / c.mean_segments - 1.0) / 2 * np.maximum(c.segment_time - b.allocation, 0.0)
+    late = -np.expm1(-from_reads * np.minimum(queued + c.segment_time - c.request_time, held))
+    still = np.minimum(met / np.where(b.blocked > 0, b.blocked, 1.0), 1.0)
+    # VMS3's head is on a bank of the other half, which this packet has not used.
+    other_list_busy = -np.expm1(-from_reads * held)
+    large, small = (
+        np.minimum(taken * still + (1.0 - taken) * late, met)
+        for taken in (tried.taken_busy_probability, b.blocked * other_list_busy)
+    )
+    read = read_stream(c, b.rate, b.request_gap).meets(from_all, held, own_too=True)
+    return _Met(tried, np.where(c.trials > 1, large, met), small, read)
+
+
+def _open_conflicts(c: Columns, b: Balance, held: FloatArray) -> _Met:
+    """Return trials and conflicts with open pages at banks held for such a time."""
+    from_reads, from_all = _others(c, b.rate, b.trains)
+    parts = conflict_parts(c, b)
+    # Both lists' heads are busy: that of VMS3 is on a bank of the other half, which this packet has not used.
+    small = np.minimum(np.expm1(-from_reads * held) ** 2 + parts.late, 1.0)
+    met = read_stream(c, b.rate, b.request_gap).meets(from_all, held, own_too=False)
+    return _Met(trials(c, b.rate, b.busy, b.allocation), parts.write, small, parts.read(met))
 
 
 def conflict_parts(c: Columns, b: Balance) -> Conflicts:
@@ -284,9 +355,8 @@ def conflict_parts(c: Columns, b: Balance) -> Conflicts:
 
 def _others(c: Columns, rate: FloatArray, trains: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the visits to a bank per time by reads and lookups, and by these and writes."""
-    banks = c.channels * c.banks
-    from_reads = rate * (trains + c.miss_rate) / banks
-    return from_reads, from_reads + rate * trains / banks
+    from_reads = rate * (trains + c.miss_rate) / c.places
+    return from_reads, from_reads + rate * trains / c.places
 
 
 def _closed_trials(c: Columns, rejected: FloatArray) -> TrialResult:

@@ -99,7 +99,7 @@ def uneven_loads(c: Columns, rate: FloatArray) -> UnevenLoads:
         nodes = gammaincinv(shape, levels) / shape
         return np.asarray(nodes / nodes.mean(axis=0))
 
-    return UnevenLoads(bank=multiples(c.channels * c.banks), channel=multiples(c.channels))
+    return UnevenLoads(bank=multiples(c.places), channel=multiples(c.channels))
 
 
 def memory_state(
@@ -123,53 +123,22 @@ def memory_state(
     true of bursts much shorter than the hold and false of longer ones, which come back as bursts of
     reads: `qmodels.packet_processor.burstiness` tells them apart.
     """
-    mean, banks = c.mean_segments, c.channels * c.banks
-    closed = c.spec.dram.page_policy == "closed"
-    around = (c.channels - 1.0) * c.step + 1.0
-    opening = c.precharge + c.burst + c.recovery
+    mean, misses = c.mean_segments, c.miss_rate
+    per_packet = 2 * trains + misses
+    opened_work = changes * mean * (c.opening - c.burst) + mean * c.burst
+    work = opened_work.sum(axis=0) + misses * c.opening
     accesses = mean / trains
-    long_accesses = accesses**2 if closed else np.maximum(c.rows.square @ c.size_share / trains, accesses**2)
-    near = c.rows.within @ c.size_share > c.rows.across @ c.size_share
-    area = c.miss_rate * opening**2 / 2
-    opened = np.minimum(changes[1] * accesses, 1.0)
-    for share, extra in ((opened, opening - c.burst), (1.0 - opened, 0.0)):
-        area = area + trains * share * train_area(
-            count=accesses,
-            count_square=long_accesses,
-            service=c.burst,
-            spacing=request_gap * np.where(near, 1.0, around),
-            first_extra=extra,
-        )
-    per_packet = 2 * trains + c.miss_rate
-    opened_work = changes * mean * (opening - c.burst) + mean * c.burst
-    work = opened_work.sum(axis=0) + c.miss_rate * opening
-    intensity = rate * work / banks
-    turns = 1.0 - accesses / (2.0 * long_accesses)
-    writes = rate * c.burst * mean / c.channels
-    reads = rate * c.burst * (mean + c.miss_rate) / c.channels
-
-    area_bus = c.burst**2 * turns
-    nodes: dict[str, list[FloatArray]] = {
-        name: [] for name in ("bank", "bus", "write", "others", "write others", "backlog")
-    }
-    for on_bank, on_channel in zip(uneven.bank, uneven.channel, strict=True):
-        at_bank = _loaded(rate * opened_work[1] / banks, on_bank, intensity)
-        full = _loaded(reads, on_channel, reads + writes)
-        reading = full - writes
-        elsewhere = full * (1.0 - 1.0 / c.banks)
-        nodes["bank"].append(mean_work(train_rate=rate / banks * on_bank, area=area, intensity=at_bank))
-        nodes["bus"].append(mean_work(train_rate=elsewhere / c.burst, area=area_bus, intensity=elsewhere))
-        nodes["write"].append(mean_work(train_rate=reading / c.burst, area=area_bus, intensity=reading))
-        nodes["others"].append(1.0 / np.maximum(1.0 - elsewhere, 1e-9))
-        nodes["write others"].append(1.0 / np.maximum(1.0 - reading, 1e-9))
-        nodes["backlog"].append(_write_backlog(c, rate, reading, arrivals))
+    square = _long_accesses(c, trains)
+    area = _read_area(c, trains, square, changes[1], request_gap)
+    area_bus = c.burst**2 * (1.0 - accesses / (2.0 * square))
+    nodes = _at_moments(c, rate, uneven, opened_work, area, area_bus, arrivals)
     mean_of = {name: np.mean(values, axis=0) for name, values in nodes.items()}
-    on_channel_work = c.segments * c.burst[:, None] / _touched(c)
+    on_channel_work = c.segments * c.burst[:, None] / c.touched
     return MemoryState(
-        visit_rate=rate * per_packet / banks,
+        visit_rate=rate * per_packet / c.places,
         occupancy=work / per_packet,
-        accesses=(2 * mean + c.miss_rate) / per_packet,
-        bank_wait=mean_of["bank"] + mean_of["backlog"] / banks,
+        accesses=(2 * mean + misses) / per_packet,
+        bank_wait=mean_of["bank"] + mean_of["backlog"] / c.places,
         bus_wait=mean_of["bus"],
         write_bus_wait=mean_of["write"],
         bus_others=1.0 - 1.0 / mean_of["others"],
@@ -179,8 +148,70 @@ def memory_state(
         rival=(on_channel_work**2 @ c.size_share) / (on_channel_work @ c.size_share),
         write_backlog=mean_of["backlog"],
         backlog_square=2.0 * np.mean(np.square(nodes["backlog"]), axis=0),
-        write_overlap=_write_overlap(c, rate, reads),
+        write_overlap=_write_overlap(c, rate),
     )
+
+
+def _at_moments(
+    c: Columns,
+    rate: FloatArray,
+    uneven: UnevenLoads,
+    opened_work: FloatArray,
+    area: FloatArray,
+    area_bus: FloatArray,
+    arrivals: Variability,
+) -> dict[str, list[FloatArray]]:
+    """Return waits and shares at the moments of uneven load.
+
+    ``area`` and ``area_bus`` are those under the work of a packet's reads at a bank, and of a train on a bus.
+    """
+    intensity = rate * (opened_work.sum(axis=0) + c.miss_rate * c.opening) / c.places
+    writes, reads = rate * c.burst * c.mean_segments / c.channels, _read_load(c, rate)
+    nodes: dict[str, list[FloatArray]] = {
+        name: [] for name in ("bank", "bus", "write", "others", "write others", "backlog")
+    }
+    for on_bank, on_channel in zip(uneven.bank, uneven.channel, strict=True):
+        at_bank = _loaded(rate * opened_work[1] / c.places, on_bank, intensity)
+        full = _loaded(reads, on_channel, reads + writes)
+        reading = full - writes
+        elsewhere = full * (1.0 - 1.0 / c.banks)
+        nodes["bank"].append(mean_work(train_rate=rate / c.places * on_bank, area=area, intensity=at_bank))
+        nodes["bus"].append(mean_work(train_rate=elsewhere / c.burst, area=area_bus, intensity=elsewhere))
+        nodes["write"].append(mean_work(train_rate=reading / c.burst, area=area_bus, intensity=reading))
+        nodes["others"].append(1.0 / np.maximum(1.0 - elsewhere, 1e-9))
+        nodes["write others"].append(1.0 / np.maximum(1.0 - reading, 1e-9))
+        nodes["backlog"].append(_write_backlog(c, rate, reading, arrivals))
+    return nodes
+
+
+def _read_load(c: Columns, rate: FloatArray) -> FloatArray:
+    """Return the part of a bus that reads and lookups take, mean."""
+    return rate * c.burst * (c.mean_segments + c.miss_rate) / c.channels
+
+
+def _long_accesses(c: Columns, trains: FloatArray) -> FloatArray:
+    """Return the mean square of the accesses of a train."""
+    square = (c.mean_segments / trains) ** 2
+    return square if c.closed_pages else np.maximum(c.rows.square @ c.size_share / trains, square)
+
+
+def _read_area(
+    c: Columns, trains: FloatArray, square: FloatArray, changes: FloatArray, request_gap: FloatArray
+) -> FloatArray:
+    """Return the area under the work at a bank that a packet's reads and lookups bring."""
+    accesses = c.mean_segments / trains
+    near = c.rows.within @ c.size_share > c.rows.across @ c.size_share
+    area = c.miss_rate * c.opening**2 / 2
+    opened = np.minimum(changes * accesses, 1.0)
+    for share, extra in ((opened, c.opening - c.burst), (1.0 - opened, 0.0)):
+        area = area + trains * share * train_area(
+            count=accesses,
+            count_square=square,
+            service=c.burst,
+            spacing=request_gap * np.where(near, 1.0, c.around),
+            first_extra=extra,
+        )
+    return area
 
 
 def _loaded(variable: FloatArray, multiple: FloatArray, total: FloatArray) -> FloatArray:
@@ -192,14 +223,10 @@ def _loaded(variable: FloatArray, multiple: FloatArray, total: FloatArray) -> Fl
     return np.where(total < FULLEST, np.minimum(here, FULLEST), total)
 
 
-def _touched(c: Columns) -> FloatArray:
-    """Return the channels a packet of each size touches, (designs, sizes)."""
-    return np.minimum(c.channels[:, None], 1.0 + (c.segments - 1.0) / c.step[:, None])
-
-
-def _write_overlap(c: Columns, rate: FloatArray, reads: FloatArray) -> FloatArray:
-    touched = _touched(c)
-    work = (c.segments * c.burst[:, None] / touched) @ c.size_share / np.maximum(1.0 - reads, 1e-9)
+def _write_overlap(c: Columns, rate: FloatArray) -> FloatArray:
+    touched = c.touched
+    left = np.maximum(1.0 - _read_load(c, rate), 1e-9)
+    work = (c.segments * c.burst[:, None] / touched) @ c.size_share / left
     part = (touched @ c.size_share) / c.channels
     return rate * work * np.where(c.channels > 1, np.maximum(part, 1.0 - c.mean_segments / c.step), 1.0)
 
@@ -216,7 +243,7 @@ def _write_backlog(c: Columns, rate: FloatArray, reads: FloatArray, arrivals: Va
     """
     mean = c.mean_segments
     left = np.maximum(1.0 - reads, 1e-9)
-    touched = _touched(c)
+    touched = c.touched
     bursts = c.segments * c.burst[:, None]
     read_area = rate / c.channels * ((bursts**2 / touched) @ c.size_share + c.miss_rate * c.burst**2) / 2
     work = bursts / touched

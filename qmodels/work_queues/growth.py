@@ -181,6 +181,16 @@ class _Fluid:
             lost[thief] = min(tries, 1.0)
         return lost, moved
 
+    def run(self, served: FloatArray) -> tuple[FloatArray, float]:
+        """Take away what is served, place what it finds; return tasks run and those that go to own queues."""
+        amount = served.sum(axis=(1, 2))
+        found = np.zeros_like(self.waiting)
+        found[:, 1:] = np.einsum("gdh,dhk->gdk", served, self.layers.children)[:, :-1]
+        self.waiting = np.maximum(self.waiting - served, 0.0)
+        kept = self.keep_local(found, amount)
+        self.place(found)
+        return amount, kept
+
     def keep_local(self, found: FloatArray, served: FloatArray) -> float:
         """Follow how many tasks are in the cores' own queues; return how many go there."""
         if not self.local_room:
@@ -250,12 +260,8 @@ def run_rounds(spec: WorkQueues) -> Rounds:
         served = fluid.oldest(busy * length / np.maximum(cycle, 1e-12) * (1.0 - lost))
         if left.sum() < 1.0:
             length *= float(left.sum())  # the chance that there is another task
-        amount = served.sum(axis=(1, 2))
-        found = np.zeros_like(fluid.waiting)
-        found[:, 1:] = np.einsum("gdh,dhk->gdk", served, fluid.layers.children)[:, :-1]
-        fluid.waiting = np.maximum(fluid.waiting - served, 0.0)
-        kept += fluid.keep_local(found, amount)
-        fluid.place(found)
+        amount, into_local = fluid.run(served)
+        kept += into_local
         now += length
         ends[amount > 1e-9] = now
         served_by += amount

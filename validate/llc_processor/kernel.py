@@ -7,14 +7,13 @@ with drawn times.
 
 from __future__ import annotations
 
-from typing import Any
-
 from validate.cache.draw_kernel import zipf_line
-from validate.engine.jit import jit, lean
+from validate.cache.lru_kernel import NONE
+from validate.engine.jit import inlined, jit, lean
 from validate.engine.streams import uniform
 from validate.llc_processor.caches import MISS, fill, found_in_llc, level_of
 from validate.llc_processor.memory import BOTH, enter_memory, leave_memory
-from validate.llc_processor.state import CORES, EVENTS, LINES, PARTS
+from validate.llc_processor.state import CORES, EVENTS, LINES, PARTS, World
 from validate.llc_processor.stations import end_visit, join_slice, leave_slice, visit
 
 START, L1, L2, LLC, MEMORY, DONE = range(6)
@@ -22,7 +21,7 @@ START, L1, L2, LLC, MEMORY, DONE = range(6)
 
 
 @jit
-def fill_caches(world: Any, requests: int) -> None:
+def fill_caches(world: World, requests: int) -> None:
     """Let random cores request lines one after the other, in no time: the caches become stationary."""
     plan, streams = world.plan, world.streams
     caches, slots, table = world.caches, world.slots, world.table
@@ -35,104 +34,131 @@ def fill_caches(world: Any, requests: int) -> None:
         fill(plan, caches, slots, table, streams, core, line, level)
 
 
-@lean
-def _begin(plan: Any, cores: Any, arrived: Any, totals: Any, core: int, line: int, level: int) -> None:
-    """Let a core take the first request of its queue, which wants this line."""
-    cores[core]["line"], cores[core]["level"] = line, level
+@inlined
+def pass_time(w: World, step: float) -> None:
+    """Add up what is inside and busy for a time."""
+    totals, state = w.totals, w.state
+    totals[0]["time"] += step
+    totals[0]["number"] += step * state[0]["inside"]
+    totals[0]["busy_cores"] += step * state[0]["busy_cores"]
+    totals[0]["busy_slices"] += step * state[0]["busy_slices"]
+    totals[0]["busy_banks"] += step * (w.in_state[1] + w.in_state[2] + 2 * w.in_state[BOTH])
+
+
+@inlined
+def arrive(w: World) -> int:
+    """Let a request arrive; return the core that begins with it, or NONE if it is refused or has to wait."""
+    cores, arrived, state, totals = w.cores, w.arrived, w.state, w.totals
+    totals[0]["arrivals"] += 1
+    if state[0]["inside"] == w.plan[0]["capacity"]:
+        totals[0]["blocked"] += 1
+        return NONE
+    core = int(uniform(w.streams, CORES) * w.plan[0]["cores"])
+    state[0]["inside"] += 1
+    arrived[core, (cores[core]["head"] + cores[core]["queued"]) % arrived.shape[1]] = totals[0]["time"]
+    cores[core]["queued"] += 1
+    if cores[core]["queued"] > 1:
+        return NONE
+    state[0]["busy_cores"] += 1
+    return core
+
+
+@inlined
+def depart(w: World, core: int) -> bool:
+    """Let a core's request depart with its line; return whether another one waits there."""
+    cores, totals, level = w.cores, w.totals, w.cores[core]["level"]
+    totals[0]["l1_hits"] += level == 0
+    totals[0]["l2_hits"] += level == 1
+    totals[0]["served"] += 1
+    fill(w.plan, w.caches, w.slots, w.table, w.streams, core, cores[core]["line"], level)
+    w.state[0]["inside"] -= 1
+    cores[core]["head"] = (cores[core]["head"] + 1) % w.arrived.shape[1]
+    cores[core]["queued"] -= 1
+    if cores[core]["queued"] == 0:
+        w.state[0]["busy_cores"] -= 1
+    return cores[core]["queued"] > 0
+
+
+@inlined
+def begin(w: World, core: int) -> None:
+    """Let a core take the first request of its queue, which wants a line it draws, to its L1."""
+    cores, totals = w.cores, w.totals
+    line = zipf_line(w.law, w.keys, w.streams, LINES)
+    cores[core]["line"], cores[core]["level"] = line, level_of(w.caches, w.slots, w.table, core, line)
     totals[0]["started"] += 1
-    totals[0]["waited"] += totals[0]["time"] - arrived[core, cores[core]["head"]]
+    totals[0]["waited"] += totals[0]["time"] - w.arrived[core, cores[core]["head"]]
+    visit(cores, w.visitors, w.visiting, 0, core)
 
 
-@jit
-def run(world: Any, arrivals: int) -> None:
+@inlined
+def end_stage(w: World, at: float, to_l1: float, to_l2: float) -> tuple[int, int]:
+    """End the stage that a point among the rates from L1 on falls on; return its core, and where it goes.
+
+    ``to_l1`` and ``to_l2`` are where the rates of L1 and L2 end.
+    """
+    plan, cores, in_state = w.plan, w.cores, w.in_state
+    if at < to_l1:
+        place = min(int((at - plan[0]["arrival_rate"]) / plan[0]["l1_rate"]), w.visiting[0] - 1)
+        core = end_visit(cores, w.visitors, w.visiting, 0, place)
+        return core, DONE if cores[core]["level"] == 0 else L2
+    if at < to_l2:
+        place = min(int((at - to_l1) / plan[0]["l2_rate"]), w.visiting[1] - 1)
+        core = end_visit(cores, w.visitors, w.visiting, 1, place)
+        if cores[core]["level"] != MISS:
+            return core, DONE
+        return core, LLC if plan[0]["slices"] > 0 else MEMORY
+    to_llc = to_l2 + w.state[0]["busy_slices"] * plan[0]["llc_rate"]
+    if at < to_llc:
+        place = min(int((at - to_l2) / plan[0]["llc_rate"]), w.state[0]["busy_slices"] - 1)
+        core = leave_slice(w.slices, w.slice_queue, w.busy_slices, w.state, place)
+        if not found_in_llc(plan, w.caches, w.slots, w.table, cores[core]["line"]):
+            return core, MEMORY
+        w.totals[0]["llc_hits"] += 1
+        return core, DONE
+    to_one = to_llc + in_state[1] * plan[0]["bank_rate"]
+    to_other = to_one + in_state[2] * plan[0]["bank_rate"]
+    kind, before, rate = BOTH, to_other, 2 * plan[0]["interleaved_bank_rate"]
+    if at < to_one:
+        kind, before, rate = 1, to_llc, plan[0]["bank_rate"]
+    elif at < to_other:
+        kind, before, rate = 2, to_one, plan[0]["bank_rate"]
+    place = min(int((at - before) / rate), in_state[kind] - 1)
+    core = leave_memory(
+        w.channels, w.by_state, in_state, w.banks, w.parts, w.part_queue, w.streams, PARTS, kind, place
+    )
+    return core, DONE
+
+
+@lean
+def run(w: World, arrivals: int) -> None:
     """Run until so many requests have arrived, refused ones included."""
-    plan, law, keys, streams = world.plan, world.law, world.keys, world.streams
-    caches, slots, table = world.caches, world.slots, world.table
-    cores, arrived, visitors, visiting = world.cores, world.arrived, world.visitors, world.visiting
-    slices, slice_queue, busy_slices = world.slices, world.slice_queue, world.busy_slices
-    channels, by_state, in_state, banks = world.channels, world.by_state, world.in_state, world.banks
-    parts, part_queue, state, totals = world.parts, world.part_queue, world.state, world.totals
-    ring = arrived.shape[1]
-    arrival_rate, llc_rate = plan[0]["arrival_rate"], plan[0]["llc_rate"]
-    l1_rate, l2_rate = plan[0]["l1_rate"], plan[0]["l2_rate"]
-    bank_rate, both_rate = plan[0]["bank_rate"], 2 * plan[0]["interleaved_bank_rate"]
-    while totals[0]["arrivals"] < arrivals:
-        to_l1 = arrival_rate + visiting[0] * l1_rate
-        to_l2 = to_l1 + visiting[1] * l2_rate
-        to_llc = to_l2 + state[0]["busy_slices"] * llc_rate
-        to_one = to_llc + in_state[1] * bank_rate
-        to_other = to_one + in_state[2] * bank_rate
-        every = to_other + in_state[BOTH] * both_rate
-        step = 1.0 / every
-        totals[0]["time"] += step
-        totals[0]["number"] += step * state[0]["inside"]
-        totals[0]["busy_cores"] += step * state[0]["busy_cores"]
-        totals[0]["busy_slices"] += step * state[0]["busy_slices"]
-        totals[0]["busy_banks"] += step * (in_state[1] + in_state[2] + 2 * in_state[BOTH])
+    plan, state, in_state, streams = w.plan, w.state, w.in_state, w.streams
+    while w.totals[0]["arrivals"] < arrivals:
+        to_l1 = plan[0]["arrival_rate"] + w.visiting[0] * plan[0]["l1_rate"]
+        to_l2 = to_l1 + w.visiting[1] * plan[0]["l2_rate"]
+        to_llc = to_l2 + state[0]["busy_slices"] * plan[0]["llc_rate"]
+        to_one = to_llc + in_state[1] * plan[0]["bank_rate"]
+        to_other = to_one + in_state[2] * plan[0]["bank_rate"]
+        every = to_other + in_state[BOTH] * (2 * plan[0]["interleaved_bank_rate"])
+        pass_time(w, 1.0 / every)
         at = uniform(streams, EVENTS) * every
-        if at < arrival_rate:
-            totals[0]["arrivals"] += 1
-            if state[0]["inside"] == plan[0]["capacity"]:
-                totals[0]["blocked"] += 1
+        if at < plan[0]["arrival_rate"]:
+            core, then = arrive(w), START
+            if core == NONE:
                 continue
-            core = int(uniform(streams, CORES) * plan[0]["cores"])
-            state[0]["inside"] += 1
-            arrived[core, (cores[core]["head"] + cores[core]["queued"]) % ring] = totals[0]["time"]
-            cores[core]["queued"] += 1
-            if cores[core]["queued"] > 1:
-                continue
-            state[0]["busy_cores"] += 1
-            then = START
-        elif at < to_l1:
-            place = min(int((at - arrival_rate) / l1_rate), visiting[0] - 1)
-            core = end_visit(cores, visitors, visiting, 0, place)
-            then = DONE if cores[core]["level"] == 0 else L2
-        elif at < to_l2:
-            place = min(int((at - to_l1) / l2_rate), visiting[1] - 1)
-            core = end_visit(cores, visitors, visiting, 1, place)
-            then = DONE
-            if cores[core]["level"] == MISS:
-                then = LLC if plan[0]["slices"] > 0 else MEMORY
-        elif at < to_llc:
-            place = min(int((at - to_l2) / llc_rate), state[0]["busy_slices"] - 1)
-            core = leave_slice(slices, slice_queue, busy_slices, state, place)
-            then = MEMORY
-            if found_in_llc(plan, caches, slots, table, cores[core]["line"]):
-                totals[0]["llc_hits"] += 1
-                then = DONE
         else:
-            kind, before, rate = BOTH, to_other, both_rate
-            if at < to_one:
-                kind, before, rate = 1, to_llc, bank_rate
-            elif at < to_other:
-                kind, before, rate = 2, to_one, bank_rate
-            place = min(int((at - before) / rate), in_state[kind] - 1)
-            core = leave_memory(
-                channels, by_state, in_state, banks, parts, part_queue, streams, PARTS, kind, place
-            )
-            then = DONE
-        if then == DONE:
-            level = cores[core]["level"]
-            totals[0]["l1_hits"] += level == 0
-            totals[0]["l2_hits"] += level == 1
-            totals[0]["served"] += 1
-            fill(plan, caches, slots, table, streams, core, cores[core]["line"], level)
-            state[0]["inside"] -= 1
-            cores[core]["head"] = (cores[core]["head"] + 1) % ring
-            cores[core]["queued"] -= 1
-            if cores[core]["queued"] == 0:
-                state[0]["busy_cores"] -= 1
-                continue
-            then = START
+            core, then = end_stage(w, at, to_l1, to_l2)
+            if then == DONE:
+                if not depart(w, core):
+                    continue
+                then = START
         if then == START:
-            line = zipf_line(law, keys, streams, LINES)
-            _begin(plan, cores, arrived, totals, core, line, level_of(caches, slots, table, core, line))
-            visit(cores, visitors, visiting, 0, core)
+            begin(w, core)
         elif then == L2:
-            visit(cores, visitors, visiting, 1, core)
+            visit(w.cores, w.visitors, w.visiting, 1, core)
         elif then == LLC:
-            number = cores[core]["line"] % plan[0]["slices"]
-            join_slice(slices, slice_queue, busy_slices, state, number, core)
+            number = w.cores[core]["line"] % plan[0]["slices"]
+            join_slice(w.slices, w.slice_queue, w.busy_slices, state, number, core)
         else:
             part = int(uniform(streams, PARTS) * 2)
-            enter_memory(channels, by_state, in_state, banks, parts, part_queue, part, core)
+            enter_memory(w.channels, w.by_state, in_state, w.banks, w.parts, w.part_queue, part, core)

@@ -105,11 +105,6 @@ def new_world(spec: LlcProcessor, *, seed: int, replication: int) -> World:
         half=half,
         scattered=spec.assignment == "random",
     )
-    plan = np.zeros(1, dtype=PLAN)
-    for name in PLAN.names or ():
-        if name not in ("slices", "keep"):
-            plan[name] = getattr(spec, name)
-    plan["slices"], plan["keep"] = spec.llc_slices, spec.llc_hit == "keep"
     cores, slices = spec.cores, spec.llc_slices
     capacities = [spec.l1_lines, spec.l2_lines] * cores + [spec.slice_lines] * slices
     number = len(capacities)
@@ -121,7 +116,7 @@ def new_world(spec: LlcProcessor, *, seed: int, replication: int) -> World:
     in_state = np.zeros(1 << BANKS, dtype=np.int64)
     in_state[0] = spec.channels
     return World(
-        plan=plan,
+        plan=_plan(spec),
         law=law,
         keys=np.array(keys, dtype=np.int64),
         streams=new_streams(seed=seed, replication=replication, sources=SOURCES),
@@ -144,6 +139,15 @@ def new_world(spec: LlcProcessor, *, seed: int, replication: int) -> World:
         state=np.zeros(1, dtype=STATE),
         totals=np.zeros(1, dtype=TOTALS),
     )
+
+
+def _plan(spec: LlcProcessor) -> Any:
+    plan = np.zeros(1, dtype=PLAN)
+    for name in PLAN.names or ():
+        if name not in ("slices", "keep"):
+            plan[name] = getattr(spec, name)
+    plan["slices"], plan["keep"] = spec.llc_slices, spec.llc_hit == "keep"
+    return plan
 
 
 def warm_up_requests(spec: LlcProcessor) -> int:

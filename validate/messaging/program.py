@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.programs.message_network import Service, service_table, services
-from qmodels.systems.programs.message_steps import PAIRED
+from qmodels.systems.programs.message_steps import PAIRED, Step
 from qmodels.systems.programs.messaging import MessageProgram
 from validate.engine.streams import new_streams, uniform
 from validate.noc.state import World, new_world
@@ -59,9 +59,8 @@ def compile_program(program: MessageProgram, *, seed: int, replication: int) -> 
     """Return the operations of a program; each replication draws its own computing times."""
     costs = program.costs
     numbers, known = services(program)
-    streams = new_streams(
-        seed=seed, replication=replication, sources=[f"compute {k}" for k in range(len(program.steps))]
-    )
+    sources = [f"compute {k}" for k in range(len(program.steps))]
+    streams = new_streams(seed=seed, replication=replication, sources=sources)
     sent = {key: iter(words) for key, words in _sent(program).items()}
     boxes: dict[tuple[str, int, int], int] = {}
     rows: list[tuple[Any, ...]] = []
@@ -87,29 +86,13 @@ def compile_program(program: MessageProgram, *, seed: int, replication: int) -> 
                 delay(costs.receive_cycles + copied * costs.receive_word_cycles, SOFTWARE)
             elif service >= 0:
                 box = message = -1
-                packets, words, last, copying = 1, 1, 1, 0.0
                 if step.action in ("send", "signal"):
                     delay(costs.send_cycles, SOFTWARE)
                     box = boxes.setdefault((step.action, k, step.peer), len(boxes))
                     message = len(messages)
                     messages.append((k, step.peer, step.words if step.action == "send" else -1))
-                if step.action == "send":
-                    packets, last = costs.packets(step.words)
-                    words, copying = costs.packet_words, costs.send_word_cycles
-                flits = [costs.packet_flits(n, program.link_width) for n in (words, last)]
-                rows.append(
-                    (
-                        PACKETS,
-                        service,
-                        box,
-                        NETWORK,
-                        packets,
-                        *flits,
-                        message,
-                        copying * words,
-                        copying * last,
-                    )
-                )
+                packets, flits, cycles = _packets(program, step)
+                rows.append((PACKETS, service, box, NETWORK, packets, *flits, message, *cycles))
         starts.append(len(rows))
     return Compiled(
         operations=np.array(rows, dtype=OPERATION),
@@ -119,6 +102,16 @@ def compile_program(program: MessageProgram, *, seed: int, replication: int) -> 
         response=_responses(program),
         known=known,
     )
+
+
+def _packets(program: MessageProgram, step: Step) -> tuple[int, tuple[int, int], tuple[float, float]]:
+    """Return the packets of a step that sends; flits and cycles to copy, of each and of the last."""
+    costs, packets, words, last, copying = program.costs, 1, 1, 1, 0.0
+    if step.action == "send":
+        packets, last = costs.packets(step.words)
+        words, copying = costs.packet_words, costs.send_word_cycles
+    flits = costs.packet_flits(words, program.link_width), costs.packet_flits(last, program.link_width)
+    return packets, flits, (copying * words, copying * last)
 
 
 def build_world(program: MessageProgram) -> World:

@@ -37,43 +37,65 @@ LAW = kept(ResponseLaw, "packet_processor.responses")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PathState:
-    """What NoC packets meet between the engines' own links; one value per design, times in ns.
+class NetworkState:
+    """What NoC packets meet in one network between the engines' own links; one value per design, times in ns.
 
     Parameters
     ----------
-    request_peak, response_peak : ndarray
-        Traffic intensity of the most loaded link of each network.
-    request_used, response_used : ndarray
+    peak : ndarray
+        Traffic intensity of the most loaded link.
+    used : ndarray
         The same as a part of the intensity at which the network saturates.
     end_factor : ndarray
-        How many times longer a response waits for its engine's ejection link because of full buffers.
+        How many times longer packets wait for the last link because of full buffers.
     end_buffer : ndarray
-        Time of the flits that the buffers in front of an engine's ejection link hold.
-    request_wait, response_wait : ndarray
+        Time of the flits that the buffers in front of the last link hold.
+    wait : ndarray
         Waits for busy links along a path, without the engine's own injection or ejection link.
-    request_blocked, response_blocked : ndarray
+    blocked : ndarray
         What blocked heads and full buffers add to these when packets come one by one.
-    request_links, response_links : ndarray
+    links : ndarray
         Links of a path, mean.
-    request_pipeline, response_pipeline : ndarray
+    pipeline : ndarray
         Time of a head flit from the start of injection to the start of ejection.
     """
 
-    request_peak: FloatArray
-    response_peak: FloatArray
-    request_used: FloatArray
-    response_used: FloatArray
+    peak: FloatArray
+    used: FloatArray
     end_factor: FloatArray
     end_buffer: FloatArray
-    request_wait: FloatArray
-    response_wait: FloatArray
-    request_blocked: FloatArray
-    response_blocked: FloatArray
-    request_links: FloatArray
-    response_links: FloatArray
-    request_pipeline: FloatArray
-    response_pipeline: FloatArray
+    wait: FloatArray
+    blocked: FloatArray
+    links: FloatArray
+    pipeline: FloatArray
+
+
+class PathState(NamedTuple):
+    """The two networks."""
+
+    request: NetworkState
+    response: NetworkState
+
+
+class _Work(NamedTuple):
+    """What a packet brings into one network.
+
+    Parameters
+    ----------
+    mean : ndarray
+        Work.
+    square : ndarray
+        Square of the work of single NoC packets.
+    trains : ndarray
+        What trains add to the square.
+    short : ndarray
+        Share of the NoC packets that are requests.
+    """
+
+    mean: FloatArray
+    square: FloatArray
+    trains: FloatArray
+    short: FloatArray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -104,70 +126,74 @@ def path_state(c: Columns, rate: FloatArray) -> PathState:
     trains: the segments of one packet that cross the link one after the other. Blocked heads and full
     buffers lengthen the waits, see `blocking_factors`.
     """
-    mean = c.mean_segments
-    reads = mean + c.miss_rate
+    mean, misses = c.mean_segments, c.miss_rate
+    reads = mean + misses
     follow = c.square_segments / mean - 1.0
-    segments, requests, misses = mean * c.segment_time**2, mean * c.request_time**2, c.miss_rate
-    # Work, square of the work of single NoC packets, and what trains add to the square.
-    works = {
-        "request": (
-            mean * c.segment_time + reads * c.request_time,
-            segments + requests + misses * c.request_time**2,
-            follow * (segments + requests),
-        ),
-        "response": (reads * c.segment_time, segments + misses * c.segment_time**2, follow * segments),
-    }
-    short = reads / (mean + reads)
-    kinds = ("peak", "wait", "links", "delay", "used", "end", "inputs", "blocked")
-    result = {f"{net}_{kind}": np.empty_like(rate) for net in works for kind in kinds}
+    segments, requests = mean * c.segment_time**2, mean * c.request_time**2
+    request = _Work(
+        mean=mean * c.segment_time + reads * c.request_time,
+        square=segments + requests + misses * c.request_time**2,
+        trains=follow * (segments + requests),
+        short=reads / (mean + reads),
+    )
+    response = _Work(
+        mean=reads * c.segment_time,
+        square=segments + misses * c.segment_time**2,
+        trains=follow * segments,
+        short=np.zeros_like(rate),
+    )
     sizes = np.stack((c.channels, c.segment_time / c.cycle_time, c.request_time / c.cycle_time)).round()
     keys, of_design = np.unique(sizes, axis=1, return_inverse=True)
-    for number, (channels, *flits) in enumerate(keys.T.astype(int).tolist()):
-        rows = of_design.reshape(-1) == number
-        request, response = link_shares(c.spec.noc.structure, channels)
-        for name, load, again in (
-            ("request", request, request.same_source),
-            ("response", response, response.same_target),
-        ):
-            work, square, trains = works[name]
-            intensity = np.multiply.outer(rate[rows] * work[rows], load.share)
-            result[f"{name}_peak"][rows] = intensity.max(axis=1)
-            result[f"{name}_links"][rows] = load.mean_links
-            result[f"{name}_delay"][rows] = load.mean_delay
-            result[f"{name}_inputs"][rows] = load.end_inputs
-            met = (load.contention > 0) & ~_at_engine(load.names, c.spec.noc.initiators)
-            wait = mean_work(
-                train_rate=np.multiply.outer(rate[rows], load.share[met]),
-                area=(square[rows, None] + trains[rows, None] * again[met]) / 2,
-                intensity=intensity[:, met],
-            )
-            used, factor, end = blocking_factors(
-                c.spec.noc.structure,
-                channels=channels,
-                responses=name == "response",
-                flits=(flits[0], flits[1]),
-                short_share=short[rows] if name == "request" else np.zeros(np.count_nonzero(rows)),
-                intensity=intensity.max(axis=1),
-            )
-            result[f"{name}_used"][rows] = used
-            result[f"{name}_end"][rows] = end
-            result[f"{name}_wait"][rows] = wait @ (load.contention * load.share)[met]
-            result[f"{name}_blocked"][rows] = (factor - 1.0) * result[f"{name}_wait"][rows]
-    delays = {net: result.pop(f"{net}_delay") for net in works}
-    ends = {net: result.pop(f"{net}_end") for net in works}
-    inputs = {net: result.pop(f"{net}_inputs") for net in works}
-    router = c.spec.noc.router
-    stages = float(c.spec.noc.router.pipeline_cycles)
-    request_pipeline, response_pipeline = (
-        ((result[f"{net}_links"] - 1.0) * stages + delays[net] + ENDS + ALIGNMENT) * c.cycle_time
-        for net in works
-    )
+    alike = [(key, of_design.reshape(-1) == k) for k, key in enumerate(keys.T.astype(int).tolist())]
     return PathState(
-        **result,
-        end_factor=ends["response"],
-        end_buffer=inputs["response"] * router.virtual_channels * router.buffer_flits * c.cycle_time,
-        request_pipeline=request_pipeline,
-        response_pipeline=response_pipeline,
+        _network_state(c, rate, request, alike, responses=False),
+        _network_state(c, rate, response, alike, responses=True),
+    )
+
+
+def _network_state(
+    c: Columns,
+    rate: FloatArray,
+    work: _Work,
+    alike: list[tuple[list[int], npt.NDArray[np.bool_]]],
+    *,
+    responses: bool,
+) -> NetworkState:
+    """Return the state of one network; ``alike``: channels, flits of long and of short packets, and rows."""
+    noc = c.spec.noc
+    peak, used, end, wait, factor, links, delay, inputs = np.empty((8, rate.size))
+    for (channels, *flits), rows in alike:
+        load = link_shares(noc.structure, channels)[responses]
+        again = load.same_target if responses else load.same_source
+        intensity = np.multiply.outer(rate[rows] * work.mean[rows], load.share)
+        peak[rows] = intensity.max(axis=1)
+        links[rows], delay[rows], inputs[rows] = load.mean_links, load.mean_delay, load.end_inputs
+        met = (load.contention > 0) & ~_at_engine(load.names, noc.initiators)
+        waits = mean_work(
+            train_rate=np.multiply.outer(rate[rows], load.share[met]),
+            area=(work.square[rows, None] + work.trains[rows, None] * again[met]) / 2,
+            intensity=intensity[:, met],
+        )
+        wait[rows] = waits @ (load.contention * load.share)[met]
+        used[rows], factor[rows], end[rows] = blocking_factors(
+            noc.structure,
+            channels=channels,
+            responses=responses,
+            flits=(flits[0], flits[1]),
+            short_share=work.short[rows],
+            intensity=peak[rows],
+        )
+    router = noc.router
+    stages = (links - 1.0) * float(router.pipeline_cycles)
+    return NetworkState(
+        peak=peak,
+        used=used,
+        end_factor=end,
+        end_buffer=inputs * router.virtual_channels * router.buffer_flits * c.cycle_time,
+        wait=wait,
+        blocked=(factor - 1.0) * wait,
+        links=links,
+        pipeline=(stages + delay + ENDS + ALIGNMENT) * c.cycle_time,
     )
 
 
@@ -213,15 +239,15 @@ def engine_state(
                 arrival_scv=arrivals(inject_intensity),
             ),
         ),
-        eject_wait=paths.end_factor * eject_work,
+        eject_wait=paths.response.end_factor * eject_work,
         inject_intensity=inject_intensity,
         eject_intensity=eject_intensity,
-        held_up=_held_up(engines - 1.0, eject_work, eject_intensity, paths),
+        held_up=_held_up(engines - 1.0, eject_work, eject_intensity, paths.response),
     )
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")
-def _held_up(others: float, work: FloatArray, intensity: FloatArray, paths: PathState) -> FloatArray:
+def _held_up(others: float, work: FloatArray, intensity: FloatArray, responses: NetworkState) -> FloatArray:
     """Return how long responses wait at their channel behind those to engines that cannot take them.
 
     A packet's segments come back from several channels at once, faster than its engine takes them. What
@@ -231,10 +257,10 @@ def _held_up(others: float, work: FloatArray, intensity: FloatArray, paths: Path
     the other engines (`ResponseLaw`). Packets that come one by one hold up each other on the way as well;
     the larger of the two counts.
     """
-    beyond = work * np.exp(-np.where(work > 0, paths.end_buffer * intensity / work, np.inf))
-    room = 1.0 - paths.response_used
+    beyond = work * np.exp(-np.where(work > 0, responses.end_buffer * intensity / work, np.inf))
+    room = 1.0 - responses.used
     trains = np.where(others * work > 0, np.where(room > 0, others**LAW.engines * beyond / room, np.inf), 0.0)
-    return np.maximum(trains, paths.response_blocked)
+    return np.maximum(trains, responses.blocked)
 
 
 def _at_engine(names: tuple[str, ...], engines: int) -> npt.NDArray[np.bool_]:

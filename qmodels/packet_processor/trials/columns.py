@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
-from qmodels.packet_processor.trials.walk import BEHIND, HORIZON, Tables, lookup, tables
+from qmodels.packet_processor.trials.walk import BEHIND, HORIZON, Law, Tables, lookup, tables
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -139,33 +139,19 @@ def trial_columns(
     shape, of_shape = np.unique(np.stack([ring, chunk, run_length]), axis=1, return_inverse=True)
     arcs, reads = _arcs(segments, size_share, *shape)
     width = max(arcs.shape[1], min(int(ring.max()), BEHIND))
-    walks, walk, row, first = (
-        [],
-        np.zeros(len(ring), dtype=np.int64),
-        *np.zeros((2, len(ring)), dtype=np.int64),
-    )
-    packets, stored = np.zeros(len(ring)), np.zeros(len(ring))
+    walks: list[Tables] = []
+    packets, stored = np.zeros((2, ring.size))
+    walk, row, first = np.zeros((3, ring.size), dtype=np.int64)
     for number, least_size in enumerate(np.unique(small)):
         mine = np.flatnonzero(small == least_size)
         large = segments > least_size
         packets[mine], stored[mine] = size_share[large].sum(), size_share[large] @ segments[large]
-        law = (
-            tuple(
-                zip(
-                    segments[large].astype(int).tolist(),
-                    (size_share[large] / size_share[large].sum()).tolist(),
-                    strict=True,
-                )
-            )
-            if large.any()
-            else ((1, 1.0),)
-        )
         both = [np.stack([ring, chunk, t, cut])[:, mine] for t in (least, np.ones_like(least))]
         keys, of_key = np.unique(np.concatenate(both, axis=1), axis=1, return_inverse=True)
         row[mine], first[mine] = of_key.reshape(2, -1)
         walk[mine] = number
         key = tuple((int(a), int(b), int(t), p) for a, b, t, p in keys.T.tolist())
-        walks.append(tables(key, law, width))
+        walks.append(tables(key, _law(segments[large], size_share[large]), width))
     return TrialColumns(
         walks=tuple(walks),
         walk=walk,
@@ -179,6 +165,14 @@ def trial_columns(
         packets=packets,
         segments=stored,
     )
+
+
+def _law(segments: FloatArray, size_share: FloatArray) -> Law:
+    """Return the law of the sizes that are left, of one segment if none is."""
+    if not segments.size:
+        return ((1, 1.0),)
+    share = size_share / size_share.sum()
+    return tuple(zip(segments.astype(int).tolist(), share.tolist(), strict=True))
 
 
 def _arcs(

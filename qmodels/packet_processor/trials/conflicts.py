@@ -82,9 +82,9 @@ def busy_times(
 ) -> BusyTimes:
     """Return how long visits keep the places of a run busy, with the wait for a channel's ``port``."""
     with np.errstate(over="ignore", invalid="ignore"):
-        shared = engine.inject_wait + paths.request_pipeline + paths.request_wait + paths.request_blocked
+        shared = engine.inject_wait + paths.request.pipeline + paths.request.wait + paths.request.blocked
         shared = shared + port
-        service = memory.bank_wait + c.precharge + c.burst + c.recovery
+        service = memory.bank_wait + c.opening
         one = shared + c.request_time + service + memory.bus_wait
         each = np.maximum(c.burst + memory.bus_wait, c.burst / np.maximum(1.0 - memory.bus_others, 1e-9))
         late = (c.square_segments / c.mean_segments - 1.0) / 2 * np.maximum(c.segment_time - allocation, 0.0)
@@ -107,9 +107,8 @@ def port_wait(c: Columns, rate: FloatArray) -> FloatArray:
 
     Successive packets fill the same chunk with a large step: they are on their way to one channel.
     """
-    touched = np.minimum(c.channels[:, None], 1.0 + (c.segments - 1.0) / c.step[:, None])
-    work = c.segments * c.segment_time[:, None] / touched
-    same = np.maximum((touched @ c.size_share) / c.channels, 1.0 - c.mean_segments / c.step)
+    work = c.segments * c.segment_time[:, None] / c.touched
+    same = np.maximum((c.touched @ c.size_share) / c.channels, 1.0 - c.mean_segments / c.step)
     left = work + np.expm1(-rate[:, None] * work) / rate[:, None]
     return np.where(c.channels > 1, same, 1.0) * (left @ c.size_share)
 
@@ -199,8 +198,7 @@ def conflicts(
     difference, taken as a Laplace variable. Later reads of the same visit each come between two
     writes while these follow one another in the place.
     """
-    w = c.walks
-    cut, load = 1.0 / c.run_length, engine.inject_intensity
+    w, load = c.walks, engine.inject_intensity
     forced = w.by_visits(
         "forced",
         busy=busy.reads - busy.way[:, None],
@@ -209,18 +207,47 @@ def conflicts(
         rate=rate,
         lookups=c.miss_rate,
     )
-    met = [
-        w.by_starts("forced", busy=busy.service, pace=segment_gap, rate=rate, cut=cut, first=first)
+    per_packet = c.rows.visits @ c.size_share
+    following = (c.mean_segments - per_packet) / (per_packet + c.miss_rate)
+    by_size = _overtaken(
+        c, rate, engine, allocation=allocation, segment_gap=segment_gap, request_gap=request_gap
+    )
+    in_a_row = by_size * np.minimum(1.0, (w.ring * w.chunk)[:, None] / c.segments)
+    apart = (request_gap + LAW.read_spread * load * c.segment_time) / segment_gap
+    return Conflicts(
+        forced=forced,
+        starts=_at_starts(c, rate, busy, segment_gap),
+        overlaps=by_size.sum(axis=1) * np.maximum(1.0 - LAW.overlap_loss * load, 0.0),
+        spread=in_a_row.sum(axis=1) * following * apart + LAW.read_followed * load * following * forced,
+        following=following,
+    )
+
+
+def _at_starts(c: Columns, rate: FloatArray, busy: BusyTimes, segment_gap: FloatArray) -> FloatArray:
+    """Return the probability that writes of the run before and of the run after meet on their way."""
+    cut = 1.0 / c.run_length
+    met, alone = (
+        c.walks.by_starts("forced", busy=busy.service, pace=segment_gap, rate=rate, cut=cut, first=first)
         for first in (False, True)
-    ]
-    avoided = np.divide(met[0], met[1], out=np.ones_like(rate), where=met[1] > 0)
+    )
+    avoided = np.divide(met, alone, out=np.ones_like(rate), where=alone > 0)
     other_run = 1.0 - (1.0 - cut) ** (c.square_segments / c.mean_segments)
     engines = float(c.spec.noc.initiators)
-    places = c.channels * c.banks
-    between = (1.0 - 1.0 / engines) * rate * c.mean_segments * other_run / places
-    starts = met[0] + avoided * between * segment_gap * (1.0 + 1.0 / w.chunk)
+    between = (1.0 - 1.0 / engines) * rate * c.mean_segments * other_run / c.places
+    return met + avoided * between * segment_gap * (1.0 + 1.0 / c.walks.chunk)
 
-    size, visits = c.segments, c.rows.visits
+
+def _overtaken(
+    c: Columns,
+    rate: FloatArray,
+    engine: EngineState,
+    *,
+    allocation: FloatArray,
+    segment_gap: FloatArray,
+    request_gap: FloatArray,
+) -> FloatArray:
+    """Return the conflicts of a segment with packets drained while writes are on their way, by size."""
+    size, visits, w = c.segments, c.rows.visits, c.walks
     spread_over = np.minimum(visits, w.ring[:, None])
     before_last = np.minimum(w.chunk[:, None] * (spread_over - 1.0), size * (1.0 - 1.0 / spread_over)) / 2.0
     per_packet = visits @ c.size_share
@@ -229,17 +256,7 @@ def conflicts(
     window = size * np.maximum(segment_gap - allocation, 0.0)[:, None] - segment_gap[:, None] * before_last
     window = window + (ahead + port_wait(c, rate))[:, None]
     wait = np.maximum(np.nan_to_num(engine.inject_wait, posinf=1e9), 1e-6)
-    scale = (wait * np.sqrt(2.0 / np.clip(load, 1e-3, 1.0) - 1.0))[:, None]
+    scale = (wait * np.sqrt(2.0 / np.clip(engine.inject_intensity, 1e-3, 1.0) - 1.0))[:, None]
     window = np.maximum(window, 0.0) + scale / 2.0 * np.exp(-np.abs(window) / scale)
-    by_size = visits * (rate * (per_packet + c.miss_rate) / places)[:, None] * window
-    by_size = by_size * c.size_share / c.mean_segments
-    following = (c.mean_segments - per_packet) / (per_packet + c.miss_rate)
-    in_a_row = by_size * np.minimum(1.0, (w.ring * w.chunk)[:, None] / size)
-    apart = (request_gap + LAW.read_spread * load * c.segment_time) / segment_gap
-    return Conflicts(
-        forced=forced,
-        starts=starts,
-        overlaps=by_size.sum(axis=1) * np.maximum(1.0 - LAW.overlap_loss * load, 0.0),
-        spread=in_a_row.sum(axis=1) * following * apart + LAW.read_followed * load * following * forced,
-        following=following,
-    )
+    by_size = visits * (rate * (per_packet + c.miss_rate) / c.places)[:, None] * window
+    return by_size * c.size_share / c.mean_segments

@@ -126,9 +126,8 @@ class Stream:
 
 def write_stream(c: Columns, rate: FloatArray, gap: FloatArray) -> Stream:
     """Return the stream of writes: one walk along the runs of the free list, packet after packet."""
-    rows = np.minimum(c.row_blocks, c.bank_step)
+    rows, around = c.row_run, c.around
     step = np.where(c.channels > 1, c.step, rows)
-    around = (c.channels - 1.0) * c.step + 1.0
     kept = 1.0 - 1.0 / c.run_length
     earlier = _earlier_segments(c)
     inside = np.maximum(step / rows - 1.0, 0.0) / np.maximum(step - 1.0, 1.0)
@@ -147,14 +146,13 @@ def write_stream(c: Columns, rate: FloatArray, gap: FloatArray) -> Stream:
         other_rows=np.full_like(rate, np.inf),
         own_before=np.full_like(rate, earlier),
         own_cut=1.0 - kept**earlier,
-        places=c.channels * c.banks,
+        places=c.places,
     )
 
 
 def read_stream(c: Columns, rate: FloatArray, gap: FloatArray) -> Stream:
     """Return the stream of reads: each packet on its own, long after it was written."""
     one = np.ones_like(gap)
-    around = (c.channels - 1.0) * c.step + 1.0
     blocks = run_blocks_in_row(c)
     earlier = _earlier_segments(c)
     hold = np.maximum(c.hold, 1e-9)
@@ -163,17 +161,17 @@ def read_stream(c: Columns, rate: FloatArray, gap: FloatArray) -> Stream:
         near=c.rows.within @ c.size_share / c.mean_segments,
         far=c.rows.across @ c.size_share / c.mean_segments,
         near_gap=gap,
-        far_gap=gap * around,
+        far_gap=gap * c.around,
         near_own=one,
         far_own=one,
         packets_back=one,
         packet_rate=np.zeros_like(gap),
         neighbours=np.maximum(blocks / (c.mean_segments / (c.rows.visits @ c.size_share)), 1.0),
         hold=hold,
-        other_rows=(rate * c.mean_segments * hold / blocks + lookups) / (c.channels * c.banks),
+        other_rows=(rate * c.mean_segments * hold / blocks + lookups) / c.places,
         own_before=np.full_like(gap, earlier),
         own_cut=1.0 - (1.0 - 1.0 / c.run_length) ** earlier,
-        places=c.channels * c.banks,
+        places=c.places,
     )
 
 
@@ -193,7 +191,7 @@ def run_blocks_in_row(c: Columns) -> FloatArray:
     The j-th next block of the row is j blocks on in the run within a chunk, and j rounds' share
     of all channels beyond.
     """
-    rows = np.minimum(c.row_blocks, c.bank_step)[:, None]
+    rows = c.row_run[:, None]
     j = np.arange(1.0, rows.max())
     beyond = np.minimum(j / c.step[:, None], 1.0)
     kept = (1.0 - 1.0 / c.run_length)[:, None]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qmodels import checks
 from qmodels.checks import Numeric
+from qmodels.systems.spec.ranges import check_fields, count, nonnegative, positive
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,15 +36,11 @@ class Llc:
        Last-Level-Cache Slices and Interleaved 3D-Stacked DRAM", IEEE Access, 2020.
     """
 
-    slices: Numeric = 4
-    slice_lines: Numeric = 2048
-    access_cycles: Numeric = 8
-    bus_cycles: Numeric = 6
-    clock_ghz: Numeric = 1.0
+    slices: Numeric = count(4, minimum=0, maximum=64)
+    slice_lines: Numeric = count(2048)
+    access_cycles: Numeric = positive(8)
+    bus_cycles: Numeric = nonnegative(6)
+    clock_ghz: Numeric = positive(1.0)
 
     def __post_init__(self) -> None:
-        checks.count("llc.slices", self.slices, minimum=0, maximum=64)
-        checks.count("llc.slice_lines", self.slice_lines)
-        checks.positive("llc.access_cycles", self.access_cycles)
-        checks.nonnegative("llc.bus_cycles", self.bus_cycles)
-        checks.positive("llc.clock_ghz", self.clock_ghz)
+        check_fields(self, "llc.")

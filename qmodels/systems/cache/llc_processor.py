@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from qmodels import checks
 from qmodels.systems.cache.lines import ASSIGNMENTS, line_count
 from qmodels.systems.spec.metrics import MetricNames
-from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.ranges import check_fields, choice, count, positive
 from qmodels.systems.traffic.popularity import Zipf
 
 ARCHITECTURES = ("slices", "shared", "none")
@@ -81,28 +80,28 @@ class LlcProcessor:
     22.4
     """
 
-    architecture: str = "slices"
-    cores: int = 28
-    slices: int = 28
-    capacity: int = 100
-    channels: int = 32
-    l1_bytes: int = 128
-    l2_bytes: int = 512
-    slice_bytes: int = 146
-    llc_bytes: int = 4096
-    line_bytes: int = 64
-    entry_bytes: int = 2
-    l1_rate: float = 100.0
-    l2_rate: float = 50.0
-    llc_rate: float = 10.0
-    bank_rate: float = 1.0
-    interleaved_bank_rate: float = 0.7
-    load: float = 0.7
+    architecture: str = choice("slices", ARCHITECTURES)
+    cores: int = count(28, maximum=1024)
+    slices: int = count(28, maximum=1024)
+    capacity: int = count(100, maximum=4096)
+    channels: int = count(32, maximum=4096)
+    l1_bytes: int = count(128)
+    l2_bytes: int = count(512)
+    slice_bytes: int = count(146)
+    llc_bytes: int = count(4096)
+    line_bytes: int = count(64)
+    entry_bytes: int = count(2)
+    l1_rate: float = positive(100.0)
+    l2_rate: float = positive(50.0)
+    llc_rate: float = positive(10.0)
+    bank_rate: float = positive(1.0)
+    interleaved_bank_rate: float = positive(0.7)
+    load: float = positive(0.7)
     popularity: Zipf = Zipf(entries=20_000, exponent=0.83)
-    assignment: str = "random"
-    llc_hit: str = "keep"
-    time_unit_ns: float = 125.0
-    packet_bytes: int = 64
+    assignment: str = choice("random", ASSIGNMENTS)
+    llc_hit: str = choice("keep", LLC_HITS)
+    time_unit_ns: float = positive(125.0)
+    packet_bytes: int = count(64)
 
     metric_names: ClassVar[MetricNames] = MetricNames(
         (
@@ -113,21 +112,7 @@ class LlcProcessor:
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        check_parts(self)
-        checks.choice("architecture", self.architecture, ARCHITECTURES)
-        checks.choice("assignment", self.assignment, ASSIGNMENTS)
-        checks.choice("llc_hit", self.llc_hit, LLC_HITS)
-        for name, most in (("cores", 1024), ("slices", 1024), ("capacity", 4096), ("channels", 4096)):
-            checks.one_number(name, getattr(self, name))
-            checks.count(name, getattr(self, name), maximum=most)
-        for name in ("l1", "l2", "slice", "llc", "line", "entry", "packet"):
-            checks.one_number(f"{name}_bytes", getattr(self, f"{name}_bytes"))
-            checks.count(f"{name}_bytes", getattr(self, f"{name}_bytes"))
-        for name in ("l1_rate", "l2_rate", "llc_rate", "bank_rate", "interleaved_bank_rate", "time_unit_ns"):
-            checks.one_number(name, getattr(self, name))
-            checks.positive(name, getattr(self, name))
-        checks.one_number("load", self.load)
-        checks.positive("load", self.load)
+        check_fields(self)
         if self.line_bytes % self.entry_bytes:
             raise ValueError(
                 f"line_bytes must be a multiple of entry_bytes ({self.entry_bytes}), got {self.line_bytes}"

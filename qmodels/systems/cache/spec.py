@@ -9,7 +9,7 @@ from qmodels import checks
 from qmodels.checks import IntArray
 from qmodels.systems.cache.lines import ASSIGNMENTS, HASHES, line_count
 from qmodels.systems.spec.metrics import MetricNames
-from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.ranges import check_fields, choice, count, probability
 from qmodels.systems.traffic.popularity import Popularity, Zipf
 
 REPLACEMENTS = ("lru", "fifo", "random")
@@ -41,21 +41,17 @@ class CacheLevel:
     """
 
     lines: int
-    replacement: str = "lru"
-    insertion_probability: float = 1.0
-    slices: int = 1
-    hashing: str = "modulo"
+    replacement: str = choice("lru", REPLACEMENTS)
+    insertion_probability: float = probability(1.0)
+    slices: int = count(1, maximum=1024)
+    hashing: str = choice("modulo", HASHES)
 
     def __post_init__(self) -> None:
-        for name in ("lines", "insertion_probability", "slices"):
-            checks.one_number(f"level.{name}", getattr(self, name))
+        check_fields(self, "level.")
+        checks.one_number("level.lines", self.lines)
         checks.count("level.lines", self.lines, maximum=MOST_LINES)
-        checks.choice("level.replacement", self.replacement, REPLACEMENTS)
-        checks.probability("level.insertion_probability", self.insertion_probability)
         if self.insertion_probability == 0:
             raise ValueError("level.insertion_probability must be above 0, got 0")
-        checks.count("level.slices", self.slices, maximum=1024)
-        checks.choice("level.hashing", self.hashing, HASHES)
         if self.slices > self.lines:
             rule = f"at least the {self.slices} slices, one line each"
             raise ValueError(f"level.lines must be {rule}, got {self.lines!r}")
@@ -112,25 +108,18 @@ class CacheSystem:
     """
 
     popularity: Popularity = field(default_factory=lambda: Zipf(entries=20_000, exponent=0.83))
-    entries_per_line: int = 1
-    assignment: str = "consecutive"
-    assignment_seed: int = 0
-    cores: int = 1
+    entries_per_line: int = count(1)
+    assignment: str = choice("consecutive", ASSIGNMENTS)
+    assignment_seed: int = count(0, minimum=0)
+    cores: int = count(1, maximum=1024)
     private: tuple[CacheLevel, ...] = ()
     shared: CacheLevel | None = None
-    inclusion: str = "copy"
+    inclusion: str = choice("copy", INCLUSIONS)
 
     metric_names: ClassVar[MetricNames] = MetricNames(("hit_ratio", "miss_ratio"))
 
     def __post_init__(self) -> None:
-        check_parts(self)
-        for name in ("entries_per_line", "assignment_seed", "cores"):
-            checks.one_number(name, getattr(self, name))
-        checks.count("entries_per_line", self.entries_per_line)
-        checks.choice("assignment", self.assignment, ASSIGNMENTS)
-        checks.count("assignment_seed", self.assignment_seed, minimum=0)
-        checks.count("cores", self.cores, maximum=1024)
-        checks.choice("inclusion", self.inclusion, INCLUSIONS)
+        check_fields(self)
         if len(self.private) > 3:
             raise ValueError(f"private must be a tuple of at most 3 levels, got {self.private!r}")
         if not self.private and self.shared is None:

@@ -11,6 +11,7 @@ from qmodels import checks
 from qmodels.checks import IntArray
 from qmodels.systems.memory.address_map import channel_of, index_in_channel
 from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.ranges import check_fields, count, flag
 
 MOST_SETS = 16
 MOST_CHANNELS = 16
@@ -45,22 +46,20 @@ class InterleavedRegion:
     start_bytes: int
     size_bytes: int
     channels: tuple[int, ...]
-    step_bytes: int = 128
+    step_bytes: int = count(128)
     offset: int = 0
-    enabled: bool = True
+    enabled: bool = flag(True)
 
     def __post_init__(self) -> None:
+        check_fields(self, "region.")
         checks.count("region.start_bytes", self.start_bytes, minimum=0)
         checks.count("region.size_bytes", self.size_bytes)
-        checks.count("region.step_bytes", self.step_bytes)
         if not 1 <= len(self.channels) <= MOST_CHANNELS:
             raise ValueError(f"region.channels must be 1 to {MOST_CHANNELS} nodes, got {len(self.channels)}")
         checks.count("region.channels", self.channels, minimum=0)
         if len(set(self.channels)) < len(self.channels):
             raise ValueError(f"region.channels must be different nodes, got {self.channels!r}")
         checks.count("region.offset", self.offset, minimum=0, maximum=len(self.channels) - 1)
-        if not isinstance(self.enabled, bool):
-            raise ValueError(f"region.enabled must be true or false, got {self.enabled!r}")
         whole = self.step_bytes * len(self.channels)
         if self.size_bytes % whole:
             raise ValueError(

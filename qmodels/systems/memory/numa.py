@@ -7,11 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
 from qmodels.systems.spec.metrics import MetricNames
-from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.ranges import check_fields, positive
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +46,7 @@ class NumaMachine:
     chip: NumaChip = field(default_factory=NumaChip)
     dma: DmaEngine = field(default_factory=DmaEngine)
     work: BlockWork = field(default_factory=BlockWork)
-    clock_ghz: float = 1.0
+    clock_ghz: float = positive(1.0)
 
     metric_names: ClassVar[MetricNames] = MetricNames(
         (
@@ -57,9 +56,7 @@ class NumaMachine:
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        check_parts(self)
-        checks.one_number("clock_ghz", self.clock_ghz)
-        checks.positive("clock_ghz", self.clock_ghz)
+        check_fields(self)
         lists = {
             "dma.core_channels": self.dma.core_channels,
             "work.core_steps": self.work.core_steps,

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 
 from qmodels import checks
 from qmodels.systems.noc.topology import Topology
-from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.ranges import check_fields, choice, count, nonnegative, positive, probability
 
 ASSIGNMENTS = ("paired", "enumerated", "any", "custom")
 PLACEMENTS = ("one", "all", "clustered", "per-core")
-CACHE_CYCLES = ("scratchpad_cycles", "local_cycles", "local_miss_cycles")
 QUADRANTS = (0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15)
 
 
@@ -70,28 +69,21 @@ class NumaChip:
     topology: Topology = field(default_factory=lambda: Topology(kind="mesh", nodes=16))
     core_nodes: tuple[int, ...] = QUADRANTS
     memory_nodes: tuple[int, ...] = (4, 7, 8, 11)
-    controller_cycles: float = 35.0
-    hop_cycles: float = 5.0
-    access_bytes: int = 64
-    scratchpad_cycles: float = 10.0
-    local_cycles: float = 10.0
-    local_miss_cycles: float = 50.0
+    controller_cycles: float = positive(35.0)
+    hop_cycles: float = nonnegative(5.0)
+    access_bytes: int = count(64)
+    scratchpad_cycles: float = nonnegative(10.0)
+    local_cycles: float = nonnegative(10.0)
+    local_miss_cycles: float = nonnegative(50.0)
     numa_factors: tuple[tuple[float, ...], ...] = ()
 
     def __post_init__(self) -> None:
-        check_parts(self, "chip.")
+        check_fields(self, "chip.")
         for name in ("core_nodes", "memory_nodes"):
             nodes = getattr(self, name)
             if not nodes:
                 raise ValueError(f"chip.{name} must name at least one node, got {nodes!r}")
             checks.count(f"chip.{name}", nodes, minimum=0, maximum=int(self.topology.nodes) - 1)
-        for name in ("controller_cycles", "hop_cycles", "access_bytes", *CACHE_CYCLES):
-            checks.one_number(f"chip.{name}", getattr(self, name))
-        checks.positive("chip.controller_cycles", self.controller_cycles)
-        checks.nonnegative("chip.hop_cycles", self.hop_cycles)
-        checks.count("chip.access_bytes", self.access_bytes)
-        for name in CACHE_CYCLES:
-            checks.nonnegative(f"chip.{name}", getattr(self, name))
         if self.numa_factors:
             shape = {len(row) for row in self.numa_factors}
             if len(self.numa_factors) != self.cores or shape != {self.memories}:
@@ -177,19 +169,14 @@ class DmaEngine:
     (7, 0, 1)
     """
 
-    channels: int = 8
-    setup_cycles: float = 100.0
-    switch_cycles: float = 0.0
-    assignment: str = "paired"
+    channels: int = count(8)
+    setup_cycles: float = nonnegative(100.0)
+    switch_cycles: float = nonnegative(0.0)
+    assignment: str = choice("paired", ASSIGNMENTS)
     core_channels: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("channels", "setup_cycles", "switch_cycles"):
-            checks.one_number(f"dma.{name}", getattr(self, name))
-        checks.count("dma.channels", self.channels)
-        checks.nonnegative("dma.setup_cycles", self.setup_cycles)
-        checks.nonnegative("dma.switch_cycles", self.switch_cycles)
-        checks.choice("dma.assignment", self.assignment, ASSIGNMENTS)
+        check_fields(self, "dma.")
         if (self.assignment == "custom") != bool(self.core_channels):
             raise ValueError(
                 f"dma.core_channels must be given for a custom assignment and no other, "
@@ -247,36 +234,26 @@ class BlockWork:
         If a number is out of range or memories are listed with another placement.
     """
 
-    steps: int = 256
+    steps: int = count(256)
     core_steps: tuple[int, ...] = ()
-    compute_cycles: float = 40_000.0
-    compute_scv: float = 0.0
-    read_bytes: int = 12_288
-    write_bytes: int = 4_096
-    scratchpad_loads: int = 0
-    local_loads: int = 0
-    global_loads: int = 0
-    local_miss_ratio: float = 0.0
+    compute_cycles: float = nonnegative(40_000.0)
+    compute_scv: float = nonnegative(0.0)
+    read_bytes: int = count(12_288)
+    write_bytes: int = count(4_096, minimum=0)
+    scratchpad_loads: int = count(0, minimum=0)
+    local_loads: int = count(0, minimum=0)
+    global_loads: int = count(0, minimum=0)
+    local_miss_ratio: float = probability(0.0)
     double_buffering: bool = True
-    placement: str = "clustered"
+    placement: str = choice("clustered", PLACEMENTS)
     memories: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
-        loads = ("scratchpad_loads", "local_loads", "global_loads", "local_miss_ratio")
-        for name in ("steps", "compute_cycles", "compute_scv", "read_bytes", "write_bytes", *loads):
-            checks.one_number(f"work.{name}", getattr(self, name))
-        checks.count("work.steps", self.steps)
+        check_fields(self, "work.")
         if self.core_steps:
             checks.count("work.core_steps", self.core_steps, minimum=0)
             if not any(self.core_steps):
                 raise ValueError(f"work.core_steps must have a core with work, got {self.core_steps!r}")
-        checks.nonnegative("work.compute_cycles", self.compute_cycles)
-        checks.nonnegative("work.compute_scv", self.compute_scv)
-        checks.count("work.read_bytes", self.read_bytes)
-        for name in ("write_bytes", "scratchpad_loads", "local_loads", "global_loads"):
-            checks.count(f"work.{name}", getattr(self, name), minimum=0)
-        checks.probability("work.local_miss_ratio", self.local_miss_ratio)
-        checks.choice("work.placement", self.placement, PLACEMENTS)
         if (self.placement == "per-core") != bool(self.memories):
             raise ValueError(
                 f"work.memories must be given for a per-core placement and no other, got {self.memories!r}"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from qmodels import checks
+from qmodels.systems.spec.ranges import check_fields, choice, count
 
 KINDS = ("spidergon", "ring", "mesh", "torus", "crossbar", "bus", "custom")
 ROLES = ("initiator", "memory", "both")
@@ -20,21 +21,18 @@ GRIDS = ("mesh", "torus")
 class Layout:
     """The fields of a `qmodels.systems.noc.topology.Topology`, which adds the routes through it."""
 
-    kind: str = "spidergon"
-    nodes: int = 16
+    kind: str = choice("spidergon", KINDS)
+    nodes: int = count(16, minimum=2)
     edges: tuple[tuple[int, int], ...] = ()
     shape: tuple[int, ...] = ()
-    concentration: int = 1
-    delay: int = 0
+    concentration: int = count(1)
+    delay: int = count(0, minimum=0)
     edge_delays: tuple[int, ...] = ()
     edge_widths: tuple[int, ...] = ()
     roles: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        checks.choice("topology.kind", self.kind, KINDS)
-        checks.count("topology.nodes", self.nodes, minimum=2)
-        checks.count("topology.concentration", self.concentration)
-        checks.count("topology.delay", self.delay, minimum=0)
+        check_fields(self, "topology.")
         if self.kind == "spidergon" and (self.nodes < 4 or self.nodes % 2):
             raise ValueError(f"topology.nodes of a spidergon must be even and >= 4, got {self.nodes!r}")
         self._check_grid()

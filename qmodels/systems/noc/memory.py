@@ -11,7 +11,7 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.memory.memory_map import InterleavedRegion, MemoryMap
-from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.ranges import check_fields, choice, count, nonnegative, probability
 from qmodels.systems.spec.reading import Place
 
 ADDRESSES = ("sequential", "random")
@@ -49,9 +49,9 @@ class Interleaved:
     initiators: tuple[int, ...]
     memory: MemoryMap
     region: int = 0
-    stride_bytes: int = 128
-    addresses: str = "sequential"
-    starts: str = "random"
+    stride_bytes: int = count(128)
+    addresses: str = choice("sequential", ADDRESSES)
+    starts: str = choice("random", STARTS)
 
     __toml_keys__: ClassVar[tuple[str, ...]] = ("channels", "step", "packet_bytes", "offset", "enabled")
 
@@ -60,12 +60,9 @@ class Interleaved:
         return value if "memory" in value else place.made(value, interleaved)
 
     def __post_init__(self) -> None:
-        check_parts(self, "traffic.")
+        check_fields(self, "traffic.")
         _nodes("traffic.initiators", self.initiators)
         checks.count("traffic.region", self.region, minimum=0, maximum=len(self.memory.regions) - 1)
-        checks.count("traffic.stride_bytes", self.stride_bytes)
-        checks.choice("traffic.addresses", self.addresses, ADDRESSES)
-        checks.choice("traffic.starts", self.starts, STARTS)
         run = self.memory.regions[self.region].run_bytes
         if run % self.stride_bytes:
             raise ValueError(
@@ -150,34 +147,25 @@ class Transactions:
 
     initiators: tuple[int, ...]
     channels: tuple[int, ...]
-    step: int = 1
-    starts: str = "random"
-    outstanding: int = 1
-    think_cycles: float = 0.0
-    request_bytes: int = 128
-    response_bytes: int = 0
-    read_fraction: float = 0.0
-    service_cycles: float = 5.0
-    latency_cycles: float = 0.0
-    service_law: str = "fixed"
-    think_law: str = "fixed"
+    step: int = count(1, minimum=0)
+    starts: str = choice("random", STARTS)
+    outstanding: int = count(1)
+    think_cycles: float = nonnegative(0.0)
+    request_bytes: int = count(128, minimum=0)
+    response_bytes: int = count(0, minimum=0)
+    read_fraction: float = probability(0.0)
+    service_cycles: float = nonnegative(5.0)
+    latency_cycles: float = nonnegative(0.0)
+    service_law: str = choice("fixed", LAWS)
+    think_law: str = choice("fixed", LAWS)
 
     def __post_init__(self) -> None:
+        check_fields(self, "traffic.")
         _nodes("traffic.initiators", self.initiators)
         _nodes("traffic.channels", self.channels)
         both = sorted(set(self.initiators) & set(self.channels))
         if both:
             raise ValueError(f"traffic.channels must be other nodes than the initiators, got {both[0]}")
-        checks.count("traffic.step", self.step, minimum=0)
-        checks.choice("traffic.starts", self.starts, STARTS)
-        checks.count("traffic.outstanding", self.outstanding)
-        for name in ("think_cycles", "service_cycles", "latency_cycles"):
-            checks.nonnegative(f"traffic.{name}", getattr(self, name))
-        for name in ("request_bytes", "response_bytes"):
-            checks.count(f"traffic.{name}", getattr(self, name), minimum=0)
-        checks.probability("traffic.read_fraction", self.read_fraction)
-        checks.choice("traffic.service_law", self.service_law, LAWS)
-        checks.choice("traffic.think_law", self.think_law, LAWS)
 
     @property
     def targets(self) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.systems.spec.ranges import check_fields, flag, probability
 from qmodels.systems.spec.reading import Place
 
 PATTERNS = ("uniform", "transpose", "bit-complement", "tornado", "neighbour", "hotspot")
@@ -42,16 +43,15 @@ class Pattern:
 
     pattern: str
     nodes: int
-    self_traffic: bool = False
+    self_traffic: bool = flag(False)
     shape: tuple[int, ...] = ()
     spots: tuple[int, ...] = ()
-    fraction: float = 0.0
+    fraction: float = probability(0.0)
 
     def __post_init__(self) -> None:
+        check_fields(self, "traffic.")
         checks.choice("traffic.pattern", self.pattern, PATTERNS)
         checks.count("traffic.nodes", self.nodes, minimum=2)
-        if not isinstance(self.self_traffic, bool):
-            raise ValueError(f"traffic.self_traffic must be true or false, got {self.self_traffic!r}")
         if self.pattern == "transpose" and isqrt(self.nodes) ** 2 != self.nodes:
             raise ValueError(f"traffic.nodes of a transpose must be a square, got {self.nodes!r}")
         if self.pattern in ("tornado", "neighbour") and prod(self.shape) != self.nodes:
@@ -62,7 +62,6 @@ class Pattern:
             checks.count("traffic.spots", self.spots, minimum=0, maximum=self.nodes - 1)
             if len(set(self.spots)) < len(self.spots):
                 raise ValueError(f"traffic.spots must be different nodes, got {self.spots!r}")
-        checks.probability("traffic.fraction", self.fraction)
 
     def matrix(self, nodes: int) -> FloatArray:
         """Return the packets from each node to each, relative: 1 in all for a node that sends."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qmodels import checks
+from qmodels.systems.spec.ranges import check_fields, choice, count, flag, positive
 
 ARBITRATIONS = ("round_robin", "fcfs", "priority", "weighted")
 PRIORITIES = 8
@@ -53,23 +53,15 @@ class Router:
     2
     """
 
-    virtual_channels: int = 2
-    buffer_flits: int = 8
-    pipeline_cycles: int = 3
-    credit_cycles: int = 5
-    arbitration: str = "round_robin"
-    hold_switch_for_packet: bool = True
+    virtual_channels: int = count(2, maximum=64)
+    buffer_flits: int = count(8)
+    pipeline_cycles: int = count(3)
+    credit_cycles: int = count(5)
+    arbitration: str = choice("round_robin", ARBITRATIONS)
+    hold_switch_for_packet: bool = flag(True)
 
     def __post_init__(self) -> None:
-        checks.count("router.virtual_channels", self.virtual_channels, maximum=64)
-        checks.count("router.buffer_flits", self.buffer_flits)
-        checks.count("router.pipeline_cycles", self.pipeline_cycles)
-        checks.count("router.credit_cycles", self.credit_cycles)
-        checks.choice("router.arbitration", self.arbitration, ARBITRATIONS)
-        if not isinstance(self.hold_switch_for_packet, bool):
-            raise ValueError(
-                f"router.hold_switch_for_packet must be true or false, got {self.hold_switch_for_packet!r}"
-            )
+        check_fields(self, "router.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,19 +80,14 @@ class QosRule:
         Whether the flow has a path of its own that others wait for (guaranteed throughput).
     """
 
-    source: int = -1
-    target: int = -1
-    priority: int = -1
-    weight: float = 1.0
-    circuit: bool = False
+    source: int = count(-1, minimum=-1)
+    target: int = count(-1, minimum=-1)
+    priority: int = count(-1, minimum=-1, maximum=PRIORITIES - 1)
+    weight: float = positive(1.0)
+    circuit: bool = flag(False)
 
     def __post_init__(self) -> None:
-        checks.count("qos.source", self.source, minimum=-1)
-        checks.count("qos.target", self.target, minimum=-1)
-        checks.count("qos.priority", self.priority, minimum=-1, maximum=PRIORITIES - 1)
-        checks.positive("qos.weight", self.weight)
-        if not isinstance(self.circuit, bool):
-            raise ValueError(f"qos.circuit must be true or false, got {self.circuit!r}")
+        check_fields(self, "qos.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,13 +106,10 @@ class PacketClass:
         0, the highest, to 7.
     """
 
-    payload_bytes: int = 128
-    flits: int = 0
-    share: float = 1.0
-    priority: int = 0
+    payload_bytes: int = count(128, minimum=0)
+    flits: int = count(0, minimum=0)
+    share: float = positive(1.0)
+    priority: int = count(0, minimum=0, maximum=PRIORITIES - 1)
 
     def __post_init__(self) -> None:
-        checks.count("packet.payload_bytes", self.payload_bytes, minimum=0)
-        checks.count("packet.flits", self.flits, minimum=0)
-        checks.positive("packet.share", self.share)
-        checks.count("packet.priority", self.priority, minimum=0, maximum=PRIORITIES - 1)
+        check_fields(self, "packet.")

@@ -28,7 +28,7 @@ from qmodels.systems.noc.routes import SourceRoute
 from qmodels.systems.noc.routing import ROUTINGS, TIES, find_routes
 from qmodels.systems.noc.topology import Topology
 from qmodels.systems.spec.metrics import MetricNames
-from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.ranges import check_fields, choice, positive
 from qmodels.systems.spec.reading import Place
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
 
@@ -98,10 +98,10 @@ class Noc:
     """
 
     topology: Topology = field(default_factory=Topology)
-    routing: str = "default"
+    routing: str = choice("default", ROUTINGS)
     routes: tuple[SourceRoute, ...] = ()
-    ties: str = "first"
-    vc_classes: str = "dateline"
+    ties: str = choice("first", TIES)
+    vc_classes: str = choice("dateline", ("dateline", "none"))
     router: Router = field(default_factory=Router)
     traffic: Pattern | Permutation | RateMatrix | Interleaved | Transactions = field(
         default_factory=lambda: uniform(nodes=16)
@@ -114,7 +114,7 @@ class Noc:
     flits_per_packet: int = 0
     mix: tuple[PacketClass, ...] = ()
     qos: tuple[QosRule, ...] = ()
-    clock_ghz: float = 1.0
+    clock_ghz: float = positive(1.0)
 
     metric_names: ClassVar[MetricNames] = MetricNames(
         both=(
@@ -138,18 +138,13 @@ class Noc:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "process", injection_process(self.process))
-        check_parts(self)
-        checks.choice("routing", self.routing, ROUTINGS)
-        checks.choice("ties", self.ties, TIES)
-        checks.choice("vc_classes", self.vc_classes, ("dateline", "none"))
+        check_fields(self)
         self._check_rate()
         for name, least in (
             ("link_width", 1), ("header_bytes", 0), ("packet_bytes", 0), ("flits_per_packet", 0)
         ):  # fmt: skip
             checks.one_number(name, getattr(self, name))
             object.__setattr__(self, name, int(checks.count(name, getattr(self, name), minimum=least)))
-        checks.one_number("clock_ghz", self.clock_ghz)
-        checks.positive("clock_ghz", self.clock_ghz)
         if self.mix and isinstance(self.traffic, Transactions):
             raise ValueError("mix must be left out with transactions, which have sizes of their own")
         for rule in self.qos:

@@ -14,6 +14,7 @@ from qmodels.systems.memory.address_map import bank_of, index_in_bank, scatter
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.ranges import at_least, check_fields, choice, count, nonnegative, positive
 
 POLICIES = ("lists", "bank-lists", "bitmap", "lifo")
 """How free blocks are kept: FIFO lists with trials (the paper's), one list a bank, a bitmap, a stack."""
@@ -67,32 +68,22 @@ class DataMemory:
     (array([0, 1, 2, 3, 4, 5, 6, 7, 0, 1]), 1)
     """
 
-    banks: Numeric = 8
-    segments: Numeric = 4_194_304
-    segment_bytes: int = 64
-    access_cycles: Numeric = 4
-    busy_delay_cycles: Numeric = 8
-    busy_accesses: Numeric = 1
+    banks: Numeric = count(8, maximum=1024)
+    segments: Numeric = count(4_194_304, maximum=2**27)
+    segment_bytes: int = count(64)
+    access_cycles: Numeric = positive(4)
+    busy_delay_cycles: Numeric = nonnegative(8)
+    busy_accesses: Numeric = count(1, minimum=0, maximum=1024)
     page_control: bool = True
-    page_segments: Numeric = 128
-    bank_step: Numeric = 1
-    block_pitch: Numeric = 1
-    mapping: str = "interleaved"
+    page_segments: Numeric = count(128)
+    bank_step: Numeric = count(1)
+    block_pitch: Numeric = count(1, maximum=64)
+    mapping: str = choice("interleaved", MAPPINGS)
 
     def __post_init__(self) -> None:
-        checks.count("data.banks", self.banks, maximum=1024)
-        checks.count("data.segments", self.segments, maximum=2**27)
-        checks.one_number("data.segment_bytes", self.segment_bytes)
-        checks.count("data.segment_bytes", self.segment_bytes)
-        checks.positive("data.access_cycles", self.access_cycles)
-        checks.nonnegative("data.busy_delay_cycles", self.busy_delay_cycles)
-        checks.count("data.busy_accesses", self.busy_accesses, minimum=0, maximum=1024)
+        check_fields(self, "data.")
         if not isinstance(self.page_control, bool | np.bool_):
             raise ValueError(f"data.page_control must be true or false, got {self.page_control!r}")
-        checks.count("data.page_segments", self.page_segments)
-        checks.count("data.bank_step", self.bank_step)
-        checks.count("data.block_pitch", self.block_pitch, maximum=64)
-        checks.choice("data.mapping", self.mapping, MAPPINGS)
 
     def bank_of(self, block: Any) -> Any:
         """Return the bank of a block (an int or an integer array)."""
@@ -167,20 +158,15 @@ class Allocation:
        memory management in high-speed network processors", DAC 2002.
     """
 
-    policy: str = "lists"
-    alloc_trial_count: Numeric = 2
-    small_packet_segments: Numeric = 0
-    vms1_size: Numeric = 4_194_304
-    admission: str = "packet"
-    mean_run_length: Numeric = 1.0
+    policy: str = choice("lists", POLICIES)
+    alloc_trial_count: Numeric = count(2, maximum=1024)
+    small_packet_segments: Numeric = count(0, minimum=0)
+    vms1_size: Numeric = count(4_194_304, minimum=0)
+    admission: str = choice("packet", ADMISSIONS)
+    mean_run_length: Numeric = at_least(1.0, 1.0)
 
     def __post_init__(self) -> None:
-        checks.choice("allocation.policy", self.policy, POLICIES)
-        checks.count("allocation.alloc_trial_count", self.alloc_trial_count, maximum=1024)
-        checks.count("allocation.small_packet_segments", self.small_packet_segments, minimum=0)
-        checks.count("allocation.vms1_size", self.vms1_size, minimum=0)
-        checks.choice("allocation.admission", self.admission, ADMISSIONS)
-        checks.at_least("allocation.mean_run_length", self.mean_run_length, 1.0)
+        check_fields(self, "allocation.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,16 +191,13 @@ class PointerMemory:
        memory management in high-speed network processors", DAC 2002.
     """
 
-    free_accesses: Numeric = 5
-    conflict_accesses: Numeric = 15
-    conflict_overhead_cycles: Numeric = 8.0
-    energy_per_cycle: Numeric = 42.125
+    free_accesses: Numeric = count(5)
+    conflict_accesses: Numeric = count(15)
+    conflict_overhead_cycles: Numeric = nonnegative(8.0)
+    energy_per_cycle: Numeric = nonnegative(42.125)
 
     def __post_init__(self) -> None:
-        checks.count("pointer.free_accesses", self.free_accesses)
-        checks.count("pointer.conflict_accesses", self.conflict_accesses)
-        checks.nonnegative("pointer.conflict_overhead_cycles", self.conflict_overhead_cycles)
-        checks.nonnegative("pointer.energy_per_cycle", self.energy_per_cycle)
+        check_fields(self, "pointer.")
 
 
 @dataclass(frozen=True, kw_only=True)

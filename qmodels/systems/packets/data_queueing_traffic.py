@@ -9,8 +9,8 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray, Numeric
 from qmodels.systems.laws.times import Law
-from qmodels.systems.spec.nested import check_parts
-from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded, gaps_of
+from qmodels.systems.spec.ranges import check_fields, choice, count, nonnegative, positive, probability
+from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded, gaps_of, take_recorded_sizes
 from qmodels.systems.traffic.popularity import Zipf
 from qmodels.systems.traffic.sizes import SizeLaw, imix, segment_count
 
@@ -47,15 +47,14 @@ class SelfSimilar:
     """
 
     shape: float
-    sessions: float = 16.0
+    sessions: float = positive(16.0)
 
     def __post_init__(self) -> None:
-        for name in ("shape", "sessions"):
-            checks.one_number(f"arrivals.{name}", getattr(self, name))
+        check_fields(self, "arrivals.")
+        checks.one_number("arrivals.shape", self.shape)
         shape = checks.finite("arrivals.shape", self.shape)
         if not 1 < shape < 2:
             raise ValueError(f"arrivals.shape must be above 1 and below 2, got {self.shape!r}")
-        checks.positive("arrivals.sessions", self.sessions)
 
     @property
     def hurst(self) -> float:
@@ -124,35 +123,18 @@ class QueueTraffic:
 
     arrivals: Poisson | OnOff | SelfSimilar | Recorded | Law = field(default_factory=Poisson)
     sizes: SizeLaw = field(default_factory=imix)
-    load_factor: Numeric = 0.95
-    queues: int = 1024
-    queue_exponent: float = 0.0
-    input_ports: int = 2
-    output_ports: int = 2
-    input_speed: float = 1.0
-    service: str = "round-robin"
-    moved_fraction: float = 0.0
+    load_factor: Numeric = positive(0.95)
+    queues: int = count(1024, maximum=524_288)
+    queue_exponent: float = nonnegative(0.0)
+    input_ports: int = count(2, maximum=64)
+    output_ports: int = count(2, maximum=64)
+    input_speed: float = positive(1.0)
+    service: str = choice("round-robin", SERVICES)
+    moved_fraction: float = probability(0.0)
 
     def __post_init__(self) -> None:
-        check_parts(self, "traffic.")
-        if isinstance(self.arrivals, Recorded) and self.sizes != self.arrivals.sizes:
-            if self.sizes != imix():
-                raise ValueError(
-                    "traffic.sizes must be left out or be the trace's own with recorded arrivals, "
-                    f"got {len(self.sizes.bytes)} sizes with a mean of {self.sizes.mean_bytes:g} bytes"
-                )
-            object.__setattr__(self, "sizes", self.arrivals.sizes)
-        checks.positive("traffic.load_factor", self.load_factor)
-        for name in ("queues", "queue_exponent", "input_ports", "output_ports", "input_speed"):
-            checks.one_number(f"traffic.{name}", getattr(self, name))
-        checks.one_number("traffic.moved_fraction", self.moved_fraction)
-        checks.count("traffic.queues", self.queues, maximum=524_288)
-        checks.nonnegative("traffic.queue_exponent", self.queue_exponent)
-        checks.count("traffic.input_ports", self.input_ports, maximum=64)
-        checks.count("traffic.output_ports", self.output_ports, maximum=64)
-        checks.positive("traffic.input_speed", self.input_speed)
-        checks.choice("traffic.service", self.service, SERVICES)
-        checks.probability("traffic.moved_fraction", self.moved_fraction)
+        check_fields(self, "traffic.")
+        take_recorded_sizes(self, "traffic.")
 
     def segment_law(self, segment_bytes: int) -> tuple[IntArray, FloatArray]:
         """Return the segments of a packet (ascending) and the probability of each count."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from qmodels import checks
 from qmodels.checks import Numeric
+from qmodels.systems.spec.ranges import at_least, check_fields, count, nonnegative, positive, probability
 
 
 def allocation_accesses(rejected: Any) -> Any:
@@ -83,31 +83,19 @@ class FreeList:
        memory management in high-speed network processors", DAC 2002.
     """
 
-    segments: Numeric = 4_194_304
-    alloc_trial_count: Numeric = 2
-    small_packet_segments: Numeric = 0
-    vms1_share: Numeric = 0.5
-    mean_run_length: Numeric = 64.0
-    enqueue_accesses: Numeric = 1
-    dequeue_accesses: Numeric = 1
-    enqueue_packet_accesses: Numeric = 2
-    dequeue_packet_accesses: Numeric = 3
-    clock_ghz: Numeric = 1.0
+    segments: Numeric = count(4_194_304, maximum=2**31 - 1)
+    alloc_trial_count: Numeric = count(2, maximum=1024)
+    small_packet_segments: Numeric = count(0, minimum=0)
+    vms1_share: Numeric = probability(0.5)
+    mean_run_length: Numeric = at_least(64.0, 1.0)
+    enqueue_accesses: Numeric = nonnegative(1)
+    dequeue_accesses: Numeric = nonnegative(1)
+    enqueue_packet_accesses: Numeric = nonnegative(2)
+    dequeue_packet_accesses: Numeric = nonnegative(3)
+    clock_ghz: Numeric = positive(1.0)
 
     def __post_init__(self) -> None:
-        checks.count("free_list.segments", self.segments, maximum=2**31 - 1)
-        checks.count("free_list.alloc_trial_count", self.alloc_trial_count, maximum=1024)
-        checks.count("free_list.small_packet_segments", self.small_packet_segments, minimum=0)
-        checks.probability("free_list.vms1_share", self.vms1_share)
-        checks.at_least("free_list.mean_run_length", self.mean_run_length, 1.0)
-        for name in (
-            "enqueue_accesses",
-            "dequeue_accesses",
-            "enqueue_packet_accesses",
-            "dequeue_packet_accesses",
-        ):
-            checks.nonnegative(f"free_list.{name}", getattr(self, name))
-        checks.positive("free_list.clock_ghz", self.clock_ghz)
+        check_fields(self, "free_list.")
 
     @property
     def vms1_segments(self) -> Any:

@@ -15,7 +15,7 @@ from qmodels.systems.noc.patterns import RateMatrix
 from qmodels.systems.noc.router import PacketClass, Router
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topology import Topology
-from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.ranges import check_fields, count, positive
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,18 +56,14 @@ class ProcessorNoc:
     routing: str = "default"
     router: Router = field(default_factory=Router)
     initiators: int = 4
-    link_width: Numeric = 16
-    header_bytes: Numeric = 8
-    payload_bytes: Numeric = 128
-    clock_ghz: Numeric = 1.0
+    link_width: Numeric = count(16)
+    header_bytes: Numeric = count(8)
+    payload_bytes: Numeric = count(128)
+    clock_ghz: Numeric = positive(1.0)
 
     def __post_init__(self) -> None:
-        check_parts(self, "noc.")
+        check_fields(self, "noc.")
         checks.count("noc.initiators", self.initiators, maximum=self.topology.nodes - 1)
-        checks.count("noc.link_width", self.link_width)
-        checks.count("noc.header_bytes", self.header_bytes)
-        checks.count("noc.payload_bytes", self.payload_bytes)
-        checks.positive("noc.clock_ghz", self.clock_ghz)
         if self.topology.edge_widths:
             raise ValueError(
                 "noc.topology.edge_widths must be left out, all links have the width noc.link_width, "

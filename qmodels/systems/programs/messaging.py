@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from qmodels.systems.noc.router import Router
 from qmodels.systems.noc.topology import Topology
 from qmodels.systems.programs.message_steps import PAIRED, PRIORITIES, Step, read_steps
 from qmodels.systems.spec.metrics import MetricNames
-from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.ranges import check_fields, count, nonnegative, positive, probability
 
 PROCESS_TIMES = ("finish_time", "computing_time", "software_time", "network_time", "blocked_time")
 """Metrics that each process has, with its number in brackets: ``finish_time[3]``."""
@@ -52,26 +52,18 @@ class MessageCosts:
        "QoS-ocMPI: QoS-aware on-chip Message Passing Library for NoC-based Many-Core MPSoCs".
     """
 
-    header_bytes: int = 20
-    word_bytes: int = 4
-    send_cycles: float = 350.0
-    receive_cycles: float = 350.0
-    send_word_cycles: float = 5.0
-    receive_word_cycles: float = 10.0
-    packet_words: int = 1
-    packet_overhead_bytes: int = 8
-    response_cycles: float = 1.0
+    header_bytes: int = count(20, minimum=0)
+    word_bytes: int = count(4)
+    send_cycles: float = nonnegative(350.0)
+    receive_cycles: float = nonnegative(350.0)
+    send_word_cycles: float = nonnegative(5.0)
+    receive_word_cycles: float = nonnegative(10.0)
+    packet_words: int = count(1)
+    packet_overhead_bytes: int = count(8, minimum=0)
+    response_cycles: float = nonnegative(1.0)
 
     def __post_init__(self) -> None:
-        for item in fields(self):
-            checks.one_number(f"costs.{item.name}", getattr(self, item.name))
-        for name in ("header_bytes", "packet_overhead_bytes"):
-            checks.count(f"costs.{name}", getattr(self, name), minimum=0)
-        for name in ("word_bytes", "packet_words"):
-            checks.count(f"costs.{name}", getattr(self, name))
-        for name in ("send_cycles", "receive_cycles", "send_word_cycles", "receive_word_cycles"):
-            checks.nonnegative(f"costs.{name}", getattr(self, name))
-        checks.nonnegative("costs.response_cycles", self.response_cycles)
+        check_fields(self, "costs.")
 
     def message_words(self, words: int) -> int:
         """Return the words of a message with its header."""
@@ -145,30 +137,25 @@ class MessageProgram:
     topology: Topology = field(default_factory=lambda: Topology(kind="mesh", nodes=16))
     routing: str = "default"
     router: Router = field(default_factory=Router)
-    link_width: int = 4
+    link_width: int = count(4)
     costs: MessageCosts = field(default_factory=MessageCosts)
     processes: tuple[tuple[str, ...], ...]
     placement: tuple[int, ...] = ()
     priorities: tuple[int, ...] = ()
-    compute_jitter: float = 0.0
-    clock_ghz: float = 1.0
+    compute_jitter: float = probability(0.0)
+    clock_ghz: float = positive(1.0)
 
     metric_names: ClassVar[MetricNames] = MetricNames(
         both=("execution_time", "message_latency", *PROCESS_TIMES)
     )
 
     def __post_init__(self) -> None:
-        check_parts(self)
+        check_fields(self)
         nodes, count = self.topology.nodes, len(self.processes)
         if not 1 <= count <= nodes:
             raise ValueError(
                 f"processes must be 1 to {nodes}, as many as the topology has nodes, got {count}"
             )
-        checks.count("link_width", self.link_width)
-        checks.one_number("compute_jitter", self.compute_jitter)
-        checks.one_number("clock_ghz", self.clock_ghz)
-        checks.positive("clock_ghz", self.clock_ghz)
-        checks.probability("compute_jitter", self.compute_jitter)
         if self.placement:
             if len(self.placement) != count or len(set(self.placement)) != count:
                 raise ValueError(

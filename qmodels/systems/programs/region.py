@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.ranges import check_fields, count, positive
 
 BoolArray = npt.NDArray[np.bool_]
 MOST_BLOCKS = 20_000_000
@@ -25,10 +25,10 @@ class Cube:
         Edge. [superblocks]
     """
 
-    side: float = 15.0
+    side: float = positive(15.0)
 
     def __post_init__(self) -> None:
-        checks.positive("body.side", self.side)
+        check_fields(self, "body.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,21 +54,19 @@ class Uneven:
     ``cos(waves * w.u + phase)`` over six random directions w and phases, scaled to be 1 at most.
     """
 
-    radius: float = 9.0
+    radius: float = positive(9.0)
     roughness: float = 0.4
     shift: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    waves: float = 4.0
-    form: int = 0
+    waves: float = positive(4.0)
+    form: int = count(0, minimum=0)
 
     def __post_init__(self) -> None:
-        checks.positive("body.radius", self.radius)
+        check_fields(self, "body.")
         if not 0 <= self.roughness < 1:
             raise ValueError(f"body.roughness must be at least 0 and below 1, got {self.roughness!r}")
         if len(self.shift) != 3:
             raise ValueError(f"body.shift must be three numbers, got {self.shift!r}")
         checks.finite("body.shift", self.shift)
-        checks.positive("body.waves", self.waves)
-        checks.count("body.form", self.form, minimum=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,15 +106,14 @@ class Growth:
     """
 
     grid: tuple[int, int, int] = (21, 21, 21)
-    block_side: int = 4
+    block_side: int = count(4)
     body: Cube | Uneven | Drawn = Cube()
 
     def __post_init__(self) -> None:
-        check_parts(self, "tasks.")
+        check_fields(self, "tasks.")
         if len(self.grid) != 3:
             raise ValueError(f"tasks.grid must be three whole numbers, got {self.grid!r}")
         checks.count("tasks.grid", self.grid)
-        checks.count("tasks.block_side", self.block_side)
         blocks = int(np.prod(self.grid)) * self.block_side**3
         if blocks > MOST_BLOCKS:
             raise ValueError(f"tasks.grid must hold at most {MOST_BLOCKS} blocks, got {blocks}")

@@ -12,17 +12,12 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.systems.programs.region import Growth, grow
 from qmodels.systems.spec.metrics import MetricNames
-from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.ranges import check_fields, choice, count, nonnegative, positive, probability
 
 IntArray = npt.NDArray[np.int64]
 
 FOUR_CLUSTERS = ((1.0, 1.3, 1.1, 1.5), (1.3, 1.0, 1.5, 1.1), (1.1, 1.5, 1.0, 1.3), (1.5, 1.1, 1.3, 1.0))
 """Cost of an access from each cluster to each memory, of that of its own."""
-
-
-def _amount(name: str, value: float) -> None:
-    checks.one_number(name, value)
-    checks.nonnegative(name, value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,13 +53,12 @@ class Clusters:
         one.
     """
 
-    clusters: int = 4
-    cores: int = 4
+    clusters: int = count(4)
+    cores: int = count(4)
     numa_factors: tuple[tuple[float, ...], ...] = FOUR_CLUSTERS
 
     def __post_init__(self) -> None:
-        checks.count("machine.clusters", self.clusters)
-        checks.count("machine.cores", self.cores)
+        check_fields(self, "machine.")
         shape = (len(self.numa_factors), *sorted({len(row) for row in self.numa_factors}))
         if shape != (self.clusters, self.clusters):
             raise ValueError(
@@ -95,17 +89,15 @@ class TaskCosts:
         An access to a core's own unlocked queue. [cycles]
     """
 
-    block_cycles: float = 100.0
-    task_cycles: float = 0.0
-    compute_scv: float = 0.0
-    transfer_cycles: float = 1000.0
-    queue_cycles: float = 200.0
-    local_cycles: float = 40.0
+    block_cycles: float = nonnegative(100.0)
+    task_cycles: float = nonnegative(0.0)
+    compute_scv: float = probability(0.0)
+    transfer_cycles: float = nonnegative(1000.0)
+    queue_cycles: float = nonnegative(200.0)
+    local_cycles: float = nonnegative(40.0)
 
     def __post_init__(self) -> None:
-        for name in ("block_cycles", "task_cycles", "transfer_cycles", "queue_cycles", "local_cycles"):
-            _amount(f"costs.{name}", getattr(self, name))
-        checks.probability("costs.compute_scv", self.compute_scv)
+        check_fields(self, "costs.")
         if not self.block_cycles + self.task_cycles:
             raise ValueError(f"costs.block_cycles must be > 0 without task_cycles, got {self.block_cycles!r}")
 
@@ -129,16 +121,13 @@ class RunQueues:
         own queue.
     """
 
-    organisation: str = "hierarchical"
-    placement: str = "home"
-    local_length: int = 8
-    minimum_length: int = 10
+    organisation: str = choice("hierarchical", ("central", "distributed", "hierarchical"))
+    placement: str = choice("home", ("home", "next", "own"))
+    local_length: int = count(8, minimum=0)
+    minimum_length: int = count(10, minimum=0)
 
     def __post_init__(self) -> None:
-        checks.choice("queues.organisation", self.organisation, ("central", "distributed", "hierarchical"))
-        checks.choice("queues.placement", self.placement, ("home", "next", "own"))
-        checks.count("queues.local_length", self.local_length, minimum=0)
-        checks.count("queues.minimum_length", self.minimum_length, minimum=0)
+        check_fields(self, "queues.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,23 +152,18 @@ class Stealing:
         Search before the theft, and for each task taken, while the victim's queue is locked. [cycles]
     """
 
-    thieves: str = "none"
-    victims: str = "nearest"
-    protected: int = 10
+    thieves: str = choice("none", ("none", "shepherd", "every"))
+    victims: str = choice("nearest", ("nearest", "longest", "random"))
+    protected: int = count(10, minimum=0)
     share: float = 0.5
-    most: int = 20
-    cycles: float = 500.0
-    item_cycles: float = 20.0
+    most: int = count(20)
+    cycles: float = nonnegative(500.0)
+    item_cycles: float = nonnegative(20.0)
 
     def __post_init__(self) -> None:
-        checks.choice("stealing.thieves", self.thieves, ("none", "shepherd", "every"))
-        checks.choice("stealing.victims", self.victims, ("nearest", "longest", "random"))
-        checks.count("stealing.protected", self.protected, minimum=0)
+        check_fields(self, "stealing.")
         if not 0 < self.share <= 1:
             raise ValueError(f"stealing.share must be above 0 and at most 1, got {self.share!r}")
-        checks.count("stealing.most", self.most)
-        _amount("stealing.cycles", self.cycles)
-        _amount("stealing.item_cycles", self.item_cycles)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,8 +205,8 @@ class WorkQueues:
     costs: TaskCosts = TaskCosts()
     queues: RunQueues = RunQueues()
     stealing: Stealing = Stealing()
-    data: str = "home"
-    clock_ghz: float = 1.0
+    data: str = choice("home", ("home", "one", "nearest"))
+    clock_ghz: float = positive(1.0)
 
     metric_names: ClassVar[MetricNames] = MetricNames(
         (
@@ -232,10 +216,7 @@ class WorkQueues:
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        check_parts(self)
-        checks.one_number("clock_ghz", self.clock_ghz)
-        checks.positive("clock_ghz", self.clock_ghz)
-        checks.choice("data", self.data, ("home", "one", "nearest"))
+        check_fields(self)
         if isinstance(self.tasks, Bag) and len(self.tasks.tasks) != self.machine.clusters:
             raise ValueError(
                 f"tasks.tasks must be {self.machine.clusters} numbers, one per cluster, "

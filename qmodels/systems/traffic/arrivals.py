@@ -17,7 +17,7 @@ from qmodels.systems.laws.kinds import is_exponential
 from qmodels.systems.laws.phases import HyperExponential
 from qmodels.systems.laws.times import Law
 from qmodels.systems.spec.nested import check_parts
-from qmodels.systems.traffic.sizes import SizeLaw
+from qmodels.systems.traffic.sizes import SizeLaw, imix
 from qmodels.systems.traffic.trace import Trace
 
 
@@ -180,6 +180,17 @@ def modelled(name: str, arrivals: Any) -> Any:
         f"{name} must be Poisson, OnOff, recorded, Exponential or a HyperExponential of two branches for "
         f"the model (the simulator takes every law), got {arrivals!r}"
     )
+
+
+def take_recorded_sizes(spec: Any, prefix: str) -> None:
+    """Give a spec the sizes of its recorded arrivals; others than `imix`, which gives way, are refused."""
+    if isinstance(spec.arrivals, Recorded) and spec.sizes != spec.arrivals.sizes:
+        if spec.sizes != imix():
+            raise ValueError(
+                f"{prefix}sizes must be left out or be the trace's own with recorded arrivals, "
+                f"got {len(spec.sizes.bytes)} sizes with a mean of {spec.sizes.mean_bytes:g} bytes"
+            )
+        object.__setattr__(spec, "sizes", spec.arrivals.sizes)
 
 
 def gaps_of(arrivals: Any, rng: np.random.Generator, gaps: FloatArray | None, count: int) -> FloatArray:

@@ -11,6 +11,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
+from qmodels.systems.spec.ranges import check_fields, nonnegative
 
 MOST_ENTRIES = 10_000_000
 """Most entries of a law that is held as an array."""
@@ -47,14 +48,14 @@ class Zipf:
 
     entries: int
     exponent: float
-    shift: float = 0.0
+    shift: float = nonnegative(0.0)
 
     def __post_init__(self) -> None:
-        for name in ("entries", "exponent", "shift"):
+        check_fields(self, "popularity.")
+        for name in ("entries", "exponent"):
             checks.one_number(f"popularity.{name}", getattr(self, name))
         checks.count("popularity.entries", self.entries, maximum=MOST_RANKS)
         checks.nonnegative("popularity.exponent", self.exponent)
-        checks.nonnegative("popularity.shift", self.shift)
 
     def probabilities(self) -> FloatArray:
         """Return the probability of each entry, most popular first (computed once, read-only)."""

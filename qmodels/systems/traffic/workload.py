@@ -10,8 +10,8 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray, Numeric
-from qmodels.systems.spec.nested import check_parts
-from qmodels.systems.traffic.arrivals import Arrivals, Poisson, Recorded, gaps_of
+from qmodels.systems.spec.ranges import check_fields, count, nonnegative, positive
+from qmodels.systems.traffic.arrivals import Arrivals, Poisson, Recorded, gaps_of, take_recorded_sizes
 from qmodels.systems.traffic.popularity import MOST_ENTRIES, Zipf
 from qmodels.systems.traffic.sizes import SizeLaw, imix, segment_count
 from qmodels.systems.traffic.trace import Trace
@@ -91,32 +91,17 @@ class Workload:
 
     arrivals: Arrivals = field(default_factory=Poisson)
     sizes: SizeLaw = field(default_factory=imix)
-    offered_gbps: Numeric = 40.0
-    load_factor: Numeric = 1.0
-    segment_bytes: int = 64
-    lookups_per_packet: Numeric = 1
-    table_entries: int = 20_000
-    zipf_exponent: float = 0.83
-    hold_ns: Numeric = 10_000.0
+    offered_gbps: Numeric = positive(40.0)
+    load_factor: Numeric = positive(1.0)
+    segment_bytes: int = count(64)
+    lookups_per_packet: Numeric = count(1, minimum=0)
+    table_entries: int = count(20_000, maximum=MOST_ENTRIES)
+    zipf_exponent: float = nonnegative(0.83)
+    hold_ns: Numeric = nonnegative(10_000.0)
 
     def __post_init__(self) -> None:
-        check_parts(self, "workload.")
-        if isinstance(self.arrivals, Recorded) and self.sizes != self.arrivals.sizes:
-            if self.sizes != imix():
-                raise ValueError(
-                    "workload.sizes must be left out or be the trace's own with recorded arrivals, "
-                    f"got {len(self.sizes.bytes)} sizes with a mean of {self.sizes.mean_bytes:g} bytes"
-                )
-            object.__setattr__(self, "sizes", self.arrivals.sizes)
-        checks.positive("workload.offered_gbps", self.offered_gbps)
-        checks.positive("workload.load_factor", self.load_factor)
-        for name in ("segment_bytes", "table_entries", "zipf_exponent"):
-            checks.one_number(f"workload.{name}", getattr(self, name))
-        checks.count("workload.segment_bytes", self.segment_bytes)
-        checks.count("workload.lookups_per_packet", self.lookups_per_packet, minimum=0)
-        checks.count("workload.table_entries", self.table_entries, maximum=MOST_ENTRIES)
-        checks.nonnegative("workload.zipf_exponent", self.zipf_exponent)
-        checks.nonnegative("workload.hold_ns", self.hold_ns)
+        check_fields(self, "workload.")
+        take_recorded_sizes(self, "workload.")
 
     def __to_toml__(self, table: Callable[[], dict[str, Any]], key: str) -> dict[str, Any]:
         written = table()

@@ -1,0 +1,108 @@
+"""What the numbers and words of a spec may be: declared with its fields, checked by one walker.
+
+>>> from dataclasses import dataclass
+>>> @dataclass(frozen=True, kw_only=True)
+... class Memory:
+...     channels: int = count(4, maximum=64)
+...     mapping: str = choice("row", ("row", "random"))
+...
+...     def __post_init__(self) -> None:
+...         check_fields(self, "memory.")
+>>> Memory(channels=0)
+Traceback (most recent call last):
+    ...
+ValueError: memory.channels must be a whole number from 1 to 64, got 0.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import field, fields
+from functools import partial
+from typing import Any, TypeVar
+
+from qmodels import checks
+from qmodels.systems.spec.fields import of_a_class
+from qmodels.systems.spec.nested import check_parts
+
+T = TypeVar("T")
+
+
+def count(default: T, *, minimum: int = 1, maximum: int = checks.LARGEST_COUNT) -> T:
+    """Return a field of whole numbers in [minimum, maximum]."""
+    return _declared(default, partial(checks.count, minimum=minimum, maximum=maximum))
+
+
+def positive(default: T) -> T:
+    """Return a field of finite numbers > 0."""
+    return _declared(default, checks.positive)
+
+
+def nonnegative(default: T) -> T:
+    """Return a field of finite numbers >= 0."""
+    return _declared(default, checks.nonnegative)
+
+
+def at_least(default: T, minimum: float) -> T:
+    """Return a field of numbers >= minimum, infinity among them."""
+    return _declared(default, partial(checks.at_least, minimum=minimum))
+
+
+def probability(default: T) -> T:
+    """Return a field of numbers in [0, 1]."""
+    return _declared(default, checks.probability)
+
+
+def choice(default: str, allowed: Iterable[str]) -> str:
+    """Return a field of one of the allowed words."""
+    return _declared(default, partial(checks.choice, allowed=allowed))
+
+
+def flag(default: bool) -> bool:
+    """Return a field that is true or false."""
+    return _declared(default, _flag)
+
+
+def check_fields(spec: Any, prefix: str = "") -> None:
+    """Require every field to hold what its annotation and its range allow.
+
+    Called first in ``__post_init__``: parts (`check_parts`), then ranges in the order of the fields. Of
+    those that are no sweep, annotated with ``int`` or ``float``, an array is refused.
+
+    Parameters
+    ----------
+    spec : dataclass instance
+        Fields that declare no range are not looked at.
+    prefix : str
+        What the names of the fields start with in messages, such as ``"workload."``.
+
+    Raises
+    ------
+    ValueError
+        Naming the field, what is allowed and the value.
+    """
+    check_parts(spec, prefix)
+    for name, check, alone in _ranges(type(spec)):
+        value = getattr(spec, name)
+        if alone:
+            checks.one_number(prefix + name, value)
+        check(prefix + name, value)
+
+
+def _declared(default: Any, check: Callable[[str, Any], Any]) -> Any:
+    return field(default=default, metadata={"check": check})
+
+
+def _flag(name: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} must be true or false, got {value!r}")
+
+
+@of_a_class
+def _ranges(spec_type: Any) -> tuple[tuple[str, Callable[[str, Any], Any], bool], ...]:
+    """Return the fields that declare a range: name, check, and whether they are one number."""
+    return tuple(
+        (one.name, one.metadata["check"], one.type in ("int", "float"))
+        for one in fields(spec_type)
+        if "check" in one.metadata
+    )
