@@ -70,6 +70,8 @@ class Response:
         Of the time from an issue until the last request of its batch is done. [ns, ns2]
     departure_scv : float
         Squared coefficient of variation of the times between the ends of issues.
+    lost : float
+        Probability that a request finds no place and is lost.
     """
 
     mean: float
@@ -77,6 +79,7 @@ class Response:
     last_mean: float
     last_variance: float
     departure_scv: float
+    lost: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -128,12 +131,18 @@ class PacketStream:
         Packets. [1/ns]
     flits : int
         Size of a packet, its header included. [flits]
+    together : float
+        Packets that come to the source at the same time as one of these, itself included, mean.
+    scv : float
+        Squared coefficient of variation of the times between such arrivals.
     """
 
     source: int
     target: int
     rate: float
     flits: int
+    together: float = 1.0
+    scv: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
