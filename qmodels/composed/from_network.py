@@ -61,7 +61,7 @@ def _with_spread(state: State, flow: Flow, found: FlowFigures) -> FlowFigures:
     if not np.isfinite(mean):
         spread = INF
     else:
-        about = state.passage(flow)[0].latency
+        about = state.passage(flow).latency
         spread = about.scv * mean**2 if about.finite else INF
     return FlowFigures(
         latency=Span(mean, spread), throughput=found.throughput, parts=found.parts, lost=found.lost

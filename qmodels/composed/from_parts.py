@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from qmodels.composed.asking import Heard
+from qmodels.composed.couplings.pools import Pool
 from qmodels.composed.figures import Figures, FlowFigures, flow_metrics, parts_together
 from qmodels.composed.moments import Span, moments_of
 from qmodels.composed.passage import Passage
@@ -23,15 +24,16 @@ def parts_figures(state: State) -> Figures:
     """Return the figures of a system whose parts are asked one by one."""
     state.settle()
     heards = {flow.name: state.heard(flow) for flow in state.system.flows}
-    passages = {flow.name: state.passage(flow, heards[flow.name])[0] for flow in state.system.flows}
-    flows = {flow.name: flow_figures(state, flow, passages[flow.name]) for flow in state.system.flows}
+    pools = state.met(state.rates).pools
+    passages = {flow.name: state.passage(flow, heards[flow.name]) for flow in state.system.flows}
+    flows = {flow.name: flow_figures(state, flow, passages[flow.name], pools) for flow in state.system.flows}
     full = state.asking.at(state.rates)
     intensity = {name: load for name, load in full.intensity.items()}
-    for name, pool in state.pools.items():
+    for name, pool in pools.items():
         if name in state.system.parts:
             intensity[name] = pool.taken / pool.most if pool.taken >= pool.most else pool.busy
     stable = all(np.isfinite(flow.latency.mean) for flow in flows.values())
-    metrics = flow_metrics(flows, _visits(state, heards))
+    metrics = flow_metrics(flows, _visits(state, heards, pools))
     metrics["saturation_factor"] = saturation_factor(state)
     return Figures(
         model=MODEL,
@@ -43,7 +45,9 @@ def parts_figures(state: State) -> Figures:
     )
 
 
-def flow_figures(state: State, flow: Flow, passage: Passage) -> FlowFigures:
+def flow_figures(
+    state: State, flow: Flow, passage: Passage, pools: Mapping[str, Pool]
+) -> FlowFigures:
     """Return what becomes of the jobs of a flow."""
     parts = dict(passage.parts)
     latency, rate = passage.latency, state.rates[flow.name]
@@ -58,11 +62,11 @@ def flow_figures(state: State, flow: Flow, passage: Passage) -> FlowFigures:
     if pool in parts:
         parts[WINDOW] = parts.pop(pool)
     if not latency.finite:
-        rate = min(rate, _carried(state, flow))
+        rate = min(rate, _carried(state, flow, pools))
     return FlowFigures(latency=latency, throughput=rate, parts=parts)
 
 
-def _carried(state: State, flow: Flow) -> float:
+def _carried(state: State, flow: Flow, pools: Mapping[str, Pool]) -> float:
     """Return the rate of a flow that gets through, if all that come to a full part share it."""
     loads = state.asking.at(state.rates).intensity
     asked = {site.part for site in state.plan.sites if site.flow == flow.name and site.visits > 0}
@@ -70,13 +74,15 @@ def _carried(state: State, flow: Flow) -> float:
         asked.add(state.system.interconnect)
     most = max((loads[part] for part in asked), default=0.0)
     rate = state.rates[flow.name] / max(most, 1.0)
-    for pool in state.pools:
-        if any(take.flow == flow.name for take in state.takes(pool)):
-            rate = min(rate, state.rates[flow.name] * state.pools[pool].most / state.pools[pool].taken)
+    for name, pool in pools.items():
+        if any(take.flow == flow.name for take in state.takes(name)):
+            rate = min(rate, state.rates[flow.name] * pool.most / pool.taken)
     return rate
 
 
-def _visits(state: State, heards: Mapping[str, Heard]) -> dict[str, float]:
+def _visits(
+    state: State, heards: Mapping[str, Heard], pools: Mapping[str, Pool]
+) -> dict[str, float]:
     """Return the mean time of a request to each part, and of a packet."""
     time: dict[str, float] = {}
     count: dict[str, float] = {}
@@ -88,7 +94,7 @@ def _visits(state: State, heards: Mapping[str, Heard]) -> dict[str, float]:
         if answer is not None and rate > 0:
             time[site.part] = time.get(site.part, 0.0) + rate * answer.mean
             count[site.part] = count.get(site.part, 0.0) + rate
-    for name, pool in state.pools.items():
+    for name, pool in pools.items():
         if name in state.system.parts:
             time[name], count[name] = pool.wait.mean, 1.0
     if state.plan.legs:
@@ -108,7 +114,7 @@ def saturation_factor(state: State) -> float:
         return float("inf")
     alone = {name: rate if name in opened else 0.0 for name, rate in state.rates.items()}
     factor = state.asking.limit(alone, opened)
-    for name, pool in state.pools.items():
+    for name, pool in state.met(state.rates).pools.items():
         if any(take.flow in opened for take in state.takes(name)) and pool.taken > 0:
             factor = min(factor, pool.most / pool.taken)
     return factor

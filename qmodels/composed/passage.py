@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,13 @@ class Passage:
     busy: float = 0.0
 
     @property
+    def by_part(self) -> dict[str, float]:
+        """Mean times by part, which sum up to all, what is not counted included."""
+        if not self.uncounted.mean:
+            return dict(self.parts)
+        return {**self.parts, DELAYED: self.parts.get(DELAYED, 0.0) + self.uncounted.mean}
+
+    @property
     def latency(self) -> Span:
         """What is counted."""
         if not self.span.finite:
@@ -63,6 +70,28 @@ class Passage:
         return Span(
             max(self.span.mean - less.mean, 0.0), max(self.span.variance - less.variance, 0.0)
         )
+
+
+@dataclass(eq=False)
+class Held:
+    """How long a job holds tokens of a pool, times how many.
+
+    Parameters
+    ----------
+    span : Span
+        Mean, and sum of the variances.
+    parts : dict of str to float
+        Mean times by part.
+    """
+
+    span: Span = NOTHING
+    parts: dict[str, float] = field(default_factory=dict)
+
+    def add(self, span: Span, parts: Mapping[str, float], weight: float) -> None:
+        """Add what happens so often."""
+        self.span = self.span + Span(weight * span.mean, weight * span.variance)
+        for part, time in parts.items():
+            self.parts[part] = self.parts.get(part, 0.0) + weight * time
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -100,13 +129,13 @@ class Walk:
 
     Attributes
     ----------
-    held : dict of str to Span
-        Tokens times how long a job holds them, by pool: mean, and sum of the variances.
+    held : dict of str to Held
+        By pool.
     """
 
     def __init__(self, around: Surroundings) -> None:
         self.around = around
-        self.held: dict[str, Span] = {}
+        self.held: dict[str, Held] = {}
 
     def through(self, node: Node) -> Passage:
         """Return what a program takes."""
@@ -122,8 +151,7 @@ class Walk:
 
     def _spent(self, passage: Passage, weight: float, holds: dict[str, int]) -> Passage:
         for pool, tokens in holds.items():
-            span = Span(weight * tokens * passage.span.mean, weight * tokens * passage.span.variance)
-            self.held[pool] = self.held.get(pool, NOTHING) + span
+            self.held.setdefault(pool, Held()).add(passage.span, passage.by_part, weight * tokens)
         return passage
 
     def _heard(self, holds: dict[str, int]) -> Heard:
@@ -166,7 +194,7 @@ class Walk:
         wait = self.around.waits.get(node.site.number, NOTHING)
         passage = self._spent(Passage(span=wait, parts={node.site.part: wait.mean}), weight, holds)
         holds[node.site.part] = holds.get(node.site.part, 0) + node.tokens
-        self.held.setdefault(node.site.part, NOTHING)
+        self.held.setdefault(node.site.part, Held())
         return passage
 
     def _give(self, node: Give, weight: float, holds: dict[str, int]) -> Passage:
@@ -229,15 +257,12 @@ class Walk:
 
     def _branch(self, node: Node, weight: float, holds: dict[str, int]) -> Passage:
         """Return what one branch takes; what its job holds it holds until the last is done."""
-        aside = Walk(Surroundings(
-            heard=self._heard(holds), within={}, waits=self.around.waits, own=self.around.own,
-            network=self.around.network,
-        )) if holds else self
-        if aside is self:
+        if not holds:
             return self._walk(node, weight, {})
+        aside = Walk(replace(self.around, heard=self._heard(holds)))
         passage = aside._walk(node, weight, {})
-        for pool, span in aside.held.items():
-            self.held[pool] = self.held.get(pool, NOTHING) + span
+        for pool, held in aside.held.items():
+            self.held.setdefault(pool, Held()).add(held.span, held.parts, 1.0)
         return passage
 
     def _joined(

@@ -5,111 +5,18 @@ A window of a flow is a pool around its whole program.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
 
 from qmodels.checks import FloatArray
+from qmodels.composed.couplings.going_round import Profile, going_round
 from qmodels.composed.moments import Span
 from qmodels.queues.markovian.birth_death import birth_death_law
 
-STEPS = 60
-"""Bisections for a rate."""
-
-_GRID = 1 - np.array([1.0, 0.85, 0.7, 0.55, 0.4, 0.28, 0.18, 0.1, 0.05, 0.02, 0.005])
-_STATES = 4096
-"""States beyond the tokens of a chain without an end are summed up in closed form, no more than so many."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Inside:
-    """How long tokens are held, by the rate at which they are taken.
-
-    Parameters
-    ----------
-    limit : float
-        Rate at which the first resource inside is full. [1/ns]
-    rates : array of float
-        Rates below it, ascending from 0. [1/ns]
-    holds : array of float
-        Mean times that a token is held at these rates. [ns]
-    """
-
-    limit: float
-    rates: FloatArray
-    holds: FloatArray
-
-    @cached_property
-    def _curve(self) -> Any:
-        # Without the pole at the limit the curve is nearly straight.
-        return PchipInterpolator(self.rates, self.holds * self._distance(self.rates))
-
-    def _distance(self, rate: Any) -> Any:
-        return 1 - rate / self.limit if np.isfinite(self.limit) else np.ones_like(rate)
-
-    def hold(self, rate: Any) -> Any:
-        """Return how long a token is held if they are taken at a rate; ``inf`` from the limit on."""
-        rate = np.asarray(rate, dtype=float)
-        below = np.clip(rate, 0.0, self.rates[-1])
-        held = self._curve(below) / np.maximum(self._distance(np.minimum(rate, self.limit)), 1e-300)
-        return np.where(rate < self.limit, held, np.inf)
-
-    def carried(self, inside: FloatArray, others: float = 0.0) -> FloatArray:
-        """Return the rates at which so many jobs inside leave, besides those of other copies of the pool.
-
-        Each meets the others: of n jobs one sees a share (n - 1) / n of the rate, as in Schweitzer's
-        approximation, which is exact for one queue and for balanced ones.
-        """
-        low, high = np.zeros(inside.size), np.full(inside.size, min(self.limit, 1e300))
-        idle = float(self.hold(others))
-        high = np.minimum(high, inside / idle if idle > 0 else high)
-        for _ in range(STEPS):
-            middle = (low + high) / 2
-            with np.errstate(invalid="ignore"):
-                number = middle * self.hold(others + middle * (inside - 1) / inside)
-            less = np.where(np.isnan(number), False, number < inside)
-            low, high = np.where(less, middle, low), np.where(less, high, middle)
-        return (low + high) / 2
-
-    def rate_at(self, hold: float) -> float:
-        """Return the rate at which tokens are held so long."""
-        if hold <= float(self.hold(0.0)):
-            return 0.0
-        low, high = 0.0, self.limit if np.isfinite(self.limit) else float(self.rates[-1])
-        for _ in range(STEPS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if float(self.hold(middle)) < hold else (low, middle)
-        return low
-
-
-def inside_of(hold_at: Callable[[float], float], limit: float, most: float) -> Inside:
-    """Return how long tokens are held, from what it is at a rate.
-
-    Parameters
-    ----------
-    hold_at : callable
-        Mean time that a token is held at a rate.
-    limit : float
-        Rate at which the first resource inside is full, ``inf`` if none ever is.
-    most : float
-        Rate up to which it is asked in that case.
-    """
-    end = limit if np.isfinite(limit) else most
-    grid = _GRID if np.isfinite(limit) else np.linspace(0.0, 1.0, 3)
-    rates, holds = [], []
-    for rate in end * grid:
-        held = hold_at(rate)
-        if not np.isfinite(held):
-            # Full earlier than a straight line says.
-            limit = min(limit, rate)
-            break
-        rates.append(rate)
-        holds.append(held)
-    return Inside(limit=limit, rates=np.array(rates), holds=np.array(holds))
+_OUTSIDE = np.concatenate([np.geomspace(1e5, 1e-3, 160), [0.0]])
+"""Times outside, in holds of a job alone, for which tables are made."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -136,109 +43,148 @@ class Pool:
     most: float
     busy: float
 
-    def halfway(self, other: Pool) -> Pool:
-        """Return what is met in the middle between two answers."""
-        if not (self.wait.finite and other.wait.finite):
-            return self
-        middle = Span((self.wait.mean + other.wait.mean) / 2, (self.wait.variance + other.wait.variance) / 2)
-        return replace(self, wait=middle, hold=(self.hold + other.hold) / 2)
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Inside:
+    """The inside of a pool.
+
+    Parameters
+    ----------
+    profile : Profile
+        What is done there, by the rate at which tokens of all copies together are taken.
+    tokens : int
+        Tokens of a copy, in those that a job takes.
+    copies : int
+        Copies, each with the same share of the jobs.
+    """
+
+    profile: Profile
+    tokens: int
+    copies: int
+
+    def speeds(self, rate: float) -> FloatArray:
+        """Return the rates at which 1, 2, ... jobs inside one copy leave it, if tokens are taken at a rate."""
+        others = round(rate * (self.copies - 1) / self.copies, 15)
+        if others not in self._known:
+            self._known[others] = going_round(self.profile.after(others), self.tokens).rates
+        return self._known[others]
+
+    @cached_property
+    def _known(self) -> dict[float, FloatArray]:
+        return {}
+
+    def rate_at(self, hold: float) -> float:
+        """Return the rate at which a stream from outside would hold tokens so long."""
+        if not hold > self.profile.total(0.0):
+            return 0.0
+        low, high = 0.0, min(self.profile.limit, 1e6 * float(self.profile.rates[-1]))
+        if self.profile.total(float(self.profile.rates[-1])) < hold:
+            return float(self.profile.rates[-1])
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.profile.total(middle) < hold else (low, middle)
+        return low
 
 
-def open_pool(
-    *, inside: Inside, tokens: int, rate: float, copies: int, arrival_scv: float, hold_scv: float
-) -> Pool:
-    r"""Return what jobs that come at a rate meet at one copy of a pool.
+def open_pool(inside: Inside, rate: float, *, arrival_scv: float, hold_scv: float) -> Pool:
+    r"""Return what jobs that come at a rate meet at a pool.
 
     Parameters
     ----------
     inside : Inside
-        How long tokens are held, by the rate of all copies together.
-    tokens : int
-        Tokens of a copy, in those that a job takes.
+        Its inside.
     rate : float
         Jobs that come to all copies. [1/ns]
-    copies : int
-        Copies, each with the same share of the jobs.
     arrival_scv, hold_scv : float
         Squared coefficients of variation of the times between arrivals, and of the time inside.
 
     Notes
     -----
     The part of the system that is inside as one station of rate :math:`X(n)` with n jobs, the throughput of
-    n jobs that go round inside (Norton's theorem); jobs beyond the tokens wait in front. The wait is
-    multiplied by :math:`(c_a^2 + c_s^2)/2`. Exact for Poisson arrivals and a balanced product form inside.
+    n jobs that go round inside (Norton's theorem [1]_); jobs beyond the tokens wait in front. The wait is
+    multiplied by :math:`(c_a^2 + c_s^2)/2`. Exact for Poisson arrivals and a product form inside.
 
     References
     ----------
     .. [1] K. M. Chandy, U. Herzog, L. Woo, "Parametric analysis of queuing networks", IBM J. Res. Dev. 19,
        1975.
     """
-    own = rate / copies
-    speeds = inside.carried(np.arange(1, tokens + 1, dtype=float), others=rate - own)
+    own, tokens = rate / inside.copies, inside.tokens
+    speeds = inside.speeds(rate)
     most = float(speeds[-1])
     if own >= most:
         endless = Span(np.inf, np.inf)
-        return Pool(wait=endless, hold=tokens / most, taken=rate, most=most * copies, busy=1.0)
-    up = np.full(tokens, own)
-    law = birth_death_law(up, speeds)
+        return Pool(wait=endless, hold=tokens / most, taken=rate, most=most * inside.copies, busy=1.0)
+    law = birth_death_law(np.full(tokens, own), speeds)
     # Beyond the tokens the numbers are geometric.
     ratio = own / most
     tail = law[-1] * ratio / (1 - ratio)
-    total = 1 + tail
-    held = float(law @ np.arange(tokens + 1) + tail * tokens) / total
-    queued = float(law[-1] * ratio / (1 - ratio) ** 2) / total
-    waits = float(law[-1] + tail) / total
-    spread = (arrival_scv + hold_scv) / 2
-    mean = queued / own * spread
-    behind = mean / waits if waits > 0 else 0.0
+    held = float(law @ np.arange(tokens + 1) + tail * tokens) / (1 + tail)
+    queued = float(law[-1] * ratio / (1 - ratio) ** 2) / (1 + tail)
+    waits = float(law[-1] + tail) / (1 + tail)
+    mean = queued / own * (arrival_scv + hold_scv) / 2
     return Pool(
-        wait=Span(mean, max(2 * waits * behind**2 - mean**2, 0.0)),
-        hold=held / own,
-        taken=rate,
-        most=most * copies,
-        busy=held / tokens,
+        wait=_wait(mean, waits), hold=held / own, taken=rate, most=most * inside.copies, busy=held / tokens
     )
 
 
-def closed_pool(
-    *, inside: Inside, tokens: int, jobs: float, outside: float, rate: float, copies: int
-) -> Pool:
-    r"""Return what jobs of a fixed number meet at one copy of a pool.
+def _wait(mean: float, waits: float) -> Span:
+    """Return a wait of a mean, exponential for the share of jobs that wait."""
+    return Span(mean, max(2 * mean**2 / waits - mean**2, 0.0) if waits > 0 else 0.0)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClosedPool:
+    r"""What jobs of a fixed number meet at one copy of a pool, by the rate at which they take tokens.
 
     Parameters
     ----------
-    inside, tokens, copies
-        As for `open_pool`.
-    jobs : float
-        Jobs that may come to all copies.
-    outside : float
-        Mean time from giving tokens back to coming again. [ns]
-    rate : float
-        Rate at which others take tokens of other copies, if there are any, for what they meet. [1/ns]
+    inside : Inside
+        Its inside.
+    jobs : int
+        Jobs that may come to a copy.
 
     Notes
     -----
-    The station of `open_pool` and a delay of the time outside: n jobs there come at the rate
-    n / outside.
+    The station of `open_pool` and a delay: n jobs there come at a rate proportional to n. The time of the
+    delay follows from the rate.
     """
-    number = max(int(round(jobs / copies)), 1)
-    sizes = np.arange(1, number + 1)
-    others = rate * (copies - 1) / copies
-    speeds = inside.carried(np.minimum(sizes, tokens).astype(float), others=others)
-    if outside <= 0:
-        law = np.eye(number + 1)[-1]
-    else:
-        law = birth_death_law((number - np.arange(number)) / outside, speeds)
-    taken = float(law[1:] @ speeds)
-    held = float(law @ np.minimum(np.arange(number + 1), tokens))
-    queued = float(law @ np.maximum(np.arange(number + 1) - tokens, 0))
-    mean = queued / taken
-    waits = float(law[tokens:].sum())
-    behind = mean / waits if waits > 0 else 0.0
-    return Pool(
-        wait=Span(mean, max(2 * waits * behind**2 - mean**2, 0.0)),
-        hold=held / taken,
-        taken=taken * copies,
-        most=float(speeds[-1]) * copies,
-        busy=held / tokens,
-    )
+
+    inside: Inside
+    jobs: int
+
+    def at(self, rate: float) -> Pool:
+        """Return what is met if tokens of all copies together are taken at a rate."""
+        copies, tokens = self.inside.copies, self.inside.tokens
+        own, rows = rate / copies, self._rows(rate)
+        wait, hold, waits = (float(np.interp(own, rows[:, 0], rows[:, k])) for k in (1, 2, 3))
+        most = float(rows[-1, 0])
+        return Pool(
+            wait=_wait(wait, waits),
+            hold=hold,
+            taken=rate,
+            most=most * copies,
+            busy=min(own * hold / tokens, 1.0),
+        )
+
+    @cached_property
+    def _known(self) -> dict[int, FloatArray]:
+        return {}
+
+    def _rows(self, rate: float) -> FloatArray:
+        """Return rate, wait, hold and share that waits for many times outside, by ascending rate."""
+        speeds = self.inside.speeds(rate)
+        if id(speeds) not in self._known:
+            number = np.arange(self.jobs + 1)
+            down = speeds[np.minimum(number[1:], self.inside.tokens) - 1]
+            rows = []
+            for outside in _OUTSIDE / float(speeds[0]):
+                law = np.eye(number.size)[-1]
+                if outside:
+                    law = birth_death_law((self.jobs - number[:-1]) / outside, down)
+                taken = float(law[1:] @ down)
+                queued = float(law @ np.maximum(number - self.inside.tokens, 0))
+                held = float(law @ np.minimum(number, self.inside.tokens))
+                rows.append((taken, queued / taken, held / taken, float(law[self.inside.tokens :].sum())))
+            self._known[id(speeds)] = np.array(rows)
+        return self._known[id(speeds)]
