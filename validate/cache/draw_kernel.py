@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.systems.cache.lines import feistel_step
+from qmodels.systems.traffic.popularity import Zipf
 from validate.engine.jit import jit, lean, lean_part
 from validate.engine.streams import uniform
 
@@ -88,17 +89,12 @@ def inverse(area: float, exponent: float) -> float:
     return exp(log(max(1.0 + scaled, 1e-300)) / (1.0 - exponent))
 
 
-def zipf_law(
-    *, entries: int, exponent: float, shift: float, entries_per_line: int, half: int, scattered: bool
-) -> Any:
+def zipf_law(zipf: Zipf, *, entries_per_line: int, half: int, scattered: bool) -> Any:
     """Return the constants to draw lines of a Zipf-like law with."""
     law = np.zeros(1, dtype=LAW)
-    law["entries"], law["per_line"], law["exponent"], law["shift"] = (
-        entries,
-        entries_per_line,
-        exponent,
-        shift,
-    )
+    entries, exponent, shift = int(zipf.entries), float(zipf.exponent), float(zipf.shift)
+    law["entries"], law["exponent"], law["shift"] = entries, exponent, shift
+    law["per_line"] = entries_per_line
     law["low"] = integral(1.5 + shift, exponent) - (1.0 + shift) ** -exponent
     law["high"] = integral(entries + 0.5 + shift, exponent)
     second = inverse(integral(2.5 + shift, exponent) - (2.0 + shift) ** -exponent, exponent)

@@ -11,6 +11,7 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.cache.lines import feistel, line_popularity
+from qmodels.systems.cache.spec import CacheSystem
 from qmodels.systems.traffic.popularity import MOST_ENTRIES, Zipf
 from validate.campaigns.experiment import Experiment, Job
 from validate.estimates.simulation import Simulation
@@ -50,7 +51,6 @@ class CacheSimulation(Simulation):
 
 def run_replication(job: CacheJob) -> Run:
     """Simulate one replication."""
-    from validate.cache.draw_kernel import LAW, alias, zipf_law
     from validate.cache.hierarchy_kernel import HASHES, INCLUSIONS, PLAN, run
     from validate.cache.lru_kernel import REPLACEMENTS, new_caches
     from validate.engine.streams import new_streams
@@ -73,33 +73,33 @@ def run_replication(job: CacheJob) -> Run:
     streams = new_streams(
         seed=job.seed, replication=job.replication, sources=["replacement", "cores", "lines"]
     )
-    law, keys = np.zeros(1, dtype=LAW), np.zeros(4, dtype=np.int64)
+    draws = _line_draws(spec)
+    served = np.zeros((cores, len(levels) + 1), dtype=np.int64)
+    to_slices = np.zeros(max(1, int(plan["slices"][0])), dtype=np.int64)
+    for requests in (job.warm_up, job.requests):
+        served[:], to_slices[:] = 0, 0
+        run(plan, caches, slots, table, streams, *draws, served, to_slices, requests)
+    return Run(served=served.sum(axis=0), slice_requests=to_slices)
+
+
+def _line_draws(spec: CacheSystem) -> tuple[Any, Any, Any, Any]:
+    """Return what lines are drawn from: an alias table, or where it would be long a law and its keys."""
+    from validate.cache.draw_kernel import LAW, alias, zipf_law
+
     if spec.popularity.entries <= MOST_ENTRIES:
         p, _ = line_popularity(
             spec.popularity, int(spec.entries_per_line), spec.assignment, int(spec.assignment_seed)
         )
         cut, other = np.empty(len(p)), np.empty(len(p), dtype=np.int32)
         alias(p, cut, other)
-    else:
-        cut, other = np.empty(0), np.empty(0, dtype=np.int32)
-        half, rounds = feistel(spec.popularity.entries, int(spec.assignment_seed))
-        keys = np.array(rounds, dtype=np.int64)
-        zipf = spec.popularity
-        assert isinstance(zipf, Zipf)
-        law = zipf_law(
-            entries=zipf.entries,
-            exponent=zipf.exponent,
-            shift=zipf.shift,
-            entries_per_line=int(spec.entries_per_line),
-            half=half,
-            scattered=spec.assignment == "random",
-        )
-    served = np.zeros((cores, len(levels) + 1), dtype=np.int64)
-    to_slices = np.zeros(max(1, int(plan["slices"][0])), dtype=np.int64)
-    for requests in (job.warm_up, job.requests):
-        served[:], to_slices[:] = 0, 0
-        run(plan, caches, slots, table, streams, cut, other, law, keys, served, to_slices, requests)
-    return Run(served=served.sum(axis=0), slice_requests=to_slices)
+        return cut, other, np.zeros(1, dtype=LAW), np.zeros(4, dtype=np.int64)
+    zipf = spec.popularity
+    assert isinstance(zipf, Zipf)
+    half, keys = feistel(zipf.entries, int(spec.assignment_seed))
+    law = zipf_law(
+        zipf, entries_per_line=int(spec.entries_per_line), half=half, scattered=spec.assignment == "random"
+    )
+    return np.empty(0), np.empty(0, dtype=np.int32), law, np.array(keys, dtype=np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)

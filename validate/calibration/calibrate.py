@@ -134,19 +134,7 @@ def calibrate(
             f"({', '.join(names)}) for {data.values.size}"
         )
     groups = _groups(observations, data, leave_out)
-    evaluations = 0
-
-    def predicted(unit: FloatArray) -> FloatArray:
-        nonlocal evaluations
-        values = dict(zip(names, (low + unit * (high - low)).tolist(), strict=True))
-        needed = dict.fromkeys(data.runs)
-        evaluations += len(needed)
-        answers = {run: at(values, run) for run in needed}
-        return np.array([_metric(answers[r], m) for r, m in zip(data.runs, data.metrics, strict=True)])
-
-    def residuals(unit: FloatArray) -> FloatArray:
-        return (predicted(unit) - data.values) / data.scales
-
+    residuals = _Residuals(at, names, low, high, data)
     best = search(residuals, start(residuals, names))
     moved = effects(residuals, best)
     require_identifiable(moved, names)
@@ -168,11 +156,29 @@ def calibrate(
         rms_error=float(np.sqrt(np.mean(left**2))),
         largest_error=float(np.abs(left).max()),
         leave_one_out=leave_one_out(residuals, best, groups),
-        evaluations=evaluations,
-        spec=replace_fields(model, dict(zip(names, fitted.tolist(), strict=True)))
-        if is_spec(model)
-        else None,
+        evaluations=residuals.evaluations,
+        spec=replace_fields(model, residuals.values(best)) if is_spec(model) else None,
     )
+
+
+class _Residuals:
+    """Weighted differences of a model from what is fitted, where each parameter is within its bounds."""
+
+    def __init__(self, at: Any, names: list[str], low: FloatArray, high: FloatArray, data: _Data) -> None:
+        self.at, self.names, self.low, self.high, self.data = at, names, low, high, data
+        self.evaluations = 0
+
+    def values(self, unit: FloatArray) -> dict[str, float]:
+        """Return the parameters, each a part of the way from its lower bound to its upper one."""
+        return dict(zip(self.names, (self.low + unit * (self.high - self.low)).tolist(), strict=True))
+
+    def __call__(self, unit: FloatArray) -> FloatArray:
+        values, data = self.values(unit), self.data
+        needed = dict.fromkeys(data.runs)
+        self.evaluations += len(needed)
+        answers = {run: self.at(values, run) for run in needed}
+        found = [_metric(answers[r], m) for r, m in zip(data.runs, data.metrics, strict=True)]
+        return (np.array(found) - data.values) / data.scales
 
 
 def _bounds(parameters: Mapping[str, Sequence[float]]) -> tuple[list[str], FloatArray, FloatArray]:

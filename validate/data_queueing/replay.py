@@ -28,7 +28,7 @@ from validate.data_queueing.operations import (
     reserve,
 )
 from validate.data_queueing.state import World, without_owners
-from validate.engine.jit import jit
+from validate.engine.jit import inlined, jit
 
 CODES = {"create": 0, "destroy": 1, "begin": 2, "enqueue": 3, "dequeue": 4, "move": 5, "delete": 6}
 _CREATE, _DESTROY, _BEGIN, _ENQUEUE, _DEQUEUE, _MOVE, _DELETE = range(7)
@@ -38,7 +38,7 @@ SESSION = np.dtype(
 )
 """Of each queue: segments of its tail packet still to come, and how far its head packet has been read."""
 
-DONE, REFUSED, ILLEGAL = 0, 1, 2
+DONE, REFUSED = 0, 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -165,6 +165,22 @@ _WHY = {
 }
 
 
+@inlined
+def enqueue(w: World, session: Any, queue: int, begins: bool) -> tuple[bool, int, int]:
+    """Store a packet's next segment; return whether it was refused, its block and the accesses this took."""
+    segments = w.packets[session["packet"]]["segments"]
+    if (begins or not w.parameters[0]["whole"]) and not reserve(w, segments):
+        stored, accesses = segments - session["to_write"], 0
+        session["to_write"] = 0
+        if stored > 0:
+            accesses = give_up_packet(w, queue, session["tail_before"], stored, segments)
+        return True, NONE, accesses
+    session["to_write"] -= 1
+    block, accesses = allocate(w, is_small(w, segments))
+    ends = session["to_write"] == 0
+    return False, block, accesses + enqueue_segment(w, queue, session["packet"], block, begins, ends)
+
+
 @jit
 def play_rows(world: World, sessions: Any, rows: Any, results: Any, packet: int) -> int:
     """Do the operations; return the row of the first that is not possible, or NONE."""
@@ -173,7 +189,7 @@ def play_rows(world: World, sessions: Any, rows: Any, results: Any, packet: int)
         code, queue, argument = rows[k, 0], rows[k, 1], rows[k, 2]
         q = w.queues[queue]
         s = sessions[queue]
-        block, accesses = NONE, 0
+        block = NONE
         if code == _CREATE:
             if q["created"]:
                 return k
@@ -187,21 +203,12 @@ def play_rows(world: World, sessions: Any, rows: Any, results: Any, packet: int)
             if not q["created"] or begins != (s["to_write"] == 0):
                 return k
             if begins:
-                s["packet"] = packet
+                s["packet"], s["to_write"], s["tail_before"] = packet, argument, q["tail"]
                 packet += 1
-                s["to_write"] = argument
-                s["tail_before"] = q["tail"]
-            segments = w.packets[s["packet"]]["segments"]
-            if (begins or not w.parameters[0]["whole"]) and not reserve(w, segments):
-                stored = segments - s["to_write"]
-                results[k, 0], results[k, 1] = REFUSED, 0
-                if stored > 0:
-                    results[k, 1] = give_up_packet(w, queue, s["tail_before"], stored, segments)
-                s["to_write"] = 0
+            refused, block, accesses = enqueue(w, s, queue, begins)
+            if refused:
+                results[k, 0], results[k, 1] = REFUSED, accesses
                 continue
-            s["to_write"] -= 1
-            block, accesses = allocate(w, is_small(w, segments))
-            accesses += enqueue_segment(w, queue, s["packet"], block, begins, s["to_write"] == 0)
         elif q["packets"] == 0:
             return k
         elif code == _DEQUEUE:
@@ -221,9 +228,7 @@ def play_rows(world: World, sessions: Any, rows: Any, results: Any, packet: int)
             segments = w.packets[w.blocks[q["head"]]["packet"]]["segments"]
             accesses = delete_packet(w, queue, segments)
             s["read"] = 0
-        results[k, 0] = DONE
-        results[k, 1] = accesses
-        results[k, 2] = block
+        results[k, 0], results[k, 1], results[k, 2] = DONE, accesses, block
         if block != NONE:
             results[k, 3] = access_bank(w.blocks, w.banks, w.recent, w.state, block)
     return NONE

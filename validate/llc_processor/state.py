@@ -94,17 +94,10 @@ class World(NamedTuple):
 
 def new_world(spec: LlcProcessor, *, seed: int, replication: int) -> World:
     """Return an empty processor; a replication has its own assignment of entries to lines."""
-    popularity = spec.popularity
     word = np.random.SeedSequence(seed, spawn_key=(replication,)).generate_state(1)
-    half, keys = feistel(int(popularity.entries), int(word[0]))
-    law = zipf_law(
-        entries=int(popularity.entries),
-        exponent=float(popularity.exponent),
-        shift=float(popularity.shift),
-        entries_per_line=spec.entries_per_line,
-        half=half,
-        scattered=spec.assignment == "random",
-    )
+    half, keys = feistel(int(spec.popularity.entries), int(word[0]))
+    scattered = spec.assignment == "random"
+    law = zipf_law(spec.popularity, entries_per_line=spec.entries_per_line, half=half, scattered=scattered)
     cores, slices = spec.cores, spec.llc_slices
     capacities = [spec.l1_lines, spec.l2_lines] * cores + [spec.slice_lines] * slices
     number = len(capacities)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from validate.engine.jit import jit, part
+from validate.engine.jit import jit, lean_part
 from validate.messaging.program import BLOCKED, DELAY, PACKETS, PARTS, SOFTWARE
 from validate.noc.kernel import quiet, step
 from validate.noc.sources import send
@@ -36,7 +36,7 @@ class Processes(NamedTuple):
     reader: Any
 
 
-@part
+@lean_part
 def copy(p: Processes, k: int, o: Any) -> None:
     """Let a process copy its next packet, which it sends when it is ready."""
     copying = o["cycles"] if p.left[k] > 1 else o["last_cycles"]
@@ -46,7 +46,7 @@ def copy(p: Processes, k: int, o: Any) -> None:
     p.left[k] = -p.left[k]
 
 
-@part
+@lean_part
 def advance(world: World, operations: Any, p: Processes, message: Any, k: int, now: int) -> int:
     """Let a process go on until it has to wait; return 1 if it has come to its end."""
     while p.ready[k] <= now:
@@ -80,7 +80,7 @@ def advance(world: World, operations: Any, p: Processes, message: Any, k: int, n
     return 0
 
 
-@part
+@lean_part
 def deliver(operations: Any, p: Processes, message: Any, k: int, time: float, back: float) -> float:
     """Let a process's packet arrive and its response be back; return when somebody is ready next."""
     o = operations[p.at[k]]

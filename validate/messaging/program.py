@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,16 +118,7 @@ def _packets(program: MessageProgram, step: Step) -> tuple[int, tuple[int, int],
 def build_world(program: MessageProgram) -> World:
     """Return the empty network of a program."""
     router = program.router
-    return new_world(
-        service_table(program),
-        virtual_channels=router.virtual_channels,
-        buffer_flits=router.buffer_flits,
-        pipeline_cycles=router.pipeline_cycles,
-        credit_cycles=router.credit_cycles,
-        arbitration=router.arbitration,
-        hold_switch_for_packet=router.hold_switch_for_packet,
-        packets=len(program.processes) + 1,
-    )
+    return new_world(service_table(program), **asdict(router), packets=len(program.processes) + 1)
 
 
 def _sent(program: MessageProgram) -> dict[tuple[str, int, int], list[int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from qmodels.checks import IntArray
 from qmodels.systems.memory.address_map import scatter
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.packets.processor_noc import Networks
+from qmodels.systems.traffic.workload import Packets
 from validate.cache.lru_kernel import LRU, insert, new_caches
 from validate.data_queueing.free_lists import BLOCK, LIST
 from validate.engine.events import STATION, new_calendar
@@ -146,39 +148,24 @@ def draw_world(
     count, total = offered.segments.size, int(offered.segments.sum())
     # More than that never come round, and a short trace would not circulate at all.
     window = min(window, max(1, count // 2))
-    records = np.zeros(count, dtype=PACKET)
-    records["arrival"] = offered.times_ns
-    records["bytes"] = offered.bytes
-    records["segments"] = offered.segments
-    records["first"] = np.cumsum(offered.segments) - offered.segments
+    records = packet_records(offered)
     records["engine"] = for_engines.integers(spec.noc.initiators, size=count)
     records["egress"] = for_egress.integers(spec.noc.initiators, size=count)
     hold = for_hold.exponential(size=count) * float(spec.workload.hold_ns)
     records["hold"] = 0.0 if window else hold
-    segments = np.zeros(total, dtype=SEGMENT)
-    segments["packet"] = np.repeat(np.arange(count), offered.segments)
     lookups = spec.workload.popularity.sample(for_lookups, count * int(spec.workload.lookups_per_packet))
     slices, lines, index, streams = stationary_slices(spec, for_lru)
     small = int(offered.segments[offered.segments <= spec.free_list.small_packet_segments].sum())
     examined = ((total - small) * int(spec.free_list.alloc_trial_count), small, small)
     blocks, lists, addresses = initial_lists(spec, for_list, examined=examined)
-    state = np.zeros(1, dtype=STATE)
-    state["operation_head"] = state["operation_tail"] = NONE
-    banks = np.zeros(int(spec.dram.channels * spec.dram.banks), dtype=BANK)
-    for name in ("open_row", "page", "queued_row"):
-        banks[name] = UNOPENED
-    for name in ("serving", "head", "tail"):
-        banks[name] = NONE
-    banks["refreshes"] = 1  # time begins after an interval, see `after_refresh`
-    stations = np.zeros(len(station_names(spec)), dtype=STATION)
     return World(
         heap=new_calendar(2 * total + count + 16).heap,
         parameters=parameters(spec, window=window),
-        state=state,
+        state=empty_state(),
         packets=records,
-        segments=segments,
-        stations=stations,
-        banks=banks,
+        segments=segment_records(offered),
+        stations=np.zeros(len(station_names(spec)), dtype=STATION),
+        banks=idle_banks(int(spec.dram.channels * spec.dram.banks)),
         slices=slices,
         lines=lines,
         index=index,
@@ -194,6 +181,41 @@ def draw_world(
     )
 
 
+def empty_state() -> npt.NDArray[Any]:
+    """Return the state of a processor without packets."""
+    state = np.zeros(1, dtype=STATE)
+    state["operation_head"] = state["operation_tail"] = NONE
+    return state
+
+
+def packet_records(offered: Packets) -> npt.NDArray[Any]:
+    """Return the records of realised packets: times, sizes and segments."""
+    records = np.zeros(offered.segments.size, dtype=PACKET)
+    records["arrival"] = offered.times_ns
+    records["bytes"] = offered.bytes
+    records["segments"] = offered.segments
+    records["first"] = np.cumsum(offered.segments) - offered.segments
+    return records
+
+
+def segment_records(offered: Packets) -> npt.NDArray[Any]:
+    """Return the records of the segments of realised packets."""
+    segments = np.zeros(int(offered.segments.sum()), dtype=SEGMENT)
+    segments["packet"] = np.repeat(np.arange(offered.segments.size), offered.segments)
+    return segments
+
+
+def idle_banks(number: int) -> npt.NDArray[Any]:
+    """Return banks without an open row."""
+    banks = np.zeros(number, dtype=BANK)
+    for name in ("open_row", "page", "queued_row"):
+        banks[name] = UNOPENED
+    for name in ("serving", "head", "tail"):
+        banks[name] = NONE
+    banks["refreshes"] = 1  # time begins after an interval, see `after_refresh`
+    return banks
+
+
 def networks_of(spec: PacketProcessor) -> Networks:
     """Return the flow tables of requests and responses."""
     return spec.noc.networks(int(spec.dram.channels))
@@ -203,16 +225,7 @@ def new_networks(spec: PacketProcessor, world: World) -> tuple[Network, Network]
     """Return the empty networks of requests and responses, with room for all segments of a world."""
     both, router = networks_of(spec), spec.noc.router
     requests, responses = (
-        new_world(
-            table,
-            virtual_channels=router.virtual_channels,
-            buffer_flits=router.buffer_flits,
-            pipeline_cycles=router.pipeline_cycles,
-            credit_cycles=router.credit_cycles,
-            arbitration=router.arbitration,
-            hold_switch_for_packet=router.hold_switch_for_packet,
-            packets=world.segments.size,
-        )
+        new_world(table, **asdict(router), packets=world.segments.size)
         for table in (both.requests, both.responses)
     )
     return requests, responses

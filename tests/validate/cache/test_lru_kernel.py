@@ -53,12 +53,11 @@ def test_drawn_lines_follow_the_law_and_the_map():
     """Chi-squared of 2e5 draws over 40 lines, below its 99.9 % point of 39 degrees of freedom."""
     entries, per_line = 200, 5
     half, keys = feistel(entries, 3)
-    law = draw_kernel.zipf_law(
-        entries=entries, exponent=0.83, shift=0.5, entries_per_line=per_line, half=half, scattered=True
-    )
+    zipf = Zipf(entries=entries, exponent=0.83, shift=0.5)
+    law = draw_kernel.zipf_law(zipf, entries_per_line=per_line, half=half, scattered=True)
     streams = new_streams(seed=2, replication=0, sources=["x"])
     drawn = [draw_kernel.zipf_line(law, np.array(keys), streams, 0) for _ in range(200_000)]
-    p = Zipf(entries=entries, exponent=0.83, shift=0.5).probabilities()
+    p = zipf.probabilities()
     where = line_of(
         np.arange(entries), entries=entries, entries_per_line=per_line, assignment="random", seed=3
     )
