@@ -18,6 +18,7 @@ from cases.study.packet_processor import BIAS, ERROR, PART
 from qmodels.systems.spec.metrics import METRICS, is_relative
 
 Table = dict[str, npt.NDArray[Any]]
+WORDS = {"": None, "True": True, "False": False}
 _UNITS = {"interleaving_step": "segments", "link_width": "bytes"}
 
 
@@ -125,18 +126,38 @@ def as_columns(rows: Sequence[dict[str, Any]]) -> Table:
 
 def load_table(path: Path) -> Table:
     """Return the columns of a kept table without their units; numbers as numbers."""
-    with open(path, newline="", encoding="utf-8") as file:
-        columns = as_columns(list(csv.DictReader(file)))
-    return {name.split(" [")[0]: _values(column) for name, column in columns.items()}
+    columns = as_columns(read_rows(path))
+    return {n: c.astype(float) if c.dtype.kind == "i" else c for n, c in columns.items()}
 
 
-def _values(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    if set(column.tolist()) <= {"True", "False"}:
-        return np.equal(column, "True")
-    try:
-        return column.astype(float)
-    except ValueError:
-        return column
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a CSV: numbers, True and False as such, None for what is empty.
+
+    The unit in a heading, in brackets, is left out.
+    """
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            {name.partition(" [")[0]: typed(word) for name, word in row.items()}
+            for row in csv.DictReader(file)
+        ]
+
+
+def typed(word: str) -> Any:
+    """Return what a word of a CSV stands for.
+
+    Examples
+    --------
+    >>> [typed(word) for word in ("7", "7.0", "", "True", "13-15")]
+    [7, 7.0, None, True, '13-15']
+    """
+    if word in WORDS:
+        return WORDS[word]
+    for kind in (int, float):
+        try:
+            return kind(word)
+        except ValueError:
+            pass
+    return word
 
 
 def write_table(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:

@@ -6,6 +6,8 @@ import difflib
 import math
 from collections.abc import Iterable, Mapping
 
+import numpy as np
+
 Range = tuple[float | None, float | None]
 """An inclusive range of a metric; None leaves a side open."""
 
@@ -25,6 +27,18 @@ def choice(name: str, value: str, allowed: Iterable[str]) -> str:
     if value not in words:
         raise ValueError(f"{name} must be one of {', '.join(words)}, got {value!r}")
     return value
+
+
+def whole(name: str, value: object, *, least: int) -> None:
+    """Refuse what is no whole number from the least on."""
+    if not (isinstance(value, (int, np.integer)) and value >= least):
+        raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")
+
+
+def share(name: str, value: float) -> None:
+    """Refuse what is not between 0 and 1."""
+    if not 0 < value < 1:
+        raise ValueError(f"{name} must be between 0 and 1, got {value!r}")
 
 
 def names(name: str, value: str | Iterable[str]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -70,7 +70,6 @@ def explore(
     A varied field that is set (--set channels=4 or --set 'channels=[2,4]') is explored over these values.
     With --vary, of a system of any kind, all combinations of the choices are solved.
     """
-    from cases.cli import exploring
     from cases.cli.inputs import read_specs
     from cases.study.check import Runs
     from cases.study.files import save_study, summary
@@ -85,26 +84,18 @@ def explore(
     _require_study_directory(out)
     specs, given = read_specs(spec, trace, settings or ())
     main = next(iter(specs.values()))
+    goals = {"minimize": minimize or (), "maximize": maximize or (), "limits": targets or ()}
     if vary or not isinstance(main, PacketProcessor):
-        found = exploring.explored(main, vary or (), minimize or (), maximize or (), targets or ())
-        paths = exploring.save(found, out)
-        columns = exploring.front_columns(found)
-        forms = Forms(
-            text=lambda: exploring.front_text(found) + _listed(paths),
-            data=lambda: {"front": columns, "designs": len(found.feasible)},
-            csv=lambda: csv_text(columns),
-        )
-        output.show(forms)
+        _explore_any(main, out, output, vary=vary or (), **goals)
         return 0
-    if minimize or maximize or targets:
+    if any(goals.values()):
         raise ValueError("--minimize, --maximize and --subject-to need --vary: the joint case has its own")
     given_packets = {} if packets is None else {"packets": packets}
-    runs = Runs(**given_packets, replications=replications, seed=seed, workers=workers)
     with progress_bars() as progress:
         study = explore_case(
             specs,
             given=given,
-            runs=runs,
+            runs=Runs(**given_packets, replications=replications, seed=seed, workers=workers),
             simulate=not no_simulate,
             points=simulate_points,
             budget=budget,
@@ -120,6 +111,22 @@ def explore(
     )
     output.show(forms, lambda: front_figure(study))
     return 130 if study.interrupted else 0
+
+
+def _explore_any(main: Any, out: Path, output: Output, **goals: Any) -> None:
+    """Explore all combinations of the choices of a system of any kind."""
+    from cases.cli import exploring
+    from cases.tables import csv_text
+
+    found = exploring.explored(main, **goals)
+    paths = exploring.save(found, out)
+    columns = exploring.front_columns(found)
+    forms = Forms(
+        text=lambda: exploring.front_text(found) + _listed(paths),
+        data=lambda: {"front": columns, "designs": len(found.feasible)},
+        csv=lambda: csv_text(columns),
+    )
+    output.show(forms)
 
 
 @app.command()

@@ -84,9 +84,8 @@ TIE = 1e-9
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Design:
-    """One design of an axis with what the model says and each replication of the simulation."""
+    """What the model says of a design, and each replication of the simulation."""
 
-    choice: int
     load: float
     step: int
     model: dict[str, float]
@@ -132,53 +131,42 @@ def measure(*, executor: Executor, seed: int = SEED, limit: int | None = None) -
     for what, base in list(bases(seed))[:limit]:
         seen: dict[str, Design | None] = {}
         for decision, choices in AXES.items():
-            designs = [
-                _measured(base, decision, choice, what["load"], seen, executor, seed) for choice in choices
-            ]
-            found = [design for design in designs if design is not None]
+            specs = {choice: replace_fields(base, {decision: choice}) for choice in choices}
+            for spec in specs.values():
+                if stable_hash(spec) not in seen:  # simulated once for all axes
+                    closed = what["load"] == LOADS[-1][0]
+                    seen[stable_hash(spec)] = _measured(spec, closed=closed, executor=executor, seed=seed)
+            designs = ((choice, seen[stable_hash(spec)]) for choice, spec in specs.items())
+            found = [(choice, design) for choice, design in designs if design is not None]
             for (k, one), (m, other) in combinations(enumerate(found), 2):
                 rows += [
                     {**what, "decision": decision, **_pair(one, other, metric), "adjacent": m == k + 1}
                     for metric in OBJECTIVES
-                    if metric in one.runs and metric in other.runs
+                    if metric in one[1].runs and metric in other[1].runs
                 ]
     return as_columns(rows)
 
 
-def _measured(
-    base: PacketProcessor,
-    decision: str,
-    choice: int,
-    load: float,
-    seen: dict[str, Design | None],
-    executor: Executor,
-    seed: int,
-) -> Design | None:
-    """Return a design of an axis, simulated once for all axes; None where it does not keep up."""
+def _measured(spec: PacketProcessor, *, closed: bool, executor: Executor, seed: int) -> Design | None:
+    """Return what the model and the runs say of a design; None where it does not keep up."""
     from qmodels import solve
 
-    spec = replace_fields(base, {decision: choice})
-    key = stable_hash(spec)
-    if key not in seen:
-        seen[key] = None
-        model = solve(spec)
-        fullest = float(model.bottleneck_load)
-        if model.stable and fullest <= FULL:
-            jobs = [Job(spec=spec, seed=seed, replication=k, packets=PACKETS) for k in range(REPLICATIONS)]
-            if load == LOADS[-1][0]:  # once is enough: nothing is held and time is as long as it takes
-                jobs += [replace(job, packets=CLOSED_PACKETS, window=WINDOW) for job in jobs]
-            runs = list(executor.map(run_replication, jobs))
-            opened = [run for job, run in zip(jobs, runs, strict=True) if not job.window]
-            if np.mean([run.growth for run in opened]) <= OVERLOAD_GROWTH:
-                seen[key] = Design(
-                    choice=choice,
-                    load=fullest,
-                    step=int(spec.dram.interleaving_step),
-                    model={name: float(model.metrics[name]) for name in OBJECTIVES},
-                    runs=_values(spec, opened, runs[len(opened) :]),
-                )
-    design = seen[key]
-    return None if design is None else replace(design, choice=choice)
+    model = solve(spec)
+    if not model.stable or model.bottleneck_load > FULL:
+        return None
+    jobs = [Job(spec=spec, seed=seed, replication=k, packets=PACKETS) for k in range(REPLICATIONS)]
+    if closed:  # once is enough: nothing is held and time is as long as it takes
+        jobs += [replace(job, packets=CLOSED_PACKETS, window=WINDOW) for job in jobs]
+    runs = list(executor.map(run_replication, jobs))
+    opened = runs[:REPLICATIONS]
+    if np.mean([run.growth for run in opened]) > OVERLOAD_GROWTH:
+        return None
+    return Design(
+        load=float(model.bottleneck_load),
+        step=int(spec.dram.interleaving_step),
+        model={name: float(model.metrics[name]) for name in OBJECTIVES},
+        runs=_values(spec, opened, runs[REPLICATIONS:]),
+    )
 
 
 def _values(spec: PacketProcessor, opened: list[Run], closed: list[Run]) -> dict[str, np.ndarray]:
@@ -196,22 +184,20 @@ def _values(spec: PacketProcessor, opened: list[Run], closed: list[Run]) -> dict
     return {name: np.asarray(value, dtype=float) for name, value in values.items()}
 
 
-def _pair(one: Design, other: Design, metric: str) -> dict[str, Any]:
-    first, second = one.runs[metric], other.runs[metric]
-    interval = paired_difference(first, second, confidence=CONFIDENCE).difference
+def _pair(one: tuple[int, Design], other: tuple[int, Design], metric: str) -> dict[str, Any]:
+    """Return how two choices along an axis differ in a metric."""
+    interval = paired_difference(one[1].runs[metric], other[1].runs[metric], confidence=CONFIDENCE).difference
     row: dict[str, Any] = {"metric": metric}
-    for end, design, values in (("first", one, first), ("second", other, second)):
+    for end, (choice, design) in (("first", one), ("second", other)):
         row |= {
-            end: design.choice,
+            end: choice,
             f"{end}_load": design.load,
             f"{end}_step": design.step,
             f"{end}_model": design.model[metric],
-            f"{end}_simulated": float(values.mean()),
+            f"{end}_simulated": float(design.runs[metric].mean()),
         }
-    return {name: _short(value) for name, value in row.items()} | {
-        "low": _short(interval.low),
-        "high": _short(interval.high),
-    }
+    row |= {"low": interval.low, "high": interval.high}
+    return {name: _short(value) for name, value in row.items()}
 
 
 def _short(value: Any) -> Any:

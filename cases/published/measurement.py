@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cases.published.rows import read_rows, write_rows
-from cases.tables import text_table
+from cases.published.rows import write_rows
+from cases.tables import read_rows, text_table
 from qmodels.error_map import ErrorMap, summarize
 
 Row = dict[str, Any]

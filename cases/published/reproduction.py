@@ -17,12 +17,11 @@ from cases.published.rows import (
     data_folder,
     plain_row,
     published,
-    read_rows,
     read_toml,
     write_rows,
 )
 from cases.published.tags import tags_text
-from cases.tables import columns_of
+from cases.tables import columns_of, read_rows
 from qmodels.systems.traffic.trace import Trace, read_trace
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import tomllib
 from collections.abc import Iterable
 from dataclasses import asdict, is_dataclass
@@ -11,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from cases.tables import columns_of, write_table
-
-WORDS = {"": None, "True": True, "False": False}
 
 
 def data_folder(case: str) -> Path:
@@ -45,33 +42,3 @@ def plain_row(row: Any) -> dict[str, Any]:
 def write_rows(path: Path, rows: Iterable[Any]) -> None:
     """Write rows as CSV, numbers in full."""
     write_table(path, columns_of(map(plain_row, rows)))
-
-
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Return the rows of a CSV: numbers, True and False as such, None for what is empty.
-
-    The unit in a heading, in brackets, is left out.
-    """
-    with path.open(encoding="utf-8", newline="") as file:
-        return [
-            {name.partition(" [")[0]: typed(word) for name, word in row.items()}
-            for row in csv.DictReader(file)
-        ]
-
-
-def typed(word: str) -> Any:
-    """Return what a word of a CSV stands for.
-
-    Examples
-    --------
-    >>> [typed(word) for word in ("7", "7.0", "", "True", "13-15")]
-    [7, 7.0, None, True, '13-15']
-    """
-    if word in WORDS:
-        return WORDS[word]
-    for kind in (int, float):
-        try:
-            return kind(word)
-        except ValueError:
-            pass
-    return word

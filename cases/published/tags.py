@@ -6,7 +6,6 @@ They stand in ``<case>/data/published.toml``, group by group, beside the numbers
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from cases.published.cell import Number, mean_and_largest
 from cases.published.rows import published
@@ -21,27 +20,11 @@ TAGS = {
 """What the tags mean, the least worth first."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tag:
-    """What the agreement of a group of published numbers is worth.
-
-    Parameters
-    ----------
-    what : str
-        The numbers, in words.
-    tag : str
-        A key of `TAGS`.
-    why : str
-        What was fitted or chosen, or what has to be known.
-    """
-
-    what: str
-    tag: str
-    why: str = ""
-
-
-def tags(case: str) -> dict[str, Tag]:
+def tags(case: str) -> dict[str, dict[str, str]]:
     """Return the tags of a case by group.
+
+    Of each group of published numbers ``what`` they are, in words, its ``tag``, a key of `TAGS`, and ``why``:
+    what was fitted or chosen, or what has to be known.
 
     Raises
     ------
@@ -50,13 +33,13 @@ def tags(case: str) -> dict[str, Tag]:
 
     Examples
     --------
-    >>> tags("stnoc")["table2_fitted"].tag
+    >>> tags("stnoc")["table2_fitted"]["tag"]
     'fitted'
     """
-    found = {group: Tag(**fields) for group, fields in published(case)["tags"].items()}
-    for group, tag in found.items():
-        if tag.tag not in TAGS:
-            raise ValueError(f"tag of {case}.{group} must be one of {', '.join(TAGS)}, got {tag.tag!r}")
+    found = {group: {"why": "", **fields} for group, fields in published(case)["tags"].items()}
+    for group, one in found.items():
+        if one["tag"] not in TAGS:
+            raise ValueError(f"tag of {case}.{group} must be one of {', '.join(TAGS)}, got {one['tag']!r}")
     return found
 
 
@@ -68,11 +51,11 @@ def tag_rows(case: str, numbers: Iterable[Number]) -> list[list[str]]:
         groups[number.group].append(number)
     return [
         [
-            known[group].what,
+            known[group]["what"],
             str(len(mine)),
-            known[group].tag,
+            known[group]["tag"],
             *(_errors(mine, column) for column in ("model", "simulated")),
-            known[group].why,
+            known[group]["why"],
         ]
         for group, mine in groups.items()
         if mine

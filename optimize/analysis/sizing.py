@@ -178,8 +178,7 @@ class _Search:
     ends_at: dict[Any, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not 0 < self.tolerance < 1:
-            raise ValueError(f"tolerance must be between 0 and 1, got {self.tolerance!r}")
+        checks.share("tolerance", self.tolerance)
         self.low, self.high = _range(self.within)
         self.whole = all(isinstance(end, (int, np.integer)) for end in self.within)
         self.width = 1 if self.whole else self.tolerance * (self.high - self.low)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from optimize import checks
 from optimize.search.pareto import FloatArray
 from optimize.spaces.evaluation import metric_columns
 from optimize.spaces.readings import metric_at, numeric_column, words
@@ -139,8 +140,7 @@ def sobol(
     """
     if isinstance(samples, bool) or not isinstance(samples, int) or samples < 2 or samples & (samples - 1):
         raise ValueError(f"samples must be a power of 2, got {samples!r}")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}")
+    checks.share("confidence", confidence)
     fields = tuple(ranges)
     if len(fields) < 2:
         raise ValueError(f"sobol needs at least two fields, got {list(fields)}")

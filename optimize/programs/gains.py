@@ -112,17 +112,22 @@ def choose_by_gain(
     least = math.fsum(costs[row, 1] for (costs, _), row in zip(tables.values(), start, strict=True))
     if least > limit:
         return outcome("infeasible", [], None, f"{metric} is at least {least:g}, more than {limit:g}")
-    costs_of = [costs for costs, _ in tables.values()]
-    climbed, bound = _climb(costs_of, start, limit)
+    rows, bound = _best_rows([costs for costs, _ in tables.values()], start, limit)
+    return outcome("feasible", rows, bound)
+
+
+def _best_rows(tables: list[FloatArray], start: list[int], limit: float) -> tuple[list[int], float]:
+    """Return the best choice found within the limit, and the bound."""
+    climbed, bound = _climb(tables, start, limit)
     choices = [climbed]
     for k, row in enumerate(start):  # one group held at its cheapest option leaves room for the others
-        held = [costs[[row]] if other == k else costs for other, costs in enumerate(costs_of)]
+        held = [costs[[row]] if other == k else costs for other, costs in enumerate(tables)]
         choices.append(_climb(held, [*start[:k], 0, *start[k + 1 :]], limit)[0])
         choices[-1][k] = row
-    choices = sorted(choices, key=lambda rows: _total(costs_of, rows, 0))[:EXCHANGED]
+    choices = sorted(choices, key=lambda rows: _total(tables, rows, 0))[:EXCHANGED]
     for rows in choices:
-        _exchange(costs_of, rows, limit)
-    return outcome("feasible", min(choices, key=lambda rows: _total(costs_of, rows, 0)), bound)
+        _exchange(tables, rows, limit)
+    return min(choices, key=lambda rows: _total(tables, rows, 0)), bound
 
 
 def _total(tables: list[FloatArray], rows: list[int], column: int) -> float:
@@ -188,10 +193,7 @@ def _exchange(tables: list[FloatArray], chosen: list[int], limit: float) -> None
         proposal = list(chosen)
         for group, row in best[1]:
             proposal[group] = row
-        losses = [
-            math.fsum(costs[row, 0] for costs, row in zip(tables, rows, strict=True))
-            for rows in (chosen, proposal)
-        ]
+        losses = [_total(tables, rows, 0) for rows in (chosen, proposal)]
         total = _total(tables, proposal, 1)
         if not best[1] or losses[1] >= losses[0] or total > limit:
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -196,33 +197,7 @@ def _milp(
         model.at_most({x[i][p]: 1.0 for i in range(parts) if p in x[i]}, 1.0)
     for i, j in pairs:  # equal parts in the order of their nodes
         model.at_most({**{x[i][p]: float(p) for p in x[i]}, **{x[j][p]: -float(p) for p in x[j]}}, -1.0)
-    loads: list[dict[int, float]] = [{} for _ in problem.capacity]
-    for i in order:
-        for j in order[order.index(i) + 1 :]:
-            there, back = problem.flows[i, j], problem.flows[j, i]
-            if not there and not back:
-                continue
-            forbidden = both if (i, j) == (order[0], order[1]) else np.zeros_like(both)
-            cost = there * problem.distances + back * problem.distances.T
-            y = {
-                (p, q): model.continuous(0.0, 1.0, cost[p, q] / scale)
-                for p in x[i]
-                for q in x[j]
-                if p != q and not forbidden[p, q]
-            }
-            for p in x[i]:
-                model.equal({**{y[p, q]: 1.0 for q in x[j] if (p, q) in y}, x[i][p]: -1.0}, 0.0)
-            for q in x[j]:
-                model.equal({**{y[p, q]: 1.0 for p in x[i] if (p, q) in y}, x[j][q]: -1.0}, 0.0)
-            if loads:
-                use = there * problem.routes + back * problem.routes.transpose(1, 0, 2)
-                for (p, q), number in y.items():
-                    for link in np.flatnonzero(use[p, q]):
-                        loads[link][number] = float(use[p, q, link])
-    for load, room in zip(loads, problem.capacity.tolist(), strict=True):
-        size = max(load.values(), default=1.0)
-        if room < inf and load:
-            model.at_most({number: value / size for number, value in load.items()}, room / size)
+    _add_pairs(model, problem, x, both, scale)
     while True:
         left = None if deadline == inf else max(deadline - time.perf_counter(), 0.0)
         outcome = model.solve(left)
@@ -234,6 +209,39 @@ def _milp(
             return np.array(found), bound, outcome.status == "optimal"
         # Overloaded within the tolerance of the solver: cut off.
         model.at_most({x[i][p]: 1.0 for i, p in enumerate(found)}, parts - 1.0)
+
+
+def _add_pairs(
+    model: Model, problem: Problem, x: list[dict[int, int]], both: npt.NDArray[np.bool_], scale: float
+) -> None:
+    """Add the products of `x` for parts with traffic, their costs, and the loads of the links."""
+    order = problem.order
+    loads: list[dict[int, float]] = [{} for _ in problem.capacity]
+    for i, j in itertools.combinations(order, 2):
+        there, back = problem.flows[i, j], problem.flows[j, i]
+        if not there and not back:
+            continue
+        forbidden = both if [i, j] == order[:2] else np.zeros_like(both)
+        cost = there * problem.distances + back * problem.distances.T
+        y = {
+            (p, q): model.continuous(0.0, 1.0, cost[p, q] / scale)
+            for p in x[i]
+            for q in x[j]
+            if p != q and not forbidden[p, q]
+        }
+        for p in x[i]:
+            model.equal({**{y[p, q]: 1.0 for q in x[j] if (p, q) in y}, x[i][p]: -1.0}, 0.0)
+        for q in x[j]:
+            model.equal({**{y[p, q]: 1.0 for p in x[i] if (p, q) in y}, x[j][q]: -1.0}, 0.0)
+        if loads:
+            use = there * problem.routes + back * problem.routes.transpose(1, 0, 2)
+            for (p, q), number in y.items():
+                for link in np.flatnonzero(use[p, q]):
+                    loads[link][number] = float(use[p, q, link])
+    for load, room in zip(loads, problem.capacity.tolist(), strict=True):
+        size = max(load.values(), default=1.0)
+        if room < inf and load:
+            model.at_most({number: value / size for number, value in load.items()}, room / size)
 
 
 def _resolution(problem: Problem) -> float:

@@ -289,35 +289,14 @@ def conclude(
     **facts: Any,
 ) -> Exploration:
     """Find the front, the knee and the exclusions of a finished table; the rest goes into the answer."""
-    designs = table["design"]
-    objectives = minimize + maximize
     mask = [False] * len(minimize) + [True] * len(maximize)
-    feasible = np.ones(len(designs), dtype=bool)
+    feasible = np.ones(len(table["design"]), dtype=bool)
     front = np.zeros(0, dtype=np.int64)
     duplicates, knee, closest = 0, None, None
-    if len(designs):
-        full = saturated(table, subject_to)
-        if full.any():
-            excluded += (_unstable(table, np.flatnonzero(full)),)
-            feasible &= ~full
-        for name, sign, worst in [(n, "<", np.inf) for n in minimize] + [(n, ">", -np.inf) for n in maximize]:
-            endless = np.flatnonzero((table[name] == worst) & ~full)
-            if endless.size:
-                finite = Exclusion(
-                    constraint=f"{name} {sign} {worst}",
-                    designs=endless.size,
-                    miss=np.inf,
-                    resources=resources(table, endless),
-                )
-                excluded += (finite,)
-                feasible[endless] = False
-        for (name, sign, bound), miss in misses(table, subject_to).items():
-            feasible &= miss == 0
-            rows = np.flatnonzero(miss > 0)
-            excluded += (
-                _exclusion(f"{name} {sign} {bound:g}", designs[rows], table[name][rows], miss[rows]),
-            )
-        costs = as_costs(objective_values(table, objectives), mask)
+    if len(feasible):
+        feasible, more = _feasible(table, minimize, maximize, subject_to)
+        excluded += more
+        costs = as_costs(objective_values(table, minimize + maximize), mask)
         candidates = np.flatnonzero(feasible)
         front = candidates[nondominated(costs[candidates])]
         duplicates = len(front) - len(np.unique(costs[front], axis=0))
@@ -336,3 +315,25 @@ def conclude(
         closest=closest,
         **facts,
     )
+
+
+def _feasible(
+    table: Columns, minimize: tuple[str, ...], maximize: tuple[str, ...], subject_to: dict[str, Range]
+) -> tuple[npt.NDArray[np.bool_], tuple[Exclusion, ...]]:
+    """Return which rows keep up, are finite in the objectives and in the ranges, and what excludes others."""
+    full = saturated(table, subject_to)
+    feasible = ~full
+    excluded = [_unstable(table, np.flatnonzero(full))] if full.any() else []
+    for name, sign, worst in [(n, "<", np.inf) for n in minimize] + [(n, ">", -np.inf) for n in maximize]:
+        endless = np.flatnonzero((table[name] == worst) & ~full)
+        if endless.size:
+            words = resources(table, endless)
+            limit = f"{name} {sign} {worst}"
+            excluded.append(Exclusion(constraint=limit, designs=endless.size, miss=np.inf, resources=words))
+            feasible[endless] = False
+    for (name, sign, bound), miss in misses(table, subject_to).items():
+        feasible &= miss == 0
+        rows = np.flatnonzero(miss > 0)
+        limit = f"{name} {sign} {bound:g}"
+        excluded.append(_exclusion(limit, table["design"][rows], table[name][rows], miss[rows]))
+    return feasible, tuple(excluded)

@@ -164,21 +164,12 @@ def explore(
     if not objectives:
         raise ValueError("explore needs at least one objective in minimize or maximize")
     ranges = checks.ranges("subject_to", subject_to)
-    checks.choice("method", method, METHODS)
-    if method not in SEARCHES and (order is not None or weights is not None or restarts):
-        raise ValueError("order, weights and restarts belong to the methods greedy and coordinate")
-    if method != "exhaustive" and designs is not None:
-        raise ValueError(f"designs belongs to the method exhaustive, got method {method!r}")
-    if (bounds is not None) != (method == "branch_and_bound"):
-        raise ValueError(
-            f"bounds belongs to the method branch_and_bound and is required there, got {bounds!r}"
-        )
-    if bounds is not None and not isinstance(bounds, Mapping):
-        raise ValueError(f"bounds must map metrics to what is known of them, got {bounds!r}")
+    searching = order is not None or weights is not None or bool(restarts)
+    _check_method(method, searching=searching, designs=designs, bounds=bounds)
     counts = {"chunk": (chunk, 1), "restarts": (restarts, 0), "seed": (seed, 0), "digits": (digits, 1)}
     for name, (number, least) in counts.items():
-        if number is not None and not (isinstance(number, int) and number >= least):
-            raise ValueError(f"{name} must be a whole number >= {least}, got {number!r}")
+        if number is not None:
+            checks.whole(name, number, least=least)
     history: tuple[Step, ...] = ()
     excluded: tuple[Exclusion, ...] = ()
     proof: Proof | None = None
@@ -229,6 +220,21 @@ def explore(
         proof=proof,
     )
     return replace(found, table=runner.unrounded(found.table))
+
+
+def _check_method(method: str, *, searching: bool, designs: object, bounds: object) -> None:
+    """Refuse an unknown method, and arguments that belong to another one."""
+    checks.choice("method", method, METHODS)
+    if method not in SEARCHES and searching:
+        raise ValueError("order, weights and restarts belong to the methods greedy and coordinate")
+    if method != "exhaustive" and designs is not None:
+        raise ValueError(f"designs belongs to the method exhaustive, got method {method!r}")
+    if (bounds is not None) != (method == "branch_and_bound"):
+        raise ValueError(
+            f"bounds belongs to the method branch_and_bound and is required there, got {bounds!r}"
+        )
+    if bounds is not None and not isinstance(bounds, Mapping):
+        raise ValueError(f"bounds must map metrics to what is known of them, got {bounds!r}")
 
 
 def _open(

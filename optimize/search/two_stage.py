@@ -189,10 +189,8 @@ def two_stage(
         raise ValueError(f"simulate must be a callable on a spec, got {simulate!r}")
     given = {"replications": (replications, 2), "max_replications": (max_replications, 2)}
     for name, (value, least) in (given | {"budget": (budget, 0), "seed": (seed, 0)}).items():
-        if not isinstance(value, int) or value < least:
-            raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")
-    if not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1, got {level!r}")
+        checks.whole(name, value, least=least)
+    checks.share("level", level)
     ranges = checks.ranges("subject_to", subject_to)
     exploration = explore(
         space,
@@ -206,13 +204,13 @@ def two_stage(
         identity=identity,
     )
     demands = demands_of(exploration.minimize, exploration.maximize, ranges)
+    known = list(dict.fromkeys(demand.metric for demand in demands))
     for name in errors:
-        if name not in {demand.metric for demand in demands}:
-            known = [demand.metric for demand in demands]
+        if name not in known:
             raise ValueError(
                 f"errors must name objectives or limits, got {name!r}{checks.nearest(name, known)}"
             )
-    if STABLE not in {demand.metric for demand in demands}:
+    if STABLE not in known:
         # The word of the model leaves a design open; that of the simulation decides.
         demands, errors = [*demands, KEEPS_UP], {**errors, STABLE: lambda table: (table[STABLE], 1.0)}
     state = _State(exploration, demands, _bands(exploration, demands, errors))

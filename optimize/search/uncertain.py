@@ -8,6 +8,7 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from optimize import checks
 from optimize.search.dominance import distinct_front, dominated_by
 from optimize.search.pareto import FloatArray, Mask, as_costs, nondominated
 
@@ -146,10 +147,8 @@ def front_probability(
         raise ValueError(
             f"best, low and high must have one shape, got {centre.shape}, {ends[0].shape}, {ends[1].shape}"
         )
-    if not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1, got {level!r}")
-    if not (isinstance(draws, int) and draws >= 1):
-        raise ValueError(f"draws must be a whole number >= 1, got {draws!r}")
+    checks.share("level", level)
+    checks.whole("draws", draws, least=1)
     with np.errstate(invalid="ignore"):
         half = np.abs(ends[1] - ends[0]) / 2
     deviation = np.where(np.isfinite(half), half, 0.0) / NormalDist().inv_cdf((1 + level) / 2)

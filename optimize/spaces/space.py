@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from optimize import checks
 from optimize.spaces import batches
 from optimize.spaces.constraints import Constraint, Mask, Point, answer, tabulate
 from optimize.spaces.numbering import Designs, Grid
@@ -230,8 +231,7 @@ class Space(Grid):
             If the constraints leave fewer designs (beyond a million: if hardly one of many
             thousand draws passes).
         """
-        if not (isinstance(count, (int, np.integer)) and count >= 0):
-            raise ValueError(f"count must be a whole number >= 0, got {count!r}")
+        checks.whole("count", count, least=0)
         rng = np.random.default_rng(seed)
         if self.size <= CHUNK:
             found = rng.permutation(self.designs())[:count]

@@ -64,7 +64,7 @@ def test_an_unknown_tag_is_refused(monkeypatch):
 def test_what_is_fitted_is_called_so(case):
     """A cell knows by the name of its group whether it proves anything."""
     for group, tag in tags(case).items():
-        assert group.endswith("_fitted") == (tag.tag == "fitted"), group
+        assert group.endswith("_fitted") == (tag["tag"] == "fitted"), group
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -96,7 +96,7 @@ def test_a_case_without_packets_refuses_a_trace(case):
 def test_what_the_tags_say_of_other_choices_is_what_is_kept():
     forms = kept_forms()
     pairs = orderings_with_forms(forms, next(iter(SIZED)))
-    why = tags("srp")["orderings"].why
+    why = tags("srp")["orderings"]["why"]
     mean, least, count = re.search(r"([\d.]+) on average \(least (\d+)\) over (\d+)", why).groups()
     assert (float(mean), int(least), int(count)) == (
         round(sum(pairs) / len(pairs), 1),

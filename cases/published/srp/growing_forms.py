@@ -11,12 +11,12 @@ from dataclasses import replace
 from functools import cache
 
 from cases.published.cell import Cell, select
-from cases.published.rows import data_folder, read_rows, write_rows
+from cases.published.rows import data_folder, write_rows
 from cases.published.srp.growing import orderings
 from cases.published.srp.growing_calibrate import fitted_radius, mean_makespans
 from cases.published.srp.growing_specs import VERSIONS, growing_spec, image_body, published_time, task_costs
 from cases.published.srp.paper import PAPER
-from cases.tables import text_table
+from cases.tables import read_rows, text_table
 from qmodels.systems.programs.region import grow
 
 FORMS = data_folder("srp") / "growing-forms.csv"
