@@ -10,11 +10,11 @@ from qmodels.networks.closed.bounds import (
 )
 from qmodels.networks.closed.convolution import (
     convolution,
+    flow_equivalent,
     log_normalising_constant,
     marginal_distribution,
     throughput_curve,
 )
-from qmodels.networks.closed.flow_equivalent import flow_equivalent
 from qmodels.networks.closed.mva import mva
 from qmodels.networks.mixed import mixed
 from qmodels.networks.open.bcmp import bcmp

@@ -16,13 +16,12 @@ from qmodels.queues.general.gg1 import (
 )
 from qmodels.queues.general.ggc import ggc_allen_cunneen, ggc_kimura, ggc_whitt
 from qmodels.queues.general.gm1 import gm1, gmc
-from qmodels.queues.general.lindley import lindley_waiting_times
 from qmodels.queues.general.mdc import md1, mdc
-from qmodels.queues.general.mg1 import mg1
+from qmodels.queues.general.mg1 import mg1, mxg1
 from qmodels.queues.general.mg1_laws import mek1, mg1_fcfs, mh21
 from qmodels.queues.general.mg1k import md1k, mg1k
+from qmodels.queues.general.transient import lindley_waiting_times
 from qmodels.queues.inverse import erlang_b_servers, erlang_c_servers, largest_rate, smallest_whole
-from qmodels.queues.markovian.batch import mxg1
 from qmodels.queues.markovian.engset import engset, engset_time_congestion, mmc_finite
 from qmodels.queues.markovian.erlang import erlang_b, erlang_c, kaufman_roberts
 from qmodels.queues.markovian.erlang_a import erlang_a

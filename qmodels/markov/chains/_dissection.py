@@ -84,7 +84,7 @@ def _split_components(order: Int32, graph: Graph, part: Int32, mine: int, queue:
 
 @compiled
 def _best_level(queue: Int32, size: int, level: Int32) -> tuple[int, int]:
-    """Return where in the queue the level smallest against its sides begins and ends; 0, 0 if none is small."""
+    """Return where in the queue the level smallest against its sides begins and ends; 0, 0 if none is."""
     best = WORST
     cut = 0
     cut_end = 0

@@ -11,7 +11,7 @@ from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.constants import kept
 from qmodels.laws.arguments import Laws
-from qmodels.queues.disciplines._queues_in_turn import check_queues
+from qmodels.queues.disciplines.polling import check_queues
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 

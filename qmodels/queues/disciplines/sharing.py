@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.numerics.digits import product_minus, remaining
+from qmodels.queues.distributions import geometric_pmf
 from qmodels.queues.load import load
-from qmodels.queues.number_laws import geometric_pmf
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 

@@ -13,12 +13,8 @@ from qmodels.checks import FloatArray
 from qmodels.laws.formulas import Formulas
 from qmodels.laws.of_law import renewal
 from qmodels.numerics.digits import cumulative_product, product_minus
-from qmodels.numerics.exponential_waits import (
-    exponential_quantile,
-    exponential_tail,
-    exponential_wait_response_tail,
-)
-from qmodels.numerics.root import bracketed_root
+from qmodels.numerics.quantile import bracketed_root
+from qmodels.queues.distributions import exponential_law, exponential_wait_response_tail
 from qmodels.queues.load import Load
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
@@ -138,9 +134,8 @@ def _result(model: str, q: Load, rate: FloatArray, waits: FloatArray, number_pmf
         waiting_time_variance=q.or_endless(variance),
         response_time_variance=q.or_endless(variance + q.service_time**2),
         number_pmf=number_pmf,
-        waiting_tail=partial(exponential_tail, waits, rate),
         response_tail=partial(exponential_wait_response_tail, waits, rate, 1 / q.service_time),
-        waiting_quantile=partial(exponential_quantile, waits, rate),
+        **exponential_law("waiting", waits, rate),
     )
 
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.laws.of_law import renewal
+from qmodels.queues.distributions import tabulated
 from qmodels.queues.general._embedded import arrival_tails, embedded_weights
-from qmodels.queues.number_laws import tabulated
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 from qmodels.systems.laws.times import Deterministic, Law

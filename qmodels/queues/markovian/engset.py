@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.queues.number_laws import birth_death_law, tabulated
+from qmodels.queues.distributions import birth_death_law, tabulated
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 

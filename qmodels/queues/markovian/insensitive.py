@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
+from qmodels.queues.distributions import poisson_number
 from qmodels.queues.load import load
 from qmodels.queues.markovian.mmck import mmcc
-from qmodels.queues.number_laws import poisson_number
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 

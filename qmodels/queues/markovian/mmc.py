@@ -10,16 +10,16 @@ import numpy.typing as npt
 
 from qmodels.checks import FloatArray
 from qmodels.libraries import special
-from qmodels.numerics.exponential_waits import (
-    exponential_quantile,
-    exponential_tail,
-    exponential_wait_response_tail,
-)
 from qmodels.numerics.poisson import poisson_pmf
+from qmodels.queues.distributions import (
+    exponential_law,
+    exponential_wait_response_tail,
+    geometric_pmf,
+    poisson_number,
+)
 from qmodels.queues.load import load
 from qmodels.queues.markovian.erlang import erlang_c_from_b
 from qmodels.queues.markovian.erlang_recurrence import erlang_b_pair
-from qmodels.queues.number_laws import geometric_pmf, poisson_number
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 
@@ -67,10 +67,8 @@ def mm1(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike) -> QueueRes
         waiting_time_variance=(2 - rho) * rho * square,
         response_time_variance=square,
         number_pmf=partial(geometric_pmf, rho, np.maximum(q.idle, 0.0)),
-        waiting_tail=partial(exponential_tail, rho, spare_rate),
-        response_tail=partial(exponential_tail, np.ones(()), spare_rate),
-        waiting_quantile=partial(exponential_quantile, rho, spare_rate),
-        response_quantile=partial(exponential_quantile, np.ones(()), spare_rate),
+        **exponential_law("waiting", rho, spare_rate),
+        **exponential_law("response", np.ones(()), spare_rate),
     )
 
 
@@ -122,9 +120,8 @@ def mmc(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, servers: np
         waiting_time_variance=q.or_endless(variance),
         response_time_variance=q.or_endless(variance + m1 * m1),
         number_pmf=partial(_mmc_pmf, a, c, waits, nobody_waits, np.maximum(q.idle, 0.0)),
-        waiting_tail=partial(exponential_tail, waits, spare_rate),
         response_tail=partial(exponential_wait_response_tail, waits, spare_rate, 1 / m1),
-        waiting_quantile=partial(exponential_quantile, waits, spare_rate),
+        **exponential_law("waiting", waits, spare_rate),
     )
 
 
@@ -162,10 +159,8 @@ def mminf(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike) -> QueueR
         waiting_time_variance=np.zeros(()),
         response_time_variance=q.service_time**2,
         number_pmf=partial(poisson_number, q.arrival_rate / mu),
-        waiting_tail=partial(exponential_tail, np.zeros(()), mu),
-        response_tail=partial(exponential_tail, np.ones(()), mu),
-        waiting_quantile=partial(exponential_quantile, np.zeros(()), mu),
-        response_quantile=partial(exponential_quantile, np.ones(()), mu),
+        **exponential_law("waiting", np.zeros(()), mu),
+        **exponential_law("response", np.ones(()), mu),
     )
 
 

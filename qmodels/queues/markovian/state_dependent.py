@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from qmodels.queues.number_laws import birth_death_law, tabulated
+from qmodels.queues.distributions import birth_death_law, tabulated
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 

@@ -18,8 +18,7 @@ from qmodels.queues.general.gg1 import (
     marchal_waiting_time,
     marshall_bound,
 )
-from qmodels.queues.general.mg1 import mg1_waiting_time, mg1_waiting_time_variance
-from qmodels.queues.markovian.batch import mxg1_waiting_time
+from qmodels.queues.general.mg1 import mg1_waiting_time, mg1_waiting_time_variance, mxg1_waiting_time
 from qmodels.queues.markovian.erlang import erlang_b_step, erlang_c_from_b
 from qmodels.queues.markovian.mmc import mm1_waiting_time, mmc_waiting_time
 from qmodels.queues.markovian.mmck import mmck_blocking, mmck_waiting_time

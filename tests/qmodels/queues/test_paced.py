@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from qmodels.queues.general.mg1 import mxg1
 from qmodels.queues.general.paced import burst_work, mean_work, train_area
-from qmodels.queues.markovian.batch import mxg1
 
 checks = settings(derandomize=True, deadline=None, max_examples=60)
 
