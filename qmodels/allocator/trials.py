@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
+from qmodels.checks import FloatArray
 from qmodels.systems.packets.free_list import allocation_accesses
 
 
@@ -30,6 +31,18 @@ class TrialResult:
     mean_accesses: Any
     accesses_variance: Any
     taken_busy_probability: Any
+
+
+def rejection_law(*, busy: float, busy_again: float, alloc_trial_count: int) -> FloatArray:
+    """Return the probabilities of 0, 1, 2, ... rejections of the chain of `allocation_trials`.
+
+    Examples
+    --------
+    >>> rejection_law(busy=0.5, busy_again=0.2, alloc_trial_count=3)
+    array([0.5, 0.4, 0.1])
+    """
+    reached = np.append(1.0, busy * busy_again ** np.arange(alloc_trial_count - 1.0))
+    return np.asarray(reached - np.append(reached[1:], 0.0))
 
 
 def allocation_trials(

@@ -45,6 +45,18 @@ def wait_variance(mean: FloatArray, packet: FloatArray) -> FloatArray:
     return np.maximum(2 * mean * scale - mean**2, SPREAD.least * mean**2)
 
 
+def delay_moments(waits: Waits, source_delay: FloatArray, point: int) -> tuple[FloatArray, FloatArray]:
+    """Return mean and variance of what each flow's packets wait in all, at a load by its number. [cycles]."""
+    turns = waits.turns
+    start = turns.table.path_start[:-1]
+    packet = turns.busy_cycles
+    hop_packet = np.repeat(packet, np.diff(turns.table.path_start))
+    source, hops = source_delay[point], waits.at_hop[point]
+    mean = source + np.add.reduceat(hops, start)
+    variance = wait_variance(source, packet) + np.add.reduceat(wait_variance(hops, hop_packet), start)
+    return mean, variance * (1 + SPREAD.together * mean / (packet + mean))
+
+
 def delay_quantiles(
     waits: Waits, source_delay: FloatArray, part: FloatArray | None, probability: float
 ) -> FloatArray:
@@ -70,20 +82,14 @@ def delay_quantiles(
 
     if not 0 < probability < 1:
         raise ValueError(f"probability must be between 0 and 1, got {probability!r}")
-    turns = waits.turns
-    start = turns.table.path_start[:-1]
-    packet = turns.busy_cycles
-    hop_packet = np.repeat(packet, np.diff(turns.table.path_start))
-    base = turns.zero_load
+    packet = waits.turns.busy_cycles
+    base = waits.turns.zero_load
     result = []
     for n, stable in enumerate(waits.stable):
         if not stable:
             result.append(np.full(() if part is not None else packet.shape, np.inf))
             continue
-        source, hops = source_delay[n], waits.at_hop[n]
-        mean = source + np.add.reduceat(hops, start)
-        variance = wait_variance(source, packet) + np.add.reduceat(wait_variance(hops, hop_packet), start)
-        variance *= 1 + SPREAD.together * mean / (packet + mean)
+        mean, variance = delay_moments(waits, source_delay, n)
         mean, variance = np.maximum(mean, 1e-9), np.maximum(variance, 1e-12)
         shape, scale = mean**2 / variance, variance / mean
         if part is None:

@@ -80,7 +80,9 @@ class Turns:
         return float(self.flow_rate.sum())
 
 
-def group_turns(table: FlowTable, router: Router, *, rate: FloatArray, arrival_scv: float = 1.0) -> Turns:
+def group_turns(
+    table: FlowTable, router: Router, *, rate: FloatArray, arrival_scv: float | FloatArray = 1.0
+) -> Turns:
     """Return the turns of flows.
 
     Parameters
@@ -91,9 +93,9 @@ def group_turns(table: FlowTable, router: Router, *, rate: FloatArray, arrival_s
         The routers.
     rate : array
         Packets per cycle of each flow. [packets/cycle]
-    arrival_scv : float
+    arrival_scv : float or array
         Squared coefficient of variation of the gaps between packets of a source, 1 for Bernoulli and
-        Poisson.
+        Poisson; an array has one for each node.
     """
     hops = np.diff(table.path_start)
     flow = np.repeat(np.arange(hops.size), hops)
@@ -141,8 +143,8 @@ def group_turns(table: FlowTable, router: Router, *, rate: FloatArray, arrival_s
     # link, so that both are late where otherwise one would have waited for the other.
     shared = (loop > room) & (channels[:, 5] > router.buffer_flits) & (vcs > 1.5)
     channels[:, 8] = np.where(shared, 2 - router.buffer_flits / channels[:, 5], 1.0)
-    if arrival_scv != 1:
-        channels[:, 8] *= 1 + (arrival_scv - 1) * _one_source(table, flow, hop_rate)
+    if np.any(np.asarray(arrival_scv) != 1):
+        channels[:, 8] *= 1 + _burstiness(table, flow, hop_rate, np.asarray(arrival_scv) - 1)
     channels[:, 9] = _separate(table, flow, hop_rate)
     return Turns(
         table=table,
@@ -177,8 +179,8 @@ def _separate(table: FlowTable, flow: Integers, hop_rate: FloatArray) -> FloatAr
     return result
 
 
-def _one_source(table: FlowTable, flow: Integers, hop_rate: FloatArray) -> FloatArray:
-    """Return how much of the burstiness of the sources is left on each channel.
+def _burstiness(table: FlowTable, flow: Integers, hop_rate: FloatArray, excess: FloatArray) -> FloatArray:
+    """Return how much of the burstiness of the sources, an excess of SCVs, is left on each channel.
 
     A part of a bursty stream, taken at random, is as much less bursty as it is smaller; streams that
     join are as bursty as their mean.
@@ -190,7 +192,7 @@ def _one_source(table: FlowTable, flow: Integers, hop_rate: FloatArray) -> Float
     square = np.divide(by_source**2, sent[:, None], out=np.zeros_like(by_source), where=sent[:, None] > 0)
     through = by_source.sum(axis=0)
     left = np.zeros(count)
-    np.divide(square.sum(axis=0), through, out=left, where=through > 0)
+    np.divide((np.atleast_1d(excess)[:, None] * square).sum(axis=0), through, out=left, where=through > 0)
     return left
 
 

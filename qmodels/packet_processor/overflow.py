@@ -42,25 +42,39 @@ def blocking(
                 continue
             for blocks in np.unique(capacity[close]):
                 mine = close & (capacity == blocks)
-                by_size = _by_size_at(c.segments[chosen], share[chosen], int(blocks), stored[mine])
+                by_size = blocked_by_size(c.segments[chosen], share[chosen], int(blocks), stored[mine])
                 packets[mine] += by_size @ share[chosen]
                 segments[mine] += by_size @ (share * c.segments)[chosen] / c.mean_segments
     return packets, segments
 
 
-def _by_size_at(segments: FloatArray, share: FloatArray, capacity: int, jobs: FloatArray) -> FloatArray:
+def blocked_by_size(segments: FloatArray, share: FloatArray, capacity: int, jobs: FloatArray) -> FloatArray:
     """Return the blocking of each size, (designs, sizes), for designs with one capacity.
 
-    Many designs whose demands lie close together share a table: blocking changes over a
+    Parameters
+    ----------
+    segments, share : ndarray
+        Blocks of each size of packets, and the share of each in the packets.
+    capacity : int
+        Blocks in all.
+    jobs : ndarray
+        Packets of all sizes that would be in store without a limit, mean, of each design.
+
+    Notes
+    -----
+    Exact by `qmodels.queues.markovian.erlang.kaufman_roberts`, lists of more than `LONGEST` blocks in
+    proportion. Many designs whose demands lie close together share a table: blocking changes over a
     relative change of the demand of 1 / sqrt(capacity), which is resolved by `PER_SCALE` points.
-    The points are fixed and each design is read off those around it, alone as in a sweep.
+    The points are fixed and each design is read off those around it, alone as in a sweep. Demands that
+    leave `FAR` standard deviations free block nobody.
     """
     blocked = np.ones((jobs.size, segments.size))
     if capacity == 0:
         return blocked
-    # Nothing in store: refused is only what never fits.
+    # Nothing in store, or far from full: refused is only what never fits.
     blocked[:] = segments > capacity
-    some = jobs > 0
+    demand = jobs * (share @ segments) + FAR * (np.sqrt(jobs * (share @ segments**2)) + segments.max())
+    some = (jobs > 0) & (demand > capacity)
     if not some.any():
         return blocked
     place = np.log(jobs[some]) * np.sqrt(min(capacity, LONGEST)) * PER_SCALE

@@ -239,4 +239,4 @@ class World(NamedTuple):
     records: Any
     trace: Any
     table: Any
-    """Of the addresses of the others, see `validate.network.memory`."""
+    """Of the addresses of the others, see `validate.engine.pointers`."""

@@ -10,7 +10,7 @@ import numpy as np
 from qmodels.memory.dram.access_pattern import AccessPattern
 from qmodels.memory.dram.limits import bus_time, refresh_time, turnaround
 from qmodels.memory.dram.order_waits import order_times
-from qmodels.memory.dram.packet_waits import packet_times
+from qmodels.memory.dram.packet_waits import PacketTimes, packet_times
 from qmodels.memory.dram.ready_waits import packet_waits, random_waits, sequence_waits
 from qmodels.memory.dram.stream_waits import stream_times
 from qmodels.queues.general.mg1 import mg1_waiting_time
@@ -63,8 +63,16 @@ class ChannelWaits:
     reach: dict[str, Any]
 
 
-def channel_waits(spec: DramSystem, pattern: AccessPattern, channel: int, rate: Any) -> ChannelWaits:
+def channel_waits(
+    spec: DramSystem,
+    pattern: AccessPattern,
+    channel: int,
+    rate: Any,
+    packets: PacketTimes | None = None,
+) -> ChannelWaits:
     r"""Return where accesses wait at a channel that gets ``rate`` of them, below its largest rate.
+
+    Packets are those of the traffic, or others whose times are given: a mixture of several kinds.
 
     Notes
     -----
@@ -96,14 +104,16 @@ def channel_waits(spec: DramSystem, pattern: AccessPattern, channel: int, rate: 
     # A row that would be hit is closed where its bank was not used since the last refresh; the visits of
     # streams and packets to a row are close together.
     random = isinstance(spec.traffic, RandomBlocks)
+    if packets is None and isinstance(spec.traffic, Packets) and spec.scheduler != "in-order":
+        packets = packet_times(spec)
     shut = pattern.row_hit_ratio * (1 - row_open) if random and not closed else 0.0
     opening = miss * (t.t_rcd + t.t_rp * row_open) + shut * t.t_rcd
     if spec.scheduler == "in-order":
         return _in_order(spec, pattern, channel, rate, opening, row_open, shut)
     if random:
         own = random_waits(spec, pattern, rate)
-    elif isinstance(spec.traffic, Packets):
-        own = packet_waits(spec, packet_times(spec), rate)
+    elif packets is not None:
+        own = packet_waits(spec, packets, rate)
     else:
         own = sequence_waits(spec, stream_times(spec, channel), rate)
     if t.t_rp == 0 and not closed and not isinstance(spec.traffic, Packets):

@@ -9,7 +9,7 @@ import numpy as np
 
 from qmodels.memory.dram.access_pattern import AccessPattern
 from qmodels.memory.dram.order_waits import order_times
-from qmodels.memory.dram.packet_waits import packet_times
+from qmodels.memory.dram.packet_waits import PacketTimes, packet_times
 from qmodels.memory.dram.stream_waits import stream_times
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.memory.dram_traffic import AddressTrace, Packets, RandomBlocks
@@ -66,7 +66,9 @@ def turnaround(spec: DramSystem) -> float:
     return t.read_to_write + t.write_to_read - 2 * t.burst
 
 
-def channel_limits(spec: DramSystem, pattern: AccessPattern) -> dict[str, float]:
+def channel_limits(
+    spec: DramSystem, pattern: AccessPattern, packets: PacketTimes | None = None
+) -> dict[str, float]:
     """Return the largest rate of a channel by each of its resources. [accesses/cycle].
 
     Parameters
@@ -75,6 +77,8 @@ def channel_limits(spec: DramSystem, pattern: AccessPattern) -> dict[str, float]
         The system.
     pattern : AccessPattern
         What reaches its channels.
+    packets : PacketTimes, optional
+        What packets make of the channel, where they are not those of the spec's traffic.
 
     Returns
     -------
@@ -96,7 +100,7 @@ def channel_limits(spec: DramSystem, pattern: AccessPattern) -> dict[str, float]
         limits = {"bus": 1 / slot, "group": 1 / (pattern.group_share * t.t_ccd_l)}
         if write > 0:
             limits["turnaround"] = 1 / (slot + turnaround(spec) * write / (spec.write_high - spec.write_low))
-        limits["bank"] = _bank_limit(spec, pattern)
+        limits["bank"] = _bank_limit(spec, pattern, packets)
         miss = 1 - pattern.row_hit_ratio
         limits["activation"] = g.ranks / (t.row_gap * miss) if miss > 0 else np.inf
     if t.t_rfc:
@@ -115,11 +119,11 @@ def bus_time(spec: DramSystem) -> float:
     return spec.timing.burst + spec.timing.t_rtrs * (ranks - 1) / ranks
 
 
-def _bank_limit(spec: DramSystem, pattern: AccessPattern) -> float:
+def _bank_limit(spec: DramSystem, pattern: AccessPattern, packets: PacketTimes | None) -> float:
     if isinstance(spec.traffic, RandomBlocks):
         return 1 / (pattern.bank_share * bank_times(spec, pattern)[0])
     if isinstance(spec.traffic, Packets):
-        return 1 / (pattern.bank_share * packet_times(spec).bank_time)
+        return 1 / (pattern.bank_share * (packets or packet_times(spec)).bank_time)
     return _slowest(spec, pattern, lambda k: stream_times(spec, k).bank_time)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from qmodels.checks import IntArray
+from qmodels.checks import FloatArray, IntArray
 from qmodels.memory.dram.channel_visits import Visits
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.memory.dram_traffic import Packets, RandomBlocks
@@ -16,6 +16,23 @@ from qmodels.systems.memory.dram_traffic import Packets, RandomBlocks
 Serve = Callable[[Visits, IntArray, IntArray, IntArray], Any]
 """Of accesses of visits by their numbers, their runs and arrivals: when each is served, and whether its
 bank was busy."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MetVisits:
+    """What pairs of visits add to their accesses, integrated over the time between the two.
+
+    Parameters
+    ----------
+    access : array of int
+        The accesses of all pairs, by their numbers.
+    delay, conflict : array
+        Delay and conflicts of each, such that their sums are those of a pair, mean. [cycles^2, cycles]
+    """
+
+    access: IntArray
+    delay: FloatArray
+    conflict: FloatArray
 
 
 def pair_slopes(
@@ -41,7 +58,19 @@ def pair_slopes(
     To first order in the rate :math:`\nu` of Poisson visits only pairs meet. If :math:`\Delta(t)` is the
     sum of what two visits :math:`t` apart add to the delays of their accesses, :math:`k` in each, the mean
     delay of an access grows by :math:`\nu \int_0^\infty E[\Delta(t)]\,dt / k` (here without :math:`\nu`).
-    Arrivals are rounded down to whole cycles at a random phase, so that their mean distance is kept.
+    """
+    met = met_visits(spec, visits, serve, alone, busy, rng)
+    return float(met.delay.sum() / visits.size), float(met.conflict.sum() / visits.size)
+
+
+def met_visits(
+    spec: DramSystem, visits: Visits, serve: Serve, alone: IntArray, busy: Any, rng: np.random.Generator
+) -> MetVisits:
+    """Return what pairs of visits add to each of their accesses; see `pair_slopes`.
+
+    Packets and random accesses meet two by two, the first with the second, the third with the fourth; of
+    others each meets the next. Arrivals are rounded down to whole cycles at a random phase, so that their
+    mean distance is kept.
     """
     t, random = spec.timing, isinstance(spec.traffic, Packets | RandomBlocks)
     begin = np.flatnonzero(np.diff(visits.visit, prepend=-1))
@@ -69,6 +98,8 @@ def pair_slopes(
         order = np.lexsort((later, arrival, run))
         index, run, arrival = index[order], run[order], arrival[order]
     column, found = serve(visits, index, run, arrival)
-    weight = longest[run] / (first.size * visits.size)
+    weight = longest[run] / first.size
     delay = column - arrival - (alone[index] - visits.offset[index])
-    return float(weight @ delay), float(weight @ (found.astype(float) - busy[index]))
+    return MetVisits(
+        access=index, delay=weight * delay, conflict=weight * (found.astype(float) - busy[index])
+    )

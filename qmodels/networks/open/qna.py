@@ -9,6 +9,7 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.networks.closed.inputs import server_counts
+from qmodels.networks.open.flow_scv import departing_scv, merging_weight, service_noise
 from qmodels.networks.open.jackson import limited_flows
 from qmodels.networks.open.one_class import OneClass
 from qmodels.networks.open.traffic import solve_traffic
@@ -136,12 +137,11 @@ def _flow_scvs(
     share = leaving[:, None] * routing / total
     entering = gamma / total
     concentration = entering**2 + (share**2).sum(axis=0)
-    sources = 1 / np.where(met, concentration, 1.0)
-    weight = 1 / (1 + 4 * (1 - load) ** 2 * (sources - 1))
-    noise = 1 + (np.maximum(service, 0.2) - 1) / np.sqrt(servers)
+    weight = merging_weight(np.where(met, concentration, 1.0), load)
+    noise = service_noise(service, servers)
     fixed = (share * (1 - routing + routing * (load**2 * noise)[:, None])).sum(axis=0)
     constant = np.where(met, 1 + weight * (entering * outside - 1 + fixed), 1.0)
     carried = np.where(met, weight * share * routing * (1 - load**2)[:, None], 0.0)
     # Where all is deterministic, rounding may leave a little less than 0.
     arrivals = np.maximum(np.linalg.solve(np.eye(len(gamma)) - carried.T, constant), 0.0)
-    return arrivals, np.asarray((1 - load**2) * arrivals + load**2 * noise)
+    return arrivals, np.asarray(departing_scv(arrivals, noise, load))

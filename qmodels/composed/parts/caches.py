@@ -1,0 +1,58 @@
+"""Caches: where look-ups find their lines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from qmodels.composed.streams import LookupShares
+from qmodels.llc.solve_cache import solve_cache
+from qmodels.systems.cache.spec import CacheSystem
+
+
+def lookup_shares(caches: CacheSystem, cores: int | None = None) -> LookupShares:
+    """Return where the look-ups of a flow find their lines.
+
+    Parameters
+    ----------
+    caches : CacheSystem
+        The caches.
+    cores : int, optional
+        Cores that look up, all equally often, where these are not all there are.
+
+    Notes
+    -----
+    By `qmodels.llc.solve_cache.solve_cache`. Its slices' shares are those of the lines' popularity behind
+    the private levels, hot lines included; where it takes the slices as one cache they are equal.
+
+    Examples
+    --------
+    >>> from qmodels.systems.cache.spec import CacheLevel
+    >>> shares = lookup_shares(CacheSystem(private=(CacheLevel(lines=200),)))
+    >>> round(shares.private, 4), shares.hit, round(shares.miss, 4), shares.slices
+    (0.2051, 0.0, 0.7949, array([1.]))
+    """
+    used = caches.cores if cores is None else min(cores, caches.cores)
+    return _shares(caches if used == caches.cores else replace(caches, cores=used))
+
+
+@lru_cache(maxsize=256)
+def _shares(caches: CacheSystem) -> LookupShares:
+    answer = solve_cache(caches)
+    past = 1.0
+    for name in caches.level_names[: len(caches.private)]:
+        past *= 1.0 - answer.metrics[f"hit_ratio[{name}]"]
+    miss = min(answer.metrics["miss_ratio"], past)
+    number = caches.shared.slices if caches.shared is not None else 1
+    slices = answer.slice_shares if answer.slice_shares.size else np.full(number, 1.0 / number)
+    hit = past - miss if caches.shared is not None else 0.0
+    return LookupShares(private=1.0 - past, hit=hit, miss=past - hit, slices=slices)
+
+
+@lru_cache(maxsize=256)
+def cache_doubts(caches: CacheSystem) -> tuple[str, ...]:
+    """Return what speaks against the shares, in words."""
+    known = bool(np.all(solve_cache(caches).validated))
+    return () if known else ("caches unlike those that the error was measured on",)

@@ -1,0 +1,64 @@
+"""What a part answers to its streams, by its kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qmodels.composed.parts.copies import over_copies
+from qmodels.composed.parts.dram import respond_dram
+from qmodels.composed.parts.free_list import pointer_memory
+from qmodels.composed.parts.serving import serving_copy
+from qmodels.composed.parts.station import station_copy
+from qmodels.composed.streams import PartAnswer, Stream
+from qmodels.systems.composed.parts import ServingPart
+from qmodels.systems.composed.system import System
+from qmodels.systems.laws.kinds import scaled
+from qmodels.systems.laws.times import Exponential, Law
+from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.packets.free_list import FreeList
+from qmodels.systems.stations.parts import Station
+
+
+def respond(part_name: str, system: System, streams: tuple[Stream, ...]) -> PartAnswer:
+    """Return what a part of a system answers to the streams of requests to it.
+
+    Parameters
+    ----------
+    part_name : str
+        A memory, free lists, a station or a part of another package.
+    system : System
+        The system: where the copies of the part are.
+    streams : tuple of Stream
+        All that is asked of it.
+
+    Raises
+    ------
+    ValueError
+        If the part does not answer to streams of requests, or no model covers it.
+    """
+    part = system.parts[part_name]
+    nodes = system.place.get(part_name, ())
+    match part:
+        case DramSystem():
+            return respond_dram(part, streams)
+        case FreeList():
+            return pointer_memory(part, streams)
+        case Station():
+            arrivals = _arrivals(system, streams) if len(nodes) < 2 else None
+            return over_copies(nodes, streams, lambda here: station_copy(part, here, arrivals))
+        case ServingPart():
+            return over_copies(nodes, streams, lambda here: serving_copy(part, here))
+    raise ValueError(f"parts.{part_name} must be visited, read, written or allocated from, got {part!r}")
+
+
+def _arrivals(system: System, streams: tuple[Stream, ...]) -> Any:
+    """Return the law of the arrivals, where they are those of a flow that begins with the step."""
+    if len(streams) > 1:
+        return None
+    (stream,) = streams
+    flow = system.flow(stream.flow)
+    law = flow.arrivals
+    first = not flow.closed and not flow.window and flow.program[0] is stream.step
+    if not first or not isinstance(law, Law) or isinstance(law, Exponential):
+        return None
+    return scaled(law, 1 / (stream.rate * law.mean)) if stream.rate > 0 else None

@@ -1,0 +1,207 @@
+"""DRAM: what reads and writes of all streams meet at its channels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from qmodels.composed.parts.dram_times import access_times, last_times
+from qmodels.composed.streams import PartAnswer, Response, Stream
+from qmodels.memory.dram.errors import measured_error
+from qmodels.memory.dram.limits import binding
+from qmodels.memory.dram.mixture import Kind, Mixed, mixed_waits, pure_waits
+from qmodels.memory.dram.solve import UNMEASURED
+from qmodels.networks.open.flow_scv import departing_scv, merging_weight, service_noise, split_scv
+from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.memory.dram_traffic import Packets, RandomBlocks, StridedBlocks
+
+INF = float("inf")
+GROUPS = 3
+"""Sizes of batches that a stream is told apart by, at most."""
+MIXED = "accesses of several kinds at the same DRAM: measured on a few mixtures only"
+ALLOCATED = (
+    "blocks of a free list are taken for consecutive ones that writes go along and reads find anywhere"
+)
+BURSTY = "accesses that come neither as Poisson processes nor in batches: waits by two moments"
+IN_ORDER = "accesses of several kinds in order are taken for batches of their mean size"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Offered:
+    """What the streams ask for, by kind.
+
+    Parameters
+    ----------
+    kinds : tuple of Kind
+        All kinds of packets with the accesses of each. [blocks/cycle]
+    of : tuple of tuple of (int, float)
+        Of each stream its kinds, each with the share of the issues.
+    scv : float
+        Squared coefficient of variation of the times between issues, all streams together.
+    """
+
+    kinds: tuple[Kind, ...]
+    of: tuple[tuple[tuple[int, float], ...], ...]
+    scv: float
+
+
+def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
+    """Return what a DRAM answers to streams of reads and writes; its own traffic does not count.
+
+    Parameters
+    ----------
+    spec : DramSystem
+        The system.
+    streams : tuple of Stream
+        Accesses: a batch is that many consecutive blocks.
+
+    Notes
+    -----
+    Streams of one kind, random accesses, sequential ones or batches, are answered as
+    `qmodels.memory.dram.solve.solve_dram` answers to `RandomBlocks`, `StridedBlocks` and `Packets`; several
+    kinds by `qmodels.memory.dram.mixture.mixed_waits`. Batches of many sizes are told apart by `GROUPS`
+    sizes. The spread of a latency is that of the law that `solve_dram` gives quantiles of. Arrivals that are
+    burstier or smoother than Poisson ones multiply waits by what two moments say of M/G/1, with the SCV
+    that is left of them where streams meet and are split among channels and banks.
+    """
+    if not any(s.request_rate > 0 for s in streams):
+        streams = tuple(replace(s, rate=1e-12) for s in streams)
+    offered = _offered(spec, streams)
+    mixed, doubts = _waits(spec, offered, streams)
+    load = mixed.load
+    left = split_scv(offered.scv, 1 / spec.geometry.channels)
+    responses = []
+    total = sum(s.rate for s in streams)
+    departing = departing_scv(left, service_noise(0.0, 1), min(load, 1.0))
+    weight = merging_weight(1 / spec.geometry.channels, min(load, 1.0))
+    leaving = 1 - weight + weight * float(departing)
+    for stream, kinds in zip(streams, offered.of, strict=True):
+        scv = float(split_scv(leaving, stream.rate / total))
+        responses.append(_response(spec, offered, mixed, kinds, scv))
+    top = binding(mixed.limits)
+    intensity = {"": load} | {
+        name: mixed.rate / (top[1] if name == top[0] else limit)
+        for name, limit in mixed.limits.items()
+        if name != "refresh"
+    }
+    return PartAnswer(responses=tuple(responses), intensity=intensity, doubts=doubts)
+
+
+def _response(
+    spec: DramSystem, offered: Offered, mixed: Mixed, kinds: Sequence[tuple[int, float]], departure_scv: float
+) -> Response:
+    """Return the response to a stream: means over its kinds, of accesses and of issues."""
+    if mixed.load >= 1:
+        return Response(mean=INF, variance=INF, last_mean=INF, last_variance=INF, departure_scv=departure_scv)
+    accesses, issues = [], []
+    for k, share in kinds:
+        kind = offered.kinds[k]
+        waits = mixed.waits[min(k, len(mixed.waits) - 1)]
+        hits = mixed.row_hit_ratio[min(k, len(mixed.row_hit_ratio) - 1)]
+        times = access_times(spec, waits, hits, write=kind.write, scv=offered.scv)
+        accesses.append((share * kind.blocks, times.mean, times.variance))
+        issues.append((share, *last_times(spec, kind, times)))
+    mean, variance = _mixture(accesses)
+    last_mean, last_variance = _mixture(issues)
+    clock = spec.clock_ghz
+    return Response(
+        mean=mean / clock,
+        variance=variance / clock**2,
+        last_mean=last_mean / clock,
+        last_variance=last_variance / clock**2,
+        departure_scv=departure_scv,
+    )
+
+
+def _mixture(parts: Sequence[tuple[float, float, float]]) -> tuple[float, float]:
+    total = sum(weight for weight, _, _ in parts)
+    mean = sum(weight * first for weight, first, _ in parts) / total
+    spread = sum(weight * (second + (first - mean) ** 2) for weight, first, second in parts) / total
+    return mean, spread
+
+
+def _waits(spec: DramSystem, offered: Offered, streams: tuple[Stream, ...]) -> tuple[Mixed, tuple[str, ...]]:
+    """Return the waits of all kinds, those of one kind of traffic as the DRAM's own model has them."""
+    kinds = offered.kinds
+    doubts = [ALLOCATED] if any(_addresses(s) == "allocated" for s in streams) else []
+    if abs(offered.scv - 1) > 1e-9:
+        doubts.append(BURSTY)
+    traffic = _own_traffic(kinds, ordered=spec.scheduler == "in-order")
+    if traffic is None:
+        mixed = mixed_waits(spec, kinds)
+        return mixed, (*doubts, MIXED)
+    alone = replace(spec, traffic=traffic)
+    mixed = pure_waits(alone)
+    known, _ = measured_error(alone, mixed.load)
+    if len({(k.blocks, k.follows) for k in kinds}) > 1:
+        doubts.append(IN_ORDER)
+    elif not known:
+        doubts.append(UNMEASURED)
+    return mixed, tuple(doubts)
+
+
+def _own_traffic(kinds: Sequence[Kind], *, ordered: bool) -> Any:
+    """Return accesses as the traffic of a DRAM alone, or None of those that no such traffic is like."""
+    total = sum(k.rate for k in kinds)
+    writes = min(sum(k.rate for k in kinds if k.write) / total, 1.0)
+    if all(k.blocks == 1 and not k.follows for k in kinds):
+        return RandomBlocks(arrival_rate=total, write_fraction=writes)
+    if len(kinds) == 1 and kinds[0].blocks == 1:
+        return StridedBlocks(arrival_rate=total, write_fraction=writes)
+    blocks = {k.blocks for k in kinds}
+    if ordered or (len(blocks) == 1 and len(kinds) == 1 and not kinds[0].follows):
+        size = total / sum(k.rate / k.blocks for k in kinds)
+        return Packets(arrival_rate=total, blocks=max(round(size), 1), write_fraction=writes)
+    return None
+
+
+def _addresses(stream: Stream) -> str:
+    return str(getattr(stream.step, "addresses", "random"))
+
+
+def _offered(spec: DramSystem, streams: tuple[Stream, ...]) -> Offered:
+    found: dict[Any, float] = {}
+    of = []
+    for number, stream in enumerate(streams):
+        addresses = _addresses(stream)
+        follows = addresses == "sequential" or (addresses == "allocated" and stream.write)
+        mine = []
+        for blocks, accesses, share in batch_groups(stream):
+            # Streams of one kind of random packets are one; each that goes on has places of its own.
+            key = (blocks, stream.write, number if follows else -1)
+            found[key] = found.get(key, 0.0) + accesses / spec.clock_ghz
+            mine.append((key, share))
+        of.append(mine)
+    kinds = {
+        key: Kind(blocks=key[0], write=key[1], rate=rate, follows=key[2] >= 0) for key, rate in found.items()
+    }
+    order = list(kinds)
+    rates = np.array([s.rate for s in streams])
+    share = rates / rates.sum()
+    weight = merging_weight(float(share @ share), 0.5)
+    return Offered(
+        kinds=tuple(kinds.values()),
+        of=tuple(tuple((order.index(key), part) for key, part in mine) for mine in of),
+        scv=1 - weight + weight * float(share @ [s.scv for s in streams]),
+    )
+
+
+def batch_groups(stream: Stream) -> list[tuple[int, float, float]]:
+    """Return the sizes that stand for a stream's batches: blocks, accesses per ns, share of the issues."""
+    sizes = np.arange(stream.batch.size)
+    used = sizes[(stream.batch > 0) & (sizes > 0)]
+    weight = stream.batch[used]
+    if used.size <= GROUPS:
+        groups = [np.array([k]) for k in range(used.size)]
+    else:
+        middle = np.cumsum(weight * used) - weight * used / 2
+        of = np.minimum((GROUPS * middle / (weight @ used)).astype(int), GROUPS - 1)
+        groups = [np.flatnonzero(of == g) for g in range(GROUPS) if (of == g).any()]
+    result = []
+    for group in groups:
+        issues, accesses = float(weight[group].sum()), float(weight[group] @ used[group])
+        result.append((max(round(accesses / issues), 1), stream.rate * accesses, issues))
+    return result

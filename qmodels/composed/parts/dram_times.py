@@ -1,0 +1,129 @@
+"""The times of DRAM accesses from where they wait: means, variances and the last of a batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from qmodels.memory.dram.channel_waits import ChannelWaits
+from qmodels.memory.dram.mixture import Kind, alone_columns
+from qmodels.networks.open.flow_scv import split_scv
+from qmodels.numerics.largest import largest_moments
+from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.memory.dram_traffic import Packets
+
+FORCED_SHARE, FORCED_LONGEST = 100.0, 200.0
+"""As in the law of `qmodels.memory.dram.solve`: a read behind forced writes waits at least up to so long."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Times:
+    """Of an access in cycles: what it takes alone, and the waits at what its batch does, and does not, share.
+
+    Parameters
+    ----------
+    fixed, opening, alone : float
+        Controller, column access and burst; opening its row; and what its own batch delays it by.
+    apart, shared : tuple of float
+        Mean and variance of the wait at its bank and for row commands; and of all other waits.
+    spread : float
+        Variance of opening the row.
+    """
+
+    fixed: float
+    opening: float
+    alone: float
+    apart: tuple[float, float]
+    shared: tuple[float, float]
+    spread: float
+
+    @property
+    def mean(self) -> float:
+        """Mean latency."""
+        return self.fixed + self.opening + self.alone + self.apart[0] + self.shared[0]
+
+    @property
+    def variance(self) -> float:
+        """Variance of the latency, waits being independent."""
+        return self.apart[1] + self.shared[1] + self.spread + self.alone**2 / 3
+
+
+def access_times(spec: DramSystem, waits: ChannelWaits, hits: float, *, write: bool, scv: float) -> Times:
+    """Return the times of an access whose issues come with a squared coefficient of variation."""
+    t, g = spec.timing, spec.geometry
+    one = {name: float(getattr(waits, name)) for name in ("row", "bank", "activation", "bus", "refresh")}
+    backlog, queue, late = (float(x) for x in (waits.backlog, waits.queue, waits.refreshed))
+    alone = float(waits.alone)
+    here = float(split_scv(scv, 1 / g.channels))
+    at_bank = float(split_scv(scv, 1 / (g.channels * g.channel_banks)))
+    bus = max(one["bus"] - alone, 0.0) * here
+    activation, bank = one["activation"] * here, one["bank"] * at_bank
+    reach = {name: float(value) for name, value in waits.reach.items()}
+    apart = _sum(_wait(bank, reach["bank"]), _wait(activation, reach["activation"]))
+    shared = _sum(_wait(bus, reach["bus"]), _refresh(one["refresh"], backlog, late, reach["refresh"]))
+    fixed = spec.controller_cycles + (t.cwl if write else t.cl) + t.burst
+    if write:
+        waiting = float(waits.write_queue)
+        shared = _sum(shared, (waiting, waiting**2))
+    elif queue > 0:
+        likely = min(queue / FORCED_SHARE, 1.0)
+        shared = _sum(shared, _delay(queue, likely, max(2 * queue, FORCED_LONGEST)))
+    row = one["row"] / max(1 - hits, 1e-12) if hits < 1 else 0.0
+    return Times(
+        fixed=float(fixed),
+        opening=one["row"],
+        alone=alone,
+        apart=apart,
+        shared=shared,
+        spread=hits * (1 - hits) * row**2,
+    )
+
+
+def _sum(*parts: tuple[float, float]) -> tuple[float, float]:
+    return sum(mean for mean, _ in parts), sum(variance for _, variance in parts)
+
+
+def _wait(mean: float, longest: float) -> tuple[float, float]:
+    """Return a wait as `qmodels.memory.dram.quantiles.latency_law` takes it: sums of uniform times."""
+    if mean <= 0:
+        return 0.0, 0.0
+    half = max(longest, 1e-12) / 2
+    number = mean / half
+    return mean, number * half**2 / 3 + number * (1 + number) * half**2
+
+
+def _delay(mean: float, probability: float, longest: float) -> tuple[float, float]:
+    """Return a delay of that mean which happens or not, uniform up to the longest."""
+    return mean, max(probability * longest**2 / 3 - (probability * longest / 2) ** 2, 0.0)
+
+
+def _refresh(mean: float, backlog: float, late: float, block: float) -> tuple[float, float]:
+    if block <= 0 or late <= 0:
+        return mean + backlog, 0.0
+    return mean + backlog, _delay(mean, late, block)[1]
+
+
+def last_times(spec: DramSystem, kind: Kind, times: Times) -> tuple[float, float]:
+    """Return mean and variance until the last of a batch is done. [cycles, cycles2].
+
+    Notes
+    -----
+    The accesses of a batch at a channel follow one another as they do alone, evenly from the first to the
+    last. They wait for banks and row commands independently, for the rest of the channel together, and those
+    at different channels independently: an approximation.
+    """
+    if kind.blocks == 1:
+        return times.mean, times.variance
+    traffic = Packets(blocks=kind.blocks, write_fraction=float(kind.write), arrival_rate=1.0)
+    alone = replace(spec, controller_cycles=0, traffic=traffic)
+    mean, last, size = alone_columns(alone)
+    number = max(round(size), 1)
+    begin, reach = times.opening + times.alone, max(last - mean, 0.0)
+    starts = begin + reach * np.linspace(-1.0, 1.0, number) if number > 1 else np.array([begin + reach])
+    first, spread = largest_moments(mean=times.apart[0], variance=times.apart[1], count=1, start=starts)
+    latest = float(starts[-1])
+    more, noise = first - latest + times.shared[0], spread + times.shared[1]
+    channels = max(kind.blocks / size, 1.0)
+    result, variance = largest_moments(mean=more, variance=noise, count=channels, start=latest)
+    return times.fixed + result, variance + times.spread / number

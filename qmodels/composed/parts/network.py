@@ -1,0 +1,194 @@
+"""The interconnect: packets of all flows in one network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qmodels.checks import FloatArray
+from qmodels.composed.streams import PacketAnswer, PacketStream
+from qmodels.networks.open.flow_scv import merging_weight
+from qmodels.noc.collapse import jam_loads
+from qmodels.noc.delay_law import delay_moments
+from qmodels.noc.noc_answer import NocAnswer
+from qmodels.noc.solve_noc import MODEL
+from qmodels.noc.turns import Turns, group_turns
+from qmodels.noc.waits import find_waits, saturation_load
+from qmodels.queues.general.gg1 import kingman_waiting_time
+from qmodels.systems.noc.flows import FlowTable
+from qmodels.systems.noc.patterns import RateMatrix
+from qmodels.systems.noc.router import PacketClass
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.traffic.arrivals import Poisson
+
+INF = float("inf")
+FULL = 1 - 1e-9
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Offered:
+    """Packet streams on the flows of a network.
+
+    Parameters
+    ----------
+    spec : Noc
+        The network with packets of all their sizes between all their nodes.
+    table : FlowTable
+        Its flows.
+    stream : array of int
+        Of each flow that has packets, the kind of stream: source, target and size.
+    of : array of int
+        Of each packet stream, that kind.
+    share : array
+        Share of a kind's packets that each flow gets, of several routes.
+    deadlock : tuple of str
+        Virtual channels in which packets may wait for each other in a circle.
+    """
+
+    spec: Noc
+    table: FlowTable
+    stream: npt.NDArray[np.int64]
+    of: npt.NDArray[np.int64]
+    share: FloatArray
+    deadlock: tuple[str, ...]
+
+
+def respond_network(noc: Noc, packets: Sequence[PacketStream]) -> PacketAnswer:
+    """Return what the interconnect answers to packets between its nodes.
+
+    Parameters
+    ----------
+    noc : Noc
+        The network; its own traffic does not count.
+    packets : sequence of PacketStream
+        All packets, of all sizes.
+
+    Notes
+    -----
+    `qmodels.noc.solve_noc.solve_noc` for Poisson packets of several sizes whose rates are those of the
+    streams. To the wait at a source is added what packets that come at the same time wait for each other, as
+    with batch arrivals, and by Kingman's formula what other gaps do; both raise the waits in the network as
+    the gaps of bursty sources do.
+    """
+    if not packets:
+        return PacketAnswer(mean=np.zeros(0), variance=np.zeros(0), intensity={"": 0.0})
+    offered = _offered(noc, tuple((p.source, p.target, p.flits) for p in packets))
+    turns, together, scv = _turns(noc, offered, packets)
+    waits = find_waits(turns, np.ones(1))
+    answer = NocAnswer(model=MODEL, spec=offered.spec, waits=waits)
+    names = turns.table.channel_names
+    busy = turns.channels[:, 1] + turns.channels[:, 6]
+    intensity = {name: float(busy[k]) for k, name in enumerate(names) if busy[k] > 0}
+    fullest = float(busy.max(initial=0.0))
+    stable = bool(waits.stable[0]) and not offered.deadlock
+    if not stable:
+        reach = saturation_load(turns)
+        fullest = max(fullest, 1 / reach if reach > 0 else INF)
+        endless = np.full(len(packets), INF)
+        return PacketAnswer(
+            mean=endless, variance=endless, intensity={"": fullest, **intensity}, doubts=_doubts(offered)
+        )
+    source = answer.source_delay + _bursts(turns, together, scv)
+    wait, spread = delay_moments(waits, source, 0)
+    of_flow = turns.zero_load + wait
+    of_stream = np.bincount(offered.stream, offered.share * of_flow)
+    square = np.bincount(offered.stream, offered.share * (spread + of_flow**2)) - of_stream**2
+    own = np.array([p.together for p in packets]) - together[[p.source for p in packets]]
+    busy_time = np.bincount(offered.stream, offered.share * turns.busy_cycles)[offered.of]
+    mean = of_stream[offered.of] + own / 2 * busy_time
+    clock = noc.clock_ghz
+    return PacketAnswer(
+        mean=mean / clock,
+        variance=np.maximum(square, 0.0)[offered.of] / clock**2,
+        intensity={"": fullest, **intensity},
+        doubts=_doubts(offered),
+    )
+
+
+def network_capacity(noc: Noc, packets: Sequence[PacketStream]) -> float:
+    """Return the multiple of all packet rates at which the network saturates, to 0.2 %."""
+    if not any(p.rate > 0 for p in packets):
+        return INF
+    offered = _offered(noc, tuple((p.source, p.target, p.flits) for p in packets))
+    return 0.0 if offered.deadlock else float(saturation_load(_turns(noc, offered, packets)[0]))
+
+
+@lru_cache(maxsize=64)
+def _offered(noc: Noc, ends: tuple[tuple[int, int, int], ...]) -> Offered:
+    """Return the flows of packets by source, target and size; they do not depend on the rates."""
+    nodes = noc.topology.nodes
+    sizes = sorted({flits for _, _, flits in ends})
+    rates = np.zeros((nodes, nodes))
+    for source, target, _ in ends:
+        rates[source, target] = 1.0
+    spec = replace(
+        noc,
+        traffic=RateMatrix(rates=tuple(tuple(row) for row in rates.tolist())),
+        injection_rate=0.0,
+        process=Poisson(),
+        flits_per_packet=0,
+        mix=tuple(PacketClass(flits=flits) for flits in sizes),
+    )
+    table = spec.flow_table()
+    kind = (table.source * nodes + table.target) * len(sizes) + table.packet_class
+    kinds, of_flow = np.unique(kind, return_inverse=True)
+    asked = np.array([(s * nodes + t) * len(sizes) + sizes.index(f) for s, t, f in ends])
+    total = np.bincount(of_flow, table.unit_rate)
+    return Offered(
+        spec=spec,
+        table=table,
+        stream=of_flow,
+        of=np.searchsorted(kinds, asked),
+        share=table.unit_rate / total[of_flow],
+        deadlock=tuple(spec.find_deadlock() or ()),
+    )
+
+
+def _turns(
+    noc: Noc, offered: Offered, packets: Sequence[PacketStream]
+) -> tuple[Turns, FloatArray, FloatArray]:
+    """Return the turns of the packets, and of each node how many come together and the SCV of the gaps."""
+    rate = np.array([p.rate for p in packets]) / noc.clock_ghz
+    source = np.array([p.source for p in packets])
+    nodes = offered.table.nodes
+
+    def at_node(values: Any) -> FloatArray:
+        return np.asarray(np.bincount(source, values, minlength=nodes), dtype=float)
+
+    total = at_node(rate)
+    used = np.where(total > 0, total, 1.0)
+    together = np.where(total > 0, at_node(rate * [p.together for p in packets]) / used, 1.0)
+    scv = np.where(total > 0, at_node(rate * [p.scv for p in packets]) / used, 1.0)
+    work = at_node(rate * [p.flits for p in packets])
+    concentration = np.where(total > 0, at_node(rate**2) / used**2, 1.0)
+    scv = 1 + merging_weight(concentration, np.minimum(work, 1.0)) * (scv - 1)
+    of_kind = np.bincount(offered.of, rate, minlength=int(offered.stream.max()) + 1)
+    turns = group_turns(
+        offered.table,
+        offered.spec.router,
+        rate=of_kind[offered.stream] * offered.share,
+        arrival_scv=together * scv,
+    )
+    return replace(turns, jam=jam_loads(turns, noc.topology.kind)), together, scv
+
+
+def _bursts(turns: Turns, together: FloatArray, scv: FloatArray) -> FloatArray:
+    """Return what packets of each flow wait at their source beyond Poisson ones that come one by one."""
+    table, rate = turns.table, turns.flow_rate
+    count = np.bincount(table.source, rate, minlength=table.nodes)
+    work = np.bincount(table.source, rate * turns.busy_cycles, minlength=table.nodes)
+    mean = np.divide(work, count, out=np.zeros(table.nodes), where=count > 0)
+    idle = 1 - np.minimum(work, FULL)
+    others = kingman_waiting_time(count, mean, scv - 1, 0.0, idle)
+    return np.asarray(((together - 1) / 2 * mean / idle + others)[table.source])[None, :]
+
+
+def _doubts(offered: Offered) -> tuple[str, ...]:
+    if offered.deadlock:
+        return (f"packets may wait for each other in a circle: {', '.join(offered.deadlock)}",)
+    return ()

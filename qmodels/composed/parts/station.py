@@ -1,0 +1,273 @@
+"""Stations: the models of queues for what comes to one of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qmodels.checks import FloatArray
+from qmodels.composed.parts.serving import last_of_batch
+from qmodels.composed.streams import PartAnswer, Response, Stream
+from qmodels.networks.open.flow_scv import (
+    departing_scv,
+    merging_weight,
+    service_noise,
+    split_scv,
+)
+from qmodels.networks.solve import solve_network
+from qmodels.networks.station import mixture
+from qmodels.queues.general.gg1 import gg1_klb
+from qmodels.queues.general.ggc import ggc_whitt
+from qmodels.systems.laws.times import Exponential
+from qmodels.systems.stations.parts import JobClass, Station
+from qmodels.systems.stations.queueing_network import QueueingNetwork
+
+INF = float("inf")
+ALIKE = 1e-9
+"""SCVs that differ by less are the same."""
+EXTRAS = ("setup", "vacation", "rate_multiplier")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Flows:
+    """What comes to one station, by flow: streams of a flow have the same service.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The flows.
+    rate : array
+        Jobs of each. [1/ns]
+    mean, scv : array
+        Mean and squared coefficient of variation of their services. [ns]
+    arrival_scv : float
+        Of the times between arrivals, all flows together, as a queue at its load sees them.
+    together : float
+        Jobs that arrive at the same time as one of them, itself included, mean.
+    """
+
+    names: tuple[str, ...]
+    rate: FloatArray
+    mean: FloatArray
+    scv: FloatArray
+    arrival_scv: float
+    together: float
+
+    @property
+    def service(self) -> tuple[float, float]:
+        """Mean and squared coefficient of variation of the services of all."""
+        return mixture(self.rate, self.mean, self.scv)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Visits:
+    """What jobs of each flow meet: mean wait, its variance, mean and variance of the response, losses."""
+
+    response: FloatArray
+    variance: FloatArray
+    lost: float = 0.0
+    doubt: str = ""
+
+
+def station_copy(station: Station, streams: tuple[Stream, ...], arrivals: Any = None) -> PartAnswer:
+    """Return what a station answers to what comes to it.
+
+    Parameters
+    ----------
+    station : Station
+        The station.
+    streams : tuple of Stream
+        What comes to it; the jobs of a batch arrive at the same time.
+    arrivals : Law, optional
+        The law of the times between arrivals, where there is one stream and it is known.
+
+    Raises
+    ------
+    ValueError
+        If no model of `qmodels.networks.solve.solve_network` covers the station.
+
+    Notes
+    -----
+    Poisson streams, and one of a known law, are answered by `solve_network`. Others wait as in GI/G/c with
+    the SCV that Whitt's analyzer gives to streams that meet; at a single server a batch waits as one job.
+    What that leaves out of a station is said as a doubt. Variances that a model does not give are those of a
+    wait whose residual time is that of gamma services.
+    """
+    flows = _flows(station, streams)
+    load = _load(station, flows)
+    used = float(flows.rate.sum()) > 0
+    if not used:
+        found = Visits(response=flows.mean, variance=flows.scv * flows.mean**2)
+    elif load >= 1 and station.capacity == INF:
+        endless = np.full(flows.mean.shape, INF)
+        found = Visits(response=endless, variance=endless)
+    else:
+        found = _visits(station, flows, load, arrivals)
+    departures = _departures(station, flows, min(load, 1.0))
+    total = max(float(flows.rate.sum()), 1e-300)
+    responses = []
+    for stream in streams:
+        k = flows.names.index(stream.flow)
+        mean, variance = float(found.response[k]), float(found.variance[k])
+        last, spread = _last(station, stream, float(flows.mean[k]), float(flows.scv[k]), mean, variance)
+        share = stream.request_rate / total
+        responses.append(
+            Response(
+                mean=mean,
+                variance=variance,
+                last_mean=last,
+                last_variance=spread,
+                departure_scv=float(split_scv(departures, share)),
+                lost=found.lost,
+            )
+        )
+    return PartAnswer(
+        responses=tuple(responses), intensity={"": load}, doubts=(found.doubt,) if found.doubt else ()
+    )
+
+
+def _flows(station: Station, streams: tuple[Stream, ...]) -> Flows:
+    names = tuple(dict.fromkeys(s.flow for s in streams))
+    rate = np.array([sum(s.request_rate for s in streams if s.flow == name) for name in names])
+    laws = [station.service_law(name) for name in names]
+    mean = np.array([float(law.mean) for law in laws if law is not None])
+    scv = np.array([float(law.scv) for law in laws if law is not None])
+    issues = np.array([s.rate for s in streams])
+    total = float(issues.sum())
+    if total <= 0:
+        return Flows(names=names, rate=rate, mean=mean, scv=scv, arrival_scv=1.0, together=1.0)
+    share = issues / total
+    load = min(float(rate @ mean) / (1.0 if station.delay else station.servers), 1.0)
+    weight = merging_weight(float(share @ share), load)
+    merged = 1 - weight + weight * float(share @ [s.scv for s in streams])
+    sizes = [np.arange(s.batch.size) for s in streams]
+    both = [(float(s.batch @ n), float(s.batch @ n**2)) for s, n in zip(streams, sizes, strict=True)]
+    first, second = issues @ np.array(both)
+    return Flows(
+        names=names, rate=rate, mean=mean, scv=scv, arrival_scv=merged, together=second / max(first, 1e-300)
+    )
+
+
+def _load(station: Station, flows: Flows) -> float:
+    if station.delay:
+        return 0.0
+    speed = station.rate_multiplier[-1] if station.rate_multiplier else station.servers
+    return float(flows.rate @ flows.mean) / speed
+
+
+def _visits(station: Station, flows: Flows, load: float, arrivals: Any) -> Visits:
+    poisson = abs(flows.arrival_scv - 1) < ALIKE and flows.together - 1 < ALIKE
+    if poisson or (arrivals is not None and flows.together - 1 < ALIKE):
+        return _solved(station, flows, arrivals, "")
+    plain = station.discipline in ("fifo", "lifo") and station.capacity == INF
+    if plain and not any(getattr(station, name) for name in EXTRAS) and not station.delay:
+        return _two_moments(station, flows, load)
+    if station.delay and station.capacity == INF:
+        return Visits(response=flows.mean, variance=flows.scv * flows.mean**2)
+    doubt = f"arrivals at {station.name!r} are taken to be Poisson there, one at a time"
+    return _solved(station, flows, None, doubt)
+
+
+def _solved(station: Station, flows: Flows, arrivals: Any, doubt: str) -> Visits:
+    """Return what the models of queueing networks say of the station alone."""
+    if station.when_full != "loss" and station.capacity < INF:
+        raise ValueError(
+            f"station {station.name!r}: when_full must be 'loss' for the model, got {station.when_full!r}; "
+            "simulate it"
+        )
+    used = [k for k in range(len(flows.names)) if flows.rate[k] > 0]
+    classes = [
+        JobClass(name=flows.names[k], arrivals=arrivals or Exponential(mean=1 / float(flows.rate[k])))
+        for k in used
+    ]
+    answer = solve_network(QueueingNetwork(stations=[station], classes=classes))
+    response, variance = np.array(flows.mean), flows.scv * flows.mean**2
+    known = getattr(answer.result, "waiting_time_variance", None)
+    for k in used:
+        ending = f"[{flows.names[k]}]" if len(used) > 1 else ""
+        response[k] = answer.metrics[f"mean_response_time{ending}"]
+        own = flows.scv[k] * flows.mean[k] ** 2
+        if known is not None and np.ndim(known) == 0:
+            variance[k] = float(known) + own
+        else:
+            variance[k] = _variance(station, flows, k, float(response[k]))
+    lost = answer.metrics.get("blocking_probability", 0.0)
+    return Visits(response=response, variance=variance, lost=float(lost), doubt=doubt)
+
+
+def _two_moments(station: Station, flows: Flows, load: float) -> Visits:
+    """Return what jobs meet by two moments; those of a batch at one server follow each other."""
+    mean, scv = flows.service
+    rate, servers, size = float(flows.rate.sum()), int(station.servers), flows.together
+    doubt = ""
+    if servers == 1:
+        # Of a batch of X jobs, E[X^2] / E[X] is taken for X itself.
+        found = gg1_klb(
+            arrival_rate=rate / size,
+            mean_service_time=size * mean,
+            service_scv=scv / size,
+            arrival_scv=flows.arrival_scv,
+        )
+        wait = float(found.mean_waiting_time) + (size - 1) / 2 * mean
+    else:
+        found = ggc_whitt(
+            arrival_rate=rate,
+            mean_service_time=mean,
+            servers=servers,
+            service_scv=scv,
+            arrival_scv=size * flows.arrival_scv,
+        )
+        wait = float(found.mean_waiting_time) + max(size / servers - 1, 0.0) / 2 * mean * (1 - load)
+        if size > 1:
+            doubt = f"jobs that arrive at {station.name!r} together are taken for bursts"
+    response = wait + flows.mean
+    variance = np.array([_variance(station, flows, k, float(t)) for k, t in enumerate(response)])
+    return Visits(response=response, variance=variance, doubt=doubt)
+
+
+def _variance(station: Station, flows: Flows, k: int, response: float) -> float:
+    r"""Return the variance of a response from its mean.
+
+    In order: that of a wait with :math:`E[W^2] = 2 E[W]^2 + \frac{2 m_3}{3 m_2} E[W]`, as in M/G/1, and
+    gamma services; with sharing as in M/M/1, its part of the service's own law apart.
+    """
+    mean, scv = flows.service
+    own = float(flows.scv[k] * flows.mean[k] ** 2)
+    if not np.isfinite(response):
+        return INF
+    load = min(_load(station, flows), 1.0)
+    if station.discipline == "sharing":
+        return response**2 * (float(flows.scv[k]) + 2 * load / (2 - load))
+    if station.discipline == "lifo-preemptive":
+        return max(mean**2 * ((1 + scv) / max(1 - load, 1e-9) ** 3) - response**2, own)
+    wait = max(response - float(flows.mean[k]), 0.0)
+    servers = 1.0 if station.delay else float(station.servers)
+    square = 2 * wait**2 + wait * 2 / 3 * mean * (1 + 2 * scv) / servers
+    if station.discipline == "lifo":
+        square /= max(1 - load, 1e-9)
+    return max(square - wait**2, 0.0) + own
+
+
+def _departures(station: Station, flows: Flows, load: float) -> float:
+    if station.delay:
+        return flows.arrival_scv
+    noise = service_noise(flows.service[1], station.servers)
+    return float(departing_scv(flows.arrival_scv, noise, load))
+
+
+def _last(
+    station: Station, stream: Stream, service: float, scv: float, mean: float, variance: float
+) -> tuple[float, float]:
+    """Return mean and variance until the last of a batch is done."""
+    sizes = np.arange(stream.batch.size)
+    if not sizes[2:].size or not stream.batch[2:].any() or not np.isfinite(mean):
+        return mean, variance
+    if station.servers > 1 or station.discipline == "sharing":
+        return last_of_batch(stream, mean, variance)
+    # At one server the last waits for all others of its batch, any of them for half of these.
+    jobs, squares = float(stream.batch @ sizes), float(stream.batch @ sizes**2)
+    before = (squares / jobs - 1) / 2 * service
+    behind = (jobs - 1) * service
+    return mean - before + behind, variance + (squares - jobs**2) * service**2

@@ -1,0 +1,165 @@
+"""What parts are asked and what they answer: the streams of requests between programs and parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from qmodels.checks import FloatArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Stream:
+    """Requests of one step of one flow to one part.
+
+    Parameters
+    ----------
+    flow : str
+        The flow's name.
+    step : object
+        The step of its program.
+    rate : float
+        Issues of a batch of requests, to all copies of the part together. [1/ns]
+    batch : array of float
+        Probabilities of 0, 1, 2, ... requests that are issued at once.
+    scv : float
+        Squared coefficient of variation of the times between issues.
+    write : bool
+        Whether the requests write.
+    bytes : int
+        Payload of a request. [bytes]
+    sources : array of float
+        Share of the issues that come from each node of the interconnect; empty if the part is not placed.
+    trials : array of float
+        Of an allocation: probabilities that 0, 1, 2, ... head blocks are rejected before one is taken.
+    """
+
+    flow: str
+    step: Any
+    rate: float
+    batch: FloatArray
+    scv: float
+    write: bool
+    bytes: int
+    sources: FloatArray
+    trials: FloatArray = field(default_factory=lambda: np.ones(1))
+
+    @property
+    def mean_batch(self) -> float:
+        """Requests of an issue, mean."""
+        return float(self.batch @ np.arange(self.batch.size))
+
+    @property
+    def request_rate(self) -> float:
+        """Requests of all issues. [1/ns]."""
+        return self.rate * self.mean_batch
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Response:
+    """What a part answers to one stream.
+
+    Parameters
+    ----------
+    mean, variance : float
+        Of the time of one request at the part; ``inf`` if it cannot keep up. [ns, ns2]
+    last_mean, last_variance : float
+        Of the time from an issue until the last request of its batch is done. [ns, ns2]
+    departure_scv : float
+        Squared coefficient of variation of the times between the ends of issues.
+    lost : float
+        Probability that a request finds no place and is lost.
+    """
+
+    mean: float
+    variance: float
+    last_mean: float
+    last_variance: float
+    departure_scv: float
+    lost: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PartAnswer:
+    """What a part answers to all its streams.
+
+    Parameters
+    ----------
+    responses : tuple of Response
+        In the order of the streams.
+    intensity : mapping of str to float
+        Traffic intensity of each of its resources, which may exceed 1; "" is the part's fullest.
+    doubts : tuple of str
+        What speaks against the numbers, in words.
+    """
+
+    responses: tuple[Response, ...]
+    intensity: Mapping[str, float]
+    doubts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LookupShares:
+    """Where independent look-ups find their line.
+
+    Parameters
+    ----------
+    private, hit, miss : float
+        Shares found in a private level, in the shared level, and nowhere.
+    slices : array of float
+        Share of the look-ups that get past the private levels by the slice they go to.
+    """
+
+    private: float
+    hit: float
+    miss: float
+    slices: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class PacketStream:
+    """Packets from one node of the interconnect to another.
+
+    Parameters
+    ----------
+    source, target : int
+        The nodes, different ones.
+    rate : float
+        Packets. [1/ns]
+    flits : int
+        Size of a packet, its header included. [flits]
+    together : float
+        Packets that come to the source at the same time as one of these, itself included, mean.
+    scv : float
+        Squared coefficient of variation of the times between such arrivals.
+    """
+
+    source: int
+    target: int
+    rate: float
+    flits: int
+    together: float = 1.0
+    scv: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PacketAnswer:
+    """What the interconnect answers to packet streams.
+
+    Parameters
+    ----------
+    mean, variance : array of float
+        Of the latency of a packet, from its arrival at the source until its tail is out, by stream. [ns, ns2]
+    intensity : mapping of str to float
+        Traffic intensity of each resource; "" is the fullest.
+    doubts : tuple of str
+        What speaks against the numbers, in words.
+    """
+
+    mean: FloatArray
+    variance: FloatArray
+    intensity: Mapping[str, float]
+    doubts: tuple[str, ...] = ()

@@ -1,0 +1,319 @@
+"""Several kinds of packets at a DRAM system at the same time, and what each of them meets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from qmodels.checks import FloatArray
+from qmodels.memory.dram.access_pattern import AccessPattern, access_pattern
+from qmodels.memory.dram.channel_visits import Visits, channel_visits
+from qmodels.memory.dram.channel_waits import ChannelWaits, channel_waits
+from qmodels.memory.dram.limits import binding, bus_time, channel_limits
+from qmodels.memory.dram.order_recursion import numbers
+from qmodels.memory.dram.packet_waits import PacketTimes, packet_times
+from qmodels.memory.dram.ready_recursion import serve_ready_first
+from qmodels.memory.dram.visit_pairs import met_visits
+from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.memory.dram_traffic import Packets
+
+PAIRS = 1024
+"""Pairs of packets of two kinds that are followed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """Packets of one kind.
+
+    Parameters
+    ----------
+    blocks : int
+        Consecutive blocks of a packet.
+    write : bool
+        Whether they are written.
+    rate : float
+        Accesses of the whole system. [blocks/cycle]
+    follows : bool
+        Whether each packet begins where the one of this kind before it ended, or anywhere.
+    """
+
+    blocks: int
+    write: bool
+    rate: float
+    follows: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Mixed:
+    """What several kinds of packets meet.
+
+    Parameters
+    ----------
+    waits : tuple of ChannelWaits
+        Of the accesses of each kind.
+    row_hit_ratio : tuple of float
+        Accesses of each kind whose row is open.
+    limits : dict of str to float
+        Accesses per cycle and channel that each resource sustains of such a mixture. [blocks/cycle]
+    rate : float
+        Accesses per cycle of the fullest channel.
+    """
+
+    waits: tuple[ChannelWaits, ...]
+    row_hit_ratio: tuple[float, ...]
+    limits: dict[str, float]
+    rate: float
+
+    @property
+    def load(self) -> float:
+        """Accesses over what the channel sustains of them."""
+        return self.rate / binding(self.limits)[1]
+
+
+def mixed_waits(spec: DramSystem, kinds: Sequence[Kind], largest_load: float = 0.999) -> Mixed:
+    r"""Return what packets of several kinds meet; the traffic of the system itself does not count.
+
+    Parameters
+    ----------
+    spec : DramSystem
+        The system; its scheduler must not be in-order.
+    kinds : sequence of Kind
+        All packets, which arrive as Poisson processes.
+    largest_load : float
+        Load beyond which waits are those at this one.
+
+    Notes
+    -----
+    The model of packets (`qmodels.memory.dram.ready_waits.packet_waits`) with the moments of all visits:
+    one kind of packets waits as `qmodels.memory.dram.solve.solve_dram` says. What visits of kind :math:`j` do
+    to the accesses of kind :math:`i` at low load is followed for each pair of kinds as for one kind, so
+    that the wait of each kind is exact to first order.
+
+    Packets that follow each other find a row open if nobody else has been at the bank since, at the rates of
+    the others :math:`e^{-\lambda_o / \lambda}` where the map goes round the banks: an approximation.
+    Such a packet then meets the others at the bus alone.
+    """
+    total = sum(kind.rate for kind in kinds)
+    plain = [_plain(spec, kind) for kind in kinds]
+    tables = [packet_times(one) for one in plain]
+    patterns = [_pattern(one) for one in plain]
+    opened = [_stays_open(spec, kind, total, p) for kind, p in zip(kinds, patterns, strict=True)]
+    times = [
+        _with_hits(spec, one, hits, p.row_hit_ratio)
+        for one, hits, p in zip(tables, opened, patterns, strict=True)
+    ]
+    hits = [h + (1 - h) * p.row_hit_ratio for h, p in zip(opened, patterns, strict=True)]
+    share = float(patterns[0].channel_share.max())
+    visits = np.array([kind.rate * share / one.size for kind, one in zip(kinds, times, strict=True)])
+    slopes = _slopes(spec, plain, times, opened)
+    part = visits / visits.sum()
+    writes = sum(kind.rate for kind in kinds if kind.write) / total
+    mean_hits = sum(k.rate * h for k, h in zip(kinds, hits, strict=True)) / total
+    traffic = Packets(arrival_rate=total, blocks=1, write_fraction=min(writes, 1.0))
+    mixture = replace(spec, traffic=traffic)
+    together = [_combined(times, part, slopes[k], times[k]) for k in range(len(kinds))]
+    pattern = replace(patterns[0], row_hit_ratio=mean_hits, bank_share=_bank_share(patterns, kinds, total))
+    limits = channel_limits(mixture, pattern, together[0])
+    rate = min(total * share, largest_load * binding(limits)[1])
+    waits = tuple(
+        channel_waits(mixture, replace(pattern, row_hit_ratio=h), 0, rate, one)
+        for h, one in zip(hits, together, strict=True)
+    )
+    return Mixed(waits=waits, row_hit_ratio=tuple(hits), limits=limits, rate=total * share)
+
+
+def pure_waits(spec: DramSystem, largest_load: float = 0.999) -> Mixed:
+    """Return what the accesses of a system's own traffic meet, all alike.
+
+    Where channels have loads of their own it is the mean over the accesses.
+    """
+    pattern = _pattern(spec)
+    limits = channel_limits(spec, pattern)
+    top, most = binding(limits)[1], float(pattern.channel_share.max())
+    total = float(np.asarray(spec.arrival_rate))
+    safe = min(total, largest_load * top / most)
+    each = [
+        (of_all, channel_waits(spec, pattern, channel, safe * share))
+        for channel, share, of_all in pattern.channels(alike=True)
+    ]
+    waits = each[0][1] if len(each) == 1 else _mean_waits(each)
+    return Mixed(waits=(waits,), row_hit_ratio=(pattern.row_hit_ratio,), limits=limits, rate=total * most)
+
+
+def _mean_waits(each: Sequence[tuple[float, ChannelWaits]]) -> ChannelWaits:
+    total = sum(share for share, _ in each)
+    values: dict[str, Any] = {}
+    for field in fields(ChannelWaits):
+        column = [(share / total, getattr(waits, field.name)) for share, waits in each]
+        if field.name == "reach":
+            values["reach"] = {n: sum(s * np.asarray(r[n]) for s, r in column) for n in column[0][1]}
+        elif field.name == "bank_conflict" and column[0][1] is None:
+            values["bank_conflict"] = None
+        else:
+            values[field.name] = sum(s * v for s, v in column)
+    return ChannelWaits(**values)
+
+
+@lru_cache(maxsize=256)
+def _pattern(spec: DramSystem) -> AccessPattern:
+    return access_pattern(spec)
+
+
+@lru_cache(maxsize=256)
+def alone_columns(spec: DramSystem) -> tuple[float, float, float]:
+    """Return when the accesses of a packet alone get their bus, mean and last, and how many a channel has.
+
+    From the arrival of the packet at a channel, with the rows opened. [cycles]
+    """
+    visits = channel_visits(spec, 0, np.random.default_rng(1))
+    passing = spec.row_hit_cap if spec.scheduler == "fr-fcfs" else 0
+    every = np.arange(visits.visit.size)
+    column, _ = serve_ready_first(
+        numbers(spec), passing, visits.visit, visits.offset, visits.bank, visits.rows(visits.visit, every),
+        visits.write,
+    )  # fmt: skip
+    first = np.flatnonzero(np.diff(visits.visit, prepend=-1))
+    return float(column.mean()), float(np.maximum.reduceat(column, first).mean()), visits.size
+
+
+def _plain(spec: DramSystem, kind: Kind) -> DramSystem:
+    traffic = Packets(blocks=kind.blocks, write_fraction=float(kind.write), arrival_rate=1.0)
+    return replace(spec, controller_cycles=0, traffic=traffic)
+
+
+def _bank_share(patterns: Sequence[AccessPattern], kinds: Sequence[Kind], total: float) -> float:
+    return sum(k.rate * p.bank_share for k, p in zip(kinds, patterns, strict=True)) / total
+
+
+def _stays_open(spec: DramSystem, kind: Kind, total: float, pattern: AccessPattern) -> float:
+    """Return the share of the rows that a packet's first access to them finds open."""
+    if not kind.follows or spec.page_policy == "closed":
+        return 0.0
+    others = np.exp(-max(total - kind.rate, 0.0) / kind.rate) if kind.rate > 0 else 0.0
+    opens = max((1 - pattern.row_hit_ratio) * spec.geometry.row_blocks, 1.0)
+    return float(others * (1 - 1 / opens))
+
+
+def _with_hits(spec: DramSystem, times: PacketTimes, hits: float, inside: float) -> PacketTimes:
+    """Return what packets make of a channel if a share of them finds its rows open."""
+    if not hits:
+        return times
+    each = spec.timing.t_ccd_l * times.size / times.banks
+    rows, rows2 = times.row_commands
+    kept, kept2 = times.bank
+    return replace(
+        times,
+        row_commands=((1 - hits) * rows, (1 - hits) * rows2),
+        bank=((1 - hits) * kept + hits * each, (1 - hits) * kept2 + hits * each**2),
+    )
+
+
+def _slopes(
+    spec: DramSystem, plain: Sequence[DramSystem], times: Sequence[PacketTimes], opened: Sequence[float]
+) -> FloatArray:
+    """Return what a visit of each kind per cycle adds to the delay of accesses of each, (of, by)."""
+    slot = bus_time(spec)
+    count = len(plain)
+    result = np.zeros((count, count, 2))
+    for i in range(count):
+        for j in range(count):
+            if i == j:
+                followed = times[i].delay, times[i].conflict
+            else:
+                followed = _cross_slopes(plain[min(i, j)], plain[max(i, j)])[int(i > j)]
+            bus = times[j].bus[1] * slot**2 / 2
+            both = (1 - opened[i]) * (1 - opened[j])
+            if i == j and opened[i]:
+                both = (1 - opened[i]) ** 2
+            result[i, j] = both * followed[0] + (1 - both) * bus, both * followed[1]
+    return result
+
+
+@lru_cache(maxsize=1024)
+def _cross_slopes(one: DramSystem, other: DramSystem) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return what packets of each of two kinds add to delays and conflicts of accesses of the other."""
+    rng = np.random.default_rng(1)
+    both = [channel_visits(one, 0, rng), channel_visits(other, 0, rng)]
+    visits, kind = _alternating(both)
+    spec = one if one.traffic.write_fraction else other
+    timing = numbers(spec)
+    passing = spec.row_hit_cap if spec.scheduler == "fr-fcfs" else 0
+
+    def serve(which: Visits, index: Any, run: Any, arrival: Any) -> Any:
+        return serve_ready_first(
+            timing, passing, run, arrival, which.bank[index], which.rows(run, index), which.write[index]
+        )
+
+    every = np.arange(visits.visit.size)
+    column, busy = serve(visits, every, visits.visit, visits.offset)
+    met = met_visits(spec, visits, serve, column, busy, rng)
+    of = kind[visits.visit[met.access]]
+    found = []
+    for k, own in enumerate(both):
+        # Either may come first: each order has half of the pairs.
+        mine = of == k
+        found.append(
+            (2 * float(met.delay[mine].sum()) / own.size, 2 * float(met.conflict[mine].sum()) / own.size)
+        )
+    return found[0], found[1]
+
+
+def _alternating(both: Sequence[Visits]) -> tuple[Visits, Any]:
+    """Return visits of two kinds in pairs, of which either comes first in turn, and the kind of each."""
+    pairs = min(PAIRS, *(v.count for v in both)) // 2 * 2
+    starts = [np.flatnonzero(np.diff(v.visit, prepend=-1)) for v in both]
+    sizes = [np.diff(s, append=v.visit.size) for s, v in zip(starts, both, strict=True)]
+    kind = np.tile([0, 1, 1, 0], pairs // 2)
+    number = np.repeat(np.arange(pairs), 2)
+    size = np.where(kind == 0, sizes[0][number], sizes[1][number])
+    ends = np.cumsum(size)
+    within = np.arange(ends[-1]) - np.repeat(ends - size, size)
+    access = [np.repeat(np.where(kind == k, starts[k][number], 0), size) + within for k in (0, 1)]
+    first = np.repeat(kind == 0, size)
+
+    def merged(name: str) -> Any:
+        low, high = (getattr(v, name) for v in both)
+        return np.where(
+            first, low[np.minimum(access[0], low.size - 1)], high[np.minimum(access[1], high.size - 1)]
+        )
+
+    visit = np.repeat(np.arange(kind.size), size)
+    return Visits(
+        visit=visit,
+        offset=merged("offset"),
+        bank=merged("bank"),
+        row=merged("row"),
+        write=merged("write"),
+        hit=None,
+        position=np.arange(kind.size),
+    ), kind
+
+
+def _combined(
+    times: Sequence[PacketTimes], part: FloatArray, slopes: FloatArray, own: PacketTimes
+) -> PacketTimes:
+    """Return the visits of all kinds as one, as the accesses of one of them meet it."""
+
+    def mean(values: Any) -> float:
+        return float(part @ np.asarray(values, dtype=float))
+
+    banks = mean([t.banks for t in times])
+    return PacketTimes(
+        size=mean([t.size for t in times]),
+        alone=own.alone,
+        delay=mean(slopes[:, 0]),
+        conflict_alone=own.conflict_alone,
+        conflict=mean(slopes[:, 1]),
+        bus=(mean([t.bus[0] for t in times]), mean([t.bus[1] for t in times])),
+        row_commands=(mean([t.row_commands[0] for t in times]), mean([t.row_commands[1] for t in times])),
+        bank=(
+            mean([t.banks * t.bank[0] for t in times]) / banks,
+            mean([t.banks * t.bank[1] for t in times]) / banks,
+        ),
+        banks=banks,
+        spread=False,
+    )

@@ -1,0 +1,52 @@
+"""Moments of the largest of several independent times."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+POINTS = 160
+FAR = 14.0
+"""Standard deviations beyond the mean at which the law is cut, and as many means."""
+
+
+def largest_moments(
+    *, mean: float, variance: float, count: npt.ArrayLike, start: npt.ArrayLike = 0.0
+) -> tuple[float, float]:
+    r"""Return mean and variance of the largest of independent times: a start and a gamma time each.
+
+    Parameters
+    ----------
+    mean, variance : float
+        Of the gamma times.
+    count : array_like
+        How many have each start.
+    start : array_like
+        What each of them begins with.
+
+    Notes
+    -----
+    :math:`E[\max] = \int_0^\infty (1 - \prod_k F(t - s_k)^{n_k})\,dt` by the trapezoidal rule.
+
+    Examples
+    --------
+    >>> round(largest_moments(mean=1.0, variance=1.0, count=4)[0], 2)  # 1 + 1/2 + 1/3 + 1/4
+    2.08
+    """
+    from scipy.special import gammainc
+
+    many, begin = np.broadcast_arrays(np.atleast_1d(np.asarray(count, dtype=float)), np.asarray(start))
+    last = float(np.max(begin))
+    if mean <= 0 or variance <= 1e-12 * mean**2:
+        return last + max(mean, 0.0), 0.0
+    shape, scale = mean**2 / variance, variance / mean
+    # Nodes crowd where the law begins: a gamma law of small shape rises steeply.
+    node = np.linspace(0.0, 1.0, POINTS) ** 2
+    t = last + node * (mean + FAR * np.sqrt(variance * (1 + np.log(many.sum()))))
+    below = np.ones(POINTS)
+    for n, first in zip(many, begin, strict=True):
+        below = below * gammainc(shape, (t - first) / scale) ** n
+    above = 1 - below
+    first_moment = last + float(np.trapezoid(above, t))
+    second = last**2 + float(np.trapezoid(2 * t * above, t))
+    return first_moment, max(second - first_moment**2, 0.0)

@@ -1,0 +1,166 @@
+"""The memory of a simulated system beside that of its stations: programs, jobs, pools, flows, counts.
+
+A job, and each branch of a fork it is in, is a *strand*: a record of `validate.network.state.JOB` and one
+of `STRAND` under one number. What a strand does next stands in the table of instructions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+def _constants(first: int, count: int) -> Any:
+    """Return numbers as NumPy's integers: functions are compiled anew for each plain one they get."""
+    return map(np.int64, range(first, first + count))
+
+
+# What an instruction does; its numbers are named after it.
+(
+    END,
+    JOIN,  # the end of a branch
+    JUMP,  # at: instruction
+    CHOOSE,  # at, size: of the choices
+    HOLD,  # law, column
+    COUNT,  # at: slot, size: rounds, or BY_SEGMENTS
+    REPEAT,  # at: slot, resume: first instruction of a round
+    FORK,  # at, size: of the branches, resume: where to go on, column
+    EACH,  # size: branches, or BY_SEGMENTS, resume, column; the branch begins with the next instruction
+    ACQUIRE,  # part, size: tokens
+    RELEASE,  # part, size: tokens
+    PICK,  # part: choose a copy, whose place becomes the target
+    SERVE,  # part
+) = _constants(0, 13)
+BY_SEGMENTS: Any = np.int64(-1)
+
+# Phases of a strand beside those of `validate.network.state` (FREE to FORKED).
+HOLDING, THINKING, QUEUEING, OUTSIDE, READY = _constants(5, 5)
+
+# Columns of the times of a strand after those of the parts.
+FORKED_TIME, HELD_TIME, OUTSIDE_TIME, UNCOUNTED_TIME, OWN_COLUMNS = _constants(0, 5)
+COLUMN_NAMES = ("fork", "hold", "window")
+"""Times that belong to no part, as results call them."""
+PART_TIME: Any = np.int64(-1)
+"""The column of a wait for branches that is that of its last branch, part by part."""
+
+INSTRUCTION = np.dtype(
+    [(name, "i8") for name in ("op", "part", "at", "size", "resume", "law", "column", "stream")]
+)
+CHOICE = np.dtype([("below", "f8"), ("at", "i8")])
+"""The instruction that a choice or a branch begins with, and the cumulative probability."""
+
+STRAND = np.dtype(
+    [
+        ("since", "f8"),  # its times are counted up to then
+        ("asked", "f8"),  # beginning of the present visit to a part
+        ("at", "i8"),  # next instruction
+        ("root", "i8"),  # the strand that is the job
+        ("place", "i8"),  # node, -1 where there are none
+        ("target", "i8"),  # node to go to
+        ("copy", "i8"),  # of the part
+        ("wants", "i8"),  # tokens
+        ("column", "i8"),  # where the wait for its branches belongs
+        ("segments", "i8"),  # of a job
+        ("lost", "i8"),  # a job that only ends what it has begun
+        ("number", "i8"),  # of the branch
+        ("next", "i8"),  # of those that go on now
+    ]
+)
+PART = np.dtype(
+    [
+        ("first", "i8"),  # of its copies: among the nodes of stations, or the pools
+        ("copies", "i8"),
+        ("pools", "i8"),  # whether its copies are pools
+        ("places_at", "i8"),  # nodes of its copies, -1 if it is nowhere
+        ("visits", "i8"),
+        ("time_sum", "f8"),
+        ("number", "i8"),
+        ("number_sum", "f8"),
+    ]
+)
+"""A part and its visits. The time integral of their number up to t is ``number_sum + number t``."""
+
+POOL = np.dtype(
+    [
+        ("tokens", "i8"),
+        ("free", "i8"),
+        ("head", "i8"),
+        ("tail", "i8"),
+        ("held_sum", "f8"),  # as of `PART`, for the tokens that are held
+    ]
+)
+FLOW = np.dtype(
+    [
+        ("entry", "i8"),
+        ("law", "i8"),  # of the times between arrivals, or of thinking; -1 for none
+        ("scale", "f8"),  # of the times between arrivals
+        ("sizes", "i8"),  # law of the segments, or -1
+        ("window", "i8"),  # 0 for none
+        ("population", "i8"),
+        ("places_at", "i8"),
+        ("places", "i8"),
+        ("stream", "i8"),
+        ("inside", "i8"),  # of the window
+        ("head", "i8"),  # of the jobs outside it
+        ("tail", "i8"),
+        ("born", "i8"),
+        ("ended", "i8"),
+        ("lost", "i8"),
+        ("latency_sum", "f8"),
+        ("uncounted_sum", "f8"),
+        ("number", "i8"),  # outside the window or inside
+        ("number_sum", "f8"),
+    ]
+)
+STATE = np.dtype(
+    [
+        ("ready", "i8"),  # strands that go on now: the first, the last
+        ("last_ready", "i8"),
+        ("most_new_jobs", "i8"),  # one instruction can need
+        ("fork_column", "i8"),  # of the times: the first behind the parts
+        ("born", "i8"),
+    ]
+)
+
+LAYOUT: dict[str, tuple[Any, int]] = {
+    "code": (INSTRUCTION, 1),
+    "choices": (CHOICE, 1),
+    "strands": (STRAND, 1),
+    "times": ("f8", 2),
+    "slots": ("i8", 2),
+    "holds": ("i8", 2),
+    "parts": (PART, 1),
+    "places": ("i8", 1),
+    "copy_at": ("i8", 2),
+    "pools": (POOL, 1),
+    "flows": (FLOW, 1),
+    "flow_times": ("f8", 2),
+    "state": (STATE, 1),
+}
+"""The arrays of `Core`, with their types and dimensions."""
+
+
+class Core(NamedTuple):
+    """All of it.
+
+    ``times`` has the time of each strand by part and then by the columns above, ``slots`` what its
+    instructions remember, ``holds`` its tokens of each pool; ``places`` are the nodes of flows and parts,
+    ``copy_at`` says which copy of a part is at a node, -1 for none; ``flow_times`` sums up the times of the
+    jobs that ended.
+    """
+
+    code: Any
+    choices: Any
+    strands: Any
+    times: Any
+    slots: Any
+    holds: Any
+    parts: Any
+    places: Any
+    copy_at: Any
+    pools: Any
+    flows: Any
+    flow_times: Any
+    state: Any
+    table: Any
