@@ -8,7 +8,8 @@ True
 
 Verbs, kinds of systems and what most need stand here. The rest is in groups: `qm.queues` (single
 stations), `qm.networks`, `qm.markov`, `qm.laws` (times), `qm.traffic` (arrivals, sizes, popularity, traces),
-`qm.noc` (topologies, patterns, routers), `qm.memory`, `qm.packets` (parts of processors), `qm.symbolic`.
+`qm.noc` (topologies, patterns, routers), `qm.memory`, `qm.packets` (parts of processors), `qm.steps` and
+`qm.parts` (programs and parts of a `qm.System`), `qm.symbolic`.
 """
 
 # A package of qmodels-toolkit: `import cases` looks for this line.
@@ -20,11 +21,14 @@ from typing import TYPE_CHECKING
 from qmodels.systems.spec.lazy_names import attached
 
 if TYPE_CHECKING:
-    from qmodels import laws, markov, memory, networks, noc, packets, queues, symbolic, traffic
+    from qmodels import laws, markov, memory, networks, noc, packets, parts, queues, steps, symbolic, traffic
     from qmodels.answer import Answer, load
     from qmodels.dispatch import solve
     from qmodels.systems.cache.llc_processor import LlcProcessor
     from qmodels.systems.cache.spec import CacheLevel, CacheSystem
+    from qmodels.systems.composed.flow import Flow
+    from qmodels.systems.composed.parts import Tokens
+    from qmodels.systems.composed.system import System
     from qmodels.systems.memory.dram_system import DramSystem, dram
     from qmodels.systems.memory.numa import NumaMachine
     from qmodels.systems.noc.spec import Noc
@@ -44,6 +48,7 @@ __all__ = [
     "CacheSystem",
     "DataQueueing",
     "DramSystem",
+    "Flow",
     "JobClass",
     "LlcProcessor",
     "MessageProgram",
@@ -52,6 +57,8 @@ __all__ = [
     "PacketProcessor",
     "QueueingNetwork",
     "Station",
+    "System",
+    "Tokens",
     "WorkQueues",
     "Workload",
     "crossbar",
@@ -64,18 +71,20 @@ __all__ = [
     "networks",
     "noc",
     "packets",
+    "parts",
     "queues",
     "read_trace",
     "ring",
     "single_station",
     "solve",
     "spidergon",
+    "steps",
     "symbolic",
     "tandem",
     "torus",
     "traffic",
 ]
 
-GROUPS = ("queues", "networks", "markov", "laws", "traffic", "noc", "memory", "packets")
+GROUPS = ("queues", "networks", "markov", "laws", "traffic", "noc", "memory", "packets", "steps", "parts")
 
 __getattr__, __dir__ = attached(__name__, __file__, __all__, GROUPS)

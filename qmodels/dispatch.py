@@ -85,4 +85,8 @@ def model_of(spec: Any) -> Callable[[Any], Answer]:
             from qmodels.work_queues.solve import solve_work_queues
 
             return solve_work_queues
+        case "system":
+            from qmodels.composed.solve import solve_system
+
+            return solve_system
     raise TypeError(f"solve needs a kind with a model, got {kind.name!r}")

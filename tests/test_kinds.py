@@ -34,6 +34,7 @@ SMALL = {
     "llc-processor": {"requests": 5000},
     "numa": {},
     "work-queues": {},
+    "system": {"passages": 2000},
 }
 """Options for a quick simulation."""
 
@@ -42,6 +43,7 @@ SWEPT = {
     "data-queueing": ("traffic.load_factor", [0.5, 0.7]),
     "noc": ("injection_rate", [0.01, 0.02]),
     "dram": ("traffic.arrival_rate", [0.01, 0.02]),
+    "system": ("flows.lookups.rate", [0.01, 0.02]),
 }
 """A field that may be an array, of the kinds that have one."""
 
@@ -56,6 +58,7 @@ VARIED = {
     "llc-processor": ("cores", [20, 28]),
     "numa": ("clock_ghz", [1.0, 2.0]),
     "work-queues": ("clock_ghz", [1.0, 2.0]),
+    "system": ("dram.channels", [1, 2]),
 }
 """A decision of each kind, and two choices."""
 

@@ -135,7 +135,7 @@ def _flows(spec: System, sources: Sources, entries: list[int], places: list[int]
         law, row["scale"] = (flow.think, 1.0) if flow.closed else _gaps(flow)
         row["law"] = sources.law(f"{'thinking' if flow.closed else 'arrivals'} {flow.name}", law)
         row["sizes"] = sources.law(f"sizes {flow.name}", _segments(flow))
-        row["window"], row["population"] = flow.window, flow.population
+        row["window"], row["population"] = flow.window or 0, flow.population
         row["places_at"], row["places"] = len(places), len(flow.at)
         row["head"] = row["tail"] = NONE
         places += flow.at

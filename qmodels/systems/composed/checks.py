@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import numpy as np
+
+from qmodels import checks
 from qmodels.systems.cache.spec import CacheSystem
+from qmodels.systems.composed.circles import check_circles
 from qmodels.systems.composed.parts import ServingPart, Tokens
 from qmodels.systems.composed.steps import (
+    SEGMENTS,
     Acquire,
     Allocate,
     Branch,
@@ -17,9 +22,11 @@ from qmodels.systems.composed.steps import (
     Lookup,
     Read,
     Release,
+    Repeat,
     Send,
     Visit,
     Write,
+    all_steps,
     inner_steps,
     step_name,
 )
@@ -40,6 +47,12 @@ TAKES: dict[type[Any], tuple[type[Any], ...]] = {
 }
 """The parts that a step can be done with."""
 
+GIVEN_BACK = {True: ("acquire", "release"), False: ("allocate", "free")}
+"""The steps that take something, tokens or blocks, and those that give it back."""
+
+MOST_TASKS = 2**16
+"""Tasks of one job at the same time, and rounds of its loops."""
+
 
 def check_programs(system: Any) -> None:
     """Refuse programs that the parts of a system cannot run."""
@@ -49,52 +62,66 @@ def check_programs(system: Any) -> None:
         for step in all_steps(flow.program):
             _check_step(system, flow, step, here)
             used.add(getattr(step, "part", getattr(step, "to", "")))
-        held = _check_held(system, flow.program, Counter(), here)
-        for part, number in held.items():
-            if number and (not flow.closed or isinstance(system.parts[part], Tokens)):
-                what = "release the tokens" if isinstance(system.parts[part], Tokens) else "free the blocks"
-                raise ValueError(f"{here} program must {what} of {part!r} that it takes, got none given back")
+        _check_rounds(flow, flow.program, 1, here)
+        for part, number in _check_held(system, flow.program, Counter(), here).items():
+            if number:
+                first, last = GIVEN_BACK[isinstance(system.parts[part], Tokens)]
+                raise ValueError(f"{here} '{first} {part}' must be followed by '{last} {part}', got none")
+    check_circles(system)
     for name, part in system.parts.items():
         if name not in used:
             what = "be the interconnect or left out" if isinstance(part, Noc) else "be used by a flow"
             raise ValueError(f"parts.{name} must {what}, got a part that no step names")
 
 
-def all_steps(program: tuple[Any, ...]) -> list[Any]:
-    """Return the steps of a program and those inside them, in order."""
-    found = []
-    for step in program:
-        found.append(step)
-        for inside in inner_steps(step):
-            found += all_steps(inside)
-    return found
-
-
 def _check_step(system: Any, flow: Any, step: Any, here: str) -> None:
+    where = f"{here} {step_name(step)!r}"
     if isinstance(step, Send):
-        if step.to not in system.place:
-            raise ValueError(f"{here} {step_name(step)!r} must go to a part that is placed, got {step.to!r}")
-        if not flow.at:
-            raise ValueError(f"{here} at must say where jobs begin for {step_name(step)!r}, got ()")
+        _check_name(f"{where} must go to a part that is placed", step.to, list(system.place))
+        _check_begins(flow, where)
         return
     name = getattr(step, "part", None)
     if name is not None:
         kinds = TAKES[type(step)]
         fitting = [n for n, part in system.parts.items() if isinstance(part, kinds)]
-        if name not in fitting:
-            words = " or ".join(kind.__name__ for kind in kinds)
-            listed = f" ({', '.join(fitting)})" if fitting else ""
-            raise ValueError(f"{here} {step_name(step)!r} must name a {words}{listed}, got {name!r}")
-        if system.place.get(name) and not flow.at:
-            raise ValueError(f"{here} at must say where jobs begin for {step_name(step)!r}, got ()")
+        _check_name(f"{where} must name a {' or '.join(kind.__name__ for kind in kinds)}", name, fitting)
+        if name in system.place:
+            _check_begins(flow, where)
         part = system.parts[name]
         if isinstance(part, Station) and part.service_law(flow.name) is None:
-            raise ValueError(
-                f"{here} {step_name(step)!r} must have a service law for {flow.name!r}, got none"
-            )
-    counts = [getattr(step, field, None) for field in ("blocks", "count")]
-    if "segments" in counts and flow.sizes is None:
+            raise ValueError(f"{where} must have a service law for {flow.name!r}, got none")
+        if isinstance(step, Allocate) and step.blocks != SEGMENTS and step.blocks > np.min(part.segments):
+            rule = f"at most the {np.min(part.segments):.0f} blocks of the list"
+            raise ValueError(f"{where} must take {rule}, got {step.blocks}")
+    if SEGMENTS in (getattr(step, "blocks", None), getattr(step, "count", None)) and flow.sizes is None:
         raise ValueError(f"{here} sizes must be given for {step_name(step)!r} by segments, got None")
+
+
+def _check_name(rule: str, name: str, fitting: list[str]) -> None:
+    if name not in fitting:
+        listed = f" ({', '.join(fitting)})" if fitting else ""
+        raise ValueError(f"{rule}{listed}, got {name!r}{checks.nearest(name, fitting)}")
+
+
+def _check_begins(flow: Any, where: str) -> None:
+    if not flow.at:
+        raise ValueError(f"{where} must have a place to begin from: at must be nodes, got ()")
+
+
+def _check_rounds(flow: Any, program: tuple[Any, ...], around: int, here: str) -> None:
+    """Refuse loops in loops that no job comes out of in any reasonable time."""
+    for step in program:
+        rounds = around
+        if isinstance(step, Each | Repeat):
+            most = max(flow.sizes.segments(flow.segment_bytes)[0]) if step.count == SEGMENTS else step.count
+            rounds *= int(most)
+            if rounds > MOST_TASKS:
+                raise ValueError(
+                    f"{here} {step_name(step)!r} must make at most {MOST_TASKS} rounds in all, with those "
+                    f"around it, got {rounds}"
+                )
+        for inside in inner_steps(step):
+            _check_rounds(flow, inside, rounds, here)
 
 
 def _check_held(system: Any, program: tuple[Any, ...], held: Counter[str], here: str) -> Counter[str]:
@@ -112,8 +139,9 @@ def _check_held(system: Any, program: tuple[Any, ...], held: Counter[str], here:
             case Release():
                 held[step.part] -= step.tokens
                 if held[step.part] < 0:
+                    got = held[step.part] + step.tokens
                     raise ValueError(
-                        f"{here} {step_name(step)!r} must come after an acquire of as many, got none"
+                        f"{here} {step_name(step)!r} must come after an acquire of as many tokens, got {got}"
                     )
             case Allocate():
                 held[step.part] = 1
@@ -129,15 +157,21 @@ def _check_held(system: Any, program: tuple[Any, ...], held: Counter[str], here:
         if isinstance(step, Branch | Lookup):
             if any(+end != +ends[0] for end in ends):
                 raise ValueError(
-                    f"{here} {step_name(step)!r} must hold the same after each choice, got {ends!r}"
+                    f"{here} {step_name(step)!r} must hold the same after each choice, got {_shown(ends)}"
                 )
             held = ends[0]
         elif any(+end != +held for end in ends):
             what = "each branch" if isinstance(step, Fork | Each) else "each round"
             raise ValueError(
-                f"{here} {step_name(step)!r} must give back in {what} what it takes there, got {ends!r}"
+                f"{here} {step_name(step)!r} must give back in {what} what it takes there, got {_shown(ends)}"
             )
     return held
+
+
+def _shown(ends: list[Counter[str]]) -> str:
+    return " and ".join(
+        ", ".join(f"{n} of {name!r}" for name, n in (+end).items()) or "nothing" for end in ends
+    )
 
 
 def _check_allocated(system: Any, step: Any, held: Counter[str], here: str) -> None:

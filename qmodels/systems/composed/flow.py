@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from qmodels import checks
 from qmodels.checks import Numeric
-from qmodels.systems.composed.steps import Step, read_program
+from qmodels.systems.composed.nodes import nodes_text, read_nodes
+from qmodels.systems.composed.program_text import parse, program_text
+from qmodels.systems.composed.steps import Step, read_program, require_depth
 from qmodels.systems.laws.fields import keep
 from qmodels.systems.laws.kinds import require_law
 from qmodels.systems.laws.times import Law
@@ -16,6 +19,9 @@ from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
 from qmodels.systems.traffic.sizes import SizeLaw
 from qmodels.systems.traffic.trace import Trace
 
+MOST = 2**20
+"""Jobs of a population or a window, and bytes of a segment."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Flow:
@@ -23,8 +29,6 @@ class Flow:
 
     Parameters
     ----------
-    program : tuple of steps
-        What a job does, see `qmodels.systems.composed.steps`.
     name : str
         Name, unique in the system; the class of its jobs at stations.
     arrivals : Poisson, OnOff, Recorded, Trace or Law, optional
@@ -33,19 +37,24 @@ class Flow:
     rate : float or array, optional
         Jobs that arrive; needed by `Poisson` and `OnOff`, which have none of their own. Given, the rates of a
         law or a trace are scaled to it. [1/ns]
-    window : int
-        Most jobs of an open flow that are in the system at once, the others wait outside; 0 for no limit.
+    window : int, optional
+        Most jobs of an open flow that are in the system at once, the others wait outside; without a limit
+        if left out.
     population : int
         Jobs of a closed flow, which begin again when they are done.
     think : Law, optional
         Time between the end of a job of a closed flow and its next beginning; not part of the latency. [ns]
-    at : tuple of int
+    at : tuple of int or str
         Nodes of the interconnect where jobs begin and end, at random; in a closed flow they take turns, and
-        each job keeps its own. Empty where the program needs no interconnect.
+        each job keeps its own. Ranges as text: ``"0..7, 12"``. Empty where the program needs no
+        interconnect.
     sizes : SizeLaw, optional
         Sizes of the jobs' packets; a recorded trace brings its own.
     segment_bytes : int
         Size of a segment, the unit of steps that count in segments. [bytes]
+    program : tuple of steps or str
+        What a job does, see `qmodels.systems.composed.steps`; or the same as text, a step a line, see
+        `qmodels.systems.composed.program_text`. Kept as steps, written as text.
 
     Raises
     ------
@@ -56,35 +65,38 @@ class Flow:
     --------
     >>> from qmodels.systems.composed.steps import Visit
     >>> flow = Flow(arrivals=Poisson(), rate=0.2, program=(Visit("parser"),))
-    >>> flow.closed, flow.mean_rate
-    (False, 0.2)
+    >>> flow.closed, flow.mean_rate, flow == Flow(arrivals=Poisson(), rate=0.2, program="visit parser")
+    (False, 0.2, True)
     """
 
-    program: tuple[Step, ...]
     name: str = "jobs"
     arrivals: Poisson | OnOff | Recorded | Law | None = None
     rate: Numeric = None
-    window: int = 0
+    window: int | None = None
     population: int = 0
     think: Law | None = None
-    at: tuple[int, ...] = ()
+    at: Any = field(default=(), metadata={"holds": int | str | tuple[int, ...]})
     sizes: SizeLaw | None = None
     segment_bytes: int = 64
+    program: Any = field(metadata={"holds": str | tuple[Step, ...]})
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name or "." in self.name:
             raise ValueError(f"flow name must be a text without a dot and not empty, got {self.name!r}")
         here = f"flow {self.name!r}:"
-        for name, least in (("window", 0), ("population", 0), ("segment_bytes", 1)):
-            checks.one_number(f"{here} {name}", getattr(self, name))
-            keep(self, **{name: int(checks.count(f"{here} {name}", getattr(self, name), minimum=least))})
+        for name, least in (("window", 1), ("population", 0), ("segment_bytes", 1)):
+            value = getattr(self, name)
+            checks.one_number(f"{here} {name}", value)
+            if name != "window" or value is not None:
+                keep(self, **{name: int(checks.count(f"{here} {name}", value, minimum=least, maximum=MOST))})
         keep(
             self,
-            program=read_program(f"{here} program", self.program),
+            program=_program(f"{here} program", self.program),
             arrivals=Recorded(trace=self.arrivals) if isinstance(self.arrivals, Trace) else self.arrivals,
-            at=tuple(checks.count(f"{here} at", tuple(self.at), minimum=0).tolist()),
+            at=read_nodes(f"{here} at", self.at),
         )
         check_parts(self, f"{here} ")
+        require_depth(f"{here} program", self.program)
         if not self.program:
             raise ValueError(f"{here} program must have a step, got ()")
         if (self.arrivals is None) == (self.population == 0):
@@ -94,12 +106,18 @@ class Flow:
         else:
             self._check_open(here)
 
+    def __to_toml__(self, table: Callable[[], dict[str, Any]], key: str) -> dict[str, Any]:
+        written = table() | {"at": nodes_text(self.at), "program": program_text(self.program)}
+        if isinstance(self.arrivals, Recorded):
+            del written["sizes"]  # a trace brings its own
+        return written
+
     def _source(self) -> str:
         return "neither" if self.arrivals is None else "both"
 
     def _check_closed(self, here: str) -> None:
-        for name, without in (("rate", None), ("window", 0)):
-            if getattr(self, name) != without:
+        for name in ("rate", "window"):
+            if getattr(self, name) is not None:
                 raise ValueError(
                     f"{here} {name} must be left out in a closed flow, got {getattr(self, name)!r}"
                 )
@@ -137,3 +155,7 @@ class Flow:
         if isinstance(self.arrivals, Recorded):
             return self.arrivals.trace.packet_rate
         return 1.0 / self.arrivals.mean  # type: ignore[union-attr]
+
+
+def _program(name: str, value: Any) -> tuple[Any, ...]:
+    return parse(value, name) if isinstance(value, str) else read_program(name, value)

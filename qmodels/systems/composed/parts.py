@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
+from functools import cache
+from importlib.metadata import entry_points
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,9 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.systems.laws.fields import keep
+
+GROUP = "qmodels.parts"
+"""Entry points of this group give parts of other packages."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,13 +119,18 @@ class ServingPart(ABC):
         """Return a simulated copy of the part, idle."""
 
 
+@cache
 def part_types() -> dict[str, type[Any]]:
     """Return the classes of parts by the words that files use for them.
 
-    Other packages add theirs by entry points of the group ``qmodels.parts``.
-    """
-    from importlib.metadata import entry_points
+    Other packages add theirs by entry points of the group ``qmodels.parts``, each under the word it is
+    called by.
 
+    Raises
+    ------
+    ValueError
+        If an entry point gives no dataclass that is a `ServingPart`, or its word is taken.
+    """
     from qmodels.systems.cache.spec import CacheSystem
     from qmodels.systems.memory.dram_system import DramSystem
     from qmodels.systems.noc.spec import Noc
@@ -135,5 +145,11 @@ def part_types() -> dict[str, type[Any]]:
         "station": Station,
         "tokens": Tokens,
     }
-    others = {point.name: point.load() for point in entry_points(group="qmodels.parts")}
-    return ours | others
+    for point in entry_points(group=GROUP):
+        part, where = point.load(), f"entry point {point.name} = {point.value}"
+        if not (isinstance(part, type) and issubclass(part, ServingPart) and is_dataclass(part)):
+            raise ValueError(f"{where} must give a dataclass that is a ServingPart, got {part!r}")
+        if point.name in ours:
+            raise ValueError(f"{where}: the part {point.name!r} is taken")
+        ours[point.name] = part
+    return ours

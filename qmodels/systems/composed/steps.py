@@ -6,17 +6,20 @@ Where a part is placed on the interconnect a step goes there and back: see each 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from qmodels import checks
 from qmodels.systems.laws.fields import keep
 from qmodels.systems.laws.kinds import require_law
 from qmodels.systems.laws.times import Law
-from qmodels.systems.spec.nested import spec_word
+from qmodels.systems.spec.nested import shown, spec_word
 
 ADDRESSES = ("random", "sequential", "allocated")
 """Which blocks an access is to: any, the next of the flow's own stream, or those the job has allocated."""
+
+DEEPEST = 32
+"""How deep steps may be in one another."""
 
 SEGMENTS = "segments"
 """As many as the job has segments, see `Flow.sizes`."""
@@ -36,10 +39,11 @@ class Visit:
     """
 
     part: str
-    bytes: int = 0
-    reply_bytes: int = 0
+    bytes: int = field(default=0, kw_only=True)
+    reply_bytes: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
+        _part_name(self, "part")
         _payload(self, "bytes", "reply_bytes")
 
 
@@ -56,9 +60,10 @@ class Send:
     """
 
     to: str
-    bytes: int = 0
+    bytes: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
+        _part_name(self, "to")
         _payload(self, "bytes")
 
 
@@ -83,6 +88,7 @@ class Read:
     addresses: str = "random"
 
     def __post_init__(self) -> None:
+        _part_name(self, "part")
         _count(self, "blocks")
         checks.choice("read.addresses", self.addresses, ADDRESSES)
 
@@ -108,6 +114,7 @@ class Write:
     addresses: str = "random"
 
     def __post_init__(self) -> None:
+        _part_name(self, "part")
         _count(self, "blocks")
         checks.choice("write.addresses", self.addresses, ADDRESSES)
 
@@ -131,12 +138,13 @@ class Lookup:
     """
 
     part: str
-    private: tuple[Step, ...] = ()
-    hit: tuple[Step, ...] = ()
-    miss: tuple[Step, ...] = ()
-    reply_bytes: int = 0
+    private: tuple[Step, ...] = field(default=(), kw_only=True)
+    hit: tuple[Step, ...] = field(default=(), kw_only=True)
+    miss: tuple[Step, ...] = field(default=(), kw_only=True)
+    reply_bytes: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
+        _part_name(self, "part")
         _payload(self, "reply_bytes")
         for name in ("private", "hit", "miss"):
             _steps(self, name)
@@ -158,6 +166,7 @@ class Allocate:
     blocks: int | str = 1
 
     def __post_init__(self) -> None:
+        _part_name(self, "part")
         _count(self, "blocks")
 
 
@@ -172,6 +181,9 @@ class Free:
     """
 
     part: str
+
+    def __post_init__(self) -> None:
+        _part_name(self, "part")
 
 
 @dataclass(frozen=True)
@@ -190,7 +202,8 @@ class Acquire:
     tokens: int = 1
 
     def __post_init__(self) -> None:
-        keep(self, tokens=int(checks.count("acquire.tokens", self.tokens)))
+        _part_name(self, "part")
+        _whole(self, "tokens")
 
 
 @dataclass(frozen=True)
@@ -209,7 +222,8 @@ class Release:
     tokens: int = 1
 
     def __post_init__(self) -> None:
-        keep(self, tokens=int(checks.count("release.tokens", self.tokens)))
+        _part_name(self, "part")
+        _whole(self, "tokens")
 
 
 @dataclass(frozen=True)
@@ -225,7 +239,7 @@ class Hold:
     """
 
     time: Law
-    counted: bool = True
+    counted: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
         require_law("hold.time", self.time)
@@ -350,6 +364,26 @@ def inner_steps(step: Any) -> tuple[tuple[Any, ...], ...]:
     return ()
 
 
+def all_steps(program: tuple[Any, ...]) -> list[Any]:
+    """Return the steps of a program and those inside them, in order."""
+    found = []
+    for step in program:
+        found.append(step)
+        for inside in inner_steps(step):
+            found += all_steps(inside)
+    return found
+
+
+def require_depth(name: str, program: tuple[Any, ...]) -> None:
+    """Refuse programs whose steps are in one another deeper than `DEEPEST`."""
+    level = program
+    for _ in range(DEEPEST):
+        level = tuple(one for step in level for inside in inner_steps(step) for one in inside)
+        if not level:
+            return
+    raise ValueError(f"{name} must have its steps at most {DEEPEST} deep in one another, got more")
+
+
 def step_name(step: Any) -> str:
     """Return a step as messages name it: ``read dram``."""
     of = getattr(step, "part", getattr(step, "to", ""))
@@ -359,11 +393,11 @@ def step_name(step: Any) -> str:
 def _read_steps(name: str, value: Any) -> tuple[Any, ...]:
     members = (value,) if isinstance(value, STEPS) else value
     if isinstance(members, str) or not isinstance(members, list | tuple):
-        raise ValueError(f"{name} must be a tuple of steps, got {value!r}")
+        raise ValueError(f"{name} must be a tuple of steps, got {shown(value)}")
     for step in members:
         if not isinstance(step, STEPS):
             words = ", ".join(kind.__name__ for kind in STEPS)
-            raise ValueError(f"{name} must hold steps ({words}), got {step!r}")
+            raise ValueError(f"{name} must be steps ({words}), got {shown(step)}")
     return tuple(members)
 
 
@@ -380,21 +414,33 @@ def _steps(step: Any, name: str, *, some: bool = False) -> None:
 def _list(step: Any, name: str) -> tuple[Any, ...]:
     value = getattr(step, name)
     if isinstance(value, str) or not isinstance(value, list | tuple):
-        raise ValueError(f"{spec_word(type(step))}.{name} must be a tuple of tuples of steps, got {value!r}")
+        raise ValueError(
+            f"{spec_word(type(step))}.{name} must be a tuple of tuples of steps, got {shown(value)}"
+        )
     return tuple(value)
 
 
 def _count(step: Any, name: str) -> None:
     value, where = getattr(step, name), f"{spec_word(type(step))}.{name}"
-    if isinstance(value, str):
-        checks.choice(where, value, (SEGMENTS,))
-    else:
-        checks.one_number(where, value)
-        keep(step, **{name: int(checks.count(where, value, maximum=65536))})
+    if not isinstance(value, str):
+        _whole(step, name, maximum=65536)
+    elif value != SEGMENTS:
+        near = checks.nearest(value, (SEGMENTS,))
+        raise ValueError(f"{where} must be a whole number >= 1 or {SEGMENTS!r}, got {value!r}{near}")
+
+
+def _whole(step: Any, name: str, *, minimum: int = 1, maximum: int = checks.LARGEST_COUNT) -> None:
+    where = f"{spec_word(type(step))}.{name}"
+    checks.one_number(where, getattr(step, name))
+    keep(step, **{name: int(checks.count(where, getattr(step, name), minimum=minimum, maximum=maximum))})
 
 
 def _payload(step: Any, *names: str) -> None:
     for name in names:
-        where = f"{spec_word(type(step))}.{name}"
-        checks.one_number(where, getattr(step, name))
-        keep(step, **{name: int(checks.count(where, getattr(step, name), minimum=0, maximum=2**20))})
+        _whole(step, name, minimum=0, maximum=2**20)
+
+
+def _part_name(step: Any, name: str) -> None:
+    value = getattr(step, name)
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{spec_word(type(step))}.{name} must be the name of a part, got {value!r}")

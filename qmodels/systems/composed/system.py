@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from qmodels import checks
 from qmodels.systems.composed.checks import check_programs
 from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.nodes import nodes_text, read_nodes
 from qmodels.systems.composed.parts import ServingPart, Tokens, part_types
 from qmodels.systems.laws.fields import keep
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.named import Named
+from qmodels.systems.spec.nested import Kinds, NamedOf, shown
 from qmodels.systems.stations.parts import Station
 
 
@@ -31,8 +33,9 @@ class System:
         `ServingPart` of one's own.
     flows : tuple of Flow
         What is done with them.
-    place : mapping of str to tuple of int
-        Nodes of the interconnect where a part is; one that is not placed is wherever it is needed. The
+    place : mapping of str to tuple of int or str
+        Nodes of the interconnect where a part is, ranges as text: ``"56..63"``. One that is not placed is
+        wherever it is needed. The
         channels of a DRAM and the slices of a cache are spread over its nodes in turn; stations, pools and
         parts of one's own stand at each node once.
     interconnect : str
@@ -58,9 +61,11 @@ class System:
     (2.0, 'jobs')
     """
 
-    parts: Named[Any]
-    flows: tuple[Flow, ...]
-    place: Named[tuple[int, ...]] = field(default_factory=lambda: Named({}))
+    parts: Any = field(metadata={"holds": NamedOf(Kinds(part_types))})
+    flows: Any = field(metadata={"holds": tuple[Flow, ...]})
+    place: Any = field(
+        default_factory=lambda: Named({}), metadata={"holds": NamedOf(int | str | tuple[int, ...])}
+    )
     interconnect: str = ""
 
     metric_names: ClassVar[MetricNames] = MetricNames(
@@ -80,14 +85,14 @@ class System:
         keep(
             self,
             parts=Named(_mapping("parts", self.parts)),
-            place=Named({name: _nodes(name, at) for name, at in _mapping("place", self.place).items()}),
-            flows=tuple((self.flows,) if isinstance(self.flows, Flow) else self.flows),
+            place=Named({n: read_nodes(f"place.{n}", at) for n, at in _mapping("place", self.place).items()}),
+            flows=_flows(self.flows),
         )
         known = tuple(part_types().values())
         for name, part in self.parts.items():
             if not isinstance(part, (*known, ServingPart)):
                 words = ", ".join(kind.__name__ for kind in known)
-                raise ValueError(f"parts.{name} must be a part ({words} or a ServingPart), got {part!r}")
+                raise ValueError(f"parts.{name} must be a part ({words} or a ServingPart), got {shown(part)}")
         keep(self, parts=Named({n: _named(n, part) for n, part in self.parts.items()}))
         names = [flow.name for flow in self.flows]
         if not names or len(set(names)) < len(names):
@@ -95,23 +100,37 @@ class System:
         self._check_places()
         check_programs(self)
 
+    def __to_toml__(self, table: Callable[[], dict[str, Any]], key: str) -> dict[str, Any]:
+        written = table()
+        for name, part in self.parts.items():
+            if isinstance(part, Station):
+                del written["parts"][name]["name"]  # it goes by its own
+        return written | {"place": {name: nodes_text(at) for name, at in self.place.items()}}
+
     def _check_places(self) -> None:
         networks = [name for name, part in self.parts.items() if isinstance(part, Noc)]
-        if self.interconnect:
-            checks.choice("interconnect", self.interconnect, networks)
-        elif len(networks) == 1:
+        if not self.interconnect and len(networks) == 1:
             keep(self, interconnect=networks[0])
-        elif networks:
-            raise ValueError(f"interconnect must be one of {', '.join(networks)}, got ''")
+        if self.interconnect not in networks and (self.interconnect or networks):
+            near = checks.nearest(str(self.interconnect), networks)
+            raise ValueError(
+                f"interconnect must name a Noc ({', '.join(networks)}), got {self.interconnect!r}{near}"
+            )
         for name in self.place:
             checks.choice("place", name, [n for n in self.parts if n not in networks])
-        places = {f"place.{name}": at for name, at in self.place.items()}
-        places |= {f"flow {flow.name!r}: at": flow.at for flow in self.flows}
-        for name, at in places.items():
-            if at and self.network is None:
-                raise ValueError(f"{name} must be left out without an interconnect, got {at!r}")
-            if self.network is not None and at:
-                checks.count(name, at, minimum=0, maximum=self.network.topology.nodes - 1)
+        for name, at in self.place.items():
+            self._check_nodes(f"place.{name}", at)
+            if not at or len(set(at)) < len(at):
+                raise ValueError(f"place.{name} must be one node or several different ones, got {at!r}")
+        for flow in self.flows:
+            self._check_nodes(f"flow {flow.name!r}: at", flow.at)
+
+    def _check_nodes(self, name: str, at: tuple[int, ...]) -> None:
+        if at and self.network is None:
+            raise ValueError(f"{name} must be left out without an interconnect, got {at!r}")
+        if at and self.network is not None and max(at) >= self.network.topology.nodes:
+            known = f"{self.interconnect!r} (0 to {self.network.topology.nodes - 1})"
+            raise ValueError(f"{name} must be nodes of {known}, got {max(at)}")
 
     @property
     def network(self) -> Noc | None:
@@ -130,13 +149,15 @@ class System:
 
 def _mapping(name: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise ValueError(f"{name} must be a mapping from names to what goes by them, got {value!r}")
+        raise ValueError(f"{name} must be a mapping from names to what goes by them, got {shown(value)}")
     return value
 
 
-def _nodes(name: str, value: Any) -> tuple[int, ...]:
-    nodes = (value,) if isinstance(value, int) else tuple(value)
-    return tuple(checks.count(f"place.{name}", nodes, minimum=0).tolist())
+def _flows(value: Any) -> tuple[Flow, ...]:
+    flows = (value,) if isinstance(value, Flow) else value
+    if not isinstance(flows, list | tuple) or not all(isinstance(flow, Flow) for flow in flows):
+        raise ValueError(f"flows must be a tuple of Flow, got {shown(value)}")
+    return tuple(flows)
 
 
 def _named(name: str, part: Any) -> Any:

@@ -56,7 +56,7 @@ class Noc:
     router : Router
         All routers.
     traffic : Pattern, Permutation, RateMatrix, Interleaved or Transactions
-        Who sends to whom.
+        Who sends to whom; left out, all nodes to all alike.
     injection_rate : float or array, optional
         Packets per cycle of a node that sends, on average over these nodes; not used by transactions.
         An array is a load curve. Left out, a `RateMatrix` has its own rates, and all else 0.01; given,
@@ -103,9 +103,7 @@ class Noc:
     ties: str = choice("first", TIES)
     vc_classes: str = choice("dateline", ("dateline", "none"))
     router: Router = field(default_factory=Router)
-    traffic: Pattern | Permutation | RateMatrix | Interleaved | Transactions = field(
-        default_factory=lambda: uniform(nodes=16)
-    )
+    traffic: Pattern | Permutation | RateMatrix | Interleaved | Transactions = None  # type: ignore[assignment]
     injection_rate: Numeric = None
     process: Bernoulli | Poisson | OnOff | Law = field(default_factory=Bernoulli)
     link_width: int = 16
@@ -138,6 +136,8 @@ class Noc:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "process", injection_process(self.process))
+        if self.traffic is None and isinstance(self.topology, Topology):
+            object.__setattr__(self, "traffic", uniform(nodes=self.topology.nodes))
         check_fields(self)
         self._check_rate()
         for name, least in (

@@ -15,9 +15,10 @@ import numpy as np
 
 from qmodels.systems.spec.fields import is_spec, numeric_names, of_a_class, parts
 from qmodels.systems.spec.kind import kind_named
-from qmodels.systems.spec.nested import alternatives, held, spec_types, spec_word
+from qmodels.systems.spec.named import Named
+from qmodels.systems.spec.nested import Kinds, NamedOf, alternatives, held, spec_types, spec_word
 from qmodels.systems.spec.reading import join, needed
-from qmodels.systems.spec.writing import document, to_plain, toml_lines
+from qmodels.systems.spec.writing import document, literal, to_plain, toml_lines
 
 WORDS = {bool: "true or false", int: "whole number", float: "number", str: "text", Any: "number"}
 
@@ -112,9 +113,11 @@ def init(kind: str) -> str:
 def _owners(value: Any, key: str) -> Iterator[tuple[str, tuple[type[Any], str]]]:
     """Yield the keys of a document with the class and the field that each is of."""
     for name, part in parts(value).items():
-        here = join(key, name if is_spec(value) else "*")
+        here = join(key, "*" if type(value) is tuple else name)
         if is_spec(value):
             yield here, (type(value), name)
+            if type(part) is Named:
+                yield from ((join(here, one), (type(value), name)) for one in part)
         yield from _owners(part, here)
 
 
@@ -143,8 +146,10 @@ def _rows(
         inner.append((name, hint, getattr(spec, item.name, None)))
     for name, hint, value in inner:
         for place, classes in _inside(hint, name):
-            for word, part in classes.items():
-                if part not in seen and not hasattr(part, "__stable_text__"):
+            new = {w: part for w, part in classes.items() if part not in seen}
+            seen |= set(new.values())  # those that hold one another are all described here
+            for word, part in new.items():
+                if not hasattr(part, "__stable_text__"):
                     example = next((v for v in _members(value) if type(v) is part), None)
                     yield from _rows(part, example, place, word if len(classes) > 1 else "", seen)
 
@@ -157,13 +162,15 @@ def _inside(hint: Any, name: str) -> Iterator[tuple[str, dict[str, type[Any]]]]:
     if found:
         yield name, found
     for one in alternatives(hint):
+        if isinstance(one, NamedOf):
+            yield from _inside(one.value, f"{name}.*")
         for member in dict.fromkeys(get_args(one) if get_origin(one) is tuple else ()):
             yield from _inside(member, f"{name}.*")
 
 
 def _members(value: Any) -> Iterator[Any]:
-    if type(value) is tuple:
-        for member in value:
+    if type(value) in (tuple, Named):
+        for member in parts(value).values():
             yield from _members(member)
     else:
         yield value
@@ -181,6 +188,10 @@ def _type(hint: Any, numeric: bool) -> str:
                 words.append(f"list of {_type(members[0], False)}")
             else:
                 words.append(f"list of ({', '.join(_type(member, False) for member in members)})")
+        elif isinstance(one, NamedOf):
+            words.append(f"by name: {_type(one.value, False)}")
+        elif isinstance(one, Kinds):
+            words.append(", ".join(spec_types(one)))
         elif one is not types.NoneType:
             words.append(WORDS[one] if one in WORDS else next(iter(spec_types(one)), str(one)))
     if len(words) > MOST_WORDS:
@@ -197,7 +208,7 @@ def _default(item: Any, hint: Any) -> str:
     written = to_plain(value, hint)
     if is_spec(value):
         return written if isinstance(written, str) else spec_word(type(value))
-    return toml_lines({"": written})[0].removeprefix(" = ")
+    return literal(written)
 
 
 def _each(units: list[str], count: int) -> list[str]:
@@ -245,7 +256,8 @@ def allowed(cls: type[Any], spec: Any, name: str) -> str:
     name : str
         The field.
     """
-    hint = held(cls)[name]
+    given = [one for one in alternatives(held(cls)[name]) if one is not types.NoneType]
+    hint = given[0] if len(given) == 1 else None
     probes = PROBES[3:] if hint is str else PROBES[:3] if hint in (int, float, Any) else ()
     rules: list[str] = []
     for probe in probes:

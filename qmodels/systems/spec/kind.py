@@ -28,6 +28,7 @@ KINDS = (
     "llc-processor",
     "numa",
     "work-queues",
+    "system",
 )
 """The names of our kinds."""
 
@@ -196,6 +197,10 @@ def _spec(name: str) -> type[Any]:
             from qmodels.systems.programs.work_queues import WorkQueues
 
             return WorkQueues
+        case "system":
+            from qmodels.systems.composed.system import System
+
+            return System
     raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {name!r}")
 
 
@@ -234,4 +239,8 @@ def _starter(name: str) -> Any:
 
             own, shared = CacheLevel(lines=256), CacheLevel(lines=4096, slices=4)
             return CacheSystem(cores=4, private=(own,), shared=shared)
+        case "system":
+            from qmodels.systems.composed.starter import small_system
+
+            return small_system()
     return _spec(name)()

@@ -34,7 +34,7 @@ class Named(Mapping[str, Value]):
 
     def __init__(self, values: Mapping[str, Value]) -> None:
         for name in values:
-            if not isinstance(name, str) or not name or "." in name:
+            if not isinstance(name, str) or not name or not name.isprintable() or "." in name:
                 raise ValueError(f"a name must be a text without a dot and not empty, got {name!r}")
         self._values = dict(values)
 
@@ -48,7 +48,7 @@ class Named(Mapping[str, Value]):
         return len(self._values)
 
     def __hash__(self) -> int:
-        return hash(tuple(self._values.items()))
+        return hash(frozenset(self._values.items()))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Mapping) and self._values == dict(other)

@@ -4,14 +4,40 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from qmodels.systems.spec.fields import of_a_class
 
 LONGEST = 100
 """Characters of a wrong value that an error shows."""
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """What a field holds that takes specs of several kinds, to which others may add theirs.
+
+    Parameters
+    ----------
+    types : callable
+        Returns the classes by the words that files use for them.
+    """
+
+    types: Callable[[], Mapping[str, type[Any]]]
+
+
+@dataclass(frozen=True)
+class NamedOf:
+    """What a field holds that is a `Named`.
+
+    Parameters
+    ----------
+    value : annotation or Kinds
+        What goes by each name.
+    """
+
+    value: Any
 
 
 @of_a_class
@@ -31,12 +57,20 @@ def alternatives(hint: Any) -> tuple[Any, ...]:
 
 def spec_types(hint: Any) -> dict[str, type[Any]]:
     """Return the specs that an annotation allows, by the words that files use for them."""
+    if isinstance(hint, Kinds):
+        return dict(hint.types())
     return {spec_word(one): one for one in alternatives(hint) if isinstance(one, type) and is_dataclass(one)}
 
 
 def spec_word(cls: type[Any]) -> str:
     """Return a class name in kebab case: ``OnOff`` is ``on-off``, ``MAP`` is ``map``."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", cls.__name__).lower()
+
+
+def word_of(value: Any, hint: Any) -> str | None:
+    """Return the word by which files tell the kind of a spec; None where only one may stand."""
+    words = {cls: word for one in alternatives(hint) for word, cls in spec_types(one).items()}
+    return words.get(type(value), spec_word(type(value))) if len(words) > 1 else None
 
 
 def check_parts(spec: Any, prefix: str = "") -> None:
@@ -69,7 +103,7 @@ def check_parts(spec: Any, prefix: str = "") -> None:
         value = getattr(spec, name)
         members = value if several and isinstance(value, tuple) else (value,)
         if several != isinstance(value, tuple) or not all(isinstance(one, kinds) for one in members):
-            raise ValueError(f"{prefix}{name} must be {_allowed(kinds, several)}, got {_short(value)}")
+            raise ValueError(f"{prefix}{name} must be {_allowed(kinds, several)}, got {shown(value)}")
 
 
 def _allowed(kinds: tuple[type, ...], several: bool) -> str:
@@ -80,7 +114,8 @@ def _allowed(kinds: tuple[type, ...], several: bool) -> str:
     return listed if len(names) > 1 else f"{'an' if listed[0] in 'AEIOU' else 'a'} {listed}"
 
 
-def _short(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return a wrong value as an error shows it."""
     text = repr(value)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 

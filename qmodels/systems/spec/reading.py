@@ -12,7 +12,8 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.systems.spec.fields import field_names, is_spec
-from qmodels.systems.spec.nested import alternatives, held, spec_types
+from qmodels.systems.spec.named import Named
+from qmodels.systems.spec.nested import Kinds, NamedOf, alternatives, held, spec_types
 
 _IS: dict[Any, tuple[str, Callable[[Any], bool]]] = {
     bool: ("true or false", lambda v: isinstance(v, bool)),
@@ -49,8 +50,11 @@ class Place:
     def read(self, value: Any, hint: Any) -> Any:
         """Return a value as an annotation says; `Any` marks a number, where a list is a sweep."""
         several = alternatives(hint)
-        if len(several) > 1:
+        if len(several) > 1 or isinstance(hint, Kinds):
             return self._one_of(value, several)
+        if isinstance(hint, NamedOf):
+            self.check(value, value if isinstance(value, dict) else ())
+            return Named({name: self.at(name).read(one, hint.value) for name, one in value.items()})
         if isinstance(hint, type) and is_dataclass(hint):
             return self.spec(value, hint)
         if get_origin(hint) in (tuple, Sequence):
@@ -140,6 +144,7 @@ class Place:
             value = {"kind": fitting[0], **value} if len(fitting) == 1 else value
         if not isinstance(value, dict) or "kind" not in value:
             rules = [_IS[option][0] for option in options if option in _IS]
+            rules += ["a list"] if any(get_origin(option) is tuple for option in options) else []
             rules += [f"a table with kind = one of {', '.join(specs)}"] if specs else []
             raise ValueError(f"{self.key} must be {' or '.join(rules)}, got {value!r}")
         kind = checks.choice(join(self.key, "kind"), value["kind"], specs)

@@ -8,7 +8,7 @@ from typing import Any, get_args, get_origin
 from qmodels.systems.spec.describe import allowed, documentation
 from qmodels.systems.spec.fields import field_names, numeric_names
 from qmodels.systems.spec.kind import kind_named
-from qmodels.systems.spec.nested import alternatives, held, spec_types
+from qmodels.systems.spec.nested import Kinds, NamedOf, alternatives, held, spec_types
 from qmodels.systems.spec.reading import further_keys, needed
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -20,6 +20,7 @@ _PLAIN: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
     Any: {"type": "number"},
 }
+Defs = dict[type[Any], dict[str, Any]]
 _SWEEP: dict[str, Any] = {"anyOf": [_PLAIN[float], {"type": "array", "items": _PLAIN[float], "minItems": 1}]}
 
 
@@ -35,16 +36,16 @@ def json_schema(kind: str) -> dict[str, Any]:
     (['default', 'dimension-order'], '#/$defs/Router')
     """
     starter = kind_named(kind).starter()
-    defs: dict[str, Any] = {}
+    defs: Defs = {}
     top = _table(type(starter), starter, defs)
     if hasattr(type(starter), "__from_toml__"):  # which may fill in what parts of it require
         for part in defs.values():
             part.pop("required", None)
     top["properties"] = {"kind": {"const": kind}} | top["properties"]
-    return {"$schema": DRAFT, "title": kind, **top, "$defs": defs}
+    return {"$schema": DRAFT, "title": kind, **top, "$defs": {_name(c, defs): one for c, one in defs.items()}}
 
 
-def _table(cls: type[Any], example: Any, defs: dict[str, Any]) -> dict[str, Any]:
+def _table(cls: type[Any], example: Any, defs: Defs) -> dict[str, Any]:
     """Return the schema of the table of a class."""
     hints, texts = held(cls), documentation(cls)
     properties: dict[str, Any] = {name: {} for name in further_keys(cls)}
@@ -61,7 +62,7 @@ def _table(cls: type[Any], example: Any, defs: dict[str, Any]) -> dict[str, Any]
     return table if hasattr(cls, "__from_toml__") else {**table, "required": needed(cls)}
 
 
-def _value(hint: Any, example: Any, defs: dict[str, Any]) -> dict[str, Any]:
+def _value(hint: Any, example: Any, defs: Defs) -> dict[str, Any]:
     """Return the schema of what an annotation describes."""
     several = [one for one in alternatives(hint) if one is not types.NoneType]
     if len(several) > 1:
@@ -69,6 +70,10 @@ def _value(hint: Any, example: Any, defs: dict[str, Any]) -> dict[str, Any]:
         options = [_value(one, example, defs) for one in several]
         return {"anyOf": [*options, {"enum": words}] if words else options}
     (hint,) = several
+    if isinstance(hint, NamedOf):
+        return {"type": "object", "additionalProperties": _value(hint.value, None, defs)}
+    if isinstance(hint, Kinds):
+        return {"anyOf": [_spec(word, cls, None, defs) for word, cls in spec_types(hint).items()]}
     if get_origin(hint) is tuple:
         items = get_args(hint)
         members = example if type(example) is tuple else ()
@@ -77,15 +82,24 @@ def _value(hint: Any, example: Any, defs: dict[str, Any]) -> dict[str, Any]:
         parts = [_value(item, None, defs) for item in items]
         return {"type": "array", "prefixItems": parts, "minItems": len(parts), "maxItems": len(parts)}
     for word, cls in spec_types(hint).items():
-        if hasattr(cls, "__stable_text__"):
-            return _PLAIN[str]  # the path of its file
-        if cls.__name__ not in defs:
-            defs[cls.__name__] = {}
-            table = _table(cls, example if type(example) is cls else None, defs)
-            table["properties"] = {"kind": {"const": word}} | table["properties"]
-            if hasattr(cls, "__from_toml__"):  # a word, or a table that is not only of its fields
-                others = [{"type": "object", "required": [key]} for key in further_keys(cls)]
-                table = {"anyOf": [table, _PLAIN[str], *others]}
-            defs[cls.__name__] = table
-        return {"$ref": f"#/$defs/{cls.__name__}"}
+        return _PLAIN[str] if hasattr(cls, "__stable_text__") else _spec(word, cls, example, defs)
     return _PLAIN[hint]
+
+
+def _spec(word: str, cls: type[Any], example: Any, defs: Defs) -> dict[str, Any]:
+    """Return a reference to the schema of a class, which may hold itself."""
+    if cls not in defs:
+        defs[cls] = {}
+        table = _table(cls, example if type(example) is cls else None, defs)
+        table["properties"] = {"kind": {"const": word}} | table["properties"]
+        if hasattr(cls, "__from_toml__"):  # a word, or a table that is not only of its fields
+            others = [{"type": "object", "required": [key]} for key in further_keys(cls)]
+            table = {"anyOf": [table, _PLAIN[str], *others]}
+        defs[cls] = table
+    return {"$ref": f"#/$defs/{_name(cls, defs)}"}
+
+
+def _name(cls: type[Any], defs: Defs) -> str:
+    """Return the name of a class, with a number if one before it has the same."""
+    same = [one for one in defs if one.__name__ == cls.__name__]
+    return f"{cls.__name__}{same.index(cls) + 1}" if same[0] is not cls else cls.__name__

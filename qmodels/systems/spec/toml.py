@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from qmodels import checks
-from qmodels.systems.spec.fields import field_names, find_field
+from qmodels.systems.spec.fields import field_names, find_field, get_field, replace_paths
 from qmodels.systems.spec.kind import kind_named, kind_of, kinds
 from qmodels.systems.spec.reading import Place, further_keys
 from qmodels.systems.spec.writing import document, to_table, toml_lines
@@ -119,11 +119,39 @@ def spec_from_toml(
     spec = _read(table, spec_type, folder)
     if len(own) == len(named):
         return spec
-    whole = document(spec)
+    whole, inside = document(spec), {}
     for name, value in named.items():
-        if name not in own:
-            _set(table, find_field(spec, name), value, whole)
-    return _read(table, spec_type, folder)
+        if name in own:
+            continue
+        path = _path(spec, name)
+        if _in_text(whole, path):
+            inside[path] = value
+        else:
+            _set(table, path, value, whole)
+    return (
+        replace_paths(_read(table, spec_type, folder), inside) if inside else _read(table, spec_type, folder)
+    )
+
+
+def _path(spec: Any, name: str) -> str:
+    """Return the path that a name means: of a field, or of a further key of a spec inside, as a preset is."""
+    outer, _, last = name.rpartition(".")
+    try:
+        return find_field(spec, name)
+    except ValueError:
+        path = find_field(spec, outer) if outer else ""
+        if not path or last not in further_keys(type(get_field(spec, path))):
+            raise
+        return f"{path}.{last}"
+
+
+def _in_text(whole: Any, path: str) -> bool:
+    """Return whether a path leads into what a document has as text."""
+    for name in path.split(".")[:-1]:
+        if not isinstance(whole, dict | list):
+            return isinstance(whole, str)
+        whole = whole.get(name) if isinstance(whole, dict) else whole[_place(whole, name)]
+    return isinstance(whole, str)
 
 
 def to_toml(spec: Any, *, kind: bool = False) -> str:

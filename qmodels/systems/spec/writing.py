@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, get_args, get_origin
@@ -10,7 +11,8 @@ from typing import Any, get_args, get_origin
 import numpy as np
 
 from qmodels.systems.spec.fields import is_spec
-from qmodels.systems.spec.nested import alternatives, held, spec_types, spec_word
+from qmodels.systems.spec.named import Named
+from qmodels.systems.spec.nested import alternatives, held, word_of
 from qmodels.systems.spec.reading import join
 
 
@@ -28,10 +30,10 @@ def to_table(spec: Any, key: str = "") -> dict[str, Any]:
 def to_plain(value: Any, hint: Any, key: str = "") -> Any:
     """Return what a document has for a value that an annotation describes."""
     if is_spec(value):
-        written = document(value, key)
-        if isinstance(written, dict) and sum(len(spec_types(one)) for one in alternatives(hint)) > 1:
-            return {"kind": spec_word(type(value))} | written
-        return written
+        written, word = document(value, key), word_of(value, hint)
+        return {"kind": word} | written if isinstance(written, dict) and word else written
+    if isinstance(value, Named):
+        return {name: to_plain(one, hint.value, join(key, name)) for name, one in value.items()}
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, tuple | list):
@@ -65,31 +67,46 @@ def toml_lines(
     """
     lines, blocks = [], []
     for name, value in table.items():
-        here, heading = join(key, name), join(shown, name)
+        here, heading = join(key, name), join(shown, _key(name))
         if isinstance(value, dict):
-            blocks += ["", *remark(here), f"[{heading}]", *toml_lines(value, remark, here, heading)]
+            own = not value or any(not isinstance(one, dict) for one in value.values())
+            head = ["", *remark(here), f"[{heading}]"] if own else []
+            blocks += [*head, *toml_lines(value, remark, here, heading)]
         elif isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
             for number, inner in enumerate(value):
                 blocks += ["", *(remark(here) if not number else []), f"[[{heading}]]"]
                 for k, v in inner.items():
                     blocks += [
                         *(remark(f"{here}.*.{k}") if not number else []),
-                        f"{k} = {_literal(v, join(here, k))}",
+                        f"{_key(k)} = {literal(v, join(here, k))}",
                     ]
         else:
-            lines += [*remark(here), f"{name} = {_literal(value, here)}"]
+            lines += [*remark(here), f"{_key(name)} = {literal(value, here)}"]
     return lines + blocks
 
 
-def _literal(value: Any, key: str) -> str:
+def _key(name: str) -> str:
+    """Return a key, in quotes where it is no plain word."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
+
+
+def _text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def literal(value: Any, key: str = "") -> str:
+    """Return a plain value as TOML has it; a text of several lines as it is read, line by line."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        if "\n" in value:
+            lines = [_text(line)[1:-1] for line in value.split("\n")]
+            return "\n".join(['"""', *lines[:-1], f'{lines[-1]}"""'])
+        return _text(value)
     if isinstance(value, list):
-        return f"[{', '.join(_literal(v, key) for v in value)}]"
+        return f"[{', '.join(literal(v, key) for v in value)}]"
     if isinstance(value, dict):
-        return f"{{ {', '.join(f'{k} = {_literal(v, join(key, k))}' for k, v in value.items())} }}"
+        return f"{{ {', '.join(f'{_key(k)} = {literal(v, join(key, k))}' for k, v in value.items())} }}"
     raise ValueError(f"{key} cannot be written to TOML, got {value!r}")

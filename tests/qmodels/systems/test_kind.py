@@ -66,7 +66,7 @@ def test_specs_that_inherit_are_of_the_kind_of_their_base():
 
 
 def test_what_is_no_spec_is_refused_with_the_kinds():
-    with pytest.raises(TypeError, match=r"of a kind \(packet-processor, .*, work-queues\), got a int"):
+    with pytest.raises(TypeError, match=r"of a kind \(packet-processor, .*, system\), got a int"):
         kind_of(3)
     with pytest.raises(ValueError, match="kind must be one of .*, got 'nocs'; did you mean 'noc'"):
         kind_named("nocs")

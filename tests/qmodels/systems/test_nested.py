@@ -39,6 +39,11 @@ INSTANCES = [
     qm.Noc(topology=qm.mesh(2, 2), traffic=qm.noc.uniform(nodes=4)),
     qm.traffic.Recorded(trace=Trace(times_ns=[0.0, 1.0, 2.0], bytes=[64, 64, 64], source="by hand")),
     qm.MessageProgram(topology=qm.mesh(2, 2), processes=gather(processes=4, words=8)),
+    qm.Flow(arrivals=qm.laws.Exponential(mean=5.0), program="visit engine"),
+    qm.steps.Hold(qm.laws.Exponential(mean=5.0)),
+    qm.steps.Lookup("llc", hit=(qm.steps.Visit("slice"),)),
+    qm.steps.Each((qm.steps.Visit("engine"),), 4),
+    qm.steps.Repeat((qm.steps.Visit("engine"),), 4),
 ]
 
 

@@ -1,0 +1,26 @@
+"""What a `qmodels.System` is composed of: our parts, and what a part of one's own is made from.
+
+A part that jobs visit is a frozen dataclass that is a `ServingPart`: its ``served`` is the closed form, its
+``service`` the simulation.
+"""
+
+from qmodels.systems.cache.spec import CacheSystem
+from qmodels.systems.composed.parts import Offered, Served, Service, ServingPart, Tokens, part_types
+from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.packets.free_list import FreeList
+from qmodels.systems.stations.parts import Station
+
+__all__ = [
+    "CacheSystem",
+    "DramSystem",
+    "FreeList",
+    "Noc",
+    "Offered",
+    "Served",
+    "Service",
+    "ServingPart",
+    "Station",
+    "Tokens",
+    "part_types",
+]

@@ -1,0 +1,376 @@
+"""Systems of parts as specs: their files, the names of their fields, and what is refused at construction."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+import qmodels as qm
+from qmodels import laws, steps, traffic
+from qmodels.packets import FreeList
+from qmodels.systems.composed.starter import small_system
+from qmodels.systems.spec.describe import describe
+from qmodels.systems.spec.fields import field_paths, find_field, get_field, replace_fields, varied_fields
+from qmodels.systems.spec.hashing import stable_hash
+from qmodels.systems.spec.named import Named
+from qmodels.systems.spec.schema import json_schema
+from qmodels.systems.spec.toml import spec_from_toml, to_toml
+from tests.qmodels.systems.test_describe import fits
+
+HELD = "acquire mshrs\nread dram\nrelease mshrs"
+TEXT = """
+kind = "system"
+
+[parts.noc]
+topology = "mesh 4 4"
+link_width = 32
+
+[parts.dram]
+preset = "HBM2"
+
+[parts.pointers]
+kind = "free-list"
+segments = 1024
+
+[parts."look-up engine"]
+kind = "station"
+servers = 4
+service = { kind = "erlang", mean = 12, phases = 3 }
+
+[parts.mshrs]
+count = 16
+
+[place]
+dram = "8..15"
+"look-up engine" = [0, 3]
+mshrs = 5
+
+[[flows]]
+name = "packets"
+arrivals = { kind = "on-off", on_packets = 8, peak_to_mean = 3 }
+rate = 0.02
+at = "0..3, 5"
+sizes = "imix"
+window = 64
+program = '''
+allocate pointers segments
+visit "look-up engine" bytes=16
+each { acquire mshrs; write dram addresses=allocated; release mshrs }
+hold exponential(mean=200) counted=false
+read dram segments allocated
+free pointers
+'''
+
+[[flows]]
+name = "refills"
+population = 4
+at = 7
+program = [{ kind = "read", part = "dram", blocks = 2 }, { kind = "repeat", count = 2, steps = [{ kind = "write", part = "dram" }] }]
+"""  # noqa: E501
+
+
+def system(program=HELD, parts=None, flow=None, **changes):
+    """Return a memory and a pool of tokens on a mesh, with one flow."""
+    own = {"noc": qm.Noc(topology=qm.mesh(2, 2)), "dram": qm.dram("DDR4-3200"), "mshrs": qm.Tokens(count=4)}
+    given = {"name": "loads", "arrivals": traffic.Poisson(), "rate": 0.01, "at": [0], "program": program}
+    fields = {"place": {"dram": [3]}, "parts": own | (parts or {})} | changes
+    return qm.System(flows=[qm.Flow(**(given | (flow or {})))], **fields)
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    return spec_from_toml(TEXT)
+
+
+def test_what_a_file_says(loaded):
+    packets, refills = loaded.flows
+    assert loaded.parts["noc"] == qm.Noc(topology=qm.mesh(4, 4), link_width=32)
+    assert loaded.parts["dram"] == qm.dram("HBM2") and loaded.parts["mshrs"] == qm.Tokens(count=16)
+    assert loaded.parts["look-up engine"].name == "look-up engine"
+    assert loaded.place == {"dram": tuple(range(8, 16)), "look-up engine": (0, 3), "mshrs": (5,)}
+    assert (packets.at, packets.window, refills.at, refills.closed) == ((0, 1, 2, 3, 5), 64, (7,), True)
+    assert packets.program[2] == steps.Each(
+        (steps.Acquire("mshrs"), steps.Write("dram", addresses="allocated"), steps.Release("mshrs"))
+    )
+    assert refills.program == (steps.Read("dram", 2), steps.Repeat((steps.Write("dram"),), 2))
+    assert loaded.copies("look-up engine") == 2 and loaded.copies("dram") == 1
+
+
+def test_a_file_comes_back(loaded):
+    text = to_toml(loaded, kind=True)
+    assert spec_from_toml(text) == loaded and to_toml(spec_from_toml(text), kind=True) == text
+    assert (
+        'at = "0..3, 5"' in text and 'dram = "8..15"' in text and "\nread dram segments allocated\n" in text
+    )
+    assert stable_hash(spec_from_toml(text)) == stable_hash(loaded)
+
+
+def test_a_recorded_trace_comes_back(tmp_path):
+    (tmp_path / "trace.csv").write_text("time,bytes\n0,64\n1e-6,1500\n3e-6,64\n")
+    recorded = traffic.Recorded(trace=qm.read_trace(tmp_path / "trace.csv"))
+    spec = system(HELD + "\neach { read dram }", flow={"arrivals": recorded, "rate": None})
+    assert spec.flows[0].mean_rate == recorded.trace.packet_rate
+    assert spec_from_toml(to_toml(spec, kind=True)) == spec
+
+
+def test_equal_systems_hash_alike_in_any_order(loaded):
+    turned = replace(loaded, parts=Named(dict(reversed(list(loaded.parts.items())))))
+    assert turned == loaded and hash(turned) == hash(loaded) and stable_hash(turned) == stable_hash(loaded)
+    assert stable_hash(replace_fields(loaded, {"dram.channels": 4})) != stable_hash(loaded)
+
+
+def test_parts_and_flows_go_by_their_names(loaded):
+    assert find_field(loaded, "dram.channels") == "parts.dram.geometry.channels"
+    assert find_field(loaded, "dram") == "parts.dram" and find_field(loaded, "packets") == "flows.packets"
+    assert find_field(loaded, "packets.rate") == "flows.packets.rate"
+    assert get_field(loaded, "pointers.alloc_trial_count") == 2
+    changed = replace_fields(loaded, {"dram": qm.dram("DDR4-3200"), "mshrs.count": 2, "packets.rate": 0.5})
+    assert changed.parts["dram"].geometry.channels == 1 and changed.parts["mshrs"] == qm.Tokens(count=2)
+    assert set(varied_fields([loaded, replace_fields(loaded, {"mshrs.count": 2})])) == {"parts.mshrs.count"}
+    assert field_paths(loaded)["flows.packets.program.2.steps.1.addresses"] == "allocated"
+    with pytest.raises(ValueError, match=r"System has no field 'dram.chanels'; did you mean 'parts.dram"):
+        find_field(loaded, "dram.chanels")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "field", "found"),
+    [
+        ("dram.channels", 4, "parts.dram.geometry.channels", 4),
+        ("packets.rate", 0.5, "flows.packets.rate", 0.5),
+        ("packets.rate", [0.1, 0.2], "flows.packets.rate", [0.1, 0.2]),
+        ("place.dram", "4..7", "place.dram", (4, 5, 6, 7)),
+        ("refills.at", "1..2", "flows.refills.at", (1, 2)),
+        ("dram.preset", "DDR4-3200", "parts.dram", qm.dram("DDR4-3200")),
+        ("parts.dram", {"preset": "DDR4-3200"}, "parts.dram", qm.dram("DDR4-3200")),
+        ("flows.packets.program.4.blocks", 3, "flows.packets.program.4.blocks", 3),
+        ("refills.program", "read dram", "flows.refills.program", (steps.Read("dram"),)),
+        ("look-up engine.servers", 2, "parts.look-up engine.servers", 2),
+    ],
+)
+def test_overrides(name, value, field, found):
+    changed = get_field(spec_from_toml(TEXT, {name: value}), field)
+    assert changed.tolist() == found if isinstance(changed, np.ndarray) else changed == found
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("count = 16", "cuont = 16", "parts.mshrs must be a table with kind = one of noc, dram, cache,"),
+        (
+            'kind = "station"',
+            'kind = "statoin"',
+            "parts.look-up engine.kind must be .*did you mean 'station'",
+        ),
+        ("servers = 4", "severs = 4", "unknown key parts.look-up engine.severs; did you mean 'servers'"),
+        ('dram = "8..15"', 'drm = "8..15"', "place must be one of .*, got 'drm'; did you mean 'dram'"),
+        ('dram = "8..15"', 'dram = "8..16"', r"place.dram must be nodes of 'noc' \(0 to 15\), got 16"),
+        ('dram = "8..15"', 'dram = "15..8"', "place.dram must be nodes such as 0..7, 12, got '15..8'"),
+        ("allocate pointers", "alocate pointers", "flow 'packets': program line 1: step must be one of"),
+        ("write dram addresses", "write drm addresses", "flow 'packets': 'write drm' must name a DramSystem"),
+        ('kind = "repeat"', 'kind = "repaet"', "flows.program.kind must be one of .*did you mean 'repeat'"),
+        ("\n[place]", "\n[plaec]", "unknown key plaec; did you mean 'place'"),
+        ("[[flows]]", "[[flwos]]", "unknown key flwos; did you mean 'flows'"),
+    ],
+)
+def test_a_wrong_file_is_refused_by_its_key(before, after, message):
+    assert before in TEXT
+    with pytest.raises(ValueError, match=f"^{message}"):
+        spec_from_toml(TEXT.replace(before, after))
+
+
+def test_the_schema_knows_parts_and_programs(loaded):
+    schema = json_schema("system")
+    written = tomllib.loads(to_toml(loaded, kind=True))
+    assert fits(tomllib.loads(TEXT), schema, schema) and fits(written, schema, schema)
+    for wrong in (
+        "[parts.dram]\nchanels = 4",
+        "[[flows]]\nprogram = [{ kind = 'raed' }]",
+        "[place]\nnoc = 1.5",
+    ):
+        document = tomllib.loads(to_toml(small_system(), kind=True)) | tomllib.loads(wrong)
+        assert not fits(document, schema, schema), wrong
+    assert schema["$defs"]["Each"]["properties"]["steps"]["items"]["anyOf"][0] == {"$ref": "#/$defs/Visit"}
+    assert {"Interleaved", "Interleaved2"} <= set(schema["$defs"])  # of addresses, and of packets
+
+
+def test_every_step_is_described():
+    rows = [row for row in describe("system") if row.name.startswith("flows.*.program.*.")]
+    assert {row.of for row in rows} == {
+        "visit", "send", "read", "write", "lookup", "allocate", "free", "acquire", "release", "hold", "fork",
+        "each", "repeat", "branch",
+    }  # fmt: skip
+
+
+LIST = {"list": FreeList(segments=8)}
+TWO = {"other": qm.Tokens(count=4)}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"program": "acquire mshrs; read dram"},
+            "flow 'loads': 'acquire mshrs' must be followed by 'release",
+        ),
+        (
+            {"program": f"allocate list; {HELD}", "parts": LIST},
+            "flow 'loads': 'allocate list' must be followed",
+        ),
+        ({"program": "release mshrs"}, "flow 'loads': 'release mshrs' must come after an acquire of as many"),
+        (
+            {"program": f"free list; {HELD}", "parts": LIST},
+            "flow 'loads': 'free list' must come after an all",
+        ),
+        (
+            {"program": f"allocate list 9; free list; {HELD}", "parts": LIST},
+            ".*'allocate list' must take at mo",
+        ),
+        (
+            {"program": "acquire mshrs 5; release mshrs 5"},
+            "flow 'loads': 'acquire mshrs' .* at most the 4 tok",
+        ),
+        (
+            {"program": "acquire mshrs; acquire mshrs; release mshrs 2"},
+            "flow 'loads': .* all that a job needs at",
+        ),
+        ({"program": "acquire mshrs; each 2 { acquire mshrs; release mshrs }; release mshrs"}, ".*at once"),
+        (
+            {
+                "program": "acquire mshrs; acquire other; release other; release mshrs\n"
+                "acquire other; acquire mshrs; read dram; release mshrs; release other",
+                "parts": TWO,
+            },
+            "flow 'loads': 'acquire .*' must come before 'acquire .*', or jobs may wait in a circle",
+        ),
+        (
+            {"program": "branch 0.5 { acquire mshrs } 0.5 {}"},
+            "flow 'loads': 'branch' must hold the same after",
+        ),
+        (
+            {"program": "fork { acquire mshrs } { read dram }"},
+            "flow 'loads': 'fork' must give back in each bra",
+        ),
+        ({"program": "repeat 2 { acquire mshrs }"}, "flow 'loads': 'repeat' must give back in each round"),
+        (
+            {"program": "each 60000 { each 60000 { read dram } }"},
+            "flow 'loads': 'each' must make at most 65536",
+        ),
+        ({"program": "each { read dram }"}, "flow 'loads': sizes must be given for 'each' by segments"),
+        ({"program": "read dram addresses=allocated"}, "flow 'loads': 'read dram' to allocated blocks must"),
+        (
+            {"program": "read drm"},
+            r"flow 'loads': 'read drm' must name a DramSystem \(dram\).* did you mean 'd",
+        ),
+        (
+            {"program": "read mshrs"},
+            r"flow 'loads': 'read mshrs' must name a DramSystem \(dram\), got 'mshrs'",
+        ),
+        (
+            {"program": "visit dram"},
+            "flow 'loads': 'visit dram' must name a Station or ServingPart, got 'dram'",
+        ),
+        (
+            {"program": "send drm"},
+            r"flow 'loads': 'send drm' must go to a part that is placed \(dram\), .*'dram'",
+        ),
+        ({"program": ""}, "flow 'loads': program must have a step"),
+        ({"program": ()}, "flow 'loads': program must have a step"),
+        ({"program": (3,)}, r"flow 'loads': program must be steps \(Visit, .*\), got 3"),
+        ({"program": 3}, "flow 'loads': program must be a tuple of steps, got 3"),
+        ({"parts": TWO}, "parts.other must be used by a flow, got a part that no step names"),
+        ({"parts": {"noc2": qm.Noc()}}, r"interconnect must name a Noc \(noc, noc2\), got ''"),
+        (
+            {"parts": {"noc2": qm.Noc()}, "interconnect": "noc"},
+            "parts.noc2 must be the interconnect or left out",
+        ),
+        (
+            {"parts": {"a.b": qm.Tokens(count=1)}},
+            "a name must be a text without a dot and not empty, got 'a.b'",
+        ),
+        ({"parts": {"q": 3}}, "parts.q must be a part .*, got 3"),
+        ({"parts": {"q": None}}, "parts.q must be a part .*, got None"),
+        ({"place": {"dram": [4]}}, r"place.dram must be nodes of 'noc' \(0 to 3\), got 4"),
+        ({"place": {"dram": [-1]}}, "place.dram must be a whole number >= 0, got -1"),
+        ({"place": {"dram": [0.5]}}, "place.dram must be a whole number >= 0, got 0.5"),
+        ({"place": {"dram": []}}, "place.dram must be one node or several different ones"),
+        ({"place": {"dram": [3, 3]}}, "place.dram must be one node or several different ones"),
+        ({"place": {"drm": [3]}}, "place must be one of dram, mshrs, got 'drm'; did you mean 'dram'"),
+        ({"place": [3]}, "place must be a mapping from names"),
+        ({"interconnect": "nco"}, r"interconnect must name a Noc \(noc\), got 'nco'; did you mean 'noc'"),
+        ({"flow": {"at": [4]}}, r"flow 'loads': at must be nodes of 'noc' \(0 to 3\), got 4"),
+        ({"flow": {"at": []}}, "flow 'loads': 'read dram' must have a place to begin from"),
+        ({"flow": {"window": 0}}, "flow 'loads': window must be a whole number from 1 to .*, got 0"),
+        ({"flow": {"window": -1}}, "flow 'loads': window must be a whole number from 1 to .*, got -1"),
+        (
+            {"flow": {"window": float("nan")}},
+            "flow 'loads': window must be a whole number from 1 to .*, got nan",
+        ),
+        (
+            {"flow": {"population": 2}},
+            "flow 'loads': either arrivals or a population must be given, got both",
+        ),
+        (
+            {"flow": {"arrivals": None}},
+            "flow 'loads': either arrivals or a population must be given, got nei",
+        ),
+        (
+            {"flow": {"arrivals": None, "rate": None, "population": 10**9}},
+            "flow 'loads': population must be a w",
+        ),
+        (
+            {"flow": {"arrivals": None, "population": 2}},
+            "flow 'loads': rate must be left out in a closed flow",
+        ),
+        ({"flow": {"rate": None}}, "flow 'loads': rate must be given with Poisson arrivals, got None"),
+        ({"flow": {"rate": float("nan")}}, "flow 'loads': rate must be finite and > 0, got nan"),
+        ({"flow": {"rate": 0}}, "flow 'loads': rate must be finite and > 0, got 0"),
+        (
+            {"flow": {"think": laws.Exponential(mean=3.0)}},
+            "flow 'loads': think must be left out in an open flow",
+        ),
+        ({"flow": {"name": "a.b"}}, "flow name must be a text without a dot"),
+    ],
+)
+def test_what_is_wrong_is_refused_in_a_line(given, message):
+    with pytest.raises(ValueError, match=f"^{message}") as raised:
+        system(**given)
+    assert "\n" not in str(raised.value)
+
+
+def test_flows_have_names_of_their_own():
+    flow = system().flows[0]
+    for wrong in ([flow, flow], []):
+        with pytest.raises(ValueError, match="^flows must be at least one, with names of their own, got"):
+            replace(system(), flows=wrong)
+    with pytest.raises(ValueError, match="^flows must be a tuple of Flow, got 3$"):
+        replace(system(), flows=3)
+    with pytest.raises(ValueError, match=r"^flow 'b': 'visit s' must have a service law for 'b', got none$"):
+        qm.System(
+            parts={"s": qm.Station(service={"a": laws.Exponential(mean=1.0)})},
+            flows=qm.Flow(name="b", arrivals=laws.Exponential(mean=2.0), program="visit s"),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Other:
+    """A dataclass that is no part."""
+
+    ns: float = 1.0
+
+
+def test_what_is_no_part_is_refused():
+    with pytest.raises(
+        ValueError, match=r"^parts.q must be a part \(.* or a ServingPart\), got Other\(ns=1.0\)"
+    ):
+        system(parts={"q": Other()})
+
+
+def test_steps_in_steps_end_somewhere():
+    program = (steps.Visit("s"),)
+    for _ in range(40):
+        program = steps.Each(program, 1)
+    with pytest.raises(ValueError, match="^flow 'jobs': program must have its steps at most 32 deep"):
+        qm.Flow(arrivals=laws.Exponential(mean=1.0), program=program)
