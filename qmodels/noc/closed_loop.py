@@ -17,6 +17,7 @@ from qmodels.systems.noc.memory import Transactions
 from qmodels.systems.noc.paths import LINK
 from qmodels.systems.noc.spec import Noc
 
+PACKET_TIMES = ("packet_latency", "source_queue_delay", "traversal_delay")
 _TOLERANCE = 1e-5
 _ROUNDS = 100
 
@@ -118,7 +119,8 @@ def closed_loop(noc: Noc) -> ClosedLoop:
     deadlock = noc.find_deadlock() or () if population > 1 else ()
     if deadlock:
         stuck = {"alone": alone, "deadlock": np.inf}
-        return _answer(noc, 0.0, stuck, bound, dict.fromkeys(names, 0.0), deadlock)
+        packet = dict.fromkeys(PACKET_TIMES, np.inf)
+        return _answer(noc, 0.0, stuck, packet, bound, dict.fromkeys(names, 0.0), deadlock)
     turns = _turns(table)
     # A station serves the flits that pass anyway: the delays hold only the rest of the way.
     rest = idle - float(demand.sum())
@@ -146,28 +148,49 @@ def closed_loop(noc: Noc) -> ClosedLoop:
         "waiting in the network": wait,
         "waiting at the ends": latency - alone - wait,
     }
-    return _answer(noc, rate, parts, bound, dict(zip(names, (rate * demand).tolist(), strict=True)))
+    waits = visits * (net.mean_response_time - service)
+    packet = _packet_times(
+        names, waits, float(zero_load @ per_transaction) + wait, float(per_transaction.sum())
+    )
+    return _answer(noc, rate, parts, packet, bound, dict(zip(names, (rate * demand).tolist(), strict=True)))
+
+
+def _packet_times(names: list[str], waits: FloatArray, on_the_way: float, packets: float) -> dict[str, float]:
+    """Return the mean times of a packet from those of a transaction, at stations and on the way. [cycles]."""
+    at = {
+        place: sum(wait for name, wait in zip(names, waits.tolist(), strict=True) if name.startswith(place))
+        for place in ("inject", "eject")
+    }
+    traversal = (on_the_way + at["eject"]) / packets
+    source = at["inject"] / packets
+    return dict(zip(PACKET_TIMES, (source + traversal, source, traversal), strict=True))
 
 
 def _answer(
     noc: Noc,
     rate: float,
     parts: dict[str, float],
+    packet: dict[str, float],
     bound: float,
     utilization: dict[str, float],
     deadlock: tuple[str, ...] = (),
 ) -> ClosedLoop:
-    """Return the answer with a rate in transactions per cycle and parts of the latency in cycles."""
+    """Return the answer; the rate is in transactions per cycle, times are in cycles."""
     traffic, clock = noc.traffic, noc.clock_ghz
     assert isinstance(traffic, Transactions)
     several = len(traffic.initiators) * traffic.outstanding > 1
+    table = noc.flow_table()
+    per_transaction = table.per_transaction()
     return ClosedLoop(
         model="closed loop around a network-on-chip",
         spec=noc,
         metrics={
             "transaction_latency": sum(parts.values()) / clock,
             "transaction_rate": rate * clock,
+            **{name: cycles / clock for name, cycles in packet.items()},
+            "delivered_rate": rate * float(per_transaction.sum()) * clock,
             "bandwidth": rate * (traffic.request_bytes + traffic.response_bytes) * clock,
+            "max_utilization": rate * _largest_load(table, per_transaction),
         },
         latency_parts={name: cycles / clock for name, cycles in parts.items()},
         utilization=utilization,
@@ -182,6 +205,13 @@ def _answer(
         upper_bound=bound * clock,
         deadlock=deadlock,
     )
+
+
+def _largest_load(table: FlowTable, per_transaction: FloatArray) -> float:
+    """Return how long a transaction keeps the channel busy that it keeps busy longest. [cycles]."""
+    flow = np.repeat(np.arange(per_transaction.size), np.diff(table.path_start))
+    cycles = (per_transaction * table.flits)[flow] * table.channel_cycles_per_flit[table.path_channel]
+    return float(np.bincount(table.path_channel, cycles).max())
 
 
 def _stations(

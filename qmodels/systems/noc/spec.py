@@ -121,6 +121,7 @@ class Noc:
             "transaction_rate",
         ),
         model=("zero_load_latency", "saturation_rate"),
+        sometimes=("packet_latency_p95", "packet_latency_p99", "transaction_latency", "transaction_rate"),
     )  # fmt: skip
 
     @classmethod

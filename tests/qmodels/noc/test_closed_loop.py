@@ -117,7 +117,7 @@ def test_how_it_looks():
     assert answer.bottleneck == "memory 12"
     assert "fills up first: memory 12" in repr(answer) and "GB/s" in repr(answer)
     assert [row["metric"] for row in answer.rows()][0] == "transaction_latency"
-    assert len(answer.to_pandas()) == 3 and set(answer.metrics) < set(Noc.metric_names)
+    assert len(answer.to_pandas()) == len(answer.metrics) and set(answer.metrics) < set(Noc.metric_names)
     assert not answer.validated and closed_loop(loop(1)).validated
 
 
@@ -133,3 +133,19 @@ def test_a_faster_clock_changes_no_cycle():
 def test_open_traffic_is_an_error():
     with pytest.raises(ValueError, match="traffic must be Transactions, got Pattern"):
         closed_loop(replace(loop(), topology=mesh(4, 4), traffic=uniform(nodes=16)))
+
+
+def test_a_loop_says_of_its_packets_what_the_simulation_does():
+    dma = transactions(initiators=range(7), channels=[8, 9], think_cycles=60, latency_cycles=30)
+    noc = Noc(topology=spidergon(16), traffic=dma)
+    loop, run = closed_loop(noc), simulate(noc, packets=4000, replications=2)
+    assert set(run.metrics) - set(loop.metrics) == {"packet_latency_p95", "packet_latency_p99"}
+    assert set(loop.metrics) <= set(run.metrics)
+    # What a transaction spends is its packets' time and the memory's.
+    packets = loop["delivered_rate"] / loop["transaction_rate"]
+    assert packets == pytest.approx(2)
+    assert loop["transaction_latency"] >= packets * loop["packet_latency"] + dma.latency_cycles
+    assert loop["packet_latency"] == pytest.approx(loop["source_queue_delay"] + loop["traversal_delay"])
+    assert loop["max_utilization"] <= 1
+    for name in ("delivered_rate", "max_utilization", "bandwidth"):
+        assert loop[name] == pytest.approx(run[name].best, rel=0.1)
