@@ -14,9 +14,9 @@ from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.stations.parts import Station
 from validate.campaigns.experiment import Job
 from validate.composed.kernel import run
-from validate.composed.state import Core
 from validate.composed.machine import run as run_machine
 from validate.composed.network import link_names
+from validate.composed.state import Core
 from validate.composed.world import Machine, grown, new_machine
 from validate.dram.state import BURST, COUNT
 from validate.network.replication import BATCHES, MOST_JOBS_AT_ONCE, WARM_UP_BATCHES
@@ -200,7 +200,9 @@ def _seen(machine: Machine) -> dict[str, Any]:
         "flows": np.stack(flows, axis=-1),
         "flow_times": counted,
         "parts": np.stack(parts, axis=-1),
-        "busy": np.concatenate([_served(w, now)[: c.state["stations"][0]], _held(c, now), *_carried(machine)]),
+        "busy": np.concatenate(
+            [_served(w, now)[: c.state["stations"][0]], _held(c, now), *_carried(machine)]
+        ),
     }
 
 

@@ -89,7 +89,8 @@ STRAND = np.dtype(
 )
 PART = np.dtype(
     [
-        ("first", "i8"),  # of its copies: among the nodes of stations, or the pools
+        ("first", "i8"),  # of its copies: among the nodes of stations, the pools or the channels
+        ("member", "i8"),  # its number among the parts of its kind
         ("copies", "i8"),
         ("pools", "i8"),  # whether its copies are pools
         ("places_at", "i8"),  # nodes of its copies, -1 if it is nowhere
@@ -175,7 +176,8 @@ LAYOUT: Layout = {
     "flow_times": ("f8", 2),
     "letters": (LETTER, 1),
     "channels": (CHANNEL, 1),
-    "maps": ("i8", 2),
+    "map_numbers": ("i8", 2),
+    "map_images": ("i8", 3),
     "sequences": ("i8", 1),
     "routes": ("i8", 2),
     "ways": (CHOICE, 1),
@@ -190,8 +192,8 @@ class Core(NamedTuple):
     ``times`` has the time of each strand by part and then by the columns above, ``slots`` what its
     instructions remember, ``holds`` its tokens of each pool; ``places`` are the nodes of flows and parts,
     ``copy_at`` says which copy of a part is at a node, -1 for none; ``flow_times`` sums up the times of the
-    jobs that ended. ``letters`` are what strands ask of the kernels of parts; ``maps`` are the address maps of
-    the parts, see `validate.composed.addresses`, ``sequences`` the next blocks of streams of addresses;
+    jobs that ended. ``letters`` are what strands ask of the kernels of parts; ``map_numbers`` and
+    ``map_images`` are the address maps of the memories, see `validate.dram.addresses`, ``sequences`` the next blocks of streams of addresses;
     ``routes`` are the first of the ``ways`` from each node to each, which are flows of the network.
     """
 
@@ -209,7 +211,8 @@ class Core(NamedTuple):
     flow_times: Any
     letters: Any
     channels: Any
-    maps: Any
+    map_numbers: Any
+    map_images: Any
     sequences: Any
     routes: Any
     ways: Any

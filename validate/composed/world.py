@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,12 +18,12 @@ from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
 from qmodels.systems.traffic.sizes import segment_count
 from validate.composed import state
-from validate.composed.addresses import map_row, map_table
 from validate.composed.kernel import start
 from validate.composed.machine import CHANNELS, NETWORK
 from validate.composed.network import grown_network, new_network, no_network
 from validate.composed.program import Assembler
 from validate.composed.state import LAYOUT, Core
+from validate.dram.addresses import new_books
 from validate.dram.channels import new_channels, with_room
 from validate.engine.events import ENTRY, new_calendar
 from validate.engine.histogram import BINS
@@ -67,6 +68,7 @@ def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
     parts, places, copy_at = _parts(spec)
     flows, places = _flows(spec, sources, entries, places)
     memories = [part for part in spec.parts.values() if isinstance(part, DramSystem)]
+    books = new_books(memories)
     ways = sources.stream("ways")
     network, routes, choices = new_network(spec)
     pools = _pools(spec, parts)
@@ -95,12 +97,8 @@ def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
         flow_times=np.zeros((flows.size, columns)),
         letters=np.zeros(0, dtype=state.LETTER),
         channels=_channels(spec),
-        maps=map_table(
-            [
-                map_row(part.address_map, part.geometry) if isinstance(part, DramSystem) else [0]
-                for part in spec.parts.values()
-            ]
-        ),
+        map_numbers=books.numbers,
+        map_images=books.images,
         sequences=_sequences(spec, assembler.sequences),
         routes=routes,
         ways=choices,
@@ -163,8 +161,11 @@ def _parts(spec: System) -> tuple[Any, list[int], Any]:
     copy_at = np.full((rows.size, nodes), NONE, dtype=np.int64)
     places: list[int] = []
     firsts: dict[Any, int] = {Station: 0, Tokens: 0, DramSystem: 0}
+    members: Counter[type[Any]] = Counter()
     for number, (name, part) in enumerate(spec.parts.items()):
         row = rows[number]
+        row["member"] = members[type(part)]
+        members[type(part)] += 1
         row["copies"] = spec.copies(name)
         row["pools"] = isinstance(part, Tokens)
         if type(part) in firsts:
