@@ -13,7 +13,7 @@ import numpy as np
 from qmodels.checks import FloatArray
 from qmodels.composed.couplings.going_round import Profile, going_round
 from qmodels.composed.moments import Span
-from qmodels.queues.number_laws import birth_death_law
+from qmodels.queues.distributions import birth_death_law
 
 _OUTSIDE = np.concatenate([np.geomspace(1e5, 1e-3, 160), [0.0]])
 """Times outside, in holds of a job alone, for which tables are made."""
