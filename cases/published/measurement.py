@@ -38,8 +38,8 @@ class Measurement:
         Keeps the rows.
     options : mapping
         Of `validate.simulate`.
-    scale : callable
-        What a metric of a design is multiplied with in the rows.
+    convert : callable
+        Returns a value of a metric of a design as it stands in the rows.
     decimals : int, optional
         To which the errors in the map are rounded.
     """
@@ -53,7 +53,7 @@ class Measurement:
     order: Callable[[Row], Any] = lambda row: 0
     file: Path | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    scale: Callable[[Any, str], float] = lambda spec, metric: 1.0
+    convert: Callable[[Any, str, float], float] = lambda spec, metric, value: value
     decimals: int | None = None
 
     def measure(self, points: Iterable[tuple[Row, Any]] | None = None, **options: Any) -> list[Row]:
@@ -72,10 +72,10 @@ class Measurement:
         """Return each metric by the model, simulated, and half its interval of 95 %."""
         found = {}
         for prefix, (metric, _) in self.metrics.items():
-            factor, estimate = self.scale(spec, metric), result.metrics[metric]
-            found[f"{prefix}model"] = factor * float(answer.metrics[metric])
-            found[f"{prefix}simulated"] = factor * estimate.best
-            found[f"{prefix}half_width"] = factor * estimate.half_width
+            estimate = result.metrics[metric]
+            values = {"model": float(answer.metrics[metric]), "simulated": estimate.best}
+            for name, value in (values | {"half_width": estimate.half_width}).items():
+                found[prefix + name] = self.convert(spec, metric, value)
         return found
 
     def kept(self) -> list[Row]:

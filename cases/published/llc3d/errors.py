@@ -83,7 +83,7 @@ MEASUREMENT = Measurement(
     file=data_folder("llc3d") / "errors.csv",
     options={"requests": 200_000, "replications": 8},
     # Waits in the spec's time units.
-    scale=lambda spec, metric: spec.clock_ghz if metric == "waiting_latency" else 1.0,
+    convert=lambda spec, metric, value: value * (spec.clock_ghz if metric == "waiting_latency" else 1.0),
 )
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ MEASUREMENT = Measurement(
     where=lambda row: {"region": "a sweep around the region-growing case"},
     file=data_folder("srp") / "growing-sweep.csv",
     options={"replications": 24},
-    scale=lambda spec, metric: 1e-6,  # million cycles
+    convert=lambda spec, metric, value: value / 1e6,  # million cycles
     decimals=1,
 )
 
