@@ -49,11 +49,10 @@ def mixed(
 
     Returns
     -------
-    NetworkResult
-        Kind "exact". Where the open classes alone overload a station, their response time there
-        is ``inf`` and `stable` False; the closed classes that visit it then come to rest there
-        with throughput 0 (in equal parts, if there are several such stations). The other
-        stations are solved with the offered flow of the open classes.
+    Kind "exact". Where the open classes alone overload a station, their response time there
+    is ``inf`` and `stable` False; the closed classes that visit it then come to rest there
+    with throughput 0 (in equal parts, if there are several such stations). The other
+    stations are solved with the offered flow of the open classes.
 
     Raises
     ------

@@ -134,14 +134,12 @@ def qbd(
 
     Returns
     -------
-    QBDResult
-        Where the drift is not downwards (to 1e-12): stable False, infinite mean, tail 1.
+    Where the drift is not downwards (to 1e-12): stable False, infinite mean, tail 1.
 
     Raises
     ------
-    ValueError
-        If shapes do not fit, a rate is negative, a row does not sum to 0, or the phases of high
-        levels have several closed classes.
+    If shapes do not fit, a rate is negative, a row does not sum to 0, or the phases of high
+    levels have several closed classes.
 
     Notes
     -----

@@ -83,9 +83,8 @@ def log_normalising_constant(
 
     Returns
     -------
-    float
-        Log of the sum over all states of the product of the stations' factors, with service
-        demands as loads (see `convolution`); its differences give throughputs.
+    Log of the sum over all states of the product of the stations' factors, with service
+    demands as loads (see `convolution`); its differences give throughputs.
 
     Notes
     -----
@@ -122,8 +121,7 @@ def marginal_distribution(
 
     Returns
     -------
-    array
-        Probability of 0, 1, ..., population jobs; with classes one axis per class.
+    Probability of 0, 1, ..., population jobs; with classes one axis per class.
 
     Raises
     ------

@@ -56,16 +56,14 @@ def bcmp(
 
     Returns
     -------
-    NetworkResult
-        Kind "exact". At an overloaded station the response times are ``inf``, the utilizations
-        sum to 1, `stable` is False and the classes leave in proportion to their load; the other
-        stations are solved with the offered flow, as if all of it passed.
+    Kind "exact". At an overloaded station the response times are ``inf``, the utilizations
+    sum to 1, `stable` is False and the classes leave in proportion to their load; the other
+    stations are solved with the offered flow, as if all of it passed.
 
     Raises
     ------
-    ValueError
-        If an argument is out of range, or a station with "fcfs" serves its classes at different
-        speed, which has no product form.
+    If an argument is out of range, or a station with "fcfs" serves its classes at different
+    speed, which has no product form.
 
     Notes
     -----

@@ -38,10 +38,9 @@ def qna(
 
     Returns
     -------
-    NetworkResult
-        Kind "approximation", with the SCVs of the flows. A station that gets more than it can
-        serve has response time ``inf``, utilization 1 and `stable` False and sends on what its
-        servers can do.
+    Kind "approximation", with the SCVs of the flows. A station that gets more than it can
+    serve has response time ``inf``, utilization 1 and `stable` False and sends on what its
+    servers can do.
 
     Notes
     -----
@@ -72,9 +71,8 @@ def qna(
     >>> r.arrival_scv.round(4), r.mean_response_time.round(4)
     (array([1.   , 0.608]), array([2.1667, 2.8255]))
     """
-    net = OneClass.read(routing)
-    gamma = net.per("arrival_rate", arrival_rate, checks.nonnegative)
-    mu = net.per("service_rate", service_rate, checks.positive)
+    net = OneClass.read(routing, arrival_rate, service_rate)
+    gamma, mu = net.entering, net.service_rate
     count = server_counts(servers, net.stations)
     outside = net.per("arrival_scv", arrival_scv, checks.nonnegative)
     scv = net.per("service_scv", service_scv, checks.nonnegative)
@@ -110,7 +108,6 @@ def qna(
     return net.result(
         model="QNA (Whitt)",
         kind="approximation",
-        gamma=gamma,
         offered=offered,
         throughput=throughput,
         utilization=load,

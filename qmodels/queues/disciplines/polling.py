@@ -89,9 +89,8 @@ def polling(
 
     Returns
     -------
-    QueueResult
-        One entry per queue; `utilization` is the share of the server that the queue takes.
-        Where :math:`\sum_i \rho_i \ge 1` all waiting times are ``inf``.
+    One entry per queue; `utilization` is the share of the server that the queue takes.
+    Where :math:`\sum_i \rho_i \ge 1` all waiting times are ``inf``.
 
     Notes
     -----

@@ -65,9 +65,8 @@ def polling_limited(
 
     Returns
     -------
-    QueueResult
-        One entry per queue. Where one queue is overloaded, :math:`\rho + \lambda_i r \ge 1`, all
-        waiting times are ``inf``: the formula says nothing about the others then.
+    One entry per queue. Where one queue is overloaded, :math:`\rho + \lambda_i r \ge 1`, all
+    waiting times are ``inf``: the formula says nothing about the others then.
 
     Notes
     -----
@@ -130,8 +129,7 @@ def weighted_round_robin(
 
     Returns
     -------
-    QueueResult
-        One entry per queue. Where :math:`\rho \ge 1` all waiting times are ``inf``.
+    One entry per queue. Where :math:`\rho \ge 1` all waiting times are ``inf``.
 
     Notes
     -----

@@ -32,9 +32,8 @@ def gm1(*, arrival: Law, service_rate: npt.ArrayLike) -> QueueResult:
 
     Returns
     -------
-    QueueResult
-        With variances, distributions and quantiles by formula; where overloaded, waiting
-        times are ``inf``. The number in system is the one at an arbitrary time.
+    With variances, distributions and quantiles by formula; where overloaded, waiting
+    times are ``inf``. The number in system is the one at an arbitrary time.
 
     Notes
     -----
