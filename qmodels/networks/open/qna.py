@@ -86,24 +86,9 @@ def qna(
     fresh, rate, scv = rates * (1 - again), mu * (1 - again), again + (1 - again) * scv
     load = np.where(np.isinf(count), 0.0, np.minimum(rates / (mu * count), 1.0))
 
-    arrivals, departures = _flow_scvs(gamma, fresh, throughput * (1 - again), once, load, count, outside, scv)
-    wait = np.zeros(len(gamma))
-    single, several = count == 1, np.isfinite(count) & (count > 1)
-    one = gg1_klb(
-        arrival_rate=fresh[single],
-        service_rate=rate[single],
-        arrival_scv=arrivals[single],
-        service_scv=scv[single],
-    )
-    wait[single] = one.mean_waiting_time
-    many = ggc_allen_cunneen(
-        arrival_rate=fresh[several],
-        service_rate=rate[several],
-        servers=count[several],
-        arrival_scv=arrivals[several],
-        service_scv=scv[several],
-    )
-    wait[several] = many.mean_waiting_time
+    noise = 1 + (np.maximum(scv, 0.2) - 1) / np.sqrt(count)
+    arrivals, departures = _flow_scvs(gamma, fresh, throughput * (1 - again), once, load, outside, noise)
+    wait = _waits(fresh, rate, count, arrivals, scv)
     response = (wait + 1 / rate) * (1 - again)
     return net.result(
         model="QNA (Whitt)",
@@ -123,11 +108,13 @@ def _flow_scvs(
     leaving: FloatArray,
     routing: FloatArray,
     load: FloatArray,
-    servers: FloatArray,
     outside: FloatArray,
-    service: FloatArray,
+    noise: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the SCVs of the arrivals to and the departures from each station."""
+    """Return the SCVs of the arrivals to and the departures from each station.
+
+    `outside` holds those of the arrivals from outside, `noise` those of the departures from busy servers.
+    """
     met = arriving > 0
     total = np.where(met, arriving, 1.0)
     share = leaving[:, None] * routing / total
@@ -135,10 +122,32 @@ def _flow_scvs(
     concentration = entering**2 + (share**2).sum(axis=0)
     sources = 1 / np.where(met, concentration, 1.0)
     weight = 1 / (1 + 4 * (1 - load) ** 2 * (sources - 1))
-    noise = 1 + (np.maximum(service, 0.2) - 1) / np.sqrt(servers)
     fixed = (share * (1 - routing + routing * (load**2 * noise)[:, None])).sum(axis=0)
     constant = np.where(met, 1 + weight * (entering * outside - 1 + fixed), 1.0)
     carried = np.where(met, weight * share * routing * (1 - load**2)[:, None], 0.0)
     # Where all is deterministic, rounding may leave a little less than 0.
     arrivals = np.maximum(np.linalg.solve(np.eye(len(gamma)) - carried.T, constant), 0.0)
     return arrivals, np.asarray((1 - load**2) * arrivals + load**2 * noise)
+
+
+def _waits(
+    arrival_rate: FloatArray, service_rate: FloatArray, servers: FloatArray, ca: FloatArray, cs: FloatArray
+) -> FloatArray:
+    """Return the mean wait at each station."""
+    wait = np.zeros(servers.shape)
+    single, several = servers == 1, np.isfinite(servers) & (servers > 1)
+    one = gg1_klb(
+        arrival_rate=arrival_rate[single],
+        service_rate=service_rate[single],
+        arrival_scv=ca[single],
+        service_scv=cs[single],
+    )
+    many = ggc_allen_cunneen(
+        arrival_rate=arrival_rate[several],
+        service_rate=service_rate[several],
+        servers=servers[several],
+        arrival_scv=ca[several],
+        service_scv=cs[several],
+    )
+    wait[single], wait[several] = one.mean_waiting_time, many.mean_waiting_time
+    return wait
