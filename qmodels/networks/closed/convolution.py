@@ -18,7 +18,7 @@ from qmodels.networks.result import NetworkResult
 from qmodels.networks.words import described
 
 
-@described("buzen1973", returns="exact", like=describe)
+@described("buzen1973", returns="exact", like=describe, raises="populations")
 @takes(product_form)
 def convolution(net: Network) -> NetworkResult:
     r"""Solve a closed product-form network by convolution of its stations.
@@ -29,9 +29,6 @@ def convolution(net: Network) -> NetworkResult:
 
     Raises
     ------
-    ValueError
-        If an argument is out of range, or the classes' populations have more than 20 million
-        combinations.
     RuntimeError
         If load-dependent rates make the population unlikely beyond the range of floating point
         at every arrival rate (rates that collapse by many powers of ten).

@@ -23,7 +23,7 @@ from qmodels.networks.words import described
 _RECURSION_STEPS = 20_000  # stations x jobs up to which a loop over the jobs costs a few milliseconds
 
 
-@described("reiser1980", returns="exact", like=describe)
+@described("reiser1980", returns="exact", like=describe, raises="populations")
 @takes(product_form)
 def mva(net: Network) -> NetworkResult:
     r"""Means of a closed product-form network, exactly.
@@ -33,9 +33,6 @@ def mva(net: Network) -> NetworkResult:
 
     Raises
     ------
-    ValueError
-        If an argument is out of range, or the classes' populations have more than 20 million
-        combinations.
     RuntimeError
         As `convolution`, with load-dependent rates.
 

@@ -81,8 +81,6 @@ def polling(
 
     Parameters
     ----------
-    switch_scv : array_like
-        Squared coefficients of variation of the switch times.
     discipline : str or sequence of str
         "exhaustive" (until the queue is empty) or "gated" (those present at the visit's
         beginning); one word for all queues or one for each.

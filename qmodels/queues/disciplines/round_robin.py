@@ -58,11 +58,6 @@ def polling_limited(
 ) -> QueueResult:
     r"""Approximate a cyclic server that serves at most one job per visit (round robin).
 
-    Parameters
-    ----------
-    switch_scv : array_like
-        Squared coefficients of variation of the switch times.
-
     Returns
     -------
     One entry per queue. Where one queue is overloaded, :math:`\rho + \lambda_i r \ge 1`, all

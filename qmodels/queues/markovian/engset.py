@@ -120,8 +120,6 @@ def mmc_finite(
     ----------
     source_rate : array_like
         Rate :math:`\nu \ge 0` at which one idle source submits its job. [jobs / time]
-    sources : array_like of int
-        Number of sources :math:`N \ge 1`.
 
     Returns
     -------
