@@ -2,7 +2,8 @@
 
 A docstring in the source says what is special to its function. `Described` adds, as the module is
 imported, what the functions of a room have in common (parameters, results, errors) and the sources in full,
-so that ``help()``, ``inspect.getdoc`` and notebooks show everything in numpydoc's order.
+so that ``help()``, ``inspect.getdoc`` and notebooks show everything in numpydoc's order. A section Returns
+that only says what comes back gets its type from the annotation, a section Raises is of a ValueError.
 
 >>> described = Described('''Words of a room.
 ...
@@ -38,6 +39,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 _ORDER = ("Parameters", "Returns", "Raises", "Notes", "References", "Examples")
 _HEADING = re.compile(r"(?:\n\n|^)(\w+)\n-{4,}\n")
 _ENTRY = re.compile(r"^(\S.*(?:\n+[ ]+\S.*)*)", re.MULTILINE)
+_INDENTED, _LINE = re.compile(r"^ ", re.MULTILINE), re.compile(r"^(?=.)", re.MULTILINE)
+_SHOWN = {"FloatArray": "array", "npt.NDArray[np.int64]": "array of int"}
 _NAMES = re.compile(r"([^:(]*?)(?: \(([\w ]+)\))?( : .*|$)")
 _SOURCE = re.compile(r"^(\w+): ((?:.+\n?)(?:    .+\n?)*)", re.MULTILINE)
 
@@ -122,10 +125,13 @@ class Described:
         self, function: Callable[..., Any], sources: tuple[str, ...], variants: dict[str, str]
     ) -> str:
         sections = _sections(inspect.cleandoc(function.__doc__ or ""))
+        result = str(function.__annotations__.get("return"))
+        for section, kind in (("Returns", _SHOWN.get(result, result)), ("Raises", "ValueError")):
+            if section in sections and not _INDENTED.search(sections[section]):
+                sections[section] = f"{kind}\n{_LINE.sub('    ', sections[section])}"
         own = {name: _entries(sections.get(name, "")) for name in self._words}
         sections["Parameters"] = "\n".join(self._parameters(function, own["Parameters"], variants))
         if "Returns" not in sections:
-            result = str(function.__annotations__.get("return"))
             sections["Returns"] = "\n".join(self._chosen("Returns", (result,), variants.get("returns", "")))
         sections["Raises"] = "\n".join(self._errors(own["Raises"], variants.get("raises", "")))
         if sources:

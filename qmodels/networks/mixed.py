@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.networks.closed.inputs import describe, require_product_form
+from qmodels.networks.closed.inputs import Network, describe, require_product_form
 from qmodels.networks.closed.means import solve_closed
 from qmodels.networks.result import NetworkResult
 from qmodels.networks.words import described
@@ -49,11 +49,10 @@ def mixed(
 
     Returns
     -------
-    NetworkResult
-        Kind "exact". Where the open classes alone overload a station, their response time there
-        is ``inf`` and `stable` False; the closed classes that visit it then come to rest there
-        with throughput 0 (in equal parts, if there are several such stations). The other
-        stations are solved with the offered flow of the open classes.
+    Kind "exact". Where the open classes alone overload a station, their response time there
+    is ``inf`` and `stable` False; the closed classes that visit it then come to rest there
+    with throughput 0 (in equal parts, if there are several such stations). The other
+    stations are solved with the offered flow of the open classes.
 
     Raises
     ------
@@ -100,32 +99,20 @@ def mixed(
     ]
     stuck = (net.population > 0) & (net.demand[over] > 0).any(axis=0)
     moving = (net.population > 0) & ~stuck
-    throughput, number = rates.copy(), np.zeros(net.visits.shape)
-    laws: dict[int, FloatArray] = {}
-    if moving.any():
-        capped = tuple(m[:people] for m in left)
-        solution = solve_closed(
-            net._replace(multipliers=capped, population=np.where(moving, net.population, 0))
-        )
-        throughput, number, laws = rates + solution.throughput, solution.number, solution.laws
+    cycles, number, laws = _closed_part(net, left, moving)
+    throughput = rates + cycles
     stretch = np.array([_stretch(m, number[i].sum(), laws.get(i)) for i, m in enumerate(left)])
     stretch[over] = np.inf
 
-    opened = rates > 0
-    visited = net.demand > 0
-    x = throughput * net.visits
-    flowing = x > 0
-    response = np.where(visited, net.service_time * np.where(visited, stretch[:, None], 1.0), 0.0)
-    closed_time = np.where(flowing, number / np.where(flowing, x, 1.0), 0.0)
-    response = np.where(opened | (rates + net.population == 0), response, closed_time)
-    number = np.where(opened & flowing, x * response, number)
+    x, visited = throughput * net.visits, net.demand > 0
+    response, number = _met(net, rates, x, number, stretch)
     if stuck.any():
         resting = visited & over[:, None] & stuck
         response = np.where(resting, np.inf, response)
         number = np.where(resting, net.population / np.maximum(resting.sum(axis=0), 1), number)
     # An overloaded station spends its servers on the open classes in proportion to their load.
     passed = (np.where(over, net.servers, 1.0) / np.where(over, load, 1.0))[:, None]
-    passed = np.where(opened & visited, passed, 1.0)
+    passed = np.where((rates > 0) & visited, passed, 1.0)
     return NetworkResult(
         model="mixed BCMP",
         kind="exact",
@@ -140,6 +127,30 @@ def mixed(
         think_time=net.think_time,
         stable=np.isfinite(response),
     )
+
+
+def _closed_part(
+    net: Network, rates_left: list[FloatArray], moving: npt.NDArray[np.bool_]
+) -> tuple[FloatArray, FloatArray, dict[int, FloatArray]]:
+    """Return throughputs, mean numbers and laws of the closed classes that do not rest."""
+    if not moving.any():
+        return np.zeros(net.population.shape), np.zeros(net.visits.shape), {}
+    people = int(net.population.sum())
+    capped = tuple(m[:people] for m in rates_left)
+    population = np.where(moving, net.population, 0)
+    solution = solve_closed(net._replace(multipliers=capped, population=population))
+    return solution.throughput, solution.number, solution.laws
+
+
+def _met(
+    net: Network, rates: FloatArray, x: FloatArray, number: FloatArray, stretch: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return response times and mean numbers of all classes from those of the closed ones."""
+    opened, visited, flowing = rates > 0, net.demand > 0, x > 0
+    response = np.where(visited, net.service_time * np.where(visited, stretch[:, None], 1.0), 0.0)
+    closed_time = np.where(flowing, number / np.where(flowing, x, 1.0), 0.0)
+    response = np.where(opened | (rates + net.population == 0), response, closed_time)
+    return response, np.where(opened & flowing, x * response, number)
 
 
 def _classes(arrival_rate: Any, population: Any) -> tuple[tuple[Any, ...], FloatArray, npt.NDArray[np.int64]]:

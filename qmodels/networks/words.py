@@ -74,6 +74,9 @@ ValueError
     If an argument is out of range.
 ValueError (never left)
     If an argument is out of range or jobs enter a part of the network that they never leave.
+ValueError (populations)
+    If an argument is out of range, or the classes' populations have more than 20 million
+    combinations.
 ValueError (single)
     If an argument is out of range, or a station has several servers.
 RuntimeError (iteration)

@@ -168,8 +168,7 @@ def erlang_b_servers(
 
     Returns
     -------
-    array of int
-        Number of servers >= 1; one pass of the recurrence per point.
+    Number of servers >= 1; one pass of the recurrence per point.
 
     Examples
     --------
@@ -192,8 +191,7 @@ def erlang_c_servers(
 
     Returns
     -------
-    array of int
-        Number of servers >= 1, more than the offered load; one pass of the recurrence per point.
+    Number of servers >= 1, more than the offered load; one pass of the recurrence per point.
 
     Examples
     --------

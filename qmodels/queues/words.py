@@ -46,6 +46,8 @@ service_scv : array_like
     Squared coefficient of variation of the service time; 0 is deterministic, 1 exponential.
 service_third_moment : array_like, optional
     Raw third moment of the service time; with it the result has variances. [time^3]
+arrival : Law
+    Law of the times between arrivals, see `qmodels.laws`.
 arrival, service : Law, optional
     The laws of the times between arrivals and of the service, in place of these numbers. [time]
 service (instead) : Law, optional
@@ -60,8 +62,12 @@ source_rate : array_like
     Rate :math:`\nu \ge 0` of the requests of one idle source. [jobs / time]
 mean_switch_time : array_like
     Mean time :math:`r_i \ge 0` of moving on from queue i. [time]
+switch_scv : array_like
+    Squared coefficients of variation of the switch times.
 size : array_like
     Service times of the jobs asked about. [time]
+sources : array_like of int
+    Number of sources :math:`N \ge 1`.
 
 Returns
 -------

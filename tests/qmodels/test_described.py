@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from qmodels.checks import FloatArray
 from qmodels.described import Described, _entries, _sections, bibliography
 
 ROOMS = ("queues", "networks", "markov")
@@ -105,6 +106,26 @@ def test_what_a_docstring_says_itself_goes_before_the_words_of_the_room():
     assert [entry.names for entry in _entries(sections["Raises"])] == [("ValueError",), ("RuntimeError",)]
     assert sections["References"].startswith(".. [1] J. F. C. Kingman")
     assert "section 2.5." in sections["References"]
+
+
+def test_types_that_the_annotation_or_the_house_rule_says_are_added():
+    @Described(WORDS)()
+    def model(*, rate: float) -> FloatArray:
+        """Load.
+
+        Returns
+        -------
+        One per class,
+        the highest first.
+
+        Raises
+        ------
+        If the rate is negative.
+        """
+
+    sections = _sections(model.__doc__)
+    assert sections["Returns"] == "array\n    One per class,\n    the highest first."
+    assert sections["Raises"].strip() == "ValueError\n    If the rate is negative."
 
 
 def test_parameters_that_are_described_together_go_together():

@@ -140,6 +140,14 @@ def _separate(
 
 
 @compiled
+def _hubs_last(ptr: Int32) -> tuple[Int32, int]:
+    """Order states linked with very many others, which would shorten every search, last; how many are not."""
+    many = np.diff(ptr) > max(64.0, 10.0 * np.sqrt(ptr.size - 1))
+    order = np.concatenate((np.flatnonzero(~many), np.flatnonzero(many))).astype(np.int32)
+    return order, order.size - many.sum()
+
+
+@compiled
 def dissect(ptr: Int32, adj: Int32, leaf: int) -> tuple[Int32, Int32, Int32, Int32, int]:
     """Nested dissection of a symmetric graph in compressed rows.
 
@@ -149,10 +157,7 @@ def dissect(ptr: Int32, adj: Int32, leaf: int) -> tuple[Int32, Int32, Int32, Int
     their parent.
     """
     n = ptr.size - 1
-    # States linked with very many others come last: they would shorten every path of the search.
-    many = np.diff(ptr) > max(64.0, 10.0 * np.sqrt(n))
-    order = np.concatenate((np.flatnonzero(~many), np.flatnonzero(many))).astype(np.int32)
-    others = n - many.sum()
+    order, others = _hubs_last(ptr)
     graph = (ptr, adj)
     part = np.full(n, -1, np.int32)
     level = np.full(n, -1, np.int32)

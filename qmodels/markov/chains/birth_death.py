@@ -109,15 +109,13 @@ def birth_death(
 
     Returns
     -------
-    BirthDeathResult
-        States 0 .. N one by one and, if repeating, a geometric tail of ratio
-        :math:`\lambda_{N-1}/\mu_N`. A ratio of 1 or more gives stable False, an infinite mean
-        and probabilities 0.
+    States 0 .. N one by one and, if repeating, a geometric tail of ratio
+    :math:`\lambda_{N-1}/\mu_N`. A ratio of 1 or more gives stable False, an infinite mean
+    and probabilities 0.
 
     Raises
     ------
-    ValueError
-        If a rate is out of range or the lists differ in length.
+    If a rate is out of range or the lists differ in length.
 
     Notes
     -----
@@ -166,9 +164,8 @@ def birth_death_infinite(
 
     Returns
     -------
-    BirthDeathResult
-        Truncated, with a bound on what is left out. Where the ratio of the rates still is 1 or
-        more at `max_states`, stable is False.
+    Truncated, with a bound on what is left out. Where the ratio of the rates still is 1 or
+    more at `max_states`, stable is False.
 
     Raises
     ------

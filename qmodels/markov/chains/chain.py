@@ -136,9 +136,8 @@ class Chain:
 
         Raises
         ------
-        ValueError
-            If a rate or probability is negative or not finite, a state's probabilities do not sum to 1, or
-            there are too many states.
+        If a rate or probability is negative or not finite, a state's probabilities do not sum to 1, or
+        there are too many states.
 
         Examples
         --------
@@ -173,8 +172,7 @@ class Chain:
 
         Raises
         ------
-        ValueError
-            If the graph is empty or undirected, or an edge has no valid rate or probability.
+        If the graph is empty or undirected, or an edge has no valid rate or probability.
 
         Examples
         --------

@@ -79,8 +79,7 @@ class CTMC(Chain):
 
         Returns
         -------
-        array
-            Of shape ``times.shape + (n,)``.
+        Of shape ``times.shape + (n,)``.
 
         Raises
         ------
@@ -109,8 +108,7 @@ class CTMC(Chain):
 
         Returns
         -------
-        array
-            Of shape ``times.shape + (n,)``; the states of one time sum to it. [time]
+        Of shape ``times.shape + (n,)``; the states of one time sum to it. [time]
 
         Examples
         --------
@@ -131,8 +129,7 @@ class CTMC(Chain):
 
         Returns
         -------
-        array
-            Of the shape of `times`.
+        Of the shape of `times`.
 
         Examples
         --------

@@ -84,8 +84,7 @@ class DTMC(Chain):
 
         Returns
         -------
-        array
-            Of shape ``steps.shape + (n,)``.
+        Of shape ``steps.shape + (n,)``.
 
         Examples
         --------
@@ -102,8 +101,7 @@ class DTMC(Chain):
 
         Returns
         -------
-        array
-            Of shape ``steps.shape + (n,)``; the states of one k sum to it.
+        Of shape ``steps.shape + (n,)``; the states of one k sum to it.
 
         Examples
         --------
@@ -123,8 +121,7 @@ class DTMC(Chain):
 
         Returns
         -------
-        array
-            Of the shape of `steps`.
+        Of the shape of `steps`.
 
         Examples
         --------

@@ -42,6 +42,7 @@ def fluid_trajectory(
     Returns
     -------
     array, shape (times, n)
+        The states at these times.
 
     Raises
     ------
@@ -106,6 +107,7 @@ def fluid_fixed_point(
     Returns
     -------
     array, shape (n,)
+        The point.
 
     Raises
     ------

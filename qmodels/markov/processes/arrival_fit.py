@@ -31,13 +31,11 @@ def map_from_correlation(*, rate: float, scv: float, lag1_correlation: float, de
 
     Returns
     -------
-    MAP
-        With :math:`\rho_k = \rho_1 \gamma^{k-1}`.
+    With :math:`\rho_k = \rho_1 \gamma^{k-1}`.
 
     Raises
     ------
-    ValueError
-        If the correlation is out of reach; the bound is named.
+    If the correlation is out of reach; the bound is named.
 
     Notes
     -----

@@ -86,8 +86,7 @@ def lag_correlation(arrivals: Law, k: npt.ArrayLike) -> FloatArray:
 
     Returns
     -------
-    array
-        Of the shape of `k`, between -1 and 1.
+    Of the shape of `k`, between -1 and 1.
 
     Examples
     --------
@@ -118,8 +117,7 @@ def index_of_dispersion(arrivals: Law) -> float:
 
     Returns
     -------
-    float
-        ``I(inf)``, at least 0.
+    ``I(inf)``, at least 0.
 
     Examples
     --------
@@ -146,13 +144,11 @@ def map_superposition(processes: Sequence[Law]) -> MAP:
 
     Returns
     -------
-    MAP
-        Its phases are the combinations of theirs; the rates add up.
+    Its phases are the combinations of theirs; the rates add up.
 
     Raises
     ------
-    ValueError
-        If there is no process, or one has another law.
+    If there is no process, or one has another law.
 
     Examples
     --------

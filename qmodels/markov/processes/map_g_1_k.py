@@ -36,9 +36,8 @@ def map_g_1_k(*, arrivals: Law, service: Law, capacity: npt.ArrayLike) -> QueueR
 
     Returns
     -------
-    QueueResult
-        Scalars, with the distribution of the number in system; times are those of the jobs that
-        enter. Always stable.
+    Scalars, with the distribution of the number in system; times are those of the jobs that
+    enter. Always stable.
 
     Notes
     -----

@@ -38,14 +38,12 @@ def ph_from_moments(
 
     Returns
     -------
-    PhaseType
-        In the canonical form of `ph_canonical`; its moments agree to 1e-9.
+    In the canonical form of `ph_canonical`; its moments agree to 1e-9.
 
     Raises
     ------
-    ValueError
-        If no acyclic law of at most `max_phases` phases has these moments; the bound that is
-        missed is named.
+    If no acyclic law of at most `max_phases` phases has these moments; the bound that is
+    missed is named.
 
     Notes
     -----

@@ -22,8 +22,7 @@ def ph_convolution(first: Law, second: Law) -> PhaseType:
 
     Returns
     -------
-    PhaseType
-        With the phases of both.
+    With the phases of both.
 
     Examples
     --------
@@ -47,8 +46,7 @@ def ph_minimum(first: Law, second: Law) -> PhaseType:
 
     Returns
     -------
-    PhaseType
-        With the product of their numbers of phases.
+    With the product of their numbers of phases.
 
     Examples
     --------
@@ -69,8 +67,7 @@ def ph_maximum(first: Law, second: Law) -> PhaseType:
 
     Returns
     -------
-    PhaseType
-        With :math:`nm + n + m` phases.
+    With :math:`nm + n + m` phases.
 
     Examples
     --------
@@ -103,13 +100,11 @@ def ph_mixture(probabilities: Sequence[float], laws: Sequence[Law]) -> PhaseType
 
     Returns
     -------
-    PhaseType
-        With the phases of all.
+    With the phases of all.
 
     Raises
     ------
-    ValueError
-        If the lists differ in length or the probabilities do not sum to 1.
+    If the lists differ in length or the probabilities do not sum to 1.
 
     Examples
     --------
@@ -144,13 +139,11 @@ def ph_canonical(law: Law | Phases) -> PhaseType:
 
     Returns
     -------
-    PhaseType
-        The same law; phase i leads to phase i + 1, the last one to absorption.
+    The same law; phase i leads to phase i + 1, the last one to absorption.
 
     Raises
     ------
-    ValueError
-        If the law has a cycle of phases.
+    If the law has a cycle of phases.
 
     Notes
     -----

@@ -134,14 +134,12 @@ def qbd(
 
     Returns
     -------
-    QBDResult
-        Where the drift is not downwards (to 1e-12): stable False, infinite mean, tail 1.
+    Where the drift is not downwards (to 1e-12): stable False, infinite mean, tail 1.
 
     Raises
     ------
-    ValueError
-        If shapes do not fit, a rate is negative, a row does not sum to 0, or the phases of high
-        levels have several closed classes.
+    If shapes do not fit, a rate is negative, a row does not sum to 0, or the phases of high
+    levels have several closed classes.
 
     Notes
     -----
@@ -165,27 +163,8 @@ def qbd(
     >>> q.stable, round(q.drift_ratio, 4), round(q.mean_level, 4)
     (True, 0.5882, 1.9381)
     """
-    a0, a2 = _block("up", up), _block("down", down)
-    a1 = _block("local", local, signed=True)
-    b0 = _block("boundary_local", boundary_local, signed=True)
-    b_up = a0 if boundary_up is None else _block("boundary_up", boundary_up)
-    b_down = a2 if boundary_down is None else _block("boundary_down", boundary_down)
+    a0, a1, a2, b0, b_up, b_down = _blocks(up, local, down, boundary_local, boundary_up, boundary_down)
     m, b = len(a1), len(b0)
-    shapes = {
-        "local": (a1, (m, m)),
-        "up": (a0, (m, m)),
-        "down": (a2, (m, m)),
-        "boundary_local": (b0, (b, b)),
-        "boundary_up": (b_up, (b, m)),
-        "boundary_down": (b_down, (m, b)),
-    }
-    for name, (block, wanted) in shapes.items():
-        if block.shape != wanted:
-            raise ValueError(f"{name} must have shape {wanted}, got {block.shape}")
-    _require_zero_sums("up + local + down", a0, a1, a2)
-    _require_zero_sums("boundary_up + boundary_local", b_up, b0)
-    _require_zero_sums("boundary_down - down", b_down, -a2)
-
     inner = a1 - np.diag(np.diagonal(a1))
     theta = single_class_law("up + local + down", a0 + inner + a2)
     rise, fall = float(theta @ a0.sum(axis=1)), float(theta @ a2.sum(axis=1))
@@ -212,6 +191,33 @@ def qbd(
         rate_matrix=rate_matrix,
         first_passage_matrix=g,
     )
+
+
+def _blocks(
+    up: Any, local: Any, down: Any, boundary_local: Any, boundary_up: Any, boundary_down: Any
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Check the blocks and return them all."""
+    a0, a2 = _block("up", up), _block("down", down)
+    a1 = _block("local", local, signed=True)
+    b0 = _block("boundary_local", boundary_local, signed=True)
+    b_up = a0 if boundary_up is None else _block("boundary_up", boundary_up)
+    b_down = a2 if boundary_down is None else _block("boundary_down", boundary_down)
+    m, b = len(a1), len(b0)
+    shapes = {
+        "local": (a1, (m, m)),
+        "up": (a0, (m, m)),
+        "down": (a2, (m, m)),
+        "boundary_local": (b0, (b, b)),
+        "boundary_up": (b_up, (b, m)),
+        "boundary_down": (b_down, (m, b)),
+    }
+    for name, (block, wanted) in shapes.items():
+        if block.shape != wanted:
+            raise ValueError(f"{name} must have shape {wanted}, got {block.shape}")
+    _require_zero_sums("up + local + down", a0, a1, a2)
+    _require_zero_sums("boundary_up + boundary_local", b_up, b0)
+    _require_zero_sums("boundary_down - down", b_down, -a2)
+    return a0, a1, a2, b0, b_up, b_down
 
 
 def first_passage(up: FloatArray, inner: FloatArray, down: FloatArray) -> FloatArray:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Unpack
-
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.networks.closed.inputs import ClosedNetwork, closed_result, describe
+from qmodels.families import takes
+from qmodels.networks.closed.inputs import closed_result, describe
 from qmodels.networks.closed.visit_times import StationModel, station_model, visit_times
 from qmodels.networks.result import NetworkResult
 from qmodels.networks.words import described
@@ -29,13 +27,8 @@ _MEMORY = 5
     without="rate_multiplier",
     raises="iteration",
 )
-def bard_schweitzer(
-    *,
-    discipline: Any = None,
-    service_scv: Any = None,
-    priority: Sequence[int] | None = None,
-    **network: Unpack[ClosedNetwork],
-) -> NetworkResult:
+@takes(station_model)
+def bard_schweitzer(model: StationModel) -> NetworkResult:
     r"""Solve a closed network by the approximate mean value analysis of Bard and Schweitzer.
 
     Notes
@@ -63,7 +56,6 @@ def bard_schweitzer(
     >>> r.system_throughput.round(3)
     array([0.855, 0.284])
     """
-    model = station_model(discipline, service_scv, priority, **network)
     number, x = _fixed_point(model, model.net.population[None, :].astype(float), None, None)
     return _result(model, "Bard-Schweitzer MVA", number[0], x[0])
 
@@ -71,13 +63,8 @@ def bard_schweitzer(
 @described(
     "chandy1982", discipline="approximate", like=describe, without="rate_multiplier", raises="iteration"
 )
-def linearizer(
-    *,
-    discipline: Any = None,
-    service_scv: Any = None,
-    priority: Sequence[int] | None = None,
-    **network: Unpack[ClosedNetwork],
-) -> NetworkResult:
+@takes(station_model)
+def linearizer(model: StationModel) -> NetworkResult:
     r"""Solve a closed network by Chandy and Neuse's Linearizer, more accurate than `bard_schweitzer`.
 
     Notes
@@ -96,7 +83,6 @@ def linearizer(
     >>> r.system_throughput.round(3)
     array([0.857, 0.286])
     """
-    model = station_model(discipline, service_scv, priority, **network)
     full = model.net.population.astype(float)
     classes = full.size
     populations = np.vstack([full, full - np.eye(classes)])

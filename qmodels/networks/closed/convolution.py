@@ -10,20 +10,17 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.networks.closed.inputs import ClosedNetwork, closed_result, describe, require_product_form
+from qmodels.families import takes
+from qmodels.networks.closed.inputs import ClosedNetwork, Network, closed_result, describe, product_form
 from qmodels.networks.closed.lattice import open_up, poisson_law
 from qmodels.networks.closed.means import joint, populated, representable, solve_closed
 from qmodels.networks.result import NetworkResult
 from qmodels.networks.words import described
 
 
-@described("buzen1973", returns="exact", like=describe)
-def convolution(
-    *,
-    rate_multiplier: Mapping[Any, Sequence[float]] | None = None,
-    discipline: Any = "ps",
-    **network: Unpack[ClosedNetwork],
-) -> NetworkResult:
+@described("buzen1973", returns="exact", like=describe, raises="populations")
+@takes(product_form)
+def convolution(net: Network) -> NetworkResult:
     r"""Solve a closed product-form network by convolution of its stations.
 
     Single servers of fixed rate, several servers, load-dependent rates and delays, one or more
@@ -32,9 +29,6 @@ def convolution(
 
     Raises
     ------
-    ValueError
-        If an argument is out of range, or the classes' populations have more than 20 million
-        combinations.
     RuntimeError
         If load-dependent rates make the population unlikely beyond the range of floating point
         at every arrival rate (rates that collapse by many powers of ten).
@@ -62,8 +56,6 @@ def convolution(
     >>> round(float(r.system_throughput), 6), r.mean_number_in_system.round(4)
     (1.324152, array([2.2555, 9.7445]))
     """
-    net = describe(rate_multiplier=rate_multiplier, **network)
-    require_product_form(discipline, net)
     solution = solve_closed(net)
     return closed_result(
         net,
@@ -75,17 +67,15 @@ def convolution(
     )
 
 
-@described("buzen1973", like=describe, raises="convolution")
-def log_normalising_constant(
-    *, rate_multiplier: Mapping[Any, Sequence[float]] | None = None, **network: Unpack[ClosedNetwork]
-) -> float:
+@described("buzen1973", raises="convolution")
+@takes(describe)
+def log_normalising_constant(net: Network) -> float:
     """Return the natural logarithm of the normalising constant of a closed product-form network.
 
     Returns
     -------
-    float
-        Log of the sum over all states of the product of the stations' factors, with service
-        demands as loads (see `convolution`); its differences give throughputs.
+    Log of the sum over all states of the product of the stations' factors, with service
+    demands as loads (see `convolution`); its differences give throughputs.
 
     Notes
     -----
@@ -98,7 +88,6 @@ def log_normalising_constant(
     >>> round(math.exp(log_normalising_constant(population=2, mean_service_time=[1, 2])), 12)
     7.0
     """
-    net = describe(rate_multiplier=rate_multiplier, **network)
     present, _ = populated(net)
     opened = open_up(present)
     probability = float(opened.total().flat[-1])
@@ -122,8 +111,7 @@ def marginal_distribution(
 
     Returns
     -------
-    array
-        Probability of 0, 1, ..., population jobs; with classes one axis per class.
+    Probability of 0, 1, ..., population jobs; with classes one axis per class.
 
     Raises
     ------
@@ -162,10 +150,9 @@ def marginal_distribution(
     return joint(here, opened.with_all(delays, rest))
 
 
-@described("buzen1973", like=describe)
-def throughput_curve(
-    *, rate_multiplier: Mapping[Any, Sequence[float]] | None = None, **network: Unpack[ClosedNetwork]
-) -> FloatArray:
+@described("buzen1973")
+@takes(describe)
+def throughput_curve(net: Network) -> FloatArray:
     """Return the throughput of a closed network without classes with 1, 2, ..., population jobs.
 
     Parameters
@@ -193,7 +180,6 @@ def throughput_curve(
     >>> throughput_curve(population=4, mean_service_time=[1, 2]).round(4)
     array([0.3333, 0.4286, 0.4667, 0.4839])
     """
-    net = describe(rate_multiplier=rate_multiplier, **network)
     if net.classes:
         raise ValueError(f"population must be one whole number for a curve, got classes {net.classes}")
     jobs = int(net.population[0])

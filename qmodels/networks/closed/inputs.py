@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Required, TypedDict
+from typing import Any, NamedTuple, Required, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -177,18 +177,7 @@ def describe(
 ) -> Network:
     """Check the description of a closed network and bring it to one form."""
     stations, times, matrix = stations_of(mean_service_time, service_rate, visits, routing)
-
-    classes: tuple[Any, ...] = ()
-    if isinstance(population, Mapping):
-        classes, population = tuple(population), list(population.values())
-    people = checks.count("population", population, minimum=0)
-    if people.ndim > 1:
-        raise ValueError(f"population must be a whole number or one per class, got shape {people.shape}")
-    if people.ndim == 1 and not classes:
-        classes = tuple(range(people.size))
-    people = np.atleast_1d(people)
-    if not people.any():
-        raise ValueError(f"population must have at least one job, got {people.tolist()}")
+    people, classes = _people(population)
     number = people.size
     if matrix is not None and class_count(matrix) not in (None, number):
         raise ValueError(f"routing must have one matrix per class ({number}), got {class_count(matrix)}")
@@ -221,6 +210,34 @@ def describe(
         multipliers=_multipliers(counts, stations, rate_multiplier, int(people.sum())),
         routing=matrix,
     )
+
+
+def _people(population: Any) -> tuple[IntArray, tuple[Any, ...]]:
+    """Return the jobs of each class and the names of the classes, none for a single number."""
+    classes: tuple[Any, ...] = ()
+    if isinstance(population, Mapping):
+        classes, population = tuple(population), list(population.values())
+    people = checks.count("population", population, minimum=0)
+    if people.ndim > 1:
+        raise ValueError(f"population must be a whole number or one per class, got shape {people.shape}")
+    if people.ndim == 1 and not classes:
+        classes = tuple(range(people.size))
+    people = np.atleast_1d(people)
+    if not people.any():
+        raise ValueError(f"population must have at least one job, got {people.tolist()}")
+    return people, classes
+
+
+def product_form(
+    *,
+    rate_multiplier: Mapping[Any, Sequence[float]] | None = None,
+    discipline: Any = "ps",
+    **network: Unpack[ClosedNetwork],
+) -> Network:
+    """Check the description of a closed network and that its orders of service give it a product form."""
+    net = describe(rate_multiplier=rate_multiplier, **network)
+    require_product_form(discipline, net)
+    return net
 
 
 def _index(reference: Any, stations: tuple[Any, ...]) -> int | None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.families import takes
 from qmodels.networks.closed.inputs import (
-    ClosedNetwork,
     Network,
     closed_result,
     describe,
-    require_product_form,
+    product_form,
 )
 from qmodels.networks.closed.lattice import Lattice
 from qmodels.networks.closed.means import solve_closed
@@ -23,13 +23,9 @@ from qmodels.networks.words import described
 _RECURSION_STEPS = 20_000  # stations x jobs up to which a loop over the jobs costs a few milliseconds
 
 
-@described("reiser1980", returns="exact", like=describe)
-def mva(
-    *,
-    rate_multiplier: Mapping[Any, Sequence[float]] | None = None,
-    discipline: Any = "ps",
-    **network: Unpack[ClosedNetwork],
-) -> NetworkResult:
+@described("reiser1980", returns="exact", like=describe, raises="populations")
+@takes(product_form)
+def mva(net: Network) -> NetworkResult:
     r"""Means of a closed product-form network, exactly.
 
     Stations are first come first served with exponential service that is the same for every
@@ -37,9 +33,6 @@ def mva(
 
     Raises
     ------
-    ValueError
-        If an argument is out of range, or the classes' populations have more than 20 million
-        combinations.
     RuntimeError
         As `convolution`, with load-dependent rates.
 
@@ -71,8 +64,6 @@ def mva(
     >>> r.system_throughput.round(4)
     array([0.2793, 0.2207])
     """
-    net = describe(rate_multiplier=rate_multiplier, **network)
-    require_product_form(discipline, net)
     fixed = all(m.size <= 1 and (d or m[0] == 1) for m, d in zip(net.multipliers, net.delay, strict=True))
     single = net.population.size == 1
     small = not single or int(net.population[0]) * len(net.stations) <= _RECURSION_STEPS

@@ -50,7 +50,11 @@ class StationModel(NamedTuple):
 
 
 def station_model(
-    discipline: Any, service_scv: Any, priority: Sequence[int] | None, **network: Unpack[ClosedNetwork]
+    *,
+    discipline: Any = None,
+    service_scv: Any = None,
+    priority: Sequence[int] | None = None,
+    **network: Unpack[ClosedNetwork],
 ) -> StationModel:
     """Check orders of service, SCVs and priorities and return what the equations need."""
     net = describe(**network)

@@ -56,16 +56,14 @@ def bcmp(
 
     Returns
     -------
-    NetworkResult
-        Kind "exact". At an overloaded station the response times are ``inf``, the utilizations
-        sum to 1, `stable` is False and the classes leave in proportion to their load; the other
-        stations are solved with the offered flow, as if all of it passed.
+    Kind "exact". At an overloaded station the response times are ``inf``, the utilizations
+    sum to 1, `stable` is False and the classes leave in proportion to their load; the other
+    stations are solved with the offered flow, as if all of it passed.
 
     Raises
     ------
-    ValueError
-        If an argument is out of range, or a station with "fcfs" serves its classes at different
-        speed, which has no product form.
+    If an argument is out of range, or a station with "fcfs" serves its classes at different
+    speed, which has no product form.
 
     Notes
     -----
@@ -84,26 +82,10 @@ def bcmp(
            [ 2.117,  8.467]])
     """
     stations, times, matrix = stations_of(mean_service_time, service_rate, visits, routing)
-    classes: tuple[Any, ...]
     if matrix is not None:
-        gamma = checks.nonnegative("arrival_rate", per_station("arrival_rate", arrival_rate, stations))
-        if gamma.ndim != 2:
-            raise ValueError(f"arrival_rate must have the shape (stations, classes), got {gamma.shape}")
-        rates = traffic_equations(arrival_rate=gamma, routing=matrix)
-        classes = tuple(range(gamma.shape[1]))
-        # Where jobs change class, passages are counted over all classes.
-        entering = np.full(len(classes), gamma.sum()) if matrix.ndim == 4 else gamma.sum(axis=0)
-        passages = np.divide(rates, entering, out=np.zeros_like(rates), where=entering > 0)
+        classes, gamma, passages, entering, rates = _routed(arrival_rate, stations, matrix)
     else:
-        named_rates = arrival_rate if isinstance(arrival_rate, Mapping) else None
-        gamma = checks.nonnegative(
-            "arrival_rate", list(named_rates.values()) if named_rates else arrival_rate
-        )
-        classes = tuple(named_rates) if named_rates else tuple(range(gamma.size))
-        if gamma.ndim != 1 or not classes:
-            raise ValueError(f"arrival_rate must have the shape (classes,), got {gamma.shape}")
-        passages = visits_given(visits, stations, len(classes))
-        rates, entering = gamma * passages, gamma
+        classes, gamma, passages, entering, rates = _visiting(arrival_rate, stations, visits)
     size, number = len(stations), len(classes)
     time = per_station_and_class("mean_service_time", times, size, number)
     count = _stations(discipline, servers, stations, time, rates)
@@ -132,6 +114,32 @@ def bcmp(
         stable=stable,
         routing=matrix,
     )
+
+
+Flows = tuple[tuple[Any, ...], FloatArray, FloatArray, FloatArray, FloatArray]
+"""Classes, arrivals as given, visits per passage, passages, and arrivals at each station."""
+
+
+def _routed(arrival_rate: Any, stations: tuple[Any, ...], routing: FloatArray) -> Flows:
+    gamma = checks.nonnegative("arrival_rate", per_station("arrival_rate", arrival_rate, stations))
+    if gamma.ndim != 2:
+        raise ValueError(f"arrival_rate must have the shape (stations, classes), got {gamma.shape}")
+    rates = traffic_equations(arrival_rate=gamma, routing=routing)
+    classes = tuple(range(gamma.shape[1]))
+    # Where jobs change class, passages are counted over all classes.
+    entering = np.full(len(classes), gamma.sum()) if routing.ndim == 4 else gamma.sum(axis=0)
+    passages = np.divide(rates, entering, out=np.zeros_like(rates), where=entering > 0)
+    return classes, gamma, passages, entering, rates
+
+
+def _visiting(arrival_rate: Any, stations: tuple[Any, ...], visits: Any) -> Flows:
+    named = arrival_rate if isinstance(arrival_rate, Mapping) else None
+    gamma = checks.nonnegative("arrival_rate", list(named.values()) if named else arrival_rate)
+    classes = tuple(named) if named else tuple(range(gamma.size))
+    if gamma.ndim != 1 or not classes:
+        raise ValueError(f"arrival_rate must have the shape (classes,), got {gamma.shape}")
+    passages = visits_given(visits, stations, len(classes))
+    return classes, gamma, passages, gamma, gamma * passages
 
 
 def _leaving(gamma: FloatArray, throughput: FloatArray, routing: FloatArray) -> FloatArray:

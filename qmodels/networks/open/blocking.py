@@ -68,12 +68,11 @@ def tandem_blocking(
 
     Returns
     -------
-    NetworkResult
-        Kind "approximation". A blocked job counts at the station whose server holds it
-        (upstream), and its waiting there to that station's response time; the server is not
-        counted as busy meanwhile, nor with repeated services. `blocking_probability` is that of
-        a job that wants to enter the station to find it full, at the first attempt: at the
-        first station the loss, later what `blocking` says.
+    Kind "approximation". A blocked job counts at the station whose server holds it
+    (upstream), and its waiting there to that station's response time; the server is not
+    counted as busy meanwhile, nor with repeated services. `blocking_probability` is that of
+    a job that wants to enter the station to find it full, at the first attempt: at the
+    first station the loss, later what `blocking` says.
 
     Notes
     -----
@@ -189,9 +188,8 @@ def loss_network(
 
     Returns
     -------
-    NetworkResult
-        Kind "approximation"; `blocking_probability` is the share of the jobs that want to enter
-        a station and are lost, times are those of the jobs that enter.
+    Kind "approximation"; `blocking_probability` is the share of the jobs that want to enter
+    a station and are lost, times are those of the jobs that enter.
 
     Raises
     ------
@@ -214,9 +212,8 @@ def loss_network(
     >>> r.blocking_probability.round(4), round(r.system_throughput, 4)
     (array([0.126 , 0.1683]), 0.6542)
     """
-    net = OneClass.read(routing)
-    gamma = net.per("arrival_rate", arrival_rate, checks.nonnegative)
-    mu = net.per("service_rate", service_rate, checks.positive)
+    net = OneClass.read(routing, arrival_rate, service_rate)
+    gamma, mu = net.entering, net.service_rate
     places = net.per("capacity", capacity, checks.count)
     count = net.per("servers", servers, checks.count)
     offered = rates = solve_traffic(gamma, net.routing)
@@ -235,7 +232,6 @@ def loss_network(
     return net.result(
         model="loss network",
         kind="approximation",
-        gamma=gamma,
         offered=offered,
         throughput=q.throughput,
         utilization=q.utilization,

@@ -73,9 +73,8 @@ def fork_join(*, arrival_rate: Any, service_rate: Any, branches: Any) -> ForkJoi
 
     Returns
     -------
-    ForkJoinResult
-        Arrays of the broadcast shape; kind "exact" if there are at most two branches. Where
-        :math:`\lambda \ge \mu` the times are ``inf``, the utilization 1.
+    Arrays of the broadcast shape; kind "exact" if there are at most two branches. Where
+    :math:`\lambda \ge \mu` the times are ``inf``, the utilization 1.
 
     Notes
     -----
@@ -134,8 +133,7 @@ def fork_join_unequal(*, arrival_rate: float, service_rates: npt.ArrayLike) -> F
 
     Returns
     -------
-    ForkJoinResult
-        Scalars, kind "approximation"; the times are ``inf`` if a branch is overloaded.
+    Scalars, kind "approximation"; the times are ``inf`` if a branch is overloaded.
 
     Notes
     -----
@@ -194,9 +192,8 @@ def split_merge(*, arrival_rate: Any, service_rate: Any, branches: Any) -> Queue
 
     Returns
     -------
-    QueueResult
-        Of the jobs; where :math:`\lambda H_n \ge \mu` the waiting time is ``inf``. Utilization is the
-        fraction of time in which a job is in service.
+    Of the jobs; where :math:`\lambda H_n \ge \mu` the waiting time is ``inf``. Utilization is the
+    fraction of time in which a job is in service.
 
     Notes
     -----

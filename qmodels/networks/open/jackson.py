@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.networks.closed.inputs import multipliers, server_counts
 from qmodels.networks.closed.lattice import number_moments
@@ -34,10 +33,9 @@ def jackson(
 
     Returns
     -------
-    NetworkResult
-        Kind "exact". A station that gets more than it can serve has response time ``inf``,
-        utilization 1 and `stable` False and sends on what its servers can do; the others are
-        solved with that flow.
+    Kind "exact". A station that gets more than it can serve has response time ``inf``,
+    utilization 1 and `stable` False and sends on what its servers can do; the others are
+    solved with that flow.
 
     Notes
     -----
@@ -61,9 +59,8 @@ def jackson(
     >>> r.to_networkx().edges["parser", "lookup"]["flow"]
     0.6
     """
-    net = OneClass.read(routing, advice="; see bcmp")
-    gamma = net.per("arrival_rate", arrival_rate, checks.nonnegative)
-    mu = net.per("service_rate", service_rate, checks.positive)
+    net = OneClass.read(routing, arrival_rate, service_rate, advice="; see bcmp")
+    gamma, mu = net.entering, net.service_rate
     count = server_counts(servers, net.stations)
     varying = multipliers(rate_multiplier, count, net.stations)
     most = mu * count
@@ -88,7 +85,6 @@ def jackson(
     return net.result(
         model="Jackson",
         kind="exact",
-        gamma=gamma,
         offered=offered,
         throughput=throughput,
         utilization=utilization,

@@ -7,24 +7,31 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from qmodels import checks
 from qmodels.checks import FloatArray
 from qmodels.networks.open.traffic import per_station, read_routing
 from qmodels.networks.result import NetworkResult
 
 
 class OneClass(NamedTuple):
-    """Names of the stations, and the probabilities from each to each."""
+    """Names of the stations, the probabilities from each to each, arrivals from outside and service rates."""
 
     stations: tuple[Any, ...]
     routing: FloatArray
+    entering: FloatArray
+    service_rate: FloatArray
 
     @classmethod
-    def read(cls, routing: Any, advice: str = "") -> Self:
-        """Check a description of the routing."""
+    def read(cls, routing: Any, arrival_rate: Any, service_rate: Any, advice: str = "") -> Self:
+        """Check a description of the flows."""
         stations, matrix = read_routing(routing)
         if matrix.ndim != 2:
             raise ValueError(f"routing must have the shape (stations, stations), got {matrix.shape}{advice}")
-        return cls(stations, matrix)
+        net = cls(stations, matrix, np.empty(0), np.empty(0))
+        return net._replace(
+            entering=net.per("arrival_rate", arrival_rate, checks.nonnegative),
+            service_rate=net.per("service_rate", service_rate, checks.positive),
+        )
 
     def per(self, name: str, value: Any, check: Callable[[str, Any], Any]) -> Any:
         """Return an argument with a value per station, after its check."""
@@ -33,11 +40,9 @@ class OneClass(NamedTuple):
             raise ValueError(f"{name} must have the shape ({size},), got {array.shape}")
         return np.broadcast_to(array, (size,))
 
-    def result(
-        self, *, gamma: FloatArray, offered: FloatArray, throughput: Any, response: Any, **others: Any
-    ) -> NetworkResult:
-        """Return the result from the arrivals from outside, all arrivals, and what the stations do."""
-        entering = gamma.sum()
+    def result(self, *, offered: FloatArray, throughput: Any, response: Any, **others: Any) -> NetworkResult:
+        """Return the result from all arrivals and what the stations do."""
+        entering = self.entering.sum()
         fields = {
             "stations": self.stations,
             "throughput": throughput,

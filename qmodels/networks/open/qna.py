@@ -39,10 +39,9 @@ def qna(
 
     Returns
     -------
-    NetworkResult
-        Kind "approximation", with the SCVs of the flows. A station that gets more than it can
-        serve has response time ``inf``, utilization 1 and `stable` False and sends on what its
-        servers can do.
+    Kind "approximation", with the SCVs of the flows. A station that gets more than it can
+    serve has response time ``inf``, utilization 1 and `stable` False and sends on what its
+    servers can do.
 
     Notes
     -----
@@ -73,9 +72,8 @@ def qna(
     >>> r.arrival_scv.round(4), r.mean_response_time.round(4)
     (array([1.   , 0.608]), array([2.1667, 2.8255]))
     """
-    net = OneClass.read(routing)
-    gamma = net.per("arrival_rate", arrival_rate, checks.nonnegative)
-    mu = net.per("service_rate", service_rate, checks.positive)
+    net = OneClass.read(routing, arrival_rate, service_rate)
+    gamma, mu = net.entering, net.service_rate
     count = server_counts(servers, net.stations)
     outside = net.per("arrival_scv", arrival_scv, checks.nonnegative)
     scv = net.per("service_scv", service_scv, checks.nonnegative)
@@ -89,29 +87,13 @@ def qna(
     fresh, rate, scv = rates * (1 - again), mu * (1 - again), again + (1 - again) * scv
     load = np.where(np.isinf(count), 0.0, np.minimum(rates / (mu * count), 1.0))
 
-    arrivals, departures = _flow_scvs(gamma, fresh, throughput * (1 - again), once, load, count, outside, scv)
-    wait = np.zeros(len(gamma))
-    single, several = count == 1, np.isfinite(count) & (count > 1)
-    one = gg1_klb(
-        arrival_rate=fresh[single],
-        service_rate=rate[single],
-        arrival_scv=arrivals[single],
-        service_scv=scv[single],
-    )
-    wait[single] = one.mean_waiting_time
-    many = ggc_allen_cunneen(
-        arrival_rate=fresh[several],
-        service_rate=rate[several],
-        servers=count[several],
-        arrival_scv=arrivals[several],
-        service_scv=scv[several],
-    )
-    wait[several] = many.mean_waiting_time
+    noise = service_noise(scv, count)
+    arrivals, departures = _flow_scvs(gamma, fresh, throughput * (1 - again), once, load, outside, noise)
+    wait = _waits(fresh, rate, count, arrivals, scv)
     response = (wait + 1 / rate) * (1 - again)
     return net.result(
         model="QNA (Whitt)",
         kind="approximation",
-        gamma=gamma,
         offered=offered,
         throughput=throughput,
         utilization=load,
@@ -127,21 +109,45 @@ def _flow_scvs(
     leaving: FloatArray,
     routing: FloatArray,
     load: FloatArray,
-    servers: FloatArray,
     outside: FloatArray,
-    service: FloatArray,
+    noise: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the SCVs of the arrivals to and the departures from each station."""
+    """Return the SCVs of the arrivals to and the departures from each station.
+
+    `outside` holds those of the arrivals from outside, `noise` those of the departures from busy servers.
+    """
     met = arriving > 0
     total = np.where(met, arriving, 1.0)
     share = leaving[:, None] * routing / total
     entering = gamma / total
     concentration = entering**2 + (share**2).sum(axis=0)
     weight = merging_weight(np.where(met, concentration, 1.0), load)
-    noise = service_noise(service, servers)
     fixed = (share * (1 - routing + routing * (load**2 * noise)[:, None])).sum(axis=0)
     constant = np.where(met, 1 + weight * (entering * outside - 1 + fixed), 1.0)
     carried = np.where(met, weight * share * routing * (1 - load**2)[:, None], 0.0)
     # Where all is deterministic, rounding may leave a little less than 0.
     arrivals = np.maximum(np.linalg.solve(np.eye(len(gamma)) - carried.T, constant), 0.0)
     return arrivals, np.asarray(departing_scv(arrivals, noise, load))
+
+
+def _waits(
+    arrival_rate: FloatArray, service_rate: FloatArray, servers: FloatArray, ca: FloatArray, cs: FloatArray
+) -> FloatArray:
+    """Return the mean wait at each station."""
+    wait = np.zeros(servers.shape)
+    single, several = servers == 1, np.isfinite(servers) & (servers > 1)
+    one = gg1_klb(
+        arrival_rate=arrival_rate[single],
+        service_rate=service_rate[single],
+        arrival_scv=ca[single],
+        service_scv=cs[single],
+    )
+    many = ggc_allen_cunneen(
+        arrival_rate=arrival_rate[several],
+        service_rate=service_rate[several],
+        servers=servers[several],
+        arrival_scv=ca[several],
+        service_scv=cs[several],
+    )
+    wait[single], wait[several] = one.mean_waiting_time, many.mean_waiting_time
+    return wait

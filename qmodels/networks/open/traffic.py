@@ -144,8 +144,7 @@ def traffic_equations(*, arrival_rate: Any, routing: Any) -> FloatArray:
 
     Returns
     -------
-    array
-        Arrivals from outside and inside, in the shape of `arrival_rate`. [jobs / time]
+    Arrivals from outside and inside, in the shape of `arrival_rate`. [jobs / time]
 
     Notes
     -----
@@ -211,15 +210,13 @@ def visit_ratios(*, routing: Any, reference: Any = None, classes: int | None = N
 
     Returns
     -------
-    array
-        Shape (stations,), or (stations, classes) for several classes; 0 at stations that jobs
-        leave and never see again.
+    Shape (stations,), or (stations, classes) for several classes; 0 at stations that jobs
+    leave and never see again.
 
     Raises
     ------
-    ValueError
-        If a row of a visited station does not sum to 1, the reference is unknown, or jobs do not
-        return to it.
+    If a row of a visited station does not sum to 1, the reference is unknown, or jobs do not
+    return to it.
 
     Notes
     -----

@@ -81,17 +81,14 @@ def polling(
 
     Parameters
     ----------
-    switch_scv : array_like
-        Squared coefficients of variation of the switch times.
     discipline : str or sequence of str
         "exhaustive" (until the queue is empty) or "gated" (those present at the visit's
         beginning); one word for all queues or one for each.
 
     Returns
     -------
-    QueueResult
-        One entry per queue; `utilization` is the share of the server that the queue takes.
-        Where :math:`\sum_i \rho_i \ge 1` all waiting times are ``inf``.
+    One entry per queue; `utilization` is the share of the server that the queue takes.
+    Where :math:`\sum_i \rho_i \ge 1` all waiting times are ``inf``.
 
     Notes
     -----
@@ -142,17 +139,7 @@ def _visit_waits(
     timed = switch.sum() > 0
     # Without switch times every moment is of first order in them: second-order terms are left out.
     pauses = switch if timed else np.full(number, 1.0 / number)
-    steps = []
-    for i in range(number):
-        # A customer of queue i leaves behind what arrives during its service, or during the busy
-        # period it starts; time as the unit makes that the same for all queues.
-        length = m1[i] if gated[i] else m1[i] / (1 - rho[i])
-        square = m2[i] if gated[i] else m2[i] / (1 - rho[i]) ** 3
-        served = np.ones(number)
-        served[i] = 1.0 if gated[i] else 0.0
-        matrix = np.eye(number)
-        matrix[:, i] = served * rate[i] * length
-        steps.append((matrix, rate[i] * square * np.outer(served, served), pauses[i]))
+    steps = [(*_visit(i, rate, m1, m2, bool(gated[i])), pauses[i]) for i in range(number)]
     product, constant = np.eye(number), np.zeros(number)
     for matrix, _, pause in steps:
         product, constant = matrix @ product, matrix @ constant + pause
@@ -185,3 +172,21 @@ def _visit_waits(
         waits[i] = (1 + rho[i]) * cycle if gated[i] else cycle + rate[i] * m2[i] / (2 * (1 - rho[i]))
         moment = advance(i, moment)
     return waits
+
+
+def _visit(
+    i: int, rate: FloatArray, m1: FloatArray, m2: FloatArray, gated: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Return the matrix of the means and the second moments of what a job of queue i leaves behind.
+
+    That is what arrives during its service, or during the busy period it starts; time as the unit makes it
+    the same for all queues.
+    """
+    left = 1 - rate[i] * m1[i]
+    length = m1[i] if gated else m1[i] / left
+    square = m2[i] if gated else m2[i] / left**3
+    served = np.ones(len(rate))
+    served[i] = 1.0 if gated else 0.0
+    matrix = np.eye(len(rate))
+    matrix[:, i] = served * rate[i] * length
+    return matrix, rate[i] * square * np.outer(served, served)

@@ -115,10 +115,9 @@ def mg1_nonpreemptive(s: Classes) -> QueueResult:
 
     Returns
     -------
-    QueueResult
-        One entry per class; `utilization` is the share of the server that the class takes.
-        Where the classes up to k fill the server, those from k on have infinite waits, and the
-        waits of the higher ones stay finite.
+    One entry per class; `utilization` is the share of the server that the class takes.
+    Where the classes up to k fill the server, those from k on have infinite waits, and the
+    waits of the higher ones stay finite.
 
     Notes
     -----
@@ -168,9 +167,8 @@ def mg1_preemptive_resume(s: Classes) -> QueueResult:
 
     Returns
     -------
-    QueueResult
-        One entry per class. `mean_waiting_time` is the response time less the service time,
-        so that it includes the interruptions; ``inf`` for the classes beyond saturation.
+    One entry per class. `mean_waiting_time` is the response time less the service time,
+    so that it includes the interruptions; ``inf`` for the classes beyond saturation.
 
     Notes
     -----

@@ -58,16 +58,10 @@ def polling_limited(
 ) -> QueueResult:
     r"""Approximate a cyclic server that serves at most one job per visit (round robin).
 
-    Parameters
-    ----------
-    switch_scv : array_like
-        Squared coefficients of variation of the switch times.
-
     Returns
     -------
-    QueueResult
-        One entry per queue. Where one queue is overloaded, :math:`\rho + \lambda_i r \ge 1`, all
-        waiting times are ``inf``: the formula says nothing about the others then.
+    One entry per queue. Where one queue is overloaded, :math:`\rho + \lambda_i r \ge 1`, all
+    waiting times are ``inf``: the formula says nothing about the others then.
 
     Notes
     -----
@@ -130,8 +124,7 @@ def weighted_round_robin(
 
     Returns
     -------
-    QueueResult
-        One entry per queue. Where :math:`\rho \ge 1` all waiting times are ``inf``.
+    One entry per queue. Where :math:`\rho \ge 1` all waiting times are ``inf``.
 
     Notes
     -----

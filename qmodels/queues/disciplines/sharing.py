@@ -51,8 +51,7 @@ def mm1_ps(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike) -> Queue
 
     Returns
     -------
-    QueueResult
-        As `mg1_ps`, with `response_time_variance`.
+    As `mg1_ps`, with `response_time_variance`.
 
     Notes
     -----
@@ -90,9 +89,8 @@ def mm1_dps(
 
     Returns
     -------
-    QueueResult
-        One entry per class; `mean_waiting_time` is the response less the service time, ``inf``
-        for all classes where :math:`\sum_k \rho_k \ge 1`.
+    One entry per class; `mean_waiting_time` is the response less the service time, ``inf``
+    for all classes where :math:`\sum_k \rho_k \ge 1`.
 
     Notes
     -----

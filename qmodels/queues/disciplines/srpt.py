@@ -69,8 +69,7 @@ def srpt_response_time(*, arrival_rate: float, service: Law, size: npt.ArrayLike
 
     Returns
     -------
-    array
-        Mean response times; ``inf`` where the jobs up to that size fill the server.
+    Mean response times; ``inf`` where the jobs up to that size fill the server.
 
     Examples
     --------
@@ -99,8 +98,7 @@ def fb_response_time(*, arrival_rate: float, service: Law, size: npt.ArrayLike) 
 
     Returns
     -------
-    array
-        Mean response times; ``inf`` where the jobs cut off at that size fill the server.
+    Mean response times; ``inf`` where the jobs cut off at that size fill the server.
 
     Examples
     --------

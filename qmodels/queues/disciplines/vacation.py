@@ -50,8 +50,7 @@ def mg1_vacations(
 
     Returns
     -------
-    QueueResult
-        `utilization` counts service only; where overloaded, waiting times are ``inf``.
+    `utilization` counts service only; where overloaded, waiting times are ``inf``.
 
     Notes
     -----
@@ -103,9 +102,8 @@ def mg1_setup(
 
     Returns
     -------
-    QueueResult
-        `utilization` counts service only; where overloaded, and for N > 1 without arrivals,
-        waiting times are ``inf``.
+    `utilization` counts service only; where overloaded, and for N > 1 without arrivals,
+    waiting times are ``inf``.
 
     Notes
     -----

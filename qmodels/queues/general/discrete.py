@@ -39,9 +39,8 @@ def geog1(
 
     Returns
     -------
-    QueueResult
-        Times in slots, from the boundary at which a job arrives to the one at which its service
-        begins (0 if it is served in its first slot). Where :math:`p m_1 \ge 1` waiting times are ``inf``.
+    Times in slots, from the boundary at which a job arrives to the one at which its service
+    begins (0 if it is served in its first slot). Where :math:`p m_1 \ge 1` waiting times are ``inf``.
 
     Notes
     -----
@@ -80,8 +79,7 @@ def geoxg1(
 
     Returns
     -------
-    QueueResult
-        Times in slots as for `geog1`; jobs of one slot are served in random order.
+    Times in slots as for `geog1`; jobs of one slot are served in random order.
 
     Notes
     -----
@@ -124,8 +122,7 @@ def geod1(*, arrival_rate: npt.ArrayLike, service_slots: npt.ArrayLike) -> Queue
 
     Returns
     -------
-    QueueResult
-        As `geog1`, with the tails and quantiles of waiting and response time.
+    As `geog1`, with the tails and quantiles of waiting and response time.
 
     Notes
     -----

@@ -183,8 +183,7 @@ def gg1_upper_bound(given: TwoMoments) -> QueueResult:
 
     Returns
     -------
-    QueueResult
-        `mean_waiting_time` and what follows from it are upper bounds; ``inf`` where :math:`\rho \ge 1`.
+    `mean_waiting_time` and what follows from it are upper bounds; ``inf`` where :math:`\rho \ge 1`.
 
     Notes
     -----
@@ -216,8 +215,7 @@ def gg1_lower_bound(given: TwoMoments) -> QueueResult:
 
     Returns
     -------
-    QueueResult
-        `mean_waiting_time` and what follows from it are lower bounds; ``inf`` where :math:`\rho \ge 1`.
+    `mean_waiting_time` and what follows from it are lower bounds; ``inf`` where :math:`\rho \ge 1`.
 
     Notes
     -----

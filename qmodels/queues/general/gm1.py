@@ -25,16 +25,10 @@ from qmodels.systems.laws.times import Law
 def gm1(*, arrival: Law, service_rate: npt.ArrayLike) -> QueueResult:
     r"""Steady state of GI/M/1: renewal arrivals, exponential service, first come first served.
 
-    Parameters
-    ----------
-    arrival : Law
-        Law of the times between arrivals, see `qmodels.laws`.
-
     Returns
     -------
-    QueueResult
-        With variances, distributions and quantiles by formula; where overloaded, waiting
-        times are ``inf``. The number in system is the one at an arbitrary time.
+    With variances, distributions and quantiles by formula; where overloaded, waiting
+    times are ``inf``. The number in system is the one at an arbitrary time.
 
     Notes
     -----
@@ -64,11 +58,6 @@ def gm1(*, arrival: Law, service_rate: npt.ArrayLike) -> QueueResult:
 @described("gross2008, section 5.3.2 (after L. Takacs)", returns="tails")
 def gmc(*, arrival: Law, service_rate: npt.ArrayLike, servers: npt.ArrayLike) -> QueueResult:
     r"""Steady state of GI/M/c: renewal arrivals, c exponential servers, first come first served.
-
-    Parameters
-    ----------
-    arrival : Law
-        Law of the times between arrivals, see `qmodels.laws`.
 
     Notes
     -----

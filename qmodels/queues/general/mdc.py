@@ -54,9 +54,8 @@ def mdc(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, servers: np
 
     Raises
     ------
-    ValueError
-        If an argument is out of range. The distributions raise it for utilizations between
-        0.9999 and 1.
+    If an argument is out of range. The distributions raise it for utilizations between
+    0.9999 and 1.
 
     Notes
     -----

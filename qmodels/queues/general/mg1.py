@@ -53,9 +53,8 @@ def mg1(
 
     Raises
     ------
-    ValueError
-        If a rate, mean or SCV is out of range, or the third moment is below the smallest one
-        that the first two allow.
+    If a rate, mean or SCV is out of range, or the third moment is below the smallest one
+    that the first two allow.
 
     Notes
     -----
@@ -137,14 +136,12 @@ def mxg1(
 
     Returns
     -------
-    QueueResult
-        Per job: `arrival_rate` and `throughput` count jobs (:math:`\lambda = \lambda_b g_1`).
-        Where :math:`\lambda m_1 \ge 1` the waiting time is ``inf``.
+    Per job: `arrival_rate` and `throughput` count jobs (:math:`\lambda = \lambda_b g_1`).
+    Where :math:`\lambda m_1 \ge 1` the waiting time is ``inf``.
 
     Raises
     ------
-    ValueError
-        If a value is out of range, or the batch moments cannot belong to whole numbers >= 1.
+    If a value is out of range, or the batch moments cannot belong to whole numbers >= 1.
 
     Notes
     -----

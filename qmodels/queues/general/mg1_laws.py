@@ -30,8 +30,7 @@ def mg1_fcfs(*, arrival_rate: npt.ArrayLike, service: Law) -> QueueResult:
 
     Raises
     ------
-    ValueError
-        If the rate is negative or not finite; by the quantiles, if a level is not resolved.
+    If the rate is negative or not finite; by the quantiles, if a level is not resolved.
 
     Notes
     -----

@@ -80,8 +80,7 @@ def md1k(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, capacity: 
 
     Returns
     -------
-    QueueResult
-        As `mg1k`.
+    As `mg1k`.
 
     Notes
     -----

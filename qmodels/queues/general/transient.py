@@ -95,13 +95,11 @@ def lindley_waiting_times(*, interarrival_time: npt.ArrayLike, service_time: npt
 
     Returns
     -------
-    array
-        Waiting times, one per customer. [time]
+    Waiting times, one per customer. [time]
 
     Raises
     ------
-    ValueError
-        If a time is negative or not finite, or the numbers of times do not fit.
+    If a time is negative or not finite, or the numbers of times do not fit.
 
     Notes
     -----

@@ -29,9 +29,8 @@ def engset_time_congestion(
 
     Returns
     -------
-    array
-        The time congestion. The fraction of *requests* that are lost, the call congestion, is
-        smaller: it is this function with one source less, see `engset`.
+    The time congestion. The fraction of *requests* that are lost, the call congestion, is
+    smaller: it is this function with one source less, see `engset`.
 
     Notes
     -----
@@ -74,10 +73,9 @@ def engset(
 
     Returns
     -------
-    QueueResult
-        `arrival_rate` is the rate of requests by the idle sources. `blocking_probability` is
-        the call congestion, the fraction of requests lost; the fraction of time in which all
-        servers are busy is `engset_time_congestion`.
+    `arrival_rate` is the rate of requests by the idle sources. `blocking_probability` is
+    the call congestion, the fraction of requests lost; the fraction of time in which all
+    servers are busy is `engset_time_congestion`.
 
     Notes
     -----
@@ -122,13 +120,10 @@ def mmc_finite(
     ----------
     source_rate : array_like
         Rate :math:`\nu \ge 0` at which one idle source submits its job. [jobs / time]
-    sources : array_like of int
-        Number of sources :math:`N \ge 1`.
 
     Returns
     -------
-    QueueResult
-        `arrival_rate` equals the throughput; nothing is lost, always stable.
+    `arrival_rate` equals the throughput; nothing is lost, always stable.
 
     Notes
     -----

@@ -28,8 +28,7 @@ def erlang_b(*, servers: npt.ArrayLike, offered_load: npt.ArrayLike) -> FloatArr
 
     Returns
     -------
-    array
-        Probability that an arrival finds all servers busy and is lost; below 1e-308 it is 0.
+    Probability that an arrival finds all servers busy and is lost; below 1e-308 it is 0.
 
     Notes
     -----
@@ -55,8 +54,7 @@ def erlang_c(*, servers: npt.ArrayLike, offered_load: npt.ArrayLike) -> FloatArr
 
     Returns
     -------
-    array
-        Waiting probability; 1 where :math:`a \ge c`.
+    Waiting probability; 1 where :math:`a \ge c`.
 
     Notes
     -----
@@ -92,8 +90,7 @@ def kaufman_roberts(*, servers: int, offered_load: npt.ArrayLike, units: npt.Arr
 
     Returns
     -------
-    array
-        Blocking probability of each class; 1 for a class with :math:`b_k > N`.
+    Blocking probability of each class; 1 for a class with :math:`b_k > N`.
 
     Notes
     -----

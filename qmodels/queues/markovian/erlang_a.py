@@ -37,10 +37,9 @@ def erlang_a(
 
     Returns
     -------
-    QueueResult
-        `mean_waiting_time` is over all jobs that enter, whether served or not;
-        `blocking_probability` counts those that balk, `abandonment_probability` those that
-        enter and give up. Always stable. The waiting-time tail is that of the time in queue.
+    `mean_waiting_time` is over all jobs that enter, whether served or not;
+    `blocking_probability` counts those that balk, `abandonment_probability` those that
+    enter and give up. Always stable. The waiting-time tail is that of the time in queue.
 
     Notes
     -----

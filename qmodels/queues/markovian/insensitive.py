@@ -27,8 +27,7 @@ def mginf(
 
     Returns
     -------
-    QueueResult
-        Always stable; nobody waits, and the utilization of one of infinitely many servers is 0.
+    Always stable; nobody waits, and the utilization of one of infinitely many servers is 0.
 
     Notes
     -----
@@ -73,8 +72,7 @@ def mgcc(
 
     Returns
     -------
-    QueueResult
-        As `mmcc`, without the response-time distribution, which depends on the service law.
+    As `mmcc`, without the response-time distribution, which depends on the service law.
 
     Notes
     -----

@@ -78,9 +78,8 @@ def mmc(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, servers: np
 
     Returns
     -------
-    QueueResult
-        Arrays of the broadcast shape of the inputs. Where :math:`\lambda \ge c\mu` no steady
-        state exists: waiting time is ``inf``, utilization 1, throughput :math:`c\mu`.
+    Arrays of the broadcast shape of the inputs. Where :math:`\lambda \ge c\mu` no steady
+    state exists: waiting time is ``inf``, utilization 1, throughput :math:`c\mu`.
 
     Notes
     -----
@@ -131,9 +130,8 @@ def mminf(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike) -> QueueR
 
     Returns
     -------
-    QueueResult
-        Arrays of the broadcast shape of the inputs; always stable, nobody waits, and the
-        utilization of one of infinitely many servers is 0.
+    Arrays of the broadcast shape of the inputs; always stable, nobody waits, and the
+    utilization of one of infinitely many servers is 0.
 
     Notes
     -----

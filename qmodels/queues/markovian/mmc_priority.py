@@ -25,9 +25,8 @@ def mmc_nonpreemptive(
 
     Returns
     -------
-    QueueResult
-        One entry per class, with variances; `utilization` is the share of the servers that the
-        class takes. Classes beyond saturation have infinite waits.
+    One entry per class, with variances; `utilization` is the share of the servers that the
+    class takes. Classes beyond saturation have infinite waits.
 
     Notes
     -----
@@ -76,9 +75,8 @@ def mmc_preemptive(
 
     Returns
     -------
-    QueueResult
-        One entry per class; `mean_waiting_time` includes the interruptions. Classes beyond
-        saturation have infinite waits.
+    One entry per class; `mean_waiting_time` includes the interruptions. Classes beyond
+    saturation have infinite waits.
 
     Notes
     -----

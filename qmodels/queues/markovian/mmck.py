@@ -52,8 +52,7 @@ def mmck(
 
     Raises
     ------
-    ValueError
-        If an argument is out of range or the capacity below the number of servers.
+    If an argument is out of range or the capacity below the number of servers.
 
     Notes
     -----
@@ -124,8 +123,7 @@ def mm1k(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, capacity: 
 
     Returns
     -------
-    QueueResult
-        As `mmck`.
+    As `mmck`.
 
     Notes
     -----
@@ -149,8 +147,7 @@ def mmcc(*, arrival_rate: npt.ArrayLike, service_rate: npt.ArrayLike, servers: n
 
     Returns
     -------
-    QueueResult
-        As `mmck`; waiting times are 0 and the blocking probability is `erlang_b`.
+    As `mmck`; waiting times are 0 and the blocking probability is `erlang_b`.
 
     Notes
     -----

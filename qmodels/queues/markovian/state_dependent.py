@@ -29,13 +29,11 @@ def state_dependent(
 
     Returns
     -------
-    QueueResult
-        Scalars; `mean_service_time` is the mean number in service over the throughput.
+    Scalars; `mean_service_time` is the mean number in service over the throughput.
 
     Raises
     ------
-    ValueError
-        If a rate is out of range or the lengths do not fit.
+    If a rate is out of range or the lengths do not fit.
 
     Notes
     -----
@@ -100,8 +98,7 @@ def mmc_balking(
 
     Returns
     -------
-    QueueResult
-        `blocking_probability` is the fraction that balks. Always stable.
+    `blocking_probability` is the fraction that balks. Always stable.
 
     Notes
     -----
