@@ -19,18 +19,10 @@ from qmodels.noc.waits import Waits, find_waits, largest_load, saturation_load
 from qmodels.systems.noc.injection import Bernoulli
 from qmodels.systems.noc.spec import Noc
 
-METRICS = (
-    "packet_latency",
-    "packet_latency_p95",
-    "packet_latency_p99",
-    "source_queue_delay",
-    "traversal_delay",
-    "delivered_rate",
-    "bandwidth",
-    "max_utilization",
-    "zero_load_latency",
-    "saturation_rate",
+METRICS = tuple(
+    name for name in (*Noc.metric_names.both, *Noc.metric_names.model) if not name.startswith("transaction_")
 )
+"""Those of closed loops are `qmodels.noc.closed_loop`'s."""
 
 CURVE_POINTS = 50
 

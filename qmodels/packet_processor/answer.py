@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.packet_processor.balance import returns
 from qmodels.packet_processor.burstiness import burstiness
 from qmodels.packet_processor.design import Columns, columns
 from qmodels.packet_processor.doubts import doubts
 from qmodels.packet_processor.energy import energy_per_packet
 from qmodels.packet_processor.error_map import measured_errors
 from qmodels.packet_processor.latency import Latency, latency
-from qmodels.packet_processor.load import OperatingPoint, operate, returns
+from qmodels.packet_processor.load import OperatingPoint, operate
 from qmodels.packet_processor.networks.link_shares import link_shares
 from qmodels.packet_processor.overflow import blocking
 from qmodels.packet_processor.result import PacketAnswer

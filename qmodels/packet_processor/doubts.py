@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from qmodels.packet_processor.balance import Balance
 from qmodels.packet_processor.burstiness import Burstiness
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.error_map import ERRORS, wrong_directions
-from qmodels.packet_processor.load import Balance
 
 VALIDATED_LOAD = 0.8
 VALIDATED_RUN = 32.0

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.packet_processor.balance import returns
 from qmodels.packet_processor.design import Columns
-from qmodels.packet_processor.load import OperatingPoint, returns
+from qmodels.packet_processor.load import OperatingPoint
 from qmodels.packet_processor.lone_packet import LONGEST_WALK, LonePacket, last_delivered, last_of_first
 
 PACE_STEP = 1 / 64

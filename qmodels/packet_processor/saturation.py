@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.packet_processor.balance import Balance, balance
 from qmodels.packet_processor.design import Columns
-from qmodels.packet_processor.load import Balance, balance
 from qmodels.packet_processor.variability import Variability
 
 STEPS = 60

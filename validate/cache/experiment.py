@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,8 +12,6 @@ from qmodels.checks import FloatArray, IntArray
 from validate.campaigns.experiment import Experiment, Job
 from validate.estimates.simulation import Simulation
 from validate.estimates.statistics import Estimate, ratio_interval
-
-LAPS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +80,7 @@ class CacheExperiment(Experiment):
     warm_up: int | None = None
 
     run_type: ClassVar[type[Run]] = Run
+    result_type = CacheSimulation
     precise: ClassVar[tuple[str, ...]] = ("hit_ratio",)
     run_replication = staticmethod(run_replication)
 
@@ -103,11 +101,9 @@ class CacheExperiment(Experiment):
             for k in range(start, stop)
         ]
 
-    def summarize(
-        self, runs: Sequence[tuple[CacheJob, Run]], *, replications: int, seconds: float
-    ) -> CacheSimulation:
+    def found(self, runs: list[Run]) -> dict[str, Any]:
         """Return the estimates of finished replications."""
-        served = np.array([run.served for _, run in runs], dtype=float)
+        served = np.array([run.served for run in runs], dtype=float)
         total = served.sum(axis=1)
 
         def ratio(above: Any, below: Any) -> Estimate:
@@ -121,13 +117,9 @@ class CacheExperiment(Experiment):
         for k, name in enumerate(self.spec.level_names):
             metrics[f"hit_ratio[{name}]"] = ratio(served[:, k], reach)
             reach = reach - served[:, k]
-        to_slices = np.sum([run.slice_requests for _, run in runs], axis=0)
-        return CacheSimulation(
-            spec=self.spec,
-            metrics=metrics,
-            slice_shares=to_slices / to_slices.sum() if to_slices.sum() else np.empty(0),
-            effort={"requests": self.requests},
-            replications=replications,
-            seed=self.seed,
-            seconds=seconds,
-        )
+        to_slices = np.sum([run.slice_requests for run in runs], axis=0)
+        return {
+            "metrics": metrics,
+            "slice_shares": to_slices / to_slices.sum() if to_slices.sum() else np.empty(0),
+            "effort": {"requests": self.requests},
+        }

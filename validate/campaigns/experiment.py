@@ -53,6 +53,8 @@ class Experiment:
     """Class of a job: its fields beside `Job`'s are options of the experiment by the same name."""
     run_type: ClassVar[type]
     """Class of a run: a small dataclass of numbers, words and arrays."""
+    result_type: ClassVar[type[Simulation]] = Simulation
+    """Class of a result."""
     precise: ClassVar[tuple[str, ...]]
     """The metrics that a precision given as one number is about."""
     run_replication: ClassVar[staticmethod[[Any], Any]]
@@ -82,6 +84,13 @@ class Experiment:
 
     def summarize(self, runs: Sequence[tuple[Any, Any]], *, replications: int, seconds: float) -> Simulation:
         """Return the result of all (job, run) so far."""
+        found = self.found([run for _, run in runs])
+        return self.result_type(
+            spec=self.spec, seed=self.seed, replications=replications, seconds=seconds, **found
+        )
+
+    def found(self, runs: list[Any]) -> dict[str, Any]:
+        """Return the fields of a result that are the simulator's own, from all runs so far."""
         raise NotImplementedError
 
     @property

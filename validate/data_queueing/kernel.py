@@ -6,52 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from validate.data_queueing import operations as manager
+from validate.data_queueing import state as c
 from validate.data_queueing.free_lists import NONE
-from validate.data_queueing.operations import (
-    access_bank,
-    allocate,
-    create_queue,
-    delete_packet,
-    dequeue_segment,
-    destroy_queue,
-    enqueue_segment,
-    give_up_packet,
-    is_small,
-    move_packet,
-    note_empty_lists,
-    reserve,
-)
-from validate.data_queueing.state import (
-    ARRIVAL_ORDER,
-    CYCLES,
-    DELETION_ACCESSES,
-    FREE,
-    LARGE_REFUSED,
-    LARGE_SEGMENTS,
-    MOVES_SKIPPED,
-    OFFERED_PACKETS,
-    OFFERED_SEGMENTS,
-    OVERRUNS,
-    PRIORITY,
-    READS,
-    READS_BUSY,
-    READS_OTHER_PAGE,
-    REFUSED_PACKETS,
-    REFUSED_SEGMENTS,
-    SMALL_SEGMENTS,
-    VMS2_EMPTY,
-    VMS3_ASKED,
-    VMS3_EMPTY,
-    WORST_ACCESSES,
-    WORST_CONFLICTS,
-    WORST_DELETIONS,
-    WORST_ENQUEUES,
-    WRITES,
-    WRITES_BUSY,
-    WRITES_OTHER_PAGE,
-    World,
-    without_owners,
-)
+from validate.data_queueing.state import World, without_owners
 from validate.engine.events import next_event, pending, schedule
 from validate.engine.jit import inlined, jit, part
 from validate.engine.prefetch import prefetch
@@ -90,12 +48,12 @@ def admit(w: World, port: int) -> None:
     packet = w.inputs[port]["packet"]
     queue, segments = w.packets[packet]["queue"], w.packets[packet]["segments"]
     w.state[0]["admitted"] += 1
-    w.counts[OFFERED_PACKETS] += 1
-    w.counts[OFFERED_SEGMENTS] += segments
-    if not is_small(w, segments):
-        w.counts[LARGE_SEGMENTS] += segments
+    w.counts[c.OFFERED_PACKETS] += 1
+    w.counts[c.OFFERED_SEGMENTS] += segments
+    if not manager.is_small(w, segments):
+        w.counts[c.LARGE_SEGMENTS] += segments
     if not w.queues[queue]["created"]:
-        create_queue(w, queue)
+        manager.create_queue(w, queue)
     w.inputs[port]["tail_before"] = w.queues[queue]["tail"]
 
 
@@ -104,7 +62,7 @@ def find_room(w: World, port: int, progress: int) -> bool:
     """Return whether an input port's next segment has a block; if not, its packet is refused or given up."""
     packet = w.inputs[port]["packet"]
     segments = w.packets[packet]["segments"]
-    if (progress > 0 and w.parameters[0]["whole"]) or reserve(w, segments):
+    if (progress > 0 and w.parameters[0]["whole"]) or manager.reserve(w, segments):
         return True
     refuse(w, port, packet, progress)
     return False
@@ -115,14 +73,14 @@ def refuse(w: World, port: int, packet: int, progress: int) -> None:
     """Let a packet go of which so many segments have been stored."""
     queue, segments = w.packets[packet]["queue"], w.packets[packet]["segments"]
     if progress > 0:
-        give_up_packet(w, queue, w.inputs[port]["tail_before"], progress, segments)
-    w.counts[REFUSED_PACKETS] += 1
-    w.counts[REFUSED_SEGMENTS] += segments
-    if is_small(w, segments):
-        for k in (SMALL_SEGMENTS, VMS2_EMPTY, VMS3_ASKED, VMS3_EMPTY):
+        manager.give_up_packet(w, queue, w.inputs[port]["tail_before"], progress, segments)
+    w.counts[c.REFUSED_PACKETS] += 1
+    w.counts[c.REFUSED_SEGMENTS] += segments
+    if manager.is_small(w, segments):
+        for k in (c.SMALL_SEGMENTS, c.VMS2_EMPTY, c.VMS3_ASKED, c.VMS3_EMPTY):
             w.counts[k] += 1
     else:
-        w.counts[LARGE_REFUSED] += segments
+        w.counts[c.LARGE_REFUSED] += segments
     if w.packets[packet]["moved_to"] != NONE:
         expect_less(w, w.packets[packet]["moved_to"])
     expect_less(w, queue)
@@ -134,21 +92,21 @@ def write_segment(w: World, now: float, port: int) -> bool:
     p = w.parameters[0]
     packet, progress = w.inputs[port]["packet"], w.inputs[port]["progress"]
     queue, segments = w.packets[packet]["queue"], w.packets[packet]["segments"]
-    small = is_small(w, segments)
+    small = manager.is_small(w, segments)
     if small:
-        note_empty_lists(w)
-    block, allocation = allocate(w, small)
+        manager.note_empty_lists(w)
+    block, allocation = manager.allocate(w, small)
     ends = progress + 1 == segments
-    accesses = allocation + enqueue_segment(w, queue, packet, block, progress == 0, ends)
-    met = access_bank(w.blocks, w.banks, w.recent, w.state, block)
-    w.counts[WRITES] += 1
-    w.counts[WRITES_BUSY] += met > 0
-    w.counts[WRITES_OTHER_PAGE] += met > 1
+    accesses = allocation + manager.enqueue_segment(w, queue, packet, block, progress == 0, ends)
+    met = manager.access_bank(w.blocks, w.banks, w.recent, w.state, block)
+    w.counts[c.WRITES] += 1
+    w.counts[c.WRITES_BUSY] += met > 0
+    w.counts[c.WRITES_OTHER_PAGE] += met > 1
     conflict = met > p["page_control"]
     if conflict or allocation > 1:
-        w.counts[WORST_ENQUEUES] += 1
-        w.counts[WORST_CONFLICTS] += conflict
-        w.counts[WORST_ACCESSES] += allocation - 1
+        w.counts[c.WORST_ENQUEUES] += 1
+        w.counts[c.WORST_CONFLICTS] += conflict
+        w.counts[c.WORST_ACCESSES] += allocation - 1
     charge(w, accesses, conflict)
     w.inputs[port]["free_at"] = now + p["write_slots"]
     w.inputs[port]["progress"] = progress + 1
@@ -177,9 +135,9 @@ def offer(w: World, now: float, queue: int) -> None:
     """Let a queue that has got a packet wait for its output port; wake the port if it is idle."""
     port = queue % w.outputs.size
     p = w.parameters[0]
-    if p["service"] == ARRIVAL_ORDER or not w.queues[queue]["waiting"]:
+    if p["service"] == c.ARRIVAL_ORDER or not w.queues[queue]["waiting"]:
         w.queues[queue]["waiting"] = 1
-        schedule(w.waiting[port], float(queue) if p["service"] == PRIORITY else 0.0, queue)
+        schedule(w.waiting[port], float(queue) if p["service"] == c.PRIORITY else 0.0, queue)
     if w.outputs[port]["time"] == NEVER:
         w.outputs[port]["time"] = max(now, w.outputs[port]["free_at"])
 
@@ -193,11 +151,11 @@ def read_segment(w: World, now: float, port: int) -> None:
         w.outputs[port]["time"] = NEVER
         return
     queue, segment = w.outputs[port]["queue"], w.outputs[port]["segment"]
-    accesses = dequeue_segment(w, queue, segment, begins)
-    met = access_bank(w.blocks, w.banks, w.recent, w.state, segment)
-    w.counts[READS] += 1
-    w.counts[READS_BUSY] += met > 0
-    w.counts[READS_OTHER_PAGE] += met > 1
+    accesses = manager.dequeue_segment(w, queue, segment, begins)
+    met = manager.access_bank(w.blocks, w.banks, w.recent, w.state, segment)
+    w.counts[c.READS] += 1
+    w.counts[c.READS_BUSY] += met > 0
+    w.counts[c.READS_OTHER_PAGE] += met > 1
     following = w.blocks[segment]["next"]
     prefetch(w.blocks, following)
     w.outputs[port]["segment"] = following
@@ -213,12 +171,12 @@ def read_segment(w: World, now: float, port: int) -> None:
 def finish_packet(w: World, queue: int, port: int) -> int:
     """Let the packet that an output port has read leave; return the accesses of its deletion."""
     segments = w.packets[w.blocks[w.queues[queue]["head"]]["packet"]]["segments"]
-    before = w.operations[FREE, 1]
-    accesses = delete_packet(w, queue, segments)
-    freeing = w.operations[FREE, 1] - before
+    before = w.operations[c.FREE, 1]
+    accesses = manager.delete_packet(w, queue, segments)
+    freeing = w.operations[c.FREE, 1] - before
     if freeing > 1:
-        w.counts[WORST_DELETIONS] += 1
-        w.counts[DELETION_ACCESSES] += freeing - 1
+        w.counts[c.WORST_DELETIONS] += 1
+        w.counts[c.DELETION_ACCESSES] += freeing - 1
     expect_less(w, queue)
     requeue(w, queue, port)
     return accesses
@@ -235,7 +193,7 @@ def choose_queue(w: World, now: float, port: int) -> bool:
         target = w.packets[packet]["moved_to"]
         if target == NONE or target == queue or w.queues[target]["writing"]:
             if target != NONE:
-                w.counts[MOVES_SKIPPED] += 1
+                w.counts[c.MOVES_SKIPPED] += 1
                 w.packets[packet]["moved_to"] = NONE
                 expect_less(w, target)
             w.outputs[port]["queue"] = queue
@@ -244,8 +202,8 @@ def choose_queue(w: World, now: float, port: int) -> bool:
             return True
         w.packets[packet]["moved_to"] = NONE
         if not w.queues[target]["created"]:
-            create_queue(w, target)
-        move_packet(w, queue, target)
+            manager.create_queue(w, target)
+        manager.move_packet(w, queue, target)
         expect_less(w, queue)
         requeue(w, queue, port)
         offer(w, now, target)
@@ -256,9 +214,9 @@ def choose_queue(w: World, now: float, port: int) -> bool:
 def requeue(w: World, queue: int, port: int) -> None:
     """Let a queue that still has packets wait for its next turn; in arrival order it does so already."""
     service = w.parameters[0]["service"]
-    if service != ARRIVAL_ORDER and w.queues[queue]["packets"] > 0 and not w.queues[queue]["waiting"]:
+    if service != c.ARRIVAL_ORDER and w.queues[queue]["packets"] > 0 and not w.queues[queue]["waiting"]:
         w.queues[queue]["waiting"] = 1
-        schedule(w.waiting[port], float(queue) if service == PRIORITY else 0.0, queue)
+        schedule(w.waiting[port], float(queue) if service == c.PRIORITY else 0.0, queue)
 
 
 @part
@@ -266,7 +224,7 @@ def expect_less(w: World, queue: int) -> None:
     """Note that a packet will not leave a queue any more; destroy a queue that expects none."""
     w.queues[queue]["expected"] -= 1
     if w.queues[queue]["expected"] == 0 and w.queues[queue]["created"]:
-        destroy_queue(w, queue)
+        manager.destroy_queue(w, queue)
 
 
 @inlined
@@ -274,5 +232,5 @@ def charge(w: World, accesses: int, conflict: Any) -> None:
     """Note the pointer cycles of a segment access: its operations beside it, or as long as it lasts."""
     p = w.parameters[0]
     fits = p["conflict_accesses"] if conflict else p["free_accesses"]
-    w.counts[CYCLES] += max(accesses, fits)
-    w.counts[OVERRUNS] += accesses > fits
+    w.counts[c.CYCLES] += max(accesses, fits)
+    w.counts[c.OVERRUNS] += accesses > fits

@@ -8,26 +8,9 @@ free lists, the segment an output port reads) are not read again.
 from __future__ import annotations
 
 from validate.data_queueing import free_lists as fl
+from validate.data_queueing import state as c
 from validate.data_queueing.free_lists import NONE, VMS1, VMS2, VMS3
-from validate.data_queueing.state import (
-    ALLOCATE,
-    BANK_LISTS,
-    BITMAP,
-    CREATE,
-    DELETE,
-    DEQUEUE,
-    DESTROY,
-    ENQUEUE,
-    FREE,
-    LIFO,
-    LISTS,
-    MOVE,
-    SMALL_SEGMENTS,
-    VMS2_EMPTY,
-    VMS3_ASKED,
-    VMS3_EMPTY,
-    World,
-)
+from validate.data_queueing.state import World
 from validate.engine.jit import inlined, part
 from validate.engine.prefetch import prefetch
 
@@ -46,7 +29,7 @@ def count_accesses(w: World, operation: int, accesses: int) -> int:
 @inlined
 def is_small(w: World, segments: int) -> bool:
     """Return whether a packet takes its blocks from VMS2 and VMS3."""
-    return w.parameters[0]["policy"] == LISTS and segments <= w.parameters[0]["small"]
+    return w.parameters[0]["policy"] == c.LISTS and segments <= w.parameters[0]["small"]
 
 
 @inlined
@@ -55,7 +38,7 @@ def room(w: World, small: bool) -> int:
     if small:
         return w.lists[VMS2]["length"] + w.lists[VMS3]["length"] - w.lists[VMS2]["reserved"]
     free = w.lists[VMS1]["length"] - w.lists[VMS1]["reserved"]
-    if w.parameters[0]["policy"] == BANK_LISTS:
+    if w.parameters[0]["policy"] == c.BANK_LISTS:
         for which in range(1, w.lists.size):
             free += w.lists[which]["length"]
     return free
@@ -79,50 +62,50 @@ def allocate(w: World, small: bool) -> tuple[int, int]:
     control = p["page_control"] == 1
     w.lists[VMS2 if small else VMS1]["reserved"] -= 1
     if small:
-        w.counts[SMALL_SEGMENTS] += 1
+        w.counts[c.SMALL_SEGMENTS] += 1
         block, accesses = fl.allocate_small(w.blocks, w.lists, w.banks, control)
-    elif p["policy"] == LISTS:
+    elif p["policy"] == c.LISTS:
         block, accesses = fl.allocate_by_trials(w.blocks, w.lists, w.banks, control, VMS1, p["trials"])
-    elif p["policy"] == BANK_LISTS:
+    elif p["policy"] == c.BANK_LISTS:
         block, accesses = fl.allocate_by_bank(w.blocks, w.lists, w.banks, control, w.state)
-    elif p["policy"] == BITMAP:
+    elif p["policy"] == c.BITMAP:
         block, accesses = fl.allocate_from_bitmap(
             w.blocks, w.lists, w.banks, control, p["trials"], w.words, w.free, w.state
         )
     else:
         block, accesses = fl.allocate_from_stack(w.blocks, w.lists, w.banks, control, p["trials"])
     w.histograms[0, min(accesses, w.histograms.shape[1] - 1)] += 1
-    return block, count_accesses(w, ALLOCATE, accesses)
+    return block, count_accesses(w, c.ALLOCATE, accesses)
 
 
 @inlined
 def note_empty_lists(w: World) -> None:
     """Count how often a segment of a small packet finds the list it asks empty."""
     if w.lists[VMS2]["length"] == 0:
-        w.counts[VMS2_EMPTY] += 1
+        w.counts[c.VMS2_EMPTY] += 1
     elif not fl.is_busy(w.blocks, w.banks, w.parameters[0]["page_control"] == 1, w.lists[VMS2]["head"]):
         return
-    w.counts[VMS3_ASKED] += 1
+    w.counts[c.VMS3_ASKED] += 1
     if w.lists[VMS3]["length"] == 0:
-        w.counts[VMS3_EMPTY] += 1
+        w.counts[c.VMS3_EMPTY] += 1
 
 
 @part
 def free_packet(w: World, first: int, last: int, segments: int, small: bool) -> int:
     """Return the blocks of a packet to where they came from."""
     policy = w.parameters[0]["policy"]
-    if policy == BITMAP:
+    if policy == c.BITMAP:
         accesses = fl.free_in_bitmap(w.blocks, w.lists, first, segments, w.words, w.free)
-    elif policy == BANK_LISTS or small:
+    elif policy == c.BANK_LISTS or small:
         accesses = fl.free_each(w.blocks, w.lists, first, segments)
-    elif policy == LIFO:
+    elif policy == c.LIFO:
         fl.splice_head(w.blocks, w.lists, VMS1, first, last, segments)
         accesses = 1
     else:
         fl.splice_tail(w.blocks, w.lists, VMS1, first, last, segments)
         accesses = 1
     w.histograms[1, min(accesses, w.histograms.shape[1] - 1)] += 1
-    return count_accesses(w, FREE, accesses)
+    return count_accesses(w, c.FREE, accesses)
 
 
 @part
@@ -131,14 +114,14 @@ def create_queue(w: World, queue: int) -> int:
     w.queues[queue]["created"] = 1
     w.queues[queue]["head"] = NONE
     w.queues[queue]["tail"] = NONE
-    return count_accesses(w, CREATE, 1)
+    return count_accesses(w, c.CREATE, 1)
 
 
 @part
 def destroy_queue(w: World, queue: int) -> int:
     """Read the record to see that the queue is empty, and write that it is no more."""
     w.queues[queue]["created"] = 0
-    return count_accesses(w, DESTROY, 2)
+    return count_accesses(w, c.DESTROY, 2)
 
 
 @inlined
@@ -170,13 +153,13 @@ def enqueue_segment(w: World, queue: int, packet: int, block: int, begins: bool,
     q["writing"] = not ends
     if ends:
         q["packets"] += 1
-    return count_accesses(w, ENQUEUE, accesses)
+    return count_accesses(w, c.ENQUEUE, accesses)
 
 
 @inlined
 def dequeue_segment(w: World, queue: int, segment: int, begins: bool) -> int:
     """Read a segment's word for the next one; the first time the queue's record as well."""
-    return count_accesses(w, DEQUEUE, 2 if begins else 1)
+    return count_accesses(w, c.DEQUEUE, 2 if begins else 1)
 
 
 @inlined
@@ -216,7 +199,7 @@ def give_up_packet(w: World, queue: int, tail_before: int, stored: int, segments
         w.blocks[w.blocks[tail_before]["last"]]["next"] = NONE
         q["tail"] = tail_before
         accesses = 5
-    count_accesses(w, DELETE, accesses)
+    count_accesses(w, c.DELETE, accesses)
     return accesses + free_packet(w, first, last, stored, is_small(w, segments))
 
 
@@ -224,7 +207,7 @@ def give_up_packet(w: World, queue: int, tail_before: int, stored: int, segments
 def delete_packet(w: World, queue: int, segments: int) -> int:
     """Take the head packet off a queue and free its blocks."""
     first, last, accesses = unlink_packet(w, queue)
-    count_accesses(w, DELETE, accesses)
+    count_accesses(w, c.DELETE, accesses)
     return accesses + free_packet(w, first, last, segments, is_small(w, segments))
 
 
@@ -243,4 +226,4 @@ def move_packet(w: World, source: int, target: int) -> int:
         accesses += 4
     t["tail"] = first
     t["packets"] += 1
-    return count_accesses(w, MOVE, accesses)
+    return count_accesses(w, c.MOVE, accesses)

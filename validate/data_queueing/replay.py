@@ -12,21 +12,9 @@ from qmodels.checks import IntArray
 from qmodels.systems.packets.data_queueing import DataQueueing
 from qmodels.systems.packets.data_queueing_traffic import QueuedPackets
 from validate.campaigns.experiment import check_one
+from validate.data_queueing import operations as manager
 from validate.data_queueing.free_lists import NONE
 from validate.data_queueing.inputs import build_world
-from validate.data_queueing.operations import (
-    access_bank,
-    allocate,
-    create_queue,
-    delete_packet,
-    dequeue_segment,
-    destroy_queue,
-    enqueue_segment,
-    give_up_packet,
-    is_small,
-    move_packet,
-    reserve,
-)
 from validate.data_queueing.state import World, without_owners
 from validate.engine.jit import inlined, jit
 
@@ -169,16 +157,16 @@ _WHY = {
 def enqueue(w: World, session: Any, queue: int, begins: bool) -> tuple[bool, int, int]:
     """Store a packet's next segment; return whether it was refused, its block and the accesses this took."""
     segments = w.packets[session["packet"]]["segments"]
-    if (begins or not w.parameters[0]["whole"]) and not reserve(w, segments):
+    if (begins or not w.parameters[0]["whole"]) and not manager.reserve(w, segments):
         stored, accesses = segments - session["to_write"], 0
         session["to_write"] = 0
         if stored > 0:
-            accesses = give_up_packet(w, queue, session["tail_before"], stored, segments)
+            accesses = manager.give_up_packet(w, queue, session["tail_before"], stored, segments)
         return True, NONE, accesses
     session["to_write"] -= 1
-    block, accesses = allocate(w, is_small(w, segments))
+    block, accesses = manager.allocate(w, manager.is_small(w, segments))
     ends = session["to_write"] == 0
-    return False, block, accesses + enqueue_segment(w, queue, session["packet"], block, begins, ends)
+    return False, block, accesses + manager.enqueue_segment(w, queue, session["packet"], block, begins, ends)
 
 
 @jit
@@ -193,11 +181,11 @@ def play_rows(world: World, sessions: Any, rows: Any, results: Any, packet: int)
         if code == _CREATE:
             if q["created"]:
                 return k
-            accesses = create_queue(w, queue)
+            accesses = manager.create_queue(w, queue)
         elif code == _DESTROY:
             if not q["created"] or q["head"] != NONE:
                 return k
-            accesses = destroy_queue(w, queue)
+            accesses = manager.destroy_queue(w, queue)
         elif code == _BEGIN or code == _ENQUEUE:
             begins = code == _BEGIN
             if not q["created"] or begins != (s["to_write"] == 0):
@@ -216,19 +204,19 @@ def play_rows(world: World, sessions: Any, rows: Any, results: Any, packet: int)
             if s["read"] == segments:
                 return k
             block = q["head"] if s["read"] == 0 else s["cursor"]
-            accesses = dequeue_segment(w, queue, block, s["read"] == 0)
+            accesses = manager.dequeue_segment(w, queue, block, s["read"] == 0)
             s["cursor"] = w.blocks[block]["next"]
             s["read"] += 1
         elif code == _MOVE:
             t = w.queues[argument]
             if s["read"] > 0 or argument == queue or not t["created"] or t["writing"]:
                 return k
-            accesses = move_packet(w, queue, argument)
+            accesses = manager.move_packet(w, queue, argument)
         else:
             segments = w.packets[w.blocks[q["head"]]["packet"]]["segments"]
-            accesses = delete_packet(w, queue, segments)
+            accesses = manager.delete_packet(w, queue, segments)
             s["read"] = 0
         results[k, 0], results[k, 1], results[k, 2] = DONE, accesses, block
         if block != NONE:
-            results[k, 3] = access_bank(w.blocks, w.banks, w.recent, w.state, block)
+            results[k, 3] = manager.access_bank(w.blocks, w.banks, w.recent, w.state, block)
     return NONE

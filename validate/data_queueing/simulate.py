@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -63,6 +63,7 @@ class DataQueueingExperiment(Experiment):
 
     job_type: ClassVar[type[Job]] = Job
     run_type: ClassVar[type[Run]] = Run
+    result_type = DataQueueingSimulation
     precise: ClassVar[tuple[str, ...]] = ("pointer_accesses_per_allocation",)
     run_replication: ClassVar[staticmethod[[Job], Run]] = staticmethod(run_replication)
 
@@ -72,29 +73,22 @@ class DataQueueingExperiment(Experiment):
         if not 0 <= self.warm_up < 1:
             raise ValueError(f"warm_up must be at least 0 and below 1, got {self.warm_up!r}")
 
-    def summarize(
-        self, runs: Sequence[tuple[Job, Run]], *, replications: int, seconds: float
-    ) -> DataQueueingSimulation:
+    def found(self, runs: list[Run]) -> dict[str, Any]:
         """Return the estimates of finished replications."""
-        each = [run for _, run in runs]
-        together = np.sum([run.operations for run in each], axis=0)
-        most = np.max([run.operations[:, 2] for run in each], axis=0)
-        histograms = np.sum([run.histograms for run in each], axis=0)
+        together = np.sum([run.operations for run in runs], axis=0)
+        most = np.max([run.operations[:, 2] for run in runs], axis=0)
+        histograms = np.sum([run.histograms for run in runs], axis=0)
         load = float(self.spec.traffic.load_factor)
-        return DataQueueingSimulation(
-            spec=self.spec,
-            metrics=_metrics(self.spec, each, self.confidence),
-            utilization={"output ports": _carried(load, each, self.confidence)},
-            bottleneck="output ports",
-            stable=load < 1.0,
-            seed=self.seed,
-            replications=replications,
-            effort={
-                "packets per replication": each[0].packets,
-                "queue operations": sum(run.all_operations for run in each),
+        return {
+            "metrics": _metrics(self.spec, runs, self.confidence),
+            "utilization": {"output ports": _carried(load, runs, self.confidence)},
+            "bottleneck": "output ports",
+            "stable": load < 1.0,
+            "effort": {
+                "packets per replication": runs[0].packets,
+                "queue operations": sum(run.all_operations for run in runs),
             },
-            seconds=seconds,
-            operations={
+            "operations": {
                 name: OperationCost(
                     count=int(together[k, 0]),
                     mean_accesses=float(together[k, 1]) / max(1, int(together[k, 0])),
@@ -102,9 +96,9 @@ class DataQueueingExperiment(Experiment):
                 )
                 for k, name in enumerate(c.OPERATIONS)
             },
-            allocation_accesses=_shares(histograms[0]),
-            deletion_accesses=_shares(histograms[1]),
-        )
+            "allocation_accesses": _shares(histograms[0]),
+            "deletion_accesses": _shares(histograms[1]),
+        }
 
 
 def _carried(load: float, runs: Sequence[Run], confidence: float) -> Estimate:

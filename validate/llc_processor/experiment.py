@@ -12,7 +12,6 @@ from qmodels import checks
 from qmodels.systems.cache.llc_processor import BANKS, LlcProcessor
 from validate.campaigns.experiment import Experiment
 from validate.estimates.intervals import Estimate, probability_interval, ratio_interval
-from validate.estimates.simulation import Simulation
 from validate.llc_processor.replication import COUNTED, LlcProcessorJob, Run, run_replication
 
 
@@ -55,23 +54,19 @@ class LlcProcessorExperiment(Experiment):
         """Refuse options out of range."""
         checks.count("requests", self.requests, minimum=1000)
 
-    def summarize(self, runs: Sequence[tuple[Any, Run]], *, replications: int, seconds: float) -> Simulation:
+    def found(self, runs: list[Run]) -> dict[str, Any]:
         """Return the estimates of finished replications."""
-        metrics = _metrics(self.spec, [run for _, run in runs], self.confidence)
+        metrics = _metrics(self.spec, runs, self.confidence)
         busy = {"cores": "core_utilization", "LLC": "llc_utilization", "DRAM banks": "memory_utilization"}
         utilization = {
             name: metrics[of] for name, of in busy.items() if self.spec.llc_slices or name != "LLC"
         }
-        return Simulation(
-            spec=self.spec,
-            metrics=metrics,
-            utilization=utilization,
-            bottleneck=max(utilization, key=lambda name: utilization[name].best),
-            effort={"requests": self.requests},
-            replications=replications,
-            seed=self.seed,
-            seconds=seconds,
-        )
+        return {
+            "metrics": metrics,
+            "utilization": utilization,
+            "bottleneck": max(utilization, key=lambda name: utilization[name].best),
+            "effort": {"requests": self.requests},
+        }
 
 
 def _metrics(spec: LlcProcessor, runs: Sequence[Run], confidence: float) -> dict[str, Estimate]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from validate.cache.draw_kernel import zipf_line
 from validate.cache.lru_kernel import NONE
-from validate.engine.jit import inlined, jit, lean
+from validate.engine.jit import inlined, lean
 from validate.engine.streams import uniform
 from validate.llc_processor.caches import MISS, fill, found_in_llc, level_of
 from validate.llc_processor.memory import BOTH, enter_memory, leave_memory
@@ -20,18 +20,16 @@ START, L1, L2, LLC, MEMORY, DONE = range(6)
 """Where a core's request goes next."""
 
 
-@jit
-def fill_caches(world: World, requests: int) -> None:
+@lean
+def fill_caches(w: World, requests: int) -> None:
     """Let random cores request lines one after the other, in no time: the caches become stationary."""
-    plan, streams = world.plan, world.streams
-    caches, slots, table = world.caches, world.slots, world.table
     for _ in range(requests):
-        core = int(uniform(streams, CORES) * plan[0]["cores"])
-        line = zipf_line(world.law, world.keys, streams, LINES)
-        level = level_of(caches, slots, table, core, line)
-        if level == MISS and plan[0]["slices"] > 0:
-            found_in_llc(plan, caches, slots, table, line)
-        fill(plan, caches, slots, table, streams, core, line, level)
+        core = int(uniform(w.streams, CORES) * w.plan[0]["cores"])
+        line = zipf_line(w.law, w.keys, w.streams, LINES)
+        level = level_of(w, core, line)
+        if level == MISS and w.plan[0]["slices"] > 0:
+            found_in_llc(w, line)
+        fill(w, core, line, level)
 
 
 @inlined
@@ -70,7 +68,7 @@ def depart(w: World, core: int) -> bool:
     totals[0]["l1_hits"] += level == 0
     totals[0]["l2_hits"] += level == 1
     totals[0]["served"] += 1
-    fill(w.plan, w.caches, w.slots, w.table, w.streams, core, cores[core]["line"], level)
+    fill(w, core, cores[core]["line"], level)
     w.state[0]["inside"] -= 1
     cores[core]["head"] = (cores[core]["head"] + 1) % w.arrived.shape[1]
     cores[core]["queued"] -= 1
@@ -84,10 +82,10 @@ def begin(w: World, core: int) -> None:
     """Let a core take the first request of its queue, which wants a line it draws, to its L1."""
     cores, totals = w.cores, w.totals
     line = zipf_line(w.law, w.keys, w.streams, LINES)
-    cores[core]["line"], cores[core]["level"] = line, level_of(w.caches, w.slots, w.table, core, line)
+    cores[core]["line"], cores[core]["level"] = line, level_of(w, core, line)
     totals[0]["started"] += 1
     totals[0]["waited"] += totals[0]["time"] - w.arrived[core, cores[core]["head"]]
-    visit(cores, w.visitors, w.visiting, 0, core)
+    visit(w, 0, core)
 
 
 @inlined
@@ -99,19 +97,19 @@ def end_stage(w: World, at: float, to_l1: float, to_l2: float) -> tuple[int, int
     plan, cores, in_state = w.plan, w.cores, w.in_state
     if at < to_l1:
         place = min(int((at - plan[0]["arrival_rate"]) / plan[0]["l1_rate"]), w.visiting[0] - 1)
-        core = end_visit(cores, w.visitors, w.visiting, 0, place)
+        core = end_visit(w, 0, place)
         return core, DONE if cores[core]["level"] == 0 else L2
     if at < to_l2:
         place = min(int((at - to_l1) / plan[0]["l2_rate"]), w.visiting[1] - 1)
-        core = end_visit(cores, w.visitors, w.visiting, 1, place)
+        core = end_visit(w, 1, place)
         if cores[core]["level"] != MISS:
             return core, DONE
         return core, LLC if plan[0]["slices"] > 0 else MEMORY
     to_llc = to_l2 + w.state[0]["busy_slices"] * plan[0]["llc_rate"]
     if at < to_llc:
         place = min(int((at - to_l2) / plan[0]["llc_rate"]), w.state[0]["busy_slices"] - 1)
-        core = leave_slice(w.slices, w.slice_queue, w.busy_slices, w.state, place)
-        if not found_in_llc(plan, w.caches, w.slots, w.table, cores[core]["line"]):
+        core = leave_slice(w, place)
+        if not found_in_llc(w, cores[core]["line"]):
             return core, MEMORY
         w.totals[0]["llc_hits"] += 1
         return core, DONE
@@ -123,9 +121,7 @@ def end_stage(w: World, at: float, to_l1: float, to_l2: float) -> tuple[int, int
     elif at < to_other:
         kind, before, rate = 2, to_one, plan[0]["bank_rate"]
     place = min(int((at - before) / rate), in_state[kind] - 1)
-    core = leave_memory(
-        w.channels, w.by_state, in_state, w.banks, w.parts, w.part_queue, w.streams, PARTS, kind, place
-    )
+    core = leave_memory(w, kind, place)
     return core, DONE
 
 
@@ -155,10 +151,10 @@ def run(w: World, arrivals: int) -> None:
         if then == START:
             begin(w, core)
         elif then == L2:
-            visit(w.cores, w.visitors, w.visiting, 1, core)
+            visit(w, 1, core)
         elif then == LLC:
             number = w.cores[core]["line"] % plan[0]["slices"]
-            join_slice(w.slices, w.slice_queue, w.busy_slices, state, number, core)
+            join_slice(w, number, core)
         else:
             part = int(uniform(streams, PARTS) * 2)
-            enter_memory(w.channels, w.by_state, in_state, w.banks, w.parts, w.part_queue, part, core)
+            enter_memory(w, part, core)

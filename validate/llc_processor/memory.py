@@ -7,73 +7,53 @@ such bank is idle it waits in the queue of that part. Channels are listed by the
 
 from __future__ import annotations
 
-from typing import Any
-
 from validate.engine.jit import lean
 from validate.engine.streams import uniform
+from validate.llc_processor.state import PARTS, World
 
 BOTH = 3
 
 
 @lean
-def enter_memory(
-    channels: Any,
-    by_state: Any,
-    in_state: Any,
-    banks: Any,
-    parts: Any,
-    queue: Any,
-    part: int,
-    core: int,
-) -> None:
+def enter_memory(w: World, part: int, core: int) -> None:
     """Give a core's request for a part of the table to a bank, or to the queue."""
     other = 2 - part  # the state in which the other bank alone is busy
-    if in_state[0] > 0:
-        channel = by_state[0, in_state[0] - 1]
-    elif in_state[other] > 0:
-        channel = by_state[other, in_state[other] - 1]
+    if w.in_state[0] > 0:
+        channel = w.by_state[0, w.in_state[0] - 1]
+    elif w.in_state[other] > 0:
+        channel = w.by_state[other, w.in_state[other] - 1]
     else:
-        length = parts[part]["length"]
-        queue[part, (parts[part]["head"] + length) % queue.shape[1]] = core
-        parts[part]["length"] = length + 1
+        length = w.parts[part]["length"]
+        w.part_queue[part, (w.parts[part]["head"] + length) % w.part_queue.shape[1]] = core
+        w.parts[part]["length"] = length + 1
         return
-    banks[channel, part] = core
-    _move(channels, by_state, in_state, channel, channels[channel]["busy"] | (1 << part))
+    w.banks[channel, part] = core
+    _move(w, channel, w.channels[channel]["busy"] | (1 << part))
 
 
 @lean
-def leave_memory(
-    channels: Any,
-    by_state: Any,
-    in_state: Any,
-    banks: Any,
-    parts: Any,
-    queue: Any,
-    streams: Any,
-    stream: int,
-    kind: int,
-    place: int,
-) -> int:
+def leave_memory(w: World, kind: int, place: int) -> int:
     """End a service in the channel at this place of a list; return its core.
 
     If both banks are busy it is either one's.
     """
-    channel = by_state[kind, place]
+    channel = w.by_state[kind, place]
     part = kind - 1
     if kind == BOTH:
-        part = int(uniform(streams, stream) * 2)
-    core = banks[channel, part]
-    if parts[part]["length"] > 0:
-        banks[channel, part] = queue[part, parts[part]["head"]]
-        parts[part]["head"] = (parts[part]["head"] + 1) % queue.shape[1]
-        parts[part]["length"] -= 1
+        part = int(uniform(w.streams, PARTS) * 2)
+    core = w.banks[channel, part]
+    if w.parts[part]["length"] > 0:
+        w.banks[channel, part] = w.part_queue[part, w.parts[part]["head"]]
+        w.parts[part]["head"] = (w.parts[part]["head"] + 1) % w.part_queue.shape[1]
+        w.parts[part]["length"] -= 1
     else:
-        _move(channels, by_state, in_state, channel, kind & ~(1 << part))
+        _move(w, channel, kind & ~(1 << part))
     return core
 
 
 @lean
-def _move(channels: Any, by_state: Any, in_state: Any, channel: int, state: int) -> None:
+def _move(w: World, channel: int, state: int) -> None:
+    channels, by_state, in_state = w.channels, w.by_state, w.in_state
     old, place = channels[channel]["busy"], channels[channel]["place"]
     in_state[old] -= 1
     last = by_state[old, in_state[old]]

@@ -2,52 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from validate.engine.jit import lean
+from validate.llc_processor.state import World
 
 
 @lean
-def visit(cores: Any, visitors: Any, visiting: Any, level: int, core: int) -> None:
+def visit(w: World, level: int, core: int) -> None:
     """Let a core look in its private cache of this level."""
-    cores[core]["place"] = visiting[level]
-    visitors[level, visiting[level]] = core
-    visiting[level] += 1
+    w.cores[core]["place"] = w.visiting[level]
+    w.visitors[level, w.visiting[level]] = core
+    w.visiting[level] += 1
 
 
 @lean
-def end_visit(cores: Any, visitors: Any, visiting: Any, level: int, place: int) -> int:
+def end_visit(w: World, level: int, place: int) -> int:
     """End the visit of the core at this place of the list; return the core."""
-    core = visitors[level, place]
-    visiting[level] -= 1
-    last = visitors[level, visiting[level]]
-    visitors[level, place] = last
-    cores[last]["place"] = place
+    core = w.visitors[level, place]
+    w.visiting[level] -= 1
+    last = w.visitors[level, w.visiting[level]]
+    w.visitors[level, place] = last
+    w.cores[last]["place"] = place
     return core
 
 
 @lean
-def join_slice(slices: Any, queue: Any, busy: Any, state: Any, number: int, core: int) -> None:
+def join_slice(w: World, number: int, core: int) -> None:
     """Put a core at the end of a slice's queue."""
-    length = slices[number]["length"]
-    queue[number, (slices[number]["head"] + length) % queue.shape[1]] = core
-    slices[number]["length"] = length + 1
+    length = w.slices[number]["length"]
+    w.slice_queue[number, (w.slices[number]["head"] + length) % w.slice_queue.shape[1]] = core
+    w.slices[number]["length"] = length + 1
     if length == 0:
-        slices[number]["place"] = state[0]["busy_slices"]
-        busy[state[0]["busy_slices"]] = number
-        state[0]["busy_slices"] += 1
+        w.slices[number]["place"] = w.state[0]["busy_slices"]
+        w.busy_slices[w.state[0]["busy_slices"]] = number
+        w.state[0]["busy_slices"] += 1
 
 
 @lean
-def leave_slice(slices: Any, queue: Any, busy: Any, state: Any, place: int) -> int:
+def leave_slice(w: World, place: int) -> int:
     """End the service of the busy slice at this place of the list; return the core that it served."""
-    number = busy[place]
-    core = queue[number, slices[number]["head"]]
-    slices[number]["head"] = (slices[number]["head"] + 1) % queue.shape[1]
-    slices[number]["length"] -= 1
-    if slices[number]["length"] == 0:
-        state[0]["busy_slices"] -= 1
-        last = busy[state[0]["busy_slices"]]
-        busy[place] = last
-        slices[last]["place"] = place
+    number = w.busy_slices[place]
+    core = w.slice_queue[number, w.slices[number]["head"]]
+    w.slices[number]["head"] = (w.slices[number]["head"] + 1) % w.slice_queue.shape[1]
+    w.slices[number]["length"] -= 1
+    if w.slices[number]["length"] == 0:
+        w.state[0]["busy_slices"] -= 1
+        last = w.busy_slices[w.state[0]["busy_slices"]]
+        w.busy_slices[place] = last
+        w.slices[last]["place"] = place
     return core

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -121,6 +121,7 @@ class ProgramExperiment(Experiment):
 
     job_type = ProgramJob
     run_type = Run
+    result_type = ProgramSimulation
     precise = ("execution_time",)
     run_replication = staticmethod(run_replication)
 
@@ -128,13 +129,10 @@ class ProgramExperiment(Experiment):
         """Refuse a longest time that is none."""
         checks.count("longest", self.longest)
 
-    def summarize(
-        self, runs: Sequence[tuple[ProgramJob, Run]], *, replications: int, seconds: float
-    ) -> ProgramSimulation:
+    def found(self, runs: list[Run]) -> dict[str, Any]:
         """Return what the replications say together."""
-        found = [run for _, run in runs]
-        finish = np.stack([run.finish for run in found], axis=1)
-        parts = np.stack([run.parts for run in found], axis=2)
+        finish = np.stack([run.finish for run in runs], axis=1)
+        parts = np.stack([run.parts for run in runs], axis=2)
         period = 1 / self.spec.clock_ghz
 
         def mean(values: FloatArray) -> Estimate:
@@ -142,27 +140,23 @@ class ProgramExperiment(Experiment):
 
         metrics = {
             "execution_time": mean(finish.max(axis=0)),
-            "message_latency": mean(np.array([run.latency for run in found])),
+            "message_latency": mean(np.array([run.latency for run in runs])),
         }
         for name, times in zip(PROCESS_TIMES, [finish, *parts.transpose(1, 0, 2)], strict=True):
             metrics |= {f"{name}[{k}]": mean(row) for k, row in enumerate(times)}
         # Another process may be the last in each replication.
-        last = parts[finish.argmax(axis=0), :, np.arange(len(found))]
-        service = np.stack([run.service for run in found])
+        last = parts[finish.argmax(axis=0), :, np.arange(len(runs))]
+        service = np.stack([run.service for run in runs])
         packets = service[:, :, 0].sum(axis=0)
-        return ProgramSimulation(
-            spec=self.spec,
-            metrics=metrics,
-            latency_parts={
+        return {
+            "metrics": metrics,
+            "latency_parts": {
                 name.removesuffix("_time"): mean(last[:, k]) for k, name in enumerate(PROCESS_TIMES[1:])
             },
-            finish=finish * period,
-            services=services(self.spec)[1],
-            packets=packets,
-            mean_packet_latency=service[:, :, 1].sum(axis=0) / np.maximum(packets, 1) * period,
-            max_packet_latency=service[:, :, 2].max(axis=0) * period,
-            replications=replications,
-            seed=self.seed,
-            effort={"cycles": sum(run.cycles for run in found)},
-            seconds=seconds,
-        )
+            "finish": finish * period,
+            "services": services(self.spec)[1],
+            "packets": packets,
+            "mean_packet_latency": service[:, :, 1].sum(axis=0) / np.maximum(packets, 1) * period,
+            "max_packet_latency": service[:, :, 2].max(axis=0) * period,
+            "effort": {"cycles": sum(run.cycles for run in runs)},
+        }

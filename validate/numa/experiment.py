@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from qmodels.systems.memory.numa import NumaMachine
-from validate.campaigns.experiment import Experiment, Job
+from validate.campaigns.experiment import Experiment
 from validate.estimates.statistics import mean_interval
 from validate.numa.kernel import COMMANDS, EVENTS, SWITCHES, TRANSFERRED, WAITED
 from validate.numa.result import NumaSimulation
@@ -40,15 +40,13 @@ class NumaExperiment(Experiment):
     """
 
     run_type = Run
+    result_type = NumaSimulation
     precise = ("execution_time",)
     run_replication = staticmethod(run_replication)
 
-    def summarize(
-        self, runs: Sequence[tuple[Job, Run]], *, replications: int, seconds: float
-    ) -> NumaSimulation:
+    def found(self, runs: list[Run]) -> dict[str, Any]:
         """Return the estimates of finished replications."""
-        each = [run for _, run in runs]
-        every = [_metrics(self.spec, run) for run in each]
+        every = [_metrics(self.spec, run) for run in runs]
         metrics = {
             name: mean_interval([one[name] for one in every], confidence=self.confidence)
             for name in self.spec.metric_names
@@ -56,20 +54,16 @@ class NumaExperiment(Experiment):
         blocks = sum(self.spec.steps_of(core) for core in range(self.spec.chip.cores))
         names = ("core", "controller", "channel")
         utilization = {f"{name}s": metrics[f"{name}_utilization"] for name in names}
-        return NumaSimulation(
-            spec=self.spec,
-            metrics=metrics,
-            utilization=utilization,
-            bottleneck=max(names, key=lambda name: metrics[f"{name}_utilization"].best) + "s",
-            core_time=np.mean([run.ends for run in each], axis=0) / self.spec.clock_ghz,
-            core_busy=np.mean([run.computing / run.ends.max() for run in each], axis=0),
-            channel_busy=np.mean([run.held / run.ends.max() for run in each], axis=0),
-            controller_busy=np.mean([run.served / run.ends.max() for run in each], axis=0),
-            effort={"blocks": blocks, "events": int(sum(run.sums[EVENTS] for run in each))},
-            replications=replications,
-            seed=self.seed,
-            seconds=seconds,
-        )
+        return {
+            "metrics": metrics,
+            "utilization": utilization,
+            "bottleneck": max(names, key=lambda name: metrics[f"{name}_utilization"].best) + "s",
+            "core_time": np.mean([run.ends for run in runs], axis=0) / self.spec.clock_ghz,
+            "core_busy": np.mean([run.computing / run.ends.max() for run in runs], axis=0),
+            "channel_busy": np.mean([run.held / run.ends.max() for run in runs], axis=0),
+            "controller_busy": np.mean([run.served / run.ends.max() for run in runs], axis=0),
+            "effort": {"blocks": blocks, "events": int(sum(run.sums[EVENTS] for run in runs))},
+        }
 
 
 def _metrics(spec: NumaMachine, run: Run) -> dict[str, float]:

@@ -14,6 +14,7 @@ from validate.data_queueing.free_lists import (
 )
 from validate.engine.events import schedule, serve
 from validate.engine.jit import part
+from validate.packet_processor import state as c
 from validate.packet_processor.network import (
     ARRIVAL,
     HOLD_OVER,
@@ -25,27 +26,9 @@ from validate.packet_processor.network import (
     place_block,
     request_lookup,
     scatter,
-    send_request,
+    send,
 )
-from validate.packet_processor.state import (
-    ALLOCATION_ACCESSES,
-    ALLOCATIONS,
-    BLOCKED_PACKETS,
-    BLOCKED_SEGMENTS,
-    LEFT_BYTES,
-    LEFT_PACKETS,
-    LOOKUP,
-    LOOKUP_HITS,
-    LOOKUPS,
-    MOST_ALLOCATION_ACCESSES,
-    NONE,
-    OFFERED_PACKETS,
-    OFFERED_SEGMENTS,
-    READ,
-    SLICE_ACCESSES,
-    WRITE,
-    World,
-)
+from validate.packet_processor.state import World
 
 POINTER_MEMORY = 0
 """Station number; its queue holds packets, its services are whole operations."""
@@ -59,7 +42,7 @@ def admit(w: World, now: float) -> None:
     w.state[0]["admitted"] = packet + 1
     w.state[0]["active"] += 1
     w.packets[packet]["arrival"] = now
-    w.packets[packet]["stage"] = LOOKUP
+    w.packets[packet]["stage"] = c.LOOKUP
     w.packets[packet]["progress"] = 0
     note(w, now, p["first_phase"], 1)
     if p["window"] == 0 and packet + 1 < w.packets.size:
@@ -74,19 +57,19 @@ def begin_lookup(w: World, now: float, packet: int) -> None:
     done = w.packets[packet]["progress"]
     if done == p["lookups"]:
         w.packets[packet]["looked_up"] = now
-        w.packets[packet]["stage"] = WRITE
+        w.packets[packet]["stage"] = c.WRITE
         note(w, now, p["first_phase"], -1)
         note(w, now, p["first_phase"] + 1, 1)
         join_pointer_memory(w, now, packet)
         return
     entry = w.lookups[packet * p["lookups"] + done]
     if p["slices"] == 0:
-        w.counts[LOOKUPS] += 1
+        w.counts[c.LOOKUPS] += 1
         request_lookup(w, packet, entry)
         return
     station = p["first_slice"] + scatter(entry) % p["slices"]
     end = serve(w.stations, station, now + p["bus_ns"], p["slice_ns"])
-    w.counts[SLICE_ACCESSES] += 1
+    w.counts[c.SLICE_ACCESSES] += 1
     note(w, now + p["bus_ns"], station, 1)
     note(w, end, station, -1)
     schedule(w.heap, end + p["bus_ns"], packet * KINDS + SLICE_DONE)
@@ -97,9 +80,9 @@ def end_slice_access(w: World, now: float, packet: int) -> None:
     """Finish a lookup on a hit, read the entry from DRAM on a miss."""
     p = w.parameters[0]
     entry = w.lookups[packet * p["lookups"] + w.packets[packet]["progress"]]
-    w.counts[LOOKUPS] += 1
+    w.counts[c.LOOKUPS] += 1
     if look_up(w, scatter(entry) % p["slices"], entry):
-        w.counts[LOOKUP_HITS] += 1
+        w.counts[c.LOOKUP_HITS] += 1
         w.packets[packet]["progress"] += 1
         begin_lookup(w, now, packet)
     else:
@@ -110,7 +93,7 @@ def end_slice_access(w: World, now: float, packet: int) -> None:
 def look_up(w: World, number: int, entry: int) -> bool:
     """Return whether a slice holds an entry; from now on it does."""
     slot = find(w.slices, w.lines, w.index, number, entry)
-    if slot == NONE:
+    if slot == c.NONE:
         insert(w.slices, w.lines, w.index, w.streams, number, entry)
         return False
     use(w.slices, w.lines, number, slot)
@@ -121,8 +104,8 @@ def look_up(w: World, number: int, entry: int) -> bool:
 def join_pointer_memory(w: World, now: float, packet: int) -> None:
     """Queue a packet's operation."""
     note(w, now, POINTER_MEMORY, 1)
-    w.packets[packet]["next"] = NONE
-    if w.state[0]["operation_head"] == NONE:
+    w.packets[packet]["next"] = c.NONE
+    if w.state[0]["operation_head"] == c.NONE:
         w.state[0]["operation_head"] = packet
     else:
         w.packets[w.state[0]["operation_tail"]]["next"] = packet
@@ -136,7 +119,7 @@ def start_operation(w: World, now: float) -> None:
     """Start the operation at the head of the queue; a packet the free list cannot hold is refused."""
     p = w.parameters[0]
     packet = w.state[0]["operation_head"]
-    if packet == NONE:
+    if packet == c.NONE:
         w.state[0]["pointer_busy"] = 0
         return
     w.state[0]["operation_head"] = w.packets[packet]["next"]
@@ -144,16 +127,16 @@ def start_operation(w: World, now: float) -> None:
     w.packets[packet]["progress"] = 0
     w.packets[packet]["remaining"] = w.packets[packet]["segments"]
     w.stations[POINTER_MEMORY]["served"] += 1
-    if w.packets[packet]["stage"] == WRITE:
+    if w.packets[packet]["stage"] == c.WRITE:
         w.packets[packet]["write_start"] = now
         segments = w.packets[packet]["segments"]
         blocked = free_blocks(w, packet) < segments
         w.packets[packet]["blocked"] = blocked
         # Counted with their fate, so that a share of a stretch of time is never above 1.
-        w.counts[OFFERED_PACKETS] += 1
-        w.counts[OFFERED_SEGMENTS] += segments
-        w.counts[BLOCKED_PACKETS] += blocked
-        w.counts[BLOCKED_SEGMENTS] += blocked * segments
+        w.counts[c.OFFERED_PACKETS] += 1
+        w.counts[c.OFFERED_SEGMENTS] += segments
+        w.counts[c.BLOCKED_PACKETS] += blocked
+        w.counts[c.BLOCKED_SEGMENTS] += blocked * segments
         w.stations[POINTER_MEMORY]["waited"] += now - w.packets[packet]["looked_up"]
         access_pointers(w, now, packet, p["enqueue_packet"])
     else:
@@ -179,13 +162,13 @@ def continue_operation(w: World, now: float, packet: int) -> None:
     done = w.packets[packet]["progress"]
     segment = w.packets[packet]["first"] + done
     w.packets[packet]["progress"] = done + 1
-    writing = w.packets[packet]["stage"] == WRITE
+    writing = w.packets[packet]["stage"] == c.WRITE
     if done > 0:
         if writing:
-            send_request(w, segment - 1, w.packets[packet]["engine"], p["segment_flits"])
+            send(w, c.REQUESTS, segment - 1, w.packets[packet]["engine"], p["segment_flits"])
         else:
             issue(w, segment - 1)
-            send_request(w, segment - 1, w.packets[packet]["egress"], p["request_flits"])
+            send(w, c.REQUESTS, segment - 1, w.packets[packet]["egress"], p["request_flits"])
     if w.packets[packet]["blocked"]:
         note(w, now, POINTER_MEMORY, -1)
         note(w, now, p["first_phase"] + 1, -1)
@@ -229,9 +212,9 @@ def allocate(w: World, segment: int) -> float:
         w.blocks[w.segments[segment - 1]["block"]]["next"] = block
     place_block(w, segment, block)
     issue(w, segment)
-    w.counts[ALLOCATIONS] += 1
-    w.counts[ALLOCATION_ACCESSES] += accesses
-    w.counts[MOST_ALLOCATION_ACCESSES] = max(w.counts[MOST_ALLOCATION_ACCESSES], accesses)
+    w.counts[c.ALLOCATIONS] += 1
+    w.counts[c.ALLOCATION_ACCESSES] += accesses
+    w.counts[c.MOST_ALLOCATION_ACCESSES] = max(w.counts[c.MOST_ALLOCATION_ACCESSES], accesses)
     return float(accesses)
 
 
@@ -255,7 +238,7 @@ def end_hold(w: World, now: float, packet: int) -> None:
     """Let a held packet ask for its segments."""
     first_phase = w.parameters[0]["first_phase"]
     w.packets[packet]["read_join"] = now
-    w.packets[packet]["stage"] = READ
+    w.packets[packet]["stage"] = c.READ
     w.state[0]["active"] += 1
     note(w, now, first_phase + 2, -1)
     note(w, now, first_phase + 3, 1)
@@ -266,7 +249,7 @@ def end_hold(w: World, now: float, packet: int) -> None:
 def receive(w: World, now: float, segment: int) -> None:
     """Take delivery of a lookup's answer or of a segment; with the last segment the packet leaves."""
     packet = w.segments[segment]["packet"]
-    if w.packets[packet]["stage"] == LOOKUP:
+    if w.packets[packet]["stage"] == c.LOOKUP:
         w.packets[packet]["progress"] += 1
         begin_lookup(w, now, packet)
         return
@@ -281,8 +264,8 @@ def receive(w: World, now: float, segment: int) -> None:
         free_each(w.blocks, w.lists, head, segments)
     else:
         splice_tail(w.blocks, w.lists, VMS1, head, last, segments)
-    w.counts[LEFT_PACKETS] += 1
-    w.counts[LEFT_BYTES] += w.packets[packet]["bytes"]
+    w.counts[c.LEFT_PACKETS] += 1
+    w.counts[c.LEFT_BYTES] += w.packets[packet]["bytes"]
     leave(w, now, packet)
 
 

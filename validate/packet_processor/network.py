@@ -7,24 +7,8 @@ import numpy as np
 from qmodels.systems.memory import address_map
 from validate.engine.events import schedule, serve
 from validate.engine.jit import part
-from validate.packet_processor.state import (
-    ACCESSES,
-    ACTIVATIONS,
-    BURSTS,
-    LOOKUP,
-    NONE,
-    READ,
-    READ_CONFLICTS,
-    READS,
-    REFRESHED,
-    REQUESTS,
-    RESPONSES,
-    ROW_HITS,
-    WRITE,
-    WRITE_CONFLICTS,
-    WRITES,
-    World,
-)
+from validate.packet_processor import state as c
+from validate.packet_processor.state import World
 
 ARRIVAL, SLICE_DONE, POINTER_DONE, BANK_READY, BANK_FREE, ACCESS_DONE, HOLD_OVER = range(7)
 KINDS = 7
@@ -70,20 +54,11 @@ def issue(w: World, segment: int) -> None:
 
 
 @part
-def send_request(w: World, segment: int, engine: int, flits: int) -> None:
-    """Send a segment's access from an engine to its channel."""
-    send_later(w, REQUESTS, segment, engine, flits)
+def send(w: World, network: int, segment: int, engine: int, flits: int) -> None:
+    """Put the NoC packet of a segment's access, from or to an engine, into the outbox.
 
-
-@part
-def send_response(w: World, segment: int, engine: int) -> None:
-    """Send the data of an access from its channel to an engine."""
-    send_later(w, RESPONSES, segment, engine, w.parameters[0]["segment_flits"])
-
-
-@part
-def send_later(w: World, network: int, segment: int, engine: int, flits: int) -> None:
-    """Put a NoC packet into the outbox: it enters its network when the event is over."""
+    It enters its network, requests or responses, when the event is over.
+    """
     k = w.state[0]["sends"]
     w.state[0]["sends"] = k + 1
     w.outbox[k]["network"] = network
@@ -98,22 +73,22 @@ def join_bank(w: World, now: float, segment: int) -> None:
     p = w.parameters[0]
     bank = w.segments[segment]["bank"]
     row = w.segments[segment]["row"]
-    idle = w.banks[bank]["serving"] == NONE
+    idle = w.banks[bank]["serving"] == c.NONE
     conflict = not idle and not (p["open_pages"] and row == w.banks[bank]["queued_row"])
     stage = w.packets[w.segments[segment]["packet"]]["stage"]
-    if stage == WRITE:
-        w.counts[WRITES] += 1
-        w.counts[WRITE_CONFLICTS] += conflict
-    elif stage == READ:
-        w.counts[READS] += 1
-        w.counts[READ_CONFLICTS] += conflict
+    if stage == c.WRITE:
+        w.counts[c.WRITES] += 1
+        w.counts[c.WRITE_CONFLICTS] += conflict
+    elif stage == c.READ:
+        w.counts[c.READS] += 1
+        w.counts[c.READ_CONFLICTS] += conflict
     w.banks[bank]["queued_row"] = row
     w.segments[segment]["joined"] = now
-    w.segments[segment]["next"] = NONE
+    w.segments[segment]["next"] = c.NONE
     note(w, now, p["first_bank"] + bank, 1)
     if idle:
         start_bank(w, now, segment)
-    elif w.banks[bank]["head"] == NONE:
+    elif w.banks[bank]["head"] == c.NONE:
         w.banks[bank]["head"] = segment
         w.banks[bank]["tail"] = segment
     else:
@@ -130,14 +105,14 @@ def start_bank(w: World, now: float, segment: int) -> None:
     if p["refresh_ns"] > 0.0:
         begin = after_refresh(w, now, bank)
     hit = p["open_pages"] and w.segments[segment]["row"] == w.banks[bank]["open_row"]
-    closed = w.banks[bank]["open_row"] == REFRESHED
+    closed = w.banks[bank]["open_row"] == c.REFRESHED
     precharge_ns = p["precharge_ns"] if p["open_pages"] and not hit and not closed else 0.0
     w.banks[bank]["serving"] = segment
     w.banks[bank]["open_row"] = w.segments[segment]["row"]
     w.segments[segment]["hit"] = hit
-    w.counts[ACCESSES] += 1
-    w.counts[ROW_HITS] += hit
-    w.counts[ACTIVATIONS] += not hit
+    w.counts[c.ACCESSES] += 1
+    w.counts[c.ROW_HITS] += hit
+    w.counts[c.ACTIVATIONS] += not hit
     station = p["first_bank"] + bank
     w.stations[station]["busy"] += precharge_ns + p["burst_ns"] + (0.0 if hit else p["recovery_ns"])
     w.stations[station]["waited"] += begin - w.segments[segment]["joined"]
@@ -158,7 +133,7 @@ def after_refresh(w: World, now: float, bank: int) -> float:
     if number != w.banks[bank]["refreshes"]:
         w.banks[bank]["refreshes"] = number
         if p["open_pages"]:
-            w.banks[bank]["open_row"] = REFRESHED
+            w.banks[bank]["open_row"] = c.REFRESHED
     return now + max(0.0, p["refresh_ns"] - (since - number * interval))
 
 
@@ -169,7 +144,7 @@ def use_bus(w: World, now: float, segment: int) -> None:
     bank = w.segments[segment]["bank"]
     station = p["first_bus"] + bank // p["banks"]
     end = serve(w.stations, station, now, p["burst_ns"])
-    w.counts[BURSTS] += 1
+    w.counts[c.BURSTS] += 1
     free = end if w.segments[segment]["hit"] else end + p["recovery_ns"]
     note(w, now, station, 1)
     note(w, end, station, -1)
@@ -182,9 +157,9 @@ def use_bus(w: World, now: float, segment: int) -> None:
 def free_bank(w: World, now: float, bank: int) -> None:
     """End a bank's access and let it begin the next one that waits."""
     w.banks[bank]["unfinished"] -= 1
-    w.banks[bank]["serving"] = NONE
+    w.banks[bank]["serving"] = c.NONE
     segment = w.banks[bank]["head"]
-    if segment != NONE:
+    if segment != c.NONE:
         w.banks[bank]["head"] = w.segments[segment]["next"]
         start_bank(w, now, segment)
 
@@ -195,12 +170,13 @@ def request_lookup(w: World, packet: int, entry: int) -> None:
     segment = w.packets[packet]["first"]
     place_entry(w, segment, entry)
     issue(w, segment)
-    send_request(w, segment, w.packets[packet]["engine"], w.parameters[0]["request_flits"])
+    send(w, c.REQUESTS, segment, w.packets[packet]["engine"], w.parameters[0]["request_flits"])
 
 
 @part
 def answer(w: World, segment: int) -> None:
     """Send the data of a finished lookup or read back to whoever asked."""
     packet = w.segments[segment]["packet"]
-    lookup = w.packets[packet]["stage"] == LOOKUP
-    send_response(w, segment, w.packets[packet]["engine"] if lookup else w.packets[packet]["egress"])
+    lookup = w.packets[packet]["stage"] == c.LOOKUP
+    engine = w.packets[packet]["engine"] if lookup else w.packets[packet]["egress"]
+    send(w, c.RESPONSES, segment, engine, w.parameters[0]["segment_flits"])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.systems.programs.work_queues import WorkQueues
-from validate.campaigns.experiment import Experiment, Job
+from validate.campaigns.experiment import Experiment
 from validate.estimates.simulation import Simulation
 from validate.estimates.statistics import Estimate, mean_interval
 from validate.work_queues import state as c
@@ -51,31 +51,26 @@ class WorkQueuesExperiment(Experiment):
     """
 
     run_type = Run
+    result_type = WorkQueuesSimulation
     precise = ("execution_time",)
     run_replication = staticmethod(run_replication)
 
-    def summarize(
-        self, runs: Sequence[tuple[Job, Run]], *, replications: int, seconds: float
-    ) -> WorkQueuesSimulation:
+    def found(self, runs: list[Run]) -> dict[str, Any]:
         """Return the estimates of finished replications."""
-        each = [_metrics(self.spec, run) for _, run in runs]
+        each = [_metrics(self.spec, run) for run in runs]
         metrics: dict[str, Estimate] = {
             name: mean_interval([one[name] for one in each], confidence=self.confidence)
             for name in self.spec.metric_names
         }
-        return WorkQueuesSimulation(
-            spec=self.spec,
-            metrics=metrics,
-            utilization={
+        return {
+            "metrics": metrics,
+            "utilization": {
                 "cores": metrics["parallel_efficiency"],
                 "memories": metrics["controller_utilization"],
             },
-            cluster_tasks=np.mean([cluster_tasks(self.spec, run) for _, run in runs], axis=0),
-            effort={"tasks": self.spec.task_count},
-            replications=replications,
-            seed=self.seed,
-            seconds=seconds,
-        )
+            "cluster_tasks": np.mean([cluster_tasks(self.spec, run) for run in runs], axis=0),
+            "effort": {"tasks": self.spec.task_count},
+        }
 
 
 def cluster_tasks(spec: WorkQueues, run: Run) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,25 +11,38 @@ from qmodels.checks import FloatArray
 from qmodels.packet_processor.design import Columns
 
 
+class Way(NamedTuple):
+    """One way in which an access continues the row of an earlier access of its stream.
+
+    Parameters
+    ----------
+    part : ndarray
+        Probability that it does.
+    gap : ndarray
+        Time since then within a packet.
+    own : ndarray
+        Probability that the earlier access belongs to the same packet.
+    packets : ndarray or float
+        Packets between the two otherwise.
+    """
+
+    part: FloatArray
+    gap: FloatArray
+    own: FloatArray
+    packets: FloatArray | float
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Stream:
     """How the accesses of one direction follow one another on a row; one value per design.
 
-    An access continues the row of an earlier access of its stream (after ``near`` or ``far``
-    time, with the given probabilities, in the same packet or an earlier one) or starts on a row
-    of its own.
+    An access continues the row of an earlier access of its stream, in the same packet or an earlier
+    one, or starts on a row of its own.
 
     Parameters
     ----------
-    near, far : ndarray
-        Probability that an access continues a row right after the block before it, and after a
-        round over the other channels.
-    near_gap, far_gap : ndarray
-        Times since then within a packet.
-    near_own, far_own : ndarray
-        Probability that the earlier access belongs to the same packet.
-    packets_back : ndarray
-        Packets between the two otherwise, for ``far``.
+    ways : tuple of Way
+        Right after the block before it, and after a round over the other channels.
     packet_rate : ndarray
         Packets per ns that feed the stream; 0 if it never continues the row of another packet.
     neighbours : ndarray
@@ -44,13 +58,7 @@ class Stream:
         Banks in all, over which rows of its own are spread.
     """
 
-    near: FloatArray
-    far: FloatArray
-    near_gap: FloatArray
-    far_gap: FloatArray
-    near_own: FloatArray
-    far_own: FloatArray
-    packets_back: FloatArray
+    ways: tuple[Way, Way]
     packet_rate: FloatArray
     neighbours: FloatArray
     hold: FloatArray
@@ -59,15 +67,16 @@ class Stream:
     own_cut: FloatArray
     places: FloatArray
 
+    @property
+    def fresh(self) -> FloatArray:
+        """Probability that an access starts on a row of its own."""
+        near, far = self.ways
+        return 1.0 - near.part - far.part
+
     def changes(self, others: FloatArray) -> FloatArray:
         """Return the probability that others' visits, at a rate per bank, leave the row closed."""
-        fresh = 1.0 - self.near - self.far
-        kept = (
-            self.near * self._undisturbed(others, self.near_own, self.near_gap, 1.0)
-            + self.far * self._undisturbed(others, self.far_own, self.far_gap, self.packets_back)
-            + fresh * self._left_open(others)
-        )
-        return np.asarray(1.0 - kept)
+        near, far = (way.part * self._undisturbed(others, way) for way in self.ways)
+        return np.asarray(1.0 - (near + far + self.fresh * self._left_open(others)))
 
     def meets(self, others: FloatArray, memory: FloatArray, *, own_too: bool) -> FloatArray:
         """Return the probability that an access meets a visit of others not older than ``memory``.
@@ -75,18 +84,14 @@ class Stream:
         Only visits after the row's own last use count; with ``own_too`` (closed pages) that
         last use itself counts as well.
         """
-        fresh = 1.0 - self.near - self.far
-        clear = (
-            self.near * self._clear(others, memory, self.near_own, self.near_gap, own_too)
-            + self.far * self._clear(others, memory, self.far_own, self.far_gap, own_too)
-            + fresh * self._clear_of_own(memory) * np.exp(-others * memory)
-        )
-        return np.asarray(1.0 - clear)
+        near, far = (way.part * self._clear(others, memory, way, own_too) for way in self.ways)
+        fresh = self.fresh * self._clear_of_own(memory) * np.exp(-others * memory)
+        return np.asarray(1.0 - (near + far + fresh))
 
     def _clear_of_own(self, memory: FloatArray) -> FloatArray:
         """Return the probability that no other run of the packet itself was just at the bank."""
-        fresh = 1.0 - self.near - self.far
-        recent = self.own_cut * fresh * np.minimum(self.own_before, memory / np.maximum(self.near_gap, 1e-9))
+        seen = np.minimum(self.own_before, memory / np.maximum(self.ways[0].gap, 1e-9))
+        recent = self.own_cut * self.fresh * seen
         return np.asarray(np.exp(-recent / self.places))
 
     def _left_open(self, others: FloatArray) -> FloatArray:
@@ -105,17 +110,13 @@ class Stream:
         kept = np.where(small, odds / 2, 1.0 - np.log1p(odds) / np.where(small, 1.0, odds))
         return np.asarray(1.0 - lone * (1.0 - kept))
 
-    def _undisturbed(
-        self, others: FloatArray, own: FloatArray, gap: FloatArray, packets: FloatArray | float
-    ) -> FloatArray:
+    def _undisturbed(self, others: FloatArray, way: Way) -> FloatArray:
         with np.errstate(invalid="ignore", divide="ignore"):
             between = np.where(self.packet_rate > 0, self.packet_rate / (self.packet_rate + others), 0.0)
-        return own * np.exp(-others * gap) + (1.0 - own) * between**packets
+        return way.own * np.exp(-others * way.gap) + (1.0 - way.own) * between**way.packets
 
-    def _clear(
-        self, others: FloatArray, memory: FloatArray, own: FloatArray, gap: FloatArray, own_too: bool
-    ) -> FloatArray:
-        rate = self.packet_rate
+    def _clear(self, others: FloatArray, memory: FloatArray, way: Way, own_too: bool) -> FloatArray:
+        rate, gap, own = self.packet_rate, way.gap, way.own
         late = np.exp(-(rate + others) * memory)
         if own_too:
             return np.where(gap > memory, own, 0.0) * np.exp(-others * memory) + (1.0 - own) * late
@@ -133,13 +134,15 @@ def write_stream(c: Columns, rate: FloatArray, gap: FloatArray) -> Stream:
     inside = np.maximum(step / rows - 1.0, 0.0) / np.maximum(step - 1.0, 1.0)
     between = np.minimum(step / rows, 1.0)
     return Stream(
-        near=kept * (1.0 - 1.0 / step) * (1.0 - inside),
-        far=kept**around / step * (1.0 - between),
-        near_gap=gap,
-        far_gap=gap * around,
-        near_own=_same_packet(c, np.ones_like(around)),
-        far_own=_same_packet(c, around),
-        packets_back=1.0 + (around - 1.0) / c.mean_segments,
+        ways=(
+            Way(kept * (1.0 - 1.0 / step) * (1.0 - inside), gap, _same_packet(c, np.ones_like(around)), 1.0),
+            Way(
+                kept**around / step * (1.0 - between),
+                gap * around,
+                _same_packet(c, around),
+                1.0 + (around - 1.0) / c.mean_segments,
+            ),
+        ),
         packet_rate=rate,
         neighbours=np.zeros_like(rate),
         hold=np.ones_like(rate),
@@ -158,13 +161,10 @@ def read_stream(c: Columns, rate: FloatArray, gap: FloatArray) -> Stream:
     hold = np.maximum(c.hold, 1e-9)
     lookups = np.where(c.miss_rate > 0, rate * c.miss_rate * hold, 0.0)
     return Stream(
-        near=c.rows.within @ c.size_share / c.mean_segments,
-        far=c.rows.across @ c.size_share / c.mean_segments,
-        near_gap=gap,
-        far_gap=gap * c.around,
-        near_own=one,
-        far_own=one,
-        packets_back=one,
+        ways=(
+            Way(c.rows.within @ c.size_share / c.mean_segments, gap, one, 1.0),
+            Way(c.rows.across @ c.size_share / c.mean_segments, gap * c.around, one, 1.0),
+        ),
         packet_rate=np.zeros_like(gap),
         neighbours=np.maximum(blocks / (c.mean_segments / (c.rows.visits @ c.size_share)), 1.0),
         hold=hold,

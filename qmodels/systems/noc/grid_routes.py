@@ -4,12 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.noc.layout import Layout
 from qmodels.systems.noc.routes import ANY_CLASS, Routes
+
+
+class _Trips(NamedTuple):
+    """Where routes go: for each the pair of routers it joins, its share, and its first router.
+
+    ``across`` is 1 with a cross link before the rest; ``here``, ``steps`` and ``classes``, of a row for each
+    dimension, are the place it goes on from, how far it goes, and the class of its hops.
+    """
+
+    pair: IntArray
+    share: FloatArray
+    begin: IntArray
+    across: IntArray
+    here: IntArray
+    steps: IntArray
+    classes: IntArray
 
 
 def ring_routes(topology: Layout, begin: IntArray, end: IntArray, *, split: bool) -> Routes:
@@ -46,9 +63,8 @@ def ring_routes(topology: Layout, begin: IntArray, end: IntArray, *, split: bool
     classes = np.where(crosses, 1, 0 if wraps else ANY_CLASS)
     if wraps:
         classes[np.array(shape) <= 2] = ANY_CLASS  # two routers are no ring
-    return _along(
-        shape, pair, share, begin[pair], across, here, steps, classes, range(len(shape) - 1, -1, -1)
-    )
+    trips = _Trips(pair, share, begin[pair], across, here, steps, classes)
+    return _along(shape, trips, range(len(shape) - 1, -1, -1))
 
 
 def o1turn_routes(topology: Layout, begin: IntArray, end: IntArray) -> Routes:
@@ -56,14 +72,9 @@ def o1turn_routes(topology: Layout, begin: IntArray, end: IntArray) -> Routes:
     shape = topology.dimensions
     here, there = np.stack(np.unravel_index(begin, shape)), np.stack(np.unravel_index(end, shape))
     pair, none = np.arange(begin.size), np.zeros(begin.size, dtype=np.int64)
-    orders = (range(len(shape) - 1, -1, -1), range(len(shape)))
-    both = [
-        _along(
-            shape, pair, np.full(pair.size, 0.5), begin, none, here, there - here,
-            np.full_like(here, number), order,
-        )
-        for number, order in enumerate(orders)
-    ]  # fmt: skip
+    trips = _Trips(pair, np.full(pair.size, 0.5), begin, none, here, there - here, np.zeros_like(here))
+    usual, other = range(len(shape) - 1, -1, -1), range(len(shape))
+    both = [_along(shape, trips, usual), _along(shape, trips._replace(classes=np.ones_like(here)), other)]
     return _interleave(both)
 
 
@@ -86,18 +97,9 @@ def _interleave(parts: Sequence[Routes]) -> Routes:
     )
 
 
-def _along(
-    shape: tuple[int, ...],
-    pair: IntArray,
-    share: FloatArray,
-    begin: IntArray,
-    across: IntArray,
-    here: IntArray,
-    steps: IntArray,
-    classes: IntArray,
-    order: Sequence[int],
-) -> Routes:
-    """Return routes that take ``steps`` in each dimension from ``here``, one dimension after the other."""
+def _along(shape: tuple[int, ...], trips: _Trips, order: Sequence[int]) -> Routes:
+    """Return the routes of trips that go along one dimension after the other, in this order."""
+    pair, share, begin, across, here, steps, classes = trips
     hops = across + np.abs(steps).sum(axis=0)
     size = hops + 1
     start = np.append(0, np.cumsum(size))

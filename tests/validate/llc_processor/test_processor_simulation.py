@@ -65,17 +65,16 @@ def test_caches_hold_what_plain_lists_hold(change):
     """Random requests of random cores: the same levels, request by request."""
     spec = replace(SMALL, popularity=Zipf(entries=1600, exponent=0.83), **change)
     world, plain = new_world(spec, seed=1, replication=0), Caches(spec)
-    arrays = (world.caches, world.slots, world.table)
     rng = np.random.default_rng(5)
     levels = np.zeros(4, dtype=int)
     for core, line in zip(rng.integers(3, size=3000), rng.zipf(1.3, size=3000) % 50, strict=True):
-        level = level_of(*arrays, core, line)
+        level = level_of(world, core, line)
         assert level == plain.level(core, line)
         hit = False
         if level == MISS and spec.llc_slices:
-            hit = found_in_llc(world.plan, *arrays, line)
+            hit = found_in_llc(world, line)
             assert hit == plain.look(line)
-        fill(world.plan, *arrays, world.streams, core, line, level)
+        fill(world, core, line, level)
         plain.fill(core, line)
         levels[MISS + 1 if level == MISS and not hit else level] += 1
     assert np.all(levels[[0, 1, 3]] > 50)
@@ -83,18 +82,17 @@ def test_caches_hold_what_plain_lists_hold(change):
 
 def test_channels_are_shared_as_little_as_possible():
     world = new_world(replace(SMALL, cores=8), seed=1, replication=0)
-    arrays = (world.channels, world.by_state, world.in_state, world.banks, world.parts, world.part_queue)
     for core, part in enumerate((0, 0, 0, 1, 1, 1)):
-        enter_memory(*arrays, part, core)
+        enter_memory(world, part, core)
     # Two lone requests for part 0 each in a channel of its own; a third one waits, as the third for part 1.
     assert world.in_state.tolist() == [0, 0, 0, 2]
     assert sorted(world.banks[:, 0]) == [0, 1] and sorted(world.banks[:, 1]) == [3, 4]
     assert world.parts["length"].tolist() == [1, 1]
-    served = [leave_memory(*arrays, world.streams, 3, BOTH, 0) for _ in range(2)]
+    served = [leave_memory(world, BOTH, 0) for _ in range(2)]
     assert len({*served}) == 2 and world.parts["length"].sum() in (0, 1)
     while world.in_state[0] < 2:
         kind = next(k for k in (1, 2, 3) if world.in_state[k])
-        served.append(leave_memory(*arrays, world.streams, 3, kind, 0))
+        served.append(leave_memory(world, kind, 0))
     assert sorted(served) == [0, 1, 2, 3, 4, 5]
 
 
