@@ -147,7 +147,7 @@ def _handle(w: World, c: Core, d: Channels, b: BlockPools, event: int) -> None:
     if 0 <= channel < c.channels.size:
         drop(w.heap, w.places, event)
         ghz = c.channels[channel]["ghz"]
-        _call_again(w, c, channel, advance(d, channel, np.int64(w.state[0]["now"] * ghz + 0.5)))
+        _call_again(w, c, channel, advance(d, channel, int(w.state[0]["now"] * ghz + 0.5)))
         j = take_ended(d, channel)
         while j >= 0:
             end = c.strands[j]["asked"] + (d.end[j] - c.strands[j]["cycle"]) / ghz
@@ -198,7 +198,7 @@ def post(w: World, c: Core, n: Network, d: Channels, h: Hierarchies, b: BlockPoo
         else:
             channel = strand["channel"]
             write = c.code[strand["at"] - 1]["at"]
-            strand["cycle"] = np.int64(w.state[0]["now"] * c.channels[channel]["ghz"] + ROUNDING)
+            strand["cycle"] = int(w.state[0]["now"] * c.channels[channel]["ghz"] + ROUNDING)
             first = offer(d, channel, j, strand["bank"], strand["row"], write, strand["cycle"])
             _call_again(w, c, channel, first)
     own["letters"] = 0
