@@ -11,12 +11,15 @@ from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 from validate.campaigns.experiment import Job
 from validate.composed.kernel import run
+from validate.composed.kernels import named
 from validate.composed.machine import run as run_machine
 from validate.composed.network import link_names
-from validate.composed.state import Core
+from validate.composed.services import answer
+from validate.composed.state import ASKED, Core
 from validate.composed.world import Machine, grown, new_machine
 from validate.dram.state import BURST, COUNT
 from validate.network.replication import BATCHES, MOST_JOBS_AT_ONCE, WARM_UP_BATCHES
@@ -54,6 +57,8 @@ class Run:
         Where the time of the jobs that ended went. [ns]
     parts : array, shape (parts, columns of `PARTS`)
         Visits to each part, the sum of their times, and the time integral of their number.
+    lookups : array, shape (systems of caches, 2)
+        Lookups, and those of lines that no level had.
     busy : array, shape (resources,)
         Time integral of the share of each resource that is busy, see `resources`. [ns]
     bins, counts : array of int
@@ -78,6 +83,7 @@ class Run:
     flows: FloatArray
     flow_times: FloatArray
     parts: FloatArray
+    lookups: FloatArray
     busy: FloatArray
     bins: IntArray
     counts: IntArray
@@ -94,7 +100,7 @@ class Run:
 def resources(spec: System) -> list[tuple[str, str]]:
     """Return the part that each resource belongs to, and its name in it where there are several.
 
-    They are the copies of stations and pools, the buses of channels and the links of the interconnect.
+    They are the copies of stations and pools, pointer memories, buses of channels, links of the interconnect.
     """
     found = [
         (name, f"{spec.place[name][k]}" if spec.copies(name) > 1 else "")
@@ -103,6 +109,7 @@ def resources(spec: System) -> list[tuple[str, str]]:
         if isinstance(part, kind)
         for k in range(spec.copies(name))
     ]
+    found += [(name, "") for name in named(spec, FreeList)]
     for name, part in spec.parts.items():
         if isinstance(part, DramSystem):
             several = part.geometry.channels > 1
@@ -137,7 +144,7 @@ def run_replication(job: SystemJob) -> Run:
     bins = np.flatnonzero(rest)
     return Run(
         duration=end["time"] - start["time"],
-        **{name: end[name] - start[name] for name in ("flows", "flow_times", "parts", "busy")},
+        **{name: end[name] - start[name] for name in ("flows", "flow_times", "parts", "lookups", "busy")},
         bins=bins,
         counts=rest[bins],
         times=times,
@@ -161,11 +168,11 @@ def advance(machine: Machine, *, ended: int = 2**62, until: float = np.inf) -> t
     """
     limits = until, ended, HOPELESS * min(ended, 2**60)
     while True:
-        w, c, network, channels, tables = machine
-        if tables is None:
-            reason = run(w, c, *limits)
-        else:
-            reason = run_machine(w, c, network, channels, tables, limits)
+        w, c, kernels, services = machine
+        reason = run(w, c, *limits) if kernels is None else run_machine(w, c, kernels, *limits)
+        if reason == ASKED:
+            answer(services, w, c)
+            continue
         if reason != POOL_FULL:
             return machine, reason
         if w.jobs.size > MOST_JOBS_AT_ONCE:
@@ -200,8 +207,9 @@ def _seen(machine: Machine) -> dict[str, Any]:
         "flows": np.stack(flows, axis=-1),
         "flow_times": counted,
         "parts": np.stack(parts, axis=-1),
+        "lookups": _lookups(machine),
         "busy": np.concatenate(
-            [_served(w, now)[: c.state["stations"][0]], _held(c, now), *_carried(machine)]
+            [_served(w, now)[: c.state["stations"][0]], _held(c, now), _operated(c, now), *_carried(machine)]
         ),
     }
 
@@ -217,12 +225,28 @@ def _served(w: World, now: float) -> Any:
 
 def _carried(machine: Machine) -> list[Any]:
     """Return the busy time of the buses of all channels and of the links of the interconnect."""
-    if machine.tables is None:
+    if machine.kernels is None:
         return []
-    c, network, channels = machine.core, machine.network, machine.channels
+    c, network, channels = machine.core, machine.kernels.network, machine.kernels.channels
     bursts = channels.sums[:, :, 0, COUNT].sum(axis=1) * channels.p[:, BURST]
     links = network.channel["flits"] * network.channel["cycles"] / c.state["ghz"][0]
-    return [bursts[: c.channels.size] / c.channels["ghz"], links]
+    connected = links if c.routes.size > 1 else links[:0]
+    return [bursts[: c.channels.size] / c.channels["ghz"], connected]
+
+
+def _operated(c: Core, now: float) -> Any:
+    """Return the time integral of the operations of each pointer memory."""
+    return c.servers["busy_sum"] + now * c.servers["taken"]
+
+
+def _lookups(machine: Machine) -> FloatArray:
+    """Return for each system of caches the lookups, and those of lines that no level had."""
+    if machine.kernels is None:
+        return np.zeros((0, 2))
+    hits, plan = machine.kernels.caches.hits, machine.kernels.caches.plan
+    levels = plan["private"] + (plan["slices"] > 0)
+    missed = np.take_along_axis(hits, levels[:, None], axis=1)[:, 0]
+    return np.stack([hits.sum(axis=1), missed], axis=1).astype(float)
 
 
 def _held(c: Core, now: float) -> Any:

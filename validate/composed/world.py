@@ -12,19 +12,28 @@ from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.phases import HyperExponential
 from qmodels.systems.laws.times import Empirical, Exponential, Law, Replay
-from qmodels.systems.memory.dram_system import DramSystem, dram
+from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.memory.dram_traffic import SPAN
+from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
 from qmodels.systems.traffic.sizes import segment_count
 from validate.composed import state
 from validate.composed.kernel import start
-from validate.composed.machine import CHANNELS, NETWORK
-from validate.composed.network import grown_network, new_network, no_network
+from validate.composed.kernels import (
+    Kernels,
+    channel_rows,
+    grown_kernels,
+    memories_of,
+    named,
+    new_kernels,
+    server_rows,
+)
+from validate.composed.network import new_network
 from validate.composed.program import Assembler
+from validate.composed.services import Services, new_services
 from validate.composed.state import LAYOUT, Core
 from validate.dram.addresses import new_books
-from validate.dram.channels import new_channels, with_room
 from validate.engine.events import ENTRY, new_calendar
 from validate.engine.histogram import BINS
 from validate.engine.pointers import table_of
@@ -54,10 +63,9 @@ class Machine(NamedTuple):
 
     world: World
     core: Core
-    network: Any
-    channels: Any
-    tables: tuple[Any, Any] | None
-    """Of the arrays of the network and of the channels; None without such parts."""
+    kernels: Kernels | None
+    """None in a system of stations and pools alone."""
+    services: Services
 
 
 def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
@@ -67,8 +75,7 @@ def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
     entries = [assembler.flow(flow.name) for flow in spec.flows]
     parts, places, copy_at = _parts(spec)
     flows, places = _flows(spec, sources, entries, places)
-    memories = [part for part in spec.parts.values() if isinstance(part, DramSystem)]
-    books = new_books(memories)
+    books = new_books(list(named(spec, DramSystem).values()))
     ways = sources.stream("ways")
     network, routes, choices = new_network(spec)
     pools = _pools(spec, parts)
@@ -96,7 +103,9 @@ def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
         flows=flows,
         flow_times=np.zeros((flows.size, columns)),
         letters=np.zeros(0, dtype=state.LETTER),
-        channels=_channels(spec),
+        channels=channel_rows(spec),
+        servers=server_rows(spec),
+        enquiries=np.zeros(0, dtype=np.int64),
         map_numbers=books.numbers,
         map_images=books.images,
         sequences=_sequences(spec, assembler.sequences),
@@ -107,12 +116,12 @@ def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
     )
     world = _world(spec, sources, stations, core.channels.size, seed=seed, replication=replication)
     _set_traces(spec, world, flows, replication)
-    channels = None
-    if memories or network is not None:
-        network = network or no_network()
-        start_at = float(np.random.default_rng([seed, replication]).random())
-        channels = new_channels(memories or [dram("DDR4-3200")], capacity=0, start=start_at)
-    machine = Machine(world, core, network, channels, None)
+    machine = Machine(
+        world,
+        core,
+        new_kernels(spec, network, seed=seed, replication=replication),
+        new_services(spec, seed=seed, replication=replication),
+    )
     populations = sum(flow.population for flow in spec.flows)
     machine = grown(machine, FIRST_POOL + 2 * populations + 2 * assembler.most_branches)
     start(machine.world, machine.core)
@@ -127,26 +136,11 @@ def grown(machine: Machine, more: int) -> Machine:
         rows = np.zeros((more, *array.shape[1:]), dtype=array.dtype)
         return np.concatenate([array, rows])
 
-    names = ("strands", "times", "slots", "holds", "letters")
+    names = ("strands", "times", "slots", "holds", "enquiries", "letters")
     c = c._replace(**{name: longer(getattr(c, name)) for name in names})
     machine = machine._replace(world=w, core=c._replace(table=table_of(c, LAYOUT)))
-    if machine.channels is None:
-        return machine
-    channels = with_room(machine.channels, w.jobs.size)
-    # Those that are delivered keep their place for a cycle.
-    network = grown_network(machine.network, w.jobs.size + machine.network.channel.size)
-    tables = table_of(network, NETWORK), table_of(channels, CHANNELS)
-    return machine._replace(network=network, channels=channels, tables=tables)
-
-
-def _channels(spec: System) -> Any:
-    """Return the channels of all memories, one memory after the other."""
-    found = []
-    for name, part in spec.parts.items():
-        if isinstance(part, DramSystem):
-            at = spec.place.get(name) or (NONE,)
-            found += [(part.clock_ghz, at[k % len(at)]) for k in range(part.geometry.channels)]
-    return np.array(found, dtype=state.CHANNEL)
+    kernels = machine.kernels
+    return machine if kernels is None else machine._replace(kernels=grown_kernels(kernels, w.jobs.size))
 
 
 def _sequences(spec: System, names: list[tuple[str, str]]) -> Any:
@@ -160,19 +154,22 @@ def _parts(spec: System) -> tuple[Any, list[int], Any]:
     nodes = spec.network.topology.nodes if spec.network is not None else 1
     copy_at = np.full((rows.size, nodes), NONE, dtype=np.int64)
     places: list[int] = []
-    firsts: dict[Any, int] = {Station: 0, Tokens: 0, DramSystem: 0}
+    firsts: dict[Any, int] = {Station: 0, Tokens: 0, DramSystem: 0, FreeList: 0}
+    scored = {memory for name in named(spec, FreeList) for memory in memories_of(spec, name)}
     members: Counter[type[Any]] = Counter()
     for number, (name, part) in enumerate(spec.parts.items()):
         row = rows[number]
         row["member"] = members[type(part)]
         members[type(part)] += 1
         row["copies"] = spec.copies(name)
+        row["scored"] = name in scored
         row["pools"] = isinstance(part, Tokens)
         if type(part) in firsts:
             row["first"] = firsts[type(part)]
             count = part.geometry.channels if isinstance(part, DramSystem) else spec.copies(name)
             firsts[type(part)] += count
         row["places_at"] = len(places) if spec.place.get(name) else NONE
+        row["places"] = len(spec.place.get(name, ()))
         for copy, node in reversed(list(enumerate(spec.place.get(name, ())))):
             copy_at[number, node] = copy
         places += spec.place.get(name, ())
