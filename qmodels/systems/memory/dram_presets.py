@@ -103,9 +103,9 @@ PRESETS: dict[str, DramPreset] = {
     ),
     "HBM3": DramPreset(
         source=(
-            "JESD238: 6.4 Gb/s, 16 channels of two pseudo channels of 32 bits, bursts of 8 words, 1 KB pages, "
-            "4 groups of 4 banks, tREFI 3.9 us, tRFC 350 ns of 8 Gb channels. The standard leaves array "
-            "timings to vendors: these are estimates, those of HBM3_6400Mbps in hbm3.py of Ramulator 2.1, "
+            "JESD238: 6.4 Gb/s, 16 channels of two pseudo channels of 32 bits, bursts of 8 words, pages of "
+            "1 KB, 4 groups of 4 banks, tREFI 3.9 us, tRFC 350 ns of 8 Gb channels. The standard leaves "
+            "array timings to vendors: these are estimates, those of hbm3.py (6400Mbps) in Ramulator 2.1, "
             "tRCD that of reads. A stack of one rank; refreshes of single banks are not modelled"
         ),
         timing=DramTiming(
