@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,18 +85,22 @@ def _solve_point(system: System) -> Answer:
 
 
 def _answer(system: System, figures: Figures) -> Answer:
-    intensity = figures.intensity
+    intensity = _plain(figures.intensity)
     return Answer(
         model=figures.model,
         spec=system,
-        metrics=figures.metrics,
-        latency_parts=figures.latency_parts,
+        metrics=_plain(figures.metrics),
+        latency_parts=_plain(figures.latency_parts),
         utilization={name: min(load, 1.0) for name, load in intensity.items()},
         traffic_intensity=intensity,
         bottleneck=max(intensity, key=lambda name: intensity[name]) if intensity else "",
-        stable=figures.stable,
+        stable=bool(figures.stable),
         doubts=dict.fromkeys(figures.doubts, True),
     )
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, float]:
+    return {name: float(value) for name, value in values.items()}
 
 
 def _stacked(spec: System, answers: Sequence[Answer], shape: tuple[int, ...]) -> Answer:
