@@ -55,6 +55,10 @@ def simulator_of(spec: Any) -> type[Any]:
             from validate.numa.experiment import NumaExperiment
 
             return NumaExperiment
+        case "system":
+            from validate.composed.experiment import SystemExperiment
+
+            return SystemExperiment
         case "work-queues":
             from validate.work_queues.experiment import WorkQueuesExperiment
 

@@ -1,10 +1,16 @@
-"""What a command given to a DRAM bank leaves behind: limits on later ones, and the sums of its access."""
+"""What a command given to a DRAM bank leaves behind: limits on later ones, sums of its access, its end."""
 
 from __future__ import annotations
 
 from validate.dram import state as c
 from validate.dram.state import Channel
-from validate.engine.jit import inlined, lean_part
+from validate.engine.jit import inlined
+
+
+@inlined
+def number_of(channel: Channel, access: int) -> int:
+    """Return the number of an access in the order of arrival."""
+    return channel.number[access] if channel.number.size else access
 
 
 @inlined
@@ -60,13 +66,16 @@ def record(channel: Channel, b: int, mode: int, access: int, now: int) -> None:
     if p[c.CLOSED]:
         bank[c.OPEN_ROW] = -1
         bank[c.ROW_AT] = max(bank[c.ROW_AT], bank[c.CLOSE_AT] + p[c.T_RP])
+    if channel.end.size:
+        channel.end[access] = end + p[c.CONTROLLER]
     latency = end - channel.arrival[access]
-    batch = access >> p[c.SHIFT]
+    number = number_of(channel, access)
+    batch = number >> p[c.SHIFT]
     sums = channel.sums[mode, batch]
     sums[c.COUNT] += 1
     sums[c.LATENCY] += latency
     bus = latency - delay - p[c.BURST]
-    if bank[c.OPENED_FOR] == access:
+    if bank[c.OPENED_FOR] == number:
         sums[c.OPENED] += 1
         sums[c.ROWS] += bank[c.ROW_TIME]
         sums[c.BANK_WAIT] += bank[c.BANK_TIME]
@@ -82,18 +91,12 @@ def record(channel: Channel, b: int, mode: int, access: int, now: int) -> None:
         channel.counts[mode, min(latency, c.LONGEST)] += 1
 
 
-@lean_part
-def close_for_refresh(channel: Channel, r: int, start: int) -> None:
-    """Close the rows of a rank as soon as they may be from ``start`` on, and refresh it."""
-    p, banks = channel.p, channel.banks
-    begin = start
-    per_rank = p[c.GROUPS] * p[c.BANKS]
-    for b in range(r * per_rank, (r + 1) * per_rank):
-        if banks[b, c.OPEN_ROW] >= 0:
-            begin = max(begin, max(start, banks[b, c.CLOSE_AT]) + p[c.T_RP])
-        else:
-            begin = max(begin, banks[b, c.ROW_AT])
-    channel.ranks[r, c.BLOCKED_TO] = begin + p[c.T_RFC]
-    for b in range(r * per_rank, (r + 1) * per_rank):
-        banks[b, c.OPEN_ROW] = -1
-        banks[b, c.ROW_AT] = begin + p[c.T_RFC]
+@inlined
+def keep_ended(channel: Channel, first: int, last: int) -> None:
+    """Put accesses that follow one another, and are in no queue any more, behind those that ended."""
+    clock = channel.clock
+    if clock[c.ENDED] < 0:
+        clock[c.ENDED] = first
+    else:
+        channel.following[clock[c.LAST_ENDED]] = first
+    clock[c.LAST_ENDED] = last

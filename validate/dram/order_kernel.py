@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from validate.dram import state as c
-from validate.dram.commands import close_for_refresh, limit_columns, limit_rows_after, record
+from validate.dram.commands import keep_ended, limit_columns, limit_rows_after, number_of, record
+from validate.dram.refresh import close_for_refresh
 from validate.dram.state import Channel
-from validate.engine.jit import lean
+from validate.engine.jit import lean, lean_part
 
 
-@lean
-def run_channel_in_order(channel: Channel) -> int:
-    """Serve all accesses of a channel in order; return the time of the last command.
+@lean_part
+def serve_in_order(channel: Channel) -> None:
+    """Serve in order all accesses that will come: what each finds is known from those before it.
 
     A row is opened just in time for the bus: its command comes so that the column command follows the
     one of the access before as early as bank, rank and bus allow.
     """
-    p, limits = channel.p, channel.limits
+    p, limits, clock = channel.p, channel.limits, channel.clock
     groups = p[c.RANKS] * p[c.GROUPS]
-    last = 0
-    for access in range(p[c.ACCESSES]):
+    last = clock[c.NOW]
+    access = clock[c.CAME]
+    while access >= 0:
         mode, b, arrival = channel.write[access], channel.bank_of[access], channel.arrival[access]
         bank = channel.banks[b]
         rank = channel.ranks[bank[c.RANK]]
@@ -44,7 +46,7 @@ def run_channel_in_order(channel: Channel) -> int:
             refresh = 0
             if rank[c.BLOCKED_TO] > since:
                 refresh = min(opening - since, rank[c.BLOCKED_TO] - max(since, rank[c.BLOCKED_FROM]))
-            bank[c.OPENED_FOR] = access
+            bank[c.OPENED_FOR] = number_of(channel, access)
             bank[c.ROW_TIME] = closing + p[c.T_RCD]
             bank[c.REFRESH_TIME] = refresh
             bank[c.BANK_TIME] = max(0, min(opening, ready) - max(free, since + refresh))
@@ -55,9 +57,19 @@ def run_channel_in_order(channel: Channel) -> int:
             bank[c.COLUMN_AT] = time
             bank[c.CLOSE_AT] = opening + p[c.T_RAS]
             limit_rows_after(channel, b, opening)
-        channel.sums[mode, access >> p[c.SHIFT], c.CONFLICTS] += conflict
+        channel.sums[mode, number_of(channel, access) >> p[c.SHIFT], c.CONFLICTS] += conflict
         limit_columns(channel, b, mode, time)
         record(channel, b, mode, access, time)
         last = time
-    channel.clock[c.NOW] = last + 1
-    return last + 1
+        access = channel.following[access]
+    clock[c.NOW] = last
+    keep_ended(channel, clock[c.CAME], clock[c.LAST])
+    clock[c.LEFT] = 0
+    clock[c.CAME] = -1
+
+
+@lean
+def run_channel_in_order(channel: Channel) -> int:
+    """Serve all accesses of a channel in order; return the cycle after the last command."""
+    serve_in_order(channel)
+    return channel.clock[c.NOW] + 1

@@ -8,11 +8,13 @@ import numpy as np
 
 from qmodels.systems.memory.dram_system import DramSystem
 
-# Numbers of a channel, see `qmodels.systems.memory.dram_timing.DramTiming`; the last are the controller's.
+# Numbers of a channel, see `qmodels.systems.memory.dram_timing.DramTiming`, and of its controller; the least
+# time from a column command to the end of its access; accesses of a batch, as a power of two.
 (
     BURST, T_RCD, CL, CWL, T_RP, T_RAS, T_RC, T_RRD_S, T_RRD_L, T_FAW, T_CCD_L, T_WTR_S, T_WTR_L, T_WR,
-    T_RTP, T_RTRS, T_REFI, T_RFC, RANKS, GROUPS, BANKS, CLOSED, HITS_FIRST, CAP, HIGH, LOW, ACCESSES, SHIFT,
-) = range(28)  # fmt: skip
+    T_RTP, T_RTRS, T_REFI, T_RFC, RANKS, GROUPS, BANKS, CLOSED, IN_ORDER, HITS_FIRST, CAP, HIGH, LOW,
+    CONTROLLER, LEAST, SHIFT,
+) = range(30)  # fmt: skip
 # Of a bank: when it may take a row command, a column command and be closed; its open row (-1: none)
 # and the accesses to it; the access it was opened for, that it was closed for, and what that access
 # waited for: the bank, the rank's row commands, a refresh; its rank, and its group in the channel.
@@ -23,16 +25,17 @@ from qmodels.systems.memory.dram_system import DramSystem
 # Of a queue, one for each direction and bank: first and last access, place among those not empty.
 HEAD, TAIL, PLACE = range(3)
 # Of a queue that is not empty, at its place: earliest time by its bank, which limit else applies, the
-# access that is next, the bank.
-OWN, LIMIT, ACCESS, BANK = range(4)
+# access that is next, its number in the order of arrival, the bank.
+OWN, LIMIT, ACCESS, NUMBER, BANK = range(5)
 # Kinds of commands; a column command of a write is the next number.
 COLUMN, _, ROW, CLOSE = range(4)
 # Of a rank: the next refresh, whether one is due; the last one from and until when; which of the last
 # four row commands is the oldest; these.
 REFRESH_AT, DUE, BLOCKED_FROM, BLOCKED_TO, OLDEST, GIVEN = range(6)
-# Of the channel: time, direction served, accesses that came and were served, non-empty queues of each
-# direction, waiting accesses of each, ranks due for a refresh.
-NOW, MODE, CAME, SERVED, QUEUES, _, WAITING, _, RANKS_DUE = range(9)
+# Of the channel: time, direction served, non-empty queues of each direction, waiting accesses of each, ranks
+# due for a refresh; accesses that are not served; the next and the last one that will come, the first and the
+# last one that ended (-1: none).
+NOW, MODE, QUEUES, _, WAITING, _, RANKS_DUE, LEFT, CAME, LAST, ENDED, LAST_ENDED = range(12)
 # Sums over the accesses of a batch and a direction.
 COUNT, LATENCY, ROWS, BANK_WAIT, SLOT_WAIT, BUS_WAIT, REFRESH_WAIT, CONFLICTS, OPENED = range(9)
 SUMS = 9
@@ -43,16 +46,34 @@ LONGEST = 1 << 15
 BATCHES = 16
 """Least number of batches of the accesses, each a power of two; the first is the warm-up."""
 
+NONE = np.empty(0, dtype=np.int64)
+
 
 class Channel(NamedTuple):
-    """Arrays of one channel; of ``limits`` there is one for each kind of command and bank group."""
+    """Arrays of one channel.
+
+    Parameters
+    ----------
+    p : array of int
+        Numbers of the channel.
+    arrival, bank_of, row, write, number, following, end : arrays of int
+        Of each access: cycle of arrival, bank, row, whether it is a write, its number in the order of
+        arrival, the one behind it in its queue, when it ends. The last ``arrival`` is `NEVER`, that of
+        the access -1. Without ``number`` accesses have that of their place, without ``end`` it is not kept.
+    banks, queues, entries, limits, ranks, clock : arrays of int
+        See the names above; of ``limits`` there is one for each kind of command and bank group.
+    sums, counts : arrays of int
+        Sums over the accesses of each direction and batch, and those after the first by latency.
+    """
 
     p: Any
     arrival: Any
     bank_of: Any
     row: Any
     write: Any
+    number: Any
     following: Any
+    end: Any
     banks: Any
     queues: Any
     entries: Any
@@ -68,22 +89,57 @@ def batch_shift(accesses: int) -> int:
     return max(0, (accesses // BATCHES).bit_length() - 1)
 
 
-def parameters(spec: DramSystem, accesses: int) -> Any:
+def parameters(spec: DramSystem, shift: int) -> Any:
     """Return the numbers of a channel in the order of the names above."""
     t, g = spec.timing, spec.geometry
+    least = min(t.cl, t.cwl) + t.burst + spec.controller_cycles
     return np.array(
         [
             t.burst, t.t_rcd, t.cl, t.cwl, t.t_rp, t.t_ras, t.t_rc, t.t_rrd_s, t.t_rrd_l, t.t_faw, t.t_ccd_l,
             t.t_wtr_s, t.t_wtr_l, t.t_wr, t.t_rtp, t.t_rtrs, t.t_refi, t.t_rfc, g.ranks, g.groups, g.banks,
-            spec.page_policy == "closed", spec.scheduler == "fr-fcfs", spec.row_hit_cap, spec.write_high,
-            spec.write_low, accesses, batch_shift(accesses),
+            spec.page_policy == "closed", spec.scheduler == "in-order", spec.scheduler == "fr-fcfs",
+            spec.row_hit_cap, spec.write_high, spec.write_low, spec.controller_cycles, least, shift,
         ],
         dtype=np.int64,
     )  # fmt: skip
 
 
+def idle_state(spec: DramSystem, start: float) -> dict[str, Any]:
+    """Return the state of a channel without accesses, by the names of `Channel`.
+
+    Parameters
+    ----------
+    spec : DramSystem
+        The system.
+    start : float
+        When in the first refresh interval the run begins, as a share of it.
+    """
+    g, t = spec.geometry, spec.timing
+    total = g.channel_banks
+    banks = np.zeros((total, 13), dtype=np.int64)
+    banks[:, [OPEN_ROW, OPENED_FOR, CLOSED_FOR]] = -1
+    banks[:, RANK] = np.arange(total) // g.rank_banks
+    banks[:, GROUP] = np.arange(total) // g.banks
+    ranks = np.full((g.ranks, GIVEN + 4), -NEVER, dtype=np.int64)
+    ranks[:, [DUE, OLDEST]] = 0
+    ranks[:, REFRESH_AT] = NEVER
+    if t.t_rfc:
+        turn = (np.arange(g.ranks) / g.ranks + start) % 1.0
+        ranks[:, REFRESH_AT] = (turn * t.t_refi).astype(np.int64)
+    clock = np.zeros(12, dtype=np.int64)
+    clock[[CAME, LAST, ENDED, LAST_ENDED]] = -1
+    return {
+        "banks": banks,
+        "queues": np.full((2 * total, 3), -1, dtype=np.int64),
+        "entries": np.zeros((2, total, 5), dtype=np.int64),
+        "limits": np.zeros(4 * g.ranks * g.groups, dtype=np.int64),
+        "ranks": ranks,
+        "clock": clock,
+    }
+
+
 def new_channel(spec: DramSystem, *, arrival: Any, bank: Any, row: Any, write: Any, start: float) -> Channel:
-    """Return an idle channel and its accesses.
+    """Return an idle channel and all accesses that will come.
 
     Parameters
     ----------
@@ -94,32 +150,20 @@ def new_channel(spec: DramSystem, *, arrival: Any, bank: Any, row: Any, write: A
     start : float
         When in the first refresh interval the run begins, as a share of it.
     """
-    g, t = spec.geometry, spec.timing
-    total = g.channel_banks
-    banks = np.zeros((total, 13), dtype=np.int64)
-    banks[:, [OPEN_ROW, OPENED_FOR, CLOSED_FOR]] = -1
-    banks[:, RANK] = np.arange(total) // g.rank_banks
-    banks[:, GROUP] = np.arange(total) // g.banks
-    queues = np.full((2 * total, 3), -1, dtype=np.int64)
-    ranks = np.full((g.ranks, GIVEN + 4), -NEVER, dtype=np.int64)
-    ranks[:, [DUE, OLDEST]] = 0
-    ranks[:, REFRESH_AT] = NEVER
-    if t.t_rfc:
-        turn = (np.arange(g.ranks) / g.ranks + start) % 1.0
-        ranks[:, REFRESH_AT] = (turn * t.t_refi).astype(np.int64)
+    count = len(arrival)
+    state, shift = idle_state(spec, start), batch_shift(count)
+    if count:
+        state["clock"][[LEFT, CAME, LAST]] = count, 0, count - 1
     return Channel(
-        p=parameters(spec, len(arrival)),
+        p=parameters(spec, shift),
         arrival=np.append(arrival, NEVER),
         bank_of=bank,
         row=row,
         write=write,
-        following=np.empty(len(arrival), dtype=np.int64),
-        banks=banks,
-        queues=queues,
-        entries=np.zeros((2, total, 4), dtype=np.int64),
-        limits=np.zeros(4 * g.ranks * g.groups, dtype=np.int64),
-        ranks=ranks,
-        clock=np.zeros(9, dtype=np.int64),
-        sums=np.zeros((2, (len(arrival) >> batch_shift(len(arrival))) + 1, SUMS), dtype=np.int64),
+        number=NONE,
+        following=np.append(np.arange(1, count), -1),
+        end=NONE,
+        sums=np.zeros((2, (count >> shift) + 1, SUMS), dtype=np.int64),
         counts=np.zeros((2, LONGEST + 1), dtype=np.int64),
+        **state,
     )

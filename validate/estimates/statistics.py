@@ -11,7 +11,7 @@ from validate.estimates.intervals import (
     ratio_interval,
 )
 from validate.estimates.paired import PairedDifference, antithetic_interval, paired_difference
-from validate.estimates.stopping import early_and_late, is_short, is_unstable, more_replications
+from validate.estimates.stopping import early_and_late, is_short, is_unstable, more_replications, piles_up
 
 __all__ = [
     "INF",
@@ -30,6 +30,7 @@ __all__ = [
     "mean_interval",
     "merged",
     "more_replications",
+    "piles_up",
     "paired_difference",
     "probability_interval",
     "quantile_interval",

@@ -22,6 +22,9 @@ A number that grows like the time reaches 3 between the second and the last fift
 grows like its square root (a load of exactly 1) reaches 1.7.
 """
 
+PILE = 6.0
+"""Growth of a pile, in square roots of the jobs that left meanwhile, that is no fluctuation."""
+
 
 def more_replications(
     estimates: Iterable[Estimate],
@@ -160,3 +163,24 @@ def is_unstable(early: npt.ArrayLike, late: npt.ArrayLike, *, confidence: float 
     first, last = np.asarray(early, dtype=float), np.asarray(late, dtype=float)
     growth = mean_interval(last - first, confidence=confidence)
     return growth.low > 0 and float(last.sum()) > GROWTH_OF_INSTABILITY * float(first.sum())
+
+
+def piles_up(series: npt.ArrayLike, *, left: npt.ArrayLike) -> bool:
+    """Return whether jobs pile up: `is_unstable`, or as no steady queue does in any replication.
+
+    Parameters
+    ----------
+    series : array_like, shape (replications, batches)
+        Mean number of jobs in each batch.
+    left : array_like
+        Jobs that left in each replication.
+
+    Examples
+    --------
+    >>> piles_up([[10.0 * k for k in range(50)], [11.0 * k for k in range(50)]], left=[900, 900])
+    True
+    """
+    early, late = np.array([early_and_late(one) for one in np.asarray(series, dtype=float)]).T
+    # Two replications tell nothing for certain, unless jobs pile up that a steady queue never holds.
+    heap = (late - early > PILE * np.sqrt(left)) & (late > GROWTH_OF_INSTABILITY * early)
+    return bool(heap.all()) or is_unstable(early, late)

@@ -15,14 +15,12 @@ from validate.estimates.heavy_tails import decisive_share, expected_doubt, seen_
 from validate.estimates.statistics import (
     Estimate,
     batch_means,
-    early_and_late,
     exactly,
-    is_unstable,
+    piles_up,
     probability_interval,
     ratio_interval,
     warm_up,
 )
-from validate.estimates.stopping import GROWTH_OF_INSTABILITY
 from validate.network.replication import BATCHES, PASSAGES, VISITS, WARM_UP_BATCHES, Run
 from validate.network.result import Counted, NetworkSimulation
 from validate.network.world import time_unit
@@ -36,9 +34,6 @@ ENDLESS = (
     "mean_number_in_network",
 )
 """Metrics that have no steady state where jobs pile up."""
-
-PILE = 6.0
-"""Growth of a pile, in square roots of the jobs that left meanwhile, that is no fluctuation."""
 
 
 class _Replications:
@@ -185,15 +180,7 @@ def _overloaded(spec: QueueingNetwork, runs: Sequence[Run]) -> tuple[str, ...]:
         return ()
     measured = np.array([r.numbers[WARM_UP_BATCHES:] for r in runs])
     ended = np.array([r.departures[WARM_UP_BATCHES:].sum() for r in runs])
-    full = []
-    for node, name in enumerate(spec.nodes):
-        pairs = [early_and_late(series) for series in measured[:, :, node]]
-        early, late = np.array(pairs).T
-        # Two replications tell nothing for certain, unless jobs pile up that a steady queue never holds.
-        heap = (late - early > PILE * np.sqrt(ended)) & (late > GROWTH_OF_INSTABILITY * early)
-        if heap.all() or is_unstable(early, late):
-            full.append(name)
-    return tuple(full)
+    return tuple(name for node, name in enumerate(spec.nodes) if piles_up(measured[:, :, node], left=ended))
 
 
 def _short(runs: Sequence[Run]) -> bool:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.systems.laws.times import Law
-from qmodels.systems.stations.parts import DISCIPLINES, INF, WHEN_FULL
+from qmodels.systems.laws.times import Deterministic, Law
+from qmodels.systems.stations.parts import DISCIPLINES, INF, WHEN_FULL, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 from qmodels.systems.stations.routing import (
     LEAVE,
@@ -20,15 +20,16 @@ from qmodels.systems.stations.routing import (
 )
 from validate.engine.events import ENTRY, new_calendar
 from validate.engine.histogram import BINS
+from validate.engine.pointers import table_of
 from validate.engine.sampling import law_table
 from validate.engine.streams import new_streams
 from validate.network.kernel import begin
-from validate.network.memory import table_of
 from validate.network.state import (
     BY_STATE,
     CLASS,
     IN_TURN,
     JOB,
+    LAYOUT,
     NODE,
     NONE,
     QUEUE,
@@ -48,7 +49,7 @@ ENDLESS = 2**62
 FIRST_POOL = 256
 
 
-class _Sources:
+class Sources:
     """Laws and rules, each with a stream of its own name."""
 
     def __init__(self) -> None:
@@ -63,6 +64,13 @@ class _Sources:
         self.laws.append(law)
         self.names.append(name)
         return len(self.laws) - 1
+
+    def stream(self, name: str) -> int:
+        """Return the number of a stream that belongs to no law, the same for the same name."""
+        if name not in self.names:
+            # It gets the number of a law that is never drawn from.
+            self.law(name, Deterministic(mean=1.0))
+        return self.names.index(name)
 
 
 def new_world(
@@ -85,7 +93,7 @@ def new_world(
     >>> int(world.state["ended"][0]), int(world.state["free_jobs"][0])
     (0, 256)
     """
-    sources = _Sources()
+    sources = Sources()
     stations, nodes, classes = len(spec.stations), len(spec.nodes), len(spec.classes)
     service = np.full((nodes, classes), NONE, dtype=np.int64)
     for node, k in sorted(spec.visited):
@@ -174,37 +182,17 @@ def grown(w: World, more: int) -> World:
         shared=shared,
         shared_places=longer(w.shared_places, more),
     )
-    return w._replace(table=table_of(w))
+    return w._replace(table=table_of(w, LAYOUT))
 
 
-def _nodes(spec: QueueingNetwork, sources: _Sources, level_count: int) -> Any:
-    rows = np.zeros(len(spec.nodes), dtype=NODE)
-    for name in ("setup", "vacation", "wants", "blocked_head", "blocked_tail", "shared", "fork"):
-        rows[name] = NONE
-    rows["capacity"] = rows["slots"] = rows["servers"] = ENDLESS
+def _nodes(spec: QueueingNetwork, sources: Sources, level_count: int) -> Any:
+    rows = new_nodes(len(spec.nodes))
     rows["levels"] = level_count
-    shared, at = 0, 0
+    shared = at = 0
     for row, station in zip(rows, spec.stations, strict=False):
-        servers = ENDLESS if station.delay else station.servers
-        sharing = station.discipline == "sharing"
-        row["servers"] = servers
-        row["slots"] = ENDLESS if sharing else servers
-        row["discipline"] = (
-            SHARING if sharing and not station.delay else DISCIPLINES.index(station.discipline)
-        )
-        if station.delay:
-            row["discipline"] = 0
-        if station.capacity != INF:
-            row["capacity"], row["when_full"] = station.capacity, WHEN_FULL.index(station.when_full)
-        if not station.delay and (sharing or station.rate_multiplier):
-            row["shared"] = shared
-            shared += 1
-        row["speeds_at"], row["speeds"] = at, len(station.rate_multiplier)
+        fill_station(row, station, sources, shared=shared, speeds_at=at)
+        shared += row["shared"] >= 0
         at += len(station.rate_multiplier)
-        row["setup"] = sources.law(f"setup {station.name}", station.setup)
-        row["threshold"] = station.setup_threshold
-        row["vacation"] = sources.law(f"vacation {station.name}", station.vacation)
-        row["multiple"] = station.multiple_vacations
     for number in range(len(spec.forks)):
         rows[len(spec.stations) + number]["fork"] = number
     ahead = {s.name for s in spec.stations if s.when_full == "before-service" and s.capacity != INF}
@@ -212,6 +200,41 @@ def _nodes(spec: QueueingNetwork, sources: _Sources, level_count: int) -> Any:
         if any(where in ahead and where != spec.nodes[node] for where, _ in rule.destinations):
             rows[node]["looks_ahead"] = 1
     return rows
+
+
+def new_nodes(number: int) -> Any:
+    """Return places where nobody waits, all alike."""
+    rows = np.zeros(number, dtype=NODE)
+    for name in ("setup", "vacation", "wants", "blocked_head", "blocked_tail", "shared", "fork"):
+        rows[name] = NONE
+    rows["capacity"] = rows["slots"] = rows["servers"] = ENDLESS
+    rows["levels"] = 1
+    return rows
+
+
+def fill_station(
+    row: Any, station: Station, sources: Sources, *, shared: int, speeds_at: int, name: str = ""
+) -> None:
+    """Make a place a station.
+
+    ``shared`` is the number of the heap that it gets if its services depend on the number of jobs,
+    ``speeds_at`` where its speeds are, ``name`` that of its laws' streams.
+    """
+    sharing = station.discipline == "sharing"
+    row["servers"] = ENDLESS if station.delay else station.servers
+    row["slots"] = ENDLESS if sharing else row["servers"]
+    row["discipline"] = SHARING if sharing else DISCIPLINES.index(station.discipline)
+    if station.delay:
+        row["discipline"] = 0
+    if station.capacity != INF:
+        row["capacity"], row["when_full"] = station.capacity, WHEN_FULL.index(station.when_full)
+    if not station.delay and (sharing or station.rate_multiplier):
+        row["shared"] = shared
+    row["speeds_at"], row["speeds"] = speeds_at, len(station.rate_multiplier)
+    row["setup"] = sources.law(f"setup {name or station.name}", station.setup)
+    row["threshold"] = station.setup_threshold
+    row["vacation"] = sources.law(f"vacation {name or station.name}", station.vacation)
+    row["multiple"] = station.multiple_vacations
 
 
 def _levels(spec: QueueingNetwork) -> tuple[Any, int]:
@@ -224,7 +247,7 @@ def _levels(spec: QueueingNetwork) -> tuple[Any, int]:
     return levels, int(levels.max()) + 1
 
 
-def _classes(spec: QueueingNetwork, sources: _Sources) -> Any:
+def _classes(spec: QueueingNetwork, sources: Sources) -> Any:
     rows = np.zeros(len(spec.classes), dtype=CLASS)
     for row, c in zip(rows, spec.classes, strict=True):
         row["law"] = sources.law(f"arrivals {c.name}", c.arrivals)
@@ -238,7 +261,7 @@ def _classes(spec: QueueingNetwork, sources: _Sources) -> Any:
     return rows
 
 
-def _rules(spec: QueueingNetwork, sources: _Sources) -> tuple[Any, Any, Any, dict[int, int]]:
+def _rules(spec: QueueingNetwork, sources: Sources) -> tuple[Any, Any, Any, dict[int, int]]:
     rules: list[tuple[int, int, int, int, int, int]] = []
     targets: list[tuple[int, int, float, int]] = []
     first_stream = len(sources.laws)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.queues.markovian._birth_death import birth_death_law
+from qmodels.queues.markovian.birth_death import birth_death_law
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from qmodels.queues.markovian._birth_death import birth_death_law
+from qmodels.queues.markovian.birth_death import birth_death_law
 from qmodels.queues.markovian.engset import number_lookup
 from qmodels.queues.words import described
 from qmodels.result import QueueResult

@@ -1,0 +1,250 @@
+"""Systems of stations alone as queueing networks, whose methods know more than a decomposition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from qmodels.composed.plan import Ask, Choice, Delay, Node, Plan, Rounds, Series
+from qmodels.networks.answer import NetworkAnswer
+from qmodels.networks.facts import product_form_breaker
+from qmodels.networks.solve import solve_network
+from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.system import System
+from qmodels.systems.laws.kinds import LAWS, scaled
+from qmodels.systems.laws.phases import HyperExponential
+from qmodels.systems.laws.times import Deterministic, Exponential, Law
+from qmodels.systems.stations.parts import JobClass, Station
+from qmodels.systems.stations.queueing_network import QueueingNetwork
+from qmodels.systems.stations.routing import LEAVE
+from qmodels.systems.traffic.arrivals import OnOff, Poisson
+
+THINK, HOLD = "think ", "hold "
+"""What the delays of a flow are called in the network, with its name and a number."""
+INF = float("inf")
+Visits = dict[str, float]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Solved:
+    """A system as a network, and its answer.
+
+    Parameters
+    ----------
+    answer : NetworkAnswer
+        The network's.
+    visits : mapping of str to mapping of str to float
+        Of each flow, its visits of each station a job.
+    uncounted : frozenset of str
+        Delays that the latency leaves out.
+    """
+
+    answer: NetworkAnswer
+    visits: Mapping[str, Visits]
+    uncounted: frozenset[str]
+
+    def of(self, metric: str, station: str, flow: str) -> float:
+        """Return a metric of a flow's jobs at a station."""
+        network = self.answer.spec
+        places = [station] if len(network.nodes) > 1 else []
+        classes = [flow] if len(network.classes) > 1 else []
+        inside = ", ".join([*places, *classes])
+        return float(self.answer.metrics[f"{metric}[{inside}]" if inside else metric])
+
+
+def solved_as_network(system: System, plan: Plan) -> Solved | None:
+    """Return the answer of a system of stations as a queueing network, None if it is none or no method fits.
+
+    Parameters
+    ----------
+    system : System
+        The system.
+    plan : Plan
+        Its programs.
+
+    Notes
+    -----
+    A program whose visits each go to another station is routing as it stands. Of others only the numbers of
+    visits are kept, which decide alone where there is a product form, and in approximate mean value analysis.
+    """
+    found = _delays(system, plan)
+    if found is None:
+        return None
+    visits, delays, uncounted = found
+    network = _network(system, plan, visits, delays)
+    if network is None:
+        return None
+    try:
+        answer = solve_network(network)
+    except (ValueError, RuntimeError):
+        return None
+    return Solved(answer=answer, visits=visits, uncounted=uncounted)
+
+
+def _delays(
+    system: System, plan: Plan
+) -> tuple[dict[str, Visits], dict[str, Station], frozenset[str]] | None:
+    """Return visits by flow and station, delays as stations, and those not counted; None if it is no network."""
+    plain = (Ask, Delay, Series, Choice, Rounds)
+    stations = {name: part for name, part in system.parts.items() if isinstance(part, Station)}
+    if len(stations) < len(system.parts) or any(system.place.values()) or plan.takes or plan.legs:
+        return None
+    visits: dict[str, Visits] = {}
+    delays: dict[str, Station] = {}
+    uncounted = set()
+    for flow in system.flows:
+        mine: Visits = {}
+        for node, times in nodes_of(plan.roots[flow.name], 1.0):
+            if not isinstance(node, plain):
+                return None
+            if isinstance(node, Ask) and times > 0:
+                mine[node.site.part] = mine.get(node.site.part, 0.0) + times
+            if isinstance(node, Delay) and node.mean * times > 0:
+                name = f"{HOLD}{flow.name} {len(delays)}"
+                delays[name] = _delay(name, flow.name, node.mean)
+                mine[name] = times
+                uncounted |= set() if node.counted else {name}
+        if flow.think is not None and flow.think.mean > 0:
+            delays[THINK + flow.name] = _delay(THINK + flow.name, flow.name, flow.think.mean)
+            uncounted.add(THINK + flow.name)
+        if not mine:
+            return None
+        visits[flow.name] = mine
+    return visits, delays, frozenset(uncounted)
+
+
+def _delay(name: str, flow: str, mean: float) -> Station:
+    # Nobody waits: only the mean matters.
+    return Station(name=name, service={flow: Exponential(mean=mean)}, servers=INF)
+
+
+def nodes_of(node: Node, times: float) -> list[tuple[Any, float]]:
+    """Return all that a program does with how often a job does it."""
+    found: list[tuple[Any, float]] = [(node, times)]
+    match node:
+        case Series():
+            inner = [(inside, times) for inside in node.nodes]
+        case Choice():
+            inner = [(n, times * share) for share, n in zip(node.shares, node.nodes, strict=True)]
+        case Rounds():
+            inner = [(node.node, times * float(node.law @ np.arange(node.law.size)))]
+        case _:
+            inner = []
+    for inside, often in inner:
+        found += nodes_of(inside, often)
+    return found
+
+
+def _network(
+    system: System, plan: Plan, visits: Mapping[str, Visits], delays: Mapping[str, Station]
+) -> QueueingNetwork | None:
+    stations = [*(s for s in system.parts.values()), *delays.values()]
+    used = {name for mine in visits.values() for name in mine} | set(delays)
+    stations = [s for s in stations if s.name in used]
+    if any(s.capacity < INF and len(stations) > 1 for s in stations):
+        return None  # A job that finds a station full is lost, which networks do not say alike.
+    arrivals = {flow.name: arrival_law(flow) for flow in system.flows if not flow.closed}
+    if any(law is None for law in arrivals.values()):
+        return None
+    chain = _as_it_stands(system, plan)
+    if chain is not None:
+        classes = [JobClass(name=system.flows[0].name, arrivals=arrivals[system.flows[0].name], entry=chain[0])]
+        return QueueingNetwork(stations=stations, classes=classes, routing=chain[1])
+    classes, routing = [], {}
+    for flow in system.flows:
+        begin, after = _by_visits(flow, visits[flow.name], THINK + flow.name in delays)
+        routing |= {(name, flow.name): rule for name, rule in after.items()}
+        if flow.closed:
+            at = THINK + flow.name if THINK + flow.name in delays else next(iter(visits[flow.name]))
+            classes.append(JobClass(name=flow.name, population=flow.population, reference=at))
+        else:
+            classes.append(JobClass(name=flow.name, arrivals=arrivals[flow.name], entry=begin))
+    network = QueueingNetwork(stations=stations, classes=classes, routing=routing)
+    closed = all(flow.closed for flow in system.flows)
+    once = len(stations) == 1 and all(set(mine.values()) == {1.0} for mine in visits.values())
+    return network if closed or once or not product_form_breaker(network) else None
+
+
+def arrival_law(flow: Flow) -> Any:
+    """Return the law of the times between jobs of an open flow; None if it is not known as one."""
+    mean = 1 / float(flow.mean_rate)
+    match flow.arrivals:
+        case Poisson():
+            return Exponential(mean=mean)
+        case OnOff():
+            share, fast, slow = flow.arrivals.phases
+            return HyperExponential(
+                probabilities=(float(share), 1 - float(share)), means=(mean / float(fast), mean / float(slow))
+            )
+        case law if isinstance(law, LAWS):
+            own = float(law.mean)
+            if isinstance(law, Deterministic | Exponential):
+                return replace(law, mean=mean)
+            return law if own == mean else scaled(law, mean / own)
+    return None
+
+
+def _as_it_stands(system: System, plan: Plan) -> tuple[Visits, dict[str, Visits]] | None:
+    """Return where one open flow begins and where it goes from each station; None if the program has more.
+
+    It has if there are other flows, delays, rounds, or two visits of one station.
+    """
+    if len(system.flows) > 1 or system.flows[0].closed:
+        return None
+    steps = nodes_of(plan.roots[system.flows[0].name], 1.0)
+    asked = [node.site.part for node, _ in steps if isinstance(node, Ask)]
+    if len(set(asked)) < len(asked) or any(isinstance(node, Delay | Rounds) for node, _ in steps):
+        return None
+    routing: dict[str, Visits] = {}
+    begin: Visits = {}
+    loose = _chain(plan.roots[system.flows[0].name], [(begin, 1.0)], routing)
+    del loose  # what ends the program leaves
+    if not begin:
+        return None
+    return begin, {name: rule if rule else {LEAVE: 1.0} for name, rule in routing.items()}
+
+
+def _chain(
+    node: Node, ends: list[tuple[Visits, float]], routing: dict[str, Visits]
+) -> list[tuple[Visits, float]]:
+    """Join a program to the loose ends before it, each a rule and its probability; return those behind it."""
+    match node:
+        case Ask():
+            part = node.site.part
+            for rule, share in ends:
+                if share > 0:
+                    rule[part] = rule.get(part, 0.0) + share
+            routing[part] = {}
+            return [(routing[part], 1.0)]
+        case Series():
+            for inside in node.nodes:
+                ends = _chain(inside, ends, routing)
+            return ends
+        case Choice():
+            behind = []
+            for share, inside in zip(node.shares, node.nodes, strict=True):
+                behind += _chain(inside, [(rule, p * share) for rule, p in ends], routing)
+            return behind
+    return ends
+
+
+def _by_visits(flow: Flow, visits: Visits, thinks: bool) -> tuple[Visits, dict[str, Visits]]:
+    """Return a routing of independent choices that has these visits: where jobs begin, and go from where."""
+    total = sum(visits.values())
+    again = max(1 - 1 / total, 0.0) if thinks or not flow.closed else 1.0
+    enter = {name: each / max(total, 1.0) for name, each in visits.items()}
+    shares = {name: each / total for name, each in visits.items()}
+    home = THINK + flow.name
+    rules = {}
+    for name in visits:
+        rules[name] = {to: share * again for to, share in shares.items() if again > 0}
+        if thinks and again < 1:
+            rules[name][home] = 1 - again
+        if not rules[name]:
+            rules[name] = {LEAVE: 1.0}
+    if thinks:
+        rules[home] = enter if total >= 1 else {**enter, home: 1 - total}
+    return enter, rules

@@ -1,0 +1,88 @@
+"""A closed flow and the parts it goes round: its rate is what its jobs leave room for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scipy.optimize import brentq
+
+from qmodels.composed.couplings.going_round import Region, going_round, profile_of
+from qmodels.systems.composed.flow import Flow
+
+FULL = 1 - 1e-9
+"""Share of the rate at which the first resource is full that jobs see at most."""
+
+
+def closed_rate(state: Any, flow: Flow) -> float:
+    r"""Return the rate of a closed flow, and keep the rate that one of its jobs sees.
+
+    Parameters
+    ----------
+    state : State
+        The system in a round of its fixed point; ``seen`` and ``extra`` of the flow are set.
+    flow : Flow
+        The flow.
+
+    Notes
+    -----
+    The rate X of N jobs that go round is that of `going_round`. A job sees the others as a stream of the rate
+    at which its program takes :math:`N / X` less the time between jobs. Pools that other flows use too keep
+    their waits.
+    """
+    idle = float(flow.think.mean) if flow.think is not None else 0.0
+    own = [
+        pool
+        for pool in state.insides
+        if {take.flow for take in state.takes(pool)} == {flow.name}
+        and not any(pool in inner for inner in state.nested.values())
+    ]
+    fixed = {pool: curve for pool, curve in state.curves.items() if pool not in own}
+
+    def times_at(rate: float) -> dict[str, float]:
+        passage, held = state.walk(flow, state.view(flow, rate), state.met_at(state.rates, fixed))
+        times = dict(passage.by_part)
+        for pool in own:
+            for part, time in held[pool].parts.items() if pool in held else ():
+                times[part] -= time / state.tokens_each(pool)
+            times.pop(pool, None)
+        return times
+
+    most = state.asking.limit({**state.rates, flow.name: 1.0}, [flow.name])
+    regions = []
+    for pool in own:
+        each = state.taken(pool, {**state.rates, flow.name: 1.0})
+        inside = state.insides[pool]
+        speeds = inside.speeds(state.taken(pool, state.rates)) * inside.copies / each
+        regions.append(Region(speeds=speeds, scv=inside.scv))
+    alone = idle + sum(times_at(0.0).values()) + sum(1 / float(region.speeds[0]) for region in regions)
+    if alone <= 0:
+        raise ValueError(f"flow {flow.name!r}: program must take time in a closed flow, got none")
+    outside = profile_of(
+        times_at, limit=most, most=2 * flow.population / alone, servers=state.servers({flow.name})
+    )
+    crowd = going_round(outside, flow.population, idle=idle, regions=regions)
+    rate = float(crowd.rates[-1])
+    for pool, time in zip(own, crowd.regions, strict=True):
+        each = state.taken(pool, {**state.rates, flow.name: 1.0})
+        state.stays[pool] = time / each
+    _see(state, flow, rate, flow.population / rate - idle)
+    return rate
+
+
+def _see(state: Any, flow: Flow, rate: float, time: float) -> None:
+    """Find the rate that jobs see when their program takes a time."""
+    met = state.met({**state.rates, flow.name: rate})
+
+    def beyond(seen: float) -> float:
+        return float(state.passage(flow, state.view(flow, seen), met).span.mean) - time
+
+    state.extra[flow.name] = 0.0
+    high = state.asking.limit({**state.rates, flow.name: rate}, [flow.name]) * rate * FULL
+    high = min(high, 1e3 * rate)
+    if beyond(0.0) >= 0 or flow.population == 1:
+        state.seen[flow.name] = 0.0
+    elif beyond(high) <= 0:
+        state.seen[flow.name] = high
+        state.extra[flow.name] = -beyond(high)
+    else:
+        state.seen[flow.name] = float(brentq(beyond, 0.0, high, xtol=rate * 1e-12, rtol=1e-12))

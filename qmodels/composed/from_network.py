@@ -1,0 +1,68 @@
+"""The figures of a system that is a queueing network, from the network's answer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qmodels.composed.as_network import HOLD, THINK, Solved
+from qmodels.composed.figures import Figures, FlowFigures, flow_metrics, parts_together
+from qmodels.composed.from_parts import saturation_factor
+from qmodels.composed.moments import Span
+from qmodels.composed.passage import DELAYED
+from qmodels.composed.state import State
+from qmodels.systems.composed.flow import Flow
+
+INF = float("inf")
+
+
+def network_figures(state: State, solved: Solved) -> Figures:
+    """Return the figures of a system from those of the network that it is."""
+    flows: dict[str, FlowFigures] = {}
+    spent: dict[str, float] = {}
+    count: dict[str, float] = {}
+    for flow in state.system.flows:
+        visits = solved.visits[flow.name]
+        through = [solved.of("throughput", station, flow.name) / n for station, n in visits.items()]
+        rate = through[0] if flow.closed else float(flow.mean_rate)
+        parts: dict[str, float] = {}
+        for station, often in visits.items():
+            response = solved.of("mean_response_time", station, flow.name)
+            if not station.startswith((HOLD, THINK)):
+                spent[station] = spent.get(station, 0.0) + rate * often * response
+                count[station] = count.get(station, 0.0) + rate * often
+            if station not in solved.uncounted:
+                part = DELAYED if station.startswith(HOLD) else station
+                parts[part] = parts.get(part, 0.0) + often * response
+        state.rates[flow.name] = rate
+        mean = sum(parts.values())
+        rate = rate if np.isfinite(mean) else min(through)
+        lost = solved.answer.metrics.get("system_loss_probability", float("nan"))
+        flows[flow.name] = FlowFigures(
+            latency=Span(mean, 0.0), throughput=rate * (1 - lost if lost > 0 else 1.0), parts=parts, lost=lost
+        )
+    flows = {flow.name: _with_spread(state, flow, flows[flow.name]) for flow in state.system.flows}
+    metrics = flow_metrics(flows, {part: spent[part] / count[part] for part in spent})
+    metrics["saturation_factor"] = saturation_factor(state)
+    busy = solved.answer.utilization
+    offered = state.asking.at(state.rates).intensity
+    intensity = {name: offered[name] if offered[name] >= 1 else busy.get(name, 0.0) for name in offered}
+    return Figures(
+        model=f"system of stations: {solved.answer.model} ({solved.answer.kind})",
+        metrics=metrics,
+        latency_parts=parts_together(flows),
+        intensity=intensity,
+        stable=bool(solved.answer.stable),
+    )
+
+
+def _with_spread(state: State, flow: Flow, found: FlowFigures) -> FlowFigures:
+    """Return a flow with the variability of latency that the decomposition gives it; networks have none."""
+    mean = found.latency.mean
+    if not np.isfinite(mean):
+        spread = INF
+    else:
+        about = state.passage(flow).latency
+        spread = about.scv * mean**2 if about.finite else INF
+    return FlowFigures(
+        latency=Span(mean, spread), throughput=found.throughput, parts=found.parts, lost=found.lost
+    )

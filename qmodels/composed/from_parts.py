@@ -1,0 +1,123 @@
+"""The figures of a system by decomposition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from qmodels.composed.asking import Heard
+from qmodels.composed.couplings.pools import Pool
+from qmodels.composed.figures import Figures, FlowFigures, flow_metrics, parts_together
+from qmodels.composed.moments import Span, moments_of
+from qmodels.composed.passage import Passage
+from qmodels.composed.planning import window_of
+from qmodels.composed.nesting import sites_inside
+from qmodels.composed.state import Met, State
+from qmodels.systems.composed.flow import Flow
+
+MODEL = "system of parts (decomposition)"
+WINDOW = "window"
+"""Name of the time that jobs wait outside a window."""
+
+
+def parts_figures(state: State) -> Figures:
+    """Return the figures of a system whose parts are asked one by one."""
+    state.settle()
+    heards = {flow.name: state.heard(flow) for flow in state.system.flows}
+    met = state.met(state.rates)
+    pools = met.pools
+    passages = {flow.name: state.passage(flow, heards[flow.name]) for flow in state.system.flows}
+    flows = {flow.name: flow_figures(state, flow, passages[flow.name], pools) for flow in state.system.flows}
+    full = state.asking.at(state.rates)
+    intensity = {name: load for name, load in full.intensity.items()}
+    for name, pool in pools.items():
+        if name in state.system.parts:
+            intensity[name] = pool.taken / pool.most if pool.taken >= pool.most else pool.busy
+    stable = all(np.isfinite(flow.latency.mean) for flow in flows.values())
+    metrics = flow_metrics(flows, _visits(state, heards, met))
+    metrics["saturation_factor"] = saturation_factor(state)
+    return Figures(
+        model=MODEL,
+        metrics=metrics,
+        latency_parts=parts_together(flows),
+        intensity=intensity,
+        stable=stable,
+        doubts=full.doubts,
+    )
+
+
+def flow_figures(
+    state: State, flow: Flow, passage: Passage, pools: Mapping[str, Pool]
+) -> FlowFigures:
+    """Return what becomes of the jobs of a flow."""
+    parts = dict(passage.parts)
+    latency, rate = passage.latency, state.rates[flow.name]
+    wait = state.extra.get(flow.name, 0.0)
+    if wait > 0:
+        # Jobs wait for what they fill alone.
+        heard = state.heard(flow)
+        fullest = max(passage.parts, key=lambda part: heard.intensity.get(part, -1.0))
+        parts[fullest] += wait
+        latency = latency + Span(wait, 0.0)
+    pool = window_of(flow.name)
+    if pool in parts:
+        parts[WINDOW] = parts.pop(pool)
+    if not latency.finite:
+        rate = min(rate, _carried(state, flow, pools))
+    return FlowFigures(latency=latency, throughput=rate, parts=parts)
+
+
+def _carried(state: State, flow: Flow, pools: Mapping[str, Pool]) -> float:
+    """Return the rate of a flow that gets through, if all that come to a full part share it."""
+    loads = state.asking.at(state.rates).intensity
+    asked = {site.part for site in state.plan.sites if site.flow == flow.name and site.visits > 0}
+    if any(leg.flow == flow.name for leg in state.plan.legs):
+        asked.add(state.system.interconnect)
+    most = max((loads[part] for part in asked), default=0.0)
+    rate = state.rates[flow.name] / max(most, 1.0)
+    for name, pool in pools.items():
+        if any(take.flow == flow.name for take in state.takes(name)):
+            rate = min(rate, state.rates[flow.name] * pool.most / pool.taken)
+    return rate
+
+
+def _visits(
+    state: State, heards: Mapping[str, Heard], met: Met
+) -> dict[str, float]:
+    """Return the mean time of a request to each part, and of a packet."""
+    inside = {number: heard for pool, heard in met.within.items() for number in sites_inside(state.plan, pool)}
+    time: dict[str, float] = {}
+    count: dict[str, float] = {}
+    for site in state.plan.sites:
+        answer = inside.get(site.number, heards[site.flow]).responses.get(site.number)
+        rate = state.rates[site.flow] * site.visits
+        if not _counts_blocks(site.step):
+            rate *= moments_of(site.batch)[0]
+        if answer is not None and rate > 0:
+            time[site.part] = time.get(site.part, 0.0) + rate * answer.mean
+            count[site.part] = count.get(site.part, 0.0) + rate
+    for name, pool in met.pools.items():
+        if name in state.system.parts:
+            time[name], count[name] = pool.wait.mean, 1.0
+    if state.plan.legs:
+        time[state.system.interconnect] = state.asking.at(state.rates).packet.mean
+        count[state.system.interconnect] = 1.0
+    return {part: time[part] / count[part] for part in time}
+
+
+def _counts_blocks(step: object) -> bool:
+    return type(step).__name__ in ("Allocate", "Free")
+
+
+def saturation_factor(state: State) -> float:
+    """Return by which factor all open rates may grow until the first resource is full."""
+    opened = [flow.name for flow in state.system.flows if not flow.closed and state.rates[flow.name] > 0]
+    if not opened:
+        return float("inf")
+    alone = {name: rate if name in opened else 0.0 for name, rate in state.rates.items()}
+    factor = state.asking.limit(alone, opened)
+    for name, pool in state.met(state.rates).pools.items():
+        if any(take.flow in opened for take in state.takes(name)) and pool.taken > 0:
+            factor = min(factor, pool.most / pool.taken)
+    return factor

@@ -1,0 +1,66 @@
+"""What is inside of what in a plan: which parts are asked, and which pools are taken from, while tokens are held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from qmodels.composed.plan import Ask, Choice, Copies, Give, Node, Plan, Rounds, Series, Take, Together, Travel
+
+
+def asked_inside(plan: Plan, pool: str, network: str) -> set[str]:
+    """Return the parts that are asked while tokens of a pool are held."""
+    found = set()
+    for node, held in _steps(plan):
+        if pool in held:
+            if isinstance(node, Ask):
+                found.add(node.site.part)
+                if node.there is not None or node.back is not None:
+                    found.add(network)
+            elif isinstance(node, Travel):
+                found.add(network)
+    return found
+
+
+def sites_inside(plan: Plan, pool: str) -> set[int]:
+    """Return the sites that are asked while tokens of a pool are held."""
+    return {node.site.number for node, held in _steps(plan) if isinstance(node, Ask) and pool in held}
+
+
+def pools_inside(plan: Plan) -> dict[str, set[str]]:
+    """Return for each pool those that are taken from while its tokens are held; inner ones first."""
+    inside: dict[str, set[str]] = {take.part: set() for take in plan.takes}
+    for node, held in _steps(plan):
+        if isinstance(node, Take):
+            for pool in held - {node.site.part}:
+                inside[pool].add(node.site.part)
+    return dict(sorted(inside.items(), key=lambda item: len(item[1])))
+
+
+def _steps(plan: Plan) -> Iterator[tuple[Any, set[str]]]:
+    for root in plan.roots.values():
+        yield from _walk(root, set())
+
+
+def _walk(node: Node, held: set[str]) -> Iterator[tuple[Any, set[str]]]:
+    """Yield what a program does and the pools whose tokens are held then; ``held`` is left as it is after it."""
+    yield node, held
+    match node:
+        case Take():
+            held.add(node.site.part)
+        case Give():
+            held.discard(node.pool)
+        case Series():
+            for inside in node.nodes:
+                yield from _walk(inside, held)
+        case Choice():
+            before = set(held)
+            for inside in node.nodes:
+                held.clear()
+                held.update(before)
+                yield from _walk(inside, held)
+        case Together():
+            for inside in node.nodes:
+                yield from _walk(inside, set(held))
+        case Copies() | Rounds():
+            yield from _walk(node.node, held)

@@ -1,0 +1,372 @@
+"""How long a program takes: its plan walked with what the parts answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from qmodels.checks import FloatArray
+from qmodels.composed.asking import Heard
+from qmodels.composed.moments import NOTHING, Span, last_of, last_of_law, last_of_row, moments_of, one_of, so_many
+from qmodels.composed.plan import (
+    Ask,
+    Choice,
+    Copies,
+    Delay,
+    Give,
+    Node,
+    Rounds,
+    Series,
+    Take,
+    Together,
+    Travel,
+)
+
+TOGETHER = "fork"
+DELAYED = "hold"
+"""Names of the times that no part takes."""
+
+_OFTEN = 5 / 12
+"""Of the spread of many branches, what full load takes away: the limit of Nelson and Tantawi's formula."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Passage:
+    """What a program takes.
+
+    Parameters
+    ----------
+    span : Span
+        Its time, what is not counted included. [ns]
+    uncounted : Span
+        What of it is not counted.
+    parts : mapping of str to float
+        Mean times by part, which sum up to what is counted.
+    busy : float
+        Load that jobs of the program itself bring where it spends its time, mean over that time.
+    """
+
+    span: Span
+    uncounted: Span = NOTHING
+    parts: Mapping[str, float] = field(default_factory=dict)
+    busy: float = 0.0
+
+    @property
+    def by_part(self) -> dict[str, float]:
+        """Mean times by part, which sum up to all, what is not counted included."""
+        if not self.uncounted.mean:
+            return dict(self.parts)
+        return {**self.parts, DELAYED: self.parts.get(DELAYED, 0.0) + self.uncounted.mean}
+
+    @property
+    def latency(self) -> Span:
+        """What is counted."""
+        if not self.span.finite:
+            return self.span
+        less = self.uncounted
+        return Span(
+            max(self.span.mean - less.mean, 0.0), max(self.span.variance - less.variance, 0.0)
+        )
+
+
+@dataclass(eq=False)
+class Held:
+    """How long a job holds tokens of a pool, times how many.
+
+    Parameters
+    ----------
+    span : Span
+        Mean, and sum of the variances.
+    parts : dict of str to float
+        Mean times by part.
+    """
+
+    span: Span = NOTHING
+    parts: dict[str, float] = field(default_factory=dict)
+
+    def add(self, span: Span, parts: Mapping[str, float], weight: float) -> None:
+        """Add what happens so often."""
+        self.span = self.span + Span(weight * span.mean, weight * span.variance)
+        for part, time in parts.items():
+            self.parts[part] = self.parts.get(part, 0.0) + weight * time
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Surroundings:
+    """What a walk needs to know.
+
+    Parameters
+    ----------
+    heard : Heard
+        What the parts answer.
+    within : mapping of str to Heard
+        The same for jobs that hold tokens of a pool, if it differs.
+    waits : mapping of int to Span
+        Waits for tokens, by the number of the take; none if left out.
+    own : mapping of int to float
+        Load that a site brings to its part.
+    together : mapping of int to float
+        Of requests that come apart, as many as at once would wait for each other as much.
+    network : str
+        Name of the interconnect.
+    """
+
+    heard: Heard
+    within: Mapping[str, Heard] = field(default_factory=dict)
+    waits: Mapping[int, Span] = field(default_factory=dict)
+    own: Mapping[int, float] = field(default_factory=dict)
+    together: Mapping[int, float] = field(default_factory=dict)
+    network: str = ""
+
+
+class Walk:
+    """One walk through a plan.
+
+    Parameters
+    ----------
+    around : Surroundings
+        What it needs to know.
+
+    Attributes
+    ----------
+    held : dict of str to Held
+        By pool.
+    """
+
+    def __init__(self, around: Surroundings) -> None:
+        self.around = around
+        self.held: dict[str, Held] = {}
+
+    def through(self, node: Node) -> Passage:
+        """Return what a program takes."""
+        return self._walk(node, 1.0, {})
+
+    def _walk(self, node: Node, weight: float, holds: dict[str, int]) -> Passage:
+        kinds: dict[type[Any], Callable[[Any, float, dict[str, int]], Passage]] = {
+            Ask: self._ask, Travel: self._travel, Delay: self._delay, Take: self._take, Give: self._give,
+            Series: self._series, Choice: self._choice, Together: self._together, Copies: self._copies,
+            Rounds: self._rounds,
+        }  # fmt: skip
+        return kinds[type(node)](node, weight, holds)
+
+    def _spent(self, passage: Passage, weight: float, holds: dict[str, int]) -> Passage:
+        for pool, tokens in holds.items():
+            self.held.setdefault(pool, Held()).add(passage.span, passage.by_part, weight * tokens)
+        return passage
+
+    def _heard(self, holds: dict[str, int]) -> Heard:
+        """Return what the parts answer to a job that holds these: the innermost pool knows best."""
+        for pool in reversed(holds):
+            if pool in self.around.within:
+                return self.around.within[pool]
+        return self.around.heard
+
+    def _ask(self, node: Ask, weight: float, holds: dict[str, int]) -> Passage:
+        site, heard = node.site, self._heard(holds)
+        answer = heard.responses.get(site.number)
+        if answer is None:
+            return Passage(span=NOTHING)
+        at = Span(answer.last_mean, answer.last_variance)
+        if site.batch.size <= 2:
+            # What is waited for others that began together, they wait alike.
+            at = Span(answer.mean, answer.variance / self.around.together.get(site.number, 1.0))
+        way = NOTHING
+        legs = [heard.legs[leg] for leg in (node.there, node.back) if leg is not None]
+        if legs:
+            one = sum(legs, NOTHING)
+            # Each request travels by itself: the last is as far behind as the last of the ways.
+            last = last_of_law(_some(site.batch), one) if site.batch[2:].any() else one
+            way = Span(max(last.mean, one.mean), last.variance)
+        parts = {site.part: at.mean}
+        if legs:
+            parts[self.around.network] = way.mean
+        busy = self.around.own.get(site.number, 0.0)
+        return self._spent(Passage(span=at + way, parts=parts, busy=busy), weight, holds)
+
+    def _travel(self, node: Travel, weight: float, holds: dict[str, int]) -> Passage:
+        span = self._heard(holds).legs[node.leg]
+        return self._spent(Passage(span=span, parts={self.around.network: span.mean}), weight, holds)
+
+    def _delay(self, node: Delay, weight: float, holds: dict[str, int]) -> Passage:
+        span = Span(node.mean, node.variance)
+        if node.counted:
+            return self._spent(Passage(span=span, parts={DELAYED: span.mean}), weight, holds)
+        return self._spent(Passage(span=span, uncounted=span), weight, holds)
+
+    def _take(self, node: Take, weight: float, holds: dict[str, int]) -> Passage:
+        wait = self.around.waits.get(node.site.number, NOTHING)
+        passage = self._spent(Passage(span=wait, parts={node.site.part: wait.mean}), weight, holds)
+        holds[node.site.part] = holds.get(node.site.part, 0) + node.tokens
+        self.held.setdefault(node.site.part, Held())
+        return passage
+
+    def _give(self, node: Give, weight: float, holds: dict[str, int]) -> Passage:
+        left = holds.pop(node.pool, 0) - node.tokens
+        if left > 0:
+            holds[node.pool] = left
+        return Passage(span=NOTHING)
+
+    def _series(self, node: Series, weight: float, holds: dict[str, int]) -> Passage:
+        return in_series([self._walk(inside, weight, holds) for inside in node.nodes])
+
+    def _choice(self, node: Choice, weight: float, holds: dict[str, int]) -> Passage:
+        before, passages = dict(holds), []
+        for share, inside in zip(node.shares, node.nodes, strict=True):
+            after = dict(before)
+            passages.append(self._walk(inside, weight * share, after))
+            holds.clear()
+            holds.update(after)
+        return mixed(node.shares, passages)
+
+    def _rounds(self, node: Rounds, weight: float, holds: dict[str, int]) -> Passage:
+        mean, _ = moments_of(node.law)
+        once = self._walk(node.node, weight * mean, holds)
+        return Passage(
+            span=so_many(node.law, once.span),
+            uncounted=so_many(node.law, once.uncounted),
+            parts={part: mean * time for part, time in once.parts.items()},
+            busy=once.busy,
+        )
+
+    def _together(self, node: Together, weight: float, holds: dict[str, int]) -> Passage:
+        branches = [self._branch(inside, weight, holds) for inside in node.nodes]
+        last = last_of([b.span for b in branches])
+        return self._joined(last, branches, len(branches), weight, holds)
+
+    def _copies(self, node: Copies, weight: float, holds: dict[str, int]) -> Passage:
+        mean, _ = moments_of(node.law)
+        one = self._branch(node.node, weight * mean, holds)
+        some = _some(node.law)
+        ends = self._staggered(node.node, some, holds)
+        last = last_of_law(some, one.span) if ends is None else ends
+        share = 1.0 - float(node.law[0])
+        last = one_of([share, 1.0 - share], [last, NOTHING])
+        return self._joined(last, [one], max(mean, 1.0), weight, holds)
+
+    def _staggered(self, node: Node, law: FloatArray, holds: dict[str, int]) -> Span | None:
+        """Return when the last of copies is done that ask a part first, all at once; None if they do not.
+
+        They share the wait there and leave it one after the other.
+        """
+        nodes = list(node.nodes) if isinstance(node, Series) else [node]
+        if not nodes or not isinstance(nodes[0], Ask):
+            return None
+        aside = Walk(self.around)
+        first = aside._walk(nodes[0], 1.0, dict(holds)).span
+        rest = sum((aside._walk(inside, 1.0, dict(holds)).span for inside in nodes[1:]), NOTHING)
+        if rest.mean == 0 or not (first + rest).finite:
+            return first + rest
+        answer = self._heard(holds).responses[nodes[0].site.number]
+        numbers = np.arange(law.size)
+        count, square = float(law @ numbers), float(law @ numbers**2)
+        apart = 2 * max(answer.last_mean - answer.mean, 0.0) / max(2 * count - square / count - 1, 1e-9)
+        shown = {n: last_of_row(n, apart, rest) for n in np.flatnonzero(law).tolist() if n}
+        behind = one_of([float(law[n]) for n in shown], list(shown.values()))
+        # What is shared is the time until the first of them has left.
+        shared = first.mean - (count - 1) * apart
+        return Span(max(shared, 0.0) + behind.mean, first.variance + behind.variance)
+
+    def _branch(self, node: Node, weight: float, holds: dict[str, int]) -> Passage:
+        """Return what one branch takes; what its job holds it holds until the last is done."""
+        if not holds:
+            return self._walk(node, weight, {})
+        aside = Walk(replace(self.around, heard=self._heard(holds)))
+        passage = aside._walk(node, weight, {})
+        for pool, held in aside.held.items():
+            self.held.setdefault(pool, Held()).add(held.span, held.parts, 1.0)
+        return passage
+
+    def _joined(
+        self, last: Span, branches: list[Passage], count: float, weight: float, holds: dict[str, int]
+    ) -> Passage:
+        """Return the time until branches have joined, less than that of independent ones."""
+        longest = max(b.span.mean for b in branches)
+        load = max(b.busy for b in branches)
+        if last.finite and last.mean > longest and len(branches) > 1:
+            # Branches that begin together meet like queues.
+            less = association(count, min(load, 1.0))
+            last = Span(longest + (last.mean - longest) * less, last.variance)
+        uncounted = max((b.uncounted for b in branches), key=lambda span: span.mean)
+        passage = Passage(
+            span=last,
+            uncounted=uncounted,
+            parts={TOGETHER: last.mean - uncounted.mean},
+            busy=load,
+        )
+        return self._spent(passage, weight, holds)
+
+
+def association(count: float, load: float) -> float:
+    r"""Return how much of the wait for the last of independent branches is left where they begin together.
+
+    Parameters
+    ----------
+    count : float
+        Branches.
+    load : float
+        Load that they bring themselves to where they go.
+
+    Notes
+    -----
+    From the formula of Nelson and Tantawi for a fork to k exponential single servers, the excess of the
+    last over one branch, :math:`H_k - 1` if they were independent, is less by
+    :math:`\rho\,a_k`, :math:`a_2 = 1/4`, :math:`a_k \to 5/12`. Approximation.
+
+    References
+    ----------
+    .. [1] R. Nelson, A. N. Tantawi, "Approximate analysis of fork/join synchronization in parallel
+       queues", IEEE Trans. Computers 37(6), 1988.
+
+    Examples
+    --------
+    >>> round(association(2, 1.0), 3), association(2, 0.0)
+    (0.75, 1.0)
+    """
+    harmonic = float(np.log(count) + 0.5772156649015329 + 1 / (2 * count) - 1 / (12 * count**2))
+    if count <= 2:
+        harmonic = 1.5
+    full = (7 / 12 * harmonic - 0.5) / (harmonic - 1)
+    return 1.0 - load * (1.0 - max(full, 1.0 - _OFTEN))
+
+
+def in_series(passages: list[Passage]) -> Passage:
+    """Return what programs take one after the other."""
+    span = sum((p.span for p in passages), NOTHING)
+    together: dict[str, float] = {}
+    for passage in passages:
+        for part, time in passage.parts.items():
+            together[part] = together.get(part, 0.0) + time
+    busy = 0.0
+    if 0 < span.mean < np.inf:
+        busy = sum(p.busy * p.span.mean for p in passages) / span.mean
+    return Passage(
+        span=span, uncounted=sum((p.uncounted for p in passages), NOTHING), parts=together, busy=busy
+    )
+
+
+def mixed(shares: tuple[float, ...], passages: list[Passage]) -> Passage:
+    """Return what one of several programs takes."""
+    together: dict[str, float] = {}
+    busy = 0.0
+    for share, passage in zip(shares, passages, strict=True):
+        if share > 0:
+            busy += share * passage.busy
+            for part, time in passage.parts.items():
+                together[part] = together.get(part, 0.0) + share * time
+    return Passage(
+        span=one_of(shares, [p.span for p in passages]),
+        uncounted=one_of(shares, [p.uncounted for p in passages]),
+        parts=together,
+        busy=busy,
+    )
+
+
+def _some(law: FloatArray) -> FloatArray:
+    """Return a law of 0, 1, 2, ... given that it is not 0."""
+    some = law.copy()
+    some[0] = 0.0
+    total = some.sum()
+    return some / total if total > 0 else law

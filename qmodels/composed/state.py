@@ -1,0 +1,357 @@
+"""The fixed point of a system: rates of flows, what parts answer to them, waits for tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from qmodels.composed.asking import Asking, Heard
+from qmodels.composed.couplings.closed import closed_rate
+from qmodels.composed.couplings.going_round import profile_of
+from qmodels.composed.couplings.pools import ClosedPool, Inside, Pool, open_pool
+from qmodels.composed.couplings.revisits import effective_scv, visit_laws
+from qmodels.composed.couplings.siblings import Siblings
+from qmodels.composed.moments import moments_of
+from qmodels.composed.as_network import arrival_law, nodes_of
+from qmodels.composed.nesting import asked_inside, pools_inside
+from qmodels.composed.passage import Held, Passage, Surroundings, Walk
+from qmodels.composed.plan import Plan, Series, Site, Take
+from qmodels.composed.planning import window_of
+from qmodels.composed.variability import scvs_of
+from qmodels.markov.processes.phase_type_fit import ph_from_moments
+from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.system import System
+from qmodels.systems.laws.kinds import phase_type, scaled
+from qmodels.systems.laws.phases import PhaseType
+from qmodels.systems.stations.parts import Station
+
+INF = float("inf")
+MOST_PHASES = 8
+"""Of the law of the times between jobs that come to a pool."""
+ROUNDS = 60
+TOLERANCE = 1e-8
+"""Relative change of the rates and variabilities of a round at which they are settled."""
+
+Rates = Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Met:
+    """What is met at pools.
+
+    Parameters
+    ----------
+    pools : mapping of str to Pool
+        At each pool.
+    within : mapping of str to Heard
+        What parts answer to jobs that hold tokens of a pool.
+    """
+
+    pools: Mapping[str, Pool]
+    within: Mapping[str, Heard]
+
+
+NO_POOLS = Met(pools={}, within={})
+
+
+@dataclass(eq=False)
+class State:
+    """What is known of a system in a round of the fixed point.
+
+    Parameters
+    ----------
+    system : System
+        The system.
+    plan : Plan
+        Its programs.
+    asking : Asking
+        Its parts.
+    rates : dict of str to float
+        Jobs of each flow that begin. [1/ns]
+    seen : dict of str to float
+        Of a closed flow, the rate of its jobs that one of them meets. [1/ns]
+    extra : dict of str to float
+        Of a closed flow, the time its jobs wait beyond what parts answer, where they alone fill one. [ns]
+    """
+
+    system: System
+    plan: Plan
+    asking: Asking
+    rates: dict[str, float] = field(default_factory=dict)
+    seen: dict[str, float] = field(default_factory=dict)
+    extra: dict[str, float] = field(default_factory=dict)
+    stays: dict[str, float] = field(default_factory=dict)
+    insides: dict[str, Inside] = field(default_factory=dict)
+    curves: dict[str, Callable[[float], Pool]] = field(default_factory=dict)
+    known: dict[Any, Any] = field(default_factory=dict)
+
+    def settle(self) -> int:
+        """Find the fixed point; return the rounds it took.
+
+        Raises
+        ------
+        RuntimeError
+            If it is not found.
+        """
+        for flow in self.system.flows:
+            self.rates[flow.name] = 0.0 if flow.closed else float(flow.mean_rate)
+        for flow in self.system.flows:
+            if flow.closed:
+                self.rates[flow.name] = closed_rate(self, flow) / 2
+        old = self._numbers()
+        for count in range(1, ROUNDS + 1):
+            for pool in self.nested:
+                self._learn(pool)
+            for flow in self.system.flows:
+                if flow.closed:
+                    self.rates[flow.name] = closed_rate(self, flow)
+            self._vary(0.5 if count > 10 else 1.0)
+            new = self._numbers()
+            if len(new) == len(old) and np.allclose(new, old, rtol=TOLERANCE, atol=0):
+                return count
+            old = new
+        raise RuntimeError(f"the system did not settle in {ROUNDS} rounds (rates {self.rates!r}); simulate it")
+
+    def _numbers(self) -> list[float]:
+        passed_on = (each.values() for one in (self.asking, self.calm) for each in (one.scvs, one.batches))
+        return [*self.rates.values(), *self.seen.values(), *(number for some in passed_on for number in some)]
+
+    @cached_property
+    def nested(self) -> dict[str, set[str]]:
+        """The pools, those inside others first, and what is inside of each."""
+        return pools_inside(self.plan)
+
+    def _vary(self, weight: float) -> None:
+        """Let variability pass through the programs once more."""
+        self._pass_on(self.asking, weight, begun_scv)
+        if any(not self.system.flow(take.flow).closed for take in self.plan.takes):
+            self._pass_on(self.calm, weight, lambda flow: 1.0)
+
+    def _pass_on(self, asking: Asking, weight: float, begun: Callable[[Flow], float]) -> None:
+        heard = asking.at(self.rates)
+        scvs, batches = dict(asking.scvs), dict(asking.batches)
+        for flow in self.system.flows:
+            root = self.plan.roots[flow.name]
+            found, _ = scvs_of(root, begun(flow), heard.responses, asking.raised)
+            for number, plain in found.items():
+                scv = self._revisited(flow.name, number, plain)
+                asking.raised[number] = max(scv / plain, 1.0) if plain > 0 else 1.0
+                scvs[number] = weight * scv + (1 - weight) * scvs.get(number, scv)
+            for number, size in Siblings(self.system, heard.responses).find(root).items():
+                batches[number] = weight * size + (1 - weight) * batches.get(number, size)
+        asking.scvs, asking.batches = scvs, batches
+
+    @cached_property
+    def calm(self) -> Asking:
+        """The parts as they answer to jobs inside a pool, whose arrival is counted there."""
+        return Asking(self.system, self.plan)
+
+    def asking_inside(self, pool: str) -> Asking:
+        """Return what to ask for jobs that hold tokens of a pool."""
+        closed = all(self.system.flow(take.flow).closed for take in self.takes(pool))
+        return self.asking if closed else self.calm
+
+    def _revisited(self, flow: str, number: int, scv: float) -> float:
+        """Return the variability of visits to a station by jobs that come several times."""
+        part = self.plan.sites[number].part
+        station = self.system.parts[part]
+        if not isinstance(station, Station) or station.discipline == "sharing":
+            return scv
+        law = station.service_law(flow)
+        return effective_scv(scv=scv, service_scv=float(law.scv), law=self._visit_laws[flow][part])
+
+    @cached_property
+    def _visit_laws(self) -> dict[str, Any]:
+        return {name: visit_laws(root) for name, root in self.plan.roots.items()}
+
+    def heard(self, flow: Flow) -> Heard:
+        """Return what parts answer to the jobs of a flow; one of a closed flow does not meet itself."""
+        if not flow.closed:
+            return self.asking.at(self.rates)
+        return self.view(flow, self.seen.get(flow.name, self.rates[flow.name]))
+
+    def view(self, flow: Flow, rate: float) -> Heard:
+        """Return what parts answer if the jobs of a flow, others than one's own, have a rate."""
+        local = flow.population / max(len(flow.at), 1)
+        # At the copy at one's own place there are only those of that place.
+        here = max(local - 1, 0.0) / local * flow.population / max(flow.population - 1, 1)
+        return self.asking.at({**self.rates, flow.name: rate}, own={**self.rates, flow.name: rate * here})
+
+    def met(self, rates: Rates) -> Met:
+        """Return what is met at the pools."""
+        return self.met_at(rates, self.curves)
+
+    def met_at(self, rates: Rates, curves: Mapping[str, Callable[[float], Pool]]) -> Met:
+        """Return what is met at some pools."""
+        pools: dict[str, Pool] = {}
+        within: dict[str, Heard] = {}
+        for name, curve in curves.items():
+            taken = self.taken(name, rates)
+            if taken > 0:
+                pool = curve(taken)
+                if name in self.stays:
+                    pool = pool.staying(self.stays[name])
+                pools[name] = pool
+                factor = self.insides[name].rate_at(pool.hold) / taken
+                within[name] = self.asking_inside(name).at(self.scaled(name, rates, factor))
+        return Met(pools=pools, within=within)
+
+    def passage(self, flow: Flow, heard: Heard | None = None, met: Met | None = None) -> Passage:
+        """Return what a program takes."""
+        met = self.met(self.rates) if met is None else met
+        return self.walk(flow, self.heard(flow) if heard is None else heard, met)[0]
+
+    def walk(self, flow: Flow, heard: Heard, met: Met) -> tuple[Passage, dict[str, Held]]:
+        """Return what a program takes, and how long it holds the tokens of pools."""
+        walk = Walk(
+            Surroundings(
+                heard=heard,
+                within=met.within,
+                waits={t.number: met.pools[t.part].wait for t in self.plan.takes if t.part in met.pools},
+                own=self.asking.own_loads(self.rates, heard),
+                together=self.asking.batches,
+                network=self.system.interconnect,
+            )
+        )
+        return walk.through(self.plan.roots[flow.name]), walk.held
+
+    def takes(self, pool: str) -> list[Site]:
+        """Return where tokens of a pool are taken."""
+        return [take for take in self.plan.takes if take.part == pool]
+
+    def taken(self, pool: str, rates: Rates) -> float:
+        """Return how often tokens of a pool are taken. [1/ns]."""
+        return sum(rates[t.flow] * t.visits * moments_of(t.batch)[0] for t in self.takes(pool))
+
+    def scaled(self, pool: str, rates: Rates, factor: float) -> dict[str, float]:
+        """Return rates with those of the flows that take tokens of a pool multiplied by a factor."""
+        flows = {take.flow for take in self.takes(pool)}
+        return {name: rate * factor if name in flows else rate for name, rate in rates.items()}
+
+    def tokens_each(self, pool: str) -> float:
+        """Return how many tokens are taken at once, mean."""
+        total = self.taken(pool, self.rates)
+        each = (self.rates[t.flow] * t.visits * moments_of(t.batch)[0] * t.step.tokens for t in self.takes(pool))
+        return sum(each) / total if total > 0 else float(self.takes(pool)[0].step.tokens)
+
+    def tokens(self, pool: str) -> int:
+        """Return how many jobs hold tokens of one copy of a pool at most."""
+        if pool not in self.system.parts:
+            return next(flow.window for flow in self.system.flows if window_of(flow.name) == pool)
+        return max(int(self.system.parts[pool].count / self.tokens_each(pool) + 1e-9), 1)
+
+    def servers(self, flows: set[str]) -> dict[str, int]:
+        """Return the servers of stations of several that only these flows come to, at one place."""
+        found = {}
+        for name, part in self.system.parts.items():
+            if isinstance(part, Station) and 1 < part.servers < INF and self.system.copies(name) == 1:
+                if all(site.flow in flows for site in self.plan.sites if site.part == name):
+                    found[name] = int(part.servers)
+        return found
+
+    def _learn(self, pool: str) -> None:
+        """Find what is met at a pool by the rate at which its tokens are taken."""
+        if self.taken(pool, self.rates) <= 0:
+            return
+        takes, inside = self.takes(pool), self._inside(pool)
+        self.insides[pool] = inside
+        if not all(self.system.flow(take.flow).closed for take in takes):
+            gaps, spread = self._gaps(pool), self._hold_scv(pool)
+            self.curves[pool] = lambda rate: open_pool(inside, rate, gaps=gaps, hold_scv=spread)
+            return
+        jobs = self.visitors(pool)
+        here = jobs / inside.copies if all(take.own for take in takes) else jobs
+        self.curves[pool] = ClosedPool(inside=inside, jobs=max(round(here), 1)).at
+
+    def visitors(self, pool: str) -> float:
+        """Return how many closed jobs, or copies of them, may come to a pool at once."""
+        takes, jobs = self.takes(pool), 0.0
+        for take in takes:
+            at_once = max(moments_of(take.batch)[0], moments_of(take.copies)[0])
+            jobs += self.system.flow(take.flow).population * at_once / sum(t.flow == take.flow for t in takes)
+        return jobs
+
+    def _gaps(self, pool: str) -> PhaseType:
+        """Return the law of the times between jobs that come to a copy of a pool, of mean 1."""
+        takes, taken = self.takes(pool), self.taken(pool, self.rates)
+        flow = self.system.flow(takes[0].flow)
+        first = next(iter(nodes_of(self.plan.roots[flow.name], 1.0)))[0]
+        begins = isinstance(first, Series) and isinstance(first.nodes[0], Take) and first.nodes[0].site is takes[0]
+        copies = self.insides[pool].copies
+        if len(takes) == 1 and begins and copies == 1:
+            law = phase_type(arrival_law(flow))
+            if law is not None and len(law.initial) <= MOST_PHASES:
+                return scaled(law, float(flow.mean_rate))
+        scv = 0.0
+        for take in takes:
+            mean, variance = moments_of(take.batch)
+            share = self.rates[take.flow] * take.visits * mean / taken
+            scv += share * (begun_scv(self.system.flow(take.flow)) * mean + variance / mean)
+        scv = 1 + (scv - 1) / copies
+        return ph_from_moments(mean=1.0, scv=max(scv, 1 / MOST_PHASES))
+
+    def _hold_scv(self, pool: str) -> float:
+        """Return the variability of how long tokens of a pool are held."""
+        mean = variance = 0.0
+        heard = self.asking_inside(pool).at(self.rates)
+        for name in dict.fromkeys(t.flow for t in self.takes(pool)):
+            span = self.walk(self.system.flow(name), heard, NO_POOLS)[1].get(pool, Held()).span
+            mean += self.rates[name] * span.mean
+            variance += self.rates[name] * span.variance
+        return variance * self.taken(pool, self.rates) / mean**2 if 0 < mean < INF else 1.0
+
+    def _inside(self, pool: str) -> Inside:
+        """Return the inside of a pool; it stays the same while the other flows do."""
+        flows = {take.flow for take in self.takes(pool)}
+        total = sum(self.rates[name] for name in flows)
+        shares = tuple(round(self.rates[name] / total, 10) for name in sorted(flows))
+        others = tuple(rate for name, rate in self.rates.items() if name not in flows)
+        asking = self.asking_inside(pool)
+        key = (pool, shares, others, tuple(asking.scvs.items()), tuple(asking.batches.items()))
+        if key not in self.known:
+            self.known[key] = self._make_inside(pool, flows)
+        found: Inside = self.known[key]
+        return found
+
+    def _make_inside(self, pool: str, flows: set[str]) -> Inside:
+        taken, each, tokens = self.taken(pool, self.rates), self.tokens_each(pool), self.tokens(pool)
+        inner = {name: self.curves[name] for name in self.nested[pool] if name in self.curves}
+
+        def times_at(rate: float) -> dict[str, float]:
+            rates = self.scaled(pool, self.rates, max(rate / taken, 1e-9))
+            heard = self.asking_inside(pool).at(rates)
+            met = Met(pools={n: curve(self.taken(n, rates)) for n, curve in inner.items()}, within={})
+            times: dict[str, float] = {}
+            for name in sorted(flows):
+                held = self.walk(self.system.flow(name), heard, met)[1].get(pool, Held())
+                for part, time in held.parts.items():
+                    share = self.rates[name] / taken / each
+                    times[part] = times.get(part, 0.0) + (share * time if share else 0.0)
+            return times
+
+        limit = self.asking_inside(pool).limit(self.rates, flows, asked_inside(self.plan, pool, self.system.interconnect))
+        for name, curve in inner.items():
+            now = self.taken(name, self.rates)
+            limit = min(limit, curve(now).most / now)
+        copies = self.system.copies(pool) if pool in self.system.parts else 1
+        alone = sum(times_at(0.0).values())
+        most = max(2 * tokens * copies / max(alone, 1e-300), taken)
+        profile = profile_of(times_at, limit=limit * taken, most=most, servers=self.servers(flows))
+        return Inside(profile=profile, tokens=tokens, copies=copies, scv=self._alone_scv(pool, flows))
+
+
+    def _alone_scv(self, pool: str, flows: set[str]) -> float:
+        """Return the variability of how long a job alone holds tokens of a pool."""
+        heard = self.asking_inside(pool).at({name: 0.0 if name in flows else rate for name, rate in self.rates.items()})
+        spans = [self.walk(self.system.flow(n), heard, NO_POOLS)[1].get(pool, Held()).span for n in sorted(flows)]
+        mean = sum(span.mean for span in spans)
+        return sum(span.variance for span in spans) / mean**2 * len(spans) if mean > 0 else 1.0
+
+
+def begun_scv(flow: Flow) -> float:
+    """Return the squared coefficient of variation of the times between jobs of a flow that begin."""
+    return 1.0 if flow.closed else float(flow.arrivals.scv)  # type: ignore[union-attr]

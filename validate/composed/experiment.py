@@ -1,0 +1,85 @@
+"""The simulation of a system: its replications and what they say together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from qmodels import checks
+from qmodels.systems.stations.parts import INF, Station
+from validate.campaigns.experiment import Experiment
+from validate.composed.replication import Run, SystemJob, run_replication
+from validate.composed.result import SystemSimulation
+from validate.composed.summary import summarize
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystemExperiment(Experiment):
+    """The simulation of one system; made by `validate.simulate`.
+
+    Systems whose parts and flows have the same names meet the same random numbers at each.
+
+    Parameters
+    ----------
+    passages : int
+        Jobs of each replication that end (or are lost) while it is measured. Before that, as a warm-up,
+        run a quarter as many.
+
+    Notes
+    -----
+    A replication begins empty, with the jobs of closed flows at the beginning of their programs. Where
+    the jobs of an open flow pile up, or every job waits for another, the result's ``stable`` is False and
+    times are ``inf``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or a station blocks others when it is full.
+
+    Examples
+    --------
+    >>> from qmodels.systems.composed.flow import Flow
+    >>> from qmodels.systems.composed.steps import Visit
+    >>> from qmodels.systems.composed.system import System
+    >>> from qmodels.systems.laws.times import Exponential
+    >>> from qmodels.systems.traffic.arrivals import Poisson
+    >>> system = System(
+    ...     parts={"parser": Station(service=Exponential(mean=2.0))},
+    ...     flows=[Flow(arrivals=Poisson(), rate=0.25, program=(Visit("parser"),))],
+    ... )
+    >>> experiment = SystemExperiment(spec=system, confidence=0.999)
+    >>> runs = [(job, run_replication(job)) for job in experiment.jobs(0, 4)]
+    >>> result = experiment.summarize(runs, replications=4, seconds=0.0)
+    >>> 4.0 in result.latency, 0.5 in result.utilization["parser"]
+    (True, True)
+    """
+
+    passages: int = 20_000
+
+    job_type = SystemJob
+    run_type = Run
+    precise = ("latency",)
+    run_replication = staticmethod(run_replication)
+
+    def check(self) -> None:
+        """Refuse options out of range and parts that cannot be simulated."""
+        checks.count("passages", self.passages, minimum=1000)
+        for name, part in self.spec.parts.items():
+            if isinstance(part, Station) and part.capacity != INF and part.when_full != "loss":
+                raise ValueError(
+                    f"parts.{name}.when_full must be 'loss' in a system, got {part.when_full!r}: "
+                    "let jobs hold tokens for the places"
+                )
+
+    def summarize(
+        self, runs: Sequence[tuple[SystemJob, Run]], *, replications: int, seconds: float
+    ) -> SystemSimulation:
+        """Return what the replications say together."""
+        return summarize(
+            self.spec,
+            [run for _, run in runs],
+            seed=self.seed,
+            passages=self.passages,
+            confidence=self.confidence,
+            seconds=seconds,
+        )

@@ -1,0 +1,253 @@
+"""From the programs of flows to one table of instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from qmodels.systems.composed.steps import (
+    ADDRESSES,
+    SEGMENTS,
+    Acquire,
+    Branch,
+    Each,
+    Fork,
+    Hold,
+    Lookup,
+    Read,
+    Release,
+    Repeat,
+    Send,
+    Visit,
+    Write,
+    step_name,
+)
+from qmodels.systems.composed.system import System
+from validate.composed import state
+from validate.composed.state import BY_SEGMENTS, CHOICE, INSTRUCTION
+from validate.network.world import Sources
+
+
+class Assembler:
+    """Puts the programs of a system one behind the other.
+
+    Parameters
+    ----------
+    system : System
+        What to assemble.
+    sources : Sources
+        Where the laws of holds and choices get their streams.
+    """
+
+    def __init__(self, system: System, sources: Sources) -> None:
+        self.system, self.sources = system, sources
+        self.numbers = {name: number for number, name in enumerate(system.parts)}
+        self.most_branches = self.most_slots = 0
+        self.sequences: list[tuple[str, str]] = []
+        self._code: list[dict[str, Any]] = []
+        self._choices: list[tuple[float, int]] = []
+        self._flow = ""
+        self._holds = 0
+
+    @property
+    def code(self) -> Any:
+        """The instructions."""
+        table = np.zeros(len(self._code), dtype=INSTRUCTION)
+        for row, fields in zip(table, self._code, strict=True):
+            for name, value in fields.items():
+                row[name] = value
+        return table
+
+    @property
+    def choices(self) -> Any:
+        """Where choices and branches begin."""
+        return np.array([*self._choices, (1.0, 0)], dtype=CHOICE)
+
+    def flow(self, name: str) -> int:
+        """Assemble the program of a flow; return its first instruction."""
+        self._flow, self._holds = name, 0
+        entry = len(self._code)
+        self._steps(self.system.flow(name).program, 0)
+        self._put(state.END)
+        return entry
+
+    def _put(self, op: Any, **fields: Any) -> dict[str, Any]:
+        self._code.append({"op": op, **fields})
+        return self._code[-1]
+
+    def _steps(self, steps: Sequence[Any], depth: int) -> None:
+        self.most_slots = max(self.most_slots, depth)
+        for step in steps:
+            self._step(step, depth)
+
+    def _step(self, step: Any, depth: int) -> None:
+        match step:
+            case Visit():
+                self._there(step.part, step.bytes, depth)
+                self._put(state.SERVE, part=self.numbers[step.part])
+                self._back(step.part, step.reply_bytes, depth)
+            case Send():
+                self._pick(step.to)
+                self._travel(step.bytes)
+            case Lookup():
+                self._lookup(step, depth)
+            case Read() | Write():
+                self._access(step, depth)
+            case Hold():
+                self._hold(step)
+            case Acquire() | Release():
+                self._pick(step.part)
+                op = state.ACQUIRE if isinstance(step, Acquire) else state.RELEASE
+                self._put(op, part=self.numbers[step.part], size=step.tokens)
+            case Branch():
+                self._branch(step, depth)
+            case Repeat():
+                self._put(state.COUNT, at=depth, size=self._count(step.count))
+                first = len(self._code)
+                self._steps(step.steps, depth + 1)
+                self._put(state.REPEAT, at=depth, resume=first)
+            case Fork():
+                self._fork(step, depth)
+            case Each():
+                self._each(step.steps, step.count, depth, column=len(self.numbers))
+            case _:
+                raise TypeError(f"the simulation of {step_name(step)!r} needs a step it knows, got {step!r}")
+
+    def _count(self, count: Any) -> Any:
+        return BY_SEGMENTS if count == SEGMENTS else count
+
+    def _pick(self, part: str) -> None:
+        several = len(self.system.place.get(part, ())) > 1
+        stream = self.sources.stream(f"copies {self._flow} {part}") if several else 0
+        self._put(state.PICK, part=self.numbers[part], stream=stream)
+
+    def _there(self, part: str, payload: int, depth: int) -> None:
+        """Go to a copy of a part, and remember from where."""
+        if self.system.place.get(part):
+            self._put(state.SAVE, at=depth)
+            self.most_slots = max(self.most_slots, depth + 1)
+        self._pick(part)
+        if self.system.place.get(part):
+            self._travel(payload)
+
+    def _back(self, part: str, payload: int, depth: int) -> None:
+        """Return to where the strand went to a part from."""
+        if self.system.place.get(part):
+            self._put(state.RECALL, at=depth)
+            self._travel(payload)
+
+    def _travel(self, payload: int) -> None:
+        network = self.system.network
+        self._put(state.TRAVEL, size=network.flits(payload) if network is not None else 0)
+
+    def _access(self, step: Read | Write, depth: int) -> None:
+        self._put(
+            state.ADDRESS,
+            part=self.numbers[step.part],
+            size=self._count(step.blocks),
+            at=ADDRESSES.index(step.addresses),
+            stream=self.sources.stream(f"blocks {self._flow} {step.part}"),
+            resume=self._sequence(step.part) if step.addresses == "sequential" else 0,
+        )
+        if step.blocks == 1:
+            self._block(step, depth, branch=False)
+        else:
+            split = self._split(step.blocks, column=state.PART_TIME)
+            self._block(step, depth, branch=True)
+            self._put(state.JOIN)
+            split["resume"] = len(self._code)
+
+    def _sequence(self, part: str) -> int:
+        name = (self._flow, part)
+        if name not in self.sequences:
+            self.sequences.append(name)
+        return self.sequences.index(name)
+
+    def _block(self, step: Read | Write, depth: int, *, branch: bool) -> None:
+        """Go to the channel of a block, read or write it, and come back with what was read."""
+        number, placed = self.numbers[step.part], bool(self.system.place.get(step.part))
+        payload = self.system.parts[step.part].geometry.block_bytes
+        writes = isinstance(step, Write)
+        self._put(state.LOCATE, part=number, size=branch)
+        if placed:
+            self._put(state.SAVE, at=depth)
+            self.most_slots = max(self.most_slots, depth + 1)
+            self._travel(payload if writes else 0)
+        self._put(state.ACCESS, part=number, at=writes, size=step.addresses == "allocated")
+        if placed and writes:
+            self._put(state.RETURN, at=depth)
+        elif placed:
+            self._put(state.RECALL, at=depth)
+            self._travel(payload)
+
+    def _hold(self, step: Hold) -> None:
+        self._holds += 1
+        column = state.HELD_TIME if step.counted else state.UNCOUNTED_TIME
+        self._put(
+            state.HOLD,
+            law=self.sources.law(f"hold {self._flow} {self._holds}", step.time),
+            column=len(self.numbers) + column,
+        )
+
+    def _branch(self, step: Branch, depth: int) -> None:
+        stream = self.sources.stream(f"branches {self._flow}")
+        at = len(self._choices)
+        sums = np.cumsum(step.probabilities)
+        # The last one that can be chosen, and all after it, take what rounding leaves.
+        sums[np.flatnonzero(step.probabilities)[-1] :] = 1.0
+        self._choices += [(below, 0) for below in sums]
+        self._put(state.CHOOSE, at=at, size=sums.size, stream=stream)
+        ends = []
+        for number, choice in enumerate(step.choices):
+            self._choices[at + number] = (sums[number], len(self._code))
+            self._steps(choice, depth)
+            ends.append(self._put(state.JUMP))
+        for jump in ends:
+            jump["at"] = len(self._code)
+
+    def _lookup(self, step: Lookup, depth: int) -> None:
+        placed, at = bool(self.system.place.get(step.part)), len(self._choices)
+        self._choices += [(1.0, 0)] * 3
+        if placed:
+            self._put(state.SAVE, at=depth)
+        self._put(state.LOOK, part=self.numbers[step.part], at=at)
+        ends = []
+        for number, steps in enumerate((step.private, step.hit, step.miss)):
+            self._choices[at + number] = (1.0, len(self._code))
+            if placed and number > 0:
+                self._travel(0)
+            self._steps(steps, depth + 1)
+            if placed and number > 0:
+                self._put(state.RECALL, at=depth)
+                self._travel(step.reply_bytes)
+            ends.append(self._put(state.JUMP))
+        for jump in ends:
+            jump["at"] = len(self._code)
+
+    def _fork(self, step: Fork, depth: int) -> None:
+        at = len(self._choices)
+        self._choices += [(1.0, 0)] * len(step.branches)
+        self.most_branches = max(self.most_branches, len(step.branches))
+        fork = self._put(state.FORK, at=at, size=len(step.branches), column=len(self.numbers))
+        for number, branch in enumerate(step.branches):
+            self._choices[at + number] = (1.0, len(self._code))
+            self._steps(branch, depth)
+            self._put(state.JOIN)
+        fork["resume"] = len(self._code)
+
+    def _each(self, steps: Sequence[Any], count: Any, depth: int, *, column: Any) -> None:
+        """Assemble branches that do the same."""
+        split = self._split(count, column=column)
+        self._steps(steps, depth)
+        self._put(state.JOIN)
+        split["resume"] = len(self._code)
+
+    def _split(self, count: Any, *, column: Any) -> dict[str, Any]:
+        most = count
+        if count == SEGMENTS:
+            flow = self.system.flow(self._flow)
+            most = int(flow.sizes.segments(flow.segment_bytes)[0].max()) if flow.sizes else 1
+        self.most_branches = max(self.most_branches, most)
+        return self._put(state.EACH, at=-1, size=self._count(count), column=column)

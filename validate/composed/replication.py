@@ -1,0 +1,243 @@
+"""One replication of a system: run, drop the warm-up, and reduce to a few arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qmodels.checks import FloatArray, IntArray
+from qmodels.systems.composed.parts import Tokens
+from qmodels.systems.composed.system import System
+from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.stations.parts import Station
+from validate.campaigns.experiment import Job
+from validate.composed.kernel import run
+from validate.composed.machine import run as run_machine
+from validate.composed.network import link_names
+from validate.composed.state import Core
+from validate.composed.world import Machine, grown, new_machine
+from validate.dram.state import BURST, COUNT
+from validate.network.replication import BATCHES, MOST_JOBS_AT_ONCE, WARM_UP_BATCHES
+from validate.network.state import POOL_FULL, STUCK, World
+from validate.network.world import ENDLESS
+
+HOPELESS = 4
+"""Jobs that begin for each that is to end after which a replication gives up: the others pile up."""
+
+FLOW_COUNTS = ("born", "ended", "lost")
+FLOWS = (*FLOW_COUNTS, "latency_sum", "uncounted_sum", "number")
+"""Columns of `Run.flows`; ``number`` is the time integral of the jobs of the flow."""
+PARTS = ("visits", "time_sum", "number")
+"""Columns of `Run.parts`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystemJob(Job):
+    """One replication."""
+
+    passages: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Run:
+    """What is left of a replication; all but the series without the warm-up.
+
+    Parameters
+    ----------
+    duration : float
+        Measured time. [ns]
+    flows : array, shape (flows, columns of `FLOWS`)
+        Counts and sums of the jobs.
+    flow_times : array, shape (flows, parts and `COLUMN_NAMES`)
+        Where the time of the jobs that ended went. [ns]
+    parts : array, shape (parts, columns of `PARTS`)
+        Visits to each part, the sum of their times, and the time integral of their number.
+    lookups : array, shape (systems of caches, 2)
+        Lookups, and those of lines that no level had.
+    busy : array, shape (resources,)
+        Time integral of the share of each resource that is busy, see `resources`. [ns]
+    bins, counts : array of int
+        The bins of the histograms of latencies, flattened, that are not empty, and what they hold.
+    times : array, shape (batches,)
+        Length of each batch, warm-up included. [ns]
+    numbers : array, shape (batches, flows)
+        Mean number of jobs of each flow in each of them.
+    latencies, ended : array, shape (batches,)
+        Sum of the latencies of the jobs that ended in each of them, and their number.
+    inside : int
+        Jobs that were in the system at the end.
+    waiting : array of int
+        Visits to each part under way at the end.
+    stuck : float
+        When every job waited for another and nothing else was to come; ``inf`` if that was never so. [ns]
+    events : int
+        Events, warm-up included.
+    """
+
+    duration: float
+    flows: FloatArray
+    flow_times: FloatArray
+    parts: FloatArray
+    lookups: FloatArray
+    busy: FloatArray
+    bins: IntArray
+    counts: IntArray
+    times: FloatArray
+    numbers: FloatArray
+    latencies: FloatArray
+    ended: FloatArray
+    inside: int
+    waiting: IntArray
+    stuck: float
+    events: int
+
+
+def resources(spec: System) -> list[tuple[str, str]]:
+    """Return the part that each resource belongs to, and its name in it where there are several.
+
+    They are the copies of stations and pools, the buses of channels and the links of the interconnect.
+    """
+    found = [
+        (name, f"{spec.place[name][k]}" if spec.copies(name) > 1 else "")
+        for kind in (Station, Tokens)
+        for name, part in spec.parts.items()
+        if isinstance(part, kind)
+        for k in range(spec.copies(name))
+    ]
+    for name, part in spec.parts.items():
+        if isinstance(part, DramSystem):
+            several = part.geometry.channels > 1
+            found += [(name, f"channel {k}" if several else "") for k in range(part.geometry.channels)]
+    if spec.network is not None:
+        found += [(spec.interconnect, f"link {link}") for link in link_names(spec)]
+    return found
+
+
+def run_replication(job: SystemJob) -> Run:
+    """Run one replication and return its numbers.
+
+    Raises
+    ------
+    RuntimeError
+        If millions of jobs pile up.
+    """
+    machine = new_machine(job.spec, seed=job.seed, replication=job.replication)
+    measured = BATCHES - WARM_UP_BATCHES
+    start, counted = _seen(machine), machine.world.histograms
+    batches, stuck = [_progress(machine)], np.inf
+    for batch in range(BATCHES):
+        machine, reason = advance(machine, ended=max(1, -(-job.passages * (batch + 1) // measured)))
+        if reason == STUCK:
+            stuck = float(machine.world.state["now"][0])
+        batches.append(_progress(machine))
+        if batch == WARM_UP_BATCHES - 1:
+            start, counted = _seen(machine), machine.world.histograms.copy()
+    end, world, core = _seen(machine), machine.world, machine.core
+    times, latencies, ended, *numbers = np.diff(np.array(batches), axis=0).T
+    rest = (world.histograms - counted)[1:].ravel()
+    bins = np.flatnonzero(rest)
+    return Run(
+        duration=end["time"] - start["time"],
+        **{name: end[name] - start[name] for name in ("flows", "flow_times", "parts", "lookups", "busy")},
+        bins=bins,
+        counts=rest[bins],
+        times=times,
+        numbers=np.array(numbers).T / np.maximum(times, np.finfo(float).tiny)[:, None],
+        latencies=latencies,
+        ended=ended,
+        inside=int(core.flows["number"].sum()),
+        waiting=core.parts["number"].copy(),
+        stuck=stuck,
+        events=int(world.state["events"][0]),
+    )
+
+
+def advance(machine: Machine, *, ended: int = 2**62, until: float = np.inf) -> tuple[Machine, int]:
+    """Run until so many jobs have ended, hopelessly more have begun, or to a time; return why it stopped.
+
+    Raises
+    ------
+    RuntimeError
+        If there are more than `MOST_JOBS_AT_ONCE` jobs.
+    """
+    limits = until, ended, HOPELESS * min(ended, 2**60)
+    while True:
+        w, c, kernels = machine
+        reason = run(w, c, *limits) if kernels is None else run_machine(w, c, kernels, *limits)
+        if reason != POOL_FULL:
+            return machine, reason
+        if w.jobs.size > MOST_JOBS_AT_ONCE:
+            raise RuntimeError(
+                f"more than {MOST_JOBS_AT_ONCE} jobs are in the system at {w.state['now'][0]:g} ns: it is "
+                "overloaded, simulate fewer passages"
+            )
+        machine = grown(machine, w.jobs.size)
+
+
+def area(table: Any, name: str, now: float) -> Any:
+    """Return the time integral of a number up to now, from a sum of -t and +t over its changes."""
+    return table[f"{name}_sum"] + now * table[name]
+
+
+def _progress(machine: Machine) -> FloatArray:
+    """Return time, sum and number of latencies, and the time integral of the jobs of each flow."""
+    now = float(machine.world.state["now"][0])
+    f = machine.core.flows
+    return np.array([now, f["latency_sum"].sum(), f["ended"].sum(), *area(f, "number", now)])
+
+
+def _seen(machine: Machine) -> dict[str, Any]:
+    """Return all counts and sums up to now."""
+    w, c = machine.world, machine.core
+    now = float(w.state["now"][0])
+    flows = [c.flows[name].astype(float) for name in FLOWS[:-1]] + [area(c.flows, "number", now)]
+    parts = [c.parts[name].astype(float) for name in PARTS[:-1]] + [area(c.parts, "number", now)]
+    counted = np.delete(c.flow_times, -1, axis=1)
+    return {
+        "time": now,
+        "flows": np.stack(flows, axis=-1),
+        "flow_times": counted,
+        "parts": np.stack(parts, axis=-1),
+        "lookups": _lookups(machine),
+        "busy": np.concatenate(
+            [_served(w, now)[: c.state["stations"][0]], _held(c, now), *_carried(machine)]
+        ),
+    }
+
+
+def _served(w: World, now: float) -> Any:
+    """Return the time integral of the busy share of each copy of each station; 0 of a delay."""
+    t, nodes = w.tallies, w.nodes
+    # Stations of their own pace keep the integral itself.
+    own_pace = (nodes["shared"] >= 0)[:, None]
+    serving = np.where(own_pace, t["serving_sum"], area(t, "serving", now)).sum(axis=1)
+    return np.where(nodes["servers"] < ENDLESS, serving / nodes["servers"], 0.0)
+
+
+def _carried(machine: Machine) -> list[Any]:
+    """Return the busy time of the buses of all channels and of the links of the interconnect."""
+    if machine.kernels is None:
+        return []
+    c, network, channels = machine.core, machine.kernels.network, machine.kernels.channels
+    bursts = channels.sums[:, :, 0, COUNT].sum(axis=1) * channels.p[:, BURST]
+    links = network.channel["flits"] * network.channel["cycles"] / c.state["ghz"][0]
+    connected = links if c.routes.size > 1 else links[:0]
+    return [bursts[: c.channels.size] / c.channels["ghz"], connected]
+
+
+def _lookups(machine: Machine) -> FloatArray:
+    """Return for each system of caches the lookups, and those of lines that no level had."""
+    if machine.kernels is None:
+        return np.zeros((0, 2))
+    hits, plan = machine.kernels.caches.hits, machine.kernels.caches.plan
+    levels = plan["private"] + (plan["slices"] > 0)
+    missed = np.take_along_axis(hits, levels[:, None], axis=1)[:, 0]
+    return np.stack([hits.sum(axis=1), missed], axis=1).astype(float)
+
+
+def _held(c: Core, now: float) -> Any:
+    """Return the time integral of the share of the tokens of each pool that is held."""
+    pools = c.pools
+    return (pools["held_sum"] + now * (pools["tokens"] - pools["free"])) / np.maximum(pools["tokens"], 1)

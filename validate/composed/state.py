@@ -1,0 +1,223 @@
+"""The memory of a simulated system beside that of its stations: programs, jobs, pools, flows, counts.
+
+A job, and each branch of a fork it is in, is a *strand*: a record of `validate.network.state.JOB` and one
+of `STRAND` under one number. What a strand does next stands in the table of instructions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from validate.engine.pointers import Layout
+
+
+def _constants(first: int, count: int) -> Any:
+    """Return numbers as NumPy's integers: functions are compiled anew for each plain one they get."""
+    return map(np.int64, range(first, first + count))
+
+
+# What an instruction does; its numbers are named after it.
+(
+    END,
+    JOIN,  # the end of a branch
+    JUMP,  # at: instruction
+    CHOOSE,  # at, size: of the choices
+    HOLD,  # law, column
+    COUNT,  # at: slot, size: rounds, or BY_SEGMENTS
+    REPEAT,  # at: slot, resume: first instruction of a round
+    FORK,  # at, size: of the branches, resume: where to go on, column
+    EACH,  # size: branches, or BY_SEGMENTS, resume, column; the branch begins with the next instruction
+    ACQUIRE,  # part, size: tokens
+    RELEASE,  # part, size: tokens
+    PICK,  # part: choose a copy, whose place becomes the target
+    SERVE,  # part
+    SAVE,  # at: slot for the place
+    RECALL,  # at: slot whose place becomes the target
+    RETURN,  # at: slot whose place becomes that of the strand at once
+    TRAVEL,  # size: flits of the packet to the target
+    ADDRESS,  # part, size: blocks, at: one of the ways below, resume: stream of addresses
+    LOCATE,  # part, size: whether each branch has the block of its number; its place becomes the target
+    ACCESS,  # part, at: whether it is a write, size: whether it is to an allocated block
+    LOOK,  # part, at: what to do if a private level, the shared one or none has the line
+) = _constants(0, 21)
+BY_SEGMENTS: Any = np.int64(-1)
+
+# Ways to address blocks, as `qmodels.systems.composed.steps.ADDRESSES`.
+RANDOMLY, IN_SEQUENCE, AS_ALLOCATED = _constants(0, 3)
+
+# Phases of a strand beside those of `validate.network.state` (FREE to FORKED).
+HOLDING, THINKING, QUEUEING, OUTSIDE, READY, ACCESSING, TRAVELLING, LOOKING = _constants(5, 8)
+# Letters to the kernels of parts.
+PACKET, MEMORY_ACCESS, LOOKUP = _constants(0, 3)
+
+# Columns of the times of a strand after those of the parts.
+FORKED_TIME, HELD_TIME, OUTSIDE_TIME, UNCOUNTED_TIME, OWN_COLUMNS = _constants(0, 5)
+COLUMN_NAMES = ("fork", "hold", "window")
+"""Times that belong to no part, as results call them."""
+PART_TIME: Any = np.int64(-1)
+"""The column of a wait for branches that is that of its last branch, part by part."""
+
+INSTRUCTION = np.dtype(
+    [(name, "i8") for name in ("op", "part", "at", "size", "resume", "law", "column", "stream")]
+)
+CHOICE = np.dtype([("below", "f8"), ("at", "i8")])
+"""The instruction that a choice or a branch begins with, and the cumulative probability."""
+
+STRAND = np.dtype(
+    [
+        ("since", "f8"),  # its times are counted up to then
+        ("asked", "f8"),  # beginning of the present visit to a part
+        ("at", "i8"),  # next instruction
+        ("root", "i8"),  # the strand that is the job
+        ("place", "i8"),  # node, -1 where there are none
+        ("home", "i8"),  # number of the node of a job among those of its flow, -1 where there are none
+        ("target", "i8"),  # node to go to
+        ("copy", "i8"),  # of the part
+        ("wants", "i8"),  # tokens
+        ("column", "i8"),  # where the wait for its branches belongs
+        ("segments", "i8"),  # of a job
+        ("lost", "i8"),  # a job that only ends what it has begun
+        ("number", "i8"),  # of the branch
+        ("next", "i8"),  # of those that go on now
+        ("flits", "i8"),  # of its packet
+        ("block", "i8"),  # the first that it reads or writes
+        ("channel", "i8"),  # where it is: among those of all memories
+        ("bank", "i8"),
+        ("row", "i8"),
+        ("cycle", "i8"),  # of the memory, in which it came there
+    ]
+)
+PART = np.dtype(
+    [
+        ("first", "i8"),  # of its copies: among the nodes of stations, the pools or the channels
+        ("member", "i8"),  # its number among the parts of its kind
+        ("copies", "i8"),
+        ("pools", "i8"),  # whether its copies are pools
+        ("places_at", "i8"),  # nodes of its copies, -1 if it is nowhere
+        ("places", "i8"),
+        ("visits", "i8"),
+        ("time_sum", "f8"),
+        ("number", "i8"),
+        ("number_sum", "f8"),
+    ]
+)
+"""A part and its visits. The time integral of their number up to t is ``number_sum + number t``."""
+
+POOL = np.dtype(
+    [
+        ("tokens", "i8"),
+        ("free", "i8"),
+        ("head", "i8"),
+        ("tail", "i8"),
+        ("held_sum", "f8"),  # as of `PART`, for the tokens that are held
+    ]
+)
+CHANNEL = np.dtype(
+    [
+        ("ghz", "f8"),
+        ("node", "i8"),  # its place, or -1
+    ]
+)
+"""A channel of a memory."""
+
+LETTER = np.dtype([("kind", "i8"), ("strand", "i8")])
+"""What a strand asks of the kernel of a part."""
+
+FLOW = np.dtype(
+    [
+        ("entry", "i8"),
+        ("law", "i8"),  # of the times between arrivals, or of thinking; -1 for none
+        ("scale", "f8"),  # of the times between arrivals
+        ("sizes", "i8"),  # law of the segments, or -1
+        ("window", "i8"),  # 0 for none
+        ("population", "i8"),
+        ("places_at", "i8"),
+        ("places", "i8"),
+        ("stream", "i8"),
+        ("inside", "i8"),  # of the window
+        ("head", "i8"),  # of the jobs outside it
+        ("tail", "i8"),
+        ("born", "i8"),
+        ("ended", "i8"),
+        ("lost", "i8"),
+        ("latency_sum", "f8"),
+        ("uncounted_sum", "f8"),
+        ("number", "i8"),  # outside the window or inside
+        ("number_sum", "f8"),
+    ]
+)
+STATE = np.dtype(
+    [
+        ("ready", "i8"),  # strands that go on now: the first, the last
+        ("last_ready", "i8"),
+        ("most_new_jobs", "i8"),  # one instruction can need
+        ("fork_column", "i8"),  # of the times: the first behind the parts
+        ("born", "i8"),
+        ("letters", "i8"),
+        ("cycle", "i8"),  # of the interconnect, that is to come
+        ("ghz", "f8"),  # of the interconnect
+        ("interconnect", "i8"),  # its number as a part
+        ("ways", "i8"),  # stream of the choices between several
+        ("stations", "i8"),  # nodes that are stations; those behind are channels
+    ]
+)
+
+LAYOUT: Layout = {
+    "code": (INSTRUCTION, 1),
+    "choices": (CHOICE, 1),
+    "strands": (STRAND, 1),
+    "times": ("f8", 2),
+    "slots": ("i8", 2),
+    "holds": ("i8", 2),
+    "parts": (PART, 1),
+    "places": ("i8", 1),
+    "copy_at": ("i8", 2),
+    "pools": (POOL, 1),
+    "flows": (FLOW, 1),
+    "flow_times": ("f8", 2),
+    "letters": (LETTER, 1),
+    "channels": (CHANNEL, 1),
+    "map_numbers": ("i8", 2),
+    "map_images": ("i8", 3),
+    "sequences": ("i8", 1),
+    "routes": ("i8", 2),
+    "ways": (CHOICE, 1),
+    "state": (STATE, 1),
+}
+"""The arrays of `Core`, with their types and dimensions."""
+
+
+class Core(NamedTuple):
+    """All of it.
+
+    ``times`` has the time of each strand by part and then by the columns above, ``slots`` what its
+    instructions remember, ``holds`` its tokens of each pool; ``places`` are the nodes of flows and parts,
+    ``copy_at`` says which copy of a part is at a node, -1 for none; ``flow_times`` sums up the times of the
+    jobs that ended. ``letters`` are what strands ask of the kernels of parts; ``map_numbers`` and
+    ``map_images`` are the address maps of the memories, see `validate.dram.addresses`, ``sequences`` the next blocks of streams of addresses;
+    ``routes`` are the first of the ``ways`` from each node to each, which are flows of the network.
+    """
+
+    code: Any
+    choices: Any
+    strands: Any
+    times: Any
+    slots: Any
+    holds: Any
+    parts: Any
+    places: Any
+    copy_at: Any
+    pools: Any
+    flows: Any
+    flow_times: Any
+    letters: Any
+    channels: Any
+    map_numbers: Any
+    map_images: Any
+    sequences: Any
+    routes: Any
+    ways: Any
+    state: Any
+    table: Any

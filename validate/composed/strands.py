@@ -1,0 +1,187 @@
+"""Strands: how they begin, go on, wait for each other and end, and where their time goes."""
+
+from __future__ import annotations
+
+from validate.composed.state import (
+    BY_SEGMENTS,
+    FORKED_TIME,
+    OUTSIDE,
+    OUTSIDE_TIME,
+    PART_TIME,
+    READY,
+    THINKING,
+    UNCOUNTED_TIME,
+    Core,
+)
+from validate.engine.jit import lean_part
+from validate.engine.sampling import draw
+from validate.network.calendar import EARLY, put
+from validate.network.routes import count_time, free_job, new_job
+from validate.network.state import FORKED, NONE, World
+
+
+@lean_part
+def go_on(w: World, c: Core, j: int) -> None:
+    """Let a strand go on now, after those that already do."""
+    s = c.state[0]
+    w.jobs[j]["phase"] = READY
+    c.strands[j]["next"] = NONE
+    if s["ready"] < 0:
+        s["ready"] = j
+    else:
+        c.strands[s["last_ready"]]["next"] = j
+    s["last_ready"] = j
+
+
+@lean_part
+def charge(w: World, c: Core, j: int, column: int) -> None:
+    """Count the time of a strand since it was last counted."""
+    now = w.state[0]["now"]
+    c.times[j, column] += now - c.strands[j]["since"]
+    c.strands[j]["since"] = now
+
+
+@lean_part
+def wake_at(w: World, j: int, phase: int, time: float) -> None:
+    """Let the event of a strand happen at a time."""
+    w.jobs[j]["phase"] = phase
+    put(w.heap, w.places, w.classes.size + w.nodes.size + j, time, EARLY)
+
+
+@lean_part
+def enter(w: World, c: Core, part: int, j: int) -> None:
+    """Count the beginning of a visit to a part."""
+    p, now = c.parts[part], w.state[0]["now"]
+    c.strands[j]["asked"] = now
+    p["number"] += 1
+    p["number_sum"] -= now
+
+
+@lean_part
+def leave(w: World, c: Core, part: int, j: int) -> None:
+    """Count the end of a visit to a part."""
+    p, now = c.parts[part], w.state[0]["now"]
+    p["visits"] += 1
+    p["time_sum"] += now - c.strands[j]["asked"]
+    p["number"] -= 1
+    p["number_sum"] += now
+
+
+@lean_part
+def be_born(w: World, c: Core, f: int, home: int) -> None:
+    """Let a job of a flow come in; it waits outside if the window is full."""
+    flow = c.flows[f]
+    j = new_job(w)
+    job = w.jobs[j]
+    job["job_class"] = job["home"] = f
+    c.strands[j]["home"] = home
+    begin(w, c, j)
+    if flow["window"] > 0 and flow["inside"] >= flow["window"]:
+        job["phase"], job["next"] = OUTSIDE, NONE
+        if flow["head"] < 0:
+            flow["head"] = j
+        else:
+            w.jobs[flow["tail"]]["next"] = j
+        flow["tail"] = j
+    else:
+        flow["inside"] += 1
+        go_on(w, c, j)
+
+
+@lean_part
+def begin(w: World, c: Core, j: int) -> None:
+    """Put a job at the beginning of its program."""
+    strand, flow, now = c.strands[j], c.flows[w.jobs[j]["home"]], w.state[0]["now"]
+    w.jobs[j]["entered"] = now
+    strand["since"] = now
+    strand["place"] = c.places[flow["places_at"] + strand["home"]] if strand["home"] >= 0 else NONE
+    strand["at"], strand["root"], strand["lost"] = flow["entry"], j, 0
+    if flow["sizes"] >= 0:
+        strand["segments"] = int(draw(w.laws, w.numbers, w.streams, flow["sizes"]))
+    c.times[j, :] = 0.0
+    flow["born"] += 1
+    c.state[0]["born"] += 1
+    flow["number"] += 1
+    flow["number_sum"] -= now
+
+
+@lean_part
+def end(w: World, c: Core, j: int) -> None:
+    """End a job; one of a closed flow begins again, the first of those outside a window comes in."""
+    f = w.jobs[j]["home"]
+    flow, now = c.flows[f], w.state[0]["now"]
+    flow["number"] -= 1
+    flow["number_sum"] += now
+    if c.strands[j]["lost"]:
+        flow["lost"] += 1
+    else:
+        uncounted = c.times[j, c.state[0]["fork_column"] + UNCOUNTED_TIME]
+        latency = max(now - w.jobs[j]["entered"] - uncounted, 0.0)
+        flow["ended"] += 1
+        flow["latency_sum"] += latency
+        flow["uncounted_sum"] += uncounted
+        count_time(w, 1 + f, latency)
+        for column in range(c.times.shape[1]):
+            c.flow_times[f, column] += c.times[j, column]
+    w.state[0]["ended"] += 1
+    if flow["population"] > 0:
+        # Also without a pause by an event, so that rounds that take no time come to an end.
+        pause = draw(w.laws, w.numbers, w.streams, flow["law"]) if flow["law"] >= 0 else 0.0
+        wake_at(w, j, THINKING, now + pause)
+        return
+    free_job(w, j)
+    waiting = flow["head"]
+    if waiting < 0:
+        flow["inside"] -= 1
+    else:
+        flow["head"] = w.jobs[waiting]["next"]
+        charge(w, c, waiting, c.state[0]["fork_column"] + OUTSIDE_TIME)
+        go_on(w, c, waiting)
+
+
+@lean_part
+def count_of(c: Core, j: int, size: int) -> int:
+    """Return a number of rounds or branches."""
+    return c.strands[c.strands[j]["root"]]["segments"] if size == BY_SEGMENTS else size
+
+
+@lean_part
+def split(w: World, c: Core, j: int, at: int) -> None:
+    """Begin the branches of a fork; its strand waits for the last of them."""
+    i = c.code[at]
+    several = i["at"] >= 0
+    number = i["size"] if several else count_of(c, j, i["size"])
+    strand = c.strands[j]
+    w.jobs[j]["phase"], w.jobs[j]["tasks"] = FORKED, number
+    strand["column"], strand["at"] = i["column"], i["resume"]
+    for branch in range(number):
+        t = new_job(w)
+        task, child = w.jobs[t], c.strands[t]
+        task["job_class"] = task["home"] = w.jobs[j]["home"]
+        task["parent"] = j
+        child["root"], child["place"] = strand["root"], strand["place"]
+        child["number"], child["since"], child["lost"] = branch, w.state[0]["now"], 0
+        child["block"] = strand["block"]
+        child["at"] = c.choices[i["at"] + branch]["at"] if several else at + 1
+        c.times[t, :] = 0.0
+        go_on(w, c, t)
+
+
+@lean_part
+def join_up(w: World, c: Core, t: int) -> None:
+    """End a branch; after the last one the strand that waits goes on."""
+    j = w.jobs[t]["parent"]
+    strand = c.strands[j]
+    w.jobs[j]["tasks"] -= 1
+    if w.jobs[j]["tasks"] == 0:
+        if strand["column"] == PART_TIME:
+            for column in range(c.times.shape[1]):
+                c.times[j, column] += c.times[t, column]
+        else:
+            fork = c.state[0]["fork_column"]
+            uncounted = c.times[t, fork + UNCOUNTED_TIME]
+            c.times[j, fork + UNCOUNTED_TIME] += uncounted
+            c.times[j, fork + FORKED_TIME] += w.state[0]["now"] - strand["since"] - uncounted
+        strand["since"] = w.state[0]["now"]
+        go_on(w, c, j)
+    free_job(w, t)

@@ -1,0 +1,211 @@
+"""What the replications of a system say together: estimates, where the time goes, whether it keeps up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from qmodels.systems.cache.spec import CacheSystem
+from qmodels.systems.composed.checks import all_steps
+from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.steps import Allocate, Visit
+from qmodels.systems.composed.system import System
+from qmodels.systems.stations.parts import INF, Station
+from validate.composed.replication import FLOWS, PARTS, Run, resources
+from validate.composed.result import SystemSimulation
+from validate.composed.state import COLUMN_NAMES
+from validate.engine.histogram import BINS
+from validate.estimates.statistics import (
+    Estimate,
+    Histogram,
+    batch_means,
+    exactly,
+    piles_up,
+    probability_interval,
+    quantile_interval,
+    ratio_interval,
+    warm_up,
+)
+from validate.network.replication import BATCHES, WARM_UP_BATCHES
+
+
+class _Replications:
+    """The runs as arrays with one leading axis."""
+
+    def __init__(self, spec: System, runs: Sequence[Run], *, confidence: float) -> None:
+        self.spec, self.runs, self.confidence = spec, runs, confidence
+        self.time = np.array([r.duration for r in runs])
+        flows = np.array([r.flows for r in runs])
+        parts = np.array([r.parts for r in runs])
+        self.flows = dict(zip(FLOWS, np.moveaxis(flows, -1, 0), strict=True))
+        self.parts = dict(zip(PARTS, np.moveaxis(parts, -1, 0), strict=True))
+        self.flow_times = np.array([r.flow_times for r in runs])
+        self.busy = np.array([r.busy for r in runs])
+
+    def ratio(self, above: Any, below: Any) -> Estimate:
+        """Return the ratio of two sums; 0 where there is nothing to divide by."""
+        return ratio_interval(above, below, confidence=self.confidence)
+
+    def exactly(self, value: float) -> Estimate:
+        """Return a value without spread."""
+        return exactly(value, confidence=self.confidence)
+
+    def histograms(self, flows: Sequence[int]) -> list[Histogram]:
+        """Return the latencies of some flows, one histogram for each replication."""
+        found = []
+        for run in self.runs:
+            mine = np.isin(run.bins // BINS, flows)
+            counts = np.bincount(run.bins[mine] % BINS, weights=run.counts[mine], minlength=BINS)
+            found.append(Histogram(counts=counts.astype(np.int64)))
+        return found
+
+
+def summarize(
+    spec: System, runs: Sequence[Run], *, seed: int, passages: int, confidence: float, seconds: float
+) -> SystemSimulation:
+    """Return what the runs of a system say together; see `validate.composed.experiment`."""
+    data = _Replications(spec, runs, confidence=confidence)
+    overloaded = _overloaded(spec, runs)
+    stuck = any(np.isfinite(r.stuck) for r in runs)
+    stable = not overloaded and not stuck
+    metrics = _metrics(spec, data)
+    parts = _latency_parts(spec, data)
+    if not stable:
+        endless = data.exactly(INF)
+        late = ("latency", "latency_p99", "visit_latency")
+        metrics |= {name: endless for name in metrics if name.partition("[")[0] in late}
+        parts = dict.fromkeys(parts, endless)
+    utilization, members = _utilization(spec, data)
+    return SystemSimulation(
+        spec=spec,
+        metrics=metrics,
+        latency_parts=parts,
+        utilization=utilization | members,
+        bottleneck=max(utilization, key=lambda name: utilization[name].best, default=""),
+        stable=stable,
+        short=not stuck and _short(runs),
+        seed=seed,
+        replications=len(runs),
+        effort={"passages": passages, "events": sum(r.events for r in runs)},
+        seconds=seconds,
+        numbers=_numbers(spec, data),
+        visit_rates={
+            name: data.ratio(data.parts["visits"][:, k], data.time) for k, name in enumerate(spec.parts)
+        },
+        waiting_for=_waiting_for(spec, runs) if stuck else (),
+        overloaded=overloaded,
+    )
+
+
+def _metrics(spec: System, data: _Replications) -> dict[str, Estimate]:
+    everything = list(range(len(spec.flows)))
+    found: dict[str, dict[str, Estimate]] = {"": _flow_metrics(spec.flows, data, everything)}
+    if len(everything) > 1:
+        found |= {f"[{f.name}]": _flow_metrics((f,), data, [k]) for k, f in enumerate(spec.flows)}
+    metrics = {
+        name + place: one
+        for name in ("latency", "latency_p99", "flow_throughput", "blocking_probability")
+        for place, values in found.items()
+        if (one := values.get(name)) is not None
+    }
+    for number, name in enumerate(spec.parts):
+        if data.parts["visits"][:, number].any():
+            sums, visits = data.parts["time_sum"][:, number], data.parts["visits"][:, number]
+            metrics[f"visit_latency[{name}]"] = data.ratio(sums, visits)
+    caches = [name for name, part in spec.parts.items() if isinstance(part, CacheSystem)]
+    for number, name in enumerate(caches):
+        looked, missed = np.array([r.lookups[number] for r in data.runs]).T
+        metrics[f"hit_ratio[{name}]"] = probability_interval(
+            looked - missed, looked, confidence=data.confidence
+        )
+    return metrics
+
+
+def _flow_metrics(flows: Sequence[Flow], data: _Replications, rows: list[int]) -> dict[str, Estimate]:
+    counts = {name: column[:, rows].sum(axis=1) for name, column in data.flows.items()}
+    found = {
+        "latency": data.ratio(counts["latency_sum"], counts["ended"]),
+        "latency_p99": quantile_interval(data.histograms(rows), 0.99, confidence=data.confidence),
+        "flow_throughput": data.ratio(counts["ended"], data.time),
+    }
+    if any(_may_lose(data.spec, flow) for flow in flows):
+        found["blocking_probability"] = probability_interval(
+            counts["lost"], counts["lost"] + counts["ended"], confidence=data.confidence
+        )
+    return found
+
+
+def _may_lose(spec: System, flow: Flow) -> bool:
+    """Return whether a flow may lose jobs: at a full station, or for want of free blocks."""
+
+    def bounded(step: Any) -> bool:
+        part = spec.parts[step.part] if isinstance(step, Visit) else None
+        return isinstance(part, Station) and part.capacity < INF
+
+    return any(isinstance(step, Allocate) or bounded(step) for step in all_steps(flow.program))
+
+
+def _latency_parts(spec: System, data: _Replications) -> dict[str, Estimate]:
+    """Return the time of a job by part, without what nobody spends any at."""
+    ended = data.flows["ended"].sum(axis=1)
+    times = data.flow_times.sum(axis=1)
+    names = (*spec.parts, *COLUMN_NAMES)
+    return {
+        name: data.ratio(times[:, k], ended)
+        for k, name in enumerate(names)
+        if name in spec.parts or times[:, k].any()
+    }
+
+
+def _utilization(spec: System, data: _Replications) -> tuple[dict[str, Estimate], dict[str, Estimate]]:
+    """Return the busy share of each part, that of its busiest resource, and that of every resource."""
+    parts: dict[str, Estimate] = {}
+    members: dict[str, Estimate] = {}
+    for k, (name, member) in enumerate(resources(spec)):
+        share = data.ratio(data.busy[:, k], data.time)
+        low, best, high = (min(max(value, 0.0), 1.0) for value in (share.low, share.best, share.high))
+        share = replace(share, low=low, best=best, high=high)
+        if name not in parts or share.best > parts[name].best:
+            parts[name] = share
+        if member:
+            members[f"{name} {member}"] = share
+    return parts, members
+
+
+def _numbers(spec: System, data: _Replications) -> dict[str, Estimate]:
+    flows = {flow.name: data.flows["number"][:, k] for k, flow in enumerate(spec.flows)}
+    parts = {name: data.parts["number"][:, k] for k, name in enumerate(spec.parts)}
+    return {name: data.ratio(areas, data.time) for name, areas in (flows | parts).items()}
+
+
+def _waiting_for(spec: System, runs: Sequence[Run]) -> tuple[str, ...]:
+    """Return the parts with visits under way when nothing was left to happen."""
+    waiting = np.sum([r.waiting for r in runs if np.isfinite(r.stuck)], axis=0)
+    return tuple(name for name, number in zip(spec.parts, waiting, strict=True) if number)
+
+
+def _overloaded(spec: System, runs: Sequence[Run]) -> tuple[str, ...]:
+    """Return the open flows whose jobs kept growing in number."""
+    measured = np.array([r.numbers[WARM_UP_BATCHES:] for r in runs])
+    ended = np.array([r.ended[WARM_UP_BATCHES:].sum() for r in runs])
+    return tuple(
+        flow.name
+        for k, flow in enumerate(spec.flows)
+        if not flow.closed and piles_up(measured[:, :, k], left=ended)
+    )
+
+
+def _short(runs: Sequence[Run]) -> bool:
+    """Return whether in most runs the latencies had not settled or do not average out."""
+    wrong = 0
+    for run in runs:
+        seen = run.ended > 0
+        if not seen[WARM_UP_BATCHES:].all():
+            return True
+        series = run.latencies[seen] / run.ended[seen]
+        batches = batch_means(run.latencies[WARM_UP_BATCHES:], run.ended[WARM_UP_BATCHES:], confidence=0.95)
+        wrong += warm_up(series, batch=1) > BATCHES // 2 - 1 or not batches.independent
+    return 2 * wrong > len(runs)

@@ -1,0 +1,342 @@
+"""From the spec of a system to the arrays its kernel runs on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from qmodels.systems.cache.spec import CacheLevel, CacheSystem
+from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.parts import Tokens
+from qmodels.systems.composed.system import System
+from qmodels.systems.laws.phases import HyperExponential
+from qmodels.systems.laws.times import Empirical, Exponential, Law, Replay
+from qmodels.systems.memory.dram_system import DramSystem, dram
+from qmodels.systems.memory.dram_traffic import SPAN
+from qmodels.systems.stations.parts import Station
+from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
+from qmodels.systems.traffic.popularity import Zipf
+from qmodels.systems.traffic.sizes import segment_count
+from validate.cache.hierarchies import SOURCES, new_hierarchies, warm_up
+from validate.composed import state
+from validate.composed.kernel import start
+from validate.composed.machine import Kernels, tables_of
+from validate.composed.network import grown_network, new_network, no_network
+from validate.composed.program import Assembler
+from validate.composed.state import LAYOUT, Core
+from validate.dram.addresses import new_books
+from validate.dram.channels import new_channels, with_room
+from validate.engine.events import ENTRY, new_calendar
+from validate.engine.histogram import BINS
+from validate.engine.pointers import table_of
+from validate.engine.sampling import law_table
+from validate.engine.streams import new_streams
+from validate.network.state import (
+    CLASS,
+    JOB,
+    NONE,
+    QUEUE,
+    RECORD,
+    RULE,
+    TALLY,
+    TARGET,
+    TRACE,
+    World,
+)
+from validate.network.state import STATE as NETWORK_STATE
+from validate.network.world import FIRST_POOL, Sources, fill_station, new_nodes
+from validate.network.world import grown as grown_world
+
+GOLDEN = (5.0**0.5 - 1.0) / 2.0
+
+
+class Machine(NamedTuple):
+    """A system under way: its stations, its programs, and the kernels of its other parts, if it has any."""
+
+    world: World
+    core: Core
+    kernels: Kernels | None
+    """None in a system of stations and pools alone, which then needs less to be compiled."""
+
+
+def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
+    """Return a system at time 0."""
+    sources = Sources()
+    assembler = Assembler(spec, sources)
+    entries = [assembler.flow(flow.name) for flow in spec.flows]
+    parts, places, copy_at = _parts(spec)
+    flows, places = _flows(spec, sources, entries, places)
+    memories = [part for part in spec.parts.values() if isinstance(part, DramSystem)]
+    books = new_books(memories)
+    ways = sources.stream("ways")
+    network, routes, choices = new_network(spec)
+    pools = _pools(spec, parts)
+    stations = _stations(spec, sources, parts)
+    columns = len(spec.parts) + int(state.OWN_COLUMNS)
+    own = np.zeros(1, dtype=state.STATE)
+    own["ready"] = own["last_ready"] = NONE
+    own["most_new_jobs"] = 1 + assembler.most_branches
+    own["fork_column"] = len(spec.parts)
+    own["stations"], own["ways"], own["ghz"] = stations[0].size, ways, 1.0
+    if spec.network is not None:
+        own["ghz"] = float(spec.network.clock_ghz)
+        own["interconnect"] = list(spec.parts).index(spec.interconnect)
+    core = Core(
+        code=assembler.code,
+        choices=assembler.choices,
+        strands=np.zeros(0, dtype=state.STRAND),
+        times=np.zeros((0, columns)),
+        slots=np.zeros((0, assembler.most_slots + 1), dtype=np.int64),
+        holds=np.zeros((0, max(1, pools.size)), dtype=np.int64),
+        parts=parts,
+        places=places,
+        copy_at=copy_at,
+        pools=pools,
+        flows=flows,
+        flow_times=np.zeros((flows.size, columns)),
+        letters=np.zeros(0, dtype=state.LETTER),
+        channels=_channels(spec),
+        map_numbers=books.numbers,
+        map_images=books.images,
+        sequences=_sequences(spec, assembler.sequences),
+        routes=routes,
+        ways=choices,
+        state=own,
+        table=None,
+    )
+    world = _world(spec, sources, stations, core.channels.size, seed=seed, replication=replication)
+    _set_traces(spec, world, flows, replication)
+    machine = Machine(world, core, _kernels(spec, network, memories, seed=seed, replication=replication))
+    populations = sum(flow.population for flow in spec.flows)
+    machine = grown(machine, FIRST_POOL + 2 * populations + 2 * assembler.most_branches)
+    start(machine.world, machine.core)
+    return machine
+
+
+def _kernels(
+    spec: System, network: Any, memories: list[DramSystem], *, seed: int, replication: int
+) -> Kernels | None:
+    """Return the parts with kernels of their own; where there is none of a kind, an idle one."""
+    caches = {name: part for name, part in spec.parts.items() if isinstance(part, CacheSystem)}
+    if not (network or memories or caches):
+        return None
+    start_at = float(np.random.default_rng([seed, replication]).random())
+    channels = new_channels(memories or [dram("DDR4-3200")], capacity=0, start=start_at)
+    streams = new_streams(
+        seed=seed,
+        replication=replication,
+        sources=[f"{source} {name}" for name in caches or ("no caches",) for source in SOURCES],
+    )
+    small = CacheSystem(popularity=Zipf(entries=1, exponent=0.0), private=(CacheLevel(lines=1),))
+    hierarchies = new_hierarchies(list(caches.values()) or [small], streams)
+    for number in range(len(caches)):
+        warm_up(hierarchies, number)
+    hierarchies.hits[:] = 0
+    return Kernels(network or no_network(), channels, hierarchies, None)
+
+
+def grown(machine: Machine, more: int) -> Machine:
+    """Return the system with room for so many more strands."""
+    w, c = grown_world(machine.world, more), machine.core
+
+    def longer(array: Any) -> Any:
+        rows = np.zeros((more, *array.shape[1:]), dtype=array.dtype)
+        return np.concatenate([array, rows])
+
+    names = ("strands", "times", "slots", "holds", "letters")
+    c = c._replace(**{name: longer(getattr(c, name)) for name in names})
+    machine = machine._replace(world=w, core=c._replace(table=table_of(c, LAYOUT)))
+    kernels = machine.kernels
+    if kernels is None:
+        return machine
+    channels = with_room(kernels.channels, w.jobs.size)
+    # Packets that are delivered keep their place for a cycle.
+    network = grown_network(kernels.network, w.jobs.size + kernels.network.channel.size)
+    tables = tables_of(network, channels, kernels.caches)
+    return machine._replace(kernels=Kernels(network, channels, kernels.caches, tables))
+
+
+def _channels(spec: System) -> Any:
+    """Return the channels of all memories, one memory after the other."""
+    found = []
+    for name, part in spec.parts.items():
+        if isinstance(part, DramSystem):
+            at = spec.place.get(name) or (NONE,)
+            found += [(part.clock_ghz, at[k % len(at)]) for k in range(part.geometry.channels)]
+    return np.array(found, dtype=state.CHANNEL)
+
+
+def _sequences(spec: System, names: list[tuple[str, str]]) -> Any:
+    """Return the first blocks of streams of addresses: evenly spread, and used by one flow each."""
+    return np.array([k * SPAN // max(1, len(names)) for k in range(len(names))] or [0], dtype=np.int64)
+
+
+def _parts(spec: System) -> tuple[Any, list[int], Any]:
+    """Return the parts, the nodes of their copies, and which copy is at each node."""
+    rows = np.zeros(len(spec.parts), dtype=state.PART)
+    nodes = spec.network.topology.nodes if spec.network is not None else 1
+    copy_at = np.full((rows.size, nodes), NONE, dtype=np.int64)
+    places: list[int] = []
+    firsts: dict[Any, int] = {Station: 0, Tokens: 0, DramSystem: 0}
+    members: Counter[type[Any]] = Counter()
+    for number, (name, part) in enumerate(spec.parts.items()):
+        row = rows[number]
+        row["member"] = members[type(part)]
+        members[type(part)] += 1
+        row["copies"] = spec.copies(name)
+        row["pools"] = isinstance(part, Tokens)
+        if type(part) in firsts:
+            row["first"] = firsts[type(part)]
+            count = part.geometry.channels if isinstance(part, DramSystem) else spec.copies(name)
+            firsts[type(part)] += count
+        row["places_at"] = len(places) if spec.place.get(name) else NONE
+        row["places"] = len(spec.place.get(name, ()))
+        for copy, node in reversed(list(enumerate(spec.place.get(name, ())))):
+            copy_at[number, node] = copy
+        places += spec.place.get(name, ())
+    return rows, places, copy_at
+
+
+def _pools(spec: System, parts: Any) -> Any:
+    tokens = [
+        part.count
+        for part, row in zip(spec.parts.values(), parts, strict=True)
+        if isinstance(part, Tokens)
+        for _ in range(row["copies"])
+    ]
+    pools = np.zeros(len(tokens), dtype=state.POOL)
+    pools["tokens"] = pools["free"] = tokens
+    pools["head"] = pools["tail"] = NONE
+    return pools
+
+
+def _flows(spec: System, sources: Sources, entries: list[int], places: list[int]) -> tuple[Any, Any]:
+    rows = np.zeros(len(spec.flows), dtype=state.FLOW)
+    places = list(places)
+    for row, flow, entry in zip(rows, spec.flows, entries, strict=True):
+        row["entry"] = entry
+        law, row["scale"] = (flow.think, 1.0) if flow.closed else _gaps(flow)
+        row["law"] = sources.law(f"{'thinking' if flow.closed else 'arrivals'} {flow.name}", law)
+        row["sizes"] = sources.law(f"sizes {flow.name}", _segments(flow))
+        row["window"], row["population"] = flow.window, flow.population
+        row["places_at"], row["places"] = len(places), len(flow.at)
+        row["head"] = row["tail"] = NONE
+        places += flow.at
+        if len(flow.at) > 1 and not flow.closed:
+            row["stream"] = sources.stream(f"places {flow.name}")
+    return rows, np.array([*places, NONE], dtype=np.int64)
+
+
+def _gaps(flow: Flow) -> tuple[Law, float]:
+    """Return the law of the times between the arrivals of an open flow, and their scale."""
+    mean = 1 / float(flow.mean_rate)
+    match flow.arrivals:
+        case Poisson():
+            return Exponential(mean=mean), 1.0
+        case OnOff():
+            probability, fast, slow = (float(x) for x in flow.arrivals.phases)
+            means = (mean / fast, mean / slow)
+            return HyperExponential(probabilities=(probability, 1 - probability), means=means), 1.0
+        case Recorded():
+            times = flow.arrivals.trace.times_ns
+            own = 1 / flow.arrivals.trace.packet_rate
+            # Played round and round, its first packet comes a mean gap after its last one.
+            return Replay(values=(own, *np.diff(times).tolist())), mean / own
+        case law:
+            return law, mean / law.mean  # type: ignore[union-attr, return-value]
+
+
+def _segments(flow: Flow) -> Law | None:
+    """Return the law of the segments of jobs."""
+    if flow.sizes is None:
+        return None
+    if isinstance(flow.arrivals, Recorded):
+        return Replay(values=tuple(segment_count(flow.arrivals.trace.bytes, flow.segment_bytes).tolist()))
+    counts, probability = flow.sizes.segments(flow.segment_bytes)
+    return Empirical(values=tuple(counts.tolist()), weights=tuple(probability.tolist()))
+
+
+def _set_traces(spec: System, world: World, flows: Any, replication: int) -> None:
+    """Let recorded flows begin at places that any number of replications covers evenly."""
+    for flow, row in zip(spec.flows, flows, strict=True):
+        if isinstance(flow.arrivals, Recorded):
+            place = int((replication * GOLDEN) % 1.0 * len(flow.arrivals.trace))
+            world.laws["state"][[row["law"], row["sizes"]]] = place
+
+
+def _stations(spec: System, sources: Sources, parts: Any) -> tuple[Any, Any, Any]:
+    """Return the copies of all stations, the laws of their services, and their speeds."""
+    copies = [
+        (name, copy, part)
+        for (name, part), row in zip(spec.parts.items(), parts, strict=True)
+        if isinstance(part, Station)
+        for copy in range(row["copies"])
+    ]
+    nodes = new_nodes(len(copies))
+    service = np.full((len(copies), len(spec.flows)), NONE, dtype=np.int64)
+    speeds: list[float] = []
+    shared = 0
+    for node, (name, copy, station) in enumerate(copies):
+        label = f"{name} {copy}"
+        fill_station(nodes[node], station, sources, shared=shared, speeds_at=len(speeds), name=label)
+        shared += nodes[node]["shared"] >= 0
+        speeds += station.rate_multiplier
+        for k, flow in enumerate(spec.flows):
+            service[node, k] = sources.law(f"service {label} {flow.name}", station.service_law(flow.name))
+    return nodes, service, np.array(speeds or [0.0])
+
+
+def _world(
+    spec: System,
+    sources: Sources,
+    stations: tuple[Any, Any, Any],
+    channels: int,
+    *,
+    seed: int,
+    replication: int,
+) -> World:
+    """Return the stations of a system as those of a network, whose jobs an interpreter moves.
+
+    Behind them are places for the events of so many channels of memories.
+    """
+    nodes, service, speeds = stations
+    nodes = np.concatenate([nodes, new_nodes(channels)])
+    service = np.concatenate([service, np.full((channels, service.shape[1]), NONE, dtype=np.int64)])
+    flows = len(spec.flows)
+    classes = np.zeros(flows, dtype=CLASS)
+    classes["patience"] = NONE
+    queues = np.zeros((nodes.size, 1), dtype=QUEUE)
+    queues["head"] = queues["tail"] = queues["serving"] = NONE
+    table = law_table(sources.laws)
+    own = np.zeros(1, dtype=NETWORK_STATE)
+    own["free"], own["per_unit"] = NONE, 1.0
+    return World(
+        heap=new_calendar(flows + nodes.size).heap,
+        places=np.zeros(flows + nodes.size, dtype=np.int64),
+        jobs=np.zeros(0, dtype=JOB),
+        nodes=nodes,
+        queues=queues,
+        tallies=np.zeros((nodes.size, flows), dtype=TALLY),
+        classes=classes,
+        service=service,
+        levels=np.zeros((nodes.size, flows), dtype=np.int64),
+        rule_of=np.full((nodes.size, flows), NONE, dtype=np.int64),
+        rules=np.zeros(0, dtype=RULE),
+        targets=np.zeros(0, dtype=TARGET),
+        laws=table.rows,
+        numbers=table.numbers,
+        streams=new_streams(seed=seed, replication=replication, sources=sources.names),
+        shared=np.zeros((max(1, int((nodes["shared"] >= 0).sum())), 1), dtype=ENTRY),
+        shared_places=np.zeros(0, dtype=np.int64),
+        speeds=speeds,
+        branches=np.zeros((1, 1, 1), dtype=np.int64),
+        rows=np.zeros((nodes.size, flows), dtype=np.int64),
+        # All times at stations go to the first row; the others are of the flows' latencies.
+        histograms=np.zeros((1 + flows, BINS), dtype=np.int64),
+        state=own,
+        records=np.zeros(0, dtype=RECORD),
+        trace=np.zeros(0, dtype=TRACE),
+        table=None,
+    )

@@ -1,0 +1,107 @@
+"""How compiled functions hold many arrays: one pointer instead of a tuple of them.
+
+A tuple of two dozen arrays costs every function that is handed it over a hundred arguments: the
+kernel then compiles for minutes and runs four times slower. Compiled code therefore sees the arrays
+of a simulated world as a pointer to a table of addresses and shapes; its attributes are the arrays, as
+those of a named tuple are in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import types
+from numba.core.cgutils import intp_t
+from numba.core.extending import intrinsic, lower_getattr_generic, models, register_model
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import infer_getattr
+from numba.np.arrayobj import make_array, populate_array
+from numba.np.numpy_support import from_dtype
+
+Layout = Mapping[str, tuple[Any, int]]
+"""Arrays by name, with their types and dimensions, in the order of the named tuple that has them."""
+
+_WORDS = 5  # of an array in the table: its address and up to four sizes
+
+
+def table_of(arrays: Any, layout: Layout) -> Any:
+    """Return addresses and shapes of the arrays of a layout; valid as long as somebody keeps them."""
+    table = np.zeros((len(layout), _WORDS), dtype=np.int64)
+    for row, array in zip(table, arrays, strict=False):
+        row[0] = array.__array_interface__["data"][0]
+        row[1 : 1 + array.ndim] = array.shape
+    return table
+
+
+class PointerType(types.Type):
+    """What compiled code holds instead of the arrays of a layout."""
+
+    def __init__(self, name: str, layout: Layout) -> None:
+        super().__init__(name=name)
+        self.arrays = {
+            array: (place, types.Array(from_dtype(np.dtype(kind)), dimensions, "C"))
+            for place, (array, (kind, dimensions)) in enumerate(layout.items())
+        }
+
+
+@register_model(PointerType)
+class _PointerModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, intp_t.as_pointer())
+
+
+@infer_getattr
+class _PointerAttributes(AttributeTemplate):  # type: ignore[misc]
+    key = PointerType
+
+    def generic_resolve(self, kind: Any, name: str) -> Any:
+        return kind.arrays[name][1] if name in kind.arrays else None
+
+
+@lower_getattr_generic(PointerType)  # type: ignore[untyped-decorator, unused-ignore]
+def _attribute(context: Any, builder: Any, kind: Any, pointer: Any, name: str) -> Any:
+    place, array_type = kind.arrays[name]
+    words = [
+        builder.load(builder.gep(pointer, [intp_t(_WORDS * place + word)]))
+        for word in range(1 + array_type.ndim)
+    ]
+    for word in words:
+        # Nothing the kernel writes changes the table: what was loaded once stays good.
+        word.set_metadata("invariant.load", builder.module.add_metadata([]))
+    array = make_array(array_type)(context, builder)
+    size = context.get_abi_sizeof(context.get_data_type(array_type.dtype))
+    strides = [intp_t(size)]
+    for length in words[:1:-1]:
+        strides.insert(0, builder.mul(strides[0], length))
+    populate_array(
+        array,
+        data=builder.inttoptr(words[0], array.data.type),
+        shape=words[1:],
+        strides=strides,
+        itemsize=intp_t(size),
+        meminfo=None,
+    )
+    return array._getvalue()
+
+
+def pointer_to(name: str, layout: Layout) -> Any:
+    """Return a function that in compiled code turns a table, see `table_of`, into what has its arrays."""
+    pointer = PointerType(name, layout)
+
+    @intrinsic
+    def at(typing_context: Any, table: Any) -> Any:
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return make_array(signature.args[0])(context, builder, arguments[0]).data
+
+        return pointer(table), generate
+
+    return at
+
+
+def compiled() -> bool:
+    """Return whether kernels are compiled, and not run as plain Python."""
+    return not numba.config.DISABLE_JIT
