@@ -106,8 +106,8 @@ def write_queue(
     stolen = min(-np.expm1(-both.read_rate / spec.geometry.channel_banks * held), MOST_STOLEN)
     opened = until + row_open * close + column + stolen / (1 - stolen) * (t.t_rc + held)
     length = both.miss * opened + (1 - both.miss) * turned + opening + (both.write_size - 1) / 2 * each
-    pace = np.minimum(number / length, np.exp(-present) / each)
-    begins = np.where(number > low, 1 / max(again, opening), 0.0)
+    pace = np.minimum(number / max(length, each), np.exp(-present) / each)
+    begins = np.where(number > low, 1 / max(again, opening, each), 0.0)
     law, forced = _waiting(arriving / batch, batch, pace, begins, low)
     drains = law * begins
     drains[-1] += forced

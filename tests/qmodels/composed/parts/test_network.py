@@ -1,0 +1,101 @@
+"""The interconnect as a part: as its own model where that can say the packets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from qmodels.composed.parts.network import network_capacity, respond_network
+from qmodels.composed.streams import PacketStream
+from qmodels.noc.solve_noc import solve_noc
+from qmodels.systems.noc.patterns import rate_matrix, uniform
+from qmodels.systems.noc.router import PacketClass
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.noc.topologies import mesh, ring, spidergon
+from qmodels.systems.traffic.arrivals import Poisson
+
+NETWORKS = {
+    "mesh": Noc(topology=mesh(4, 4), flits_per_packet=5, process=Poisson(), clock_ghz=2.0),
+    "spidergon": Noc(
+        topology=spidergon(12), traffic=uniform(nodes=12), flits_per_packet=3, process=Poisson()
+    ),
+    "split ways": Noc(
+        topology=ring(8), traffic=uniform(nodes=8), flits_per_packet=2, process=Poisson(), ties="split"
+    ),
+}
+
+
+def with_matrix(noc, rate):
+    """Return uneven traffic at a rate, and the same as packets of one size."""
+    nodes = noc.topology.nodes
+    matrix = uniform(nodes=nodes).matrix(nodes) * rate * np.linspace(0.5, 1.5, nodes)
+    np.fill_diagonal(matrix, 0.0)
+    spec = replace(noc, traffic=rate_matrix(matrix.tolist()), injection_rate=None)
+    pairs = np.argwhere(matrix > 0)
+    packets = [
+        PacketStream(source=s, target=t, rate=matrix[s, t] * noc.clock_ghz, flits=noc.flits_per_packet)
+        for s, t in pairs.tolist()
+    ]
+    return spec, packets
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_packets_of_one_size_are_answered_as_by_the_network_alone(name):
+    spec, packets = with_matrix(NETWORKS[name], 0.04)
+    alone, answer = solve_noc(spec), respond_network(NETWORKS[name], packets)
+    rate = np.array([p.rate for p in packets])
+    assert_allclose(rate @ answer.mean / rate.sum(), alone.packet_latency, rtol=1e-9)
+    assert_allclose(answer.intensity[""], alone.max_utilization, rtol=1e-9)
+    assert_allclose(network_capacity(NETWORKS[name], packets), alone.saturation_rate / alone.waits.loads[0])
+    flows = alone.flows
+    for packet, mean in zip(packets, answer.mean, strict=True):
+        mine = (flows["source"] == packet.source) & (flows["target"] == packet.target)
+        assert_allclose(mean, flows["packet_latency"][mine] @ flows["rate"][mine] / flows["rate"][mine].sum())
+
+
+def test_a_mix_of_sizes_is_that_of_the_network():
+    noc = Noc(topology=mesh(4, 4), process=Poisson())
+    matrix = uniform(nodes=16).matrix(16) * 0.05
+    mix = (PacketClass(flits=1, share=0.5), PacketClass(flits=5, share=0.5))
+    alone = solve_noc(replace(noc, traffic=rate_matrix(matrix.tolist()), injection_rate=None, mix=mix))
+    packets = [
+        PacketStream(source=s, target=t, rate=matrix[s, t] / 2, flits=flits)
+        for s, t in np.argwhere(matrix > 0).tolist()
+        for flits in (1, 5)
+    ]
+    assert_allclose(respond_network(noc, packets).mean.mean(), alone.packet_latency, rtol=1e-9)
+
+
+def test_intensity_grows_with_the_rate_and_latency_with_it():
+    noc = NETWORKS["mesh"]
+    answers = [respond_network(noc, with_matrix(noc, rate)[1]) for rate in (0.02, 0.04, 0.08)]
+    for name, value in answers[0].intensity.items():
+        assert_allclose([a.intensity[name] for a in answers[1:]], [2 * value, 4 * value], rtol=1e-9)
+    assert (answers[0].mean < answers[1].mean).all() and (answers[1].mean < answers[2].mean).all()
+    assert (answers[0].variance < answers[2].variance).all()
+    full = respond_network(noc, with_matrix(noc, 0.5)[1])
+    assert np.isinf(full.mean).all() and full.intensity[""] > 1
+
+
+def test_an_idle_network_takes_the_zero_load_latency():
+    noc = NETWORKS["mesh"]
+    (latency,) = respond_network(noc, [PacketStream(source=0, target=15, rate=1e-12, flits=5)]).mean
+    alone = solve_noc(replace(noc, traffic=rate_matrix(np.eye(16, k=15).tolist()), injection_rate=0.0))
+    assert_allclose(latency, alone.zero_load_latency)
+
+
+def test_packets_that_come_together_wait_for_each_other():
+    noc = NETWORKS["mesh"]
+    lone = PacketStream(source=0, target=5, rate=1e-9, flits=5)
+    first = respond_network(noc, [lone]).mean[0]
+    assert_allclose(respond_network(noc, [replace(lone, together=4.0)]).mean[0], first + 1.5 * 5 / 2.0)
+    busy = replace(lone, rate=0.1)
+    calm, bursty = (respond_network(noc, [replace(busy, scv=scv)]).mean[0] for scv in (1.0, 4.0))
+    assert bursty > calm
+
+
+def test_nothing_to_send():
+    assert respond_network(NETWORKS["mesh"], []).mean.size == 0
