@@ -10,8 +10,6 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
-from qmodels.systems.cache.lines import feistel, line_popularity
-from qmodels.systems.traffic.popularity import MOST_ENTRIES, Zipf
 from validate.campaigns.experiment import Experiment, Job
 from validate.estimates.simulation import Simulation
 from validate.estimates.statistics import Estimate, ratio_interval
@@ -50,55 +48,13 @@ class CacheSimulation(Simulation):
 
 def run_replication(job: CacheJob) -> Run:
     """Simulate one replication."""
-    from validate.cache.draw_kernel import LAW, alias, zipf_law
-    from validate.cache.hierarchy_kernel import HASHES, INCLUSIONS, PLAN, run
-    from validate.cache.lru_kernel import REPLACEMENTS, new_caches
+    from validate.cache.hierarchies import SOURCES, new_hierarchies, request
     from validate.engine.streams import new_streams
 
-    spec = job.spec
-    levels, cores, shared = spec.levels, int(spec.cores), spec.shared
-    sizes = [level.lines for level in spec.private] * cores + (shared.slice_lines.tolist() if shared else [])
-    kinds = [*spec.private * cores, *([shared] * shared.slices if shared else [])]
-    plan = np.zeros(1, dtype=PLAN)
-    plan["cores"], plan["private"] = cores, len(spec.private)
-    plan["slices"] = shared.slices if shared else 0
-    plan["hashing"] = HASHES.index(shared.hashing) if shared else 0
-    plan["inclusion"] = INCLUSIONS.index(spec.inclusion)
-    caches, slots, table = new_caches(
-        sizes,
-        [REPLACEMENTS.index(level.replacement) for level in kinds],
-        [level.insertion_probability for level in kinds],
-        lines=spec.line_count,
-    )
-    streams = new_streams(
-        seed=job.seed, replication=job.replication, sources=["replacement", "cores", "lines"]
-    )
-    law, keys = np.zeros(1, dtype=LAW), np.zeros(4, dtype=np.int64)
-    if spec.popularity.entries <= MOST_ENTRIES:
-        p, _ = line_popularity(
-            spec.popularity, int(spec.entries_per_line), spec.assignment, int(spec.assignment_seed)
-        )
-        cut, other = np.empty(len(p)), np.empty(len(p), dtype=np.int32)
-        alias(p, cut, other)
-    else:
-        cut, other = np.empty(0), np.empty(0, dtype=np.int32)
-        half, rounds = feistel(spec.popularity.entries, int(spec.assignment_seed))
-        keys = np.array(rounds, dtype=np.int64)
-        zipf = spec.popularity
-        assert isinstance(zipf, Zipf)
-        law = zipf_law(
-            entries=zipf.entries,
-            exponent=zipf.exponent,
-            shift=zipf.shift,
-            entries_per_line=int(spec.entries_per_line),
-            half=half,
-            scattered=spec.assignment == "random",
-        )
-    served = np.zeros((cores, len(levels) + 1), dtype=np.int64)
-    to_slices = np.zeros(max(1, int(plan["slices"][0])), dtype=np.int64)
-    for requests in (job.warm_up, job.requests):
-        served[:], to_slices[:] = 0, 0
-        run(plan, caches, slots, table, streams, cut, other, law, keys, served, to_slices, requests)
+    streams = new_streams(seed=job.seed, replication=job.replication, sources=SOURCES)
+    caches = new_hierarchies([job.spec], streams)
+    request(caches, 0, job.warm_up)
+    served, to_slices = request(caches, 0, job.requests)
     return Run(served=served.sum(axis=0), slice_requests=to_slices)
 
 

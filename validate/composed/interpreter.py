@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from validate.composed import state
+from validate.composed.addresses import first_block, locate
 from validate.composed.pools import acquire, drop_tokens, release
 from validate.composed.state import Core
 from validate.composed.strands import (
@@ -68,6 +69,12 @@ def step(w: World, c: Core, j: int) -> bool:
         return False
     elif op == state.ACQUIRE:
         return acquire(w, c, j, at)
+    elif op == state.TRAVEL:
+        return _travel(w, c, j, i["size"])
+    elif op == state.ACCESS:
+        enter(w, c, i["part"], j)
+        ask(w, c, j, state.ACCESSING, state.MEMORY_ACCESS)
+        return False
     elif op == state.RELEASE:
         release(w, c, j, at)
     elif op == state.END:
@@ -97,6 +104,16 @@ def _move(w: World, c: Core, j: int, at: int) -> None:
         strand["at"] = c.choices[choice]["at"]
     elif i["op"] == state.COUNT:
         c.slots[j, i["at"]] = count_of(c, j, i["size"])
+    elif i["op"] == state.SAVE:
+        c.slots[j, i["at"]] = strand["place"]
+    elif i["op"] == state.RECALL:
+        strand["target"] = c.slots[j, i["at"]]
+    elif i["op"] == state.RETURN:
+        strand["place"] = c.slots[j, i["at"]]
+    elif i["op"] == state.ADDRESS:
+        first_block(w, c, j, at)
+    elif i["op"] == state.LOCATE:
+        locate(c, j, i["part"], i["size"])
     else:
         c.slots[j, i["at"]] -= 1
         if c.slots[j, i["at"]] > 0:
@@ -113,6 +130,38 @@ def _pick(w: World, c: Core, j: int, at: int) -> None:
         copy = int(uniform(w.streams, i["stream"]) * p["copies"]) if p["copies"] > 1 else 0
     strand["copy"] = copy
     strand["target"] = c.places[p["places_at"] + copy] if p["places_at"] >= 0 else NONE
+
+
+@lean_part
+def _travel(w: World, c: Core, j: int, flits: int) -> bool:
+    """Send a strand to its target; return whether it is there."""
+    strand = c.strands[j]
+    if strand["target"] == strand["place"]:
+        return True
+    strand["flits"] = flits
+    enter(w, c, c.state[0]["interconnect"], j)
+    ask(w, c, j, state.TRAVELLING, state.PACKET)
+    return False
+
+
+@lean_part
+def arrive(w: World, c: Core, j: int) -> None:
+    """Let a strand be where it was sent."""
+    part = c.state[0]["interconnect"]
+    c.strands[j]["place"] = c.strands[j]["target"]
+    leave(w, c, part, j)
+    charge(w, c, j, part)
+    go_on(w, c, j)
+
+
+@lean_part
+def ask(w: World, c: Core, j: int, phase: int, kind: int) -> None:
+    """Write a letter to the kernel of a part."""
+    s = c.state[0]
+    w.jobs[j]["phase"] = phase
+    letter = c.letters[s["letters"]]
+    letter["kind"], letter["strand"] = kind, j
+    s["letters"] += 1
 
 
 @lean_part
@@ -163,10 +212,14 @@ def finish_shared(w: World, c: Core, node: int) -> None:
 
 @lean_part
 def wake(w: World, c: Core, j: int) -> None:
-    """End what a strand has waited for alone: a hold, or thinking."""
+    """End what a strand has waited for alone: a hold, thinking, an access to a memory."""
     drop(w.heap, w.places, w.classes.size + w.nodes.size + j)
     if w.jobs[j]["phase"] == state.THINKING:
         begin(w, c, j)
+    elif w.jobs[j]["phase"] == state.ACCESSING:
+        part = c.code[c.strands[j]["at"] - 1]["part"]
+        leave(w, c, part, j)
+        charge(w, c, j, part)
     else:
         charge(w, c, j, c.code[c.strands[j]["at"] - 1]["column"])
     go_on(w, c, j)

@@ -8,15 +8,19 @@ from typing import Any
 import numpy as np
 
 from qmodels.systems.composed.steps import (
+    ADDRESSES,
     SEGMENTS,
     Acquire,
     Branch,
     Each,
     Fork,
     Hold,
+    Read,
     Release,
     Repeat,
+    Send,
     Visit,
+    Write,
     step_name,
 )
 from qmodels.systems.composed.system import System
@@ -40,6 +44,7 @@ class Assembler:
         self.system, self.sources = system, sources
         self.numbers = {name: number for number, name in enumerate(system.parts)}
         self.most_branches = self.most_slots = 0
+        self.sequences: list[tuple[str, str]] = []
         self._code: list[dict[str, Any]] = []
         self._choices: list[tuple[float, int]] = []
         self._flow = ""
@@ -79,8 +84,14 @@ class Assembler:
     def _step(self, step: Any, depth: int) -> None:
         match step:
             case Visit():
-                self._pick(step.part)
+                self._there(step.part, step.bytes, depth)
                 self._put(state.SERVE, part=self.numbers[step.part])
+                self._back(step.part, step.reply_bytes, depth)
+            case Send():
+                self._pick(step.to)
+                self._travel(step.bytes)
+            case Read() | Write():
+                self._access(step, depth)
             case Hold():
                 self._hold(step)
             case Acquire() | Release():
@@ -97,7 +108,7 @@ class Assembler:
             case Fork():
                 self._fork(step, depth)
             case Each():
-                self.each(step.steps, step.count, depth, column=len(self.numbers))
+                self._each(step.steps, step.count, depth, column=len(self.numbers))
             case _:
                 raise TypeError(f"the simulation of {step_name(step)!r} needs a step it knows, got {step!r}")
 
@@ -107,6 +118,65 @@ class Assembler:
     def _pick(self, part: str) -> None:
         stream = self.sources.stream(f"copies {self._flow} {part}") if self.system.copies(part) > 1 else 0
         self._put(state.PICK, part=self.numbers[part], stream=stream)
+
+    def _there(self, part: str, payload: int, depth: int) -> None:
+        """Go to a copy of a part, and remember from where."""
+        if self.system.place.get(part):
+            self._put(state.SAVE, at=depth)
+            self.most_slots = max(self.most_slots, depth + 1)
+        self._pick(part)
+        if self.system.place.get(part):
+            self._travel(payload)
+
+    def _back(self, part: str, payload: int, depth: int) -> None:
+        """Return to where the strand went to a part from."""
+        if self.system.place.get(part):
+            self._put(state.RECALL, at=depth)
+            self._travel(payload)
+
+    def _travel(self, payload: int) -> None:
+        network = self.system.network
+        self._put(state.TRAVEL, size=network.flits(payload) if network is not None else 0)
+
+    def _access(self, step: Read | Write, depth: int) -> None:
+        self._put(
+            state.ADDRESS,
+            part=self.numbers[step.part],
+            size=self._count(step.blocks),
+            at=ADDRESSES.index(step.addresses),
+            stream=self.sources.stream(f"blocks {self._flow} {step.part}"),
+            resume=self._sequence(step.part) if step.addresses == "sequential" else 0,
+        )
+        if step.blocks == 1:
+            self._block(step, depth, branch=False)
+        else:
+            split = self._split(step.blocks, column=state.PART_TIME)
+            self._block(step, depth, branch=True)
+            self._put(state.JOIN)
+            split["resume"] = len(self._code)
+
+    def _sequence(self, part: str) -> int:
+        name = (self._flow, part)
+        if name not in self.sequences:
+            self.sequences.append(name)
+        return self.sequences.index(name)
+
+    def _block(self, step: Read | Write, depth: int, *, branch: bool) -> None:
+        """Go to the channel of a block, read or write it, and come back with what was read."""
+        number, placed = self.numbers[step.part], bool(self.system.place.get(step.part))
+        payload = self.system.parts[step.part].geometry.block_bytes
+        writes = isinstance(step, Write)
+        self._put(state.LOCATE, part=number, size=branch)
+        if placed:
+            self._put(state.SAVE, at=depth)
+            self.most_slots = max(self.most_slots, depth + 1)
+            self._travel(payload if writes else 0)
+        self._put(state.ACCESS, part=number, at=writes, size=step.addresses == "allocated")
+        if placed and writes:
+            self._put(state.RETURN, at=depth)
+        elif placed:
+            self._put(state.RECALL, at=depth)
+            self._travel(payload)
 
     def _hold(self, step: Hold) -> None:
         self._holds += 1
@@ -144,14 +214,17 @@ class Assembler:
             self._put(state.JOIN)
         fork["resume"] = len(self._code)
 
-    def each(self, steps: Sequence[Any], count: Any, depth: int, *, column: Any) -> None:
+    def _each(self, steps: Sequence[Any], count: Any, depth: int, *, column: Any) -> None:
         """Assemble branches that do the same."""
+        split = self._split(count, column=column)
+        self._steps(steps, depth)
+        self._put(state.JOIN)
+        split["resume"] = len(self._code)
+
+    def _split(self, count: Any, *, column: Any) -> dict[str, Any]:
         most = count
         if count == SEGMENTS:
             flow = self.system.flow(self._flow)
             most = int(flow.sizes.segments(flow.segment_bytes)[0].max()) if flow.sizes else 1
         self.most_branches = max(self.most_branches, most)
-        split = self._put(state.EACH, at=-1, size=self._count(count), column=column)
-        self._steps(steps, depth)
-        self._put(state.JOIN)
-        split["resume"] = len(self._code)
+        return self._put(state.EACH, at=-1, size=self._count(count), column=column)

@@ -10,11 +10,15 @@ import numpy as np
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.system import System
+from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.stations.parts import Station
 from validate.campaigns.experiment import Job
 from validate.composed.kernel import run
+from validate.composed.machine import run as run_machine
+from validate.composed.network import link_names
 from validate.composed.state import Core
-from validate.composed.world import grown, new_system
+from validate.composed.world import Machine, grown, new_machine
+from validate.dram.state import BURST, COUNT
 from validate.network.replication import BATCHES, MOST_JOBS_AT_ONCE, WARM_UP_BATCHES
 from validate.network.state import POOL_FULL, STUCK, World
 from validate.network.world import ENDLESS
@@ -87,15 +91,25 @@ class Run:
     events: int
 
 
-def resources(spec: System) -> tuple[str, ...]:
-    """Return the part that each resource belongs to: the copies of stations and pools."""
-    return tuple(
-        name
+def resources(spec: System) -> list[tuple[str, str]]:
+    """Return the part that each resource belongs to, and its name in it where there are several.
+
+    They are the copies of stations and pools, the buses of channels and the links of the interconnect.
+    """
+    found = [
+        (name, f"{spec.place[name][k]}" if spec.copies(name) > 1 else "")
         for kind in (Station, Tokens)
         for name, part in spec.parts.items()
         if isinstance(part, kind)
-        for _ in range(spec.copies(name))
-    )
+        for k in range(spec.copies(name))
+    ]
+    for name, part in spec.parts.items():
+        if isinstance(part, DramSystem):
+            several = part.geometry.channels > 1
+            found += [(name, f"channel {k}" if several else "") for k in range(part.geometry.channels)]
+    if spec.network is not None:
+        found += [(spec.interconnect, f"link {link}") for link in link_names(spec)]
+    return found
 
 
 def run_replication(job: SystemJob) -> Run:
@@ -106,18 +120,18 @@ def run_replication(job: SystemJob) -> Run:
     RuntimeError
         If millions of jobs pile up.
     """
-    world, core = new_system(job.spec, seed=job.seed, replication=job.replication)
+    machine = new_machine(job.spec, seed=job.seed, replication=job.replication)
     measured = BATCHES - WARM_UP_BATCHES
-    start, counted = _seen(world, core), world.histograms
-    batches, stuck = [_progress(world, core)], np.inf
+    start, counted = _seen(machine), machine.world.histograms
+    batches, stuck = [_progress(machine)], np.inf
     for batch in range(BATCHES):
-        world, core, reason = advance(world, core, ended=max(1, -(-job.passages * (batch + 1) // measured)))
+        machine, reason = advance(machine, ended=max(1, -(-job.passages * (batch + 1) // measured)))
         if reason == STUCK:
-            stuck = float(world.state["now"][0])
-        batches.append(_progress(world, core))
+            stuck = float(machine.world.state["now"][0])
+        batches.append(_progress(machine))
         if batch == WARM_UP_BATCHES - 1:
-            start, counted = _seen(world, core), world.histograms.copy()
-    end = _seen(world, core)
+            start, counted = _seen(machine), machine.world.histograms.copy()
+    end, world, core = _seen(machine), machine.world, machine.core
     times, latencies, ended, *numbers = np.diff(np.array(batches), axis=0).T
     rest = (world.histograms - counted)[1:].ravel()
     bins = np.flatnonzero(rest)
@@ -137,7 +151,7 @@ def run_replication(job: SystemJob) -> Run:
     )
 
 
-def advance(w: World, c: Core, *, ended: int = 2**62, until: float = np.inf) -> tuple[World, Core, int]:
+def advance(machine: Machine, *, ended: int = 2**62, until: float = np.inf) -> tuple[Machine, int]:
     """Run until so many jobs have ended, hopelessly more have begun, or to a time; return why it stopped.
 
     Raises
@@ -145,16 +159,21 @@ def advance(w: World, c: Core, *, ended: int = 2**62, until: float = np.inf) -> 
     RuntimeError
         If there are more than `MOST_JOBS_AT_ONCE` jobs.
     """
+    limits = until, ended, HOPELESS * min(ended, 2**60)
     while True:
-        reason = run(w, c, until, ended, HOPELESS * min(ended, 2**60))
+        w, c, network, channels, tables = machine
+        if tables is None:
+            reason = run(w, c, *limits)
+        else:
+            reason = run_machine(w, c, network, channels, tables, limits)
         if reason != POOL_FULL:
-            return w, c, reason
+            return machine, reason
         if w.jobs.size > MOST_JOBS_AT_ONCE:
             raise RuntimeError(
                 f"more than {MOST_JOBS_AT_ONCE} jobs are in the system at {w.state['now'][0]:g} ns: it is "
                 "overloaded, simulate fewer passages"
             )
-        w, c = grown(w, c, w.jobs.size)
+        machine = grown(machine, w.jobs.size)
 
 
 def area(table: Any, name: str, now: float) -> Any:
@@ -162,15 +181,16 @@ def area(table: Any, name: str, now: float) -> Any:
     return table[f"{name}_sum"] + now * table[name]
 
 
-def _progress(w: World, c: Core) -> FloatArray:
+def _progress(machine: Machine) -> FloatArray:
     """Return time, sum and number of latencies, and the time integral of the jobs of each flow."""
-    now = float(w.state["now"][0])
-    f = c.flows
+    now = float(machine.world.state["now"][0])
+    f = machine.core.flows
     return np.array([now, f["latency_sum"].sum(), f["ended"].sum(), *area(f, "number", now)])
 
 
-def _seen(w: World, c: Core) -> dict[str, Any]:
+def _seen(machine: Machine) -> dict[str, Any]:
     """Return all counts and sums up to now."""
+    w, c = machine.world, machine.core
     now = float(w.state["now"][0])
     flows = [c.flows[name].astype(float) for name in FLOWS[:-1]] + [area(c.flows, "number", now)]
     parts = [c.parts[name].astype(float) for name in PARTS[:-1]] + [area(c.parts, "number", now)]
@@ -180,7 +200,9 @@ def _seen(w: World, c: Core) -> dict[str, Any]:
         "flows": np.stack(flows, axis=-1),
         "flow_times": counted,
         "parts": np.stack(parts, axis=-1),
-        "busy": np.concatenate([_served(w, now), _held(c, now)]),
+        "busy": np.concatenate(
+            [_served(w, now)[: c.state["stations"][0]], _held(c, now), *_carried(machine)]
+        ),
     }
 
 
@@ -191,6 +213,16 @@ def _served(w: World, now: float) -> Any:
     own_pace = (nodes["shared"] >= 0)[:, None]
     serving = np.where(own_pace, t["serving_sum"], area(t, "serving", now)).sum(axis=1)
     return np.where(nodes["servers"] < ENDLESS, serving / nodes["servers"], 0.0)
+
+
+def _carried(machine: Machine) -> list[Any]:
+    """Return the busy time of the buses of all channels and of the links of the interconnect."""
+    if machine.tables is None:
+        return []
+    c, network, channels = machine.core, machine.network, machine.channels
+    bursts = channels.sums[:, :, 0, COUNT].sum(axis=1) * channels.p[:, BURST]
+    links = network.channel["flits"] * network.channel["cycles"] / c.state["ghz"][0]
+    return [bursts[: c.channels.size] / c.channels["ghz"], links]
 
 
 def _held(c: Core, now: float) -> Any:

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from validate.engine.pointers import Layout
+
 
 def _constants(first: int, count: int) -> Any:
     """Return numbers as NumPy's integers: functions are compiled anew for each plain one they get."""
@@ -31,11 +33,23 @@ def _constants(first: int, count: int) -> Any:
     RELEASE,  # part, size: tokens
     PICK,  # part: choose a copy, whose place becomes the target
     SERVE,  # part
-) = _constants(0, 13)
+    SAVE,  # at: slot for the place
+    RECALL,  # at: slot whose place becomes the target
+    RETURN,  # at: slot whose place becomes that of the strand at once
+    TRAVEL,  # size: flits of the packet to the target
+    ADDRESS,  # part, size: blocks, at: one of the ways below, resume: stream of addresses
+    LOCATE,  # part, size: whether each branch has the block of its number; its place becomes the target
+    ACCESS,  # part, at: whether it is a write, size: whether it is to an allocated block
+) = _constants(0, 20)
 BY_SEGMENTS: Any = np.int64(-1)
 
+# Ways to address blocks, as `qmodels.systems.composed.steps.ADDRESSES`.
+RANDOMLY, IN_SEQUENCE, AS_ALLOCATED = _constants(0, 3)
+
 # Phases of a strand beside those of `validate.network.state` (FREE to FORKED).
-HOLDING, THINKING, QUEUEING, OUTSIDE, READY = _constants(5, 5)
+HOLDING, THINKING, QUEUEING, OUTSIDE, READY, ACCESSING, TRAVELLING = _constants(5, 7)
+# Letters to the kernels of parts.
+PACKET, MEMORY_ACCESS = _constants(0, 2)
 
 # Columns of the times of a strand after those of the parts.
 FORKED_TIME, HELD_TIME, OUTSIDE_TIME, UNCOUNTED_TIME, OWN_COLUMNS = _constants(0, 5)
@@ -65,11 +79,18 @@ STRAND = np.dtype(
         ("lost", "i8"),  # a job that only ends what it has begun
         ("number", "i8"),  # of the branch
         ("next", "i8"),  # of those that go on now
+        ("flits", "i8"),  # of its packet
+        ("block", "i8"),  # the first that it reads or writes
+        ("channel", "i8"),  # where it is: among those of all memories
+        ("bank", "i8"),
+        ("row", "i8"),
+        ("cycle", "i8"),  # of the memory, in which it came there
     ]
 )
 PART = np.dtype(
     [
-        ("first", "i8"),  # of its copies: among the nodes of stations, or the pools
+        ("first", "i8"),  # of its copies: among the nodes of stations, the pools or the channels
+        ("member", "i8"),  # its number among the parts of its kind
         ("copies", "i8"),
         ("pools", "i8"),  # whether its copies are pools
         ("places_at", "i8"),  # nodes of its copies, -1 if it is nowhere
@@ -90,6 +111,17 @@ POOL = np.dtype(
         ("held_sum", "f8"),  # as of `PART`, for the tokens that are held
     ]
 )
+CHANNEL = np.dtype(
+    [
+        ("ghz", "f8"),
+        ("node", "i8"),  # its place, or -1
+    ]
+)
+"""A channel of a memory."""
+
+LETTER = np.dtype([("kind", "i8"), ("strand", "i8")])
+"""What a strand asks of the kernel of a part."""
+
 FLOW = np.dtype(
     [
         ("entry", "i8"),
@@ -120,10 +152,16 @@ STATE = np.dtype(
         ("most_new_jobs", "i8"),  # one instruction can need
         ("fork_column", "i8"),  # of the times: the first behind the parts
         ("born", "i8"),
+        ("letters", "i8"),
+        ("cycle", "i8"),  # of the interconnect, that is to come
+        ("ghz", "f8"),  # of the interconnect
+        ("interconnect", "i8"),  # its number as a part
+        ("ways", "i8"),  # stream of the choices between several
+        ("stations", "i8"),  # nodes that are stations; those behind are channels
     ]
 )
 
-LAYOUT: dict[str, tuple[Any, int]] = {
+LAYOUT: Layout = {
     "code": (INSTRUCTION, 1),
     "choices": (CHOICE, 1),
     "strands": (STRAND, 1),
@@ -136,6 +174,13 @@ LAYOUT: dict[str, tuple[Any, int]] = {
     "pools": (POOL, 1),
     "flows": (FLOW, 1),
     "flow_times": ("f8", 2),
+    "letters": (LETTER, 1),
+    "channels": (CHANNEL, 1),
+    "map_numbers": ("i8", 2),
+    "map_images": ("i8", 3),
+    "sequences": ("i8", 1),
+    "routes": ("i8", 2),
+    "ways": (CHOICE, 1),
     "state": (STATE, 1),
 }
 """The arrays of `Core`, with their types and dimensions."""
@@ -147,7 +192,9 @@ class Core(NamedTuple):
     ``times`` has the time of each strand by part and then by the columns above, ``slots`` what its
     instructions remember, ``holds`` its tokens of each pool; ``places`` are the nodes of flows and parts,
     ``copy_at`` says which copy of a part is at a node, -1 for none; ``flow_times`` sums up the times of the
-    jobs that ended.
+    jobs that ended. ``letters`` are what strands ask of the kernels of parts; ``map_numbers`` and
+    ``map_images`` are the address maps of the memories, see `validate.dram.addresses`, ``sequences`` the next blocks of streams of addresses;
+    ``routes`` are the first of the ``ways`` from each node to each, which are flows of the network.
     """
 
     code: Any
@@ -162,5 +209,12 @@ class Core(NamedTuple):
     pools: Any
     flows: Any
     flow_times: Any
+    letters: Any
+    channels: Any
+    map_numbers: Any
+    map_images: Any
+    sequences: Any
+    routes: Any
+    ways: Any
     state: Any
     table: Any

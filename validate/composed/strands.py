@@ -161,6 +161,7 @@ def split(w: World, c: Core, j: int, at: int) -> None:
         task["parent"] = j
         child["root"], child["place"] = strand["root"], strand["place"]
         child["number"], child["since"], child["lost"] = branch, w.state[0]["now"], 0
+        child["block"] = strand["block"]
         child["at"] = c.choices[i["at"] + branch]["at"] if several else at + 1
         c.times[t, :] = 0.0
         go_on(w, c, t)

@@ -77,12 +77,12 @@ def summarize(
         late = ("latency", "latency_p99", "visit_latency")
         metrics |= {name: endless for name in metrics if name.partition("[")[0] in late}
         parts = dict.fromkeys(parts, endless)
-    utilization = _utilization(spec, data)
+    utilization, members = _utilization(spec, data)
     return SystemSimulation(
         spec=spec,
         metrics=metrics,
         latency_parts=parts,
-        utilization=utilization,
+        utilization=utilization | members,
         bottleneck=max(utilization, key=lambda name: utilization[name].best, default=""),
         stable=stable,
         short=not stuck and _short(runs),
@@ -153,17 +153,19 @@ def _latency_parts(spec: System, data: _Replications) -> dict[str, Estimate]:
     }
 
 
-def _utilization(spec: System, data: _Replications) -> dict[str, Estimate]:
-    """Return the busy share of each part: of its busiest copy."""
-    owners = resources(spec)
-    found: dict[str, Estimate] = {}
-    for k, name in enumerate(owners):
+def _utilization(spec: System, data: _Replications) -> tuple[dict[str, Estimate], dict[str, Estimate]]:
+    """Return the busy share of each part, that of its busiest resource, and that of every resource."""
+    parts: dict[str, Estimate] = {}
+    members: dict[str, Estimate] = {}
+    for k, (name, member) in enumerate(resources(spec)):
         share = data.ratio(data.busy[:, k], data.time)
         low, best, high = (min(max(value, 0.0), 1.0) for value in (share.low, share.best, share.high))
         share = replace(share, low=low, best=best, high=high)
-        if name not in found or share.best > found[name].best:
-            found[name] = share
-    return found
+        if name not in parts or share.best > parts[name].best:
+            parts[name] = share
+        if member:
+            members[f"{name} {member}"] = share
+    return parts, members
 
 
 def _numbers(spec: System, data: _Replications) -> dict[str, Estimate]:

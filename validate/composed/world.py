@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,13 +12,19 @@ from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.phases import HyperExponential
 from qmodels.systems.laws.times import Empirical, Exponential, Law, Replay
+from qmodels.systems.memory.dram_system import DramSystem, dram
+from qmodels.systems.memory.dram_traffic import SPAN
 from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
 from qmodels.systems.traffic.sizes import segment_count
 from validate.composed import state
 from validate.composed.kernel import start
+from validate.composed.machine import CHANNELS, NETWORK
+from validate.composed.network import grown_network, new_network, no_network
 from validate.composed.program import Assembler
 from validate.composed.state import LAYOUT, Core
+from validate.dram.addresses import new_books
+from validate.dram.channels import new_channels, with_room
 from validate.engine.events import ENTRY, new_calendar
 from validate.engine.histogram import BINS
 from validate.engine.pointers import table_of
@@ -42,13 +49,28 @@ from validate.network.world import grown as grown_world
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
 
 
-def new_system(spec: System, *, seed: int, replication: int) -> tuple[World, Core]:
+class Machine(NamedTuple):
+    """A system under way: its stations, its programs, and the kernels of its other parts, if it has any."""
+
+    world: World
+    core: Core
+    network: Any
+    channels: Any
+    tables: tuple[Any, Any] | None
+    """Of the arrays of the network and of the channels; None without such parts."""
+
+
+def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
     """Return a system at time 0."""
     sources = Sources()
     assembler = Assembler(spec, sources)
     entries = [assembler.flow(flow.name) for flow in spec.flows]
     parts, places, copy_at = _parts(spec)
     flows, places = _flows(spec, sources, entries, places)
+    memories = [part for part in spec.parts.values() if isinstance(part, DramSystem)]
+    books = new_books(memories)
+    ways = sources.stream("ways")
+    network, routes, choices = new_network(spec)
     pools = _pools(spec, parts)
     stations = _stations(spec, sources, parts)
     columns = len(spec.parts) + int(state.OWN_COLUMNS)
@@ -56,6 +78,10 @@ def new_system(spec: System, *, seed: int, replication: int) -> tuple[World, Cor
     own["ready"] = own["last_ready"] = NONE
     own["most_new_jobs"] = 1 + assembler.most_branches
     own["fork_column"] = len(spec.parts)
+    own["stations"], own["ways"], own["ghz"] = stations[0].size, ways, 1.0
+    if spec.network is not None:
+        own["ghz"] = float(spec.network.clock_ghz)
+        own["interconnect"] = list(spec.parts).index(spec.interconnect)
     core = Core(
         code=assembler.code,
         choices=assembler.choices,
@@ -69,28 +95,63 @@ def new_system(spec: System, *, seed: int, replication: int) -> tuple[World, Cor
         pools=pools,
         flows=flows,
         flow_times=np.zeros((flows.size, columns)),
+        letters=np.zeros(0, dtype=state.LETTER),
+        channels=_channels(spec),
+        map_numbers=books.numbers,
+        map_images=books.images,
+        sequences=_sequences(spec, assembler.sequences),
+        routes=routes,
+        ways=choices,
         state=own,
         table=None,
     )
-    world = _world(spec, sources, stations, seed=seed, replication=replication)
+    world = _world(spec, sources, stations, core.channels.size, seed=seed, replication=replication)
     _set_traces(spec, world, flows, replication)
+    channels = None
+    if memories or network is not None:
+        network = network or no_network()
+        start_at = float(np.random.default_rng([seed, replication]).random())
+        channels = new_channels(memories or [dram("DDR4-3200")], capacity=0, start=start_at)
+    machine = Machine(world, core, network, channels, None)
     populations = sum(flow.population for flow in spec.flows)
-    world, core = grown(world, core, FIRST_POOL + 2 * populations + 2 * assembler.most_branches)
-    start(world, core)
-    return world, core
+    machine = grown(machine, FIRST_POOL + 2 * populations + 2 * assembler.most_branches)
+    start(machine.world, machine.core)
+    return machine
 
 
-def grown(w: World, c: Core, more: int) -> tuple[World, Core]:
+def grown(machine: Machine, more: int) -> Machine:
     """Return the system with room for so many more strands."""
-    w = grown_world(w, more)
+    w, c = grown_world(machine.world, more), machine.core
 
     def longer(array: Any) -> Any:
         rows = np.zeros((more, *array.shape[1:]), dtype=array.dtype)
         return np.concatenate([array, rows])
 
-    names = ("strands", "times", "slots", "holds")
+    names = ("strands", "times", "slots", "holds", "letters")
     c = c._replace(**{name: longer(getattr(c, name)) for name in names})
-    return w, c._replace(table=table_of(c, LAYOUT))
+    machine = machine._replace(world=w, core=c._replace(table=table_of(c, LAYOUT)))
+    if machine.channels is None:
+        return machine
+    channels = with_room(machine.channels, w.jobs.size)
+    # Those that are delivered keep their place for a cycle.
+    network = grown_network(machine.network, w.jobs.size + machine.network.channel.size)
+    tables = table_of(network, NETWORK), table_of(channels, CHANNELS)
+    return machine._replace(network=network, channels=channels, tables=tables)
+
+
+def _channels(spec: System) -> Any:
+    """Return the channels of all memories, one memory after the other."""
+    found = []
+    for name, part in spec.parts.items():
+        if isinstance(part, DramSystem):
+            at = spec.place.get(name) or (NONE,)
+            found += [(part.clock_ghz, at[k % len(at)]) for k in range(part.geometry.channels)]
+    return np.array(found, dtype=state.CHANNEL)
+
+
+def _sequences(spec: System, names: list[tuple[str, str]]) -> Any:
+    """Return the first blocks of streams of addresses: evenly spread, and used by one flow each."""
+    return np.array([k * SPAN // max(1, len(names)) for k in range(len(names))] or [0], dtype=np.int64)
 
 
 def _parts(spec: System) -> tuple[Any, list[int], Any]:
@@ -99,14 +160,18 @@ def _parts(spec: System) -> tuple[Any, list[int], Any]:
     nodes = spec.network.topology.nodes if spec.network is not None else 1
     copy_at = np.full((rows.size, nodes), NONE, dtype=np.int64)
     places: list[int] = []
-    firsts = {Station: 0, Tokens: 0}
+    firsts: dict[Any, int] = {Station: 0, Tokens: 0, DramSystem: 0}
+    members: Counter[type[Any]] = Counter()
     for number, (name, part) in enumerate(spec.parts.items()):
         row = rows[number]
+        row["member"] = members[type(part)]
+        members[type(part)] += 1
         row["copies"] = spec.copies(name)
         row["pools"] = isinstance(part, Tokens)
         if type(part) in firsts:
             row["first"] = firsts[type(part)]
-            firsts[type(part)] += spec.copies(name)
+            count = part.geometry.channels if isinstance(part, DramSystem) else spec.copies(name)
+            firsts[type(part)] += count
         row["places_at"] = len(places) if spec.place.get(name) else NONE
         for copy, node in reversed(list(enumerate(spec.place.get(name, ())))):
             copy_at[number, node] = copy
@@ -204,10 +269,21 @@ def _stations(spec: System, sources: Sources, parts: Any) -> tuple[Any, Any, Any
 
 
 def _world(
-    spec: System, sources: Sources, stations: tuple[Any, Any, Any], *, seed: int, replication: int
+    spec: System,
+    sources: Sources,
+    stations: tuple[Any, Any, Any],
+    channels: int,
+    *,
+    seed: int,
+    replication: int,
 ) -> World:
-    """Return the stations of a system as those of a network, whose jobs an interpreter moves."""
+    """Return the stations of a system as those of a network, whose jobs an interpreter moves.
+
+    Behind them are places for the events of so many channels of memories.
+    """
     nodes, service, speeds = stations
+    nodes = np.concatenate([nodes, new_nodes(channels)])
+    service = np.concatenate([service, np.full((channels, service.shape[1]), NONE, dtype=np.int64)])
     flows = len(spec.flows)
     classes = np.zeros(flows, dtype=CLASS)
     classes["patience"] = NONE

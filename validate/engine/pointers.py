@@ -24,7 +24,7 @@ from numba.np.numpy_support import from_dtype
 Layout = Mapping[str, tuple[Any, int]]
 """Arrays by name, with their types and dimensions, in the order of the named tuple that has them."""
 
-_WORDS = 4  # of an array in the table: its address and up to three sizes
+_WORDS = 5  # of an array in the table: its address and up to four sizes
 
 
 def table_of(arrays: Any, layout: Layout) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from validate.engine.events import ENTRY
+from validate.engine.pointers import Layout
 from validate.engine.sampling import ROW
 
 
@@ -182,7 +183,7 @@ TRACE = np.dtype(
 """A line of an event trace."""
 
 
-LAYOUT: dict[str, tuple[Any, int]] = {
+LAYOUT: Layout = {
     "heap": (ENTRY, 1),
     "places": ("i8", 1),
     "jobs": (JOB, 1),

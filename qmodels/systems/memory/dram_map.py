@@ -14,6 +14,23 @@ LEVELS = ("group", "bank", "rank")
 """What consecutive banks of a channel differ in."""
 
 FIELDS = ("channel", "rank", "group", "bank", "row", "column")
+PERMUTATIONS = ("none", "rotate", "xor")
+
+
+def permuted(turn: Whole, row: Whole, banks: int, permutation: int, sign: int) -> Whole:
+    """Return which of the banks has its turn in a row, by a number in `PERMUTATIONS`; -1 is the inverse."""
+    if permutation == 0:
+        return turn
+    return turn ^ row % banks if permutation == 2 else (turn + sign * row) % banks
+
+
+def mixed_radix(turn: Whole, sizes: Any, weights: Any) -> Whole:
+    """Return the sum of three digits of a number, of these sizes from the lowest, times their weights."""
+    total = 0 * turn
+    for k in range(3):
+        total = total + turn % sizes[k] * weights[k]
+        turn = turn // sizes[k]
+    return total
 
 
 class Place(NamedTuple):
@@ -99,7 +116,7 @@ class Interleaved:
     def __post_init__(self) -> None:
         checks.count("address_map.step", self.step)
         checks.count("address_map.bank_step", self.bank_step)
-        checks.choice("address_map.permute", self.permute, ("none", "rotate", "xor"))
+        checks.choice("address_map.permute", self.permute, PERMUTATIONS)
         if sorted(self.order) != sorted(LEVELS):
             raise ValueError(
                 f"address_map.order must be a permutation of {', '.join(LEVELS)}, got {self.order!r}"
@@ -133,17 +150,17 @@ class Interleaved:
         return (index // self.step * g.channels + place.channel) * self.step + index % self.step
 
     def _permuted(self, turn: Whole, row: Whole, geometry: DramGeometry, sign: int) -> Whole:
-        if self.permute == "xor":
-            return turn ^ row % geometry.channel_banks
-        return (turn + sign * row) % geometry.channel_banks if self.permute == "rotate" else turn
+        return permuted(turn, row, geometry.channel_banks, PERMUTATIONS.index(self.permute), sign)
+
+    def digits(self, geometry: DramGeometry) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return, of what changes first when banks are gone round, how many there are and their distance."""
+        distance = {"bank": 1, "group": geometry.banks, "rank": geometry.rank_banks}
+        sizes = tuple(_size(level, geometry) for level in self.order)
+        return sizes, tuple(distance[level] for level in self.order)
 
     def _number(self, turn: Whole, geometry: DramGeometry) -> Whole:
         """Return the bank's number from its turn in the order of interleaving."""
-        digits = {}
-        for level in self.order:
-            size = _size(level, geometry)
-            digits[level], turn = turn % size, turn // size
-        return (digits["rank"] * geometry.groups + digits["group"]) * geometry.banks + digits["bank"]
+        return mixed_radix(turn, *self.digits(geometry))
 
     def _turn(self, number: Whole, geometry: DramGeometry) -> Whole:
         digits = {

@@ -21,7 +21,7 @@ from qmodels.systems.traffic.sizes import bimodal
 from validate.composed.experiment import SystemExperiment
 from validate.composed.replication import advance
 from validate.composed.state import THINKING
-from validate.composed.world import new_system
+from validate.composed.world import new_machine
 
 ONE, TWO = Deterministic(mean=1.0), Deterministic(mean=2.0)
 
@@ -117,8 +117,8 @@ def test_a_lost_job_gives_back_what_it_holds(simulated):
     result = simulated(System(parts=parts, flows=flow), replications=4)
     assert result.stable
     assert 0.4 < result.blocking_probability.best < 0.95
-    world, core = new_system(System(parts=parts, flows=flow), seed=1, replication=0)
-    world, core, _ = advance(world, core, ended=5000)
+    start = new_machine(System(parts=parts, flows=flow), seed=1, replication=0)
+    core = advance(start, ended=5000)[0].core
     (flow,) = core.flows
     assert flow["born"] == flow["ended"] + flow["lost"] + flow["number"]
     assert core.holds.sum() == 2 - core.pools["free"][0]
@@ -187,8 +187,8 @@ def test_nothing_is_lost_in_any_program(first, second, window, population, rate)
     except ValueError as error:
         assert "must leave a job at most the 4 tokens of the pool" in str(error)
         reject()
-    world, core = new_system(system, seed=1, replication=0)
-    world, core, _ = advance(world, core, ended=400)
+    machine, _ = advance(new_machine(system, seed=1, replication=0), ended=400)
+    world, core = machine.world, machine.core
     now = world.state["now"][0]
     f = core.flows
     assert np.array_equal(f["born"], f["ended"] + f["lost"] + f["number"])

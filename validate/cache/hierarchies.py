@@ -1,0 +1,207 @@
+"""The caches of some systems side by side, for kernels that look lines up one at a time.
+
+`draw_core` and `draw_line` draw who asks for what, `look_up` lets a core ask: it says where the line was and
+in which slice it belongs, moves the lines as the system's inclusion says, and counts. All of it happens at
+once: whoever has the request travel keeps the answer until it arrives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from qmodels.systems.cache.lines import feistel, line_popularity
+from qmodels.systems.cache.spec import CacheSystem
+from qmodels.systems.traffic.popularity import MOST_ENTRIES, Zipf
+from validate.cache.draw_kernel import LAW, alias, alias_line, zipf_law, zipf_line
+from validate.cache.hierarchy_kernel import HASHES, INCLUSIONS, PLAN, access, run, slice_number
+from validate.cache.lru_kernel import REPLACEMENTS, new_caches
+from validate.engine.jit import lean
+from validate.engine.streams import uniform
+
+SOURCES = ("replacement", "cores", "lines")
+"""What draws from the three streams of each system."""
+REPLACEMENT, CORES, LINES = range(3)
+PRIVATE, SHARED, MEMORY = range(3)
+"""Where a line was found."""
+MOST_LEVELS = 4
+HELD = ("caches", "slots", "table")
+DRAWN = ("cut", "other", "law", "keys")
+LAPS = 20
+"""Most requests of a warm-up, for each line of all caches."""
+
+
+class Hierarchies(NamedTuple):
+    """Caches, what they hold, and the popularity of their lines.
+
+    Parameters
+    ----------
+    plan : array of PLAN
+        Of each system.
+    bounds, drawn : array of int
+        Where the caches, and the alias table, of each system begin, and the end; a system whose table is
+        empty draws by its law.
+    caches, slots, table : arrays
+        See `validate.cache.lru_kernel`.
+    streams : array of uint64
+        Three for each system, see `SOURCES`.
+    cut, other, law, keys : arrays
+        Alias tables, laws and the keys of their assignments, see `validate.cache.draw_kernel`.
+    hits : array of int, shape (systems, MOST_LEVELS + 1)
+        Lookups by the level that had the line, the last of a system its memory.
+    """
+
+    plan: Any
+    bounds: Any
+    drawn: Any
+    caches: Any
+    slots: Any
+    table: Any
+    streams: Any
+    cut: Any
+    other: Any
+    law: Any
+    keys: Any
+    hits: Any
+
+
+def new_hierarchies(specs: Sequence[CacheSystem], streams: Any) -> Hierarchies:
+    """Return the empty caches of some systems.
+
+    Parameters
+    ----------
+    specs : sequence of CacheSystem
+        The systems.
+    streams : array of uint64
+        Three for each, in the order of `SOURCES`.
+    """
+    each = [_empty_caches(spec) for spec in specs]
+    laws = [_popularity(spec) for spec in specs]
+    slots, table = (np.cumsum([0, *(arrays[k].size for arrays in each)]) for k in (1, 2))
+    for k, (caches, _, _) in enumerate(each):
+        caches["first"] += slots[k]
+        caches["table"] += table[k]
+    return Hierarchies(
+        plan=np.concatenate([_plan(spec) for spec in specs]),
+        bounds=np.cumsum([0, *(caches.size for caches, _, _ in each)]),
+        drawn=np.cumsum([0, *(cut.size for cut, _, _, _ in laws)]),
+        **{name: _joined(arrays) for name, arrays in zip(HELD, zip(*each, strict=True), strict=True)},
+        streams=streams,
+        **{name: _joined(arrays) for name, arrays in zip(DRAWN, zip(*laws, strict=True), strict=True)},
+        hits=np.zeros((len(specs), MOST_LEVELS + 1), dtype=np.int64),
+    )
+
+
+def _joined(arrays: Sequence[Any]) -> Any:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _plan(spec: CacheSystem) -> Any:
+    plan, shared = np.zeros(1, dtype=PLAN), spec.shared
+    plan["cores"], plan["private"] = int(spec.cores), len(spec.private)
+    plan["slices"] = shared.slices if shared else 0
+    plan["hashing"] = HASHES.index(shared.hashing) if shared else 0
+    plan["inclusion"] = INCLUSIONS.index(spec.inclusion)
+    return plan
+
+
+def _empty_caches(spec: CacheSystem) -> tuple[Any, Any, Any]:
+    """Return the caches of a system: the private ones of each core, then the slices."""
+    cores, shared = int(spec.cores), spec.shared
+    sizes = [level.lines for level in spec.private] * cores + (shared.slice_lines.tolist() if shared else [])
+    kinds = [*spec.private * cores, *([shared] * shared.slices if shared else [])]
+    return new_caches(
+        sizes,
+        [REPLACEMENTS.index(level.replacement) for level in kinds],
+        [level.insertion_probability for level in kinds],
+        lines=spec.line_count,
+    )
+
+
+def _popularity(spec: CacheSystem) -> tuple[Any, Any, Any, Any]:
+    """Return the alias table of a system's lines, or an empty one and its law, and the law's keys."""
+    law, keys = np.zeros(1, dtype=LAW), np.zeros((1, 4), dtype=np.int64)
+    per_line, seed = int(spec.entries_per_line), int(spec.assignment_seed)
+    if spec.popularity.entries <= MOST_ENTRIES:
+        p, _ = line_popularity(spec.popularity, per_line, spec.assignment, seed)
+        cut, other = np.empty(len(p)), np.empty(len(p), dtype=np.int32)
+        alias(p, cut, other)
+        return cut, other, law, keys
+    half, keys[0] = feistel(spec.popularity.entries, seed)
+    zipf = spec.popularity
+    assert isinstance(zipf, Zipf)
+    law = zipf_law(
+        entries=zipf.entries,
+        exponent=zipf.exponent,
+        shift=zipf.shift,
+        entries_per_line=per_line,
+        half=half,
+        scattered=spec.assignment == "random",
+    )
+    return np.empty(0), np.empty(0, dtype=np.int32), law, keys
+
+
+@lean
+def draw_core(h: Hierarchies, k: int) -> int:
+    """Return a random core of a system."""
+    return int(uniform(h.streams, 3 * k + CORES) * h.plan[k]["cores"])
+
+
+@lean
+def draw_line(h: Hierarchies, k: int) -> int:
+    """Return a random line of a system, by its popularity."""
+    first, end = h.drawn[k], h.drawn[k + 1]
+    if first == end:
+        return zipf_line(h.law[k : k + 1], h.keys[k], h.streams, 3 * k + LINES)
+    return alias_line(h.cut[first:end], h.other[first:end], h.streams, 3 * k + LINES)
+
+
+@lean
+def look_up(h: Hierarchies, k: int, core: int, line: int) -> tuple[int, int]:
+    """Let a core of a system ask for a line; return where it was found, and its slice (0 without slices)."""
+    private, slices = h.plan[k]["private"], h.plan[k]["slices"]
+    caches = h.caches[h.bounds[k] : h.bounds[k + 1]]
+    level = access(h.plan[k : k + 1], caches, h.slots, h.table, h.streams[3 * k :], core, line)
+    h.hits[k, level] += 1
+    home = slice_number(line, slices, h.plan[k]["hashing"]) if slices > 0 else 0
+    if level < private:
+        return PRIVATE, home
+    return (SHARED if level == private and slices > 0 else MEMORY), home
+
+
+def request(h: Hierarchies, k: int, requests: int) -> tuple[Any, Any]:
+    """Let random cores of a system ask for random lines.
+
+    Returns
+    -------
+    served, to_slices : arrays of int
+        Requests of each core by the level that had the line, and those that reached each slice.
+    """
+    plan, (first, end) = h.plan[k], h.drawn[k : k + 2]
+    levels = plan["private"] + (plan["slices"] > 0)
+    served = np.zeros((plan["cores"], levels + 1), dtype=np.int64)
+    to_slices = np.zeros(max(1, plan["slices"]), dtype=np.int64)
+    run(
+        *(h.plan[k : k + 1], h.caches[h.bounds[k] : h.bounds[k + 1]], h.slots, h.table, h.streams[3 * k :]),
+        *(h.cut[first:end], h.other[first:end], h.law[k : k + 1], h.keys[k], served, to_slices, requests),
+    )
+    return served, to_slices
+
+
+def warm_up(h: Hierarchies, k: int) -> int:
+    """Let the caches of a system fill up, and as many requests pass again; return how many passed.
+
+    A full LRU cache holds the lines that were wanted last: from then on it is in its stationary state, and
+    caches behind it are after as long again. Caches that do not fill, because the lines above them never
+    leave, stop this after `LAPS` requests for each line of all of them.
+    """
+    caches = h.caches[h.bounds[k] : h.bounds[k + 1]]
+    lines = int(caches["capacity"].sum())
+    passed = 0
+    while passed < LAPS // 2 * lines and (caches["used"] < caches["capacity"]).any():
+        request(h, k, lines)
+        passed += lines
+    request(h, k, passed)
+    return 2 * passed

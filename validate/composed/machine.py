@@ -1,0 +1,190 @@
+"""The event loop of a system with memories and an interconnect, whose kernels go from cycle to cycle."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from validate.composed.interpreter import arrive, drain
+from validate.composed.kernel import core_at, handle
+from validate.composed.state import ACCESSING, PACKET, Core
+from validate.composed.strands import wake_at
+from validate.dram.channels import NEVER, Channels, advance, offer, take_ended
+from validate.engine.jit import lean, lean_part
+from validate.engine.pointers import Layout, compiled, pointer_to
+from validate.engine.streams import uniform
+from validate.network.calendar import EARLY, drop, put
+from validate.network.kernel import world_at
+from validate.network.service import catch_up
+from validate.network.state import POOL_FULL, REACHED, STUCK, World
+from validate.noc import state as noc
+from validate.noc.kernel import quiet
+from validate.noc.kernel import step as step_network
+from validate.noc.sources import send
+from validate.noc.state import DELIVERED, WAITING
+from validate.noc.state import World as Network
+
+ROUNDING = 1e-6
+"""Of a cycle: times are multiples of clocks and may come out a little early or late."""
+
+NETWORK: Layout = {
+    "channel": (noc.CHANNEL, 1),
+    "vc": (noc.VC, 1),
+    "slots": ("i4", 1),
+    "packet": (noc.PACKET, 1),
+    "flow": (noc.FLOW, 1),
+    "service": (noc.SERVICE, 1),
+    "hop": ("i4", 1),
+    "masks": ("u8", 1),
+    "finish": ("i8", 1),
+    "queue": (noc.QUEUE, 1),
+    "node": (noc.NODE, 1),
+    "arrivals": ("i8", 2),
+    "credits": ("i4", 2),
+    "lists": ("i4", 2),
+    "delivered": ("i4", 1),
+    "clock": ("i8", 1),
+}
+CHANNELS: Layout = {
+    **dict.fromkeys(("p",), ("i8", 2)),
+    **dict.fromkeys(("arrival", "bank_of", "row", "write", "number", "following", "end"), ("i8", 1)),
+    "banks": ("i8", 3),
+    "queues": ("i8", 3),
+    "entries": ("i8", 4),
+    "limits": ("i8", 2),
+    "ranks": ("i8", 3),
+    "clock": ("i8", 2),
+    "sums": ("i8", 4),
+    "counts": ("i8", 2),
+    "asked": ("i8", 2),
+}
+network_at: Any = pointer_to("SystemNetwork", NETWORK)
+channels_at: Any = pointer_to("SystemChannels", CHANNELS)
+
+
+def run(
+    w: World, c: Core, network: Any, channels: Any, tables: tuple[Any, Any], limits: tuple[float, int, int]
+) -> int:
+    """Run as `validate.composed.kernel.run` does; ``tables`` are those of the network and the channels."""
+    if compiled():
+        return int(_run(w.table, c.table, *tables, *limits))
+    return int(loop(w, c, network, channels, *limits))
+
+
+@lean
+def _run(world: Any, core: Any, network: Any, channels: Any, until: float, ended: int, born: int) -> int:
+    return loop(
+        world_at(world), core_at(core), network_at(network), channels_at(channels), until, ended, born
+    )
+
+
+@lean_part
+def loop(w: World, c: Core, n: Network, d: Channels, until: float, ended: int, born: int) -> int:
+    """Take events off the calendar, and let the network go on while it has something to carry.
+
+    Events are in continuous time, the network goes from cycle to cycle: an event comes before the cycle
+    that begins at its time, and what it sends enters the network in that cycle.
+    """
+    s, own, heap = w.state[0], c.state[0], w.heap
+    reason = REACHED
+    while True:
+        if not drain(w, c):
+            reason = POOL_FULL
+            break
+        if own["letters"] > 0:
+            post(w, c, n, d)
+        if s["ended"] >= ended or own["born"] >= born:
+            break
+        cycle = own["cycle"]
+        still = n.clock[WAITING] == 0 and quiet(n, cycle)
+        if heap[0]["event"] > 0:
+            due = np.int64(ceil(heap[1]["time"] * own["ghz"] - ROUNDING))
+            if still or due <= cycle:
+                if heap[1]["time"] > until:
+                    s["now"] = until
+                    break
+                own["cycle"] = max(cycle, due)
+                s["now"] = max(s["now"], heap[1]["time"])
+                s["events"] += 1
+                _handle(w, c, d, heap[1]["event"])
+                continue
+        elif still:
+            reason = STUCK
+            break
+        if cycle / own["ghz"] > until:
+            s["now"] = until
+            break
+        _carry(w, c, n, cycle)
+    for node in range(own["stations"]):
+        if w.nodes[node]["shared"] >= 0:
+            catch_up(w, node)
+    return reason
+
+
+@lean_part
+def _carry(w: World, c: Core, n: Network, cycle: int) -> None:
+    """Simulate a cycle of the network; strands that it delivers go on."""
+    s, own = w.state[0], c.state[0]
+    step_network(n, cycle)
+    delivered = n.clock[DELIVERED]
+    if delivered > 0:
+        s["now"] = max(s["now"], cycle / own["ghz"])
+        s["events"] += delivered
+        for k in range(delivered):
+            arrive(w, c, n.packet[n.delivered[k]]["tag"])
+    own["cycle"] = cycle + 1
+
+
+@lean_part
+def _handle(w: World, c: Core, d: Channels, event: int) -> None:
+    channel = event - w.classes.size - c.state[0]["stations"]
+    if 0 <= channel < c.channels.size:
+        drop(w.heap, w.places, event)
+        ghz = c.channels[channel]["ghz"]
+        _call_again(w, c, channel, advance(d, channel, np.int64(w.state[0]["now"] * ghz + 0.5)))
+        j = take_ended(d, channel)
+        while j >= 0:
+            end = c.strands[j]["asked"] + (d.end[j] - c.strands[j]["cycle"]) / ghz
+            wake_at(w, j, ACCESSING, max(end, w.state[0]["now"]))
+            j = take_ended(d, channel)
+    else:
+        handle(w, c, event)
+
+
+@lean_part
+def _call_again(w: World, c: Core, channel: int, cycle: int) -> None:
+    """Let the calendar advance a channel in a cycle, if it is to be."""
+    if cycle < NEVER:
+        event = w.classes.size + c.state[0]["stations"] + channel
+        put(w.heap, w.places, event, cycle / c.channels[channel]["ghz"], EARLY)
+
+
+@lean_part
+def post(w: World, c: Core, n: Network, d: Channels) -> None:
+    """Hand what strands ask for to the kernels of parts."""
+    own = c.state[0]
+    for k in range(own["letters"]):
+        j = c.letters[k]["strand"]
+        strand = c.strands[j]
+        if c.letters[k]["kind"] == PACKET:
+            send(n, _way(w, c, strand["place"], strand["target"]), strand["flits"], j, own["cycle"])
+        else:
+            channel = strand["channel"]
+            write = c.code[strand["at"] - 1]["at"]
+            strand["cycle"] = np.int64(w.state[0]["now"] * c.channels[channel]["ghz"] + ROUNDING)
+            first = offer(d, channel, j, strand["bank"], strand["row"], write, strand["cycle"])
+            _call_again(w, c, channel, first)
+    own["letters"] = 0
+
+
+@lean_part
+def _way(w: World, c: Core, source: int, target: int) -> int:
+    """Return the flow of the network that goes from a node to another; one of several by their shares."""
+    way = c.routes[source, target]
+    if c.ways[way]["below"] < 1:
+        u = uniform(w.streams, c.state[0]["ways"])
+        while c.ways[way]["below"] < u:
+            way += 1
+    return c.ways[way]["at"]
