@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from validate import simulate
+from validate.data_queueing.initial_lists import shuffled_runs
 from validate.noc.state import IN_NETWORK, WAITING
 from validate.packet_processor.inputs import (
     PHASES,
@@ -17,7 +18,6 @@ from validate.packet_processor.inputs import (
     initial_lists,
     networks_of,
     new_networks,
-    shuffled_runs,
     station_groups,
     station_names,
 )

@@ -12,9 +12,9 @@ from qmodels.systems.memory.address_map import scatter
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.packets.processor_noc import Networks
 from validate.cache.lru_kernel import LRU, insert, new_caches
-from validate.data_queueing.free_lists import BLOCK, LIST
+from validate.data_queueing.initial_lists import new_lists
 from validate.engine.events import STATION, new_calendar
-from validate.engine.jit import jit, lean
+from validate.engine.jit import lean
 from validate.engine.sampling import unit_gaps
 from validate.noc.state import World as Network
 from validate.noc.state import new_world
@@ -247,72 +247,5 @@ def fill(caches: Any, slots: Any, index: Any, streams: Any, entries: Any, slices
 def initial_lists(
     spec: PacketProcessor, rng: np.random.Generator, *, examined: tuple[int, int, int]
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], IntArray]:
-    """Return the table of blocks, the lists VMS1 to VMS3, and the addresses of the table's blocks.
-
-    Each list is made of runs of consecutive ones of its blocks, the runs in random order. Only as
-    many blocks of a list are in the table as ``examined`` heads can reach; lists are as long as
-    they really are.
-    """
-    kept, mean = int(spec.free_list.vms1_segments), float(spec.free_list.mean_run_length)
-    others = np.arange(kept, int(spec.free_list.segments))
-    channel, bank, _ = spec.address_map.locate(others)
-    upper = 2 * bank >= spec.dram.banks if spec.dram.banks > 1 else np.zeros(others.size, dtype=bool)
-    lists = np.zeros(3, dtype=LIST)
-    parts: list[IntArray] = []
-    for number, members in enumerate((None, others[~upper], others[upper])):
-        size = kept if members is None else members.size
-        order = shuffled_runs(size, mean, rng, reached=examined[number] + 1)
-        start = sum(part.size for part in parts)
-        parts.append(order if members is None else members[order])
-        lists[number]["length"] = size
-        lists[number]["head"], lists[number]["tail"] = start, start + order.size - 1
-        if size == 0:
-            lists[number]["head"] = lists[number]["tail"] = NONE
-    addresses = np.concatenate(parts)
-    channel, bank, row = spec.address_map.locate(addresses)
-    blocks = np.zeros(addresses.size, dtype=BLOCK)
-    blocks["next"] = np.arange(1, addresses.size + 1)
-    blocks["next"][lists["tail"][lists["tail"] != NONE]] = NONE
-    blocks["bank"] = channel * int(spec.dram.banks) + bank
-    blocks["page"] = row
-    blocks["list"] = np.repeat(np.arange(3), [part.size for part in parts])
-    return blocks, lists, addresses
-
-
-def shuffled_runs(size: int, mean: float, rng: np.random.Generator, *, reached: int) -> IntArray:
-    """Return the first ``reached`` of the numbers below ``size``, runs of them in random order."""
-    starts = run_starts(size, mean, rng)
-    order = np.empty(min(size, reached), dtype=np.int64)
-    fill_runs(order, starts, rng.random(min(starts.size - 1, order.size)))
-    return order
-
-
-def run_starts(size: int, mean: float, rng: np.random.Generator) -> IntArray:
-    """Return the first number of every run and, as a last element, the size."""
-    if mean == 1:
-        return np.arange(size + 1)
-    pieces, covered = [np.zeros(1, dtype=np.int64)], 0
-    while covered < size:
-        wanted = int((size - covered) / mean * 1.05) + 64
-        lengths = rng.geometric(1 / mean, size=wanted) if np.isfinite(mean) else np.array([size])
-        pieces.append(covered + np.cumsum(lengths))
-        covered = int(pieces[-1][-1])
-    starts = np.concatenate(pieces)
-    inside = starts[: int(np.searchsorted(starts, size))]
-    return np.append(inside, size)
-
-
-@jit
-def fill_runs(order: Any, starts: Any, uniform: Any) -> None:
-    """Write runs into ``order`` until it is full, in random order (Fisher-Yates)."""
-    runs = starts.size - 1
-    number = np.arange(runs)
-    filled = 0
-    for k in range(uniform.size):
-        other = k + int(uniform[k] * (runs - k))
-        number[k], number[other] = number[other], number[k]
-        for value in range(starts[number[k]], starts[number[k] + 1]):
-            if filled == order.size:
-                return
-            order[filled] = value
-            filled += 1
+    """Return the blocks and lists of a design before its first packet, see `new_lists`."""
+    return new_lists(spec.free_list, spec.address_map.locate, int(spec.dram.banks), rng, examined=examined)

@@ -1,0 +1,199 @@
+"""Free lists of some memories side by side, for kernels: blocks are taken with trials and given back.
+
+- `free_blocks` says how many blocks a request of a size may take; one that wants more is lost, whole.
+- `take_blocks` takes so many: the first and the last of a chain, and the accesses to the pointer memory.
+  `take_block` does so one at a time, `chain` puts chains together. ``addresses`` has the block's number
+  in the memory, ``blocks[block]["next"]`` the one behind it in its chain, -1 for none.
+- `give_back` returns a chain.
+- `begin_access` and `end_access` keep the scoreboard of a memory: a bank is busy from when an access to it is
+  issued until it ends. Trials of the lists that lie in this memory skip blocks of busy banks; with open
+  pages not those of the row that was accessed last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.packets.free_list import FreeList
+from validate.data_queueing.free_lists import (
+    BANK,
+    NONE,
+    VMS1,
+    VMS2,
+    VMS3,
+    allocate_by_trials,
+    allocate_small,
+    free_each,
+    splice_tail,
+)
+from validate.data_queueing.initial_lists import new_lists
+from validate.engine.jit import lean
+
+# Numbers of a pool: most trials, most blocks of a small request, whether pages are open.
+TRIALS, SMALL, OPEN_PAGES = range(3)
+LISTS = 3
+NOWHERE = -1
+"""The memory of lists whose blocks are of no memory of the system: no bank is ever busy."""
+MOST_BANKS = np.iinfo(np.int16).max
+
+
+class BlockPools(NamedTuple):
+    """Free lists and the scoreboards of memories.
+
+    Parameters
+    ----------
+    numbers : array of int, shape (pools, 3)
+        See the names above.
+    blocks, lists, addresses : arrays
+        Of all pools, see `validate.data_queueing.initial_lists`; three lists each.
+    banks : array of BANK
+        Of all channels of all memories, after one that is never busy.
+    boards : array of int, shape (memories, 2)
+        The first bank of each memory, and the banks of a channel.
+    """
+
+    numbers: Any
+    blocks: Any
+    lists: Any
+    addresses: Any
+    banks: Any
+    boards: Any
+
+
+def new_pools(
+    free_lists: Sequence[FreeList],
+    memories: Sequence[DramSystem],
+    memory_of: Sequence[int],
+    rngs: Sequence[np.random.Generator],
+) -> BlockPools:
+    """Return full lists of free blocks, and idle memories.
+
+    Parameters
+    ----------
+    free_lists : sequence of FreeList
+        The lists.
+    memories : sequence of DramSystem
+        All memories with blocks of lists.
+    memory_of : sequence of int
+        Of each of the lists, the memory that its blocks are in, or `NOWHERE`.
+    rngs : sequence of numpy.random.Generator
+        Of each of the lists, what decides their order.
+
+    Raises
+    ------
+    ValueError
+        If the memories have more banks than a scoreboard.
+    """
+    sizes = [memory.geometry.channels * memory.geometry.channel_banks for memory in memories]
+    if sum(sizes) >= MOST_BANKS:
+        raise ValueError(
+            f"banks of memories with free lists must be fewer than {MOST_BANKS}, got {sum(sizes)}"
+        )
+    first = 1 + np.cumsum([0, *sizes])
+    pieces: list[tuple[Any, Any, Any]] = []
+    for free_list, memory, rng in zip(free_lists, memory_of, rngs, strict=True):
+        if memory == NOWHERE:
+            pieces.append(new_lists(free_list, lambda block: (0 * block, 0 * block, 0 * block), 1, rng))
+        else:
+            pieces.append(_lists_in(memories[memory], free_list, rng))
+            pieces[-1][0]["bank"] += first[memory]
+    start = np.cumsum([0, *(blocks.size for blocks, _, _ in pieces)])
+    for (blocks, lists, _), before in zip(pieces, start[:-1], strict=True):
+        for links in (blocks["next"], lists["head"], lists["tail"]):
+            links[links != NONE] += before
+    banks = np.zeros(first[-1], dtype=BANK)
+    banks["page"] = NONE
+    open_pages = [m != NOWHERE and memories[m].page_policy == "open" for m in memory_of]
+    return BlockPools(
+        numbers=np.array(
+            [
+                (int(one.alloc_trial_count), int(one.small_packet_segments), control)
+                for one, control in zip(free_lists, open_pages, strict=True)
+            ],
+            dtype=np.int64,
+        ),
+        blocks=np.concatenate([blocks for blocks, _, _ in pieces]),
+        lists=np.concatenate([lists for _, lists, _ in pieces]),
+        addresses=np.concatenate([addresses for _, _, addresses in pieces]),
+        banks=banks,
+        boards=np.array(
+            [(at, m.geometry.channel_banks) for at, m in zip(first, memories, strict=False)], dtype=np.int64
+        ).reshape(-1, 2),
+    )
+
+
+def _lists_in(memory: DramSystem, free_list: FreeList, rng: np.random.Generator) -> tuple[Any, Any, Any]:
+    """Return lists of blocks of a memory."""
+
+    def locate(blocks: Any) -> tuple[Any, Any, Any]:
+        return memory.address_map.locate(blocks, memory.geometry)[:3]
+
+    return new_lists(free_list, locate, memory.geometry.channel_banks, rng)
+
+
+@lean
+def begin_access(pools: BlockPools, memory: int, channel: int, bank: int, row: int) -> None:
+    """Note that an access to a bank of a memory is issued."""
+    at = pools.boards[memory, 0] + channel * pools.boards[memory, 1] + bank
+    pools.banks[at]["unfinished"] += 1
+    pools.banks[at]["page"] = row
+
+
+@lean
+def end_access(pools: BlockPools, memory: int, channel: int, bank: int) -> None:
+    """Note that an access to a bank of a memory has ended."""
+    at = pools.boards[memory, 0] + channel * pools.boards[memory, 1] + bank
+    pools.banks[at]["unfinished"] -= 1
+
+
+@lean
+def free_blocks(pools: BlockPools, k: int, count: int) -> int:
+    """Return the blocks that a request for so many may take from: small ones have lists of their own."""
+    lists = pools.lists[LISTS * k : LISTS * (k + 1)]
+    if count <= pools.numbers[k, SMALL]:
+        return lists[VMS2]["length"] + lists[VMS3]["length"]
+    return lists[VMS1]["length"]
+
+
+@lean
+def take_block(pools: BlockPools, k: int, count: int) -> tuple[int, int]:
+    """Take a block for a request for so many, which must be free; return it and the accesses this took."""
+    p = pools.numbers[k]
+    lists = pools.lists[LISTS * k : LISTS * (k + 1)]
+    control = p[OPEN_PAGES] == 1
+    if count <= p[SMALL]:
+        return allocate_small(pools.blocks, lists, pools.banks, control)
+    return allocate_by_trials(pools.blocks, lists, pools.banks, control, VMS1, p[TRIALS])
+
+
+@lean
+def chain(pools: BlockPools, last: int, block: int) -> None:
+    """Put a block, or the first of a chain, behind the last one of another."""
+    pools.blocks[last]["next"] = block
+
+
+@lean
+def take_blocks(pools: BlockPools, k: int, count: int) -> tuple[int, int, int]:
+    """Take so many blocks, which must be free; return the first, the last, and the accesses this took."""
+    first, accesses = take_block(pools, k, count)
+    last = first
+    for _ in range(count - 1):
+        block, more = take_block(pools, k, count)
+        chain(pools, last, block)
+        last = block
+        accesses += more
+    return first, last, accesses
+
+
+@lean
+def give_back(pools: BlockPools, k: int, first: int, last: int, count: int) -> None:
+    """Return a chain of so many blocks to the tails of their lists."""
+    lists = pools.lists[LISTS * k : LISTS * (k + 1)]
+    if pools.numbers[k, SMALL] > 0:
+        free_each(pools.blocks, lists, first, count)
+    else:
+        splice_tail(pools.blocks, lists, VMS1, first, last, count)
