@@ -1,0 +1,1 @@
+"""The measured error of the model of systems of parts, on systems drawn at random."""

@@ -1,0 +1,181 @@
+"""Systems drawn at random: parts, programs over them, and as many jobs as a given load needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from qmodels.composed import solve_system
+from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.parts import Tokens
+from qmodels.systems.composed.steps import Acquire, Branch, Each, Fork, Hold, Read, Release, Repeat, Visit, Write
+from qmodels.systems.composed.system import System
+from qmodels.systems.laws.phases import HyperExponential
+from qmodels.systems.laws.times import Deterministic, Erlang, Exponential, Law, LogNormal, Uniform
+from qmodels.systems.memory.dram_system import dram
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.noc.topologies import mesh
+from qmodels.systems.spec.fields import replace_fields
+from qmodels.systems.stations.parts import Station
+from qmodels.systems.traffic.arrivals import OnOff, Poisson
+
+LOADS = (0.3, 0.5, 0.7, 0.85)
+SOURCES = ("open", "closed", "window")
+SORTS = ("stations", "hardware")
+"""Stations and pools alone, or with a memory, in half of them behind a network."""
+
+PRESETS = ("DDR4-3200", "HBM2")
+NODES = 9
+
+
+class Drawing:
+    """Draws the pieces of one system.
+
+    Parameters
+    ----------
+    rng : Generator
+        Where all of it comes from.
+    """
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+
+    def law(self, mean: float) -> Law:
+        """Return a law of times of a mean."""
+        match int(self.rng.integers(7)):
+            case 0 | 1:
+                return Exponential(mean=mean)
+            case 2:
+                return Deterministic(mean=mean)
+            case 3:
+                return Erlang(mean=mean, phases=int(self.rng.integers(2, 5)))
+            case 4:
+                return HyperExponential.balanced(mean=mean, scv=float(self.rng.uniform(1.5, 4.0)))
+            case 5:
+                return LogNormal(mean=mean, scv=float(self.rng.uniform(0.3, 2.0)))
+        return Uniform(low=0.0, high=2 * mean)
+
+    def station(self) -> Station:
+        """Return a station."""
+        servers = int(self.rng.choice([1, 1, 1, 2, 3, 4]))
+        sharing = bool(self.rng.random() < 0.2)
+        mean = float(self.rng.uniform(5.0, 40.0)) * servers
+        return Station(service=self.law(mean), servers=servers, discipline="sharing" if sharing else "fifo")
+
+    def arrivals(self) -> Any:
+        """Return when jobs come."""
+        match int(self.rng.integers(4)):
+            case 0:
+                return OnOff(on_packets=float(self.rng.uniform(2, 6)), peak_to_mean=float(self.rng.uniform(1.5, 3)))
+            case 1:
+                return Erlang(mean=1.0, phases=2)
+        return Poisson()
+
+    def steps(self, visits: list[Any], depth: int = 2) -> tuple[Any, ...]:
+        """Return a program that makes some visits, in order."""
+        found: list[Any] = []
+        left = list(visits)
+        while left:
+            take = int(self.rng.integers(1, min(len(left), 3) + 1))
+            some, left = left[:take], left[take:]
+            found += self._form(some, depth)
+            if self.rng.random() < 0.15:
+                found.append(Hold(self.law(float(self.rng.uniform(5.0, 30.0)))))
+        return tuple(found)
+
+    def _form(self, visits: list[Any], depth: int) -> list[Any]:
+        form = self.rng.random()
+        if depth == 0 or form < 0.45:
+            return visits
+        inside = self.steps(visits, depth - 1)
+        if form < 0.6:
+            share = round(float(self.rng.uniform(0.2, 0.8)), 3)
+            return [Branch((inside, ()), (share, 1 - share))]
+        if form < 0.72:
+            return [Repeat(inside, int(self.rng.integers(2, 4)))]
+        if form < 0.86 and len(visits) > 1:
+            return [Fork(tuple(self.steps([visit], depth - 1) for visit in visits))]
+        return [Each(inside, int(self.rng.integers(2, 4)))]
+
+
+def draw(seed: int, source: str, sort: str) -> System:
+    """Return a system, with a rate or a population that says nothing yet.
+
+    Examples
+    --------
+    >>> system = draw(1, "open", "stations")
+    >>> len(system.parts) >= 3, system == draw(1, "open", "stations")
+    (True, True)
+    """
+    rng = np.random.default_rng([seed, SOURCES.index(source), SORTS.index(sort)])
+    drawing = Drawing(rng)
+    stations = {f"s{k}": drawing.station() for k in range(int(rng.integers(2, 5)))}
+    parts: dict[str, Any] = dict(stations)
+    visits: list[Any] = [Visit(name) for name in rng.permutation(list(stations)).tolist()]
+    place: dict[str, Any] = {}
+    at: tuple[int, ...] = ()
+    if sort == "hardware":
+        preset = str(rng.choice(PRESETS))
+        parts["dram"] = dram(preset, channels=int(rng.choice([1, 2, 4])))
+        kind = Write if rng.random() < 0.3 else Read
+        visits.insert(int(rng.integers(len(visits) + 1)), kind("dram", blocks=int(rng.choice([1, 1, 2, 4]))))
+        if rng.random() < 0.5:
+            parts["noc"] = Noc(topology=mesh(3, 3), link_width=16, injection_rate=0.0)
+            at = tuple(rng.permutation(NODES)[:3].tolist())
+            place = {"dram": tuple(rng.permutation(NODES)[:2].tolist())}
+    program = drawing.steps(visits)
+    if rng.random() < 0.5 or len(parts) < 3:
+        parts["pool"] = Tokens(count=int(rng.integers(2, 12)))
+        first = int(rng.integers(len(program)))
+        last = int(rng.integers(first, len(program)))
+        held = (Acquire("pool"), *program[first : last + 1], Release("pool"))
+        program = (*program[:first], *held, *program[last + 1 :])
+    flow = _flow(drawing, source, program, at)
+    return System(parts=parts, flows=(flow,), place=place)
+
+
+def _flow(drawing: Drawing, source: str, program: tuple[Any, ...], at: tuple[int, ...]) -> Flow:
+    if source == "closed":
+        think = drawing.law(float(drawing.rng.uniform(20.0, 300.0)))
+        return Flow(program=program, population=1, think=think, at=at)
+    window = int(drawing.rng.integers(3, 24)) if source == "window" else 0
+    return Flow(program=program, arrivals=drawing.arrivals(), rate=1e-6, window=window, at=at)
+
+
+def at_load(system: System, load: float) -> System:
+    """Return a system whose fullest resource is as loaded, by the model; of a closed flow as nearly as jobs do."""
+    (flow,) = system.flows
+    if not flow.closed:
+        factor = float(solve_system(system).metrics["saturation_factor"])
+        return replace_fields(system, {f"flows.{flow.name}.rate": float(flow.rate) * factor * load})
+    return max(
+        (replace(system, flows=(replace(flow, population=n),)) for n in _populations(system, load)),
+        key=lambda one: one.flows[0].population,
+    )
+
+
+def _populations(system: System, load: float) -> Iterator[int]:
+    """Yield numbers of jobs up to the one that brings the load."""
+    (flow,) = system.flows
+    population = 1
+    while population < 400:
+        yield population
+        answer = solve_system(replace(system, flows=(replace(flow, population=population),)))
+        if float(answer.bottleneck_load) >= load:
+            return
+        population += max(1, population // 4)
+
+
+def systems(
+    count: int, *, seed: int = 1, sorts: tuple[str, ...] = SORTS, keep: Callable[[System], bool] | None = None
+) -> Iterator[tuple[dict[str, Any], System]]:
+    """Yield so many systems, each with what it is; sources, sorts and loads in turn."""
+    for number in range(count):
+        source, sort = SOURCES[number % 3], sorts[number // 3 % len(sorts)]
+        load = LOADS[number // (3 * len(sorts)) % len(LOADS)]
+        system = at_load(draw(seed * 10_000 + number, source, sort), load)
+        if keep is None or keep(system):
+            yield {"number": number, "source": source, "sort": sort, "load": load}, system
