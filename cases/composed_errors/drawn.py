@@ -11,18 +11,7 @@ import numpy as np
 from qmodels.composed import solve_system
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens
-from qmodels.systems.composed.steps import (
-    Acquire,
-    Branch,
-    Each,
-    Fork,
-    Hold,
-    Read,
-    Release,
-    Repeat,
-    Visit,
-    Write,
-)
+from qmodels.systems.composed.steps import Acquire, Branch, Each, Fork, Hold, Read, Release, Repeat, Visit, Write
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.phases import HyperExponential
 from qmodels.systems.laws.times import Deterministic, Erlang, Exponential, Law, LogNormal, Uniform
@@ -80,9 +69,7 @@ class Drawing:
         """Return when jobs come."""
         match int(self.rng.integers(4)):
             case 0:
-                return OnOff(
-                    on_packets=float(self.rng.uniform(2, 6)), peak_to_mean=float(self.rng.uniform(1.5, 3))
-                )
+                return OnOff(on_packets=float(self.rng.uniform(2, 6)), peak_to_mean=float(self.rng.uniform(1.5, 3)))
             case 1:
                 return Erlang(mean=1.0, phases=2)
         return Poisson()

@@ -151,9 +151,7 @@ def _network(
         return None
     chain = _as_it_stands(system, plan)
     if chain is not None:
-        classes = [
-            JobClass(name=system.flows[0].name, arrivals=arrivals[system.flows[0].name], entry=chain[0])
-        ]
+        classes = [JobClass(name=system.flows[0].name, arrivals=arrivals[system.flows[0].name], entry=chain[0])]
         return QueueingNetwork(stations=stations, classes=classes, routing=chain[1])
     classes, routing = [], {}
     for flow in system.flows:

@@ -130,9 +130,7 @@ class Asking:
         base, factor = intensity(0.0), 1.0
         for _ in range(3):
             now = intensity(factor)
-            grown = {
-                part: now[part] - base[part] for part in now if now[part] - base[part] > 1e-9 * factor * LEAST
-            }
+            grown = {part: now[part] - base[part] for part in now if now[part] - base[part] > 1e-9 * factor * LEAST}
             reach = [max(1 - base[part], 0.0) / each * factor for part, each in grown.items()]
             if not reach:
                 return float("inf")
@@ -169,10 +167,7 @@ class Asking:
         return stream if trials is None else replace(stream, trials=trials)
 
     def _part(self, part: str, streams: tuple[Stream, ...]) -> PartAnswer:
-        key = (
-            part,
-            tuple((id(s.step), s.rate, s.scv, s.batch.tobytes(), s.trials.tobytes()) for s in streams),
-        )
+        key = (part, tuple((id(s.step), s.rate, s.scv, s.batch.tobytes(), s.trials.tobytes()) for s in streams))
         if key not in self.known:
             self.known[key] = respond(part, self.system, streams)
         answer: PartAnswer = self.known[key]
@@ -189,9 +184,7 @@ class Asking:
                 for (s, t, f), (rate, number) in together.items()
             ]
             answer = respond_network(noc, packets)
-            spans = dict(
-                zip(together, map(Span, answer.mean.tolist(), answer.variance.tolist()), strict=True)
-            )
+            spans = dict(zip(together, map(Span, answer.mean.tolist(), answer.variance.tolist()), strict=True))
             legs = tuple(_of_leg(leg, spans, noc) for leg in self.plan.legs)
             total = sum(rate for rate, _ in together.values())
             packet = NOTHING

@@ -45,7 +45,9 @@ def parts_figures(state: State) -> Figures:
     )
 
 
-def flow_figures(state: State, flow: Flow, passage: Passage, pools: Mapping[str, Pool]) -> FlowFigures:
+def flow_figures(
+    state: State, flow: Flow, passage: Passage, pools: Mapping[str, Pool]
+) -> FlowFigures:
     """Return what becomes of the jobs of a flow."""
     parts = dict(passage.parts)
     latency, rate = passage.latency, state.rates[flow.name]
@@ -78,7 +80,9 @@ def _carried(state: State, flow: Flow, pools: Mapping[str, Pool]) -> float:
     return rate
 
 
-def _visits(state: State, heards: Mapping[str, Heard], pools: Mapping[str, Pool]) -> dict[str, float]:
+def _visits(
+    state: State, heards: Mapping[str, Heard], pools: Mapping[str, Pool]
+) -> dict[str, float]:
     """Return the mean time of a request to each part, and of a packet."""
     time: dict[str, float] = {}
     count: dict[str, float] = {}

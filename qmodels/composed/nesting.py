@@ -5,19 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from qmodels.composed.plan import (
-    Ask,
-    Choice,
-    Copies,
-    Give,
-    Node,
-    Plan,
-    Rounds,
-    Series,
-    Take,
-    Together,
-    Travel,
-)
+from qmodels.composed.plan import Ask, Choice, Copies, Give, Node, Plan, Rounds, Series, Take, Together, Travel
 
 
 def asked_inside(plan: Plan, pool: str, network: str) -> set[str]:

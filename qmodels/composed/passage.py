@@ -67,7 +67,9 @@ class Passage:
         if not self.span.finite:
             return self.span
         less = self.uncounted
-        return Span(max(self.span.mean - less.mean, 0.0), max(self.span.variance - less.variance, 0.0))
+        return Span(
+            max(self.span.mean - less.mean, 0.0), max(self.span.variance - less.variance, 0.0)
+        )
 
 
 @dataclass(eq=False)

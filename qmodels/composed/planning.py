@@ -78,7 +78,9 @@ def plan_of(system: System, shares: Mapping[str, LookupShares]) -> Plan:
     """
     planner = _Planner(system, shares)
     roots = {flow.name: planner.flow(flow) for flow in system.flows}
-    return Plan(roots=roots, sites=tuple(planner.sites), takes=tuple(planner.takes), legs=tuple(planner.legs))
+    return Plan(
+        roots=roots, sites=tuple(planner.sites), takes=tuple(planner.takes), legs=tuple(planner.legs)
+    )
 
 
 class _Planner:
@@ -145,9 +147,7 @@ class _Planner:
     def _list(self, flow: Flow, step: Allocate | Free, here: _Here) -> tuple[Node, _Here]:
         # An operation is one request, however many blocks it is for; of several at once each is one.
         blocks = step.blocks if isinstance(step, Allocate) else self._held_blocks(flow, step.part)
-        node, after = self._ask(
-            flow, step, _apart(here), batch=_law(flow, blocks), write=isinstance(step, Free)
-        )
+        node, after = self._ask(flow, step, _apart(here), batch=_law(flow, blocks), write=isinstance(step, Free))
         return node, after
 
     def _held_blocks(self, flow: Flow, part: str) -> int | str:
@@ -368,3 +368,5 @@ def _together(law: FloatArray) -> float:
 
 def _integers(values: Any) -> IntArray:
     return np.asarray(values, dtype=np.int64)
+
+

@@ -74,9 +74,7 @@ def solve_system(spec: System) -> Answer:
 
 
 def _solve_point(system: System) -> Answer:
-    shares = {
-        name: lookup_shares(part) for name, part in system.parts.items() if isinstance(part, CacheSystem)
-    }
+    shares = {name: lookup_shares(part) for name, part in system.parts.items() if isinstance(part, CacheSystem)}
     plan = plan_of(system, shares)
     state = State(system, plan, Asking(system, plan))
     solved = solved_as_network(system, plan)

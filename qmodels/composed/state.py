@@ -105,9 +105,7 @@ class State:
             if len(new) == len(old) and np.allclose(new, old, rtol=TOLERANCE, atol=0):
                 return count
             old = new
-        raise RuntimeError(
-            f"the system did not settle in {ROUNDS} rounds (rates {self.rates!r}); simulate it"
-        )
+        raise RuntimeError(f"the system did not settle in {ROUNDS} rounds (rates {self.rates!r}); simulate it")
 
     def _numbers(self) -> list[float]:
         return [*self.rates.values(), *self.seen.values(), *self.asking.scvs.values()]
@@ -190,9 +188,7 @@ class State:
     def tokens_each(self, pool: str) -> float:
         """Return how many tokens are taken at once, mean."""
         total = self.taken(pool, self.rates)
-        each = (
-            self.rates[t.flow] * t.visits * moments_of(t.batch)[0] * t.step.tokens for t in self.takes(pool)
-        )
+        each = (self.rates[t.flow] * t.visits * moments_of(t.batch)[0] * t.step.tokens for t in self.takes(pool))
         return sum(each) / total if total > 0 else float(self.takes(pool)[0].step.tokens)
 
     def tokens(self, pool: str) -> int:

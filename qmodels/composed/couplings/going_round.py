@@ -48,9 +48,7 @@ class Profile:
         for part, servers in self.servers.items():
             row = self.times[part]
             load = np.minimum(self.rates[1:] * row[0], servers * (1 - 1e-12))
-            plain = mmc(
-                arrival_rate=load / row[0], service_rate=1 / row[0], servers=servers
-            ).mean_waiting_time
+            plain = mmc(arrival_rate=load / row[0], service_rate=1 / row[0], servers=servers).mean_waiting_time
             ratio = np.divide(row[1:] - row[0], plain, out=np.ones(load.size), where=plain > 1e-9 * row[0])
             found[part] = (self.rates[1:], ratio)
         return found

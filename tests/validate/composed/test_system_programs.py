@@ -173,7 +173,7 @@ SIZES = bimodal(small=64, large=192, small_fraction=0.5)
 @given(
     first=PROGRAMS,
     second=PROGRAMS,
-    window=st.integers(0, 3),
+    window=st.none() | st.integers(1, 3),
     population=st.integers(1, 4),
     rate=st.floats(0.01, 0.5),
 )
