@@ -75,6 +75,9 @@ def step(w: World, c: Core, j: int) -> bool:
         enter(w, c, i["part"], j)
         ask(w, c, j, state.ACCESSING, state.MEMORY_ACCESS)
         return False
+    elif op == state.LOOK:
+        ask(w, c, j, state.LOOKING, state.LOOKUP)
+        return False
     elif op == state.RELEASE:
         release(w, c, j, at)
     elif op == state.END:
@@ -127,7 +130,8 @@ def _pick(w: World, c: Core, j: int, at: int) -> None:
     p = c.parts[i["part"]]
     copy = c.copy_at[i["part"], strand["place"]] if strand["place"] >= 0 else NONE
     if copy < 0:
-        copy = int(uniform(w.streams, i["stream"]) * p["copies"]) if p["copies"] > 1 else 0
+        several = max(p["copies"], p["places"])
+        copy = int(uniform(w.streams, i["stream"]) * several) if several > 1 else 0
     strand["copy"] = copy
     strand["target"] = c.places[p["places_at"] + copy] if p["places_at"] >= 0 else NONE
 

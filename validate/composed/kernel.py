@@ -6,10 +6,11 @@ from typing import Any
 
 from validate.composed.interpreter import drain, finish, finish_shared, wake
 from validate.composed.state import LAYOUT, Core
-from validate.composed.strands import be_born, some_place
+from validate.composed.strands import be_born
 from validate.engine.jit import lean, lean_part
 from validate.engine.pointers import compiled, pointer_to
 from validate.engine.sampling import draw
+from validate.engine.streams import uniform
 from validate.network.calendar import LATE, put
 from validate.network.kernel import world_at
 from validate.network.service import catch_up, rest, time_over
@@ -95,7 +96,10 @@ def handle(w: World, c: Core, event: int) -> None:
 def arrive(w: World, c: Core, f: int) -> None:
     """Let a job come in, and schedule the next one."""
     flow = c.flows[f]
-    be_born(w, c, f, some_place(w, c, flow["places_at"], flow["places"], flow["stream"]))
+    home = flow["places"] - 1
+    if home > 0:
+        home = int(uniform(w.streams, flow["stream"]) * flow["places"])
+    be_born(w, c, f, home)
     gap = flow["scale"] * draw(w.laws, w.numbers, w.streams, flow["law"])
     put(w.heap, w.places, f, w.state[0]["now"] + gap, LATE)
 
@@ -108,7 +112,7 @@ def set_going(w: World, c: Core) -> None:
     for f in range(c.flows.size):
         flow = c.flows[f]
         for number in range(flow["population"]):
-            be_born(w, c, f, c.places[flow["places_at"] + number % flow["places"]] if flow["places"] else -1)
+            be_born(w, c, f, number % flow["places"] if flow["places"] > 0 else -1)
         if flow["population"] == 0:
             first = flow["scale"] * draw(w.laws, w.numbers, w.streams, flow["law"])
             put(w.heap, w.places, f, first, LATE)

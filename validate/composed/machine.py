@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from validate.cache.draw_kernel import LAW
+from validate.cache.hierarchies import PRIVATE, Hierarchies, draw_core, draw_line, look_up
+from validate.cache.hierarchy_kernel import PLAN
+from validate.cache.lru_kernel import CACHE, SLOT
 from validate.composed.interpreter import arrive, drain
 from validate.composed.kernel import core_at, handle
-from validate.composed.state import ACCESSING, PACKET, Core
-from validate.composed.strands import wake_at
+from validate.composed.state import ACCESSING, LOOKUP, PACKET, Core
+from validate.composed.strands import go_on, wake_at
 from validate.dram.channels import NEVER, Channels, advance, offer, take_ended
 from validate.engine.jit import lean, lean_part
-from validate.engine.pointers import Layout, compiled, pointer_to
+from validate.engine.pointers import Layout, compiled, pointer_to, table_of
 from validate.engine.streams import uniform
 from validate.network.calendar import EARLY, drop, put
 from validate.network.kernel import world_at
@@ -60,28 +64,65 @@ CHANNELS: Layout = {
     "counts": ("i8", 2),
     "asked": ("i8", 2),
 }
+CACHES: Layout = {
+    "plan": (PLAN, 1),
+    "bounds": ("i8", 1),
+    "drawn": ("i8", 1),
+    "caches": (CACHE, 1),
+    "slots": (SLOT, 1),
+    "table": ("i4", 1),
+    "streams": ("u8", 2),
+    "cut": ("f8", 1),
+    "other": ("i4", 1),
+    "law": (LAW, 1),
+    "keys": ("i8", 2),
+    "hits": ("i8", 2),
+}
 network_at: Any = pointer_to("SystemNetwork", NETWORK)
 channels_at: Any = pointer_to("SystemChannels", CHANNELS)
+caches_at: Any = pointer_to("SystemCaches", CACHES)
 
 
-def run(
-    w: World, c: Core, network: Any, channels: Any, tables: tuple[Any, Any], limits: tuple[float, int, int]
-) -> int:
-    """Run as `validate.composed.kernel.run` does; ``tables`` are those of the network and the channels."""
+class Kernels(NamedTuple):
+    """The parts that have kernels of their own: interconnect, channels of memories, caches."""
+
+    network: Network
+    channels: Channels
+    caches: Hierarchies
+    tables: Any
+    """Of the arrays of these, see `tables_of`."""
+
+
+def tables_of(network: Network, channels: Channels, caches: Hierarchies) -> tuple[Any, Any, Any]:
+    """Return the tables of the arrays of parts."""
+    return table_of(network, NETWORK), table_of(channels, CHANNELS), table_of(caches, CACHES)
+
+
+def run(w: World, c: Core, k: Kernels, until: float, ended: int, born: int) -> int:
+    """Run as `validate.composed.kernel.run` does."""
     if compiled():
-        return int(_run(w.table, c.table, *tables, *limits))
-    return int(loop(w, c, network, channels, *limits))
+        return int(_run((w.table, c.table, *k.tables), until, ended, born))
+    return int(loop(w, c, k.network, k.channels, k.caches, until, ended, born))
 
 
 @lean
-def _run(world: Any, core: Any, network: Any, channels: Any, until: float, ended: int, born: int) -> int:
+def _run(tables: Any, until: float, ended: int, born: int) -> int:
     return loop(
-        world_at(world), core_at(core), network_at(network), channels_at(channels), until, ended, born
+        world_at(tables[0]),
+        core_at(tables[1]),
+        network_at(tables[2]),
+        channels_at(tables[3]),
+        caches_at(tables[4]),
+        until,
+        ended,
+        born,
     )
 
 
 @lean_part
-def loop(w: World, c: Core, n: Network, d: Channels, until: float, ended: int, born: int) -> int:
+def loop(
+    w: World, c: Core, n: Network, d: Channels, h: Hierarchies, until: float, ended: int, born: int
+) -> int:
     """Take events off the calendar, and let the network go on while it has something to carry.
 
     Events are in continuous time, the network goes from cycle to cycle: an event comes before the cycle
@@ -94,7 +135,8 @@ def loop(w: World, c: Core, n: Network, d: Channels, until: float, ended: int, b
             reason = POOL_FULL
             break
         if own["letters"] > 0:
-            post(w, c, n, d)
+            post(w, c, n, d, h)
+            continue
         if s["ended"] >= ended or own["born"] >= born:
             break
         cycle = own["cycle"]
@@ -162,7 +204,7 @@ def _call_again(w: World, c: Core, channel: int, cycle: int) -> None:
 
 
 @lean_part
-def post(w: World, c: Core, n: Network, d: Channels) -> None:
+def post(w: World, c: Core, n: Network, d: Channels, h: Hierarchies) -> None:
     """Hand what strands ask for to the kernels of parts."""
     own = c.state[0]
     for k in range(own["letters"]):
@@ -170,6 +212,8 @@ def post(w: World, c: Core, n: Network, d: Channels) -> None:
         strand = c.strands[j]
         if c.letters[k]["kind"] == PACKET:
             send(n, _way(w, c, strand["place"], strand["target"]), strand["flits"], j, own["cycle"])
+        elif c.letters[k]["kind"] == LOOKUP:
+            _look_up(w, c, h, j)
         else:
             channel = strand["channel"]
             write = c.code[strand["at"] - 1]["at"]
@@ -177,6 +221,22 @@ def post(w: World, c: Core, n: Network, d: Channels) -> None:
             first = offer(d, channel, j, strand["bank"], strand["row"], write, strand["cycle"])
             _call_again(w, c, channel, first)
     own["letters"] = 0
+
+
+@lean_part
+def _look_up(w: World, c: Core, h: Hierarchies, j: int) -> None:
+    """Let a strand look for a line, and go on where the instruction says that it is or is not."""
+    strand = c.strands[j]
+    i = c.code[strand["at"] - 1]
+    p, home = c.parts[i["part"]], c.strands[strand["root"]]["home"]
+    member = p["member"]
+    core = home % h.plan[member]["cores"] if home >= 0 else draw_core(h, member)
+    found, piece = look_up(h, member, core, draw_line(h, member))
+    strand["at"] = c.choices[i["at"] + found]["at"]
+    strand["target"] = strand["place"]
+    if found != PRIVATE and p["places"] > 0 and h.plan[member]["slices"] > 0:
+        strand["target"] = c.places[p["places_at"] + piece % p["places"]]
+    go_on(w, c, j)
 
 
 @lean_part

@@ -15,6 +15,7 @@ from qmodels.systems.composed.steps import (
     Each,
     Fork,
     Hold,
+    Lookup,
     Read,
     Release,
     Repeat,
@@ -90,6 +91,8 @@ class Assembler:
             case Send():
                 self._pick(step.to)
                 self._travel(step.bytes)
+            case Lookup():
+                self._lookup(step, depth)
             case Read() | Write():
                 self._access(step, depth)
             case Hold():
@@ -116,7 +119,8 @@ class Assembler:
         return BY_SEGMENTS if count == SEGMENTS else count
 
     def _pick(self, part: str) -> None:
-        stream = self.sources.stream(f"copies {self._flow} {part}") if self.system.copies(part) > 1 else 0
+        several = len(self.system.place.get(part, ())) > 1
+        stream = self.sources.stream(f"copies {self._flow} {part}") if several else 0
         self._put(state.PICK, part=self.numbers[part], stream=stream)
 
     def _there(self, part: str, payload: int, depth: int) -> None:
@@ -199,6 +203,25 @@ class Assembler:
         for number, choice in enumerate(step.choices):
             self._choices[at + number] = (sums[number], len(self._code))
             self._steps(choice, depth)
+            ends.append(self._put(state.JUMP))
+        for jump in ends:
+            jump["at"] = len(self._code)
+
+    def _lookup(self, step: Lookup, depth: int) -> None:
+        placed, at = bool(self.system.place.get(step.part)), len(self._choices)
+        self._choices += [(1.0, 0)] * 3
+        if placed:
+            self._put(state.SAVE, at=depth)
+        self._put(state.LOOK, part=self.numbers[step.part], at=at)
+        ends = []
+        for number, steps in enumerate((step.private, step.hit, step.miss)):
+            self._choices[at + number] = (1.0, len(self._code))
+            if placed and number > 0:
+                self._travel(0)
+            self._steps(steps, depth + 1)
+            if placed and number > 0:
+                self._put(state.RECALL, at=depth)
+                self._travel(step.reply_bytes)
             ends.append(self._put(state.JUMP))
         for jump in ends:
             jump["at"] = len(self._code)

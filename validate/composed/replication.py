@@ -54,6 +54,8 @@ class Run:
         Where the time of the jobs that ended went. [ns]
     parts : array, shape (parts, columns of `PARTS`)
         Visits to each part, the sum of their times, and the time integral of their number.
+    lookups : array, shape (systems of caches, 2)
+        Lookups, and those of lines that no level had.
     busy : array, shape (resources,)
         Time integral of the share of each resource that is busy, see `resources`. [ns]
     bins, counts : array of int
@@ -78,6 +80,7 @@ class Run:
     flows: FloatArray
     flow_times: FloatArray
     parts: FloatArray
+    lookups: FloatArray
     busy: FloatArray
     bins: IntArray
     counts: IntArray
@@ -137,7 +140,7 @@ def run_replication(job: SystemJob) -> Run:
     bins = np.flatnonzero(rest)
     return Run(
         duration=end["time"] - start["time"],
-        **{name: end[name] - start[name] for name in ("flows", "flow_times", "parts", "busy")},
+        **{name: end[name] - start[name] for name in ("flows", "flow_times", "parts", "lookups", "busy")},
         bins=bins,
         counts=rest[bins],
         times=times,
@@ -161,11 +164,8 @@ def advance(machine: Machine, *, ended: int = 2**62, until: float = np.inf) -> t
     """
     limits = until, ended, HOPELESS * min(ended, 2**60)
     while True:
-        w, c, network, channels, tables = machine
-        if tables is None:
-            reason = run(w, c, *limits)
-        else:
-            reason = run_machine(w, c, network, channels, tables, limits)
+        w, c, kernels = machine
+        reason = run(w, c, *limits) if kernels is None else run_machine(w, c, kernels, *limits)
         if reason != POOL_FULL:
             return machine, reason
         if w.jobs.size > MOST_JOBS_AT_ONCE:
@@ -200,6 +200,7 @@ def _seen(machine: Machine) -> dict[str, Any]:
         "flows": np.stack(flows, axis=-1),
         "flow_times": counted,
         "parts": np.stack(parts, axis=-1),
+        "lookups": _lookups(machine),
         "busy": np.concatenate(
             [_served(w, now)[: c.state["stations"][0]], _held(c, now), *_carried(machine)]
         ),
@@ -217,12 +218,23 @@ def _served(w: World, now: float) -> Any:
 
 def _carried(machine: Machine) -> list[Any]:
     """Return the busy time of the buses of all channels and of the links of the interconnect."""
-    if machine.tables is None:
+    if machine.kernels is None:
         return []
-    c, network, channels = machine.core, machine.network, machine.channels
+    c, network, channels = machine.core, machine.kernels.network, machine.kernels.channels
     bursts = channels.sums[:, :, 0, COUNT].sum(axis=1) * channels.p[:, BURST]
     links = network.channel["flits"] * network.channel["cycles"] / c.state["ghz"][0]
-    return [bursts[: c.channels.size] / c.channels["ghz"], links]
+    connected = links if c.routes.size > 1 else links[:0]
+    return [bursts[: c.channels.size] / c.channels["ghz"], connected]
+
+
+def _lookups(machine: Machine) -> FloatArray:
+    """Return for each system of caches the lookups, and those of lines that no level had."""
+    if machine.kernels is None:
+        return np.zeros((0, 2))
+    hits, plan = machine.kernels.caches.hits, machine.kernels.caches.plan
+    levels = plan["private"] + (plan["slices"] > 0)
+    missed = np.take_along_axis(hits, levels[:, None], axis=1)[:, 0]
+    return np.stack([hits.sum(axis=1), missed], axis=1).astype(float)
 
 
 def _held(c: Core, now: float) -> Any:

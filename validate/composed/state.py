@@ -40,16 +40,17 @@ def _constants(first: int, count: int) -> Any:
     ADDRESS,  # part, size: blocks, at: one of the ways below, resume: stream of addresses
     LOCATE,  # part, size: whether each branch has the block of its number; its place becomes the target
     ACCESS,  # part, at: whether it is a write, size: whether it is to an allocated block
-) = _constants(0, 20)
+    LOOK,  # part, at: what to do if a private level, the shared one or none has the line
+) = _constants(0, 21)
 BY_SEGMENTS: Any = np.int64(-1)
 
 # Ways to address blocks, as `qmodels.systems.composed.steps.ADDRESSES`.
 RANDOMLY, IN_SEQUENCE, AS_ALLOCATED = _constants(0, 3)
 
 # Phases of a strand beside those of `validate.network.state` (FREE to FORKED).
-HOLDING, THINKING, QUEUEING, OUTSIDE, READY, ACCESSING, TRAVELLING = _constants(5, 7)
+HOLDING, THINKING, QUEUEING, OUTSIDE, READY, ACCESSING, TRAVELLING, LOOKING = _constants(5, 8)
 # Letters to the kernels of parts.
-PACKET, MEMORY_ACCESS = _constants(0, 2)
+PACKET, MEMORY_ACCESS, LOOKUP = _constants(0, 3)
 
 # Columns of the times of a strand after those of the parts.
 FORKED_TIME, HELD_TIME, OUTSIDE_TIME, UNCOUNTED_TIME, OWN_COLUMNS = _constants(0, 5)
@@ -71,6 +72,7 @@ STRAND = np.dtype(
         ("at", "i8"),  # next instruction
         ("root", "i8"),  # the strand that is the job
         ("place", "i8"),  # node, -1 where there are none
+        ("home", "i8"),  # number of the node of a job among those of its flow, -1 where there are none
         ("target", "i8"),  # node to go to
         ("copy", "i8"),  # of the part
         ("wants", "i8"),  # tokens
@@ -94,6 +96,7 @@ PART = np.dtype(
         ("copies", "i8"),
         ("pools", "i8"),  # whether its copies are pools
         ("places_at", "i8"),  # nodes of its copies, -1 if it is nowhere
+        ("places", "i8"),
         ("visits", "i8"),
         ("time_sum", "f8"),
         ("number", "i8"),

@@ -15,7 +15,6 @@ from validate.composed.state import (
 )
 from validate.engine.jit import lean_part
 from validate.engine.sampling import draw
-from validate.engine.streams import uniform
 from validate.network.calendar import EARLY, put
 from validate.network.routes import count_time, free_job, new_job
 from validate.network.state import FORKED, NONE, World
@@ -69,13 +68,13 @@ def leave(w: World, c: Core, part: int, j: int) -> None:
 
 
 @lean_part
-def be_born(w: World, c: Core, f: int, place: int) -> None:
+def be_born(w: World, c: Core, f: int, home: int) -> None:
     """Let a job of a flow come in; it waits outside if the window is full."""
     flow = c.flows[f]
     j = new_job(w)
     job = w.jobs[j]
     job["job_class"] = job["home"] = f
-    c.strands[j]["place"] = place
+    c.strands[j]["home"] = home
     begin(w, c, j)
     if flow["window"] > 0 and flow["inside"] >= flow["window"]:
         job["phase"], job["next"] = OUTSIDE, NONE
@@ -95,6 +94,7 @@ def begin(w: World, c: Core, j: int) -> None:
     strand, flow, now = c.strands[j], c.flows[w.jobs[j]["home"]], w.state[0]["now"]
     w.jobs[j]["entered"] = now
     strand["since"] = now
+    strand["place"] = c.places[flow["places_at"] + strand["home"]] if strand["home"] >= 0 else NONE
     strand["at"], strand["root"], strand["lost"] = flow["entry"], j, 0
     if flow["sizes"] >= 0:
         strand["segments"] = int(draw(w.laws, w.numbers, w.streams, flow["sizes"]))
@@ -185,11 +185,3 @@ def join_up(w: World, c: Core, t: int) -> None:
         strand["since"] = w.state[0]["now"]
         go_on(w, c, j)
     free_job(w, t)
-
-
-@lean_part
-def some_place(w: World, c: Core, places_at: int, places: int, stream: int) -> int:
-    """Return one of several nodes, at random; -1 if there are none."""
-    if places == 0:
-        return -1
-    return c.places[places_at + (int(uniform(w.streams, stream) * places) if places > 1 else 0)]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from qmodels.systems.cache.spec import CacheSystem
 from qmodels.systems.composed.checks import all_steps
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.steps import Allocate, Visit
@@ -118,6 +119,12 @@ def _metrics(spec: System, data: _Replications) -> dict[str, Estimate]:
         if data.parts["visits"][:, number].any():
             sums, visits = data.parts["time_sum"][:, number], data.parts["visits"][:, number]
             metrics[f"visit_latency[{name}]"] = data.ratio(sums, visits)
+    caches = [name for name, part in spec.parts.items() if isinstance(part, CacheSystem)]
+    for number, name in enumerate(caches):
+        looked, missed = np.array([r.lookups[number] for r in data.runs]).T
+        metrics[f"hit_ratio[{name}]"] = probability_interval(
+            looked - missed, looked, confidence=data.confidence
+        )
     return metrics
 
 

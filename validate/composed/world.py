@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from qmodels.systems.cache.spec import CacheLevel, CacheSystem
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.system import System
@@ -16,10 +17,12 @@ from qmodels.systems.memory.dram_system import DramSystem, dram
 from qmodels.systems.memory.dram_traffic import SPAN
 from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
+from qmodels.systems.traffic.popularity import Zipf
 from qmodels.systems.traffic.sizes import segment_count
+from validate.cache.hierarchies import SOURCES, new_hierarchies, warm_up
 from validate.composed import state
 from validate.composed.kernel import start
-from validate.composed.machine import CHANNELS, NETWORK
+from validate.composed.machine import Kernels, tables_of
 from validate.composed.network import grown_network, new_network, no_network
 from validate.composed.program import Assembler
 from validate.composed.state import LAYOUT, Core
@@ -54,10 +57,8 @@ class Machine(NamedTuple):
 
     world: World
     core: Core
-    network: Any
-    channels: Any
-    tables: tuple[Any, Any] | None
-    """Of the arrays of the network and of the channels; None without such parts."""
+    kernels: Kernels | None
+    """None in a system of stations and pools alone, which then needs less to be compiled."""
 
 
 def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
@@ -107,16 +108,33 @@ def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
     )
     world = _world(spec, sources, stations, core.channels.size, seed=seed, replication=replication)
     _set_traces(spec, world, flows, replication)
-    channels = None
-    if memories or network is not None:
-        network = network or no_network()
-        start_at = float(np.random.default_rng([seed, replication]).random())
-        channels = new_channels(memories or [dram("DDR4-3200")], capacity=0, start=start_at)
-    machine = Machine(world, core, network, channels, None)
+    machine = Machine(world, core, _kernels(spec, network, memories, seed=seed, replication=replication))
     populations = sum(flow.population for flow in spec.flows)
     machine = grown(machine, FIRST_POOL + 2 * populations + 2 * assembler.most_branches)
     start(machine.world, machine.core)
     return machine
+
+
+def _kernels(
+    spec: System, network: Any, memories: list[DramSystem], *, seed: int, replication: int
+) -> Kernels | None:
+    """Return the parts with kernels of their own; where there is none of a kind, an idle one."""
+    caches = {name: part for name, part in spec.parts.items() if isinstance(part, CacheSystem)}
+    if not (network or memories or caches):
+        return None
+    start_at = float(np.random.default_rng([seed, replication]).random())
+    channels = new_channels(memories or [dram("DDR4-3200")], capacity=0, start=start_at)
+    streams = new_streams(
+        seed=seed,
+        replication=replication,
+        sources=[f"{source} {name}" for name in caches or ("no caches",) for source in SOURCES],
+    )
+    small = CacheSystem(popularity=Zipf(entries=1, exponent=0.0), private=(CacheLevel(lines=1),))
+    hierarchies = new_hierarchies(list(caches.values()) or [small], streams)
+    for number in range(len(caches)):
+        warm_up(hierarchies, number)
+    hierarchies.hits[:] = 0
+    return Kernels(network or no_network(), channels, hierarchies, None)
 
 
 def grown(machine: Machine, more: int) -> Machine:
@@ -130,13 +148,14 @@ def grown(machine: Machine, more: int) -> Machine:
     names = ("strands", "times", "slots", "holds", "letters")
     c = c._replace(**{name: longer(getattr(c, name)) for name in names})
     machine = machine._replace(world=w, core=c._replace(table=table_of(c, LAYOUT)))
-    if machine.channels is None:
+    kernels = machine.kernels
+    if kernels is None:
         return machine
-    channels = with_room(machine.channels, w.jobs.size)
-    # Those that are delivered keep their place for a cycle.
-    network = grown_network(machine.network, w.jobs.size + machine.network.channel.size)
-    tables = table_of(network, NETWORK), table_of(channels, CHANNELS)
-    return machine._replace(network=network, channels=channels, tables=tables)
+    channels = with_room(kernels.channels, w.jobs.size)
+    # Packets that are delivered keep their place for a cycle.
+    network = grown_network(kernels.network, w.jobs.size + kernels.network.channel.size)
+    tables = tables_of(network, channels, kernels.caches)
+    return machine._replace(kernels=Kernels(network, channels, kernels.caches, tables))
 
 
 def _channels(spec: System) -> Any:
@@ -173,6 +192,7 @@ def _parts(spec: System) -> tuple[Any, list[int], Any]:
             count = part.geometry.channels if isinstance(part, DramSystem) else spec.copies(name)
             firsts[type(part)] += count
         row["places_at"] = len(places) if spec.place.get(name) else NONE
+        row["places"] = len(spec.place.get(name, ()))
         for copy, node in reversed(list(enumerate(spec.place.get(name, ())))):
             copy_at[number, node] = copy
         places += spec.place.get(name, ())

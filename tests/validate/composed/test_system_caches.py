@@ -1,0 +1,54 @@
+"""Caches of a system: to the cycle when idle, and with the hit ratio that they have alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from qmodels.systems.cache.spec import CacheLevel, CacheSystem
+from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.steps import Hold, Lookup
+from qmodels.systems.composed.system import System
+from qmodels.systems.laws.times import Deterministic
+from qmodels.systems.noc.patterns import uniform
+from qmodels.systems.noc.router import Router
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.noc.topologies import mesh
+from qmodels.systems.traffic.arrivals import Poisson
+from qmodels.systems.traffic.popularity import Zipf
+from validate import simulate
+
+NOC = Noc(
+    topology=mesh(4, 1), traffic=uniform(nodes=4), link_width=16, header_bytes=8,
+    router=Router(pipeline_cycles=3, credit_cycles=5),
+)  # fmt: skip
+ONE, TWO, FOUR = (Hold(Deterministic(mean=mean)) for mean in (1.0, 2.0, 4.0))
+
+
+@pytest.mark.parametrize("inclusion", ["copy", "exclusive"])
+def test_caches_have_the_hit_ratio_that_they_have_alone(simulated, inclusion):
+    caches = CacheSystem(
+        popularity=Zipf(entries=2000, exponent=0.8), cores=3, private=(CacheLevel(lines=50),),
+        shared=CacheLevel(lines=300, slices=3), inclusion=inclusion,
+    )  # fmt: skip
+    flow = Flow(arrivals=Poisson(), rate=0.1, program=(Lookup("llc", private=ONE, hit=TWO, miss=FOUR),))
+    result = simulated(System(parts={"llc": caches}, flows=flow), replications=8, passages=40_000)
+    alone = simulate(caches, replications=8, requests=50_000, confidence=0.999)
+    own, other = result["hit_ratio[llc]"], alone.hit_ratio
+    assert own.low <= other.high and other.low <= own.high and own.half_width < 0.01
+    private, shared = alone["hit_ratio[l1]"].best, alone["hit_ratio[llc]"].best
+    mean = private + (1 - private) * (2 * shared + 4 * (1 - shared))
+    assert result.latency.best == pytest.approx(mean, rel=0.01)
+
+
+@pytest.mark.parametrize(("lines", "ns"), [(1, 1.0), (0, (2 + 3 * 3) + 2.0 + (2 + 3 * 3 + 4) + 0.0)])
+def test_a_line_is_found_at_once_or_at_its_slice(simulated, lines, ns):
+    level = CacheLevel(lines=1)
+    caches = CacheSystem(
+        popularity=Zipf(entries=1, exponent=0.5), private=(level,) * lines, shared=level
+    )  # fmt: skip
+    program = (Lookup("llc", private=ONE, hit=TWO, miss=FOUR, reply_bytes=64),)
+    flow = Flow(population=1, think=Deterministic(mean=100.0), at=(0,), program=program)
+    system = System(parts={"noc": NOC, "llc": caches}, place={"llc": 2}, flows=flow)
+    result = simulated(system, replications=2, passages=1000)
+    assert result.latency.best == pytest.approx(ns, rel=1e-9)
+    assert result["hit_ratio[llc]"].best == 1.0
