@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.composed.couplings.siblings import as_batch
 from qmodels.composed.moments import NOTHING, Span, moments_of, one_of
 from qmodels.composed.parts import respond, respond_network
 from qmodels.composed.plan import Leg, Plan, Site
@@ -57,6 +58,10 @@ class Asking:
         Its programs.
     scvs : mapping of int to float
         Squared coefficient of variation of the times between issues of a site; 1 if it is not there.
+    batches : mapping of int to float
+        Of requests that come apart, as many as at once would wait for each other as much.
+    raised : dict of int to float
+        By which factor those of sites are above those of the streams themselves.
     trials : mapping of int to array
         Of allocations, see `Stream.trials`.
     """
@@ -64,7 +69,9 @@ class Asking:
     system: System
     plan: Plan
     scvs: Mapping[int, float] = field(default_factory=dict)
+    batches: Mapping[int, float] = field(default_factory=dict)
     trials: Mapping[int, FloatArray] = field(default_factory=dict)
+    raised: dict[int, float] = field(default_factory=dict)
     known: dict[Any, Any] = field(default_factory=dict)
 
     def at(self, rates: Mapping[str, float], *, own: Mapping[str, float] | None = None) -> Heard:
@@ -153,11 +160,16 @@ class Asking:
         }
 
     def _stream(self, site: Site, rate: float) -> Stream:
+        batch = site.batch
+        size = self.batches.get(site.number, 1.0)
+        if size > 1 + 1e-9:
+            batch = as_batch(size)
+            rate /= moments_of(batch)[0]
         stream = Stream(
             flow=site.flow,
             step=site.step,
             rate=rate,
-            batch=site.batch,
+            batch=batch,
             scv=self.scvs.get(site.number, 1.0),
             write=site.write,
             bytes=site.bytes,

@@ -12,7 +12,8 @@ from qmodels.composed.figures import Figures, FlowFigures, flow_metrics, parts_t
 from qmodels.composed.moments import Span, moments_of
 from qmodels.composed.passage import Passage
 from qmodels.composed.planning import window_of
-from qmodels.composed.state import State
+from qmodels.composed.nesting import sites_inside
+from qmodels.composed.state import Met, State
 from qmodels.systems.composed.flow import Flow
 
 MODEL = "system of parts (decomposition)"
@@ -24,7 +25,8 @@ def parts_figures(state: State) -> Figures:
     """Return the figures of a system whose parts are asked one by one."""
     state.settle()
     heards = {flow.name: state.heard(flow) for flow in state.system.flows}
-    pools = state.met(state.rates).pools
+    met = state.met(state.rates)
+    pools = met.pools
     passages = {flow.name: state.passage(flow, heards[flow.name]) for flow in state.system.flows}
     flows = {flow.name: flow_figures(state, flow, passages[flow.name], pools) for flow in state.system.flows}
     full = state.asking.at(state.rates)
@@ -33,7 +35,7 @@ def parts_figures(state: State) -> Figures:
         if name in state.system.parts:
             intensity[name] = pool.taken / pool.most if pool.taken >= pool.most else pool.busy
     stable = all(np.isfinite(flow.latency.mean) for flow in flows.values())
-    metrics = flow_metrics(flows, _visits(state, heards, pools))
+    metrics = flow_metrics(flows, _visits(state, heards, met))
     metrics["saturation_factor"] = saturation_factor(state)
     return Figures(
         model=MODEL,
@@ -81,20 +83,21 @@ def _carried(state: State, flow: Flow, pools: Mapping[str, Pool]) -> float:
 
 
 def _visits(
-    state: State, heards: Mapping[str, Heard], pools: Mapping[str, Pool]
+    state: State, heards: Mapping[str, Heard], met: Met
 ) -> dict[str, float]:
     """Return the mean time of a request to each part, and of a packet."""
+    inside = {number: heard for pool, heard in met.within.items() for number in sites_inside(state.plan, pool)}
     time: dict[str, float] = {}
     count: dict[str, float] = {}
     for site in state.plan.sites:
-        answer = heards[site.flow].responses.get(site.number)
+        answer = inside.get(site.number, heards[site.flow]).responses.get(site.number)
         rate = state.rates[site.flow] * site.visits
         if not _counts_blocks(site.step):
             rate *= moments_of(site.batch)[0]
         if answer is not None and rate > 0:
             time[site.part] = time.get(site.part, 0.0) + rate * answer.mean
             count[site.part] = count.get(site.part, 0.0) + rate
-    for name, pool in pools.items():
+    for name, pool in met.pools.items():
         if name in state.system.parts:
             time[name], count[name] = pool.wait.mean, 1.0
     if state.plan.legs:

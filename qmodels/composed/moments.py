@@ -10,11 +10,15 @@ import numpy as np
 from scipy.special import gammainc, gammaincinv
 
 from qmodels.checks import FloatArray
+from qmodels.numerics.largest import largest_moments
 
 LEAST_SCV = 1e-6
 """Squared coefficient of variation below which a time counts as constant."""
 
 _POINTS = 400
+_ROW = 32
+"""Last ones of a row that are looked at."""
+
 _REACH = 14.0
 """Standard deviations beyond the mean up to which the law of the last of several is integrated."""
 
@@ -141,3 +145,18 @@ def last_of_law(law: FloatArray, span: Span) -> Span:
     """Return the largest of so many independent times as a law of 0, 1, 2, ... says."""
     numbers = np.flatnonzero(law)
     return one_of(law[numbers].tolist(), [last_of([span], [n]) if n else NOTHING for n in numbers.tolist()])
+
+
+def last_of_row(count: int, apart: float, span: Span) -> Span:
+    """Return when the last of independent times ends that begin one after the other, from the first's beginning.
+
+    Examples
+    --------
+    >>> last_of_row(3, 2.0, Span(5.0, 0.0))
+    Span(mean=9.0, variance=0.0)
+    """
+    starts = apart * np.arange(count)
+    # Of many, those that begin late are the last.
+    kept = starts[-_ROW:]
+    mean, variance = largest_moments(mean=span.mean, variance=span.variance, count=1, start=kept)
+    return Span(mean, variance)

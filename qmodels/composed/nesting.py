@@ -22,6 +22,11 @@ def asked_inside(plan: Plan, pool: str, network: str) -> set[str]:
     return found
 
 
+def sites_inside(plan: Plan, pool: str) -> set[int]:
+    """Return the sites that are asked while tokens of a pool are held."""
+    return {node.site.number for node, held in _steps(plan) if isinstance(node, Ask) and pool in held}
+
+
 def pools_inside(plan: Plan) -> dict[str, set[str]]:
     """Return for each pool those that are taken from while its tokens are held; inner ones first."""
     inside: dict[str, set[str]] = {take.part: set() for take in plan.takes}

@@ -10,7 +10,7 @@ import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.composed.asking import Heard
-from qmodels.composed.moments import NOTHING, Span, last_of, last_of_law, moments_of, one_of, so_many
+from qmodels.composed.moments import NOTHING, Span, last_of, last_of_law, last_of_row, moments_of, one_of, so_many
 from qmodels.composed.plan import (
     Ask,
     Choice,
@@ -108,6 +108,8 @@ class Surroundings:
         Waits for tokens, by the number of the take; none if left out.
     own : mapping of int to float
         Load that a site brings to its part.
+    together : mapping of int to float
+        Of requests that come apart, as many as at once would wait for each other as much.
     network : str
         Name of the interconnect.
     """
@@ -116,6 +118,7 @@ class Surroundings:
     within: Mapping[str, Heard] = field(default_factory=dict)
     waits: Mapping[int, Span] = field(default_factory=dict)
     own: Mapping[int, float] = field(default_factory=dict)
+    together: Mapping[int, float] = field(default_factory=dict)
     network: str = ""
 
 
@@ -167,6 +170,9 @@ class Walk:
         if answer is None:
             return Passage(span=NOTHING)
         at = Span(answer.last_mean, answer.last_variance)
+        if site.batch.size <= 2:
+            # What is waited for others that began together, they wait alike.
+            at = Span(answer.mean, answer.variance / self.around.together.get(site.number, 1.0))
         way = NOTHING
         legs = [heard.legs[leg] for leg in (node.there, node.back) if leg is not None]
         if legs:
@@ -234,26 +240,34 @@ class Walk:
         mean, _ = moments_of(node.law)
         one = self._branch(node.node, weight * mean, holds)
         some = _some(node.law)
-        last = last_of_law(some, one.span)
-        first, rest = self._led(node.node, holds)
-        if first is not None:
-            # Requests that were issued at once end one after the other where they are served so.
-            last = Span(max(last.mean, first.mean + rest.mean), max(last.variance, first.variance))
-            if rest.mean == 0:
-                last = first
+        ends = self._staggered(node.node, some, holds)
+        last = last_of_law(some, one.span) if ends is None else ends
         share = 1.0 - float(node.law[0])
         last = one_of([share, 1.0 - share], [last, NOTHING])
         return self._joined(last, [one], max(mean, 1.0), weight, holds)
 
-    def _led(self, node: Node, holds: dict[str, int]) -> tuple[Span | None, Span]:
-        """Return when the last of copies has passed the part they ask first, and what is left to do then."""
+    def _staggered(self, node: Node, law: FloatArray, holds: dict[str, int]) -> Span | None:
+        """Return when the last of copies is done that ask a part first, all at once; None if they do not.
+
+        They share the wait there and leave it one after the other.
+        """
         nodes = list(node.nodes) if isinstance(node, Series) else [node]
         if not nodes or not isinstance(nodes[0], Ask):
-            return None, NOTHING
+            return None
         aside = Walk(self.around)
         first = aside._walk(nodes[0], 1.0, dict(holds)).span
-        rest = [aside._walk(inside, 1.0, dict(holds)).span for inside in nodes[1:]]
-        return first, sum(rest, NOTHING)
+        rest = sum((aside._walk(inside, 1.0, dict(holds)).span for inside in nodes[1:]), NOTHING)
+        if rest.mean == 0 or not (first + rest).finite:
+            return first + rest
+        answer = self._heard(holds).responses[nodes[0].site.number]
+        numbers = np.arange(law.size)
+        count, square = float(law @ numbers), float(law @ numbers**2)
+        apart = 2 * max(answer.last_mean - answer.mean, 0.0) / max(2 * count - square / count - 1, 1e-9)
+        shown = {n: last_of_row(n, apart, rest) for n in np.flatnonzero(law).tolist() if n}
+        behind = one_of([float(law[n]) for n in shown], list(shown.values()))
+        # What is shared is the time until the first of them has left.
+        shared = first.mean - (count - 1) * apart
+        return Span(max(shared, 0.0) + behind.mean, first.variance + behind.variance)
 
     def _branch(self, node: Node, weight: float, holds: dict[str, int]) -> Passage:
         """Return what one branch takes; what its job holds it holds until the last is done."""

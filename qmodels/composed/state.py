@@ -13,17 +13,25 @@ from qmodels.composed.asking import Asking, Heard
 from qmodels.composed.couplings.closed import closed_rate
 from qmodels.composed.couplings.going_round import profile_of
 from qmodels.composed.couplings.pools import ClosedPool, Inside, Pool, open_pool
+from qmodels.composed.couplings.revisits import effective_scv, visit_laws
+from qmodels.composed.couplings.siblings import Siblings
 from qmodels.composed.moments import moments_of
+from qmodels.composed.as_network import arrival_law, nodes_of
 from qmodels.composed.nesting import asked_inside, pools_inside
 from qmodels.composed.passage import Held, Passage, Surroundings, Walk
-from qmodels.composed.plan import Plan, Site
+from qmodels.composed.plan import Plan, Series, Site, Take
 from qmodels.composed.planning import window_of
 from qmodels.composed.variability import scvs_of
+from qmodels.markov.processes.phase_type_fit import ph_from_moments
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.system import System
+from qmodels.systems.laws.kinds import phase_type, scaled
+from qmodels.systems.laws.phases import PhaseType
 from qmodels.systems.stations.parts import Station
 
 INF = float("inf")
+MOST_PHASES = 8
+"""Of the law of the times between jobs that come to a pool."""
 ROUNDS = 60
 TOLERANCE = 1e-8
 """Relative change of the rates and variabilities of a round at which they are settled."""
@@ -76,6 +84,7 @@ class State:
     rates: dict[str, float] = field(default_factory=dict)
     seen: dict[str, float] = field(default_factory=dict)
     extra: dict[str, float] = field(default_factory=dict)
+    stays: dict[str, float] = field(default_factory=dict)
     insides: dict[str, Inside] = field(default_factory=dict)
     curves: dict[str, Callable[[float], Pool]] = field(default_factory=dict)
     known: dict[Any, Any] = field(default_factory=dict)
@@ -108,7 +117,8 @@ class State:
         raise RuntimeError(f"the system did not settle in {ROUNDS} rounds (rates {self.rates!r}); simulate it")
 
     def _numbers(self) -> list[float]:
-        return [*self.rates.values(), *self.seen.values(), *self.asking.scvs.values()]
+        passed_on = (each.values() for one in (self.asking, self.calm) for each in (one.scvs, one.batches))
+        return [*self.rates.values(), *self.seen.values(), *(number for some in passed_on for number in some)]
 
     @cached_property
     def nested(self) -> dict[str, set[str]]:
@@ -117,13 +127,46 @@ class State:
 
     def _vary(self, weight: float) -> None:
         """Let variability pass through the programs once more."""
-        heard = self.asking.at(self.rates)
-        scvs = dict(self.asking.scvs)
+        self._pass_on(self.asking, weight, begun_scv)
+        if any(not self.system.flow(take.flow).closed for take in self.plan.takes):
+            self._pass_on(self.calm, weight, lambda flow: 1.0)
+
+    def _pass_on(self, asking: Asking, weight: float, begun: Callable[[Flow], float]) -> None:
+        heard = asking.at(self.rates)
+        scvs, batches = dict(asking.scvs), dict(asking.batches)
         for flow in self.system.flows:
-            found, _ = scvs_of(self.plan.roots[flow.name], begun_scv(flow), heard.responses)
-            for number, scv in found.items():
+            root = self.plan.roots[flow.name]
+            found, _ = scvs_of(root, begun(flow), heard.responses, asking.raised)
+            for number, plain in found.items():
+                scv = self._revisited(flow.name, number, plain)
+                asking.raised[number] = max(scv / plain, 1.0) if plain > 0 else 1.0
                 scvs[number] = weight * scv + (1 - weight) * scvs.get(number, scv)
-        self.asking.scvs = scvs
+            for number, size in Siblings(self.system, heard.responses).find(root).items():
+                batches[number] = weight * size + (1 - weight) * batches.get(number, size)
+        asking.scvs, asking.batches = scvs, batches
+
+    @cached_property
+    def calm(self) -> Asking:
+        """The parts as they answer to jobs inside a pool, whose arrival is counted there."""
+        return Asking(self.system, self.plan)
+
+    def asking_inside(self, pool: str) -> Asking:
+        """Return what to ask for jobs that hold tokens of a pool."""
+        closed = all(self.system.flow(take.flow).closed for take in self.takes(pool))
+        return self.asking if closed else self.calm
+
+    def _revisited(self, flow: str, number: int, scv: float) -> float:
+        """Return the variability of visits to a station by jobs that come several times."""
+        part = self.plan.sites[number].part
+        station = self.system.parts[part]
+        if not isinstance(station, Station) or station.discipline == "sharing":
+            return scv
+        law = station.service_law(flow)
+        return effective_scv(scv=scv, service_scv=float(law.scv), law=self._visit_laws[flow][part])
+
+    @cached_property
+    def _visit_laws(self) -> dict[str, Any]:
+        return {name: visit_laws(root) for name, root in self.plan.roots.items()}
 
     def heard(self, flow: Flow) -> Heard:
         """Return what parts answer to the jobs of a flow; one of a closed flow does not meet itself."""
@@ -149,9 +192,12 @@ class State:
         for name, curve in curves.items():
             taken = self.taken(name, rates)
             if taken > 0:
-                pool = pools[name] = curve(taken)
+                pool = curve(taken)
+                if name in self.stays:
+                    pool = pool.staying(self.stays[name])
+                pools[name] = pool
                 factor = self.insides[name].rate_at(pool.hold) / taken
-                within[name] = self.asking.at(self.scaled(name, rates, factor))
+                within[name] = self.asking_inside(name).at(self.scaled(name, rates, factor))
         return Met(pools=pools, within=within)
 
     def passage(self, flow: Flow, heard: Heard | None = None, met: Met | None = None) -> Passage:
@@ -167,6 +213,7 @@ class State:
                 within=met.within,
                 waits={t.number: met.pools[t.part].wait for t in self.plan.takes if t.part in met.pools},
                 own=self.asking.own_loads(self.rates, heard),
+                together=self.asking.batches,
                 network=self.system.interconnect,
             )
         )
@@ -213,8 +260,8 @@ class State:
         takes, inside = self.takes(pool), self._inside(pool)
         self.insides[pool] = inside
         if not all(self.system.flow(take.flow).closed for take in takes):
-            arrivals, holds = self._spread(pool)
-            self.curves[pool] = lambda rate: open_pool(inside, rate, arrival_scv=arrivals, hold_scv=holds)
+            gaps, spread = self._gaps(pool), self._hold_scv(pool)
+            self.curves[pool] = lambda rate: open_pool(inside, rate, gaps=gaps, hold_scv=spread)
             return
         jobs = self.visitors(pool)
         here = jobs / inside.copies if all(take.own for take in takes) else jobs
@@ -228,21 +275,34 @@ class State:
             jobs += self.system.flow(take.flow).population * at_once / sum(t.flow == take.flow for t in takes)
         return jobs
 
-    def _spread(self, pool: str) -> tuple[float, float]:
-        """Return the variability of arrivals at a pool and of how long its tokens are held."""
-        taken = self.taken(pool, self.rates)
-        arrivals = hold = held = 0.0
-        heard = self.asking.at(self.rates)
+    def _gaps(self, pool: str) -> PhaseType:
+        """Return the law of the times between jobs that come to a copy of a pool, of mean 1."""
+        takes, taken = self.takes(pool), self.taken(pool, self.rates)
+        flow = self.system.flow(takes[0].flow)
+        first = next(iter(nodes_of(self.plan.roots[flow.name], 1.0)))[0]
+        begins = isinstance(first, Series) and isinstance(first.nodes[0], Take) and first.nodes[0].site is takes[0]
+        copies = self.insides[pool].copies
+        if len(takes) == 1 and begins and copies == 1:
+            law = phase_type(arrival_law(flow))
+            if law is not None and len(law.initial) <= MOST_PHASES:
+                return scaled(law, float(flow.mean_rate))
+        scv = 0.0
+        for take in takes:
+            mean, variance = moments_of(take.batch)
+            share = self.rates[take.flow] * take.visits * mean / taken
+            scv += share * (begun_scv(self.system.flow(take.flow)) * mean + variance / mean)
+        scv = 1 + (scv - 1) / copies
+        return ph_from_moments(mean=1.0, scv=max(scv, 1 / MOST_PHASES))
+
+    def _hold_scv(self, pool: str) -> float:
+        """Return the variability of how long tokens of a pool are held."""
+        mean = variance = 0.0
+        heard = self.asking_inside(pool).at(self.rates)
         for name in dict.fromkeys(t.flow for t in self.takes(pool)):
-            flow = self.system.flow(name)
-            for take in (t for t in self.takes(pool) if t.flow == name):
-                mean, variance = moments_of(take.batch)
-                share = self.rates[name] * take.visits * mean / taken
-                arrivals += share * (begun_scv(flow) * mean + variance / mean)
-            span = self.walk(flow, heard, NO_POOLS)[1].get(pool, Held()).span
-            hold += self.rates[name] * span.variance / taken
-            held += self.rates[name] * span.mean / taken
-        return arrivals, hold / held**2 if 0 < held < INF else 1.0
+            span = self.walk(self.system.flow(name), heard, NO_POOLS)[1].get(pool, Held()).span
+            mean += self.rates[name] * span.mean
+            variance += self.rates[name] * span.variance
+        return variance * self.taken(pool, self.rates) / mean**2 if 0 < mean < INF else 1.0
 
     def _inside(self, pool: str) -> Inside:
         """Return the inside of a pool; it stays the same while the other flows do."""
@@ -250,7 +310,8 @@ class State:
         total = sum(self.rates[name] for name in flows)
         shares = tuple(round(self.rates[name] / total, 10) for name in sorted(flows))
         others = tuple(rate for name, rate in self.rates.items() if name not in flows)
-        key = (pool, shares, others, tuple(self.asking.scvs.items()))
+        asking = self.asking_inside(pool)
+        key = (pool, shares, others, tuple(asking.scvs.items()), tuple(asking.batches.items()))
         if key not in self.known:
             self.known[key] = self._make_inside(pool, flows)
         found: Inside = self.known[key]
@@ -262,7 +323,7 @@ class State:
 
         def times_at(rate: float) -> dict[str, float]:
             rates = self.scaled(pool, self.rates, max(rate / taken, 1e-9))
-            heard = self.asking.at(rates)
+            heard = self.asking_inside(pool).at(rates)
             met = Met(pools={n: curve(self.taken(n, rates)) for n, curve in inner.items()}, within={})
             times: dict[str, float] = {}
             for name in sorted(flows):
@@ -272,7 +333,7 @@ class State:
                     times[part] = times.get(part, 0.0) + (share * time if share else 0.0)
             return times
 
-        limit = self.asking.limit(self.rates, flows, asked_inside(self.plan, pool, self.system.interconnect))
+        limit = self.asking_inside(pool).limit(self.rates, flows, asked_inside(self.plan, pool, self.system.interconnect))
         for name, curve in inner.items():
             now = self.taken(name, self.rates)
             limit = min(limit, curve(now).most / now)
@@ -280,7 +341,15 @@ class State:
         alone = sum(times_at(0.0).values())
         most = max(2 * tokens * copies / max(alone, 1e-300), taken)
         profile = profile_of(times_at, limit=limit * taken, most=most, servers=self.servers(flows))
-        return Inside(profile=profile, tokens=tokens, copies=copies)
+        return Inside(profile=profile, tokens=tokens, copies=copies, scv=self._alone_scv(pool, flows))
+
+
+    def _alone_scv(self, pool: str, flows: set[str]) -> float:
+        """Return the variability of how long a job alone holds tokens of a pool."""
+        heard = self.asking_inside(pool).at({name: 0.0 if name in flows else rate for name, rate in self.rates.items()})
+        spans = [self.walk(self.system.flow(n), heard, NO_POOLS)[1].get(pool, Held()).span for n in sorted(flows)]
+        mean = sum(span.mean for span in spans)
+        return sum(span.variance for span in spans) / mean**2 * len(spans) if mean > 0 else 1.0
 
 
 def begun_scv(flow: Flow) -> float:

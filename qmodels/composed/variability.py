@@ -9,7 +9,9 @@ from qmodels.composed.plan import Ask, Choice, Copies, Delay, Node, Rounds, Seri
 from qmodels.composed.streams import Response
 
 
-def scvs_of(node: Node, scv: float, responses: Mapping[int, Response]) -> tuple[dict[int, float], float]:
+def scvs_of(
+    node: Node, scv: float, responses: Mapping[int, Response], raised: Mapping[int, float]
+) -> tuple[dict[int, float], float]:
     r"""Return the squared coefficients of variation of a program's streams, and of its end.
 
     Parameters
@@ -20,6 +22,8 @@ def scvs_of(node: Node, scv: float, responses: Mapping[int, Response]) -> tuple[
         Of the times between jobs that begin it.
     responses : mapping of int to Response
         What parts answer to its sites, among it the variability of what leaves them.
+    raised : mapping of int to float
+        By which factor the variability that sites were asked with is above that of the stream itself.
 
     Notes
     -----
@@ -32,29 +36,35 @@ def scvs_of(node: Node, scv: float, responses: Mapping[int, Response]) -> tuple[
     .. [1] W. Whitt, "The queueing network analyzer", Bell System Technical Journal 62(9), 1983.
     """
     found: dict[int, float] = {}
-    return found, _walk(node, scv, responses, found)
+    return found, _walk(node, scv, responses, raised, found)
 
 
-def _walk(node: Any, scv: float, responses: Mapping[int, Response], found: dict[int, float]) -> float:
+def _walk(
+    node: Any,
+    scv: float,
+    responses: Mapping[int, Response],
+    raised: Mapping[int, float],
+    found: dict[int, float],
+) -> float:
     match node:
         case Ask():
             number = node.site.number
             found[number] = max(scv, 0.0)
-            return responses[number].departure_scv if number in responses else scv
+            return responses[number].departure_scv / raised.get(number, 1.0) if number in responses else scv
         case Series():
             for inside in node.nodes:
-                scv = _walk(inside, scv, responses, found)
+                scv = _walk(inside, scv, responses, raised, found)
         case Choice():
             change = 0.0
             for share, inside in zip(node.shares, node.nodes, strict=True):
                 split = share * scv + 1 - share
-                change += share * (_walk(inside, split, responses, found) - split)
+                change += share * (_walk(inside, split, responses, raised, found) - split)
             return scv + change
         case Together():
-            ends = [_walk(inside, scv, responses, found) for inside in node.nodes]
+            ends = [_walk(inside, scv, responses, raised, found) for inside in node.nodes]
             return sum(ends) / len(ends)
         case Copies() | Rounds():
-            return _walk(node.node, scv, responses, found)
+            return _walk(node.node, scv, responses, raised, found)
         case Take() | Delay() | Travel() | _:
             pass
     return scv

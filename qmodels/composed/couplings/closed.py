@@ -6,7 +6,7 @@ from typing import Any
 
 from scipy.optimize import brentq
 
-from qmodels.composed.couplings.going_round import going_round, profile_of
+from qmodels.composed.couplings.going_round import Region, going_round, profile_of
 from qmodels.systems.composed.flow import Flow
 
 FULL = 1 - 1e-9
@@ -52,8 +52,9 @@ def closed_rate(state: Any, flow: Flow) -> float:
     for pool in own:
         each = state.taken(pool, {**state.rates, flow.name: 1.0})
         inside = state.insides[pool]
-        regions.append(inside.speeds(state.taken(pool, state.rates)) * inside.copies / each)
-    alone = idle + sum(times_at(0.0).values()) + sum(1 / float(region[0]) for region in regions)
+        speeds = inside.speeds(state.taken(pool, state.rates)) * inside.copies / each
+        regions.append(Region(speeds=speeds, scv=inside.scv))
+    alone = idle + sum(times_at(0.0).values()) + sum(1 / float(region.speeds[0]) for region in regions)
     if alone <= 0:
         raise ValueError(f"flow {flow.name!r}: program must take time in a closed flow, got none")
     outside = profile_of(
@@ -61,6 +62,9 @@ def closed_rate(state: Any, flow: Flow) -> float:
     )
     crowd = going_round(outside, flow.population, idle=idle, regions=regions)
     rate = float(crowd.rates[-1])
+    for pool, time in zip(own, crowd.regions, strict=True):
+        each = state.taken(pool, {**state.rates, flow.name: 1.0})
+        state.stays[pool] = time / each
     _see(state, flow, rate, flow.population / rate - idle)
     return rate
 

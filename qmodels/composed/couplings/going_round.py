@@ -42,11 +42,14 @@ class Profile:
         return np.array([row for row in self.times.values()]).reshape(len(self.times), -1)
 
     @cached_property
-    def _waits(self) -> dict[str, tuple[FloatArray, FloatArray]]:
-        """By station of several servers: its waits over those of M/M/c, and the rates."""
+    def wait_ratios(self) -> dict[str, tuple[FloatArray, FloatArray]]:
+        """By station of several servers: rates, and its waits over those of M/M/c at these."""
         found = {}
         for part, servers in self.servers.items():
             row = self.times[part]
+            if row.size < 2:
+                found[part] = (np.zeros(1), np.ones(1))
+                continue
             load = np.minimum(self.rates[1:] * row[0], servers * (1 - 1e-12))
             plain = mmc(arrival_rate=load / row[0], service_rate=1 / row[0], servers=servers).mean_waiting_time
             ratio = np.divide(row[1:] - row[0], plain, out=np.ones(load.size), where=plain > 1e-9 * row[0])
@@ -117,16 +120,41 @@ class Crowd:
     ----------
     rates : array of float
         Rates at which they go round. [1/ns]
-    times : array of float
-        Time of a round. [ns]
+    regions : tuple of float
+        Of all of them, the time of a round that each takes at the regions. [ns]
     """
 
     rates: FloatArray
-    times: FloatArray
+    regions: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Region:
+    """A pool on the way of jobs that go round, with what is inside.
+
+    Parameters
+    ----------
+    speeds : array of float
+        Rates at which 1, 2, ... jobs there leave it; the last holds for more. [1/ns]
+    scv : float
+        Squared coefficient of variation of the time inside of a job alone.
+    """
+
+    speeds: FloatArray
+    scv: float = 1.0
+
+    @property
+    def excess(self) -> float:
+        """What a job in service has left, beyond that of an exponential service. [ns]
+
+        Where several are served at once each leaves soon anyway.
+        """
+        slowest, fastest = float(self.speeds[0]), float(self.speeds[-1])
+        return (self.scv - 1) / 2 / fastest * slowest / fastest
 
 
 def going_round(
-    profile: Profile, jobs: int, *, idle: float = 0.0, regions: Sequence[FloatArray] = ()
+    profile: Profile, jobs: int, *, idle: float = 0.0, regions: Sequence[Region] = ()
 ) -> Crowd:
     r"""Return the rates at which jobs go round, for 1 to so many of them.
 
@@ -138,8 +166,8 @@ def going_round(
         Jobs, at most.
     idle : float
         Time of a round that depends on nothing. [ns]
-    regions : sequence of array
-        Of each pool on the way, the rates at which 1, 2, ... jobs there leave it; the last holds for more.
+    regions : sequence of Region
+        The pools on the way.
 
     Notes
     -----
@@ -155,36 +183,65 @@ def going_round(
     .. [2] M. Reiser, "Mean-value analysis and convolution method for queue-dependent servers in closed
        queueing networks", Performance Evaluation 1, 1981.
     """
-    parts = list(profile.times)
-    speeds = [(None, np.asarray(region)) for region in regions]
-    for part, servers in profile.servers.items():
-        row = profile.times[part]
-        speeds.append((part, np.arange(1, servers + 1) / row[0]))
-    laws = [np.ones(1) for _ in speeds]
-    found, rates, times, last = np.zeros(len(parts)), np.zeros(jobs), np.zeros(jobs), 0.0
+    walkers = [*(_AtRegion(region) for region in regions), *_at_stations(profile)]
+    rates, found, last = np.zeros(jobs), np.zeros(len(profile.times)), 0.0
+    taken: list[float] = []
     for n in range(1, jobs + 1):
-        at = np.array([profile.met(found, k) for k in range(len(parts))])
-        extra = 0.0
-        for (part, speed), law in zip(speeds, laws, strict=True):
-            down = speed[np.minimum(np.arange(law.size), speed.size - 1)]
-            time = float(law @ (np.arange(1, law.size + 1) / down))
-            if part is None:
-                extra += time
-            else:
-                k, (grid, ratio) = parts.index(part), profile._waits[part]
-                own = float(profile.times[part][0])
-                at[k] = own + (time - own) * float(np.interp(last, grid, ratio))
-        round_time = idle + extra + float(at.sum())
-        rate = min(n / round_time if round_time > 0 else np.inf, profile.limit)
+        at = np.array([profile.met(found, k) for k in range(found.size)])
+        taken = [walker.time(last) for walker in walkers]
+        for walker, time in zip(walkers, taken, strict=True):
+            if walker.part >= 0:
+                at[walker.part] = time
+        inside = taken[: len(regions)]
+        whole = idle + sum(inside) + float(at.sum())
+        rate = min(n / whole if whole > 0 else np.inf, profile.limit)
         found = rate * at
-        for k, ((_, speed), law) in enumerate(zip(speeds, laws, strict=True)):
-            up = rate / speed[np.minimum(np.arange(law.size), speed.size - 1)] * law
-            laws[k] = np.concatenate([[max(1.0 - float(up.sum()), 0.0)], up])
-            laws[k] /= laws[k].sum()
-        rates[n - 1], times[n - 1] = rate, n / rate if rate > 0 else np.inf
+        for walker in walkers:
+            walker.advance(rate)
+        rates[n - 1] = rate
         if n > 1 and abs(rate - last) <= _SETTLED * rate:
             rates[n:] = rate
-            times[n:] = np.arange(n + 1, jobs + 1) / rate
             break
         last = rate
-    return Crowd(rates=rates, times=times)
+    return Crowd(rates=rates, regions=tuple(taken[: len(regions)]))
+
+
+class _AtRegion:
+    """The probabilities of the numbers at a region, and what a job takes that meets them."""
+
+    part = -1
+
+    def __init__(self, region: Region) -> None:
+        self.speeds, self.excess, self.law = region.speeds, region.excess, np.ones(1)
+
+    def time(self, rate: float) -> float:
+        """Return the time there of a job that goes round with those before."""
+        down = self.speeds[np.minimum(np.arange(self.law.size), self.speeds.size - 1)]
+        met = float(self.law @ (np.arange(1, self.law.size + 1) / down))
+        return met + (1 - float(self.law[0])) * self.excess
+
+    def advance(self, rate: float) -> None:
+        """Let there be one job more, which go round at a rate."""
+        up = rate / self.speeds[np.minimum(np.arange(self.law.size), self.speeds.size - 1)] * self.law
+        self.law = np.concatenate([[max(1.0 - float(up.sum()), 0.0)], up])
+        self.law /= self.law.sum()
+
+
+class _AtStation(_AtRegion):
+    """The same at a station of several servers, with its waits over those of M/M/c."""
+
+    def __init__(self, part: int, own: float, servers: int, ratio: tuple[FloatArray, FloatArray]) -> None:
+        super().__init__(Region(speeds=np.arange(1, servers + 1) / own))
+        self.part, self.own, self.ratio = part, own, ratio
+
+    def time(self, rate: float) -> float:
+        """Return the time there of a job that goes round with those before."""
+        return self.own + (super().time(rate) - self.own) * float(np.interp(rate, *self.ratio))
+
+
+def _at_stations(profile: Profile) -> list[_AtStation]:
+    names = list(profile.times)
+    return [
+        _AtStation(names.index(part), float(profile.times[part][0]), servers, profile.wait_ratios[part])
+        for part, servers in profile.servers.items()
+    ]

@@ -5,7 +5,7 @@ A window of a flow is a pool around its whole program.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,8 +13,13 @@ import numpy as np
 from qmodels.checks import FloatArray
 from qmodels.composed.couplings.going_round import Profile, going_round
 from qmodels.composed.moments import Span
+from qmodels.laws.of_law import formulas
+from qmodels.markov.processes.qbd import qbd
 from qmodels.queues.markovian.birth_death import birth_death_law
+from qmodels.systems.laws.phases import PhaseType
 
+FULL = 1 - 1e-9
+"""Share of the most that can be taken from which on there are too many jobs."""
 _OUTSIDE = np.concatenate([np.geomspace(1e5, 1e-3, 160), [0.0]])
 """Times outside, in holds of a job alone, for which tables are made."""
 
@@ -43,6 +48,13 @@ class Pool:
     most: float
     busy: float
 
+    def staying(self, time: float) -> Pool:
+        """Return what is met if waiting and holding take a time together."""
+        now = self.wait.mean + self.hold
+        if not 0 < now < np.inf:
+            return self
+        return replace(self, wait=self.wait.stretched(time / now), hold=self.hold * time / now)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Inside:
@@ -56,11 +68,14 @@ class Inside:
         Tokens of a copy, in those that a job takes.
     copies : int
         Copies, each with the same share of the jobs.
+    scv : float
+        Squared coefficient of variation of the time inside of a job alone.
     """
 
     profile: Profile
     tokens: int
     copies: int
+    scv: float = 1.0
 
     def speeds(self, rate: float) -> FloatArray:
         """Return the rates at which 1, 2, ... jobs inside one copy leave it, if tokens are taken at a rate."""
@@ -86,7 +101,7 @@ class Inside:
         return low
 
 
-def open_pool(inside: Inside, rate: float, *, arrival_scv: float, hold_scv: float) -> Pool:
+def open_pool(inside: Inside, rate: float, *, gaps: PhaseType, hold_scv: float) -> Pool:
     r"""Return what jobs that come at a rate meet at a pool.
 
     Parameters
@@ -95,14 +110,17 @@ def open_pool(inside: Inside, rate: float, *, arrival_scv: float, hold_scv: floa
         Its inside.
     rate : float
         Jobs that come to all copies. [1/ns]
-    arrival_scv, hold_scv : float
-        Squared coefficients of variation of the times between arrivals, and of the time inside.
+    gaps : PhaseType
+        Law of the times between them at a copy, of mean 1.
+    hold_scv : float
+        Squared coefficient of variation of the time inside.
 
     Notes
     -----
     The part of the system that is inside as one station of rate :math:`X(n)` with n jobs, the throughput of
-    n jobs that go round inside (Norton's theorem [1]_); jobs beyond the tokens wait in front. The wait is
-    multiplied by :math:`(c_a^2 + c_s^2)/2`. Exact for Poisson arrivals and a product form inside.
+    n jobs that go round inside (Norton's theorem [1]_); jobs beyond the tokens wait in front: a
+    quasi-birth-death process. The wait is multiplied by :math:`(c_a^2 + c_s^2)/(c_a^2 + 1)`. Exact for a
+    product form inside.
 
     References
     ----------
@@ -112,20 +130,63 @@ def open_pool(inside: Inside, rate: float, *, arrival_scv: float, hold_scv: floa
     own, tokens = rate / inside.copies, inside.tokens
     speeds = inside.speeds(rate)
     most = float(speeds[-1])
-    if own >= most:
+    if own >= most * FULL:
         endless = Span(np.inf, np.inf)
         return Pool(wait=endless, hold=tokens / most, taken=rate, most=most * inside.copies, busy=1.0)
-    law = birth_death_law(np.full(tokens, own), speeds)
-    # Beyond the tokens the numbers are geometric.
-    ratio = own / most
-    tail = law[-1] * ratio / (1 - ratio)
-    held = float(law @ np.arange(tokens + 1) + tail * tokens) / (1 + tail)
-    queued = float(law[-1] * ratio / (1 - ratio) ** 2) / (1 + tail)
-    waits = float(law[-1] + tail) / (1 + tail)
-    mean = queued / own * (arrival_scv + hold_scv) / 2
+    held, queued, waits = _numbers(own, speeds, gaps)
+    spread = (gaps_scv(gaps) + hold_scv) / (gaps_scv(gaps) + 1)
     return Pool(
-        wait=_wait(mean, waits), hold=held / own, taken=rate, most=most * inside.copies, busy=held / tokens
+        wait=_wait(queued / own * spread, waits),
+        hold=held / own,
+        taken=rate,
+        most=most * inside.copies,
+        busy=held / tokens,
     )
+
+
+def gaps_scv(gaps: PhaseType) -> float:
+    """Return the squared coefficient of variation of times between arrivals of mean 1."""
+    return float(formulas(gaps).scv)
+
+
+def _numbers(rate: float, speeds: FloatArray, gaps: PhaseType) -> tuple[float, float, float]:
+    """Return how many are inside and how many wait, mean, and the share of the time in which some would."""
+    tokens = speeds.size
+    if len(gaps.initial) == 1:
+        law = birth_death_law(np.full(tokens, rate), speeds)
+        # Beyond the tokens the numbers are geometric.
+        ratio = rate / float(speeds[-1])
+        beyond = law[-1] * ratio / (1 - ratio)
+        total = 1 + beyond
+        held = float(law @ np.arange(tokens + 1) + beyond * tokens)
+        return held / total, float(beyond / (1 - ratio)) / total, float(law[-1] + beyond) / total
+    moves = rate * np.array(gaps.generator)
+    up = np.outer(np.maximum(-moves.sum(axis=1), 0.0), gaps.initial)
+    m = len(up)
+    eye = np.eye(m)
+    boundary = np.zeros(((tokens + 1) * m,) * 2)
+    for n in range(tokens + 1):
+        here = slice(n * m, (n + 1) * m)
+        boundary[here, here] = moves - (speeds[n - 1] * eye if n else 0.0)
+        if n:
+            boundary[here, (n - 1) * m : n * m] = speeds[n - 1] * eye
+        if n < tokens:
+            boundary[here, (n + 1) * m : (n + 2) * m] = up
+    ends = np.zeros((boundary.shape[0], m))
+    ends[-m:] = up
+    down = speeds[-1] * eye
+    found = qbd(
+        up=up,
+        local=moves - down,
+        down=down,
+        boundary_local=boundary,
+        boundary_up=ends,
+        boundary_down=np.hstack([np.zeros((m, tokens * m)), down]),
+    )
+    law = found.boundary.reshape(-1, m).sum(axis=1)
+    above = 1 - float(law.sum())
+    held = float(law @ np.arange(tokens + 1)) + above * tokens
+    return held, float(found.mean_level), float(law[-1]) + above
 
 
 def _wait(mean: float, waits: float) -> Span:

@@ -18,6 +18,7 @@ from qmodels.networks.open.flow_scv import (
 )
 from qmodels.networks.solve import solve_network
 from qmodels.networks.station import mixture
+from qmodels.numerics.largest import largest_moments
 from qmodels.queues.general.gg1 import gg1_klb
 from qmodels.queues.general.ggc import ggc_whitt
 from qmodels.systems.laws.times import Exponential
@@ -161,7 +162,7 @@ def _visits(station: Station, flows: Flows, load: float, arrivals: Any) -> Visit
     poisson = abs(flows.arrival_scv - 1) < ALIKE and flows.together - 1 < ALIKE
     if poisson or (arrivals is not None and flows.together - 1 < ALIKE):
         return _solved(station, flows, arrivals, "")
-    plain = station.discipline in ("fifo", "lifo") and station.capacity == INF
+    plain = station.discipline in ("fifo", "lifo", "sharing") and station.capacity == INF
     if plain and not any(getattr(station, name) for name in EXTRAS) and not station.delay:
         return _two_moments(station, flows, load)
     if station.delay and station.capacity == INF:
@@ -198,8 +199,14 @@ def _solved(station: Station, flows: Flows, arrivals: Any, doubt: str) -> Visits
 
 
 def _two_moments(station: Station, flows: Flows, load: float) -> Visits:
-    """Return what jobs meet by two moments; those of a batch at one server follow each other."""
+    """Return what jobs meet by two moments; those of a batch at one server follow each other.
+
+    Jobs that share a server are as many as those that queue with exponential services: exact for these, and
+    with Poisson arrivals for all services.
+    """
     mean, scv = flows.service
+    sharing = station.discipline == "sharing"
+    scv = 1.0 if sharing else scv
     rate, servers, size = float(flows.rate.sum()), int(station.servers), flows.together
     doubt = ""
     if servers == 1:
@@ -222,7 +229,7 @@ def _two_moments(station: Station, flows: Flows, load: float) -> Visits:
         wait = float(found.mean_waiting_time) + max(size / servers - 1, 0.0) / 2 * mean * (1 - load)
         if size > 1:
             doubt = f"jobs that arrive at {station.name!r} together are taken for bursts"
-    response = wait + flows.mean
+    response = flows.mean * (1 + wait / mean) if sharing else wait + flows.mean
     variance = np.array([_variance(station, flows, k, float(t)) for k, t in enumerate(response)])
     return Visits(response=response, variance=variance, doubt=doubt)
 
@@ -264,10 +271,32 @@ def _last(
     sizes = np.arange(stream.batch.size)
     if not sizes[2:].size or not stream.batch[2:].any() or not np.isfinite(mean):
         return mean, variance
-    if station.servers > 1 or station.discipline == "sharing":
+    if station.delay:
         return last_of_batch(stream, mean, variance)
-    # At one server the last waits for all others of its batch, any of them for half of these.
+    servers = int(station.servers)
     jobs, squares = float(stream.batch @ sizes), float(stream.batch @ sizes**2)
-    before = (squares / jobs - 1) / 2 * service
-    behind = (jobs - 1) * service
-    return mean - before + behind, variance + (squares - jobs**2) * service**2
+    if servers == 1:
+        # The last waits for all others of its batch, any of them for half of these.
+        before = (squares / jobs - 1) / 2 * service
+        behind = (jobs - 1) * service
+        return mean - before + behind, variance + (squares - jobs**2) * service**2
+    return _last_at_servers(servers, stream, service, scv, mean, variance)
+
+
+def _last_at_servers(
+    servers: int, stream: Stream, service: float, scv: float, mean: float, variance: float
+) -> tuple[float, float]:
+    """Return the same where several jobs of a batch are served at once, after a wait that they share."""
+    used = np.flatnonzero(stream.batch)
+    used = used[used > 0]
+    share = stream.batch[used] / stream.batch[used].sum()
+    behind = [np.maximum(np.arange(n) - servers + 1, 0).sum() / servers * service for n in used]
+    shared = mean - service - float(share @ behind) / float(share @ used)
+    own = scv * service**2
+    each = np.array(
+        [largest_moments(mean=service, variance=own, count=min(n, servers)) for n in used.tolist()]
+    )
+    ends = np.maximum(used - servers, 0) / servers * service + each[:, 0]
+    last = float(share @ ends)
+    spread = float(share @ (each[:, 1] + ends**2)) - last**2
+    return max(shared, 0.0) + last, max(variance - own, 0.0) + spread

@@ -1,0 +1,94 @@
+"""A station and the jobs that come to it several times: bursts are the longer the more often each job comes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qmodels.checks import FloatArray
+from qmodels.composed.plan import Ask, Choice, Copies, Node, Rounds, Series, Together
+
+MOST = 64
+"""Visits above which more make no difference."""
+
+
+def effective_scv(*, scv: float, service_scv: float, law: FloatArray) -> float:
+    r"""Return the variability of visits from that of jobs that come several times.
+
+    Parameters
+    ----------
+    scv : float
+        Squared coefficient of variation of the times between jobs.
+    service_scv : float
+        That of the service of a visit.
+    law : array of float
+        Probabilities that a job makes 0, 1, 2, ... visits.
+
+    Notes
+    -----
+    The work that K visits of a job bring is queued with :math:`c_a^2 + c_s^2/E[K] + c_K^2`, and a job that
+    is found has :math:`E[K(K+1)]/2E[K]` visits to make, where it would have one. Nothing changes for
+    Poisson jobs and exponential services, where there is a product form. For visits that follow each other
+    closely; heavy traffic.
+
+    Examples
+    --------
+    >>> three = np.array([0.0, 0.0, 0.0, 1.0])
+    >>> effective_scv(scv=1.0, service_scv=1.0, law=three), effective_scv(scv=4.0, service_scv=1.0, law=three)
+    (1.0, 5.5)
+    """
+    some = law.copy()
+    some[0] = 0.0
+    total = float(some.sum())
+    if total <= 0 or law.size <= 2:
+        return scv
+    some /= total
+    numbers = np.arange(law.size)
+    mean, square = float(some @ numbers), float(some @ numbers**2)
+    left = (square + mean) / (2 * mean)
+    return max(mean / left * (scv + service_scv / mean + square / mean**2 - 1) - service_scv, 0.0)
+
+
+def visit_laws(node: Node) -> dict[str, FloatArray]:
+    """Return the laws of the visits of a job to each part, one after the other; those at once count as one."""
+    return _laws(node)
+
+
+def _laws(node: Any) -> dict[str, FloatArray]:
+    match node:
+        case Ask():
+            return {node.site.part: np.array([0.0, 1.0])}
+        case Series():
+            total: dict[str, FloatArray] = {}
+            for inside in node.nodes:
+                for part, law in _laws(inside).items():
+                    total[part] = np.convolve(total[part], law)[: MOST + 1] if part in total else law
+            return total
+        case Choice() | Together():
+            each = [_laws(inside) for inside in node.nodes]
+            shares = node.shares if isinstance(node, Choice) else (1.0,) * len(each)
+            parts = dict.fromkeys(part for laws in each for part in laws)
+            if isinstance(node, Together):
+                return {part: next(laws[part] for laws in each if part in laws) for part in parts}
+            return {part: _mixed(shares, [laws.get(part, np.ones(1)) for laws in each]) for part in parts}
+        case Copies():
+            return _laws(node.node)
+        case Rounds():
+            return {part: _repeated(node.law, law) for part, law in _laws(node.node).items()}
+    return {}
+
+
+def _mixed(shares: tuple[float, ...], laws: list[FloatArray]) -> FloatArray:
+    total = np.zeros(max(law.size for law in laws))
+    for share, law in zip(shares, laws, strict=True):
+        total[: law.size] += share * law
+    return total
+
+
+def _repeated(rounds: FloatArray, law: FloatArray) -> FloatArray:
+    power, total = np.ones(1), np.zeros(1)
+    for share in rounds[: MOST + 1]:
+        total = _mixed((1.0, share), [total, power])
+        power = np.convolve(power, law)[: MOST + 1]
+    return total / total.sum()

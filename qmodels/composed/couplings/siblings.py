@@ -1,0 +1,147 @@
+"""Stations and the copies of a job that come to them: those that began together meet again further on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from qmodels.checks import FloatArray
+from qmodels.composed.moments import moments_of
+from qmodels.composed.plan import Ask, Choice, Copies, Delay, Node, Rounds, Series, Together
+from qmodels.composed.streams import Response
+from qmodels.systems.composed.system import System
+from qmodels.systems.stations.parts import Station
+
+_RANGE = 3.4
+"""Range of some independent times over their standard deviation, as if they were evenly spread."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Others:
+    """The other copies: how many, how far apart they come, and how often they come round."""
+
+    count: float = 0.0
+    gap: float = 0.0
+    rounds: float = 1.0
+    loop: float = 0.0
+
+
+@dataclass(eq=False)
+class Siblings:
+    """Finds how many copies of a job are at a station together.
+
+    Parameters
+    ----------
+    system : System
+        The system.
+    responses : mapping of int to Response
+        What parts answer to sites.
+
+    Attributes
+    ----------
+    together : dict of int to float
+        By site, as many as come at once would wait for each other as much, itself included.
+
+    Notes
+    -----
+    Copies leave the part that they ask first one after the other. Where the next part takes longer for each
+    they queue again, in proportion to what it takes longer. Those that come again and again meet the others
+    for the share of the time that these are there.
+    """
+
+    system: System
+    responses: Mapping[int, Response]
+    together: dict[int, float] = field(default_factory=dict)
+
+    def find(self, node: Node) -> dict[int, float]:
+        """Return ``together`` for a program."""
+        self._walk(node, _Others())
+        return self.together
+
+    def _walk(self, node: Any, others: _Others) -> _Others:
+        match node:
+            case Ask():
+                return self._ask(node, others)
+            case Series():
+                for inside in node.nodes:
+                    others = self._walk(inside, others)
+            case Choice():
+                for share, inside in zip(node.shares, node.nodes, strict=True):
+                    if share == 0:
+                        continue
+                    self._walk(inside, replace(others, count=others.count * share))
+            case Together():
+                for inside in node.nodes:
+                    self._walk(inside, others)
+            case Copies():
+                mean, variance = moments_of(node.law)
+                more = variance / mean + mean - 1 if mean > 0 else 0.0
+                self._walk(node.node, _Others(count=(1 + others.count) * (1 + more) - 1))
+            case Rounds():
+                mean, _ = moments_of(node.law)
+                loop = others.loop if others.rounds > 1 else self._time(node.node)
+                self._walk(node.node, replace(others, rounds=others.rounds * max(mean, 1.0), loop=loop))
+            case Delay():
+                spread = _RANGE * sqrt(node.variance) / (others.count + 2)
+                return replace(others, gap=max(others.gap, spread))
+        return others
+
+    def _ask(self, node: Ask, others: _Others) -> _Others:
+        pace = self._pace(node)
+        if others.count <= 0 or pace <= 0:
+            return others
+        site = node.site
+        apart = site.batch.size <= 2
+        if apart and isinstance(self.system.parts[site.part], Station) and site.number in self.responses:
+            met = max(1 - others.gap / pace, 0.0) / 2 * others.count
+            if others.rounds > 1 and others.loop > 0:
+                share = min(self.responses[site.number].mean / others.loop, 1.0)
+                met = (met + (others.rounds - 1) * others.count * share) / others.rounds
+            self.together[site.number] = 1 + 2 * max(met, 0.0)
+        return replace(others, gap=max(others.gap, pace))
+
+    def _pace(self, node: Ask) -> float:
+        """Return the time from one job to the next of a part that has many."""
+        part = self.system.parts[node.site.part]
+        if not isinstance(part, Station):
+            answer = self.responses.get(node.site.number)
+            count, _ = moments_of(node.site.batch)
+            return max(answer.last_mean - answer.mean, 0.0) / max(count - 1, 1.0) if answer else 0.0
+        law = part.service_law(node.site.flow)
+        return 0.0 if part.delay else float(law.mean) / float(part.servers)
+
+    def _time(self, node: Any) -> float:
+        """Return the time of a round at stations and memories."""
+        match node:
+            case Ask():
+                answer = self.responses.get(node.site.number)
+                return answer.last_mean if answer is not None else 0.0
+            case Series() | Together():
+                return sum(self._time(inside) for inside in node.nodes)
+            case Choice():
+                return sum(p * self._time(n) for p, n in zip(node.shares, node.nodes, strict=True))
+            case Copies() | Rounds():
+                return self._time(node.node)
+            case Delay():
+                return float(node.mean)
+        return 0.0
+
+
+def as_batch(together: float) -> FloatArray:
+    """Return the law of batches of which a member has so many beside it, itself included.
+
+    Examples
+    --------
+    >>> law = as_batch(2.5)
+    >>> float(law @ np.arange(4) ** 2 / (law @ np.arange(4)))
+    2.5
+    """
+    low = int(together)
+    law = np.zeros(low + 2)
+    # Members of batches of k are k times as many as those batches.
+    law[low], law[low + 1] = (low + 1 - together) / low, (together - low) / (low + 1)
+    return law / law.sum()
