@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cases.study.packet_processor import CHOICES, DATA, WORKLOADS
+from cases.systems import found
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import find_field
 from qmodels.systems.spec.toml import read_value, spec_from_toml
@@ -39,6 +40,7 @@ def read_specs(
     ValueError
         One line about the file or the field.
     """
+    spec = spec and found(spec)
     if spec is None and trace is None:
         sources = {name: DATA / f"{name}.toml" for name in WORKLOADS}
     else:

@@ -22,14 +22,20 @@ def describe(
     as_json: Json = False,
 ) -> int:
     """List the kinds of systems, or the fields of one: unit, default, what is allowed, meaning."""
+    from cases.systems import system_files
     from cases.tables import text_table
     from qmodels.systems.spec.describe import describe as describe_fields
     from qmodels.systems.spec.kind import kinds
 
     if kind is None:
         found = {name: (one.spec().__doc__ or "").strip().partition("\n")[0] for name, one in kinds().items()}
-        listed = Forms(lambda: text_table(["kind", "what it is"], list(found.items())), lambda: found)
-        Output(as_json).show(listed)
+        examples = ", ".join(system_files())
+
+        def listed() -> str:
+            table = text_table(["kind", "what it is"], list(found.items()))
+            return f"{table}\n\nSystems of parts to begin with (qmodels init NAME, qmodels solve NAME): {examples}"
+
+        Output(as_json).show(Forms(listed, lambda: found))
         return 0
     rows = [asdict(row) for row in describe_fields(kind)]
 
@@ -46,11 +52,17 @@ def describe(
 
 
 @app.command()
-def init(kind: KindName) -> int:
+def init(
+    kind: Annotated[
+        str, typer.Argument(metavar="NAME", help="A kind, or a system of parts that `describe` lists.")
+    ],
+) -> int:
     """Print a commented TOML file of a small example: qmodels init noc > noc.toml."""
+    from cases.systems import system_files
     from qmodels.systems.spec.describe import init as init_file
 
-    put(init_file(kind))
+    files = system_files()
+    put(files[kind].read_text(encoding="utf-8") if kind in files else init_file(kind))
     return 0
 
 

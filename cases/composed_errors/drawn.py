@@ -144,7 +144,7 @@ def _flow(drawing: Drawing, source: str, program: tuple[Any, ...], at: tuple[int
     if source == "closed":
         think = drawing.law(float(drawing.rng.uniform(20.0, 300.0)))
         return Flow(program=program, population=1, think=think, at=at)
-    window = int(drawing.rng.integers(3, 24)) if source == "window" else 0
+    window = int(drawing.rng.integers(3, 24)) if source == "window" else None
     return Flow(program=program, arrivals=drawing.arrivals(), rate=1e-6, window=window, at=at)
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.systems.cache.spec import CacheSystem
-from qmodels.systems.composed.circles import check_circles
 from qmodels.systems.composed.parts import ServingPart, Tokens
 from qmodels.systems.composed.steps import (
     SEGMENTS,
@@ -67,7 +66,6 @@ def check_programs(system: Any) -> None:
             if number:
                 first, last = GIVEN_BACK[isinstance(system.parts[part], Tokens)]
                 raise ValueError(f"{here} '{first} {part}' must be followed by '{last} {part}', got none")
-    check_circles(system)
     for name, part in system.parts.items():
         if name not in used:
             what = "be the interconnect or left out" if isinstance(part, Noc) else "be used by a flow"

@@ -233,19 +233,6 @@ TWO = {"other": qm.Tokens(count=4)}
             "flow 'loads': 'acquire mshrs' .* at most the 4 tok",
         ),
         (
-            {"program": "acquire mshrs; acquire mshrs; release mshrs 2"},
-            "flow 'loads': .* all that a job needs at",
-        ),
-        ({"program": "acquire mshrs; each 2 { acquire mshrs; release mshrs }; release mshrs"}, ".*at once"),
-        (
-            {
-                "program": "acquire mshrs; acquire other; release other; release mshrs\n"
-                "acquire other; acquire mshrs; read dram; release mshrs; release other",
-                "parts": TWO,
-            },
-            "flow 'loads': 'acquire .*' must come before 'acquire .*', or jobs may wait in a circle",
-        ),
-        (
             {"program": "branch 0.5 { acquire mshrs } 0.5 {}"},
             "flow 'loads': 'branch' must hold the same after",
         ),
