@@ -9,18 +9,17 @@ import numpy as np
 from validate.data_queueing import operations as manager
 from validate.data_queueing import state as c
 from validate.data_queueing.free_lists import NONE
-from validate.data_queueing.state import World, without_owners
+from validate.data_queueing.state import World
 from validate.engine.events import next_event, pending, schedule
-from validate.engine.jit import inlined, jit, part
+from validate.engine.jit import inlined, lean, part
 from validate.engine.prefetch import prefetch
 
 NEVER = np.inf
 
 
-@jit
-def run(world: World, until: int) -> None:
+@lean
+def run(w: World, until: int) -> None:
     """Run until so many packets have arrived; with more than there are, until the last one has left."""
-    w = without_owners(world)
     while w.state[0]["admitted"] < until:
         port, now, writes = NONE, NEVER, True
         for k in range(w.inputs.size):

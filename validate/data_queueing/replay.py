@@ -15,8 +15,8 @@ from validate.campaigns.experiment import check_one
 from validate.data_queueing import operations as manager
 from validate.data_queueing.free_lists import NONE
 from validate.data_queueing.inputs import build_world
-from validate.data_queueing.state import World, without_owners
-from validate.engine.jit import inlined, jit
+from validate.data_queueing.state import World
+from validate.engine.jit import inlined, lean
 
 CODES = {"create": 0, "destroy": 1, "begin": 2, "enqueue": 3, "dequeue": 4, "move": 5, "delete": 6}
 _CREATE, _DESTROY, _BEGIN, _ENQUEUE, _DEQUEUE, _MOVE, _DELETE = range(7)
@@ -169,10 +169,9 @@ def enqueue(w: World, session: Any, queue: int, begins: bool) -> tuple[bool, int
     return False, block, accesses + manager.enqueue_segment(w, queue, session["packet"], block, begins, ends)
 
 
-@jit
-def play_rows(world: World, sessions: Any, rows: Any, results: Any, packet: int) -> int:
+@lean
+def play_rows(w: World, sessions: Any, rows: Any, results: Any, packet: int) -> int:
     """Do the operations; return the row of the first that is not possible, or NONE."""
-    w = without_owners(world)
     for k in range(len(rows)):
         code, queue, argument = rows[k, 0], rows[k, 1], rows[k, 2]
         q = w.queues[queue]

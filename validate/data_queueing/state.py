@@ -6,9 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from validate.engine.borrow import borrow
-from validate.engine.jit import inlined
-
 PARAMETERS = np.dtype(
     [
         *((name, "i8") for name in ("policy", "trials", "small", "page_control", "service", "whole")),
@@ -123,27 +120,3 @@ class World(NamedTuple):
     counts: Any
     operations: Any
     histograms: Any
-
-
-@inlined
-def without_owners(world: World) -> World:
-    """Return the world for use inside a kernel: arrays that are not counted each time they are handed on."""
-    return World(
-        parameters=borrow(world.parameters),
-        state=borrow(world.state),
-        blocks=borrow(world.blocks),
-        lists=borrow(world.lists),
-        banks=borrow(world.banks),
-        recent=borrow(world.recent),
-        words=borrow(world.words),
-        free=borrow(world.free),
-        queues=borrow(world.queues),
-        packets=borrow(world.packets),
-        order=borrow(world.order),
-        inputs=borrow(world.inputs),
-        outputs=borrow(world.outputs),
-        waiting=borrow(world.waiting),
-        counts=borrow(world.counts),
-        operations=borrow(world.operations),
-        histograms=borrow(world.histograms),
-    )
