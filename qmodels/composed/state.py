@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.composed.asking import Asking, Heard
-from qmodels.composed.couplings.closed import closed_rate
+from qmodels.composed.couplings.closed import closed_rate, see
 from qmodels.composed.couplings.going_round import profile_of
 from qmodels.composed.couplings.pools import ClosedPool, Inside, Pool, open_pool
 from qmodels.composed.couplings.revisits import effective_scv, visit_laws
@@ -33,7 +33,7 @@ INF = float("inf")
 MOST_PHASES = 8
 """Of the law of the times between jobs that come to a pool."""
 ROUNDS = 60
-TOLERANCE = 1e-8
+TOLERANCE = 1e-6
 """Relative change of the rates and variabilities of a round at which they are settled."""
 
 Rates = Mapping[str, float]
@@ -112,13 +112,16 @@ class State:
             self._vary(0.5 if count > 10 else 1.0)
             new = self._numbers()
             if len(new) == len(old) and np.allclose(new, old, rtol=TOLERANCE, atol=0):
+                for flow in self.system.flows:
+                    if flow.closed:
+                        see(self, flow)
                 return count
             old = new
         raise RuntimeError(f"the system did not settle in {ROUNDS} rounds (rates {self.rates!r}); simulate it")
 
     def _numbers(self) -> list[float]:
         passed_on = (each.values() for one in (self.asking, self.calm) for each in (one.scvs, one.batches))
-        return [*self.rates.values(), *self.seen.values(), *(number for some in passed_on for number in some)]
+        return [*self.rates.values(), *(number for some in passed_on for number in some)]
 
     @cached_property
     def nested(self) -> dict[str, set[str]]:
