@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from qmodels.composed.asking import Asking, Heard
+from qmodels.composed.couplings.busy_banks import trials_of
 from qmodels.composed.couplings.closed import closed_rate, see
 from qmodels.composed.couplings.going_round import profile_of
+from qmodels.composed.couplings.losses import losses_of, surviving
 from qmodels.composed.couplings.pools import ClosedPool, Inside, Pool, open_pool
 from qmodels.composed.couplings.revisits import effective_scv, visit_laws
 from qmodels.composed.couplings.siblings import Siblings
@@ -27,6 +29,7 @@ from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.kinds import phase_type, scaled
 from qmodels.systems.laws.phases import PhaseType
+from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 
 INF = float("inf")
@@ -85,6 +88,7 @@ class State:
     seen: dict[str, float] = field(default_factory=dict)
     extra: dict[str, float] = field(default_factory=dict)
     stays: dict[str, float] = field(default_factory=dict)
+    ending: dict[str, float] = field(default_factory=dict)
     insides: dict[str, Inside] = field(default_factory=dict)
     curves: dict[str, Callable[[float], Pool]] = field(default_factory=dict)
     known: dict[Any, Any] = field(default_factory=dict)
@@ -120,7 +124,7 @@ class State:
         raise RuntimeError(f"the system did not settle in {ROUNDS} rounds (rates {self.rates!r}); simulate it")
 
     def _numbers(self) -> list[float]:
-        passed_on = (each.values() for one in (self.asking, self.calm) for each in (one.scvs, one.batches))
+        passed_on = (each.values() for one in (self.asking, self.calm) for each in (one.scvs, one.batches, one.coming))
         return [*self.rates.values(), *(number for some in passed_on for number in some)]
 
     @cached_property
@@ -131,8 +135,19 @@ class State:
     def _vary(self, weight: float) -> None:
         """Let variability pass through the programs once more."""
         self._pass_on(self.asking, weight, begun_scv)
+        if any(isinstance(part, FreeList) or getattr(part, "capacity", INF) < INF for part in self.system.parts.values()):
+            self._lose()
         if any(not self.system.flow(take.flow).closed for take in self.plan.takes):
             self._pass_on(self.calm, weight, lambda flow: 1.0)
+
+    def _lose(self) -> None:
+        """Find the trials of allocations, and the jobs that are lost."""
+        heard = self.asking.at(self.rates)
+        self.asking.trials = trials_of(self.system, self.plan, self.rates, heard)
+        times = {flow.name: self.passage(flow).span.mean for flow in self.system.flows}
+        losses = losses_of(self.system, self.plan, self.asking, heard, times)
+        self.asking.coming, self.ending = surviving(self.plan, losses)
+        self.calm.coming, self.calm.trials = self.asking.coming, self.asking.trials
 
     def _pass_on(self, asking: Asking, weight: float, begun: Callable[[Flow], float]) -> None:
         heard = asking.at(self.rates)
