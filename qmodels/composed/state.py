@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -278,8 +278,7 @@ class State:
         takes, inside = self.takes(pool), self._inside(pool)
         self.insides[pool] = inside
         if not all(self.system.flow(take.flow).closed for take in takes):
-            gaps, spread = self._gaps(pool), self._hold_scv(pool)
-            self.curves[pool] = lambda rate: open_pool(inside, rate, gaps=gaps, hold_scv=spread)
+            self.curves[pool] = partial(open_pool, inside, gaps=self._gaps(pool))
             return
         jobs = self.visitors(pool)
         here = jobs / inside.copies if all(take.own for take in takes) else jobs
@@ -311,16 +310,6 @@ class State:
             scv += share * (begun_scv(self.system.flow(take.flow)) * mean + variance / mean)
         scv = 1 + (scv - 1) / copies
         return ph_from_moments(mean=1.0, scv=max(scv, 1 / MOST_PHASES))
-
-    def _hold_scv(self, pool: str) -> float:
-        """Return the variability of how long tokens of a pool are held."""
-        mean = variance = 0.0
-        heard = self.asking_inside(pool).at(self.rates)
-        for name in dict.fromkeys(t.flow for t in self.takes(pool)):
-            span = self.walk(self.system.flow(name), heard, NO_POOLS)[1].get(pool, Held()).span
-            mean += self.rates[name] * span.mean
-            variance += self.rates[name] * span.variance
-        return variance * self.taken(pool, self.rates) / mean**2 if 0 < mean < INF else 1.0
 
     def _inside(self, pool: str) -> Inside:
         """Return the inside of a pool; it stays the same while the other flows do."""
