@@ -32,6 +32,8 @@ SCALES = {"stations": 1.0, "hardware": 0.3}
 """Of the services of stations, so that memories have something to do."""
 PRESETS = ("DDR4-3200", "HBM2")
 NODES = 9
+MOST_JOBS = 256
+"""Of a closed flow."""
 
 
 class Drawing:
@@ -154,22 +156,26 @@ def at_load(system: System, load: float) -> System:
     if not flow.closed:
         factor = float(solve_system(system).metrics["saturation_factor"])
         return replace_fields(system, {f"flows.{flow.name}.rate": float(flow.rate) * factor * load})
-    return max(
-        (replace(system, flows=(replace(flow, population=n),)) for n in _populations(system, load)),
-        key=lambda one: one.flows[0].population,
-    )
+    return _with_jobs(system, _population(system, load))
 
 
-def _populations(system: System, load: float) -> Iterator[int]:
-    """Yield numbers of jobs up to the one that brings the load."""
-    (flow,) = system.flows
-    population = 1
-    while population < 400:
-        yield population
-        answer = solve_system(replace(system, flows=(replace(flow, population=population),)))
-        if float(answer.bottleneck_load) >= load:
-            return
-        population += max(1, population // 4)
+def _with_jobs(system: System, population: int) -> System:
+    return replace(system, flows=(replace(system.flows[0], population=population),))
+
+
+def _population(system: System, load: float) -> int:
+    """Return the smallest number of jobs that bring a load, the most if none does."""
+
+    def enough(population: int) -> bool:
+        return float(solve_system(_with_jobs(system, population)).bottleneck_load) >= load
+
+    low, high = 0, 1
+    while high < MOST_JOBS and not enough(high):
+        low, high = high, 2 * high
+    while high - low > max(1, low // 8):
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 def systems(
