@@ -13,7 +13,7 @@ from qmodels.memory.dram.order_waits import order_times
 from qmodels.memory.dram.packet_waits import PacketTimes, packet_times
 from qmodels.memory.dram.ready_waits import ReadyWaits, packet_waits, random_waits, sequence_waits
 from qmodels.memory.dram.stream_waits import stream_times
-from qmodels.memory.dram.write_queue import Directions, ReadVisits, write_queue
+from qmodels.memory.dram.write_queue import Directions, ReadVisits, refreshed_writes, write_queue
 from qmodels.queues.general.mg1 import mg1_waiting_time
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.memory.dram_traffic import Packets, RandomBlocks
@@ -133,6 +133,10 @@ def channel_waits(
         late = np.minimum(share / (1 - narrowest), 1.0)
     each = max(slot, gap * miss / g.ranks)
     queue, write_queue = _writes(spec, rate, own, opening, row_open, each, packets)
+    if t.t_rfc and 0 < spec.traffic.write_fraction < 1:
+        write_queue = write_queue + refreshed_writes(
+            spec, rate * spec.traffic.write_fraction, wait=write_queue, block=block, load=narrowest
+        )
     return ChannelWaits(
         row=opening,
         row_hit_ratio=pattern.row_hit_ratio - shut + 0.0 * rate,
@@ -238,4 +242,4 @@ def _writes(
         )
         found.append(write_queue(spec, both, wait=float(before), row_open=float(opened), each=each))
     queue, stay = np.reshape(np.transpose(found), (2, *np.shape(rate)))
-    return queue, np.maximum(stay - ahead - opening, 0.0)
+    return queue, np.maximum(stay - ahead - opening - own.alone, 0.0)
