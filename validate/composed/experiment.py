@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from qmodels import checks
+from qmodels.systems.composed.checks import all_steps
+from qmodels.systems.composed.steps import Allocate
+from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import INF, Station
 from validate.campaigns.experiment import Experiment
+from validate.composed.kernels import memories_of, named
 from validate.composed.replication import Run, SystemJob, run_replication
 from validate.composed.result import SystemSimulation
 from validate.composed.summary import summarize
@@ -69,6 +73,20 @@ class SystemExperiment(Experiment):
                 raise ValueError(
                     f"parts.{name}.when_full must be 'loss' in a system, got {part.when_full!r}: "
                     "let jobs hold tokens for the places"
+                )
+
+        for name in named(self.spec, FreeList):
+            memories = memories_of(self.spec, name)
+            if len(memories) > 1:
+                raise ValueError(
+                    f"parts.{name} must have its blocks in one memory, got {', '.join(memories)}"
+                )
+        for flow in self.spec.flows:
+            lists = {step.part for step in all_steps(flow.program) if isinstance(step, Allocate)}
+            if len(lists) > 1:
+                raise ValueError(
+                    f"flow {flow.name!r}: program must allocate from one free list to be simulated, "
+                    f"got {', '.join(sorted(lists))}"
                 )
 
     def summarize(

@@ -57,6 +57,9 @@ def step(w: World, c: Core, j: int) -> bool:
     op = i["op"]
     if c.strands[strand["root"]]["lost"]:
         drop_tokens(w, c, j)
+        if strand["blocks"] > 0:
+            ask(w, c, j, state.OPERATING, state.GIVING_BACK)
+            return False
         op = state.JOIN if w.jobs[j]["parent"] >= 0 else state.END
     strand["at"] = at + 1
     if op == state.SERVE:
@@ -77,6 +80,15 @@ def step(w: World, c: Core, j: int) -> bool:
         return False
     elif op == state.LOOK:
         ask(w, c, j, state.LOOKING, state.LOOKUP)
+        return False
+    elif op == state.LOCATE and c.parts[i["part"]]["scored"]:
+        ask(w, c, j, state.LOOKING, state.PLACING)
+        return False
+    elif op == state.ALLOCATE or op == state.FREE:
+        _operate(w, c, j, i["part"])
+        return False
+    elif op == state.ENQUIRE:
+        _enquire(w, c, j, i["part"])
         return False
     elif op == state.RELEASE:
         release(w, c, j, at)
@@ -169,6 +181,52 @@ def ask(w: World, c: Core, j: int, phase: int, kind: int) -> None:
 
 
 @lean_part
+def _operate(w: World, c: Core, j: int, part: int) -> None:
+    """Let a strand come to a pointer memory, which serves one operation at a time."""
+    server = c.servers[c.parts[part]["first"]]
+    enter(w, c, part, j)
+    if server["taken"]:
+        w.jobs[j]["phase"], w.jobs[j]["next"] = state.QUEUEING, NONE
+        if server["head"] < 0:
+            server["head"] = j
+        else:
+            w.jobs[server["tail"]]["next"] = j
+        server["tail"] = j
+        return
+    server["taken"] = 1
+    server["busy_sum"] -= w.state[0]["now"]
+    c.strands[j]["done"] = NONE
+    ask(w, c, j, state.OPERATING, state.OPERATION)
+
+
+@lean_part
+def end_operation(w: World, c: Core, j: int) -> None:
+    """Let a strand leave a pointer memory, and the next one begin."""
+    part = c.code[c.strands[j]["at"] - 1]["part"]
+    server = c.servers[c.parts[part]["first"]]
+    leave(w, c, part, j)
+    charge(w, c, j, part)
+    go_on(w, c, j)
+    first = server["head"]
+    if first < 0:
+        server["taken"] = 0
+        server["busy_sum"] += w.state[0]["now"]
+        return
+    server["head"] = w.jobs[first]["next"]
+    c.strands[first]["done"] = NONE
+    ask(w, c, first, state.OPERATING, state.OPERATION)
+
+
+@lean_part
+def _enquire(w: World, c: Core, j: int, part: int) -> None:
+    """Note that a part of others is to be asked when a strand will be done."""
+    enter(w, c, part, j)
+    w.jobs[j]["phase"] = state.ENQUIRING
+    c.enquiries[c.state[0]["enquiries"]] = j
+    c.state[0]["enquiries"] += 1
+
+
+@lean_part
 def _serve(w: World, c: Core, j: int, part: int) -> None:
     """Let a strand arrive at a station; its job is lost if that is full."""
     node = c.parts[part]["first"] + c.strands[j]["copy"]
@@ -216,11 +274,14 @@ def finish_shared(w: World, c: Core, node: int) -> None:
 
 @lean_part
 def wake(w: World, c: Core, j: int) -> None:
-    """End what a strand has waited for alone: a hold, thinking, an access to a memory."""
+    """End what a strand has waited for alone: a hold, thinking, an access to a memory, a part of others."""
     drop(w.heap, w.places, w.classes.size + w.nodes.size + j)
     if w.jobs[j]["phase"] == state.THINKING:
         begin(w, c, j)
-    elif w.jobs[j]["phase"] == state.ACCESSING:
+    elif w.jobs[j]["phase"] == state.OPERATING:
+        ask(w, c, j, state.OPERATING, state.OPERATION)
+        return
+    elif w.jobs[j]["phase"] == state.ACCESSING or w.jobs[j]["phase"] == state.ENQUIRING:
         part = c.code[c.strands[j]["at"] - 1]["part"]
         leave(w, c, part, j)
         charge(w, c, j, part)

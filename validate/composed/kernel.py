@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from validate.composed.interpreter import drain, finish, finish_shared, wake
-from validate.composed.state import LAYOUT, Core
+from validate.composed.state import ASKED, LAYOUT, Core
 from validate.composed.strands import be_born
 from validate.engine.jit import lean, lean_part
 from validate.engine.pointers import compiled, pointer_to
@@ -23,7 +23,8 @@ core_at: Any = pointer_to("SystemCore", LAYOUT)
 def run(w: World, c: Core, until: float, ended: int, born: int) -> int:
     """Run until a time, or until so many jobs have ended or begun in all; return why it stopped.
 
-    After `POOL_FULL` the run goes on where it stopped once there is more room.
+    After `POOL_FULL` the run goes on where it stopped once there is more room, after `ASKED` once parts of
+    others have said when the strands in ``enquiries`` will be done.
     """
     if compiled():
         return int(_run(w.table, c.table, until, ended, born))
@@ -57,6 +58,9 @@ def loop(w: World, c: Core, until: float, ended: int, born: int) -> int:
     while True:
         if not drain(w, c):
             reason = POOL_FULL
+            break
+        if c.state[0]["enquiries"] > 0:
+            reason = ASKED
             break
         if s["ended"] >= ended or c.state[0]["born"] >= born:
             break

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from validate.cache.draw_kernel import LAW
 from validate.cache.hierarchies import PRIVATE, Hierarchies, draw_core, draw_line, look_up
-from validate.cache.hierarchy_kernel import PLAN
-from validate.cache.lru_kernel import CACHE, SLOT
+from validate.composed.blocks import give_all_back, operate, place
 from validate.composed.interpreter import arrive, drain
 from validate.composed.kernel import core_at, handle
-from validate.composed.state import ACCESSING, LOOKUP, PACKET, Core
+from validate.composed.kernels import BLOCKS, CACHES, CHANNELS, NETWORK, Kernels
+from validate.composed.state import (
+    ACCESSING,
+    ASKED,
+    GIVING_BACK,
+    LOOKUP,
+    OPERATION,
+    PACKET,
+    PLACING,
+    Core,
+)
 from validate.composed.strands import go_on, wake_at
+from validate.data_queueing.block_pools import BlockPools, end_access
 from validate.dram.channels import NEVER, Channels, advance, offer, take_ended
 from validate.engine.jit import lean, lean_part
-from validate.engine.pointers import Layout, compiled, pointer_to, table_of
+from validate.engine.pointers import compiled, pointer_to
 from validate.engine.streams import uniform
 from validate.network.calendar import EARLY, drop, put
 from validate.network.kernel import world_at
 from validate.network.service import catch_up
 from validate.network.state import POOL_FULL, REACHED, STUCK, World
-from validate.noc import state as noc
 from validate.noc.kernel import quiet
 from validate.noc.kernel import step as step_network
 from validate.noc.sources import send
@@ -33,76 +41,17 @@ from validate.noc.state import World as Network
 ROUNDING = 1e-6
 """Of a cycle: times are multiples of clocks and may come out a little early or late."""
 
-NETWORK: Layout = {
-    "channel": (noc.CHANNEL, 1),
-    "vc": (noc.VC, 1),
-    "slots": ("i4", 1),
-    "packet": (noc.PACKET, 1),
-    "flow": (noc.FLOW, 1),
-    "service": (noc.SERVICE, 1),
-    "hop": ("i4", 1),
-    "masks": ("u8", 1),
-    "finish": ("i8", 1),
-    "queue": (noc.QUEUE, 1),
-    "node": (noc.NODE, 1),
-    "arrivals": ("i8", 2),
-    "credits": ("i4", 2),
-    "lists": ("i4", 2),
-    "delivered": ("i4", 1),
-    "clock": ("i8", 1),
-}
-CHANNELS: Layout = {
-    **dict.fromkeys(("p",), ("i8", 2)),
-    **dict.fromkeys(("arrival", "bank_of", "row", "write", "number", "following", "end"), ("i8", 1)),
-    "banks": ("i8", 3),
-    "queues": ("i8", 3),
-    "entries": ("i8", 4),
-    "limits": ("i8", 2),
-    "ranks": ("i8", 3),
-    "clock": ("i8", 2),
-    "sums": ("i8", 4),
-    "counts": ("i8", 2),
-    "asked": ("i8", 2),
-}
-CACHES: Layout = {
-    "plan": (PLAN, 1),
-    "bounds": ("i8", 1),
-    "drawn": ("i8", 1),
-    "caches": (CACHE, 1),
-    "slots": (SLOT, 1),
-    "table": ("i4", 1),
-    "streams": ("u8", 2),
-    "cut": ("f8", 1),
-    "other": ("i4", 1),
-    "law": (LAW, 1),
-    "keys": ("i8", 2),
-    "hits": ("i8", 2),
-}
 network_at: Any = pointer_to("SystemNetwork", NETWORK)
 channels_at: Any = pointer_to("SystemChannels", CHANNELS)
 caches_at: Any = pointer_to("SystemCaches", CACHES)
-
-
-class Kernels(NamedTuple):
-    """The parts that have kernels of their own: interconnect, channels of memories, caches."""
-
-    network: Network
-    channels: Channels
-    caches: Hierarchies
-    tables: Any
-    """Of the arrays of these, see `tables_of`."""
-
-
-def tables_of(network: Network, channels: Channels, caches: Hierarchies) -> tuple[Any, Any, Any]:
-    """Return the tables of the arrays of parts."""
-    return table_of(network, NETWORK), table_of(channels, CHANNELS), table_of(caches, CACHES)
+blocks_at: Any = pointer_to("SystemBlocks", BLOCKS)
 
 
 def run(w: World, c: Core, k: Kernels, until: float, ended: int, born: int) -> int:
     """Run as `validate.composed.kernel.run` does."""
     if compiled():
         return int(_run((w.table, c.table, *k.tables), until, ended, born))
-    return int(loop(w, c, k.network, k.channels, k.caches, until, ended, born))
+    return int(loop(w, c, k.network, k.channels, k.caches, k.blocks, until, ended, born))
 
 
 @lean
@@ -113,6 +62,7 @@ def _run(tables: Any, until: float, ended: int, born: int) -> int:
         network_at(tables[2]),
         channels_at(tables[3]),
         caches_at(tables[4]),
+        blocks_at(tables[5]),
         until,
         ended,
         born,
@@ -121,7 +71,15 @@ def _run(tables: Any, until: float, ended: int, born: int) -> int:
 
 @lean_part
 def loop(
-    w: World, c: Core, n: Network, d: Channels, h: Hierarchies, until: float, ended: int, born: int
+    w: World,
+    c: Core,
+    n: Network,
+    d: Channels,
+    h: Hierarchies,
+    b: BlockPools,
+    until: float,
+    ended: int,
+    born: int,
 ) -> int:
     """Take events off the calendar, and let the network go on while it has something to carry.
 
@@ -135,8 +93,11 @@ def loop(
             reason = POOL_FULL
             break
         if own["letters"] > 0:
-            post(w, c, n, d, h)
+            post(w, c, n, d, h, b)
             continue
+        if own["enquiries"] > 0:
+            reason = ASKED
+            break
         if s["ended"] >= ended or own["born"] >= born:
             break
         cycle = own["cycle"]
@@ -150,7 +111,7 @@ def loop(
                 own["cycle"] = max(cycle, due)
                 s["now"] = max(s["now"], heap[1]["time"])
                 s["events"] += 1
-                _handle(w, c, d, heap[1]["event"])
+                _handle(w, c, d, b, heap[1]["event"])
                 continue
         elif still:
             reason = STUCK
@@ -180,12 +141,13 @@ def _carry(w: World, c: Core, n: Network, cycle: int) -> None:
 
 
 @lean_part
-def _handle(w: World, c: Core, d: Channels, event: int) -> None:
+def _handle(w: World, c: Core, d: Channels, b: BlockPools, event: int) -> None:
+    _end_access(w, c, b, event - w.classes.size - w.nodes.size)
     channel = event - w.classes.size - c.state[0]["stations"]
     if 0 <= channel < c.channels.size:
         drop(w.heap, w.places, event)
         ghz = c.channels[channel]["ghz"]
-        _call_again(w, c, channel, advance(d, channel, np.int64(w.state[0]["now"] * ghz + 0.5)))
+        _call_again(w, c, channel, advance(d, channel, int(w.state[0]["now"] * ghz + 0.5)))
         j = take_ended(d, channel)
         while j >= 0:
             end = c.strands[j]["asked"] + (d.end[j] - c.strands[j]["cycle"]) / ghz
@@ -193,6 +155,15 @@ def _handle(w: World, c: Core, d: Channels, event: int) -> None:
             j = take_ended(d, channel)
     else:
         handle(w, c, event)
+
+
+@lean_part
+def _end_access(w: World, c: Core, b: BlockPools, j: int) -> None:
+    """Take a strand whose access ends with this event, if it is one, off the score of its bank."""
+    if j >= 0 and w.jobs[j]["phase"] == ACCESSING:
+        p = c.parts[c.code[c.strands[j]["at"] - 1]["part"]]
+        if p["scored"]:
+            end_access(b, p["member"], c.strands[j]["channel"] - p["first"], c.strands[j]["bank"])
 
 
 @lean_part
@@ -204,20 +175,30 @@ def _call_again(w: World, c: Core, channel: int, cycle: int) -> None:
 
 
 @lean_part
-def post(w: World, c: Core, n: Network, d: Channels, h: Hierarchies) -> None:
+def post(w: World, c: Core, n: Network, d: Channels, h: Hierarchies, b: BlockPools) -> None:
     """Hand what strands ask for to the kernels of parts."""
     own = c.state[0]
-    for k in range(own["letters"]):
+    k = 0
+    while k < own["letters"]:
         j = c.letters[k]["strand"]
+        kind = c.letters[k]["kind"]
+        k += 1
         strand = c.strands[j]
-        if c.letters[k]["kind"] == PACKET:
+        if kind == PACKET:
             send(n, _way(w, c, strand["place"], strand["target"]), strand["flits"], j, own["cycle"])
-        elif c.letters[k]["kind"] == LOOKUP:
+        elif kind == LOOKUP:
             _look_up(w, c, h, j)
+        elif kind == PLACING:
+            place(w, c, b, j)
+        elif kind == OPERATION:
+            operate(w, c, b, j)
+        elif kind == GIVING_BACK:
+            give_all_back(c, b, j)
+            go_on(w, c, j)
         else:
             channel = strand["channel"]
             write = c.code[strand["at"] - 1]["at"]
-            strand["cycle"] = np.int64(w.state[0]["now"] * c.channels[channel]["ghz"] + ROUNDING)
+            strand["cycle"] = int(w.state[0]["now"] * c.channels[channel]["ghz"] + ROUNDING)
             first = offer(d, channel, j, strand["bank"], strand["row"], write, strand["cycle"])
             _call_again(w, c, channel, first)
     own["letters"] = 0

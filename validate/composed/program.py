@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,9 +12,11 @@ from qmodels.systems.composed.steps import (
     ADDRESSES,
     SEGMENTS,
     Acquire,
+    Allocate,
     Branch,
     Each,
     Fork,
+    Free,
     Hold,
     Lookup,
     Read,
@@ -25,6 +28,7 @@ from qmodels.systems.composed.steps import (
     step_name,
 )
 from qmodels.systems.composed.system import System
+from qmodels.systems.stations.parts import Station
 from validate.composed import state
 from validate.composed.state import BY_SEGMENTS, CHOICE, INSTRUCTION
 from validate.network.world import Sources
@@ -48,6 +52,7 @@ class Assembler:
         self.sequences: list[tuple[str, str]] = []
         self._code: list[dict[str, Any]] = []
         self._choices: list[tuple[float, int]] = []
+        self._streams: Counter[str] = Counter()
         self._flow = ""
         self._holds = 0
 
@@ -86,11 +91,15 @@ class Assembler:
         match step:
             case Visit():
                 self._there(step.part, step.bytes, depth)
-                self._put(state.SERVE, part=self.numbers[step.part])
+                self._visit(step.part)
                 self._back(step.part, step.reply_bytes, depth)
             case Send():
                 self._pick(step.to)
                 self._travel(step.bytes)
+            case Allocate():
+                self._put(state.ALLOCATE, part=self.numbers[step.part], size=self._count(step.blocks))
+            case Free():
+                self._put(state.FREE, part=self.numbers[step.part])
             case Lookup():
                 self._lookup(step, depth)
             case Read() | Write():
@@ -122,6 +131,14 @@ class Assembler:
         several = len(self.system.place.get(part, ())) > 1
         stream = self.sources.stream(f"copies {self._flow} {part}") if several else 0
         self._put(state.PICK, part=self.numbers[part], stream=stream)
+
+    def _visit(self, part: str) -> None:
+        """Be served by a station, or by a part of others, whose streams are numbered."""
+        if isinstance(self.system.parts[part], Station):
+            self._put(state.SERVE, part=self.numbers[part])
+        else:
+            self._put(state.ENQUIRE, part=self.numbers[part], stream=self._streams[part])
+            self._streams[part] += 1
 
     def _there(self, part: str, payload: int, depth: int) -> None:
         """Go to a copy of a part, and remember from where."""
@@ -170,12 +187,12 @@ class Assembler:
         number, placed = self.numbers[step.part], bool(self.system.place.get(step.part))
         payload = self.system.parts[step.part].geometry.block_bytes
         writes = isinstance(step, Write)
-        self._put(state.LOCATE, part=number, size=branch)
+        self._put(state.LOCATE, part=number, at=ADDRESSES.index(step.addresses), size=branch)
         if placed:
             self._put(state.SAVE, at=depth)
             self.most_slots = max(self.most_slots, depth + 1)
             self._travel(payload if writes else 0)
-        self._put(state.ACCESS, part=number, at=writes, size=step.addresses == "allocated")
+        self._put(state.ACCESS, part=number, at=writes)
         if placed and writes:
             self._put(state.RETURN, at=depth)
         elif placed:

@@ -11,12 +11,15 @@ from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 from validate.campaigns.experiment import Job
 from validate.composed.kernel import run
+from validate.composed.kernels import named
 from validate.composed.machine import run as run_machine
 from validate.composed.network import link_names
-from validate.composed.state import Core
+from validate.composed.services import answer
+from validate.composed.state import ASKED, Core
 from validate.composed.world import Machine, grown, new_machine
 from validate.dram.state import BURST, COUNT
 from validate.network.replication import BATCHES, MOST_JOBS_AT_ONCE, WARM_UP_BATCHES
@@ -97,7 +100,7 @@ class Run:
 def resources(spec: System) -> list[tuple[str, str]]:
     """Return the part that each resource belongs to, and its name in it where there are several.
 
-    They are the copies of stations and pools, the buses of channels and the links of the interconnect.
+    They are the copies of stations and pools, pointer memories, buses of channels, links of the interconnect.
     """
     found = [
         (name, f"{spec.place[name][k]}" if spec.copies(name) > 1 else "")
@@ -106,6 +109,7 @@ def resources(spec: System) -> list[tuple[str, str]]:
         if isinstance(part, kind)
         for k in range(spec.copies(name))
     ]
+    found += [(name, "") for name in named(spec, FreeList)]
     for name, part in spec.parts.items():
         if isinstance(part, DramSystem):
             several = part.geometry.channels > 1
@@ -164,8 +168,11 @@ def advance(machine: Machine, *, ended: int = 2**62, until: float = np.inf) -> t
     """
     limits = until, ended, HOPELESS * min(ended, 2**60)
     while True:
-        w, c, kernels = machine
+        w, c, kernels, services = machine
         reason = run(w, c, *limits) if kernels is None else run_machine(w, c, kernels, *limits)
+        if reason == ASKED:
+            answer(services, w, c)
+            continue
         if reason != POOL_FULL:
             return machine, reason
         if w.jobs.size > MOST_JOBS_AT_ONCE:
@@ -202,7 +209,7 @@ def _seen(machine: Machine) -> dict[str, Any]:
         "parts": np.stack(parts, axis=-1),
         "lookups": _lookups(machine),
         "busy": np.concatenate(
-            [_served(w, now)[: c.state["stations"][0]], _held(c, now), *_carried(machine)]
+            [_served(w, now)[: c.state["stations"][0]], _held(c, now), _operated(c, now), *_carried(machine)]
         ),
     }
 
@@ -225,6 +232,11 @@ def _carried(machine: Machine) -> list[Any]:
     links = network.channel["flits"] * network.channel["cycles"] / c.state["ghz"][0]
     connected = links if c.routes.size > 1 else links[:0]
     return [bursts[: c.channels.size] / c.channels["ghz"], connected]
+
+
+def _operated(c: Core, now: float) -> Any:
+    """Return the time integral of the operations of each pointer memory."""
+    return c.servers["busy_sum"] + now * c.servers["taken"]
 
 
 def _lookups(machine: Machine) -> FloatArray:

@@ -38,19 +38,26 @@ def _constants(first: int, count: int) -> Any:
     RETURN,  # at: slot whose place becomes that of the strand at once
     TRAVEL,  # size: flits of the packet to the target
     ADDRESS,  # part, size: blocks, at: one of the ways below, resume: stream of addresses
-    LOCATE,  # part, size: whether each branch has the block of its number; its place becomes the target
-    ACCESS,  # part, at: whether it is a write, size: whether it is to an allocated block
+    LOCATE,  # part, at: as of ADDRESS, size: whether a branch has the block of its number; sets the target
+    ACCESS,  # part, at: whether it is a write
     LOOK,  # part, at: what to do if a private level, the shared one or none has the line
-) = _constants(0, 21)
+    ALLOCATE,  # part, size: blocks
+    FREE,  # part
+    ENQUIRE,  # part, stream: number of the stream at the part
+) = _constants(0, 24)
 BY_SEGMENTS: Any = np.int64(-1)
 
 # Ways to address blocks, as `qmodels.systems.composed.steps.ADDRESSES`.
 RANDOMLY, IN_SEQUENCE, AS_ALLOCATED = _constants(0, 3)
 
+# Why the kernel returned, beside the reasons of `validate.network.state` (REACHED to STUCK).
+ASKED: Any = np.int64(4)
+
 # Phases of a strand beside those of `validate.network.state` (FREE to FORKED).
-HOLDING, THINKING, QUEUEING, OUTSIDE, READY, ACCESSING, TRAVELLING, LOOKING = _constants(5, 8)
+HOLDING, THINKING, QUEUEING, OUTSIDE, READY = _constants(5, 5)
+ACCESSING, TRAVELLING, LOOKING, OPERATING, ENQUIRING = _constants(10, 5)
 # Letters to the kernels of parts.
-PACKET, MEMORY_ACCESS, LOOKUP = _constants(0, 3)
+PACKET, MEMORY_ACCESS, LOOKUP, PLACING, OPERATION, GIVING_BACK = _constants(0, 6)
 
 # Columns of the times of a strand after those of the parts.
 FORKED_TIME, HELD_TIME, OUTSIDE_TIME, UNCOUNTED_TIME, OWN_COLUMNS = _constants(0, 5)
@@ -87,6 +94,12 @@ STRAND = np.dtype(
         ("bank", "i8"),
         ("row", "i8"),
         ("cycle", "i8"),  # of the memory, in which it came there
+        ("done", "i8"),  # blocks that its operation has taken, -1 before it begins
+        ("refused", "i8"),  # whether there were too few
+        ("blocks", "i8"),  # that a job has: how many, the first and the last
+        ("first_block", "i8"),
+        ("last_block", "i8"),
+        ("holder", "i8"),  # the free lists they are of
     ]
 )
 PART = np.dtype(
@@ -95,6 +108,7 @@ PART = np.dtype(
         ("member", "i8"),  # its number among the parts of its kind
         ("copies", "i8"),
         ("pools", "i8"),  # whether its copies are pools
+        ("scored", "i8"),  # whether it is a memory in which free lists look for banks that are not busy
         ("places_at", "i8"),  # nodes of its copies, -1 if it is nowhere
         ("places", "i8"),
         ("visits", "i8"),
@@ -124,6 +138,19 @@ CHANNEL = np.dtype(
 
 LETTER = np.dtype([("kind", "i8"), ("strand", "i8")])
 """What a strand asks of the kernel of a part."""
+
+SERVER = np.dtype(
+    [
+        ("taken", "i8"),  # whether it is in an operation
+        ("head", "i8"),
+        ("tail", "i8"),
+        ("busy_sum", "f8"),  # as of `PART`
+        ("period", "f8"),  # of an access
+        ("small", "i8"),  # most blocks of a job with lists of its own
+        *((name, "f8") for name in ("enqueue_packet", "enqueue", "dequeue_packet", "dequeue")),
+    ]
+)
+"""The pointer memory of free lists, and the accesses that its operations take."""
 
 FLOW = np.dtype(
     [
@@ -156,6 +183,7 @@ STATE = np.dtype(
         ("fork_column", "i8"),  # of the times: the first behind the parts
         ("born", "i8"),
         ("letters", "i8"),
+        ("enquiries", "i8"),  # strands whose parts are asked, outside of compiled code, when they end
         ("cycle", "i8"),  # of the interconnect, that is to come
         ("ghz", "f8"),  # of the interconnect
         ("interconnect", "i8"),  # its number as a part
@@ -179,6 +207,8 @@ LAYOUT: Layout = {
     "flow_times": ("f8", 2),
     "letters": (LETTER, 1),
     "channels": (CHANNEL, 1),
+    "servers": (SERVER, 1),
+    "enquiries": ("i8", 1),
     "map_numbers": ("i8", 2),
     "map_images": ("i8", 3),
     "sequences": ("i8", 1),
@@ -195,9 +225,10 @@ class Core(NamedTuple):
     ``times`` has the time of each strand by part and then by the columns above, ``slots`` what its
     instructions remember, ``holds`` its tokens of each pool; ``places`` are the nodes of flows and parts,
     ``copy_at`` says which copy of a part is at a node, -1 for none; ``flow_times`` sums up the times of the
-    jobs that ended. ``letters`` are what strands ask of the kernels of parts; ``map_numbers`` and
-    ``map_images`` are the address maps of the memories, see `validate.dram.addresses`, ``sequences`` the next blocks of streams of addresses;
-    ``routes`` are the first of the ``ways`` from each node to each, which are flows of the network.
+    jobs that ended. ``letters`` are what strands ask of the kernels of parts, ``enquiries`` are the strands
+    that came to parts of others. ``map_numbers`` and ``map_images`` are the address maps of the memories, see
+    `validate.dram.addresses`, ``sequences`` the next blocks of streams of addresses; ``routes`` are the first
+    of the ``ways`` from each node to each, which are flows of the network.
     """
 
     code: Any
@@ -214,6 +245,8 @@ class Core(NamedTuple):
     flow_times: Any
     letters: Any
     channels: Any
+    servers: Any
+    enquiries: Any
     map_numbers: Any
     map_images: Any
     sequences: Any

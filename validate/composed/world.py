@@ -7,27 +7,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qmodels.systems.cache.spec import CacheLevel, CacheSystem
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.phases import HyperExponential
 from qmodels.systems.laws.times import Empirical, Exponential, Law, Replay
-from qmodels.systems.memory.dram_system import DramSystem, dram
+from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.memory.dram_traffic import SPAN
+from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
-from qmodels.systems.traffic.popularity import Zipf
 from qmodels.systems.traffic.sizes import segment_count
-from validate.cache.hierarchies import SOURCES, new_hierarchies, warm_up
 from validate.composed import state
 from validate.composed.kernel import start
-from validate.composed.machine import Kernels, tables_of
-from validate.composed.network import grown_network, new_network, no_network
+from validate.composed.kernels import (
+    Kernels,
+    channel_rows,
+    grown_kernels,
+    memories_of,
+    named,
+    new_kernels,
+    server_rows,
+)
+from validate.composed.network import new_network
 from validate.composed.program import Assembler
+from validate.composed.services import Services, new_services
 from validate.composed.state import LAYOUT, Core
 from validate.dram.addresses import new_books
-from validate.dram.channels import new_channels, with_room
 from validate.engine.events import ENTRY, new_calendar
 from validate.engine.histogram import BINS
 from validate.engine.pointers import table_of
@@ -58,7 +64,8 @@ class Machine(NamedTuple):
     world: World
     core: Core
     kernels: Kernels | None
-    """None in a system of stations and pools alone, which then needs less to be compiled."""
+    """None in a system of stations and pools alone."""
+    services: Services
 
 
 def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
@@ -68,8 +75,7 @@ def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
     entries = [assembler.flow(flow.name) for flow in spec.flows]
     parts, places, copy_at = _parts(spec)
     flows, places = _flows(spec, sources, entries, places)
-    memories = [part for part in spec.parts.values() if isinstance(part, DramSystem)]
-    books = new_books(memories)
+    books = new_books(list(named(spec, DramSystem).values()))
     ways = sources.stream("ways")
     network, routes, choices = new_network(spec)
     pools = _pools(spec, parts)
@@ -97,7 +103,9 @@ def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
         flows=flows,
         flow_times=np.zeros((flows.size, columns)),
         letters=np.zeros(0, dtype=state.LETTER),
-        channels=_channels(spec),
+        channels=channel_rows(spec),
+        servers=server_rows(spec),
+        enquiries=np.zeros(0, dtype=np.int64),
         map_numbers=books.numbers,
         map_images=books.images,
         sequences=_sequences(spec, assembler.sequences),
@@ -108,33 +116,16 @@ def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
     )
     world = _world(spec, sources, stations, core.channels.size, seed=seed, replication=replication)
     _set_traces(spec, world, flows, replication)
-    machine = Machine(world, core, _kernels(spec, network, memories, seed=seed, replication=replication))
+    machine = Machine(
+        world,
+        core,
+        new_kernels(spec, network, seed=seed, replication=replication),
+        new_services(spec, seed=seed, replication=replication),
+    )
     populations = sum(flow.population for flow in spec.flows)
     machine = grown(machine, FIRST_POOL + 2 * populations + 2 * assembler.most_branches)
     start(machine.world, machine.core)
     return machine
-
-
-def _kernels(
-    spec: System, network: Any, memories: list[DramSystem], *, seed: int, replication: int
-) -> Kernels | None:
-    """Return the parts with kernels of their own; where there is none of a kind, an idle one."""
-    caches = {name: part for name, part in spec.parts.items() if isinstance(part, CacheSystem)}
-    if not (network or memories or caches):
-        return None
-    start_at = float(np.random.default_rng([seed, replication]).random())
-    channels = new_channels(memories or [dram("DDR4-3200")], capacity=0, start=start_at)
-    streams = new_streams(
-        seed=seed,
-        replication=replication,
-        sources=[f"{source} {name}" for name in caches or ("no caches",) for source in SOURCES],
-    )
-    small = CacheSystem(popularity=Zipf(entries=1, exponent=0.0), private=(CacheLevel(lines=1),))
-    hierarchies = new_hierarchies(list(caches.values()) or [small], streams)
-    for number in range(len(caches)):
-        warm_up(hierarchies, number)
-    hierarchies.hits[:] = 0
-    return Kernels(network or no_network(), channels, hierarchies, None)
 
 
 def grown(machine: Machine, more: int) -> Machine:
@@ -145,27 +136,11 @@ def grown(machine: Machine, more: int) -> Machine:
         rows = np.zeros((more, *array.shape[1:]), dtype=array.dtype)
         return np.concatenate([array, rows])
 
-    names = ("strands", "times", "slots", "holds", "letters")
+    names = ("strands", "times", "slots", "holds", "enquiries", "letters")
     c = c._replace(**{name: longer(getattr(c, name)) for name in names})
     machine = machine._replace(world=w, core=c._replace(table=table_of(c, LAYOUT)))
     kernels = machine.kernels
-    if kernels is None:
-        return machine
-    channels = with_room(kernels.channels, w.jobs.size)
-    # Packets that are delivered keep their place for a cycle.
-    network = grown_network(kernels.network, w.jobs.size + kernels.network.channel.size)
-    tables = tables_of(network, channels, kernels.caches)
-    return machine._replace(kernels=Kernels(network, channels, kernels.caches, tables))
-
-
-def _channels(spec: System) -> Any:
-    """Return the channels of all memories, one memory after the other."""
-    found = []
-    for name, part in spec.parts.items():
-        if isinstance(part, DramSystem):
-            at = spec.place.get(name) or (NONE,)
-            found += [(part.clock_ghz, at[k % len(at)]) for k in range(part.geometry.channels)]
-    return np.array(found, dtype=state.CHANNEL)
+    return machine if kernels is None else machine._replace(kernels=grown_kernels(kernels, w.jobs.size))
 
 
 def _sequences(spec: System, names: list[tuple[str, str]]) -> Any:
@@ -179,13 +154,15 @@ def _parts(spec: System) -> tuple[Any, list[int], Any]:
     nodes = spec.network.topology.nodes if spec.network is not None else 1
     copy_at = np.full((rows.size, nodes), NONE, dtype=np.int64)
     places: list[int] = []
-    firsts: dict[Any, int] = {Station: 0, Tokens: 0, DramSystem: 0}
+    firsts: dict[Any, int] = {Station: 0, Tokens: 0, DramSystem: 0, FreeList: 0}
+    scored = {memory for name in named(spec, FreeList) for memory in memories_of(spec, name)}
     members: Counter[type[Any]] = Counter()
     for number, (name, part) in enumerate(spec.parts.items()):
         row = rows[number]
         row["member"] = members[type(part)]
         members[type(part)] += 1
         row["copies"] = spec.copies(name)
+        row["scored"] = name in scored
         row["pools"] = isinstance(part, Tokens)
         if type(part) in firsts:
             row["first"] = firsts[type(part)]

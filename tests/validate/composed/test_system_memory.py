@@ -39,7 +39,7 @@ T = CLOSED.timing
 
 
 def way(hops, flits):
-    """Cycles of a packet alone: 2 on the wire of its source, 3 at each router, a cycle for each further flit."""
+    """Cycles of a packet alone: 2 on its source's wire, 3 at each router, one for each further flit."""
     return 2 + 3 * (hops + 1) + flits - 1
 
 
@@ -144,14 +144,12 @@ def test_a_stream_in_order_is_one(simulated):
 def test_a_network_alone_is_simulated_as_it_simulates_itself(simulated):
     rates = np.zeros((4, 4))
     rates[[0, 1, 2], [3, 3, 3]] = 0.05
+    send = Send("sink", bytes=40)
     flows = [
-        Flow(name=f"from {k}", arrivals=Poisson(), rate=0.05 * GHZ, at=(k,), program=(Send("sink", bytes=40),))
+        Flow(name=f"from {k}", arrivals=Poisson(), rate=0.05 * GHZ, at=(k,), program=(send, Visit("sink")))
         for k in range(3)
-    ]  # fmt: skip
+    ]
     parts = {"noc": NOC, "sink": Station(service=Deterministic(mean=0.0), servers=float("inf"))}
-    flows[0] = Flow(
-        name="from 0", arrivals=Poisson(), rate=0.05 * GHZ, at=(0,), program=(Send("sink", bytes=40), Visit("sink"))
-    )  # fmt: skip
     result = simulated(System(parts=parts, place={"sink": 3}, flows=flows), replications=8)
     alone = simulate(
         Noc(

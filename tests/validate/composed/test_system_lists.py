@@ -1,0 +1,136 @@
+"""Free lists of a system, their pointer memory, and the banks that trials avoid."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from qmodels import queues
+from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.steps import Allocate, Free, Hold, Read, Visit, Write
+from qmodels.systems.composed.system import System
+from qmodels.systems.laws.times import Deterministic, Exponential
+from qmodels.systems.memory.dram_system import dram
+from qmodels.systems.packets.free_list import FreeList
+from qmodels.systems.stations.parts import Station
+from qmodels.systems.traffic.arrivals import Poisson
+from qmodels.systems.traffic.sizes import bimodal, fixed
+from validate.composed.replication import advance
+from validate.composed.world import new_machine
+
+LIST = FreeList(segments=4096, alloc_trial_count=3, clock_ghz=0.5)
+# No refresh, pages closed, so that an access takes the same time whenever it comes.
+QUIET = dram("DDR4-3200", page_policy="closed", t_refi=0, t_rfc=0)
+
+
+def lone(*program, **fields):
+    return Flow(population=1, think=Deterministic(mean=1000.0), program=program, **fields)
+
+
+def test_operations_take_their_accesses(simulated):
+    program = (Allocate("list", 3), Hold(Deterministic(mean=7.0)), Free("list"))
+    result = simulated(System(parts={"list": LIST}, flows=lone(*program)), replications=2, passages=1000)
+    # 2 for the packet and 2 for each block, of which one links it; then 3 and 1 for each block.
+    accesses = (2 + 3 * 2) + (3 + 3 * 1)
+    assert result.latency.best == pytest.approx(accesses * 2.0 + 7.0, rel=1e-12)
+    assert result["visit_latency[list]"].best == pytest.approx(accesses * 2.0 / 2, rel=1e-12)
+    assert result.latency_parts["list"].best == pytest.approx(accesses * 2.0, rel=1e-12)
+
+
+def test_the_pointer_memory_serves_one_operation_at_a_time(simulated):
+    program = (Allocate("list"), Hold(Exponential(mean=5000.0)), Free("list"))
+    flow = Flow(arrivals=Poisson(), rate=0.05, program=program)
+    result = simulated(System(parts={"list": LIST}, flows=flow), passages=40_000)
+    # Operations of 8 ns each come nearly at random: a queue with constant service.
+    exact = queues.mg1(arrival_rate=0.1, service_rate=1 / 8, service_scv=0.0)
+    own = result["visit_latency[list]"]
+    assert own.best == pytest.approx(float(exact.mean_response_time), rel=0.03)
+    assert 0.8 in result.utilization["list"]
+
+
+def test_blocks_of_a_job_are_written_and_read_in_their_order(simulated):
+    parts = {"list": LIST, "dram": dram("DDR4-3200", page_policy="closed", t_refi=0, t_rfc=0, channels=4)}
+    program = (
+        Allocate("list", 4), Write("dram", 4, "allocated"), Read("dram", 2, "allocated"), Free("list"),
+    )  # fmt: skip
+    result = simulated(
+        System(parts=parts, flows=lone(*program)), replications=2, passages=1000
+    )  # fmt: skip
+    assert result.stable
+    t = parts["dram"].timing
+    least = (t.t_rcd + t.cwl + t.burst + t.t_rcd + t.cl + t.burst) / t.clock_ghz
+    assert least <= result.latency_parts["dram"].best < 3 * least
+
+
+def test_a_job_that_finds_too_few_blocks_is_lost(simulated):
+    few = FreeList(segments=3, enqueue_packet_accesses=0, enqueue_accesses=0, clock_ghz=1e6,
+                   dequeue_packet_accesses=0, dequeue_accesses=0)  # fmt: skip
+    program = (Allocate("list"), Hold(Exponential(mean=1.0)), Free("list"))
+    flow = Flow(arrivals=Poisson(), rate=2.0, program=program)
+    result = simulated(System(parts={"list": few}, flows=flow), passages=40_000)
+    # Erlang's loss system of three servers.
+    load = 2.0
+    terms = np.cumprod([1.0, load / 1, load / 2, load / 3])
+    blocked = terms[-1] / terms.sum()
+    assert result.blocking_probability.best == pytest.approx(blocked, rel=0.03)
+    assert result.latency.best == pytest.approx(1.0, rel=0.02)
+
+
+def test_trials_avoid_banks_that_are_busy(simulated):
+    spec = dram("DDR4-3200", page_policy="closed", t_refi=0, t_rfc=0, groups=2, banks=2)
+    # A write keeps its bank busy for 42 cycles: three banks in ten are.
+    flow = Flow(
+        arrivals=Poisson(),
+        rate=0.3 * 4 * 1.6 / 42,
+        program=(Allocate("list"), Write("dram", 1, "allocated"), Free("list")),
+    )
+
+    def run(trials):
+        free_list = FreeList(segments=4096, alloc_trial_count=trials, mean_run_length=1.0)
+        parts = {"list": free_list, "dram": spec}
+        return simulated(System(parts=parts, flows=flow), replications=8, passages=20_000)
+
+    one, three = run(1), run(3)
+    # An operation to enqueue takes 4 accesses of 1 ns, 2 more after a first busy bank, 1 more after a second.
+    assert three["visit_latency[list]"].low > one["visit_latency[list]"].high + 0.5
+    assert three["visit_latency[dram]"].high < 0.9 * one["visit_latency[dram]"].low
+
+
+def test_blocks_come_back_whatever_happens():
+    parts = {
+        "list": FreeList(segments=64, alloc_trial_count=2, small_packet_segments=2),
+        "dram": dram("DDR4-3200", channels=2),
+        "small": Station(service=Exponential(mean=30.0), capacity=2),
+    }
+    flows = [
+        Flow(
+            name="packets", arrivals=Poisson(), rate=0.05,
+            sizes=bimodal(small=64, large=512, small_fraction=0.5),
+            program=(
+                Allocate("list", "segments"), Write("dram", "segments", "allocated"), Visit("small"),
+                Read("dram", "segments", "allocated"), Free("list"),
+            ),
+        ),
+        Flow(name="others", population=2, program=(Read("dram", 2), Hold(Exponential(mean=5.0)))),
+    ]  # fmt: skip
+    machine, _ = advance(new_machine(System(parts=parts, flows=flows), seed=2, replication=0), ended=20_000)
+    pools, core = machine.kernels.blocks, machine.core
+    assert core.flows["lost"][0] > 100
+    assert pools.lists["length"].sum() + core.strands["blocks"].sum() == 64
+    under_way = core.parts["number"][1]
+    assert pools.banks["unfinished"].sum() == under_way
+    f = core.flows
+    assert np.array_equal(f["born"], f["ended"] + f["lost"] + f["number"])
+
+
+def test_several_memories_or_lists_are_refused(simulated):
+    parts = {"list": LIST, "near": QUIET, "far": QUIET, "other": LIST}
+    both = (Allocate("list"), Write("near", 1, "allocated"), Read("far", 1, "allocated"), Free("list"))
+    two = (Allocate("other"), Write("near", 1, "allocated"), Allocate("list"), Free("list"), Free("other"))
+    rest = Flow(name="rest", population=1, program=(Allocate("other"), Free("other"), Read("far")))
+    flows = (Flow(name="one", population=1, sizes=fixed(bytes=64), program=both), rest)
+    with pytest.raises(ValueError, match="parts.list must have its blocks in one memory, got near, far"):
+        simulated(System(parts=parts, flows=flows))
+    flows = (Flow(name="one", population=1, program=two), rest)
+    with pytest.raises(ValueError, match="must allocate from one free list to be simulated, got list, other"):
+        simulated(System(parts=parts, flows=flows))

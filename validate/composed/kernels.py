@@ -1,0 +1,181 @@
+"""The parts of a system that have kernels of their own, side by side: arrays, and how they begin and grow."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from qmodels.systems.cache.spec import CacheLevel, CacheSystem
+from qmodels.systems.composed.checks import all_steps
+from qmodels.systems.composed.steps import Allocate, Read, Write
+from qmodels.systems.composed.system import System
+from qmodels.systems.memory.dram_system import DramSystem, dram
+from qmodels.systems.packets.free_list import FreeList
+from qmodels.systems.traffic.popularity import Zipf
+from validate.cache.draw_kernel import LAW
+from validate.cache.hierarchies import SOURCES, Hierarchies, new_hierarchies, warm_up
+from validate.cache.hierarchy_kernel import PLAN
+from validate.cache.lru_kernel import CACHE, SLOT
+from validate.composed.network import grown_network, no_network
+from validate.composed.state import CHANNEL, SERVER
+from validate.data_queueing.block_pools import NOWHERE, BlockPools, new_pools
+from validate.data_queueing.free_lists import BANK, BLOCK, LIST
+from validate.dram.channels import Channels, new_channels, with_room
+from validate.engine.pointers import Layout, table_of
+from validate.engine.streams import new_streams
+from validate.network.state import NONE
+from validate.noc import state as noc
+from validate.noc.state import World as Network
+
+NETWORK: Layout = {
+    "channel": (noc.CHANNEL, 1),
+    "vc": (noc.VC, 1),
+    "slots": ("i4", 1),
+    "packet": (noc.PACKET, 1),
+    "flow": (noc.FLOW, 1),
+    "service": (noc.SERVICE, 1),
+    "hop": ("i4", 1),
+    "masks": ("u8", 1),
+    "finish": ("i8", 1),
+    "queue": (noc.QUEUE, 1),
+    "node": (noc.NODE, 1),
+    "arrivals": ("i8", 2),
+    "credits": ("i4", 2),
+    "lists": ("i4", 2),
+    "delivered": ("i4", 1),
+    "clock": ("i8", 1),
+}
+CHANNELS: Layout = {
+    **dict.fromkeys(("p",), ("i8", 2)),
+    **dict.fromkeys(("arrival", "bank_of", "row", "write", "number", "following", "end"), ("i8", 1)),
+    "banks": ("i8", 3),
+    "queues": ("i8", 3),
+    "entries": ("i8", 4),
+    "limits": ("i8", 2),
+    "ranks": ("i8", 3),
+    "clock": ("i8", 2),
+    "sums": ("i8", 4),
+    "counts": ("i8", 2),
+    "asked": ("i8", 2),
+}
+CACHES: Layout = {
+    "plan": (PLAN, 1),
+    "bounds": ("i8", 1),
+    "drawn": ("i8", 1),
+    "caches": (CACHE, 1),
+    "slots": (SLOT, 1),
+    "table": ("i4", 1),
+    "streams": ("u8", 2),
+    "cut": ("f8", 1),
+    "other": ("i4", 1),
+    "law": (LAW, 1),
+    "keys": ("i8", 2),
+    "hits": ("i8", 2),
+}
+BLOCKS: Layout = {
+    "numbers": ("i8", 2),
+    "blocks": (BLOCK, 1),
+    "lists": (LIST, 1),
+    "addresses": ("i8", 1),
+    "banks": (BANK, 1),
+    "boards": ("i8", 2),
+}
+
+
+class Kernels(NamedTuple):
+    """The parts that have kernels of their own: interconnect, channels of memories, caches, free lists."""
+
+    network: Network
+    channels: Channels
+    caches: Hierarchies
+    blocks: BlockPools
+    tables: Any
+    """Of the arrays of these, see `with_tables`."""
+
+
+def with_tables(kernels: Kernels) -> Kernels:
+    """Return the parts with the tables of their arrays."""
+    layouts = (NETWORK, CHANNELS, CACHES, BLOCKS)
+    tables = tuple(table_of(part, layout) for part, layout in zip(kernels, layouts, strict=False))
+    return kernels._replace(tables=tables)
+
+
+def new_kernels(spec: System, network: Network | None, *, seed: int, replication: int) -> Kernels | None:
+    """Return the parts of a system, idle; where it has none of a kind, one that is not used.
+
+    None of a system of stations and pools alone, which then needs less to be compiled.
+    """
+    memories, caches, lists = (named(spec, kind) for kind in (DramSystem, CacheSystem, FreeList))
+    if not (network or memories or caches or lists):
+        return None
+    channels = new_channels(
+        list(memories.values()) or [dram("DDR4-3200")],
+        capacity=0,
+        start=float(np.random.default_rng([seed, replication]).random()),
+    )
+    streams = new_streams(
+        seed=seed,
+        replication=replication,
+        sources=[f"{source} {name}" for name in caches or ("no caches",) for source in SOURCES],
+    )
+    smallest = CacheSystem(popularity=Zipf(entries=1, exponent=0.0), private=(CacheLevel(lines=1),))
+    hierarchies = new_hierarchies(list(caches.values()) or [smallest], streams)
+    for number in range(len(caches)):
+        warm_up(hierarchies, number)
+    hierarchies.hits[:] = 0
+    blocks = new_pools(
+        list(lists.values()) or [FreeList(segments=1)],
+        list(memories.values()),
+        [_number_of(list(memories), memories_of(spec, name)) for name in lists] or [NOWHERE],
+        [np.random.default_rng([seed, replication, k]) for k in range(max(1, len(lists)))],
+    )
+    return Kernels(network or no_network(), channels, hierarchies, blocks, None)
+
+
+def grown_kernels(kernels: Kernels, strands: int) -> Kernels:
+    """Return the parts with room for so many strands."""
+    # Packets that are delivered keep their place for a cycle.
+    network = grown_network(kernels.network, strands + kernels.network.channel.size)
+    return with_tables(kernels._replace(network=network, channels=with_room(kernels.channels, strands)))
+
+
+def named(spec: System, kind: type[Any]) -> dict[str, Any]:
+    """Return the parts of a kind."""
+    return {name: part for name, part in spec.parts.items() if isinstance(part, kind)}
+
+
+def memories_of(spec: System, free_list: str) -> tuple[str, ...]:
+    """Return the memories with the blocks of a free list: which flows access where it has allocated."""
+    found: dict[str, None] = {}
+    for flow in spec.flows:
+        steps = all_steps(flow.program)
+        if any(isinstance(step, Allocate) and step.part == free_list for step in steps):
+            accesses = (step for step in steps if isinstance(step, Read | Write))
+            found |= {step.part: None for step in accesses if step.addresses == "allocated"}
+    return tuple(found)
+
+
+def _number_of(names: list[str], found: tuple[str, ...]) -> int:
+    return names.index(found[0]) if found else NOWHERE
+
+
+def channel_rows(spec: System) -> Any:
+    """Return the channels of all memories, one memory after the other."""
+    found = []
+    for name, part in named(spec, DramSystem).items():
+        at = spec.place.get(name) or (NONE,)
+        found += [(part.clock_ghz, at[k % len(at)]) for k in range(part.geometry.channels)]
+    return np.array(found, dtype=CHANNEL)
+
+
+def server_rows(spec: System) -> Any:
+    """Return the pointer memories of all free lists."""
+    lists = named(spec, FreeList)
+    rows = np.zeros(len(lists), dtype=SERVER)
+    rows["head"] = rows["tail"] = NONE
+    for row, one in zip(rows, lists.values(), strict=True):
+        row["period"], row["small"] = 1 / one.clock_ghz, one.small_packet_segments
+        for name in ("enqueue_packet", "enqueue", "dequeue_packet", "dequeue"):
+            row[name] = getattr(one, f"{name}_accesses")
+    return rows
