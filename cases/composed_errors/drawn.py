@@ -16,6 +16,7 @@ from qmodels.systems.composed.system import System
 from qmodels.systems.laws.phases import HyperExponential
 from qmodels.systems.laws.times import Deterministic, Erlang, Exponential, Law, LogNormal, Uniform
 from qmodels.systems.memory.dram_system import dram
+from qmodels.systems.noc.patterns import uniform
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topologies import mesh
 from qmodels.systems.spec.fields import replace_fields
@@ -27,8 +28,12 @@ SOURCES = ("open", "closed", "window")
 SORTS = ("stations", "hardware")
 """Stations and pools alone, or with a memory, in half of them behind a network."""
 
+SCALES = {"stations": 1.0, "hardware": 0.3}
+"""Of the services of stations, so that memories have something to do."""
 PRESETS = ("DDR4-3200", "HBM2")
 NODES = 9
+MOST_JOBS = 256
+"""Of a closed flow."""
 
 
 class Drawing:
@@ -58,11 +63,11 @@ class Drawing:
                 return LogNormal(mean=mean, scv=float(self.rng.uniform(0.3, 2.0)))
         return Uniform(low=0.0, high=2 * mean)
 
-    def station(self) -> Station:
+    def station(self, scale: float = 1.0) -> Station:
         """Return a station."""
         servers = int(self.rng.choice([1, 1, 1, 2, 3, 4]))
         sharing = bool(self.rng.random() < 0.2)
-        mean = float(self.rng.uniform(5.0, 40.0)) * servers
+        mean = float(self.rng.uniform(5.0, 40.0)) * servers * scale
         return Station(service=self.law(mean), servers=servers, discipline="sharing" if sharing else "fifo")
 
     def arrivals(self) -> Any:
@@ -112,7 +117,7 @@ def draw(seed: int, source: str, sort: str) -> System:
     """
     rng = np.random.default_rng([seed, SOURCES.index(source), SORTS.index(sort)])
     drawing = Drawing(rng)
-    stations = {f"s{k}": drawing.station() for k in range(int(rng.integers(2, 5)))}
+    stations = {f"s{k}": drawing.station(SCALES[sort]) for k in range(int(rng.integers(2, 5)))}
     parts: dict[str, Any] = dict(stations)
     visits: list[Any] = [Visit(name) for name in rng.permutation(list(stations)).tolist()]
     place: dict[str, Any] = {}
@@ -123,7 +128,7 @@ def draw(seed: int, source: str, sort: str) -> System:
         kind = Write if rng.random() < 0.3 else Read
         visits.insert(int(rng.integers(len(visits) + 1)), kind("dram", blocks=int(rng.choice([1, 1, 2, 4]))))
         if rng.random() < 0.5:
-            parts["noc"] = Noc(topology=mesh(3, 3), link_width=16, injection_rate=0.0)
+            parts["noc"] = Noc(topology=mesh(3, 3), link_width=16, traffic=uniform(nodes=NODES), injection_rate=0.0)
             at = tuple(rng.permutation(NODES)[:3].tolist())
             place = {"dram": tuple(rng.permutation(NODES)[:2].tolist())}
     program = drawing.steps(visits)
@@ -151,22 +156,26 @@ def at_load(system: System, load: float) -> System:
     if not flow.closed:
         factor = float(solve_system(system).metrics["saturation_factor"])
         return replace_fields(system, {f"flows.{flow.name}.rate": float(flow.rate) * factor * load})
-    return max(
-        (replace(system, flows=(replace(flow, population=n),)) for n in _populations(system, load)),
-        key=lambda one: one.flows[0].population,
-    )
+    return _with_jobs(system, _population(system, load))
 
 
-def _populations(system: System, load: float) -> Iterator[int]:
-    """Yield numbers of jobs up to the one that brings the load."""
-    (flow,) = system.flows
-    population = 1
-    while population < 400:
-        yield population
-        answer = solve_system(replace(system, flows=(replace(flow, population=population),)))
-        if float(answer.bottleneck_load) >= load:
-            return
-        population += max(1, population // 4)
+def _with_jobs(system: System, population: int) -> System:
+    return replace(system, flows=(replace(system.flows[0], population=population),))
+
+
+def _population(system: System, load: float) -> int:
+    """Return the smallest number of jobs that bring a load, the most if none does."""
+
+    def enough(population: int) -> bool:
+        return float(solve_system(_with_jobs(system, population)).bottleneck_load) >= load
+
+    low, high = 0, 1
+    while high < MOST_JOBS and not enough(high):
+        low, high = high, 2 * high
+    while high - low > max(1, low // 8):
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 def systems(

@@ -37,6 +37,8 @@ class Heard:
         Traffic intensity of each part, and under longer names of what is in it.
     doubts : tuple of str
         What speaks against the numbers.
+    asked : mapping of int to Stream
+        What each site asked.
     """
 
     responses: Mapping[int, Response]
@@ -44,6 +46,7 @@ class Heard:
     packet: Span
     intensity: Mapping[str, float]
     doubts: tuple[str, ...]
+    asked: Mapping[int, Stream] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -62,6 +65,8 @@ class Asking:
         Of requests that come apart, as many as at once would wait for each other as much.
     raised : dict of int to float
         By which factor those of sites are above those of the streams themselves.
+    coming : mapping of int to float
+        Share of the jobs that come as far as a site, where some are lost before.
     trials : mapping of int to array
         Of allocations, see `Stream.trials`.
     """
@@ -71,6 +76,7 @@ class Asking:
     scvs: Mapping[int, float] = field(default_factory=dict)
     batches: Mapping[int, float] = field(default_factory=dict)
     trials: Mapping[int, FloatArray] = field(default_factory=dict)
+    coming: Mapping[int, float] = field(default_factory=dict)
     raised: dict[int, float] = field(default_factory=dict)
     known: dict[Any, Any] = field(default_factory=dict)
 
@@ -88,15 +94,17 @@ class Asking:
         places: dict[str, list[int]] = {}
         for site in self.plan.sites:
             chosen = own if own is not None and site.own else rates
-            rate = max(chosen[site.flow], LEAST) * site.visits
+            rate = max(chosen[site.flow], LEAST) * site.visits * self.coming.get(site.number, 1.0)
             if rate > 0:
                 asked.setdefault(site.part, []).append(self._stream(site, rate))
                 places.setdefault(site.part, []).append(site.number)
         responses: dict[int, Response] = {}
         intensity = dict.fromkeys((site.part for site in self.plan.sites), 0.0)
         doubts: list[str] = []
+        streamed: dict[int, Stream] = {}
         for part, streams in asked.items():
             answer = self._part(part, tuple(streams))
+            streamed |= dict(zip(places[part], streams, strict=True))
             responses |= dict(zip(places[part], answer.responses, strict=True))
             intensity |= _named(part, answer.intensity)
             doubts += answer.doubts
@@ -112,6 +120,7 @@ class Asking:
             packet=packet,
             intensity=intensity,
             doubts=tuple(dict.fromkeys(doubts)),
+            asked=streamed,
         )
 
     def limit(

@@ -52,6 +52,7 @@ def network_figures(state: State, solved: Solved) -> Figures:
         latency_parts=parts_together(flows),
         intensity=intensity,
         stable=bool(solved.answer.stable),
+        exact=solved.answer.kind == "exact",
     )
 
 

@@ -65,7 +65,8 @@ def flow_figures(
         parts[WINDOW] = parts.pop(pool)
     if not latency.finite:
         rate = min(rate, _carried(state, flow, pools))
-    return FlowFigures(latency=latency, throughput=rate, parts=parts)
+    lost = 1.0 - state.ending[flow.name] if flow.name in state.ending else float("nan")
+    return FlowFigures(latency=latency, throughput=rate * state.ending.get(flow.name, 1.0), parts=parts, lost=lost)
 
 
 def _carried(state: State, flow: Flow, pools: Mapping[str, Pool]) -> float:

@@ -176,10 +176,8 @@ class Walk:
         way = NOTHING
         legs = [heard.legs[leg] for leg in (node.there, node.back) if leg is not None]
         if legs:
-            one = sum(legs, NOTHING)
-            # Each request travels by itself: the last is as far behind as the last of the ways.
-            last = last_of_law(_some(site.batch), one) if site.batch[2:].any() else one
-            way = Span(max(last.mean, one.mean), last.variance)
+            # Of several requests that of the last is taken to be as long as any other's.
+            way = sum(legs, NOTHING)
         parts = {site.part: at.mean}
         if legs:
             parts[self.around.network] = way.mean

@@ -288,7 +288,10 @@ class _Planner:
 
     def _copies(self, flow: Flow, steps: tuple[Any, ...], law: FloatArray, here: _Here) -> Node:
         inside, _ = self._series(flow, steps, replace(here, burst=compound(here.burst, law)))
-        return inside if np.array_equal(law, ONE) else Copies(law, inside)
+        if np.array_equal(law, ONE):
+            return inside
+        # Copies of copies are as many copies: they all begin at once.
+        return Copies(compound(law, inside.law), inside.node) if isinstance(inside, Copies) else Copies(law, inside)
 
     def _repeat(self, flow: Flow, step: Repeat, here: _Here) -> tuple[Node, _Here]:
         law = _law(flow, step.count)

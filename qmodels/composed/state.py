@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from qmodels.composed.asking import Asking, Heard
-from qmodels.composed.couplings.closed import closed_rate
+from qmodels.composed.couplings.busy_banks import trials_of
+from qmodels.composed.couplings.closed import closed_rate, see
 from qmodels.composed.couplings.going_round import profile_of
+from qmodels.composed.couplings.losses import losses_of, surviving
 from qmodels.composed.couplings.pools import ClosedPool, Inside, Pool, open_pool
 from qmodels.composed.couplings.revisits import effective_scv, visit_laws
 from qmodels.composed.couplings.siblings import Siblings
@@ -27,13 +29,14 @@ from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.kinds import phase_type, scaled
 from qmodels.systems.laws.phases import PhaseType
+from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 
 INF = float("inf")
 MOST_PHASES = 8
 """Of the law of the times between jobs that come to a pool."""
 ROUNDS = 60
-TOLERANCE = 1e-8
+TOLERANCE = 1e-6
 """Relative change of the rates and variabilities of a round at which they are settled."""
 
 Rates = Mapping[str, float]
@@ -85,6 +88,7 @@ class State:
     seen: dict[str, float] = field(default_factory=dict)
     extra: dict[str, float] = field(default_factory=dict)
     stays: dict[str, float] = field(default_factory=dict)
+    ending: dict[str, float] = field(default_factory=dict)
     insides: dict[str, Inside] = field(default_factory=dict)
     curves: dict[str, Callable[[float], Pool]] = field(default_factory=dict)
     known: dict[Any, Any] = field(default_factory=dict)
@@ -112,13 +116,16 @@ class State:
             self._vary(0.5 if count > 10 else 1.0)
             new = self._numbers()
             if len(new) == len(old) and np.allclose(new, old, rtol=TOLERANCE, atol=0):
+                for flow in self.system.flows:
+                    if flow.closed:
+                        see(self, flow)
                 return count
             old = new
         raise RuntimeError(f"the system did not settle in {ROUNDS} rounds (rates {self.rates!r}); simulate it")
 
     def _numbers(self) -> list[float]:
-        passed_on = (each.values() for one in (self.asking, self.calm) for each in (one.scvs, one.batches))
-        return [*self.rates.values(), *self.seen.values(), *(number for some in passed_on for number in some)]
+        passed_on = (each.values() for one in (self.asking, self.calm) for each in (one.scvs, one.batches, one.coming))
+        return [*self.rates.values(), *(number for some in passed_on for number in some)]
 
     @cached_property
     def nested(self) -> dict[str, set[str]]:
@@ -128,8 +135,19 @@ class State:
     def _vary(self, weight: float) -> None:
         """Let variability pass through the programs once more."""
         self._pass_on(self.asking, weight, begun_scv)
+        if any(isinstance(part, FreeList) or getattr(part, "capacity", INF) < INF for part in self.system.parts.values()):
+            self._lose()
         if any(not self.system.flow(take.flow).closed for take in self.plan.takes):
             self._pass_on(self.calm, weight, lambda flow: 1.0)
+
+    def _lose(self) -> None:
+        """Find the trials of allocations, and the jobs that are lost."""
+        heard = self.asking.at(self.rates)
+        self.asking.trials = trials_of(self.system, self.plan, self.rates, heard)
+        times = {flow.name: self.passage(flow).span.mean for flow in self.system.flows}
+        losses = losses_of(self.system, self.plan, self.asking, heard, times)
+        self.asking.coming, self.ending = surviving(self.plan, losses)
+        self.calm.coming, self.calm.trials = self.asking.coming, self.asking.trials
 
     def _pass_on(self, asking: Asking, weight: float, begun: Callable[[Flow], float]) -> None:
         heard = asking.at(self.rates)
@@ -260,8 +278,7 @@ class State:
         takes, inside = self.takes(pool), self._inside(pool)
         self.insides[pool] = inside
         if not all(self.system.flow(take.flow).closed for take in takes):
-            gaps, spread = self._gaps(pool), self._hold_scv(pool)
-            self.curves[pool] = lambda rate: open_pool(inside, rate, gaps=gaps, hold_scv=spread)
+            self.curves[pool] = partial(open_pool, inside, gaps=self._gaps(pool))
             return
         jobs = self.visitors(pool)
         here = jobs / inside.copies if all(take.own for take in takes) else jobs
@@ -293,16 +310,6 @@ class State:
             scv += share * (begun_scv(self.system.flow(take.flow)) * mean + variance / mean)
         scv = 1 + (scv - 1) / copies
         return ph_from_moments(mean=1.0, scv=max(scv, 1 / MOST_PHASES))
-
-    def _hold_scv(self, pool: str) -> float:
-        """Return the variability of how long tokens of a pool are held."""
-        mean = variance = 0.0
-        heard = self.asking_inside(pool).at(self.rates)
-        for name in dict.fromkeys(t.flow for t in self.takes(pool)):
-            span = self.walk(self.system.flow(name), heard, NO_POOLS)[1].get(pool, Held()).span
-            mean += self.rates[name] * span.mean
-            variance += self.rates[name] * span.variance
-        return variance * self.taken(pool, self.rates) / mean**2 if 0 < mean < INF else 1.0
 
     def _inside(self, pool: str) -> Inside:
         """Return the inside of a pool; it stays the same while the other flows do."""

@@ -77,8 +77,7 @@ class Profile:
         here = self.rates * row
         if found[part] <= here[-1]:
             return float(np.interp(found[part], here, row))
-        # A part that is nearly full serves at its limit.
-        slope = 1 / self.limit if np.isfinite(self.limit) else 0.0
+        slope = (row[-1] - row[-2]) / (here[-1] - here[-2]) if here.size > 1 and here[-1] > here[-2] else 0.0
         return float(row[-1] + (found[part] - here[-1]) * slope)
 
 

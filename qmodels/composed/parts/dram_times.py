@@ -27,6 +27,8 @@ class Times:
         Controller, column access and burst; opening its row; and what its own batch delays it by.
     apart, shared : tuple of float
         Mean and variance of the wait at its bank and for row commands; and of all other waits.
+    refresh : tuple of float
+        Mean and variance of the wait for refresh, which comes to all channels at the same time.
     spread : float
         Variance of opening the row.
     """
@@ -36,17 +38,18 @@ class Times:
     alone: float
     apart: tuple[float, float]
     shared: tuple[float, float]
+    refresh: tuple[float, float]
     spread: float
 
     @property
     def mean(self) -> float:
         """Mean latency."""
-        return self.fixed + self.opening + self.alone + self.apart[0] + self.shared[0]
+        return self.fixed + self.opening + self.alone + self.apart[0] + self.shared[0] + self.refresh[0]
 
     @property
     def variance(self) -> float:
         """Variance of the latency, waits being independent."""
-        return self.apart[1] + self.shared[1] + self.spread + self.alone**2 / 3
+        return self.apart[1] + self.shared[1] + self.refresh[1] + self.spread + self.alone**2 / 3
 
 
 def access_times(spec: DramSystem, waits: ChannelWaits, hits: float, *, write: bool, scv: float) -> Times:
@@ -61,7 +64,7 @@ def access_times(spec: DramSystem, waits: ChannelWaits, hits: float, *, write: b
     activation, bank = one["activation"] * here, one["bank"] * at_bank
     reach = {name: float(value) for name, value in waits.reach.items()}
     apart = _sum(_wait(bank, reach["bank"]), _wait(activation, reach["activation"]))
-    shared = _sum(_wait(bus, reach["bus"]), _refresh(one["refresh"], backlog, late, reach["refresh"]))
+    shared = _wait(bus, reach["bus"])
     fixed = spec.controller_cycles + (t.cwl if write else t.cl) + t.burst
     if write:
         waiting = float(waits.write_queue)
@@ -76,6 +79,7 @@ def access_times(spec: DramSystem, waits: ChannelWaits, hits: float, *, write: b
         alone=alone,
         apart=apart,
         shared=shared,
+        refresh=_refresh(one["refresh"], backlog, late, reach["refresh"]),
         spread=hits * (1 - hits) * row**2,
     )
 
@@ -126,4 +130,5 @@ def last_times(spec: DramSystem, kind: Kind, times: Times) -> tuple[float, float
     more, noise = first - latest + times.shared[0], spread + times.shared[1]
     channels = max(kind.blocks / size, 1.0)
     result, variance = largest_moments(mean=more, variance=noise, count=channels, start=latest)
-    return times.fixed + result, variance + times.spread / number
+    common, noise = times.refresh
+    return times.fixed + common + result, variance + noise + times.spread / number

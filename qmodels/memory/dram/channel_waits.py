@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from qmodels.memory.dram.access_pattern import AccessPattern
-from qmodels.memory.dram.limits import bus_time, refresh_time, turnaround
+from qmodels.memory.dram.limits import bus_time, refresh_time
 from qmodels.memory.dram.order_waits import order_times
 from qmodels.memory.dram.packet_waits import PacketTimes, packet_times
-from qmodels.memory.dram.ready_waits import packet_waits, random_waits, sequence_waits
+from qmodels.memory.dram.ready_waits import ReadyWaits, packet_waits, random_waits, sequence_waits
 from qmodels.memory.dram.stream_waits import stream_times
+from qmodels.memory.dram.write_queue import Directions, ReadVisits, write_queue
 from qmodels.queues.general.mg1 import mg1_waiting_time
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.memory.dram_traffic import Packets, RandomBlocks
@@ -130,9 +131,8 @@ def channel_waits(
         refresh = block**2 / (2 * t.t_refi)
         backlog = refresh * narrowest / (1 - narrowest)
         late = np.minimum(share / (1 - narrowest), 1.0)
-    queue, write_queue = _writes(
-        spec, rate, opening + own.bank + own.activation + own.bus, max(slot, gap * miss / g.ranks)
-    )
+    each = max(slot, gap * miss / g.ranks)
+    queue, write_queue = _writes(spec, rate, own, opening, row_open, each, packets)
     return ChannelWaits(
         row=opening,
         row_hit_ratio=pattern.row_hit_ratio - shut + 0.0 * rate,
@@ -208,29 +208,34 @@ def _in_order(
     )
 
 
-def _writes(spec: DramSystem, rate: Any, wait: Any, each: float) -> tuple[Any, Any]:
-    r"""Return what reads wait for full batches of writes, and writes for their turn.
-
-    Writes go out whenever no read waits, which takes reads no time to speak of; where that is rare
-    they are forced out in batches of ``write_high - write_low``. Reads wait :math:`R` on average, so
-    that moments without any come every :math:`\tau = e^{\lambda_r R}/\lambda_r`; the share that is
-    forced is taken to be :math:`e^{-high/\lambda_w \tau}`. An access takes ``each`` cycles of the channel.
-    """
+def _writes(
+    spec: DramSystem,
+    rate: Any,
+    own: ReadyWaits,
+    opening: Any,
+    row_open: Any,
+    each: float,
+    packets: PacketTimes | None,
+) -> tuple[Any, Any]:
+    """Return what reads wait for forced writes, and writes beyond what reads wait for other reasons."""
     write = spec.traffic.write_fraction
-    zero = 0.0 * rate
     if not 0 < write < 1:
-        return zero, zero
-    reads, writes = rate * (1 - write), np.maximum(rate * write, 1e-12)
-    batch = spec.write_high - spec.write_low
-    work = batch * each + turnaround(spec)
-    queue = zero
-    for _ in range(30):
-        present = np.minimum(reads * (wait + queue), 30.0)
-        between = np.exp(present) / np.maximum(reads, 1e-12)
-        forced = np.exp(-spec.write_high / (writes * between))
-        often = writes * forced / batch
-        idle = np.maximum(1 - reads * each, 1e-9)
-        new = often * work**2 / (2 * idle)
-        queue = 0.5 * (queue + new)
-    full = spec.write_high / writes / 2
-    return queue, np.minimum(-np.expm1(-present) * between, full)
+        return 0.0 * rate, 0.0 * rate
+    reads: tuple[tuple[float, float, float], ...] = ((1.0, 1.0, 0.0),)
+    size = 1.0
+    if packets is not None:
+        reads, size = packets.directions or (((1.0, packets.size, packets.alone),), packets.size)
+    accesses = sum(share * accesses for share, accesses, _ in reads)
+    ahead = own.bank + own.activation + own.bus
+    found = []
+    for x, before, opened in np.nditer(np.broadcast_arrays(rate, ahead, row_open)):
+        visits = float(x) * (1 - write) / accesses
+        both = Directions(
+            reads=tuple(ReadVisits(share * visits, accesses, alone) for share, accesses, alone in reads),
+            writes=float(x) * write / size,
+            write_size=size,
+            miss=min(each * spec.geometry.ranks / spec.timing.row_gap, 1.0),
+        )
+        found.append(write_queue(spec, both, wait=float(before), row_open=float(opened), each=each))
+    queue, stay = np.reshape(np.transpose(found), (2, *np.shape(rate)))
+    return queue, np.maximum(stay - ahead - opening, 0.0)

@@ -115,12 +115,15 @@ def mixed_waits(spec: DramSystem, kinds: Sequence[Kind], largest_load: float = 0
     mean_hits = sum(k.rate * h for k, h in zip(kinds, hits, strict=True)) / total
     traffic = Packets(arrival_rate=total, blocks=1, write_fraction=min(writes, 1.0))
     mixture = replace(spec, traffic=traffic)
-    together = [_combined(times, part, slopes[k], times[k]) for k in range(len(kinds))]
+    directions = _directions(kinds, times, visits)
+    together = [
+        replace(_combined(times, part, slopes[k], times[k]), directions=directions) for k in range(len(kinds))
+    ]
     pattern = replace(patterns[0], row_hit_ratio=mean_hits, bank_share=_bank_share(patterns, kinds, total))
     limits = channel_limits(mixture, pattern, together[0])
     rate = min(total * share, largest_load * binding(limits)[1])
     waits = tuple(
-        channel_waits(mixture, replace(pattern, row_hit_ratio=h), 0, rate, one)
+        _of_kind(channel_waits(mixture, pattern, 0, rate, one), h, mean_hits)
         for h, one in zip(hits, together, strict=True)
     )
     return Mixed(waits=waits, row_hit_ratio=tuple(hits), limits=limits, rate=total * share)
@@ -183,6 +186,25 @@ def alone_columns(spec: DramSystem) -> tuple[float, float, float]:
 def _plain(spec: DramSystem, kind: Kind) -> DramSystem:
     traffic = Packets(blocks=kind.blocks, write_fraction=float(kind.write), arrival_rate=1.0)
     return replace(spec, controller_cycles=0, traffic=traffic)
+
+
+def _of_kind(waits: ChannelWaits, hits: float, mean_hits: float) -> ChannelWaits:
+    """Return the waits of a kind with row hits of its own; those of rows that a refresh closed included."""
+    row = waits.row * (1 - hits) / (1 - mean_hits) if mean_hits < 1 else waits.row
+    return replace(waits, row=row, row_hit_ratio=waits.row_hit_ratio + hits - mean_hits)
+
+
+def _directions(
+    kinds: Sequence[Kind], times: Sequence[PacketTimes], visits: FloatArray
+) -> tuple[tuple[tuple[float, float, float], ...], float]:
+    """Return the kinds of visits that read and the size of those that write, see `PacketTimes`."""
+    reading = [(v, t) for k, t, v in zip(kinds, times, visits, strict=True) if not k.write]
+    writing = [(v, t) for k, t, v in zip(kinds, times, visits, strict=True) if k.write]
+    total = sum(v for v, _ in reading)
+    reads = tuple((float(v / total), t.size, t.alone) for v, t in reading)
+    written = sum(v * t.size for v, t in writing)
+    size = sum(v * t.size**2 for v, t in writing) / written if written > 0 else 1.0
+    return reads, float(size)
 
 
 def _bank_share(patterns: Sequence[AccessPattern], kinds: Sequence[Kind], total: float) -> float:

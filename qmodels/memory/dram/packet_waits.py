@@ -41,6 +41,9 @@ class PacketTimes:
         Banks of the channel that a packet uses, mean.
     spread : bool
         Whether the accesses of a packet arrive one after the other.
+    directions : tuple
+        Where packets of several kinds come together: of each kind that is read its share of those that are,
+        its size and ``alone``; and the size of packets that are written.
     """
 
     size: float
@@ -53,6 +56,7 @@ class PacketTimes:
     bank: Moments
     banks: float
     spread: bool
+    directions: tuple[tuple[tuple[float, float, float], ...], float] | None = None
 
     @property
     def bank_time(self) -> float:

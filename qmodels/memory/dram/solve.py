@@ -48,10 +48,11 @@ def solve_dram(spec: DramSystem) -> DramAnswer:
     ``pattern_error_map.csv`` has the errors by scheduler, traffic and load. Loads count as validated
     where all of a sample were within 5 % of the wait and 2 points of the conflicts.
 
-    Not flagged as validated, measured at a few points: reads among 10 to 50 % of writes within 6 % at 0.3
-    of the largest rate and up to 40 % too low at 0.8, with half or more row hits among them within 7 % at
-    0.3 and up to 40 % too low at 0.8; writes, up to three times too low at 0.3 of it. Traces are as random
-    ones, unless their addresses keep to few banks for long, and are never flagged as validated.
+    Not flagged as validated, measured at a few points of DDR4-3200 with 30 and 50 % of writes: up to 0.7 of
+    the largest rate reads within 6 % with 30 %, and up to 19 % too low with half; at 0.85 up to 46 % too
+    low. Writes within 19 % up to 0.85, those of packets of 8 within 30 %: `qmodels.memory.dram.write_queue`.
+    Traces are as random ones, unless their addresses keep to few banks for long, and are never flagged as
+    validated.
 
     Examples
     --------

@@ -1,0 +1,179 @@
+"""Writes that wait apart from reads: how long, and what reads wait where they are forced out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from qmodels.checks import FloatArray
+from qmodels.memory.dram.limits import turnaround
+from qmodels.systems.memory.dram_system import DramSystem
+
+POINTS = 120
+"""Times at which the presence of reads is looked at."""
+MOST_STOLEN = 0.9
+"""Share of the rows opened to write that a read closes again, at most."""
+MOST_PRESENT = 30.0
+"""Reads that are taken to be present at most."""
+
+
+class ReadVisits(NamedTuple):
+    """Visits of one kind that read: their rate [1/cycle], accesses, and how long those delay each other."""
+
+    rate: float
+    size: float
+    alone: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Directions:
+    """Reads and writes of a channel.
+
+    Parameters
+    ----------
+    reads : tuple of ReadVisits
+        Visits that read, by kind.
+    writes, write_size : float
+        Rate of the visits that write [1/cycle], and accesses of one, mean.
+    miss : float
+        Share of the accesses that open a row.
+    """
+
+    reads: tuple[ReadVisits, ...]
+    writes: float
+    write_size: float
+    miss: float
+
+    @property
+    def read_rate(self) -> float:
+        """Accesses that read. [1/cycle]."""
+        return sum(visits.rate * visits.size for visits in self.reads)
+
+
+def write_queue(
+    spec: DramSystem, both: Directions, *, wait: float, row_open: float, each: float
+) -> tuple[float, float]:
+    r"""Return what reads wait for forced writes, and how long writes are in their queue. [cycles].
+
+    Parameters
+    ----------
+    spec : DramSystem
+        The system.
+    both : Directions
+        What is read and written.
+    wait : float
+        Wait of a read for others that read or write meanwhile, without opening its row. [cycles]
+    row_open : float
+        Probability that a row is to be closed where one is opened.
+    each : float
+        Time of the channel for an access. [cycles]
+
+    Notes
+    -----
+    Writes go on as soon as no read waits. Visits that read are taken to come and go as in :math:`M/G/\infty`:
+    if they come at rate :math:`\nu` and are present for a time of law :math:`B`, a moment without any has
+    another :math:`t` later more often than any moment has, by the factor
+
+    .. math:: e^{g(t)}, \qquad g(t) = \nu \int_t^\infty (1 - B(s))\,ds,
+
+    so that a write waits :math:`\int_0^\infty (e^g - 1)` for one, and :math:`\int_0^\tau (e^g - 1)` once more
+    for a command that may be given only :math:`\tau` later: to open its row, to write. The latter may not
+    follow the last read's at once, which is as if reads were present for that much longer. A read of its
+    bank in between makes it open its row again. Once begun, writes go on until ``write_low`` are left; these
+    give way to any read. The number of waiting writes is then taken to be a Markov chain with arrivals in
+    batches, which goes back to ``write_low`` when no read waits, at the rate :math:`\nu/(e^{g(0)} - 1)`, and
+    as soon as there are ``write_high``. Meanwhile reads wait: for as long as the row commands of so many
+    writes take, or the fullest of the banks they fall on.
+
+    An approximation: the latency of writes was measured within 31 % of simulation, by 17, 14 and 11 % on
+    average at loads of 0.3, 0.5 and 0.7, of four mixtures of random accesses, batches and streams on three
+    DRAMs, mostly too low; that of the reads among them within 9 % up to 0.5 and 25 % at 0.7.
+    """
+    t = spec.timing
+    high, low = spec.write_high, spec.write_low
+    opening = both.miss * (t.t_rcd + t.t_rp * row_open)
+    drain = opening + turnaround(spec) + _drain_times(spec, both, each)
+    arriving = both.writes * both.write_size
+    batch = max(round(both.write_size), 1)
+    number = np.arange(high)
+    nu = max(sum(visits.rate for visits in both.reads), 1e-12)
+    present, until, close = _idle_waits(both, opening, wait, t.t_rc, t.t_rp)
+    _, turned, column = _idle_waits(both, opening + t.read_to_write, wait, t.t_rc, t.t_rcd)
+    again = np.expm1(present) / nu
+    held = t.t_rcd + column
+    stolen = min(-np.expm1(-both.read_rate / spec.geometry.channel_banks * held), MOST_STOLEN)
+    opened = until + row_open * close + column + stolen / (1 - stolen) * (t.t_rc + held)
+    length = both.miss * opened + (1 - both.miss) * turned + opening + (both.write_size - 1) / 2 * each
+    pace = np.minimum(number / length, np.exp(-present) / each)
+    begins = np.where(number > low, 1 / max(again, opening), 0.0)
+    law, forced = _waiting(arriving / batch, batch, pace, begins, low)
+    drains = law * begins
+    drains[-1] += forced
+    busy = min(float(drains @ drain), 0.999)
+    left = max(1 - both.read_rate * each, 1e-3)
+    queue = float(drains @ drain**2) / (2 * left)
+    stored = (1 - busy) * float(law @ number) + float((drains * drain) @ (number + low)) / 2
+    return queue, stored / max(arriving, 1e-12)
+
+
+def _idle_waits(
+    both: Directions, opening: float, wait: float, reach: float, later: float
+) -> tuple[float, float, float]:
+    """Return the mean number of visits that read, the wait for a moment without, and again some time later.
+
+    A visit is present while its rows are opened and its accesses delay each other, and for a wait whose
+    residual time is exponential, its mean that of the wait and how far one at its bank may reach.
+    """
+    fixed = np.array([opening + 2 * visits.alone for visits in both.reads])
+    rate = np.array([visits.rate for visits in both.reads])
+    longest = max(float(fixed.max()) + 12 * (wait + reach), later)
+    t = longest * np.linspace(0.0, 1.0, POINTS) ** 2
+    behind = t[:, None] - fixed
+    left = np.maximum(-behind, 0.0) + wait * np.exp(-np.maximum(behind, 0.0) / max(wait + reach, 1e-9))
+    g = np.minimum(left @ rate, MOST_PRESENT)
+    more = np.expm1(g)
+    total = np.concatenate([[0.0], np.cumsum(np.diff(t) * (more[1:] + more[:-1]) / 2)])
+    return float(g[0]), float(total[-1]), float(np.interp(later, t, total))
+
+
+def _drain_times(spec: DramSystem, both: Directions, each: float) -> FloatArray:
+    """Return how long it takes to write all but ``write_low`` of 0, 1, 2, ... waiting accesses."""
+    banks, number = spec.geometry.channel_banks, np.arange(spec.write_high)
+    go = np.maximum(number - spec.write_low, 0) * both.miss
+    mean = number * both.miss / banks
+    served, rounds = np.zeros(number.size), np.zeros(number.size)
+    term = np.exp(-mean)
+    below = term.copy()
+    for k in range(1, spec.write_high + 1):
+        # Banks with at least k of the accesses write one more in this round.
+        more = np.maximum(banks * (1 - below), 1e-9)
+        part = np.clip((go - served) / more, 0.0, 1.0)
+        served, rounds = served + part * more, rounds + part
+        term = term * mean / k
+        below = below + term
+    return np.maximum(
+        np.maximum(number - spec.write_low - 1, 0) * each, np.maximum(rounds - 1, 0) * spec.timing.write_cycle
+    )
+
+
+def _waiting(
+    arrivals: float, batch: int, pace: FloatArray, begins: FloatArray, low: int
+) -> tuple[FloatArray, float]:
+    """Return the law of the number of waiting writes, and how often they are forced out. [1/cycle]."""
+    high = pace.size
+    n = np.arange(high)
+    moves = np.zeros((high, high))
+    moves[n[1:], n[:-1]] = pace[1:]
+    moves[n, low] += begins
+    to = np.where(n + batch < high, n + batch, low)
+    np.add.at(moves, (n, to), arrivals)
+    moves[n, n] -= moves.sum(axis=1)
+    matrix: Any = moves.T.copy()
+    matrix[0] = 1.0
+    right = np.zeros(high)
+    right[0] = 1.0
+    law = np.maximum(np.linalg.solve(matrix, right), 0.0)
+    law /= law.sum()
+    return law, float(arrivals * law[n + batch >= high].sum())
