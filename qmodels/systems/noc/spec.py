@@ -124,9 +124,19 @@ class Noc:
         sometimes=("packet_latency_p95", "packet_latency_p99", "transaction_latency", "transaction_rate"),
     )  # fmt: skip
 
+    __toml_keys__: ClassVar[tuple[str, ...]] = ("cxl",)
+
     @classmethod
     def __from_toml__(cls, value: Any, place: Place) -> Any:
-        """Read also a pattern, by its word or in a table, that leaves out the nodes of the topology."""
+        """Read also a pattern, by its word or in a table, that leaves out the nodes of the topology.
+
+        The parameters of a `qmodels.noc.cxl_pool` lie under all other keys.
+        """
+        if isinstance(value, dict) and "cxl" in value:
+            from qmodels.systems.noc.cxl import cxl_pool
+
+            pool = place.at("cxl").made(value["cxl"], cxl_pool)
+            return place.changed(pool, {k: v for k, v in value.items() if k != "cxl"})
         pattern = value.get("traffic") if isinstance(value, dict) else None
         if isinstance(pattern, str):
             pattern = {"pattern": pattern}

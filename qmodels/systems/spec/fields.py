@@ -140,6 +140,9 @@ def find_field(spec: object, name: str) -> str:
     _require_spec(spec)
     if name and _at(spec, name) is not None:
         return name
+    for outer, part in parts(spec).items():  # names that users gave come before those of fields deeper inside
+        if name and type(part) is Named and is_branch(part) and _at(part, name) is not None:
+            return f"{outer}.{name}"
     walked = [(path, is_branch(value)) for path, value, _ in walk(spec)]
     leaves = [path for path, branch in walked if not branch]
     for paths in (leaves, [path for path, _ in walked]):

@@ -92,7 +92,8 @@ class Place:
 
     def made(self, value: Any, make: Callable[..., Any], word: str = "") -> Any:
         """Return what a function gives for the parameters in a table; `word` is a key that is none."""
-        parameters = inspect.signature(make, eval_str=True).parameters
+        signature = inspect.signature(make, eval_str=True).parameters
+        parameters = {name: one for name, one in signature.items() if one.kind is not one.VAR_KEYWORD}
         own = (word,) if word else ()
         self.check(value, (*own, *parameters), (n for n, p in parameters.items() if p.default is p.empty))
         return make(

@@ -117,7 +117,8 @@ def test_a_lost_job_gives_back_what_it_holds(simulated):
     result = simulated(System(parts=parts, flows=flow), replications=4)
     assert result.stable
     assert 0.4 < result["blocking_probability[jobs]"].best < 0.95
-    start = new_machine(System(parts=parts, flows=flow), seed=1, replication=0)
+    system = System(parts=parts, flows=flow)
+    start = new_machine(system, seed=1, replication=0)
     core = advance(start, ended=5000)[0].core
     (flow,) = core.flows
     assert flow["born"] == flow["ended"] + flow["lost"] + flow["number"]
