@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,24 @@ from optimize.spaces.stability import STABLE
 from qmodels.systems.spec.fields import find_field, replace_fields, takes_array
 from qmodels.systems.spec.toml import read_value, spec_from_toml, to_toml
 
-SPEC, DESIGNS = "spec.toml", "designs.csv"
-"""What an exploration is kept in: the system, and its designs with all their metrics."""
+SPEC, DESIGNS, STORE = "spec.toml", "designs.csv", "solved.sqlite"
+"""What an exploration is kept in: the system, its designs with all their metrics, those solved so far."""
 
 
 def explored(
-    spec: Any, vary: Iterable[str], minimize: Iterable[str], maximize: Iterable[str], limits: Iterable[str]
+    spec: Any,
+    vary: Iterable[str],
+    minimize: Iterable[str],
+    maximize: Iterable[str],
+    limits: Iterable[str],
+    *,
+    out: Path,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Exploration:
     """Return the exploration of all combinations of the choices, solved.
 
-    What the model does not know of the given system (NaN) is left out of the table.
+    What the model does not know of the given system (NaN) is left out of the table. Designs are kept in the
+    directory as they are solved: the same exploration goes on where it was stopped.
     """
     from qmodels import solve
 
@@ -35,6 +44,7 @@ def explored(
     if not choices:
         raise ValueError("--vary must name a field and its choices, such as --vary link_width=8,16, got none")
     space = Space(spec, choices)
+    out.mkdir(parents=True, exist_ok=True)
     known = [name for name, value in solve(space.spec(0)).to_dict().items() if not np.any(np.isnan(value))]
 
     def metrics(one: Any) -> dict[str, Any]:
@@ -48,6 +58,9 @@ def explored(
         maximize=list(maximize),
         subject_to=limits_of(limits),
         vectorized=[name for name in choices if takes_array(spec, name) and name in space.numeric],
+        store=out / STORE,
+        identity=f"solve {version('qmodels-toolkit')} {' '.join(known)}",
+        progress=progress,
     )
 
 
@@ -68,7 +81,6 @@ def front_text(found: Exploration) -> str:
 
 def save(found: Exploration, out: Path) -> list[Path]:
     """Write the system and its designs into a directory; return the paths."""
-    out.mkdir(parents=True, exist_ok=True)
     (out / SPEC).write_text(to_toml(found.space.base, kind=True), encoding="utf-8")
     return [out / SPEC, found.save(out / DESIGNS)]
 

@@ -33,7 +33,8 @@ def describe(
 
         def listed() -> str:
             table = text_table(["kind", "what it is"], list(found.items()))
-            return f"{table}\n\nSystems of parts to begin with (qmodels init NAME, qmodels solve NAME): {examples}"
+            how = "Systems of parts to begin with (qmodels init NAME, qmodels solve NAME)"
+            return f"{table}\n\n{how}: {examples}"
 
         Output(as_json).show(Forms(listed, lambda: found))
         return 0

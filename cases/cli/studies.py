@@ -118,7 +118,9 @@ def _explore_any(main: Any, out: Path, output: Output, **goals: Any) -> None:
     from cases.cli import exploring
     from cases.tables import csv_text
 
-    found = exploring.explored(main, **goals)
+    with progress_bars() as bars:
+        solved = None if bars is None else lambda done, total: bars("designs solved", done, total)
+        found = exploring.explored(main, **goals, out=out, progress=solved)
     paths = exploring.save(found, out)
     columns = exploring.front_columns(found)
     forms = Forms(
@@ -126,7 +128,7 @@ def _explore_any(main: Any, out: Path, output: Output, **goals: Any) -> None:
         data=lambda: {"front": columns, "designs": len(found.feasible)},
         csv=lambda: csv_text(columns),
     )
-    output.show(forms)
+    output.show(forms, lambda: found.plot().figure)
 
 
 @app.command()

@@ -11,7 +11,18 @@ import numpy as np
 from qmodels.composed import solve_system
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens
-from qmodels.systems.composed.steps import Acquire, Branch, Each, Fork, Hold, Read, Release, Repeat, Visit, Write
+from qmodels.systems.composed.steps import (
+    Acquire,
+    Branch,
+    Each,
+    Fork,
+    Hold,
+    Read,
+    Release,
+    Repeat,
+    Visit,
+    Write,
+)
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.phases import HyperExponential
 from qmodels.systems.laws.times import Deterministic, Erlang, Exponential, Law, LogNormal, Uniform
@@ -74,7 +85,9 @@ class Drawing:
         """Return when jobs come."""
         match int(self.rng.integers(4)):
             case 0:
-                return OnOff(on_packets=float(self.rng.uniform(2, 6)), peak_to_mean=float(self.rng.uniform(1.5, 3)))
+                return OnOff(
+                    on_packets=float(self.rng.uniform(2, 6)), peak_to_mean=float(self.rng.uniform(1.5, 3))
+                )
             case 1:
                 return Erlang(mean=1.0, phases=2)
         return Poisson()
@@ -128,7 +141,9 @@ def draw(seed: int, source: str, sort: str) -> System:
         kind = Write if rng.random() < 0.3 else Read
         visits.insert(int(rng.integers(len(visits) + 1)), kind("dram", blocks=int(rng.choice([1, 1, 2, 4]))))
         if rng.random() < 0.5:
-            parts["noc"] = Noc(topology=mesh(3, 3), link_width=16, traffic=uniform(nodes=NODES), injection_rate=0.0)
+            parts["noc"] = Noc(
+                topology=mesh(3, 3), link_width=16, traffic=uniform(nodes=NODES), injection_rate=0.0
+            )
             at = tuple(rng.permutation(NODES)[:3].tolist())
             place = {"dram": tuple(rng.permutation(NODES)[:2].tolist())}
     program = drawing.steps(visits)

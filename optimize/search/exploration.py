@@ -127,6 +127,20 @@ class Exploration:
     history: tuple[Step, ...] = ()
     proof: Proof | None = None
 
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the designs along the first two objectives, front and knee marked; return the axes.
+
+        With one objective it stands over the field with most choices. Needs matplotlib.
+        """
+        from optimize.search.picture import draw
+
+        if axes is None:
+            from matplotlib.figure import Figure
+
+            axes = Figure(figsize=(6, 4), layout="constrained").add_subplot()
+        draw(self, axes)
+        return axes
+
     @property
     def objectives(self) -> tuple[str, ...]:
         """Names of the objectives, the minimised ones first."""

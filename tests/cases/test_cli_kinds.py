@@ -76,7 +76,11 @@ def test_an_exploration_of_any_kind_is_kept_and_shown(run, file, tmp_path):
     assert json.loads(out)["designs"] == 6 and max(front["packet_latency"]) < 40
     rows = list(csv.DictReader(io.StringIO((tmp_path / "kept" / "designs.csv").read_text())))
     assert [int(row["design"]) for row in rows if row["front"] == "True"] == front["design"]
-    assert "knee: " in run(*words, *goals, "--out", "kept")[1]
+    # Once more it is read from what was kept, and drawn.
+    code, again, _ = run(*words, *goals, "--out", "kept", "--plot", "kept/front.svg")
+    assert code == 0 and "knee: " in again and "(0 evaluated, 6 restored)" in again
+    drawn = (tmp_path / "kept" / "front.svg").read_text()
+    assert "packet_latency (least is best)" in drawn and "bandwidth (most is best)" in drawn
     shown = json.loads(run("show", "kept", "--design", front["design"][0], "--json")[1])
     assert (shown["link_width"], shown["injection_rate"]) == (32, 0.01)
     assert shown["analytic"]["metrics"]["packet_latency"] == pytest.approx(front["packet_latency"][0])
