@@ -8,6 +8,7 @@ from qmodels.systems.spec.lazy_names import attached
 
 if TYPE_CHECKING:
     from qmodels.systems.memory.memory_map import InterleavedRegion, MemoryMap
+    from qmodels.systems.noc.cxl import cxl_pool
     from qmodels.systems.noc.injection import Bernoulli, bursts
     from qmodels.systems.noc.memory import interleaved, transactions
     from qmodels.systems.noc.patterns import (
@@ -50,6 +51,7 @@ __all__ = [
     "bursts",
     "concentrated_mesh",
     "crossbar",
+    "cxl_pool",
     "from_edge_file",
     "from_graph",
     "hotspot",

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from qmodels.memory.dram.errors import SAMPLED
 from qmodels.systems.memory.dram_map import DramGeometry, Interleaved
-from qmodels.systems.memory.dram_presets import PRESETS
 from qmodels.systems.memory.dram_system import DramSystem, dram
 from qmodels.systems.memory.dram_timing import abstract
 from qmodels.systems.memory.dram_traffic import AddressTrace, Packets, RandomBlocks, StridedBlocks
@@ -64,7 +64,7 @@ def systems(scheduler: str, kind: str, refresh: bool, count: int, seed: int) -> 
         else:
             if not refresh:
                 common |= {"t_refi": 0, "t_rfc": 0}
-            preset = draw.choice(["DDR4-3200", *sorted(PRESETS)])
+            preset = draw.choice(["DDR4-3200", *SAMPLED])
             yield dram(preset, channels=channels, ranks=1, **common)
 
 

@@ -184,8 +184,18 @@ def request(h: Hierarchies, k: int, requests: int) -> tuple[Any, Any]:
     served = np.zeros((plan["cores"], levels + 1), dtype=np.int64)
     to_slices = np.zeros(max(1, plan["slices"]), dtype=np.int64)
     run(
-        *(h.plan[k : k + 1], h.caches[h.bounds[k] : h.bounds[k + 1]], h.slots, h.table, h.streams[3 * k :]),
-        *(h.cut[first:end], h.other[first:end], h.law[k : k + 1], h.keys[k], served, to_slices, requests),
+        h.plan[k : k + 1],
+        h.caches[h.bounds[k] : h.bounds[k + 1]],
+        h.slots,
+        h.table,
+        h.streams[3 * k :],
+        h.cut[first:end],
+        h.other[first:end],
+        h.law[k : k + 1],
+        h.keys[k],
+        served,
+        to_slices,
+        requests,
     )
     return served, to_slices
 

@@ -73,7 +73,7 @@ def _is_linear(spec: DramSystem) -> bool:
 
 
 @lean
-def locate(books: AddressBooks, k: int, block: int) -> tuple[int, int, int]:
+def locate(books: AddressBooks, k: int, block: Any) -> tuple[Any, Any, Any]:
     """Return channel, bank of the channel, and row of a block of a system, as its address map does."""
     p = books.numbers[k]
     if p[STEP] == 0:

@@ -86,5 +86,47 @@ PRESETS: dict[str, DramPreset] = {
         geometry=DramGeometry(channels=32, groups=1, banks=16, row_blocks=8, block_bytes=32),
         page_policy="closed",
     ),
+    "DDR5-6400": DramPreset(
+        source=(
+            "JESD79-5, speed bin 6400AN (46-46-46) and 16 Gb x8 devices: tREFI 3.9 us and tRFC1 295 ns, the "
+            "normal refresh; tRAS 32 ns, tFAW of 1 KB pages 32 cycles, tRRD_L and tCCD_L 5 ns, tWTR 2.5 and "
+            "10 ns, tWR 30 ns, tRTP 7.5 ns. Also in ddr5.py of Ramulator 2 (commit 02568b0) and of gem5's "
+            "DRAM interfaces. One DIMM: two subchannels of 32 bits, bursts of 16 words; writes to "
+            "one bank group are as far apart as reads here (in truth 20 ns), commands take one cycle"
+        ),
+        timing=DramTiming(
+            clock_ghz=3.2, burst=8, t_rcd=46, cl=46, cwl=44, t_rp=46, t_ras=103, t_rc=149, t_rrd_s=8,
+            t_rrd_l=16, t_faw=32, t_ccd_l=16, t_wtr_s=8, t_wtr_l=32, t_wr=96, t_rtp=24, t_rtrs=2,
+            t_refi=12480, t_rfc=944,
+        ),
+        geometry=DramGeometry(channels=2, groups=8, banks=4, row_blocks=64),
+    ),
+    "HBM3": DramPreset(
+        source=(
+            "JESD238: 6.4 Gb/s, 16 channels of two pseudo channels of 32 bits, bursts of 8 words, pages of "
+            "1 KB, 4 groups of 4 banks, tREFI 3.9 us, tRFC 350 ns of 8 Gb channels. The standard leaves "
+            "array timings to vendors: these are estimates, those of hbm3.py (6400Mbps) in Ramulator 2.1, "
+            "tRCD that of reads. A stack of one rank; refreshes of single banks are not modelled"
+        ),
+        timing=DramTiming(
+            clock_ghz=1.6, burst=2, t_rcd=31, cl=20, cwl=10, t_rp=26, t_ras=45, t_rc=72, t_rrd_s=4, t_rrd_l=5,
+            t_faw=24, t_ccd_l=4, t_wtr_s=7, t_wtr_l=10, t_wr=33, t_rtp=9, t_rtrs=2, t_refi=6240, t_rfc=560,
+        ),
+        geometry=DramGeometry(channels=32, groups=4, banks=4, row_blocks=32, block_bytes=32),
+    ),
+    "LPDDR5-6400": DramPreset(
+        source=(
+            "JESD209-5, 8 Gb devices of 16 bits in bank group mode: command clock of a quarter of the write "
+            "clock (CKR 4:1), bursts of 16 words, 2 KB pages; tRCD and tRPpb 18 ns, tRAS 42 ns, read latency "
+            "17 (set 0), write latency 9 (set A), tRRD 5 ns, tFAW 20 ns, tWTR 6.25 and 12 ns, tWR 34 ns, "
+            "tREFI 3.9 us, tRFCab 210 ns. All but the write latency also in lpddr5.py of gem5's DRAM "
+            "interfaces (LPDDR5_6400_1x16_BG_BL16). One 16-bit channel; the clock of the data is always on"
+        ),
+        timing=DramTiming(
+            clock_ghz=0.8, burst=2, t_rcd=15, cl=17, cwl=9, t_rp=15, t_ras=34, t_rc=49, t_rrd_s=4, t_rrd_l=4,
+            t_faw=16, t_ccd_l=4, t_wtr_s=5, t_wtr_l=10, t_wr=28, t_rtp=6, t_rtrs=1, t_refi=3120, t_rfc=168,
+        ),
+        geometry=DramGeometry(groups=4, banks=4, row_blocks=64, block_bytes=32),
+    ),
 }  # fmt: skip
 """By name. Rows are in blocks of one burst."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil
 
 import pytest
 
@@ -26,6 +27,52 @@ def test_peak_bandwidth_of_known_devices():
     assert dram("DDR3-1600").peak_gbytes == pytest.approx(12.8)
     assert dram("HBM2").peak_gbytes == pytest.approx(256.0)
     assert dram("LPDDR4-2400").peak_gbytes == pytest.approx(4.8)
+    # Twice 32 bit and once 16 bit, 16 channels of 64 bit, all at 6400 MT/s.
+    assert dram("DDR5-6400").peak_gbytes == pytest.approx(51.2)
+    assert dram("LPDDR5-6400").peak_gbytes == pytest.approx(12.8)
+    assert dram("HBM3").peak_gbytes == pytest.approx(819.2)
+
+
+# Of each device, in ns unless a number of cycles is larger: the least times of its standard.
+STANDARDS = {
+    "DDR5-6400": {
+        "t_ras": (32, 0), "t_rp": (14.375, 0), "t_rcd": (14.375, 0), "cl": (14.375, 0), "t_rfc": (295, 0),
+        "t_rrd_s": (0, 8), "t_rrd_l": (5, 8), "t_faw": (10, 32), "t_ccd_l": (5, 8), "t_wtr_s": (2.5, 4),
+        "t_wtr_l": (10, 16), "t_wr": (30, 0), "t_rtp": (7.5, 12), "t_refi": (3900, 0),
+    },
+    "HBM3": {"t_rfc": (350, 0), "t_refi": (3900, 0), "t_faw": (15, 0), "t_ccd_l": (0, 4)},
+    "LPDDR5-6400": {
+        "t_ras": (42, 3), "t_rp": (18, 2), "t_rcd": (18, 2), "cl": (21.25, 0), "t_rfc": (210, 0),
+        "t_rrd_s": (5, 2), "t_rrd_l": (5, 2), "t_faw": (20, 0), "t_ccd_l": (5, 4), "t_wtr_s": (6.25, 4),
+        "t_wtr_l": (12, 4), "t_wr": (34, 3), "t_rtp": (7.5, 4), "t_refi": (3900, 0),
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STANDARDS)
+def test_cycles_are_the_times_of_the_standard_rounded_up(name):
+    timing = dram(name).timing
+    for field, (time, cycles) in STANDARDS[name].items():
+        assert getattr(timing, field) == max(ceil(time * timing.clock_ghz - 1e-9), cycles), field
+    assert timing.t_rc >= timing.t_ras + timing.t_rp and timing.cwl < timing.cl
+
+
+def test_bursts_and_pages_are_those_of_the_buses():
+    # Bytes of a block over bytes of a channel: words of a burst, at two (LPDDR5: eight, HBM3: four) a cycle.
+    for name, width, words, per_cycle, page in (
+        ("DDR5-6400", 4, 16, 2, 4 * 1024),
+        ("HBM3", 4, 8, 4, 1024),
+        ("LPDDR5-6400", 2, 16, 8, 2048),
+    ):
+        spec = dram(name)
+        assert spec.geometry.block_bytes == width * words
+        assert spec.timing.burst * per_cycle == words
+        assert spec.geometry.row_blocks * spec.geometry.block_bytes == page
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_channels_may_be_as_many_as_a_system_has(name):
+    assert dram(name, channels=64).geometry.channels == 64
 
 
 @pytest.mark.parametrize(
@@ -100,7 +147,7 @@ def test_contradictions_are_named(changes, message):
             r"traffic\.writes must be a whole number from 0 to 1",
         ),
         (lambda: abstract(burst=4, bank_busy=3), "bank_busy must be a whole number >= 4, got 3"),
-        (lambda: dram("DDR4"), "preset must be one of .* did you mean 'DDR4-3200'"),
+        (lambda: dram("DDR4-320"), "preset must be one of .* did you mean 'DDR4-3200'"),
     ],
 )
 def test_messages(make, message):
