@@ -14,6 +14,7 @@ from qmodels.systems.laws.times import Law
 from qmodels.systems.spec.nested import check_parts
 from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
 from qmodels.systems.traffic.sizes import SizeLaw
+from qmodels.systems.traffic.trace import Trace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,9 +27,9 @@ class Flow:
         What a job does, see `qmodels.systems.composed.steps`.
     name : str
         Name, unique in the system; the class of its jobs at stations.
-    arrivals : Poisson, OnOff, Recorded or Law, optional
-        When the jobs of an open flow arrive: of a law, the times between them in ns. Left out for a closed
-        flow.
+    arrivals : Poisson, OnOff, Recorded, Trace or Law, optional
+        When the jobs of an open flow arrive: of a law, the times between them in ns; a trace is `Recorded`.
+        Left out for a closed flow.
     rate : float or array, optional
         Jobs that arrive; needed by `Poisson` and `OnOff`, which have none of their own. Given, the rates of a
         law or a trace are scaled to it. [1/ns]
@@ -80,6 +81,7 @@ class Flow:
         keep(
             self,
             program=read_program(f"{here} program", self.program),
+            arrivals=Recorded(trace=self.arrivals) if isinstance(self.arrivals, Trace) else self.arrivals,
             at=tuple(checks.count(f"{here} at", tuple(self.at), minimum=0).tolist()),
         )
         check_parts(self, f"{here} ")
