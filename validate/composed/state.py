@@ -185,6 +185,7 @@ STATE = np.dtype(
         ("letters", "i8"),
         ("enquiries", "i8"),  # strands whose parts are asked, outside of compiled code, when they end
         ("cycle", "i8"),  # of the interconnect, that is to come
+        ("sent", "i8"),  # cycle of the last packet that entered it
         ("ghz", "f8"),  # of the interconnect
         ("interconnect", "i8"),  # its number as a part
         ("ways", "i8"),  # stream of the choices between several
