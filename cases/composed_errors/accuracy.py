@@ -1,9 +1,9 @@
 """The measured error of the model of systems of parts, made by a command and kept as data.
 
-``python -m cases.composed_errors.accuracy`` draws systems (`cases.composed_errors.drawn`), solves and simulates
-them, writes each to ``cases/data/composed.csv`` and the errors by region to the map that answers show
-(``qmodels/composed/error_map.csv``). Half an hour on one core; ``--summary`` makes the map from the kept runs
-alone.
+``python -m cases.composed_errors.accuracy`` draws systems (`cases.composed_errors.drawn`), solves and
+simulates them, writes each to ``cases/data/composed.csv`` and the errors by region to the map that answers
+show (``qmodels/composed/error_map.csv``). A quarter of an hour on one core; ``--summary`` makes the map from
+the kept runs alone.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ from qmodels.systems.noc.patterns import uniform
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topologies import mesh
 from qmodels.systems.spec.fields import replace_fields
+from qmodels.systems.spec.named import Named
 from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
 
@@ -154,7 +155,7 @@ def draw(seed: int, source: str, sort: str) -> System:
         held = (Acquire("pool"), *program[first : last + 1], Release("pool"))
         program = (*program[:first], *held, *program[last + 1 :])
     flow = _flow(drawing, source, program, at)
-    return System(parts=parts, flows=(flow,), place=place)
+    return System(parts=Named(parts), flows=(flow,), place=Named(place))
 
 
 def _flow(drawing: Drawing, source: str, program: tuple[Any, ...], at: tuple[int, ...]) -> Flow:
@@ -166,7 +167,7 @@ def _flow(drawing: Drawing, source: str, program: tuple[Any, ...], at: tuple[int
 
 
 def at_load(system: System, load: float) -> System:
-    """Return a system whose fullest resource is as loaded, by the model; of a closed flow as nearly as jobs do."""
+    """Return a system whose fullest resource is so loaded, by the model; at least so by a closed flow."""
     (flow,) = system.flows
     if not flow.closed:
         factor = float(solve_system(system).metrics["saturation_factor"])
