@@ -21,7 +21,10 @@ from qmodels.systems.memory.dram_traffic import Packets, RandomBlocks, StridedBl
 INF = float("inf")
 GROUPS = 3
 """Sizes of batches that a stream is told apart by, at most."""
-MIXED = "accesses of several kinds at the same DRAM: measured on a few mixtures only"
+MIXED = (
+    "accesses of several kinds at the same DRAM: of nine mixtures, up to half of the largest load, reads were "
+    "within 10 % and writes within 24 % of simulation"
+)
 ALLOCATED = (
     "blocks of a free list are taken for consecutive ones that writes go along and reads find anywhere"
 )
