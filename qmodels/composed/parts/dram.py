@@ -22,7 +22,7 @@ INF = float("inf")
 GROUPS = 3
 """Sizes of batches that a stream is told apart by, at most."""
 MIXED = (
-    "accesses of several kinds at the same DRAM: of nine mixtures, up to half of the largest load, reads were "
+    "accesses of several kinds at the same DRAM: of nine mixtures up to half of the largest load reads were "
     "within 10 % and writes within 24 % of simulation"
 )
 ALLOCATED = (
