@@ -6,8 +6,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from qmodels.checks import FloatArray
 from qmodels.composed.couplings.siblings import as_batch
 from qmodels.composed.moments import NOTHING, Span, moments_of, one_of
@@ -15,7 +13,6 @@ from qmodels.composed.parts import respond, respond_network
 from qmodels.composed.plan import Leg, Plan, Site
 from qmodels.composed.streams import PacketAnswer, PacketStream, PartAnswer, Response, Stream
 from qmodels.systems.composed.system import System
-
 
 LEAST = 1e-12
 """Rate of a flow without jobs, for what one would meet. [1/ns]"""
@@ -37,6 +34,8 @@ class Heard:
         Traffic intensity of each part, and under longer names of what is in it.
     doubts : tuple of str
         What speaks against the numbers.
+    asked : mapping of int to Stream
+        What each site asked.
     """
 
     responses: Mapping[int, Response]
@@ -44,6 +43,7 @@ class Heard:
     packet: Span
     intensity: Mapping[str, float]
     doubts: tuple[str, ...]
+    asked: Mapping[int, Stream] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -62,6 +62,8 @@ class Asking:
         Of requests that come apart, as many as at once would wait for each other as much.
     raised : dict of int to float
         By which factor those of sites are above those of the streams themselves.
+    coming : mapping of int to float
+        Share of the jobs that come as far as a site, where some are lost before.
     trials : mapping of int to array
         Of allocations, see `Stream.trials`.
     """
@@ -71,6 +73,7 @@ class Asking:
     scvs: Mapping[int, float] = field(default_factory=dict)
     batches: Mapping[int, float] = field(default_factory=dict)
     trials: Mapping[int, FloatArray] = field(default_factory=dict)
+    coming: Mapping[int, float] = field(default_factory=dict)
     raised: dict[int, float] = field(default_factory=dict)
     known: dict[Any, Any] = field(default_factory=dict)
 
@@ -88,15 +91,17 @@ class Asking:
         places: dict[str, list[int]] = {}
         for site in self.plan.sites:
             chosen = own if own is not None and site.own else rates
-            rate = max(chosen[site.flow], LEAST) * site.visits
+            rate = max(chosen[site.flow], LEAST) * site.visits * self.coming.get(site.number, 1.0)
             if rate > 0:
                 asked.setdefault(site.part, []).append(self._stream(site, rate))
                 places.setdefault(site.part, []).append(site.number)
         responses: dict[int, Response] = {}
         intensity = dict.fromkeys((site.part for site in self.plan.sites), 0.0)
         doubts: list[str] = []
+        streamed: dict[int, Stream] = {}
         for part, streams in asked.items():
             answer = self._part(part, tuple(streams))
+            streamed |= dict(zip(places[part], streams, strict=True))
             responses |= dict(zip(places[part], answer.responses, strict=True))
             intensity |= _named(part, answer.intensity)
             doubts += answer.doubts
@@ -112,6 +117,7 @@ class Asking:
             packet=packet,
             intensity=intensity,
             doubts=tuple(dict.fromkeys(doubts)),
+            asked=streamed,
         )
 
     def limit(
@@ -137,7 +143,9 @@ class Asking:
         base, factor = intensity(0.0), 1.0
         for _ in range(3):
             now = intensity(factor)
-            grown = {part: now[part] - base[part] for part in now if now[part] - base[part] > 1e-9 * factor * LEAST}
+            grown = {
+                part: now[part] - base[part] for part in now if now[part] - base[part] > 1e-9 * factor * LEAST
+            }
             reach = [max(1 - base[part], 0.0) / each * factor for part, each in grown.items()]
             if not reach:
                 return float("inf")
@@ -179,7 +187,10 @@ class Asking:
         return stream if trials is None else replace(stream, trials=trials)
 
     def _part(self, part: str, streams: tuple[Stream, ...]) -> PartAnswer:
-        key = (part, tuple((id(s.step), s.rate, s.scv, s.batch.tobytes(), s.trials.tobytes()) for s in streams))
+        key = (
+            part,
+            tuple((id(s.step), s.rate, s.scv, s.batch.tobytes(), s.trials.tobytes()) for s in streams),
+        )
         if key not in self.known:
             self.known[key] = respond(part, self.system, streams)
         answer: PartAnswer = self.known[key]
@@ -195,8 +206,11 @@ class Asking:
                 PacketStream(source=s, target=t, rate=rate, flits=f, together=number / rate if rate else 1.0)
                 for (s, t, f), (rate, number) in together.items()
             ]
+            assert noc is not None
             answer = respond_network(noc, packets)
-            spans = dict(zip(together, map(Span, answer.mean.tolist(), answer.variance.tolist()), strict=True))
+            spans = dict(
+                zip(together, map(Span, answer.mean.tolist(), answer.variance.tolist()), strict=True)
+            )
             legs = tuple(_of_leg(leg, spans, noc) for leg in self.plan.legs)
             total = sum(rate for rate, _ in together.values())
             packet = NOTHING

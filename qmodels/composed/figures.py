@@ -24,6 +24,8 @@ class Figures:
         As in `Answer`; ``intensity`` is that of traffic.
     stable : bool
         Whether all keeps up.
+    exact : bool
+        Whether the numbers are exact.
     doubts : tuple of str
         What speaks against it.
     """
@@ -33,6 +35,7 @@ class Figures:
     latency_parts: dict[str, float]
     intensity: dict[str, float]
     stable: bool = True
+    exact: bool = False
     doubts: tuple[str, ...] = ()
 
 
@@ -59,19 +62,29 @@ class FlowFigures:
 
 
 def flow_metrics(flows: Mapping[str, FlowFigures], visits: Mapping[str, float]) -> dict[str, float]:
-    """Return the metrics of all flows together and of each, and the times of visits by part."""
+    """Return the metrics of all flows together, of each of several, and the times of visits by part."""
     total = sum(flow.throughput for flow in flows.values())
-    used = {name: flow for name, flow in flows.items() if flow.throughput > 0}
-    shares = {name: flow.throughput / total for name, flow in used.items()}
-    several = len(flows) > 1
-    metrics = {"latency": sum(shares[name] * flow.latency.mean for name, flow in used.items())}
-    metrics |= {f"latency[{name}]": flow.latency.mean for name, flow in flows.items() if several}
-    metrics["latency_p99"] = quantile_of([(shares[n], flow.latency) for n, flow in used.items()], 0.99)
-    metrics |= {f"latency_p99[{n}]": flow.latency.quantile(0.99) for n, flow in flows.items() if several}
-    metrics |= {f"flow_throughput[{name}]": flow.throughput for name, flow in flows.items()}
-    metrics |= {f"visit_latency[{part}]": time for part, time in visits.items()}
-    lost = {name: flow.lost for name, flow in flows.items() if not np.isnan(flow.lost)}
-    return metrics | {f"blocking_probability[{name}]": share for name, share in lost.items()}
+    used = [flow for flow in flows.values() if flow.throughput > 0]
+    mixture = [(flow.throughput / total, flow.latency) for flow in used]
+    groups = {"": list(flows.values())}
+    if len(flows) > 1:
+        groups |= {f"[{name}]": [flow] for name, flow in flows.items()}
+    metrics = {"latency": sum(share * latency.mean for share, latency in mixture)}
+    metrics |= {f"latency{place}": some[0].latency.mean for place, some in groups.items() if place}
+    metrics["latency_p99"] = quantile_of(mixture, 0.99)
+    metrics |= {
+        f"latency_p99{place}": some[0].latency.quantile(0.99) for place, some in groups.items() if place
+    }
+    for place, some in groups.items():
+        metrics[f"flow_throughput{place}"] = sum(flow.throughput for flow in some)
+    for place, some in groups.items():
+        losing = [flow for flow in some if flow.lost < 1]
+        if losing:
+            offered = sum(flow.throughput / (1 - flow.lost) for flow in losing)
+            lost = sum(flow.throughput * flow.lost / (1 - flow.lost) for flow in losing)
+            kept = sum(flow.throughput for flow in some if np.isnan(flow.lost))
+            metrics[f"blocking_probability{place}"] = lost / (offered + kept)
+    return metrics | {f"visit_latency[{part}]": time for part, time in visits.items()}
 
 
 def parts_together(flows: Mapping[str, FlowFigures]) -> dict[str, float]:

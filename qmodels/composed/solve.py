@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,14 @@ import numpy as np
 from qmodels.answer import Answer
 from qmodels.composed.as_network import solved_as_network
 from qmodels.composed.asking import Asking
+from qmodels.composed.errors import error_doubts, measured_errors
 from qmodels.composed.figures import Figures
 from qmodels.composed.from_network import network_figures
 from qmodels.composed.from_parts import parts_figures
 from qmodels.composed.parts import lookup_shares
 from qmodels.composed.planning import plan_of
 from qmodels.composed.state import State
+from qmodels.error_map import NUMBERS, MeasuredError
 from qmodels.systems.cache.spec import CacheSystem
 from qmodels.systems.composed.system import System
 from qmodels.systems.spec.fields import points_of, swept_fields
@@ -45,10 +47,10 @@ def solve_system(spec: System) -> Answer:
     Notes
     -----
     Programs give streams of requests (`planning`), parts answer to them with times and with what leaves them
-    (`asking`), times are put together along the programs (`passage`), and variability passes from each step to
-    the next (`variability`), until all of it fits (`state`). What streams cannot carry is in `couplings`, a
-    file each. Stations alone are a queueing network and go to its methods (`as_network`): there a product form
-    is exact.
+    (`asking`), times are put together along the programs (`passage`), and variability passes from each step
+    to the next (`variability`), until all of it fits (`state`). What streams cannot carry is in `couplings`,
+    a file each. Stations alone are a queueing network and go to its methods (`as_network`): there a product
+    form is exact. The errors were measured on systems drawn at random (`errors`).
 
     Examples
     --------
@@ -74,7 +76,9 @@ def solve_system(spec: System) -> Answer:
 
 
 def _solve_point(system: System) -> Answer:
-    shares = {name: lookup_shares(part) for name, part in system.parts.items() if isinstance(part, CacheSystem)}
+    shares = {
+        name: lookup_shares(part) for name, part in system.parts.items() if isinstance(part, CacheSystem)
+    }
     plan = plan_of(system, shares)
     state = State(system, plan, Asking(system, plan))
     solved = solved_as_network(system, plan)
@@ -86,6 +90,8 @@ def _solve_point(system: System) -> Answer:
 
 def _answer(system: System, figures: Figures) -> Answer:
     intensity = _plain(figures.intensity)
+    load = max(intensity.values(), default=0.0)
+    doubts = figures.doubts if figures.exact else (*figures.doubts, *error_doubts(system, load))
     return Answer(
         model=figures.model,
         spec=system,
@@ -95,7 +101,9 @@ def _answer(system: System, figures: Figures) -> Answer:
         traffic_intensity=intensity,
         bottleneck=max(intensity, key=lambda name: intensity[name]) if intensity else "",
         stable=bool(figures.stable),
-        doubts=dict.fromkeys(figures.doubts, True),
+        validated=not doubts,
+        error={} if figures.exact else measured_errors(system, load),
+        doubts=dict.fromkeys(doubts, True),
     )
 
 
@@ -119,7 +127,23 @@ def _stacked(spec: System, answers: Sequence[Answer], shape: tuple[int, ...]) ->
         model=" or ".join(models),
         spec=spec,
         **{name: tables(name) for name in ("metrics", "latency_parts", "utilization", "traffic_intensity")},
+        validated=together([answer.validated for answer in answers]),
+        error=_errors_together([answer.error for answer in answers], together),
         bottleneck=together([answer.bottleneck for answer in answers]),
         stable=together([answer.stable for answer in answers]),
         doubts={doubt: together([doubt in answer.doubts for answer in answers]) for doubt in doubts},
     )
+
+
+def _errors_together(
+    errors: Sequence[Mapping[str, MeasuredError]], together: Callable[[Sequence[Any]], Any]
+) -> dict[str, MeasuredError]:
+    """Return measured errors with a value for each point."""
+    names = dict.fromkeys(name for each in errors for name in each)
+    found = {}
+    for name in names:
+        each = [one.get(name, MeasuredError(metric=name, unit="%")) for one in errors]
+        fields = ("region", *NUMBERS, "order")
+        values = {field: together([getattr(one, field) for one in each]) for field in fields}
+        found[name] = MeasuredError(metric=name, unit=each[0].unit, **values)
+    return found

@@ -4,36 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
+from qmodels.composed.as_network import arrival_law, nodes_of
 from qmodels.composed.asking import Asking, Heard
-from qmodels.composed.couplings.closed import closed_rate
+from qmodels.composed.couplings.busy_banks import trials_of
+from qmodels.composed.couplings.closed import closed_rate, see
 from qmodels.composed.couplings.going_round import profile_of
+from qmodels.composed.couplings.losses import losses_of, surviving
 from qmodels.composed.couplings.pools import ClosedPool, Inside, Pool, open_pool
 from qmodels.composed.couplings.revisits import effective_scv, visit_laws
 from qmodels.composed.couplings.siblings import Siblings
 from qmodels.composed.moments import moments_of
-from qmodels.composed.as_network import arrival_law, nodes_of
 from qmodels.composed.nesting import asked_inside, pools_inside
-from qmodels.composed.passage import Held, Passage, Surroundings, Walk
+from qmodels.composed.passage import Held, Surroundings, Walk
 from qmodels.composed.plan import Plan, Series, Site, Take
 from qmodels.composed.planning import window_of
+from qmodels.composed.times import Passage
 from qmodels.composed.variability import scvs_of
 from qmodels.markov.processes.phase_type_fit import ph_from_moments
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.kinds import phase_type, scaled
 from qmodels.systems.laws.phases import PhaseType
+from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 
 INF = float("inf")
 MOST_PHASES = 8
 """Of the law of the times between jobs that come to a pool."""
 ROUNDS = 60
-TOLERANCE = 1e-8
+TOLERANCE = 1e-6
 """Relative change of the rates and variabilities of a round at which they are settled."""
 
 Rates = Mapping[str, float]
@@ -85,6 +89,7 @@ class State:
     seen: dict[str, float] = field(default_factory=dict)
     extra: dict[str, float] = field(default_factory=dict)
     stays: dict[str, float] = field(default_factory=dict)
+    ending: dict[str, float] = field(default_factory=dict)
     insides: dict[str, Inside] = field(default_factory=dict)
     curves: dict[str, Callable[[float], Pool]] = field(default_factory=dict)
     known: dict[Any, Any] = field(default_factory=dict)
@@ -112,13 +117,20 @@ class State:
             self._vary(0.5 if count > 10 else 1.0)
             new = self._numbers()
             if len(new) == len(old) and np.allclose(new, old, rtol=TOLERANCE, atol=0):
+                for flow in self.system.flows:
+                    if flow.closed:
+                        see(self, flow)
                 return count
             old = new
-        raise RuntimeError(f"the system did not settle in {ROUNDS} rounds (rates {self.rates!r}); simulate it")
+        raise RuntimeError(
+            f"the system did not settle in {ROUNDS} rounds (rates {self.rates!r}); simulate it"
+        )
 
     def _numbers(self) -> list[float]:
-        passed_on = (each.values() for one in (self.asking, self.calm) for each in (one.scvs, one.batches))
-        return [*self.rates.values(), *self.seen.values(), *(number for some in passed_on for number in some)]
+        passed_on = (
+            each.values() for one in (self.asking, self.calm) for each in (one.scvs, one.batches, one.coming)
+        )
+        return [*self.rates.values(), *(number for some in passed_on for number in some)]
 
     @cached_property
     def nested(self) -> dict[str, set[str]]:
@@ -128,8 +140,22 @@ class State:
     def _vary(self, weight: float) -> None:
         """Let variability pass through the programs once more."""
         self._pass_on(self.asking, weight, begun_scv)
+        if any(
+            isinstance(part, FreeList) or getattr(part, "capacity", INF) < INF
+            for part in self.system.parts.values()
+        ):
+            self._lose()
         if any(not self.system.flow(take.flow).closed for take in self.plan.takes):
             self._pass_on(self.calm, weight, lambda flow: 1.0)
+
+    def _lose(self) -> None:
+        """Find the trials of allocations, and the jobs that are lost."""
+        heard = self.asking.at(self.rates)
+        self.asking.trials = trials_of(self.system, self.plan, self.rates, heard)
+        times = {flow.name: self.passage(flow).span.mean for flow in self.system.flows}
+        losses = losses_of(self.system, self.plan, self.asking, heard, times)
+        self.asking.coming, self.ending = surviving(self.plan, losses)
+        self.calm.coming, self.calm.trials = self.asking.coming, self.asking.trials
 
     def _pass_on(self, asking: Asking, weight: float, begun: Callable[[Flow], float]) -> None:
         heard = asking.at(self.rates)
@@ -161,7 +187,7 @@ class State:
         station = self.system.parts[part]
         if not isinstance(station, Station) or station.discipline == "sharing":
             return scv
-        law = station.service_law(flow)
+        law: Any = station.service_law(flow)
         return effective_scv(scv=scv, service_scv=float(law.scv), law=self._visit_laws[flow][part])
 
     @cached_property
@@ -235,7 +261,9 @@ class State:
     def tokens_each(self, pool: str) -> float:
         """Return how many tokens are taken at once, mean."""
         total = self.taken(pool, self.rates)
-        each = (self.rates[t.flow] * t.visits * moments_of(t.batch)[0] * t.step.tokens for t in self.takes(pool))
+        each = (
+            self.rates[t.flow] * t.visits * moments_of(t.batch)[0] * t.step.tokens for t in self.takes(pool)
+        )
         return sum(each) / total if total > 0 else float(self.takes(pool)[0].step.tokens)
 
     def tokens(self, pool: str) -> int:
@@ -260,8 +288,7 @@ class State:
         takes, inside = self.takes(pool), self._inside(pool)
         self.insides[pool] = inside
         if not all(self.system.flow(take.flow).closed for take in takes):
-            gaps, spread = self._gaps(pool), self._hold_scv(pool)
-            self.curves[pool] = lambda rate: open_pool(inside, rate, gaps=gaps, hold_scv=spread)
+            self.curves[pool] = partial(open_pool, inside, gaps=self._gaps(pool))
             return
         jobs = self.visitors(pool)
         here = jobs / inside.copies if all(take.own for take in takes) else jobs
@@ -280,7 +307,9 @@ class State:
         takes, taken = self.takes(pool), self.taken(pool, self.rates)
         flow = self.system.flow(takes[0].flow)
         first = next(iter(nodes_of(self.plan.roots[flow.name], 1.0)))[0]
-        begins = isinstance(first, Series) and isinstance(first.nodes[0], Take) and first.nodes[0].site is takes[0]
+        begins = (
+            isinstance(first, Series) and isinstance(first.nodes[0], Take) and first.nodes[0].site is takes[0]
+        )
         copies = self.insides[pool].copies
         if len(takes) == 1 and begins and copies == 1:
             law = phase_type(arrival_law(flow))
@@ -293,16 +322,6 @@ class State:
             scv += share * (begun_scv(self.system.flow(take.flow)) * mean + variance / mean)
         scv = 1 + (scv - 1) / copies
         return ph_from_moments(mean=1.0, scv=max(scv, 1 / MOST_PHASES))
-
-    def _hold_scv(self, pool: str) -> float:
-        """Return the variability of how long tokens of a pool are held."""
-        mean = variance = 0.0
-        heard = self.asking_inside(pool).at(self.rates)
-        for name in dict.fromkeys(t.flow for t in self.takes(pool)):
-            span = self.walk(self.system.flow(name), heard, NO_POOLS)[1].get(pool, Held()).span
-            mean += self.rates[name] * span.mean
-            variance += self.rates[name] * span.variance
-        return variance * self.taken(pool, self.rates) / mean**2 if 0 < mean < INF else 1.0
 
     def _inside(self, pool: str) -> Inside:
         """Return the inside of a pool; it stays the same while the other flows do."""
@@ -333,7 +352,9 @@ class State:
                     times[part] = times.get(part, 0.0) + (share * time if share else 0.0)
             return times
 
-        limit = self.asking_inside(pool).limit(self.rates, flows, asked_inside(self.plan, pool, self.system.interconnect))
+        limit = self.asking_inside(pool).limit(
+            self.rates, flows, asked_inside(self.plan, pool, self.system.interconnect)
+        )
         for name, curve in inner.items():
             now = self.taken(name, self.rates)
             limit = min(limit, curve(now).most / now)
@@ -343,11 +364,14 @@ class State:
         profile = profile_of(times_at, limit=limit * taken, most=most, servers=self.servers(flows))
         return Inside(profile=profile, tokens=tokens, copies=copies, scv=self._alone_scv(pool, flows))
 
-
     def _alone_scv(self, pool: str, flows: set[str]) -> float:
         """Return the variability of how long a job alone holds tokens of a pool."""
-        heard = self.asking_inside(pool).at({name: 0.0 if name in flows else rate for name, rate in self.rates.items()})
-        spans = [self.walk(self.system.flow(n), heard, NO_POOLS)[1].get(pool, Held()).span for n in sorted(flows)]
+        heard = self.asking_inside(pool).at(
+            {name: 0.0 if name in flows else rate for name, rate in self.rates.items()}
+        )
+        spans = [
+            self.walk(self.system.flow(n), heard, NO_POOLS)[1].get(pool, Held()).span for n in sorted(flows)
+        ]
         mean = sum(span.mean for span in spans)
         return sum(span.variance for span in spans) / mean**2 * len(spans) if mean > 0 else 1.0
 

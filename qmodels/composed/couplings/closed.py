@@ -14,20 +14,19 @@ FULL = 1 - 1e-9
 
 
 def closed_rate(state: Any, flow: Flow) -> float:
-    r"""Return the rate of a closed flow, and keep the rate that one of its jobs sees.
+    r"""Return the rate of a closed flow.
 
     Parameters
     ----------
     state : State
-        The system in a round of its fixed point; ``seen`` and ``extra`` of the flow are set.
+        The system in a round of its fixed point; ``stays`` at the flow's own pools are set.
     flow : Flow
         The flow.
 
     Notes
     -----
-    The rate X of N jobs that go round is that of `going_round`. A job sees the others as a stream of the rate
-    at which its program takes :math:`N / X` less the time between jobs. Pools that other flows use too keep
-    their waits.
+    That of `going_round` for what is done outside its own pools, each of which is a region. Pools that other
+    flows use too keep their waits.
     """
     idle = float(flow.think.mean) if flow.think is not None else 0.0
     own = [
@@ -65,12 +64,14 @@ def closed_rate(state: Any, flow: Flow) -> float:
     for pool, time in zip(own, crowd.regions, strict=True):
         each = state.taken(pool, {**state.rates, flow.name: 1.0})
         state.stays[pool] = time / each
-    _see(state, flow, rate, flow.population / rate - idle)
     return rate
 
 
-def _see(state: Any, flow: Flow, rate: float, time: float) -> None:
-    """Find the rate that jobs see when their program takes a time."""
+def see(state: Any, flow: Flow) -> None:
+    """Find the rate of the others that a job of a closed flow sees: its program takes what N / X says."""
+    idle = float(flow.think.mean) if flow.think is not None else 0.0
+    rate = state.rates[flow.name]
+    time = flow.population / rate - idle
     met = state.met({**state.rates, flow.name: rate})
 
     def beyond(seen: float) -> float:

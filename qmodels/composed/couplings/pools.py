@@ -20,6 +20,9 @@ from qmodels.systems.laws.phases import PhaseType
 
 FULL = 1 - 1e-9
 """Share of the most that can be taken from which on there are too many jobs."""
+_MANY = 300
+"""Jobs for which it does not matter how many more there are."""
+POISSON = PhaseType(initial=(1.0,), generator=((-1.0,),))
 _OUTSIDE = np.concatenate([np.geomspace(1e5, 1e-3, 160), [0.0]])
 """Times outside, in holds of a job alone, for which tables are made."""
 
@@ -78,7 +81,7 @@ class Inside:
     scv: float = 1.0
 
     def speeds(self, rate: float) -> FloatArray:
-        """Return the rates at which 1, 2, ... jobs inside one copy leave it, if tokens are taken at a rate."""
+        """Return the rates at which 1, 2, ... jobs inside a copy leave it, if tokens are taken at a rate."""
         others = round(rate * (self.copies - 1) / self.copies, 15)
         if others not in self._known:
             self._known[others] = going_round(self.profile.after(others), self.tokens).rates
@@ -87,6 +90,20 @@ class Inside:
     @cached_property
     def _known(self) -> dict[float, FloatArray]:
         return {}
+
+    def wait_ratio(self, rate: float) -> float:
+        """Return what an open stream waits inside over what it would at the rates of going round."""
+        own = rate / self.copies
+        profile = self.profile.after(round(rate - own, 15))
+        alone, stream = self.profile.total(rate - own), self.profile.total(rate)
+        if not stream < np.inf or stream - alone <= 1e-9 * stream:
+            return 1.0
+        speeds = going_round(profile, _MANY).rates
+        if own >= speeds[-1] * FULL:
+            return 1.0
+        held, queued, _ = _numbers(own, speeds, POISSON)
+        waited = (held + queued) / own - alone
+        return (stream - alone) / waited if waited > 1e-9 * stream else 1.0
 
     def rate_at(self, hold: float) -> float:
         """Return the rate at which a stream from outside would hold tokens so long."""
@@ -101,7 +118,7 @@ class Inside:
         return low
 
 
-def open_pool(inside: Inside, rate: float, *, gaps: PhaseType, hold_scv: float) -> Pool:
+def open_pool(inside: Inside, rate: float, *, gaps: PhaseType) -> Pool:
     r"""Return what jobs that come at a rate meet at a pool.
 
     Parameters
@@ -112,15 +129,14 @@ def open_pool(inside: Inside, rate: float, *, gaps: PhaseType, hold_scv: float) 
         Jobs that come to all copies. [1/ns]
     gaps : PhaseType
         Law of the times between them at a copy, of mean 1.
-    hold_scv : float
-        Squared coefficient of variation of the time inside.
 
     Notes
     -----
     The part of the system that is inside as one station of rate :math:`X(n)` with n jobs, the throughput of
     n jobs that go round inside (Norton's theorem [1]_); jobs beyond the tokens wait in front: a
-    quasi-birth-death process. The wait is multiplied by :math:`(c_a^2 + c_s^2)/(c_a^2 + 1)`. Exact for a
-    product form inside.
+    quasi-birth-death process. The wait is multiplied by :math:`(c_a^2 + c_s^2)/(c_a^2 + 1)`, where
+    :math:`c_s^2` goes from that of a job alone to 1 as more are inside; what is waited for inside, by
+    what an open stream waits there over what it would with that station.
 
     References
     ----------
@@ -134,10 +150,12 @@ def open_pool(inside: Inside, rate: float, *, gaps: PhaseType, hold_scv: float) 
         endless = Span(np.inf, np.inf)
         return Pool(wait=endless, hold=tokens / most, taken=rate, most=most * inside.copies, busy=1.0)
     held, queued, waits = _numbers(own, speeds, gaps)
-    spread = (gaps_scv(gaps) + hold_scv) / (gaps_scv(gaps) + 1)
+    served = 1 + (inside.scv - 1) * float(speeds[0]) / most
+    spread = (gaps_scv(gaps) + served) / (gaps_scv(gaps) + 1)
+    alone = inside.profile.total(rate - own)
     return Pool(
         wait=_wait(queued / own * spread, waits),
-        hold=held / own,
+        hold=alone + max(held / own - alone, 0.0) * inside.wait_ratio(rate),
         taken=rate,
         most=most * inside.copies,
         busy=held / tokens,

@@ -1,0 +1,55 @@
+"""How far the model of systems of parts was found to be from their simulation, and where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from qmodels.error_map import ErrorMap, MeasuredError
+from qmodels.systems.cache.spec import CacheSystem
+from qmodels.systems.composed.parts import ServingPart
+from qmodels.systems.composed.system import System
+from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.packets.free_list import FreeList
+
+ERRORS = ErrorMap(Path(__file__).with_name("error_map.csv"))
+LOADS = ((0.0, 0.4), (0.4, 0.6), (0.6, 0.78), (0.78, 0.95))
+"""Loads of the fullest resource, above the first and up to the second, of the regions."""
+
+
+def region_of(system: System) -> str:
+    """Return the region of the error map in which a system lies.
+
+    Examples
+    --------
+    >>> from qmodels.systems.composed.flow import Flow
+    >>> from qmodels.systems.composed.steps import Visit
+    >>> from qmodels.systems.laws.times import Exponential
+    >>> from qmodels.systems.stations.parts import Station
+    >>> flow = Flow(population=2, program=(Visit("disk"),))
+    >>> region_of(System(parts={"disk": Station(service=Exponential(mean=1.0))}, flows=flow))
+    'closed, stations'
+    """
+    hardware = any(isinstance(part, DramSystem | Noc) for part in system.parts.values())
+    if all(flow.closed for flow in system.flows):
+        source = "closed"
+    else:
+        source = "window" if any(flow.window for flow in system.flows) else "open"
+    return f"{source}, {'with a memory' if hardware else 'stations'}"
+
+
+def measured_errors(system: System, load: float) -> dict[str, MeasuredError]:
+    """Return the errors measured on systems like one at a load."""
+    return ERRORS.at(region=region_of(system), load=load)
+
+
+def error_doubts(system: System, load: float) -> tuple[str, ...]:
+    """Return what keeps a system from being like those that the errors were measured on, in words."""
+    doubts = []
+    if load > LOADS[-1][1]:
+        doubts.append(f"a load above {LOADS[-1][1]:.0%}, which was not measured")
+    if len(system.flows) > 1:
+        doubts.append("several flows: the error was measured with one")
+    if any(isinstance(part, CacheSystem | FreeList | ServingPart) for part in system.parts.values()):
+        doubts.append("caches, free lists or parts of others: the error was measured without")
+    return tuple(doubts)

@@ -1,0 +1,98 @@
+"""Mean value analysis over parts against the exact one, and pools against chains."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from qmodels.composed.couplings.going_round import Region, going_round, profile_of
+from qmodels.composed.couplings.pools import POISSON, ClosedPool, Inside, open_pool
+from qmodels.composed.couplings.revisits import effective_scv
+from qmodels.composed.couplings.siblings import as_batch
+from qmodels.composed.moments import Span, last_of, last_of_row, one_of
+from qmodels.markov.processes.phase_type_fit import ph_from_moments
+from qmodels.networks.closed.mva import mva
+from qmodels.queues.markovian.mmc import mmc
+from qmodels.systems.laws.phases import PhaseType
+
+
+def single_servers(*services):
+    def times_at(rate):
+        return {str(k): s / (1 - rate * s) for k, s in enumerate(services)}
+
+    return profile_of(times_at, limit=1 / max(services), most=1.0, servers={})
+
+
+@pytest.mark.parametrize("idle", [0.0, 5.0])
+def test_single_servers_go_round_as_in_exact_mva(idle):
+    crowd = going_round(single_servers(1.0, 0.4, 2.0), 12, idle=idle)
+    for jobs in (1, 2, 5, 12):
+        exact = mva(population=jobs, mean_service_time=[1.0, 0.4, 2.0], think_time=idle)
+        assert_allclose(crowd.rates[jobs - 1], exact.system_throughput, rtol=1e-9)
+
+
+def test_several_servers_go_round_as_in_exact_mva():
+    def times_at(rate):
+        station = mmc(arrival_rate=max(rate, 1e-12), service_rate=0.5, servers=3)
+        return {"many": float(station.mean_response_time), "one": 1 / (1 - rate)}
+
+    profile = profile_of(times_at, limit=1.0, most=1.0, servers={"many": 3})
+    crowd = going_round(profile, 10)
+    exact = mva(population=10, mean_service_time=[2.0, 1.0], servers=[3, 1])
+    assert_allclose(crowd.rates[-1], exact.system_throughput, rtol=1e-6)
+
+
+def test_a_region_is_a_station_of_its_rates():
+    crowd = going_round(single_servers(1.0), 8, regions=[Region(speeds=np.array([0.5, 1.0]))])
+    exact = mva(population=8, mean_service_time=[1.0, 2.0], servers=[1, 2])
+    assert_allclose(crowd.rates[-1], exact.system_throughput, rtol=1e-9)
+
+
+def test_a_pool_before_a_single_server_changes_nothing():
+    inside = Inside(profile=single_servers(1.0), tokens=3, copies=1)
+    pool = open_pool(inside, 0.7, gaps=POISSON)
+    assert_allclose(pool.wait.mean + pool.hold, 1 / 0.3, rtol=1e-9)
+    assert_allclose(pool.most, 1.0, rtol=1e-9)
+
+
+def test_phases_of_gaps_that_are_poisson_are_poisson():
+    inside = Inside(profile=single_servers(1.0, 0.5), tokens=4, copies=1)
+    # Two phases that are alike.
+    same = PhaseType(initial=(0.5, 0.5), generator=((-1.0, 0.0), (0.0, -1.0)))
+    one, two = (open_pool(inside, 0.6, gaps=gaps) for gaps in (POISSON, same))
+    assert_allclose(two.wait.mean, one.wait.mean, rtol=1e-9)
+    assert_allclose(two.hold, one.hold, rtol=1e-9)
+    bursty = open_pool(inside, 0.6, gaps=ph_from_moments(mean=1.0, scv=4.0))
+    assert bursty.wait.mean > one.wait.mean
+
+
+def test_a_closed_pool_is_the_machine_repair_model():
+    inside = Inside(profile=single_servers(1.0), tokens=1, copies=1)
+    exact = mva(population=4, mean_service_time=[1.0], think_time=3.0)
+    pool = ClosedPool(inside=inside, jobs=4).at(float(exact.system_throughput))
+    assert_allclose(pool.wait.mean + pool.hold, 4 / exact.system_throughput - 3.0, rtol=1e-3)
+
+
+def test_moments_of_the_last():
+    exponential = Span(1.0, 1.0)
+    assert_allclose(last_of([exponential] * 3).mean, 1 + 1 / 2 + 1 / 3, rtol=1e-3)
+    assert_allclose(last_of([exponential], [3]).variance, 1 + 1 / 4 + 1 / 9, rtol=1e-2)
+    assert last_of([Span(2.0, 0.0), Span(3.0, 0.0)]) == Span(3.0, 0.0)
+    assert_allclose(last_of_row(2, 0.0, exponential).mean, 1.5, rtol=1e-3)
+    assert one_of([1.0, 0.0], [exponential, Span(np.inf, np.inf)]) == exponential
+
+
+@pytest.mark.parametrize("together", [1.0, 1.3, 2.0, 6.7])
+def test_batches_of_a_size_that_is_no_whole_number(together):
+    law = as_batch(together)
+    numbers = np.arange(law.size)
+    assert_allclose(law.sum(), 1)
+    assert_allclose(law @ numbers**2 / (law @ numbers), together)
+
+
+def test_visits_one_after_the_other_of_poisson_jobs_stay_poisson():
+    for law in ([0, 1], [0, 0, 0, 1.0], [0.2, 0.3, 0.5]):
+        if law[0] == 0:
+            assert_allclose(effective_scv(scv=1.0, service_scv=1.0, law=np.array(law, float)), 1.0)
+    geometric = 0.5 ** np.arange(1, 60)
+    law = np.concatenate([[0.0], geometric / geometric.sum()])
+    assert_allclose(effective_scv(scv=1.0, service_scv=1.0, law=law), 1.0, rtol=1e-9)
