@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,10 +27,9 @@ class Times:
     ----------
     fixed, opening, alone : float
         Controller, column access and burst; opening its row; and what its own batch delays it by.
-    apart, shared : tuple of float
-        Mean and variance of the wait at its bank and for row commands; and of all other waits.
-    refresh : tuple of float
-        Mean and variance of the wait for refresh, which comes to all channels at the same time.
+    apart, shared, common : tuple of float
+        Mean and variance of the wait at its bank; of those for others in its channel; and of
+        those for refreshes, which all channels have at the same time.
     spread : float
         Variance of opening the row.
     """
@@ -38,18 +39,18 @@ class Times:
     alone: float
     apart: tuple[float, float]
     shared: tuple[float, float]
-    refresh: tuple[float, float]
+    common: tuple[float, float]
     spread: float
 
     @property
     def mean(self) -> float:
         """Mean latency."""
-        return self.fixed + self.opening + self.alone + self.apart[0] + self.shared[0] + self.refresh[0]
+        return self.fixed + self.opening + self.alone + self.apart[0] + self.shared[0] + self.common[0]
 
     @property
     def variance(self) -> float:
         """Variance of the latency, waits being independent."""
-        return self.apart[1] + self.shared[1] + self.refresh[1] + self.spread + self.alone**2 / 3
+        return self.apart[1] + self.shared[1] + self.common[1] + self.spread + self.alone**2 / 3
 
 
 def access_times(spec: DramSystem, waits: ChannelWaits, hits: float, *, write: bool, scv: float) -> Times:
@@ -63,8 +64,8 @@ def access_times(spec: DramSystem, waits: ChannelWaits, hits: float, *, write: b
     bus = max(one["bus"] - alone, 0.0) * here
     activation, bank = one["activation"] * here, one["bank"] * at_bank
     reach = {name: float(value) for name, value in waits.reach.items()}
-    apart = _sum(_wait(bank, reach["bank"]), _wait(activation, reach["activation"]))
-    shared = _wait(bus, reach["bus"])
+    apart = _wait(bank, reach["bank"])
+    shared = _sum(_wait(bus, reach["bus"]), _wait(activation, reach["activation"]))
     fixed = spec.controller_cycles + (t.cwl if write else t.cl) + t.burst
     if write:
         waiting = float(waits.write_queue)
@@ -79,7 +80,7 @@ def access_times(spec: DramSystem, waits: ChannelWaits, hits: float, *, write: b
         alone=alone,
         apart=apart,
         shared=shared,
-        refresh=_refresh(one["refresh"], backlog, late, reach["refresh"]),
+        common=_refresh(one["refresh"], backlog, late, reach["refresh"]),
         spread=hits * (1 - hits) * row**2,
     )
 
@@ -108,27 +109,65 @@ def _refresh(mean: float, backlog: float, late: float, block: float) -> tuple[fl
     return mean + backlog, _delay(mean, late, block)[1]
 
 
-def last_times(spec: DramSystem, kind: Kind, times: Times) -> tuple[float, float]:
+class Together(NamedTuple):
+    """How far channels, and the banks of a channel, are busy at the same time, with the same batches.
+
+    Parameters
+    ----------
+    channels : float
+        Share of the other channels that the batch of an access uses as well.
+    banks : float
+        Accesses that are not the only one of their batch at their channel, but for one of each.
+    """
+
+    channels: float
+    banks: float
+
+
+def last_times(spec: DramSystem, kind: Kind, times: Times, together: Together) -> tuple[float, float]:
     """Return mean and variance until the last of a batch is done. [cycles, cycles2].
 
     Notes
     -----
     The accesses of a batch at a channel follow one another as they do alone, evenly from the first to the
-    last. They wait for banks and row commands independently, for the rest of the channel together, and those
-    at different channels independently: an approximation.
+    last. They wait for their banks, and those at different channels for these, independently unless the
+    banks or channels are busy with the same batches; and all for the same refreshes: an approximation.
     """
     if kind.blocks == 1:
         return times.mean, times.variance
-    traffic = Packets(blocks=kind.blocks, write_fraction=float(kind.write), arrival_rate=1.0)
-    alone = replace(spec, controller_cycles=0, traffic=traffic)
-    mean, last, size = alone_columns(alone)
+    mean, last, size = alone_columns(_alone(spec, kind))
     number = max(round(size), 1)
     begin, reach = times.opening + times.alone, max(last - mean, 0.0)
     starts = begin + reach * np.linspace(-1.0, 1.0, number) if number > 1 else np.array([begin + reach])
-    first, spread = largest_moments(mean=times.apart[0], variance=times.apart[1], count=1, start=starts)
-    latest = float(starts[-1])
-    more, noise = first - latest + times.shared[0], spread + times.shared[1]
-    channels = max(kind.blocks / size, 1.0)
+    bank, banks = _split(times.apart, together.banks)
+    rest, both = _split(times.shared, together.channels)
+    first, spread = largest_moments(mean=bank[0], variance=bank[1], count=1, start=starts)
+    latest, channels = float(starts[-1]), max(kind.blocks / size, 1.0)
+    more, noise = _sum((first - latest, spread), rest)
     result, variance = largest_moments(mean=more, variance=noise, count=channels, start=latest)
-    common, noise = times.refresh
-    return times.fixed + common + result, variance + noise + times.spread / number
+    mean, noise = _sum(times.common, both, banks)
+    return times.fixed + result + mean, variance + times.spread / number + noise
+
+
+def _split(wait: tuple[float, float], together: float) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the part of a wait that accesses have apart, and the part they have together."""
+    mean, variance = wait
+    return ((1 - together) * mean, (1 - together) * variance), (together * mean, together * variance)
+
+
+def batches_together(spec: DramSystem, kinds: Sequence[Kind]) -> Together:
+    """Return how far channels and banks are busy with the same batches."""
+    total = sum(kind.rate for kind in kinds)
+    others = max(spec.geometry.channels - 1, 1)
+    channels = banks = 0.0
+    for kind in kinds:
+        if kind.blocks > 1:
+            size = alone_columns(_alone(spec, kind))[2]
+            channels += kind.rate / total * (kind.blocks / size - 1) / others
+            banks += kind.rate / total * (1 - 1 / size)
+    return Together(channels=min(channels, 1.0), banks=banks)
+
+
+def _alone(spec: DramSystem, kind: Kind) -> DramSystem:
+    traffic = Packets(blocks=kind.blocks, write_fraction=float(kind.write), arrival_rate=1.0)
+    return replace(spec, controller_cycles=0, traffic=traffic)

@@ -136,9 +136,9 @@ def refreshed_writes(spec: DramSystem, rate: Any, *, wait: Any, block: Any, load
 
     Notes
     -----
-    Reads that a refresh of :math:`b` has held up are gone after :math:`d = b \rho / (1 - \rho)`, as a fluid, if
-    writes are not forced out before. Writes that come during either wait for the end of both, as do those that
-    wait when it begins.
+    Reads that a refresh of :math:`b` has held up are gone after :math:`d = b \rho / (1 - \rho)`, as a
+    fluid, if writes are not forced out before. Writes that come during either wait for the end of both, as
+    do those that wait when it begins.
     """
     room = np.maximum(spec.write_high / np.maximum(rate, 1e-12) - wait - block, 0.0)
     drain = np.minimum(block * load / (1 - load), room)

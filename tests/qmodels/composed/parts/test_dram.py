@@ -167,3 +167,19 @@ def simulated(spec, kinds, accesses=160_000):
         run_channel(one)
         sums += one.sums[:, 1:].sum(axis=1)[:, [state.LATENCY, state.COUNT]]
     return sums[:, 0] / np.maximum(sums[:, 1], 1) / spec.clock_ghz
+
+
+@pytest.mark.parametrize(("blocks", "rate"), [(8, 0.001), (24, 0.001), (8, 0.2), (24, 0.2)])
+def test_the_last_of_a_batch_is_near_simulation(blocks, rate):
+    """Within 5 %, idle and at a load of 0.3."""
+    from qmodels.systems.composed.flow import Flow
+    from qmodels.systems.composed.system import System
+    from qmodels.systems.traffic.arrivals import Poisson
+    from validate.composed.experiment import SystemExperiment
+
+    flow = Flow(arrivals=Poisson(), rate=rate / blocks, program=Read("dram", blocks=blocks))
+    experiment = SystemExperiment(spec=System(parts={"dram": CLOSED}, flows=flow), passages=10_000)
+    runs = [(job, experiment.run_replication(job)) for job in experiment.jobs(0, 4)]
+    found = experiment.summarize(runs, replications=4, seconds=0.0)
+    (response,) = respond_dram(CLOSED, (asked(rate / OPEN.clock_ghz, blocks),)).responses
+    assert_allclose(response.last_mean, found.latency.best, rtol=0.05)
