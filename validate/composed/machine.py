@@ -172,6 +172,7 @@ def _end_access(w: World, c: Core, b: BlockPools, j: int) -> None:
     if j >= 0 and w.jobs[j]["phase"] == ACCESSING:
         p = c.parts[c.code[c.strands[j]["at"] - 1]["part"]]
         if p["scored"]:
+            c.strands[j]["issued"] = 0
             end_access(b, p["member"], c.strands[j]["channel"] - p["first"], c.strands[j]["bank"])
 
 

@@ -94,6 +94,7 @@ STRAND = np.dtype(
         ("bank", "i8"),
         ("row", "i8"),
         ("cycle", "i8"),  # of the memory, in which it came there
+        ("issued", "i8"),  # whether its access is on the score of a bank
         ("done", "i8"),  # blocks that its operation has taken, -1 before it begins
         ("refused", "i8"),  # whether there were too few
         ("blocks", "i8"),  # that a job has: how many, the first and the last

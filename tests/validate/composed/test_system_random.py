@@ -41,6 +41,7 @@ from qmodels.systems.traffic.sizes import bimodal
 from validate.composed.kernels import memories_of
 from validate.composed.replication import advance
 from validate.composed.world import new_machine
+from validate.network.state import FREE
 
 PARTS = {
     "noc": Noc(topology=mesh(3, 2), traffic=uniform(nodes=6), clock_ghz=1.25),
@@ -111,8 +112,10 @@ def test_nothing_is_lost_in_any_system(inner, rate, window, population, place, a
     assert np.array_equal(core.holds.sum(axis=0), core.pools["tokens"] - core.pools["free"])
     assert kernels.blocks.lists["length"].sum() + core.strands["blocks"].sum() == 40
     # What has been issued to the memory of the lists and is not done; on the way there, too.
-    unfinished = kernels.blocks.banks["unfinished"].sum()
-    assert unfinished >= parts["dram"]["number"] if memories_of(system, "list") else unfinished == 0
+    issued = core.strands["issued"] > 0
+    assert kernels.blocks.banks["unfinished"].sum() == issued.sum()
+    assert not np.any(machine.world.jobs["phase"][issued] == FREE)
+    assert issued.sum() >= parts["dram"]["number"] if memories_of(system, "list") else not issued.any()
     assert parts["noc"]["number"] == kernels.network.packet.size - _free_packets(kernels.network)
     assert core.flow_times.sum() == pytest.approx(f["latency_sum"].sum() + f["uncounted_sum"].sum(), rel=1e-9)
     for name, part in parts.items():
