@@ -15,6 +15,7 @@ from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import Poisson
 from qmodels.systems.traffic.sizes import bimodal, fixed
+from validate.composed.kernels import new_blocks
 from validate.composed.replication import advance
 from validate.composed.world import new_machine
 
@@ -72,7 +73,7 @@ def test_a_job_that_finds_too_few_blocks_is_lost(simulated):
     load = 2.0
     terms = np.cumprod([1.0, load / 1, load / 2, load / 3])
     blocked = terms[-1] / terms.sum()
-    assert result["blocking_probability[jobs]"].best == pytest.approx(blocked, rel=0.03)
+    assert result.blocking_probability.best == pytest.approx(blocked, rel=0.03)
     assert result.latency.best == pytest.approx(1.0, rel=0.02)
 
 
@@ -121,6 +122,28 @@ def test_blocks_come_back_whatever_happens():
     assert pools.banks["unfinished"].sum() == under_way
     f = core.flows
     assert np.array_equal(f["born"], f["ended"] + f["lost"] + f["number"])
+
+
+def test_large_lists_are_the_same_circle_from_anywhere():
+    lists = (FreeList(segments=2**17, mean_run_length=8.0, small_packet_segments=2, vms1_share=0.75),)
+    one, other, again = (
+        new_blocks(lists, (QUIET,), (0,), np.random.default_rng(seed)) for seed in (1, 2, 1)
+    )  # fmt: skip
+    orders = [[_order(pools, k) for k in range(3)] for pools in (one, other, again)]
+    for first, second, third in zip(*orders, strict=True):
+        turn = second.index(first[0])
+        assert 0 < turn and first == second[turn:] + second[:turn] and first == third
+    assert sorted(sum(orders[0], [])) == list(range(2**17))
+
+
+def _order(pools, number):
+    """Return the blocks of a list from its head on."""
+    found, block = [], int(pools.lists["head"][number])
+    while block >= 0:
+        found.append(block)
+        block = int(pools.blocks["next"][block])
+    assert found[-1] == pools.lists["tail"][number] and len(found) == pools.lists["length"][number]
+    return found
 
 
 def test_several_memories_or_lists_are_refused(simulated):
