@@ -1,9 +1,9 @@
 """The measured error of the model of systems of parts, made by a command and kept as data.
 
-``python -m cases.composed_errors.accuracy`` draws systems (`cases.composed_errors.drawn`), solves and simulates
-them, writes each to ``cases/data/composed.csv`` and the errors by region to the map that answers show
-(``qmodels/composed/error_map.csv``). Half an hour on one core; ``--summary`` makes the map from the kept runs
-alone.
+``python -m cases.composed_errors.accuracy`` draws systems (`cases.composed_errors.drawn`), solves and
+simulates them, writes each to ``cases/data/composed.csv`` and the errors by region to the map that answers
+show (``qmodels/composed/error_map.csv``). A quarter of an hour on one core; ``--summary`` makes the map from
+the kept runs alone.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ CROWD = 300
 UNCERTAIN = 0.1
 
 
-def simulated(system: System, *, passages: int = PASSAGES, replications: int = REPLICATIONS, seed: int = 1) -> Any:
+def simulated(
+    system: System, *, passages: int = PASSAGES, replications: int = REPLICATIONS, seed: int = 1
+) -> Any:
     """Return the simulation of a system."""
     experiment = SystemExperiment(spec=system, seed=seed, passages=passages, confidence=0.95)
     runs = [(job, run_replication(job)) for job in experiment.jobs(0, replications)]
@@ -85,7 +87,9 @@ def summary(table: Table) -> list[dict[str, Any]]:
         mine &= (table["full"] > above) & (table["full"] <= to)
         where = {"region": region, "load_above": above, "load_to": to}
         if mine.any():
-            lines.append({"metric": metric, "unit": "%", **where, **summarize(table["error"][mine], decimals=2)})
+            lines.append(
+                {"metric": metric, "unit": "%", **where, **summarize(table["error"][mine], decimals=2)}
+            )
     return lines
 
 

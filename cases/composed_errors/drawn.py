@@ -11,7 +11,18 @@ import numpy as np
 from qmodels.composed import solve_system
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens
-from qmodels.systems.composed.steps import Acquire, Branch, Each, Fork, Hold, Read, Release, Repeat, Visit, Write
+from qmodels.systems.composed.steps import (
+    Acquire,
+    Branch,
+    Each,
+    Fork,
+    Hold,
+    Read,
+    Release,
+    Repeat,
+    Visit,
+    Write,
+)
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.phases import HyperExponential
 from qmodels.systems.laws.times import Deterministic, Erlang, Exponential, Law, LogNormal, Uniform
@@ -20,6 +31,7 @@ from qmodels.systems.noc.patterns import uniform
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topologies import mesh
 from qmodels.systems.spec.fields import replace_fields
+from qmodels.systems.spec.named import Named
 from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
 
@@ -74,7 +86,9 @@ class Drawing:
         """Return when jobs come."""
         match int(self.rng.integers(4)):
             case 0:
-                return OnOff(on_packets=float(self.rng.uniform(2, 6)), peak_to_mean=float(self.rng.uniform(1.5, 3)))
+                return OnOff(
+                    on_packets=float(self.rng.uniform(2, 6)), peak_to_mean=float(self.rng.uniform(1.5, 3))
+                )
             case 1:
                 return Erlang(mean=1.0, phases=2)
         return Poisson()
@@ -128,7 +142,9 @@ def draw(seed: int, source: str, sort: str) -> System:
         kind = Write if rng.random() < 0.3 else Read
         visits.insert(int(rng.integers(len(visits) + 1)), kind("dram", blocks=int(rng.choice([1, 1, 2, 4]))))
         if rng.random() < 0.5:
-            parts["noc"] = Noc(topology=mesh(3, 3), link_width=16, traffic=uniform(nodes=NODES), injection_rate=0.0)
+            parts["noc"] = Noc(
+                topology=mesh(3, 3), link_width=16, traffic=uniform(nodes=NODES), injection_rate=0.0
+            )
             at = tuple(rng.permutation(NODES)[:3].tolist())
             place = {"dram": tuple(rng.permutation(NODES)[:2].tolist())}
     program = drawing.steps(visits)
@@ -139,7 +155,7 @@ def draw(seed: int, source: str, sort: str) -> System:
         held = (Acquire("pool"), *program[first : last + 1], Release("pool"))
         program = (*program[:first], *held, *program[last + 1 :])
     flow = _flow(drawing, source, program, at)
-    return System(parts=parts, flows=(flow,), place=place)
+    return System(parts=Named(parts), flows=(flow,), place=Named(place))
 
 
 def _flow(drawing: Drawing, source: str, program: tuple[Any, ...], at: tuple[int, ...]) -> Flow:
@@ -151,7 +167,7 @@ def _flow(drawing: Drawing, source: str, program: tuple[Any, ...], at: tuple[int
 
 
 def at_load(system: System, load: float) -> System:
-    """Return a system whose fullest resource is as loaded, by the model; of a closed flow as nearly as jobs do."""
+    """Return a system whose fullest resource is so loaded, by the model; at least so by a closed flow."""
     (flow,) = system.flows
     if not flow.closed:
         factor = float(solve_system(system).metrics["saturation_factor"])

@@ -16,7 +16,7 @@ from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.kinds import LAWS, scaled
 from qmodels.systems.laws.phases import HyperExponential
-from qmodels.systems.laws.times import Deterministic, Exponential, Law
+from qmodels.systems.laws.times import Deterministic, Exponential
 from qmodels.systems.stations.parts import JobClass, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 from qmodels.systems.stations.routing import LEAVE
@@ -87,7 +87,7 @@ def solved_as_network(system: System, plan: Plan) -> Solved | None:
 def _delays(
     system: System, plan: Plan
 ) -> tuple[dict[str, Visits], dict[str, Station], frozenset[str]] | None:
-    """Return visits by flow and station, delays as stations, and those not counted; None if it is no network."""
+    """Return visits by flow, delays as stations, and those not counted; None if it is no network."""
     plain = (Ask, Delay, Series, Choice, Rounds)
     stations = {name: part for name, part in system.parts.items() if isinstance(part, Station)}
     if len(stations) < len(system.parts) or any(system.place.values()) or plan.takes or plan.legs:
@@ -151,9 +151,11 @@ def _network(
         return None
     chain = _as_it_stands(system, plan)
     if chain is not None:
-        classes = [JobClass(name=system.flows[0].name, arrivals=arrivals[system.flows[0].name], entry=chain[0])]
-        return QueueingNetwork(stations=stations, classes=classes, routing=chain[1])
-    classes, routing = [], {}
+        name = system.flows[0].name
+        one = JobClass(name=name, arrivals=arrivals[name], entry=chain[0])
+        return QueueingNetwork(stations=stations, classes=[one], routing=chain[1])
+    classes: list[JobClass] = []
+    routing: dict[tuple[str, str], Visits] = {}
     for flow in system.flows:
         begin, after = _by_visits(flow, visits[flow.name], THINK + flow.name in delays)
         routing |= {(name, flow.name): rule for name, rule in after.items()}
@@ -200,8 +202,7 @@ def _as_it_stands(system: System, plan: Plan) -> tuple[Visits, dict[str, Visits]
         return None
     routing: dict[str, Visits] = {}
     begin: Visits = {}
-    loose = _chain(plan.roots[system.flows[0].name], [(begin, 1.0)], routing)
-    del loose  # what ends the program leaves
+    _chain(plan.roots[system.flows[0].name], [(begin, 1.0)], routing)
     if not begin:
         return None
     return begin, {name: rule if rule else {LEAVE: 1.0} for name, rule in routing.items()}

@@ -6,8 +6,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from qmodels.checks import FloatArray
 from qmodels.composed.couplings.siblings import as_batch
 from qmodels.composed.moments import NOTHING, Span, moments_of, one_of
@@ -15,7 +13,6 @@ from qmodels.composed.parts import respond, respond_network
 from qmodels.composed.plan import Leg, Plan, Site
 from qmodels.composed.streams import PacketAnswer, PacketStream, PartAnswer, Response, Stream
 from qmodels.systems.composed.system import System
-
 
 LEAST = 1e-12
 """Rate of a flow without jobs, for what one would meet. [1/ns]"""
@@ -146,7 +143,9 @@ class Asking:
         base, factor = intensity(0.0), 1.0
         for _ in range(3):
             now = intensity(factor)
-            grown = {part: now[part] - base[part] for part in now if now[part] - base[part] > 1e-9 * factor * LEAST}
+            grown = {
+                part: now[part] - base[part] for part in now if now[part] - base[part] > 1e-9 * factor * LEAST
+            }
             reach = [max(1 - base[part], 0.0) / each * factor for part, each in grown.items()]
             if not reach:
                 return float("inf")
@@ -188,7 +187,10 @@ class Asking:
         return stream if trials is None else replace(stream, trials=trials)
 
     def _part(self, part: str, streams: tuple[Stream, ...]) -> PartAnswer:
-        key = (part, tuple((id(s.step), s.rate, s.scv, s.batch.tobytes(), s.trials.tobytes()) for s in streams))
+        key = (
+            part,
+            tuple((id(s.step), s.rate, s.scv, s.batch.tobytes(), s.trials.tobytes()) for s in streams),
+        )
         if key not in self.known:
             self.known[key] = respond(part, self.system, streams)
         answer: PartAnswer = self.known[key]
@@ -204,8 +206,11 @@ class Asking:
                 PacketStream(source=s, target=t, rate=rate, flits=f, together=number / rate if rate else 1.0)
                 for (s, t, f), (rate, number) in together.items()
             ]
+            assert noc is not None
             answer = respond_network(noc, packets)
-            spans = dict(zip(together, map(Span, answer.mean.tolist(), answer.variance.tolist()), strict=True))
+            spans = dict(
+                zip(together, map(Span, answer.mean.tolist(), answer.variance.tolist()), strict=True)
+            )
             legs = tuple(_of_leg(leg, spans, noc) for leg in self.plan.legs)
             total = sum(rate for rate, _ in together.values())
             packet = NOTHING

@@ -62,7 +62,7 @@ class FlowFigures:
 
 
 def flow_metrics(flows: Mapping[str, FlowFigures], visits: Mapping[str, float]) -> dict[str, float]:
-    """Return the metrics of all flows together, of each if there are several, and the times of visits by part."""
+    """Return the metrics of all flows together, of each of several, and the times of visits by part."""
     total = sum(flow.throughput for flow in flows.values())
     used = [flow for flow in flows.values() if flow.throughput > 0]
     mixture = [(flow.throughput / total, flow.latency) for flow in used]
@@ -72,7 +72,9 @@ def flow_metrics(flows: Mapping[str, FlowFigures], visits: Mapping[str, float]) 
     metrics = {"latency": sum(share * latency.mean for share, latency in mixture)}
     metrics |= {f"latency{place}": some[0].latency.mean for place, some in groups.items() if place}
     metrics["latency_p99"] = quantile_of(mixture, 0.99)
-    metrics |= {f"latency_p99{place}": some[0].latency.quantile(0.99) for place, some in groups.items() if place}
+    metrics |= {
+        f"latency_p99{place}": some[0].latency.quantile(0.99) for place, some in groups.items() if place
+    }
     for place, some in groups.items():
         metrics[f"flow_throughput{place}"] = sum(flow.throughput for flow in some)
     for place, some in groups.items():

@@ -8,8 +8,8 @@ from qmodels.composed.as_network import HOLD, THINK, Solved
 from qmodels.composed.figures import Figures, FlowFigures, flow_metrics, parts_together
 from qmodels.composed.from_parts import saturation_factor
 from qmodels.composed.moments import Span
-from qmodels.composed.passage import DELAYED
 from qmodels.composed.state import State
+from qmodels.composed.times import DELAYED
 from qmodels.systems.composed.flow import Flow
 
 INF = float("inf")

@@ -10,10 +10,10 @@ from qmodels.composed.asking import Heard
 from qmodels.composed.couplings.pools import Pool
 from qmodels.composed.figures import Figures, FlowFigures, flow_metrics, parts_together
 from qmodels.composed.moments import Span, moments_of
-from qmodels.composed.passage import Passage
-from qmodels.composed.planning import window_of
 from qmodels.composed.nesting import sites_inside
+from qmodels.composed.planning import window_of
 from qmodels.composed.state import Met, State
+from qmodels.composed.times import Passage
 from qmodels.systems.composed.flow import Flow
 
 MODEL = "system of parts (decomposition)"
@@ -47,9 +47,7 @@ def parts_figures(state: State) -> Figures:
     )
 
 
-def flow_figures(
-    state: State, flow: Flow, passage: Passage, pools: Mapping[str, Pool]
-) -> FlowFigures:
+def flow_figures(state: State, flow: Flow, passage: Passage, pools: Mapping[str, Pool]) -> FlowFigures:
     """Return what becomes of the jobs of a flow."""
     parts = dict(passage.parts)
     latency, rate = passage.latency, state.rates[flow.name]
@@ -66,7 +64,9 @@ def flow_figures(
     if not latency.finite:
         rate = min(rate, _carried(state, flow, pools))
     lost = 1.0 - state.ending[flow.name] if flow.name in state.ending else float("nan")
-    return FlowFigures(latency=latency, throughput=rate * state.ending.get(flow.name, 1.0), parts=parts, lost=lost)
+    return FlowFigures(
+        latency=latency, throughput=rate * state.ending.get(flow.name, 1.0), parts=parts, lost=lost
+    )
 
 
 def _carried(state: State, flow: Flow, pools: Mapping[str, Pool]) -> float:
@@ -83,11 +83,11 @@ def _carried(state: State, flow: Flow, pools: Mapping[str, Pool]) -> float:
     return rate
 
 
-def _visits(
-    state: State, heards: Mapping[str, Heard], met: Met
-) -> dict[str, float]:
+def _visits(state: State, heards: Mapping[str, Heard], met: Met) -> dict[str, float]:
     """Return the mean time of a request to each part, and of a packet."""
-    inside = {number: heard for pool, heard in met.within.items() for number in sites_inside(state.plan, pool)}
+    inside = {
+        number: heard for pool, heard in met.within.items() for number in sites_inside(state.plan, pool)
+    }
     time: dict[str, float] = {}
     count: dict[str, float] = {}
     for site in state.plan.sites:

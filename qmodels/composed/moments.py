@@ -1,4 +1,4 @@
-"""Times by their first two moments: in series, one of several, the last of several, a random number of them."""
+"""Times by their first two moments: in series, one of several, the last of several, so many of them."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def last_of_law(law: FloatArray, span: Span) -> Span:
 
 
 def last_of_row(count: int, apart: float, span: Span) -> Span:
-    """Return when the last of independent times ends that begin one after the other, from the first's beginning.
+    """Return when the last of independent times ends that begin one after the other.
 
     Examples
     --------

@@ -1,11 +1,23 @@
-"""What is inside of what in a plan: which parts are asked, and which pools are taken from, while tokens are held."""
+"""What is inside of what in a plan: parts and pools that are asked while tokens are held."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from qmodels.composed.plan import Ask, Choice, Copies, Give, Node, Plan, Rounds, Series, Take, Together, Travel
+from qmodels.composed.plan import (
+    Ask,
+    Choice,
+    Copies,
+    Give,
+    Node,
+    Plan,
+    Rounds,
+    Series,
+    Take,
+    Together,
+    Travel,
+)
 
 
 def asked_inside(plan: Plan, pool: str, network: str) -> set[str]:
@@ -43,7 +55,7 @@ def _steps(plan: Plan) -> Iterator[tuple[Any, set[str]]]:
 
 
 def _walk(node: Node, held: set[str]) -> Iterator[tuple[Any, set[str]]]:
-    """Yield what a program does and the pools whose tokens are held then; ``held`` is left as it is after it."""
+    """Yield what a program does and the pools whose tokens are held then; ``held`` is changed."""
     yield node, held
     match node:
         case Take():

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import binom
 
-from qmodels.checks import FloatArray, IntArray
+from qmodels.checks import FloatArray
+from qmodels.composed.bursts import Here, apart, beside, compound, integers, number_law, thinned
 from qmodels.composed.plan import (
     ONE,
     Ask,
@@ -28,6 +28,7 @@ from qmodels.composed.plan import (
     Travel,
 )
 from qmodels.composed.streams import LookupShares
+from qmodels.systems.composed.checks import all_steps
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.steps import (
     SEGMENTS,
@@ -55,17 +56,6 @@ def window_of(flow: str) -> str:
     return f"window {flow}"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Here:
-    """Where a job is in its program: how often a job comes here, from which nodes, how many at once."""
-
-    times: float
-    place: FloatArray
-    burst: FloatArray
-    copies: FloatArray
-    """Law of the copies of which this is one, since they came apart."""
-
-
 def plan_of(system: System, shares: Mapping[str, LookupShares]) -> Plan:
     """Return the plan of a system.
 
@@ -78,9 +68,7 @@ def plan_of(system: System, shares: Mapping[str, LookupShares]) -> Plan:
     """
     planner = _Planner(system, shares)
     roots = {flow.name: planner.flow(flow) for flow in system.flows}
-    return Plan(
-        roots=roots, sites=tuple(planner.sites), takes=tuple(planner.takes), legs=tuple(planner.legs)
-    )
+    return Plan(roots=roots, sites=tuple(planner.sites), takes=tuple(planner.takes), legs=tuple(planner.legs))
 
 
 class _Planner:
@@ -92,7 +80,7 @@ class _Planner:
 
     def flow(self, flow: Flow) -> Node:
         place = self._over(flow.at) if flow.at else np.zeros(0)
-        here = _Here(times=1.0, place=place, burst=ONE, copies=ONE)
+        here = Here(times=1.0, place=place, burst=ONE, copies=ONE)
         if not flow.window:
             return self._series(flow, flow.program, here)[0]
         pool = window_of(flow.name)
@@ -106,23 +94,23 @@ class _Planner:
         counts = np.bincount(np.asarray(nodes, dtype=np.int64), minlength=network.topology.nodes)
         return np.asarray(counts / counts.sum(), dtype=float)
 
-    def _series(self, flow: Flow, steps: tuple[Any, ...], here: _Here) -> tuple[Node, _Here]:
+    def _series(self, flow: Flow, steps: tuple[Any, ...], here: Here) -> tuple[Node, Here]:
         nodes = []
         for step in steps:
             node, here = self._step(flow, step, here)
             nodes.append(node)
         return nodes[0] if len(nodes) == 1 else Series(tuple(nodes)), here
 
-    def _step(self, flow: Flow, step: Any, here: _Here) -> tuple[Node, _Here]:
-        kinds: dict[type[Any], Callable[[Flow, Any, _Here], tuple[Node, _Here]]] = {
-            Visit: self._visit, Read: self._access, Write: self._access, Allocate: self._list, Free: self._list,
-            Send: self._send, Lookup: self._lookup, Hold: self._hold, Acquire: self._acquire,
-            Release: self._release, Fork: self._fork, Each: self._each, Repeat: self._repeat,
-            Branch: self._branch,
+    def _step(self, flow: Flow, step: Any, here: Here) -> tuple[Node, Here]:
+        kinds: dict[type[Any], Callable[[Flow, Any, Here], tuple[Node, Here]]] = {
+            Visit: self._visit, Read: self._access, Write: self._access,
+            Allocate: self._list, Free: self._list, Send: self._send, Lookup: self._lookup,
+            Hold: self._hold, Acquire: self._acquire, Release: self._release,
+            Fork: self._fork, Each: self._each, Repeat: self._repeat, Branch: self._branch,
         }  # fmt: skip
         return kinds[type(step)](flow, step, here)
 
-    def _visit(self, flow: Flow, step: Visit, here: _Here) -> tuple[Node, _Here]:
+    def _visit(self, flow: Flow, step: Visit, here: Here) -> tuple[Node, Here]:
         nodes = self.system.place.get(step.part, ())
         if not nodes:
             return self._ask(flow, step, here)
@@ -132,11 +120,11 @@ class _Planner:
         own = bool(np.all(spread[here.place > 0] > 0))
         return self._ask(flow, step, here, pairs=pairs, payloads=(step.bytes, step.reply_bytes), own=own)
 
-    def _access(self, flow: Flow, step: Read | Write, here: _Here) -> tuple[Node, _Here]:
-        write, blocks = isinstance(step, Write), _law(flow, step.blocks)
+    def _access(self, flow: Flow, step: Read | Write, here: Here) -> tuple[Node, Here]:
+        write, blocks = isinstance(step, Write), number_law(flow, step.blocks)
         memory: DramSystem = self.system.parts[step.part]
         size = int(memory.geometry.block_bytes)
-        options = {"batch": blocks, "write": write, "size": size}
+        options: dict[str, Any] = {"batch": blocks, "write": write, "size": size}
         nodes = self.system.place.get(step.part, ())
         if not nodes:
             return self._ask(flow, step, here, **options)
@@ -144,25 +132,25 @@ class _Planner:
         payloads = (size, None) if write else (0, size)
         return self._ask(flow, step, here, pairs=np.outer(here.place, spread), payloads=payloads, **options)
 
-    def _list(self, flow: Flow, step: Allocate | Free, here: _Here) -> tuple[Node, _Here]:
+    def _list(self, flow: Flow, step: Allocate | Free, here: Here) -> tuple[Node, Here]:
         # An operation is one request, however many blocks it is for; of several at once each is one.
         blocks = step.blocks if isinstance(step, Allocate) else self._held_blocks(flow, step.part)
-        node, after = self._ask(flow, step, _apart(here), batch=_law(flow, blocks), write=isinstance(step, Free))
+        node, after = self._ask(
+            flow, step, apart(here), batch=number_law(flow, blocks), write=isinstance(step, Free)
+        )
         return node, after
 
     def _held_blocks(self, flow: Flow, part: str) -> int | str:
-        from qmodels.systems.composed.checks import all_steps
-
         taken = [s.blocks for s in all_steps(flow.program) if isinstance(s, Allocate) and s.part == part]
-        if len(taken) == 1:
-            return taken[0]
-        return SEGMENTS if SEGMENTS in taken else int(sum(taken))
+        if len(taken) == 1 or SEGMENTS in taken:
+            return SEGMENTS if SEGMENTS in taken else taken[0]
+        return sum(int(blocks) for blocks in taken)
 
     def _ask(
         self,
         flow: Flow,
         step: Any,
-        here: _Here,
+        here: Here,
         *,
         pairs: FloatArray | None = None,
         payloads: tuple[int, int | None] = (0, None),
@@ -170,12 +158,12 @@ class _Planner:
         write: bool = False,
         size: int = 0,
         own: bool = False,
-    ) -> tuple[Node, _Here]:
+    ) -> tuple[Node, Here]:
         issued = compound(here.burst, batch)
         requests = here.times * float(issued @ np.arange(issued.size))
         there = back = None
         if pairs is not None:
-            there = self._leg(flow, requests, pairs, payloads[0], together=_together(issued))
+            there = self._leg(flow, requests, pairs, payloads[0], together=beside(issued))
             back = None if payloads[1] is None else self._leg(flow, requests, pairs.T, payloads[1])
         site = Site(
             number=len(self.sites),
@@ -191,7 +179,7 @@ class _Planner:
             copies=here.copies,
         )
         self.sites.append(site)
-        return Ask(site, there, back), _apart(here)
+        return Ask(site, there, back), apart(here)
 
     def _leg(
         self, flow: Flow, packets: float, pairs: FloatArray, payload: int, *, together: float = 1.0
@@ -205,8 +193,8 @@ class _Planner:
             Leg(
                 flow=flow.name,
                 packets=packets,
-                sources=_integers(sources),
-                targets=_integers(targets),
+                sources=integers(sources),
+                targets=integers(targets),
                 shares=shares,
                 bytes=payload,
                 together=together,
@@ -214,21 +202,21 @@ class _Planner:
         )
         return len(self.legs) - 1
 
-    def _travel(self, flow: Flow, here: _Here, pairs: FloatArray, payload: int) -> Node:
+    def _travel(self, flow: Flow, here: Here, pairs: FloatArray, payload: int) -> Node:
         packets = here.times * float(here.burst @ np.arange(here.burst.size))
-        leg = self._leg(flow, packets, pairs, payload, together=_together(here.burst))
+        leg = self._leg(flow, packets, pairs, payload, together=beside(here.burst))
         return Series(()) if leg is None else Travel(leg)
 
-    def _send(self, flow: Flow, step: Send, here: _Here) -> tuple[Node, _Here]:
+    def _send(self, flow: Flow, step: Send, here: Here) -> tuple[Node, Here]:
         spread = self._over(self.system.place[step.to])
         node = self._travel(flow, here, np.outer(here.place, spread), step.bytes)
-        return node, replace(_apart(here), place=spread)
+        return node, replace(apart(here), place=spread)
 
-    def _lookup(self, flow: Flow, step: Lookup, here: _Here) -> tuple[Node, _Here]:
+    def _lookup(self, flow: Flow, step: Lookup, here: Here) -> tuple[Node, Here]:
         found = self.shares[step.part]
         past = found.hit + found.miss
-        inside, _ = self._series(flow, step.private, _thinned(here, found.private))
-        beyond = _thinned(here, past)
+        inside, _ = self._series(flow, step.private, thinned(here, found.private))
+        beyond = thinned(here, past)
         nodes = self.system.place.get(step.part, ())
         there, back, place = None, None, beyond.place
         if nodes:
@@ -238,22 +226,22 @@ class _Planner:
             back = (np.outer(here.place, place).T, step.reply_bytes)
         at = replace(beyond, place=place)
         share = found.hit / past if past > 0 else 1.0
-        hit, _ = self._series(flow, step.hit, _thinned(at, share))
-        miss, _ = self._series(flow, step.miss, _thinned(at, 1 - share))
+        hit, _ = self._series(flow, step.hit, thinned(at, share))
+        miss, _ = self._series(flow, step.miss, thinned(at, 1 - share))
         outside: list[Node] = [Choice((share, 1 - share), (hit, miss))]
         if there is not None and back is not None:
-            outside = [there, *outside, self._travel(flow, _apart(beyond), *back)]
-        return Choice((found.private, past), (inside, Series(tuple(outside)))), _apart(here)
+            outside = [there, *outside, self._travel(flow, apart(beyond), *back)]
+        return Choice((found.private, past), (inside, Series(tuple(outside)))), apart(here)
 
-    def _hold(self, flow: Flow, step: Hold, here: _Here) -> tuple[Node, _Here]:
+    def _hold(self, flow: Flow, step: Hold, here: Here) -> tuple[Node, Here]:
         mean = float(step.time.mean)
         variance = float(step.time.scv) * mean**2 if mean else 0.0
-        return Delay(mean, variance, step.counted), _apart(here) if variance else here
+        return Delay(mean, variance, step.counted), apart(here) if variance else here
 
-    def _acquire(self, flow: Flow, step: Acquire, here: _Here) -> tuple[Node, _Here]:
+    def _acquire(self, flow: Flow, step: Acquire, here: Here) -> tuple[Node, Here]:
         return self._take(flow, step, here), here
 
-    def _take(self, flow: Flow, step: Acquire, here: _Here) -> Take:
+    def _take(self, flow: Flow, step: Acquire, here: Here) -> Take:
         nodes = self.system.place.get(step.part, ())
         own = bool(nodes) and bool(np.all(self._over(nodes)[here.place > 0] > 0))
         site = Site(
@@ -272,104 +260,49 @@ class _Planner:
         self.takes.append(site)
         return Take(site, step.tokens)
 
-    def _release(self, flow: Flow, step: Release, here: _Here) -> tuple[Node, _Here]:
+    def _release(self, flow: Flow, step: Release, here: Here) -> tuple[Node, Here]:
         return Give(step.part, step.tokens), here
 
-    def _fork(self, flow: Flow, step: Fork, here: _Here) -> tuple[Node, _Here]:
+    def _fork(self, flow: Flow, step: Fork, here: Here) -> tuple[Node, Here]:
         # Equal branches ask their first part at once.
         nodes = []
         for branch in dict.fromkeys(step.branches):
             count = step.branches.count(branch)
-            nodes.append(self._copies(flow, branch, _law(flow, count), here))
-        return (nodes[0] if len(nodes) == 1 else Together(tuple(nodes))), _apart(here)
+            nodes.append(self._copies(flow, branch, number_law(flow, count), here))
+        return (nodes[0] if len(nodes) == 1 else Together(tuple(nodes))), apart(here)
 
-    def _each(self, flow: Flow, step: Each, here: _Here) -> tuple[Node, _Here]:
-        return self._copies(flow, step.steps, _law(flow, step.count), here), _apart(here)
+    def _each(self, flow: Flow, step: Each, here: Here) -> tuple[Node, Here]:
+        return self._copies(flow, step.steps, number_law(flow, step.count), here), apart(here)
 
-    def _copies(self, flow: Flow, steps: tuple[Any, ...], law: FloatArray, here: _Here) -> Node:
+    def _copies(self, flow: Flow, steps: tuple[Any, ...], law: FloatArray, here: Here) -> Node:
         inside, _ = self._series(flow, steps, replace(here, burst=compound(here.burst, law)))
         if np.array_equal(law, ONE):
             return inside
         # Copies of copies are as many copies: they all begin at once.
-        return Copies(compound(law, inside.law), inside.node) if isinstance(inside, Copies) else Copies(law, inside)
+        return (
+            Copies(compound(law, inside.law), inside.node)
+            if isinstance(inside, Copies)
+            else Copies(law, inside)
+        )
 
-    def _repeat(self, flow: Flow, step: Repeat, here: _Here) -> tuple[Node, _Here]:
-        law = _law(flow, step.count)
+    def _repeat(self, flow: Flow, step: Repeat, here: Here) -> tuple[Node, Here]:
+        law = number_law(flow, step.count)
         rounds = float(law @ np.arange(law.size))
-        here = _apart(here) if rounds > 1 else here
+        here = apart(here) if rounds > 1 else here
         after = self._places_after(flow, step.steps, here)
         place = (here.place + (rounds - 1) * after) / rounds
         node, _ = self._series(flow, step.steps, replace(here, times=here.times * rounds, place=place))
-        return Rounds(law, node), replace(_apart(here), place=after)
+        return Rounds(law, node), replace(apart(here), place=after)
 
-    def _places_after(self, flow: Flow, steps: tuple[Any, ...], here: _Here) -> FloatArray:
+    def _places_after(self, flow: Flow, steps: tuple[Any, ...], here: Here) -> FloatArray:
         """Return where a job is after some steps, without counting them."""
         aside = _Planner(self.system, self.shares)
         return aside._series(flow, steps, here)[1].place
 
-    def _branch(self, flow: Flow, step: Branch, here: _Here) -> tuple[Node, _Here]:
+    def _branch(self, flow: Flow, step: Branch, here: Here) -> tuple[Node, Here]:
         nodes, places = [], []
         for share, choice in zip(step.probabilities, step.choices, strict=True):
-            node, after = self._series(flow, choice, _thinned(here, share))
+            node, after = self._series(flow, choice, thinned(here, share))
             nodes.append(node)
             places.append(share * after.place)
-        return Choice(step.probabilities, tuple(nodes)), replace(_apart(here), place=sum(places))
-
-
-def compound(outer: FloatArray, inner: FloatArray) -> FloatArray:
-    """Return the law of a sum of as many independent numbers of the inner law as the outer law says.
-
-    Examples
-    --------
-    >>> compound(np.array([0.0, 0.5, 0.5]), np.array([0.0, 0.0, 1.0]))
-    array([0. , 0. , 0.5, 0. , 0.5])
-    """
-    if outer is ONE or np.array_equal(outer, ONE):
-        return inner
-    if np.array_equal(inner, ONE):
-        return outer
-    power = np.ones(1)
-    total = np.zeros((outer.size - 1) * (inner.size - 1) + 1)
-    for share in outer:
-        total[: power.size] += share * power
-        power = np.convolve(power, inner)[: total.size]
-    return total
-
-
-def _apart(here: _Here) -> _Here:
-    """Return what follows requests that were issued at once: they come apart."""
-    if np.array_equal(here.burst, ONE):
-        return here
-    mean = float(here.burst @ np.arange(here.burst.size))
-    return replace(here, times=here.times * mean, burst=ONE, copies=here.burst)
-
-
-def _thinned(here: _Here, share: float) -> _Here:
-    if np.array_equal(here.burst, ONE):
-        return replace(here, times=here.times * share)
-    sizes = np.arange(here.burst.size)
-    kept = here.burst @ binom.pmf(sizes[None, :], sizes[:, None], share)
-    return replace(here, burst=np.asarray(kept, dtype=float))
-
-
-def _law(flow: Flow, count: int | str) -> FloatArray:
-    if count == SEGMENTS:
-        assert flow.sizes is not None
-        numbers, probabilities = flow.sizes.segments(flow.segment_bytes)
-    else:
-        numbers, probabilities = np.array([int(count)]), np.ones(1)
-    law = np.zeros(int(numbers[-1]) + 1)
-    law[numbers] = probabilities
-    return law
-
-
-def _together(law: FloatArray) -> float:
-    """Return how many there are beside one of so many as a law says, itself included."""
-    numbers = np.arange(law.size)
-    return float(law @ numbers**2 / max(law @ numbers, 1e-300))
-
-
-def _integers(values: Any) -> IntArray:
-    return np.asarray(values, dtype=np.int64)
-
-
+        return Choice(step.probabilities, tuple(nodes)), replace(apart(here), place=np.sum(places, axis=0))

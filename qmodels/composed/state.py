@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from qmodels.composed.as_network import arrival_law, nodes_of
 from qmodels.composed.asking import Asking, Heard
 from qmodels.composed.couplings.busy_banks import trials_of
 from qmodels.composed.couplings.closed import closed_rate, see
@@ -18,11 +19,11 @@ from qmodels.composed.couplings.pools import ClosedPool, Inside, Pool, open_pool
 from qmodels.composed.couplings.revisits import effective_scv, visit_laws
 from qmodels.composed.couplings.siblings import Siblings
 from qmodels.composed.moments import moments_of
-from qmodels.composed.as_network import arrival_law, nodes_of
 from qmodels.composed.nesting import asked_inside, pools_inside
-from qmodels.composed.passage import Held, Passage, Surroundings, Walk
+from qmodels.composed.passage import Held, Surroundings, Walk
 from qmodels.composed.plan import Plan, Series, Site, Take
 from qmodels.composed.planning import window_of
+from qmodels.composed.times import Passage
 from qmodels.composed.variability import scvs_of
 from qmodels.markov.processes.phase_type_fit import ph_from_moments
 from qmodels.systems.composed.flow import Flow
@@ -121,10 +122,14 @@ class State:
                         see(self, flow)
                 return count
             old = new
-        raise RuntimeError(f"the system did not settle in {ROUNDS} rounds (rates {self.rates!r}); simulate it")
+        raise RuntimeError(
+            f"the system did not settle in {ROUNDS} rounds (rates {self.rates!r}); simulate it"
+        )
 
     def _numbers(self) -> list[float]:
-        passed_on = (each.values() for one in (self.asking, self.calm) for each in (one.scvs, one.batches, one.coming))
+        passed_on = (
+            each.values() for one in (self.asking, self.calm) for each in (one.scvs, one.batches, one.coming)
+        )
         return [*self.rates.values(), *(number for some in passed_on for number in some)]
 
     @cached_property
@@ -135,7 +140,10 @@ class State:
     def _vary(self, weight: float) -> None:
         """Let variability pass through the programs once more."""
         self._pass_on(self.asking, weight, begun_scv)
-        if any(isinstance(part, FreeList) or getattr(part, "capacity", INF) < INF for part in self.system.parts.values()):
+        if any(
+            isinstance(part, FreeList) or getattr(part, "capacity", INF) < INF
+            for part in self.system.parts.values()
+        ):
             self._lose()
         if any(not self.system.flow(take.flow).closed for take in self.plan.takes):
             self._pass_on(self.calm, weight, lambda flow: 1.0)
@@ -179,7 +187,7 @@ class State:
         station = self.system.parts[part]
         if not isinstance(station, Station) or station.discipline == "sharing":
             return scv
-        law = station.service_law(flow)
+        law: Any = station.service_law(flow)
         return effective_scv(scv=scv, service_scv=float(law.scv), law=self._visit_laws[flow][part])
 
     @cached_property
@@ -253,7 +261,9 @@ class State:
     def tokens_each(self, pool: str) -> float:
         """Return how many tokens are taken at once, mean."""
         total = self.taken(pool, self.rates)
-        each = (self.rates[t.flow] * t.visits * moments_of(t.batch)[0] * t.step.tokens for t in self.takes(pool))
+        each = (
+            self.rates[t.flow] * t.visits * moments_of(t.batch)[0] * t.step.tokens for t in self.takes(pool)
+        )
         return sum(each) / total if total > 0 else float(self.takes(pool)[0].step.tokens)
 
     def tokens(self, pool: str) -> int:
@@ -297,7 +307,9 @@ class State:
         takes, taken = self.takes(pool), self.taken(pool, self.rates)
         flow = self.system.flow(takes[0].flow)
         first = next(iter(nodes_of(self.plan.roots[flow.name], 1.0)))[0]
-        begins = isinstance(first, Series) and isinstance(first.nodes[0], Take) and first.nodes[0].site is takes[0]
+        begins = (
+            isinstance(first, Series) and isinstance(first.nodes[0], Take) and first.nodes[0].site is takes[0]
+        )
         copies = self.insides[pool].copies
         if len(takes) == 1 and begins and copies == 1:
             law = phase_type(arrival_law(flow))
@@ -340,7 +352,9 @@ class State:
                     times[part] = times.get(part, 0.0) + (share * time if share else 0.0)
             return times
 
-        limit = self.asking_inside(pool).limit(self.rates, flows, asked_inside(self.plan, pool, self.system.interconnect))
+        limit = self.asking_inside(pool).limit(
+            self.rates, flows, asked_inside(self.plan, pool, self.system.interconnect)
+        )
         for name, curve in inner.items():
             now = self.taken(name, self.rates)
             limit = min(limit, curve(now).most / now)
@@ -350,11 +364,14 @@ class State:
         profile = profile_of(times_at, limit=limit * taken, most=most, servers=self.servers(flows))
         return Inside(profile=profile, tokens=tokens, copies=copies, scv=self._alone_scv(pool, flows))
 
-
     def _alone_scv(self, pool: str, flows: set[str]) -> float:
         """Return the variability of how long a job alone holds tokens of a pool."""
-        heard = self.asking_inside(pool).at({name: 0.0 if name in flows else rate for name, rate in self.rates.items()})
-        spans = [self.walk(self.system.flow(n), heard, NO_POOLS)[1].get(pool, Held()).span for n in sorted(flows)]
+        heard = self.asking_inside(pool).at(
+            {name: 0.0 if name in flows else rate for name, rate in self.rates.items()}
+        )
+        spans = [
+            self.walk(self.system.flow(n), heard, NO_POOLS)[1].get(pool, Held()).span for n in sorted(flows)
+        ]
         mean = sum(span.mean for span in spans)
         return sum(span.variance for span in spans) / mean**2 * len(spans) if mean > 0 else 1.0
 

@@ -1,4 +1,4 @@
-"""Free lists and the memory that their blocks lie in: an allocation tries blocks until one is on an idle bank."""
+"""Free lists and the memory that their blocks lie in: blocks are tried until one is on an idle bank."""
 
 from __future__ import annotations
 

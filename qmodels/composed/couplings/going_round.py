@@ -51,7 +51,9 @@ class Profile:
                 found[part] = (np.zeros(1), np.ones(1))
                 continue
             load = np.minimum(self.rates[1:] * row[0], servers * (1 - 1e-12))
-            plain = mmc(arrival_rate=load / row[0], service_rate=1 / row[0], servers=servers).mean_waiting_time
+            plain = mmc(
+                arrival_rate=load / row[0], service_rate=1 / row[0], servers=servers
+            ).mean_waiting_time
             ratio = np.divide(row[1:] - row[0], plain, out=np.ones(load.size), where=plain > 1e-9 * row[0])
             found[part] = (self.rates[1:], ratio)
         return found
@@ -144,17 +146,12 @@ class Region:
 
     @property
     def excess(self) -> float:
-        """What a job in service has left, beyond that of an exponential service. [ns]
-
-        Where several are served at once each leaves soon anyway.
-        """
+        """What a job in service has left beyond an exponential one, if it is served alone. [ns]."""
         slowest, fastest = float(self.speeds[0]), float(self.speeds[-1])
         return (self.scv - 1) / 2 / fastest * slowest / fastest
 
 
-def going_round(
-    profile: Profile, jobs: int, *, idle: float = 0.0, regions: Sequence[Region] = ()
-) -> Crowd:
+def going_round(profile: Profile, jobs: int, *, idle: float = 0.0, regions: Sequence[Region] = ()) -> Crowd:
     r"""Return the rates at which jobs go round, for 1 to so many of them.
 
     Parameters

@@ -81,7 +81,7 @@ class Inside:
     scv: float = 1.0
 
     def speeds(self, rate: float) -> FloatArray:
-        """Return the rates at which 1, 2, ... jobs inside one copy leave it, if tokens are taken at a rate."""
+        """Return the rates at which 1, 2, ... jobs inside a copy leave it, if tokens are taken at a rate."""
         others = round(rate * (self.copies - 1) / self.copies, 15)
         if others not in self._known:
             self._known[others] = going_round(self.profile.after(others), self.tokens).rates
@@ -92,7 +92,7 @@ class Inside:
         return {}
 
     def wait_ratio(self, rate: float) -> float:
-        """Return what an open stream waits inside over what it would at a station of the rates of going round."""
+        """Return what an open stream waits inside over what it would at the rates of going round."""
         own = rate / self.copies
         profile = self.profile.after(round(rate - own, 15))
         alone, stream = self.profile.total(rate - own), self.profile.total(rate)

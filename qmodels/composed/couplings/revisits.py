@@ -1,4 +1,4 @@
-"""A station and the jobs that come to it several times: bursts are the longer the more often each job comes."""
+"""A station and the jobs that come to it several times: bursts are longer the more often each comes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def effective_scv(*, scv: float, service_scv: float, law: FloatArray) -> float:
 
 
 def visit_laws(node: Node) -> dict[str, FloatArray]:
-    """Return the laws of the visits of a job to each part, one after the other; those at once count as one."""
+    """Return the laws of the visits of a job to each part; those at once count as one."""
     return _laws(node)
 
 

@@ -112,7 +112,7 @@ class Siblings:
             count, _ = moments_of(node.site.batch)
             return max(answer.last_mean - answer.mean, 0.0) / max(count - 1, 1.0) if answer else 0.0
         law = part.service_law(node.site.flow)
-        return 0.0 if part.delay else float(law.mean) / float(part.servers)
+        return 0.0 if part.delay or law is None else float(law.mean) / float(part.servers)
 
     def _time(self, node: Any) -> float:
         """Return the time of a round at stations and memories."""

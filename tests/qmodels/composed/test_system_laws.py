@@ -40,7 +40,12 @@ def open_system(rate, program=HELD, **changes):
 
 
 def test_without_load_times_are_those_of_idle_parts():
-    program = (Visit("a"), Branch(((Visit("c"),), ()), (0.3, 0.7)), Repeat(Visit("b"), 3), Hold(Exponential(mean=2.0)))
+    program = (
+        Visit("a"),
+        Branch(((Visit("c"),), ()), (0.3, 0.7)),
+        Repeat(Visit("b"), 3),
+        Hold(Exponential(mean=2.0)),
+    )
     assert_allclose(solve_system(open_system(1e-9, program)).latency, 4 + 0.3 * 3 + 18 + 2, rtol=1e-6)
     # Of a constant and an Erlang time the last: E[max(6, X)].
     alone = solve_system(open_system(1e-9))
@@ -136,9 +141,7 @@ def test_reads_through_a_network_take_the_way_and_the_memory():
     noc = Noc(topology=mesh(2, 2), link_width=16, traffic=uniform(nodes=4), injection_rate=0.0)
     flow = Flow(arrivals=Poisson(), rate=1e-7, at=(0,), program=(Read("mem"),))
     parts = {"noc": noc, "mem": dram("DDR4-3200")}
-    far, near = (
-        solve_system(System(parts=parts, flows=flow, place={"mem": (node,)})) for node in (3, 0)
-    )
+    far, near = (solve_system(System(parts=parts, flows=flow, place={"mem": (node,)})) for node in (3, 0))
     assert near.latency_parts.get("noc", 0.0) == 0
     assert_allclose(far.latency, near.latency + far.latency_parts["noc"], rtol=1e-6)
     # There and back, two hops each.
@@ -146,7 +149,9 @@ def test_reads_through_a_network_take_the_way_and_the_memory():
 
 
 programs = st.recursive(
-    st.sampled_from([Visit("a"), Visit("b"), Visit("c"), Hold(Exponential(mean=2.0))]).map(lambda step: (step,)),
+    st.sampled_from([Visit("a"), Visit("b"), Visit("c"), Hold(Exponential(mean=2.0))]).map(
+        lambda step: (step,)
+    ),
     lambda inner: st.one_of(
         st.tuples(inner, inner).map(lambda two: two[0] + two[1]),
         inner.map(lambda some: (Branch((some, ()), (0.4, 0.6)),)),

@@ -20,7 +20,11 @@ CPU, DISK = Station(service=Exponential(mean=0.5)), Station(service=Exponential(
 
 
 def test_an_open_product_form_is_jackson():
-    program = (Visit("cpu"), Branch(((Visit("disk"), Visit("cpu")), ()), (0.4, 0.6)), Repeat(Visit("disk"), 2))
+    program = (
+        Visit("cpu"),
+        Branch(((Visit("disk"), Visit("cpu")), ()), (0.4, 0.6)),
+        Repeat(Visit("disk"), 2),
+    )
     flow = Flow(arrivals=Poisson(), rate=0.3, program=program)
     answer = solve_system(System(parts={"cpu": CPU, "disk": DISK}, flows=flow))
     visits = np.array([1.4, 2.4])
@@ -60,7 +64,9 @@ def test_open_and_closed_flows_are_a_mixed_network():
     assert_allclose(sum(answer.latency_parts.values()), answer.latency)
 
 
-@pytest.mark.parametrize("service", [Deterministic(mean=2.0), Erlang(mean=2.0, phases=3), LogNormal(mean=2.0, scv=2.0)])
+@pytest.mark.parametrize(
+    "service", [Deterministic(mean=2.0), Erlang(mean=2.0, phases=3), LogNormal(mean=2.0, scv=2.0)]
+)
 @pytest.mark.parametrize("arrivals", [Exponential(mean=2.5), Erlang(mean=2.5, phases=2)])
 def test_one_station_answers_as_it_does_alone(service, arrivals):
     flow = Flow(arrivals=arrivals, program=(Visit("queue"),))
@@ -83,7 +89,9 @@ def test_a_full_station_loses_what_it_loses_alone():
     flow = Flow(arrivals=Poisson(), rate=0.08, program=(Visit("first"), Visit("second")))
     parts = {"first": station, "second": Station(service=Exponential(mean=10.0))}
     answer = solve_system(System(parts=parts, flows=flow))
-    alone = solve_network(single_station(arrivals=Exponential(mean=12.5), service=Exponential(mean=10.0), capacity=3))
+    alone = solve_network(
+        single_station(arrivals=Exponential(mean=12.5), service=Exponential(mean=10.0), capacity=3)
+    )
     lost = alone.metrics["blocking_probability"]
     assert_allclose(answer.blocking_probability, lost, rtol=1e-6)
     assert_allclose(answer.flow_throughput, 0.08 * (1 - lost), rtol=1e-6)
