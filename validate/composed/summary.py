@@ -101,17 +101,13 @@ def summarize(
 
 
 def _metrics(spec: System, data: _Replications) -> dict[str, Estimate]:
-    whole = {"": _flow_metrics(spec.flows, data, list(range(len(spec.flows))))}
-    each = {f"[{f.name}]": _flow_metrics((f,), data, [k]) for k, f in enumerate(spec.flows)}
-    times, shares = whole | (each if len(each) > 1 else {}), each
+    everything = list(range(len(spec.flows)))
+    found: dict[str, dict[str, Estimate]] = {"": _flow_metrics(spec.flows, data, everything)}
+    if len(everything) > 1:
+        found |= {f"[{f.name}]": _flow_metrics((f,), data, [k]) for k, f in enumerate(spec.flows)}
     metrics = {
         name + place: one
-        for name, found in (
-            ("latency", times),
-            ("latency_p99", times),
-            ("flow_throughput", shares),
-            ("blocking_probability", shares),
-        )
+        for name in ("latency", "latency_p99", "flow_throughput", "blocking_probability")
         for place, values in found.items()
         if (one := values.get(name)) is not None
     }

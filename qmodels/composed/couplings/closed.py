@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from scipy.optimize import brentq
 
+from qmodels.checks import FloatArray
 from qmodels.composed.couplings.going_round import Region, going_round, profile_of
 from qmodels.systems.composed.flow import Flow
 
@@ -51,7 +53,7 @@ def closed_rate(state: Any, flow: Flow) -> float:
     for pool in own:
         each = state.taken(pool, {**state.rates, flow.name: 1.0})
         inside = state.insides[pool]
-        speeds = inside.speeds(state.taken(pool, state.rates)) * inside.copies / each
+        speeds = spread(inside.speeds(state.taken(pool, state.rates)), inside.copies) / each
         regions.append(Region(speeds=speeds, scv=inside.scv))
     alone = idle + sum(times_at(0.0).values()) + sum(1 / float(region.speeds[0]) for region in regions)
     if alone <= 0:
@@ -65,6 +67,25 @@ def closed_rate(state: Any, flow: Flow) -> float:
         each = state.taken(pool, {**state.rates, flow.name: 1.0})
         state.stays[pool] = time / each
     return rate
+
+
+def spread(speeds: FloatArray, copies: int) -> FloatArray:
+    """Return the speeds of all copies of a pool together with 1, 2, ... jobs, spread evenly over them.
+
+    Parameters
+    ----------
+    speeds : array of float
+        Of one copy with 1, 2, ... jobs.
+    copies : int
+        How many there are.
+
+    Examples
+    --------
+    >>> spread(np.array([1.0, 1.5]), 2)
+    array([1. , 2. , 2.5, 3. ])
+    """
+    each = np.arange(1, copies * len(speeds) + 1) / copies
+    return copies * np.interp(each, np.arange(len(speeds) + 1), np.append(0.0, speeds))
 
 
 def see(state: Any, flow: Flow) -> None:

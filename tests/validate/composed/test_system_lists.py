@@ -76,7 +76,7 @@ def test_a_job_that_finds_too_few_blocks_is_lost(simulated):
     load = 2.0
     terms = np.cumprod([1.0, load / 1, load / 2, load / 3])
     blocked = terms[-1] / terms.sum()
-    assert result["blocking_probability[jobs]"].best == pytest.approx(blocked, rel=0.03)
+    assert result.blocking_probability.best == pytest.approx(blocked, rel=0.03)
     assert result.latency.best == pytest.approx(1.0, rel=0.02)
 
 

@@ -116,7 +116,7 @@ def test_a_lost_job_gives_back_what_it_holds(simulated):
     flow = Flow(arrivals=Poisson(), rate=3.0, program=(inside, Acquire("t"), Visit("s"), Release("t")))
     result = simulated(System(parts=parts, flows=flow), replications=4)
     assert result.stable
-    assert 0.4 < result["blocking_probability[jobs]"].best < 0.95
+    assert 0.4 < result.blocking_probability.best < 0.95
     system = System(parts=parts, flows=flow)
     start = new_machine(system, seed=1, replication=0)
     core = advance(start, ended=5000)[0].core

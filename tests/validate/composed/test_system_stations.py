@@ -106,7 +106,7 @@ def test_a_closed_network_of_product_form_is_that_of_mva(simulated):
         routing={"think": "cpu", "cpu": "disk", "disk": "think"},
     )
     exact = solve(network)
-    covers(result["flow_throughput[jobs]"], exact["system_throughput"], within=0.01)
+    covers(result.flow_throughput, exact["system_throughput"], within=0.01)
     covers(result.latency, exact["system_response_time"], within=0.02)
     covers(result["visit_latency[disk]"], exact["mean_response_time[disk]"], within=0.02)
     assert result.stable
@@ -137,7 +137,7 @@ def test_arrivals_have_their_law_and_the_rate_that_is_given(simulated, arrivals)
     )
     exact = solve(single_station(arrivals=gaps, service=ONE))
     covers(result.latency, exact["mean_response_time"], within=0.06)
-    covers(result["flow_throughput[jobs]"], 0.6, within=0.02)
+    covers(result.flow_throughput, 0.6, within=0.02)
 
 
 def test_a_recorded_trace_is_played_with_its_sizes(simulated):
@@ -153,7 +153,7 @@ def test_a_job_that_finds_a_station_full_is_lost(simulated):
     station = Station(service=ONE, servers=2, capacity=3)
     result = simulated(System(parts={"s": station}, flows=open_flow(Visit("s"), rate=2.5)))
     exact = solve(single_station(arrivals=Exponential(mean=0.4), service=ONE, servers=2, capacity=3))
-    covers(result["blocking_probability[jobs]"], exact["blocking_probability"], within=0.03)
+    covers(result.blocking_probability, exact["blocking_probability"], within=0.03)
     covers(result.latency, exact["mean_response_time"], within=0.02)
 
 
@@ -163,7 +163,7 @@ def test_more_than_a_station_can_carry_is_overload(simulated):
     assert not result.stable and result.overloaded == ("jobs",)
     assert np.isinf(result.latency.best) and np.isinf(result.latency_parts["s"].best)
     assert result.utilization["s"].best == pytest.approx(1.0, abs=0.01)
-    assert result["flow_throughput[jobs]"].best == pytest.approx(1.0, rel=0.02)
+    assert result.flow_throughput.best == pytest.approx(1.0, rel=0.02)
 
 
 def test_a_station_that_blocks_others_is_refused(simulated):
