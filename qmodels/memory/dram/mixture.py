@@ -14,9 +14,9 @@ from qmodels.memory.dram.access_pattern import AccessPattern, access_pattern
 from qmodels.memory.dram.channel_visits import Visits, channel_visits
 from qmodels.memory.dram.channel_waits import ChannelWaits, channel_waits
 from qmodels.memory.dram.limits import binding, bus_time, channel_limits
-from qmodels.memory.dram.order_recursion import numbers
 from qmodels.memory.dram.packet_waits import PacketTimes, packet_times
-from qmodels.memory.dram.ready_recursion import serve_ready_first
+from qmodels.memory.dram.recursions.order import numbers
+from qmodels.memory.dram.recursions.ready import serve_ready_first
 from qmodels.memory.dram.visit_pairs import met_visits
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.memory.dram_traffic import Packets

@@ -11,8 +11,8 @@ import numpy as np
 from qmodels.checks import FloatArray, IntArray
 from qmodels.memory.dram.bank_waits import in_order_banks
 from qmodels.memory.dram.channel_visits import Visits, channel_visits
-from qmodels.memory.dram.order_recursion import numbers, serve_in_order
-from qmodels.memory.dram.sequence_recursion import Steps
+from qmodels.memory.dram.recursions.order import numbers, serve_in_order
+from qmodels.memory.dram.recursions.sequence import Steps
 from qmodels.memory.dram.visit_pairs import pair_slopes
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.memory.dram_traffic import Packets, RandomBlocks
@@ -58,7 +58,7 @@ class OrderTimes:
     The largest rate is exact but for the sample. A known sequence is not a sample: there the law of the
     wait is followed along it, with the differences that two accesses have alone and those under
     saturation, and the results are weighed by :math:`1 - \rho` and :math:`\rho`, see
-    `qmodels.memory.dram.sequence_recursion`.
+    `qmodels.memory.dram.recursions.sequence`.
     """
 
     size: float

@@ -10,8 +10,8 @@ import numpy as np
 
 from qmodels.checks import IntArray
 from qmodels.memory.dram.channel_visits import Visits, channel_visits
-from qmodels.memory.dram.order_recursion import numbers
-from qmodels.memory.dram.ready_recursion import serve_ready_first
+from qmodels.memory.dram.recursions.order import numbers
+from qmodels.memory.dram.recursions.ready import serve_ready_first
 from qmodels.memory.dram.visit_pairs import pair_slopes
 from qmodels.systems.memory.dram_system import DramSystem
 

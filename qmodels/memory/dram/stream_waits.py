@@ -10,7 +10,7 @@ import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
 from qmodels.memory.dram.channel_visits import channel_visits
-from qmodels.memory.dram.order_recursion import numbers, serve_in_order
+from qmodels.memory.dram.recursions.order import numbers, serve_in_order
 from qmodels.memory.dram.sequence_waits import Paths, Runs, runs_of
 from qmodels.systems.memory.dram_system import DramSystem
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.markov.chains.compiled import compiled
-from qmodels.memory.dram.order_recursion import (
+from qmodels.memory.dram.recursions.order import (
     BANKS,
     BURST,
     CHANNEL_GROUPS,
@@ -40,12 +40,12 @@ def serve_ready_first(
     Parameters
     ----------
     n : array
-        Timings, see `qmodels.memory.dram.order_recursion.numbers`; those between reads and writes are not
+        Timings, see `qmodels.memory.dram.recursions.order.numbers`; those between reads and writes are not
         used.
     cap : int
         Row hits that may pass an older access to the bank; 0 if none may.
     run, arrival, bank, row, write : arrays of int
-        As in `qmodels.memory.dram.order_recursion.serve_in_order`.
+        As in `qmodels.memory.dram.recursions.order.serve_in_order`.
 
     Notes
     -----

@@ -1,0 +1,1 @@
+"""Compiled recursions over the visits and accesses of a DRAM bank or channel."""
