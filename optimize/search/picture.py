@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from optimize.search.exploration import Exploration
 
-
-def draw(found: Exploration, axes: Any) -> None:
-    """Draw the designs that have finite values on axes.
+def draw(found: Any, axes: Any) -> None:
+    """Draw the designs of an `Exploration` that have finite values on axes.
 
     With one objective it stands over the field that is varied most.
     """
@@ -48,8 +45,8 @@ def draw(found: Exploration, axes: Any) -> None:
     axes.legend(fontsize="small")
 
 
-def _widest(found: Exploration) -> str:
-    return max(found.space.choices, key=lambda name: len(np.unique(found.table[name])))
+def _widest(found: Any) -> str:
+    return str(max(found.space.choices, key=lambda name: len(np.unique(found.table[name]))))
 
 
 def _numbers(values: Any) -> Any:

@@ -8,7 +8,6 @@ from qmodels.systems.spec.lazy_names import attached
 
 if TYPE_CHECKING:
     from qmodels.systems.memory.memory_map import InterleavedRegion, MemoryMap
-    from qmodels.systems.noc.cxl import cxl_pool
     from qmodels.systems.noc.injection import Bernoulli, bursts
     from qmodels.systems.noc.memory import interleaved, transactions
     from qmodels.systems.noc.patterns import (
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     )
     from qmodels.systems.noc.router import PacketClass, QosRule, Router
     from qmodels.systems.noc.routes import SourceRoute
-    from qmodels.systems.noc.spec import Noc
+    from qmodels.systems.noc.spec import Noc, cxl_pool
     from qmodels.systems.noc.topologies import (
         concentrated_mesh,
         crossbar,

@@ -1,13 +1,11 @@
-"""A pool of memory behind a CXL switch, as a network whose links take as long as published ones."""
+"""Memory behind a CXL switch: the fields of a network whose links take as long as published ones."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from qmodels import checks
-from qmodels.systems.noc.patterns import uniform
 from qmodels.systems.noc.router import Router
-from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topology import Topology
 
 SLOT_BYTES = 16
@@ -16,7 +14,7 @@ SLOT_WIRE_BYTES = 17
 """The same on the wire: flits of 68 bytes have four slots."""
 
 
-def cxl_pool(
+def cxl_fields(
     hosts: int,
     devices: int,
     *,
@@ -24,9 +22,8 @@ def cxl_pool(
     gigatransfers: float = 32.0,
     attach_ns: float = 80.0,
     switch_ns: float = 90.0,
-    **changes: Any,
-) -> Noc:
-    """Return hosts and memory devices around one CXL switch.
+) -> dict[str, Any]:
+    """Return the fields of a `Noc` of hosts and memory devices around one CXL switch.
 
     The hosts are the nodes from 0, the devices those behind them, the switch is the last node. A flit of the
     network is a slot of 16 bytes: a request of no payload is one of them, the answer with a line of 64
@@ -46,8 +43,6 @@ def cxl_pool(
     switch_ns : float
         What the switch adds to it, there and back; 90 ns a switch is told of XConn's first one for
         CXL 2.0 [2]_. [ns]
-    **changes
-        Fields of `Noc`.
 
     Raises
     ------
@@ -67,10 +62,10 @@ def cxl_pool(
 
     Examples
     --------
-    >>> pool = cxl_pool(4, 2)
-    >>> pool.topology.nodes, pool.topology.route(0, 5), pool.flits(0), pool.flits(64)
-    (7, (0, 6, 5), 1, 5)
-    >>> round(pool.link_width * pool.clock_ghz, 1)
+    >>> pool = cxl_fields(4, 2)
+    >>> pool["topology"].nodes, pool["topology"].route(0, 5)
+    (7, (0, 6, 5))
+    >>> round(pool["link_width"] * pool["clock_ghz"], 1)
     30.1
     """
     checks.count("hosts", hosts)
@@ -96,18 +91,17 @@ def cxl_pool(
     ]
     ways.sort()
     buffer = 2 * second + pipeline + Router().credit_cycles
-    usual: dict[str, Any] = {
-        "router": Router(buffer_flits=buffer),
-        "link_width": SLOT_BYTES,
-        "header_bytes": SLOT_BYTES,
-        "packet_bytes": 64,
-        "clock_ghz": clock,
-        "traffic": uniform(nodes=switch + 1),
-    }
     star = Topology(
         kind="custom",
         nodes=switch + 1,
         edges=tuple(way for way, _ in ways),
         edge_delays=tuple(delay for _, delay in ways),
     )
-    return Noc(topology=star, **usual | changes)
+    return {
+        "topology": star,
+        "router": Router(buffer_flits=buffer),
+        "link_width": SLOT_BYTES,
+        "header_bytes": SLOT_BYTES,
+        "packet_bytes": 64,
+        "clock_ghz": clock,
+    }

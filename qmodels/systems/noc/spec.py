@@ -11,6 +11,7 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import Numeric
 from qmodels.systems.laws.times import Law
+from qmodels.systems.noc.cxl import cxl_fields
 from qmodels.systems.noc.deadlock import find_deadlock
 from qmodels.systems.noc.flows import (
     FlowTable,
@@ -27,6 +28,7 @@ from qmodels.systems.noc.router import PacketClass, QosRule, Router
 from qmodels.systems.noc.routes import SourceRoute
 from qmodels.systems.noc.routing import ROUTINGS, TIES, find_routes
 from qmodels.systems.noc.topology import Topology
+from qmodels.systems.spec.fields import field_names
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import check_fields, choice, positive
 from qmodels.systems.spec.reading import Place
@@ -133,9 +135,7 @@ class Noc:
         The parameters of a `qmodels.noc.cxl_pool` lie under all other keys.
         """
         if isinstance(value, dict) and "cxl" in value:
-            from qmodels.systems.noc.cxl import cxl_pool
-
-            pool = place.at("cxl").made(value["cxl"], cxl_pool)
+            pool = cls(**place.at("cxl").made(value["cxl"], cxl_fields))
             return place.changed(pool, {k: v for k, v in value.items() if k != "cxl"})
         pattern = value.get("traffic") if isinstance(value, dict) else None
         if isinstance(pattern, str):
@@ -225,6 +225,26 @@ class Noc:
     def find_deadlock(self) -> tuple[str, ...] | None:
         """Return a circle of channels in which packets may wait for each other, see `find_deadlock`."""
         return find_deadlock(self.flow_table())
+
+
+def cxl_pool(hosts: int, devices: int, **changes: Any) -> Noc:
+    """Return hosts and memory devices around one CXL switch.
+
+    Parameters
+    ----------
+    hosts, devices : int
+        How many of each; the hosts are the nodes from 0, the switch is the last node.
+    **changes
+        Parameters of `qmodels.systems.noc.cxl.cxl_fields`, and fields of `Noc`.
+
+    Examples
+    --------
+    >>> pool = cxl_pool(4, 2, lanes=16)
+    >>> pool.topology.nodes, pool.flits(0), pool.flits(64)
+    (7, 1, 5)
+    """
+    own = {name: changes.pop(name) for name in list(changes) if name not in field_names(Noc)}
+    return Noc(**cxl_fields(hosts, devices, **own) | changes)
 
 
 @lru_cache(maxsize=32)
