@@ -234,7 +234,7 @@ def _wait(rate: float, mean: float, servers: int, arrival_scv: float, service_sc
         gaps = HyperExponential.balanced(mean=1 / rate, scv=arrival_scv)
         plain = gmc(arrival=gaps, service_rate=1 / mean, servers=servers)
         return float(plain.mean_waiting_time) * (arrival_scv + service_scv) / (arrival_scv + 1)
-    moments = {"arrival_rate": rate, "mean_service_time": mean, "service_scv": service_scv}
+    moments: dict[str, Any] = {"arrival_rate": rate, "mean_service_time": mean, "service_scv": service_scv}
     if servers == 1:
         return float(gg1_klb(**moments, arrival_scv=arrival_scv).mean_waiting_time)
     return float(ggc_whitt(**moments, servers=servers, arrival_scv=arrival_scv).mean_waiting_time)
