@@ -5,6 +5,7 @@ A window of a flow is a pool around its whole program.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -20,7 +21,7 @@ from qmodels.systems.laws.phases import PhaseType
 
 FULL = 1 - 1e-9
 """Share of the most that can be taken from which on there are too many jobs."""
-_MANY = 300
+_MANY = 120
 """Jobs for which it does not matter how many more there are."""
 POISSON = PhaseType(initial=(1.0,), generator=((-1.0,),))
 _OUTSIDE = np.concatenate([np.geomspace(1e5, 1e-3, 160), [0.0]])
@@ -91,17 +92,17 @@ class Inside:
     def _known(self) -> dict[float, FloatArray]:
         return {}
 
-    def wait_ratio(self, rate: float) -> float:
+    def wait_ratio(self, rate: float, gaps: PhaseType, stream: float) -> float:
         """Return what an open stream waits inside over what it would at the rates of going round."""
         own = rate / self.copies
         profile = self.profile.after(round(rate - own, 15))
-        alone, stream = self.profile.total(rate - own), self.profile.total(rate)
+        alone = self.profile.total(rate - own)
         if not stream < np.inf or stream - alone <= 1e-9 * stream:
             return 1.0
         speeds = going_round(profile, _MANY).rates
         if own >= speeds[-1] * FULL:
             return 1.0
-        held, queued, _ = _numbers(own, speeds, POISSON)
+        held, queued, _ = _numbers(own, speeds, gaps)
         waited = (held + queued) / own - alone
         return (stream - alone) / waited if waited > 1e-9 * stream else 1.0
 
@@ -118,7 +119,7 @@ class Inside:
         return low
 
 
-def open_pool(inside: Inside, rate: float, *, gaps: PhaseType) -> Pool:
+def open_pool(inside: Inside, rate: float, *, gaps: PhaseType, stream: Callable[[float], float]) -> Pool:
     r"""Return what jobs that come at a rate meet at a pool.
 
     Parameters
@@ -129,6 +130,8 @@ def open_pool(inside: Inside, rate: float, *, gaps: PhaseType) -> Pool:
         Jobs that come to all copies. [1/ns]
     gaps : PhaseType
         Law of the times between them at a copy, of mean 1.
+    stream : callable
+        Mean time inside if there were tokens for all, by the rate. [ns]
 
     Notes
     -----
@@ -155,7 +158,7 @@ def open_pool(inside: Inside, rate: float, *, gaps: PhaseType) -> Pool:
     alone = inside.profile.total(rate - own)
     return Pool(
         wait=_wait(queued / own * spread, waits),
-        hold=alone + max(held / own - alone, 0.0) * inside.wait_ratio(rate),
+        hold=alone + max(held / own - alone, 0.0) * inside.wait_ratio(rate, gaps, stream(rate)),
         taken=rate,
         most=most * inside.copies,
         busy=held / tokens,
