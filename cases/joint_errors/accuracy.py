@@ -5,7 +5,7 @@ lists for small packets, under three packet mixes, Poisson and bursty arrivals, 
 their saturation and writes every run to ``cases/data/accuracy.csv`` and the error by region of load and of
 burstiness to the map that answers show (``qmodels/packet_processor/error_map.csv``). It also measures
 whether the model orders the choices as the simulation does, see `cases.joint_errors.directions`, and brings
-the tables of the README up to date. A quarter of an hour on two cores; ``--summary`` makes the maps and the
+the tables of the guide up to date. A quarter of an hour on two cores; ``--summary`` makes the maps and the
 tables from the kept runs alone.
 """
 
@@ -79,7 +79,7 @@ DRAWN: dict[str, tuple[int, ...]] = {**CHOICES, "small_packet_segments": (0, 1, 
 
 DESIGNS, SEED = 96, 1
 PACKETS, REPLICATIONS = 10_000, 4
-README = Path(__file__).parents[2] / "README.md"
+GUIDE = Path(__file__).parents[2] / ".github" / "guide" / "accuracy.md"
 
 
 def cases(count: int = DESIGNS, seed: int = SEED) -> Iterator[tuple[dict[str, Any], PacketProcessor]]:
@@ -161,7 +161,7 @@ def with_table(text: str, table: str) -> str:
 
 
 def main() -> None:
-    """Measure, write the tables and the maps, bring the README up to date and print it all."""
+    """Measure, write the tables and the maps, bring the guide up to date and print it all."""
     if "--summary" not in sys.argv:
         store = FILE.with_suffix(".sqlite")
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -172,11 +172,11 @@ def main() -> None:
     ERRORS.write(lines, about=ABOUT, command=COMMAND)
     pairs = load_table(directions.FILE)
     DIRECTIONS.write(directions.summary(pairs), about=directions.ABOUT, command=COMMAND)
-    text = README.read_text(encoding="utf-8")
+    text = GUIDE.read_text(encoding="utf-8")
     for table in (markdown(lines), directions.markdown(pairs)):
         print(table)
         text = with_table(text, table)
-    README.write_text(text, encoding="utf-8")
+    GUIDE.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def within(values: npt.NDArray[Any], above: float, to: float) -> npt.NDArray[np.
 
 
 def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table for the README.
+    """Return a table for the guide.
 
     Examples
     --------

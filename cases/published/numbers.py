@@ -1,4 +1,4 @@
-"""The README's table of published numbers beside ours: ``python -m cases.published.numbers``."""
+"""The guide's table of published numbers beside ours: ``python -m cases.published.numbers``."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from cases.published.cases import CASES, published_case
 from cases.published.tags import TAGS, tag_rows
 
 
-def readme_table() -> str:
-    """Return the README's table of all cases, in Markdown: a row per case and tag."""
+def guide_table() -> str:
+    """Return the guide's table of all cases, in Markdown: a row per case and tag."""
     lines = [
         "| case | tag | numbers (how many): mean (largest) error of the model / simulated |",
         "|---|---|---|",
@@ -26,4 +26,4 @@ def readme_table() -> str:
 
 
 if __name__ == "__main__":
-    print(readme_table())
+    print(guide_table())

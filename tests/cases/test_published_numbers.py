@@ -1,4 +1,4 @@
-"""Tags of published numbers: every number has one, and the README's table is made of them."""
+"""Tags of published numbers: every number has one, and the guide's table is made of them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 
 from cases.published.cases import CASES, published_case
 from cases.published.cell import VALUES, Number
-from cases.published.numbers import readme_table
+from cases.published.numbers import guide_table
 from cases.published.rows import data_folder
 from cases.published.srp.growing_forms import SIZED, kept_forms, orderings_with_forms
 from cases.published.tags import TAGS, tag_rows, tags
 
-README = Path(__file__).parents[2] / "README.md"
+GUIDE = Path(__file__).parents[2] / ".github" / "guide" / "papers.md"
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -43,8 +43,8 @@ def test_a_reproduction_shows_its_tags_and_one_order_of_columns(case):
             assert [p for p in places if p >= 0] == sorted(p for p in places if p >= 0), line
 
 
-def test_the_table_of_the_readme_is_generated():
-    assert readme_table() in README.read_text(encoding="utf-8")
+def test_the_table_of_the_guide_is_generated():
+    assert guide_table() in GUIDE.read_text(encoding="utf-8")
 
 
 def test_errors():

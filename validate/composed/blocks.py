@@ -98,5 +98,6 @@ def place(w: World, c: Core, b: BlockPools, j: int) -> None:
         strand["target"] = c.channels[strand["channel"]]["node"]
     else:
         locate(c, j, i["part"], i["size"])
+    strand["issued"] = 1
     begin_access(b, p["member"], strand["channel"] - p["first"], strand["bank"], strand["row"])
     go_on(w, c, j)

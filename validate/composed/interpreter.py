@@ -55,7 +55,8 @@ def step(w: World, c: Core, j: int) -> bool:
     at = strand["at"]
     i = c.code[at]
     op = i["op"]
-    if c.strands[strand["root"]]["lost"]:
+    # An access that is on the score of its bank is finished first.
+    if c.strands[strand["root"]]["lost"] and not strand["issued"]:
         drop_tokens(w, c, j)
         if strand["blocks"] > 0:
             ask(w, c, j, state.OPERATING, state.GIVING_BACK)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +13,7 @@ from qmodels.systems.composed.checks import all_steps
 from qmodels.systems.composed.steps import Allocate, Read, Write
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram_system import DramSystem, dram
+from qmodels.systems.memory.dram_traffic import RandomBlocks
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.traffic.popularity import Zipf
 from validate.cache.draw_kernel import LAW
@@ -83,6 +86,10 @@ BLOCKS: Layout = {
 }
 
 
+FEW_BLOCKS = 2**16
+"""Blocks up to which every replication puts its free lists in order anew."""
+
+
 class Kernels(NamedTuple):
     """The parts that have kernels of their own: interconnect, channels of memories, caches, free lists."""
 
@@ -124,11 +131,11 @@ def new_kernels(spec: System, network: Network | None, *, seed: int, replication
     for number in range(len(caches)):
         warm_up(hierarchies, number)
     hierarchies.hits[:] = 0
-    blocks = new_pools(
-        list(lists.values()) or [FreeList(segments=1)],
-        list(memories.values()),
-        [_number_of(list(memories), memories_of(spec, name)) for name in lists] or [NOWHERE],
-        [np.random.default_rng([seed, replication, k]) for k in range(max(1, len(lists)))],
+    blocks = new_blocks(
+        tuple(lists.values()) or (FreeList(segments=1),),
+        tuple(replace(memory, traffic=RandomBlocks()) for memory in memories.values()),
+        tuple(_number_of(list(memories), memories_of(spec, name)) for name in lists) or (NOWHERE,),
+        np.random.default_rng([seed, replication]),
     )
     return Kernels(network or no_network(), channels, hierarchies, blocks, None)
 
@@ -154,6 +161,40 @@ def memories_of(spec: System, free_list: str) -> tuple[str, ...]:
             accesses = (step for step in steps if isinstance(step, Read | Write))
             found |= {step.part: None for step in accesses if step.addresses == "allocated"}
     return tuple(found)
+
+
+def new_blocks(
+    free_lists: tuple[FreeList, ...],
+    memories: tuple[DramSystem, ...],
+    memory_of: tuple[int, ...],
+    rng: np.random.Generator,
+) -> BlockPools:
+    """Return the lists of free blocks in random order.
+
+    To put millions of blocks in order takes longer than to simulate what a run takes of them. Large lists are
+    therefore put in order once in a process, round a circle, and every replication begins somewhere on it.
+    """
+    if sum(int(one.segments) for one in free_lists) <= FEW_BLOCKS:
+        return new_pools(free_lists, memories, memory_of, rng.spawn(len(free_lists)))
+    pools = _in_order(free_lists, memories, memory_of)
+    pools = pools._replace(blocks=pools.blocks.copy(), lists=pools.lists.copy(), banks=pools.banks.copy())
+    for one in pools.lists:
+        if one["length"] < 2:
+            continue
+        turn = int(rng.integers(1, one["length"]))
+        pools.blocks["next"][one["tail"]] = one["head"]
+        one["head"] += turn
+        one["tail"] = one["head"] - 1
+        pools.blocks["next"][one["tail"]] = NONE
+    return pools
+
+
+@lru_cache(maxsize=2)
+def _in_order(
+    free_lists: tuple[FreeList, ...], memories: tuple[DramSystem, ...], memory_of: tuple[int, ...]
+) -> BlockPools:
+    rngs = [np.random.default_rng([0, k]) for k in range(len(free_lists))]
+    return new_pools(free_lists, memories, memory_of, rngs)
 
 
 def _number_of(names: list[str], found: tuple[str, ...]) -> int:

@@ -35,7 +35,7 @@ from validate.network.state import POOL_FULL, REACHED, STUCK, World
 from validate.noc.kernel import quiet
 from validate.noc.kernel import step as step_network
 from validate.noc.sources import send
-from validate.noc.state import DELIVERED, WAITING
+from validate.noc.state import DELIVERED, WAITING, WHEEL
 from validate.noc.state import World as Network
 
 ROUNDING = 1e-6
@@ -101,7 +101,7 @@ def loop(
         if s["ended"] >= ended or own["born"] >= born:
             break
         cycle = own["cycle"]
-        still = n.clock[WAITING] == 0 and quiet(n, cycle)
+        still = _rests(c, n)
         if heap[0]["event"] > 0:
             due = np.int64(ceil(heap[1]["time"] * own["ghz"] - ROUNDING))
             if still or due <= cycle:
@@ -124,6 +124,15 @@ def loop(
         if w.nodes[node]["shared"] >= 0:
             catch_up(w, node)
     return reason
+
+
+@lean_part
+def _rests(c: Core, n: Network) -> bool:
+    """Return whether the network has nothing to carry, or is stuck for ever with what it has."""
+    own = c.state[0]
+    # What was sent last may not have moved yet.
+    settled = n.clock[WAITING] == 0 or own["cycle"] - own["sent"] > n.clock[WHEEL]
+    return settled and quiet(n, own["cycle"])
 
 
 @lean_part
@@ -163,6 +172,7 @@ def _end_access(w: World, c: Core, b: BlockPools, j: int) -> None:
     if j >= 0 and w.jobs[j]["phase"] == ACCESSING:
         p = c.parts[c.code[c.strands[j]["at"] - 1]["part"]]
         if p["scored"]:
+            c.strands[j]["issued"] = 0
             end_access(b, p["member"], c.strands[j]["channel"] - p["first"], c.strands[j]["bank"])
 
 
@@ -185,6 +195,7 @@ def post(w: World, c: Core, n: Network, d: Channels, h: Hierarchies, b: BlockPoo
         k += 1
         strand = c.strands[j]
         if kind == PACKET:
+            own["sent"] = own["cycle"]
             send(n, _way(w, c, strand["place"], strand["target"]), strand["flits"], j, own["cycle"])
         elif kind == LOOKUP:
             _look_up(w, c, h, j)

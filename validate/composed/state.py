@@ -94,6 +94,7 @@ STRAND = np.dtype(
         ("bank", "i8"),
         ("row", "i8"),
         ("cycle", "i8"),  # of the memory, in which it came there
+        ("issued", "i8"),  # whether its access is on the score of a bank
         ("done", "i8"),  # blocks that its operation has taken, -1 before it begins
         ("refused", "i8"),  # whether there were too few
         ("blocks", "i8"),  # that a job has: how many, the first and the last
@@ -185,6 +186,7 @@ STATE = np.dtype(
         ("letters", "i8"),
         ("enquiries", "i8"),  # strands whose parts are asked, outside of compiled code, when they end
         ("cycle", "i8"),  # of the interconnect, that is to come
+        ("sent", "i8"),  # cycle of the last packet that entered it
         ("ghz", "f8"),  # of the interconnect
         ("interconnect", "i8"),  # its number as a part
         ("ways", "i8"),  # stream of the choices between several

@@ -55,7 +55,7 @@ def limit_columns(channel: Channel, b: int, mode: int, now: int) -> None:
 
 
 @inlined
-def record(channel: Channel, b: int, mode: int, access: int, now: int) -> None:
+def record(channel: Channel, b: int, mode: int, access: int, number: int, now: int) -> None:
     """Give the column command of an access: when its bank may be closed, and the sums."""
     p, bank = channel.p, channel.banks[b]
     delay = p[c.CL] if mode == 0 else p[c.CWL]
@@ -69,7 +69,6 @@ def record(channel: Channel, b: int, mode: int, access: int, now: int) -> None:
     if channel.end.size:
         channel.end[access] = end + p[c.CONTROLLER]
     latency = end - channel.arrival[access]
-    number = number_of(channel, access)
     batch = number >> p[c.SHIFT]
     sums = channel.sums[mode, batch]
     sums[c.COUNT] += 1

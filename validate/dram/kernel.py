@@ -109,7 +109,7 @@ def step_until(channel: Channel, until: int) -> int:
         if limit < column_limits:
             access = entries[chosen, c.ACCESS]
             limit_columns(channel, entries[chosen, c.BANK], mode, time)
-            record(channel, entries[chosen, c.BANK], mode, access, time)
+            record(channel, entries[chosen, c.BANK], mode, access, oldest, time)
             remove(channel, mode, chosen, access)
             keep_ended(channel, access, access)
             clock[c.LEFT] -= 1

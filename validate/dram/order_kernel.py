@@ -21,6 +21,7 @@ def serve_in_order(channel: Channel) -> None:
     last = clock[c.NOW]
     access = clock[c.CAME]
     while access >= 0:
+        number = number_of(channel, access)
         mode, b, arrival = channel.write[access], channel.bank_of[access], channel.arrival[access]
         bank = channel.banks[b]
         rank = channel.ranks[bank[c.RANK]]
@@ -46,7 +47,7 @@ def serve_in_order(channel: Channel) -> None:
             refresh = 0
             if rank[c.BLOCKED_TO] > since:
                 refresh = min(opening - since, rank[c.BLOCKED_TO] - max(since, rank[c.BLOCKED_FROM]))
-            bank[c.OPENED_FOR] = number_of(channel, access)
+            bank[c.OPENED_FOR] = number
             bank[c.ROW_TIME] = closing + p[c.T_RCD]
             bank[c.REFRESH_TIME] = refresh
             bank[c.BANK_TIME] = max(0, min(opening, ready) - max(free, since + refresh))
@@ -57,9 +58,9 @@ def serve_in_order(channel: Channel) -> None:
             bank[c.COLUMN_AT] = time
             bank[c.CLOSE_AT] = opening + p[c.T_RAS]
             limit_rows_after(channel, b, opening)
-        channel.sums[mode, number_of(channel, access) >> p[c.SHIFT], c.CONFLICTS] += conflict
+        channel.sums[mode, number >> p[c.SHIFT], c.CONFLICTS] += conflict
         limit_columns(channel, b, mode, time)
-        record(channel, b, mode, access, time)
+        record(channel, b, mode, access, number, time)
         last = time
         access = channel.following[access]
     clock[c.NOW] = last

@@ -54,7 +54,7 @@ def bard_schweitzer(
     - c servers: as one server c times as fast while all are busy, for which an arrival finds
       them with Erlang's probability at the present load, and as a delay of the service time else.
 
-    Approximation. For the measured errors see the table of models in the README.
+    Approximation. For the measured errors see the table of models in the guide.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def linearizer(
     solutions with one job less of each class, three times over [1]_. Times of visits as in
     `bard_schweitzer`. It costs about 3 (R + 1) times as much for R classes, all solved at once.
 
-    Approximation. For the measured errors see the table of models in the README.
+    Approximation. For the measured errors see the table of models in the guide.
 
     Examples
     --------

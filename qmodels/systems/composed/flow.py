@@ -17,6 +17,7 @@ from qmodels.systems.laws.times import Law
 from qmodels.systems.spec.nested import check_parts
 from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
 from qmodels.systems.traffic.sizes import SizeLaw
+from qmodels.systems.traffic.trace import Trace
 
 MOST = 2**20
 """Jobs of a population or a window, and bytes of a segment."""
@@ -30,9 +31,9 @@ class Flow:
     ----------
     name : str
         Name, unique in the system; the class of its jobs at stations.
-    arrivals : Poisson, OnOff, Recorded or Law, optional
-        When the jobs of an open flow arrive: of a law, the times between them in ns. Left out for a closed
-        flow.
+    arrivals : Poisson, OnOff, Recorded, Trace or Law, optional
+        When the jobs of an open flow arrive: of a law, the times between them in ns; a trace is `Recorded`.
+        Left out for a closed flow.
     rate : float or array, optional
         Jobs that arrive; needed by `Poisson` and `OnOff`, which have none of their own. Given, the rates of a
         law or a trace are scaled to it. [1/ns]
@@ -91,6 +92,7 @@ class Flow:
         keep(
             self,
             program=_program(f"{here} program", self.program),
+            arrivals=Recorded(trace=self.arrivals) if isinstance(self.arrivals, Trace) else self.arrivals,
             at=read_nodes(f"{here} at", self.at),
         )
         check_parts(self, f"{here} ")

@@ -7,10 +7,13 @@ import pytest
 
 from qmodels import queues
 from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.steps import Allocate, Free, Hold, Read, Visit, Write
+from qmodels.systems.composed.steps import Allocate, Fork, Free, Hold, Read, Visit, Write
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.times import Deterministic, Exponential
 from qmodels.systems.memory.dram_system import dram
+from qmodels.systems.noc.patterns import uniform
+from qmodels.systems.noc.spec import Noc
+from qmodels.systems.noc.topologies import mesh
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import Poisson
@@ -122,6 +125,24 @@ def test_blocks_come_back_whatever_happens():
     assert pools.banks["unfinished"].sum() == under_way
     f = core.flows
     assert np.array_equal(f["born"], f["ended"] + f["lost"] + f["number"])
+
+
+def test_accesses_of_a_lost_job_are_finished():
+    parts = {
+        "list": FreeList(segments=64),
+        "dram": dram("DDR4-3200"),
+        "small": Station(service=Exponential(mean=30.0), capacity=1),
+        "noc": Noc(topology=mesh(3, 1), traffic=uniform(nodes=3)),
+    }
+    # While the block is on its way to the memory the job is lost, most often.
+    both = Fork((Write("dram", 2, "allocated"), Visit("small")))
+    flow = Flow(arrivals=Poisson(), rate=0.1, at=(0,), program=(Allocate("list", 2), both, Free("list")))
+    system = System(parts=parts, place={"dram": 2}, flows=flow)
+    machine, _ = advance(new_machine(system, seed=1, replication=0), ended=5000)
+    core, pools = machine.core, machine.kernels.blocks
+    assert core.flows["lost"][0] > 1000
+    assert pools.banks["unfinished"].sum() == (core.strands["issued"] > 0).sum() < 20
+    assert pools.lists["length"].sum() + core.strands["blocks"].sum() == 64
 
 
 def test_large_lists_are_the_same_circle_from_anywhere():
