@@ -7,9 +7,9 @@ memory stands on the score of its bank from when it is issued until its data are
 from __future__ import annotations
 
 from validate.composed.addresses import locate
-from validate.composed.interpreter import end_operation
 from validate.composed.state import ALLOCATE, AS_ALLOCATED, OPERATING, Core
 from validate.composed.strands import count_of, go_on, wake_at
+from validate.composed.visits import end_operation
 from validate.data_queueing.block_pools import (
     BlockPools,
     begin_access,

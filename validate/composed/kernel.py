@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from validate.composed.interpreter import drain, finish, finish_shared, wake
+from validate.composed.interpreter import drain, wake
 from validate.composed.state import ASKED, LAYOUT, Core
 from validate.composed.strands import be_born
+from validate.composed.visits import finish, finish_shared
 from validate.engine.jit import lean, lean_part
 from validate.engine.pointers import compiled, pointer_to
 from validate.engine.sampling import draw

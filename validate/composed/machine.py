@@ -9,7 +9,7 @@ import numpy as np
 
 from validate.cache.hierarchies import PRIVATE, Hierarchies, draw_core, draw_line, look_up
 from validate.composed.blocks import give_all_back, operate, place
-from validate.composed.interpreter import arrive, drain
+from validate.composed.interpreter import drain
 from validate.composed.kernel import core_at, handle
 from validate.composed.kernels import BLOCKS, CACHES, CHANNELS, NETWORK, Kernels
 from validate.composed.state import (
@@ -23,6 +23,7 @@ from validate.composed.state import (
     Core,
 )
 from validate.composed.strands import go_on, wake_at
+from validate.composed.visits import arrive
 from validate.data_queueing.block_pools import BlockPools, end_access
 from validate.dram.channels import NEVER, Channels, advance, offer, take_ended
 from validate.engine.jit import lean, lean_part

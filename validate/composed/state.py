@@ -22,22 +22,24 @@ def _constants(first: int, count: int) -> Any:
 (
     END,
     JOIN,  # the end of a branch
-    JUMP,  # at: instruction
-    CHOOSE,  # at, size: of the choices
-    HOLD,  # law, column
-    COUNT,  # at: slot, size: rounds, or BY_SEGMENTS
-    REPEAT,  # at: slot, resume: first instruction of a round
     FORK,  # at, size: of the branches, resume: where to go on, column
     EACH,  # size: branches, or BY_SEGMENTS, resume, column; the branch begins with the next instruction
-    ACQUIRE,  # part, size: tokens
-    RELEASE,  # part, size: tokens
+    # Those that take no time:
+    JUMP,  # at: instruction
+    CHOOSE,  # at, size: of the choices
+    COUNT,  # at: slot, size: rounds, or BY_SEGMENTS
+    REPEAT,  # at: slot, resume: first instruction of a round
     PICK,  # part: choose a copy, whose place becomes the target
-    SERVE,  # part
+    RELEASE,  # part, size: tokens
     SAVE,  # at: slot for the place
     RECALL,  # at: slot whose place becomes the target
     RETURN,  # at: slot whose place becomes that of the strand at once
-    TRAVEL,  # size: flits of the packet to the target
     ADDRESS,  # part, size: blocks, at: one of the ways below, resume: stream of addresses
+    # Those that may take some:
+    HOLD,  # law, column
+    ACQUIRE,  # part, size: tokens
+    SERVE,  # part
+    TRAVEL,  # size: flits of the packet to the target
     LOCATE,  # part, at: as of ADDRESS, size: whether a branch has the block of its number; sets the target
     ACCESS,  # part, at: whether it is a write
     LOOK,  # part, at: what to do if a private level, the shared one or none has the line
@@ -45,6 +47,7 @@ def _constants(first: int, count: int) -> Any:
     FREE,  # part
     ENQUIRE,  # part, stream: number of the stream at the part
 ) = _constants(0, 24)
+FIRST_VISIT: Any = HOLD
 BY_SEGMENTS: Any = np.int64(-1)
 
 # Ways to address blocks, as `qmodels.systems.composed.steps.ADDRESSES`.

@@ -1,0 +1,148 @@
+"""What a strand does at a part: it chooses a copy, goes there, is served, and leaves."""
+
+from __future__ import annotations
+
+from validate.composed import state
+from validate.composed.state import Core
+from validate.composed.strands import charge, enter, go_on, leave
+from validate.engine.jit import lean_part
+from validate.engine.streams import uniform
+from validate.network.service import catch_up, depart, join, rest, serve_next, set_pace, stop
+from validate.network.state import COMPLETED, NONE, World
+
+
+@lean_part
+def pick(w: World, c: Core, j: int, at: int) -> None:
+    """Choose the copy of a part at the place of a strand, or else any."""
+    i, strand = c.code[at], c.strands[j]
+    p = c.parts[i["part"]]
+    copy = c.copy_at[i["part"], strand["place"]] if strand["place"] >= 0 else NONE
+    if copy < 0:
+        several = max(p["copies"], p["places"])
+        copy = int(uniform(w.streams, i["stream"]) * several) if several > 1 else 0
+    strand["copy"] = copy
+    strand["target"] = c.places[p["places_at"] + copy] if p["places_at"] >= 0 else NONE
+
+
+@lean_part
+def travel(w: World, c: Core, j: int, flits: int) -> bool:
+    """Send a strand to its target; return whether it is there."""
+    strand = c.strands[j]
+    if strand["target"] == strand["place"]:
+        return True
+    strand["flits"] = flits
+    enter(w, c, c.state[0]["interconnect"], j)
+    ask(w, c, j, state.TRAVELLING, state.PACKET)
+    return False
+
+
+@lean_part
+def arrive(w: World, c: Core, j: int) -> None:
+    """Let a strand be where it was sent."""
+    part = c.state[0]["interconnect"]
+    c.strands[j]["place"] = c.strands[j]["target"]
+    leave(w, c, part, j)
+    charge(w, c, j, part)
+    go_on(w, c, j)
+
+
+@lean_part
+def ask(w: World, c: Core, j: int, phase: int, kind: int) -> None:
+    """Write a letter to the kernel of a part."""
+    s = c.state[0]
+    w.jobs[j]["phase"] = phase
+    letter = c.letters[s["letters"]]
+    letter["kind"], letter["strand"] = kind, j
+    s["letters"] += 1
+
+
+@lean_part
+def operate(w: World, c: Core, j: int, part: int) -> None:
+    """Let a strand come to a pointer memory, which serves one operation at a time."""
+    server = c.servers[c.parts[part]["first"]]
+    enter(w, c, part, j)
+    if server["taken"]:
+        w.jobs[j]["phase"], w.jobs[j]["next"] = state.QUEUEING, NONE
+        if server["head"] < 0:
+            server["head"] = j
+        else:
+            w.jobs[server["tail"]]["next"] = j
+        server["tail"] = j
+        return
+    server["taken"] = 1
+    server["busy_sum"] -= w.state[0]["now"]
+    c.strands[j]["done"] = NONE
+    ask(w, c, j, state.OPERATING, state.OPERATION)
+
+
+@lean_part
+def end_operation(w: World, c: Core, j: int) -> None:
+    """Let a strand leave a pointer memory, and the next one begin."""
+    part = c.code[c.strands[j]["at"] - 1]["part"]
+    server = c.servers[c.parts[part]["first"]]
+    leave(w, c, part, j)
+    charge(w, c, j, part)
+    go_on(w, c, j)
+    first = server["head"]
+    if first < 0:
+        server["taken"] = 0
+        server["busy_sum"] += w.state[0]["now"]
+        return
+    server["head"] = w.jobs[first]["next"]
+    c.strands[first]["done"] = NONE
+    ask(w, c, first, state.OPERATING, state.OPERATION)
+
+
+@lean_part
+def enquire(w: World, c: Core, j: int, part: int) -> None:
+    """Note that a part of others is to be asked when a strand will be done."""
+    enter(w, c, part, j)
+    w.jobs[j]["phase"] = state.ENQUIRING
+    c.enquiries[c.state[0]["enquiries"]] = j
+    c.state[0]["enquiries"] += 1
+
+
+@lean_part
+def serve(w: World, c: Core, j: int, part: int) -> None:
+    """Let a strand arrive at a station; its job is lost if that is full."""
+    node = c.parts[part]["first"] + c.strands[j]["copy"]
+    n, tally = w.nodes[node], w.tallies[node, w.jobs[j]["job_class"]]
+    tally["arrivals"] += 1
+    if n["number"] < n["capacity"]:
+        w.jobs[j]["step"] = part
+        enter(w, c, part, j)
+        join(w, node, j)
+    else:
+        tally["losses"] += 1
+        c.strands[c.strands[j]["root"]]["lost"] = 1
+
+
+@lean_part
+def finish(w: World, c: Core, j: int) -> None:
+    """End a service at a station: the strand goes on, and so does the next one there."""
+    job = w.jobs[j]
+    node, part = job["node"], job["step"]
+    n = w.nodes[node]
+    if n["shared"] >= 0:
+        catch_up(w, node)
+    stop(w, node, j)
+    w.tallies[node, job["job_class"]]["completions"] += 1
+    n["busy"] -= 1
+    depart(w, j, COMPLETED)
+    leave(w, c, part, j)
+    charge(w, c, j, part)
+    go_on(w, c, j)
+    serve_next(w, node)
+    rest(w, node)
+    if n["shared"] >= 0:
+        set_pace(w, node)
+
+
+@lean_part
+def finish_shared(w: World, c: Core, node: int) -> None:
+    """End the service that is over first at a station of its own pace."""
+    n = w.nodes[node]
+    heap = w.shared[n["shared"]]
+    catch_up(w, node)
+    n["progress"] = heap[1]["time"]
+    finish(w, c, heap[1]["event"])
