@@ -183,31 +183,31 @@ def _numbers(rate: float, speeds: FloatArray, gaps: PhaseType) -> tuple[float, f
         return held / total, float(beyond / (1 - ratio)) / total, float(law[-1] + beyond) / total
     moves = rate * np.array(gaps.generator)
     up = np.outer(np.maximum(-moves.sum(axis=1), 0.0), gaps.initial)
-    m = len(up)
-    eye = np.eye(m)
-    boundary = np.zeros(((tokens + 1) * m,) * 2)
-    for n in range(tokens + 1):
-        here = slice(n * m, (n + 1) * m)
-        boundary[here, here] = moves - (speeds[n - 1] * eye if n else 0.0)
-        if n:
-            boundary[here, (n - 1) * m : n * m] = speeds[n - 1] * eye
-        if n < tokens:
-            boundary[here, (n + 1) * m : (n + 2) * m] = up
-    ends = np.zeros((boundary.shape[0], m))
-    ends[-m:] = up
-    down = speeds[-1] * eye
-    found = qbd(
-        up=up,
-        local=moves - down,
-        down=down,
-        boundary_local=boundary,
-        boundary_up=ends,
-        boundary_down=np.hstack([np.zeros((m, tokens * m)), down]),
-    )
-    law = found.boundary.reshape(-1, m).sum(axis=1)
-    above = 1 - float(law.sum())
-    held = float(law @ np.arange(tokens + 1)) + above * tokens
-    return held, float(found.mean_level), float(law[-1]) + above
+    eye = np.eye(len(up))
+    full = speeds[-1] * eye
+    # Level by level from above: what is above a level comes back to it.
+    beyond = qbd(up=up, local=moves - full, down=full, boundary_local=moves).rate_matrix
+    steps, step, back = [], beyond, float(speeds[-1])
+    for speed in speeds[::-1].tolist():
+        step = up @ np.linalg.inv(speed * eye - moves - step * back)
+        back = speed
+        steps.append(step)
+    levels = [_left_null(moves + steps[-1] * float(speeds[0]))]
+    for step in steps[::-1]:
+        levels.append(levels[-1] @ step)
+    law = np.array(levels).sum(axis=1)
+    rest = np.linalg.inv(eye - beyond)
+    above = levels[-1] @ beyond @ rest
+    total = float(law.sum() + above.sum())
+    held = float(law @ np.arange(tokens + 1)) + float(above.sum()) * tokens
+    queued = float((above @ rest).sum())
+    return held / total, queued / total, float(law[-1] + above.sum()) / total
+
+
+def _left_null(matrix: FloatArray) -> FloatArray:
+    """Return the nonnegative row vector that a matrix takes to 0, of sum 1."""
+    system = np.vstack([matrix.T[:-1], np.ones(len(matrix))])
+    return np.maximum(np.linalg.solve(system, np.eye(len(matrix))[-1]), 0.0)
 
 
 def _wait(mean: float, waits: float) -> Span:

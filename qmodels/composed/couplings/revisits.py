@@ -35,8 +35,8 @@ def effective_scv(*, scv: float, service_scv: float, law: FloatArray) -> float:
     Examples
     --------
     >>> three = np.array([0.0, 0.0, 0.0, 1.0])
-    >>> effective_scv(scv=1.0, service_scv=1.0, law=three), effective_scv(scv=4.0, service_scv=1.0, law=three)
-    (1.0, 5.5)
+    >>> [round(effective_scv(scv=scv, service_scv=1.0, law=three), 9) for scv in (1.0, 4.0)]
+    [1.0, 5.5]
     """
     some = law.copy()
     some[0] = 0.0

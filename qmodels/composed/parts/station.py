@@ -227,14 +227,15 @@ def _two_moments(station: Station, flows: Flows, load: float) -> Visits:
 def _wait(rate: float, mean: float, servers: int, arrival_scv: float, service_scv: float) -> float:
     """Return the wait of GI/G/c by two moments.
 
-    Of bursts that of exponential services after hyperexponential gaps of balanced means, which is exact,
+    At one server bursts wait as exponential services after hyperexponential gaps do, which is exact,
     times :math:`(c_a^2 + c_s^2)/(c_a^2 + 1)`.
     """
-    if arrival_scv > 1 + ALIKE:
+    if servers == 1 and arrival_scv > 1 + ALIKE:
         gaps = HyperExponential.balanced(mean=1 / rate, scv=arrival_scv)
-        plain = gmc(arrival=gaps, service_rate=1 / mean, servers=servers)
-        return float(plain.mean_waiting_time) * (arrival_scv + service_scv) / (arrival_scv + 1)
-    moments = {"arrival_rate": rate, "mean_service_time": mean, "service_scv": service_scv}
+        plain = float(gmc(arrival=gaps, service_rate=1 / mean, servers=servers).mean_waiting_time)
+        if np.isfinite(plain):  # Rounding may take it for full when it nearly is.
+            return plain * (arrival_scv + service_scv) / (arrival_scv + 1)
+    moments: dict[str, Any] = {"arrival_rate": rate, "mean_service_time": mean, "service_scv": service_scv}
     if servers == 1:
         return float(gg1_klb(**moments, arrival_scv=arrival_scv).mean_waiting_time)
     return float(ggc_whitt(**moments, servers=servers, arrival_scv=arrival_scv).mean_waiting_time)
