@@ -28,7 +28,6 @@ from qmodels.composed.plan import (
     Travel,
 )
 from qmodels.composed.streams import LookupShares
-from qmodels.systems.composed.checks import all_steps
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.steps import (
     SEGMENTS,
@@ -46,6 +45,7 @@ from qmodels.systems.composed.steps import (
     Send,
     Visit,
     Write,
+    all_steps,
 )
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram_system import DramSystem

@@ -40,6 +40,11 @@ ROUNDS = 60
 TOLERANCE = 1e-6
 """Relative change of the rates and variabilities of a round at which they are settled."""
 
+STEADY = 20
+"""Rounds in which the numbers may go up and down a little, as where jobs see tables of times."""
+GOOD = 2e-3
+"""Relative size of that; the mean counts then."""
+
 Rates = Mapping[str, float]
 
 
@@ -107,7 +112,7 @@ class State:
         for flow in self.system.flows:
             if flow.closed:
                 self.rates[flow.name] = closed_rate(self, flow) / 2
-        old = self._numbers()
+        old, recent = self._numbers(), list[list[float]]()
         for count in range(1, ROUNDS + 1):
             for pool in self.nested:
                 self._learn(pool)
@@ -116,6 +121,10 @@ class State:
                     self.rates[flow.name] = closed_rate(self, flow)
             self._vary(0.5 if count > 10 else 1.0)
             new = self._numbers()
+            recent = [*recent[1 - STEADY :], new]
+            if count > ROUNDS // 2 and self._steady(recent):
+                old = new = np.mean(recent, axis=0).tolist()
+                self.rates |= dict(zip(self.rates, new, strict=False))
             if len(new) == len(old) and np.allclose(new, old, rtol=TOLERANCE, atol=0):
                 for flow in self.system.flows:
                     if flow.closed:
@@ -125,6 +134,13 @@ class State:
         raise RuntimeError(
             f"the system did not settle in {ROUNDS} rounds (rates {self.rates!r}); simulate it"
         )
+
+    def _steady(self, recent: list[list[float]]) -> bool:
+        """Return whether the numbers of the last rounds go up and down by less than answers are good for."""
+        if len(recent) < STEADY or len({len(one) for one in recent}) > 1:
+            return False
+        spread = np.ptp(recent, axis=0) / np.maximum(np.abs(recent).max(axis=0), 1e-12)
+        return bool(spread.max() <= GOOD)
 
     def _numbers(self) -> list[float]:
         passed_on = (

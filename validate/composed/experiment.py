@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from qmodels import checks
-from qmodels.systems.composed.checks import all_steps
-from qmodels.systems.composed.steps import Allocate
+from qmodels.systems.composed.steps import Allocate, all_steps
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import INF, Station
 from validate.campaigns.experiment import Experiment

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qmodels.systems.cache.spec import CacheLevel, CacheSystem
-from qmodels.systems.composed.checks import all_steps
-from qmodels.systems.composed.steps import Allocate, Read, Write
+from qmodels.systems.composed.steps import Allocate, Read, Write, all_steps
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram_system import DramSystem, dram
 from qmodels.systems.memory.dram_traffic import RandomBlocks

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from qmodels.systems.cache.spec import CacheSystem
-from qmodels.systems.composed.checks import all_steps
 from qmodels.systems.composed.flow import Flow
-from qmodels.systems.composed.steps import Allocate, Visit
+from qmodels.systems.composed.steps import Allocate, Visit, all_steps
 from qmodels.systems.composed.system import System
 from qmodels.systems.stations.parts import INF, Station
 from validate.composed.replication import FLOWS, PARTS, Run, resources
