@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from qmodels.composed.arrivals import arrival_law
 from qmodels.composed.plan import Ask, Choice, Delay, Node, Plan, Rounds, Series
 from qmodels.networks.answer import NetworkAnswer
 from qmodels.networks.facts import product_form_breaker
 from qmodels.networks.solve import solve_network
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.system import System
-from qmodels.systems.laws.times import Exponential
+from qmodels.systems.laws.kinds import LAWS, scaled
+from qmodels.systems.laws.phases import HyperExponential
+from qmodels.systems.laws.times import Deterministic, Exponential
 from qmodels.systems.stations.parts import JobClass, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 from qmodels.systems.stations.routing import LEAVE
+from qmodels.systems.traffic.arrivals import OnOff, Poisson
 
 THINK, HOLD = "think ", "hold "
 """What the delays of a flow are called in the network, with its name and a number."""
@@ -166,6 +168,25 @@ def _network(
     closed = all(flow.closed for flow in system.flows)
     once = len(stations) == 1 and all(set(mine.values()) == {1.0} for mine in visits.values())
     return network if closed or once or not product_form_breaker(network) else None
+
+
+def arrival_law(flow: Flow) -> Any:
+    """Return the law of the times between jobs of an open flow; None if it is not known as one."""
+    mean = 1 / float(flow.mean_rate)
+    match flow.arrivals:
+        case Poisson():
+            return Exponential(mean=mean)
+        case OnOff():
+            share, fast, slow = flow.arrivals.phases
+            return HyperExponential(
+                probabilities=(float(share), 1 - float(share)), means=(mean / float(fast), mean / float(slow))
+            )
+        case law if isinstance(law, LAWS):
+            own = float(law.mean)
+            if isinstance(law, Deterministic | Exponential):
+                return replace(law, mean=mean)
+            return law if own == mean else scaled(law, mean / own)
+    return None
 
 
 def _as_it_stands(system: System, plan: Plan) -> tuple[Visits, dict[str, Visits]] | None:

@@ -13,7 +13,6 @@ from qmodels.composed.parts import respond, respond_network
 from qmodels.composed.plan import Leg, Plan, Site
 from qmodels.composed.streams import PacketAnswer, PacketStream, PartAnswer, Response, Stream
 from qmodels.systems.composed.system import System
-from qmodels.systems.memory.dram_system import DramSystem
 
 LEAST = 1e-12
 """Rate of a flow without jobs, for what one would meet. [1/ns]"""
@@ -78,13 +77,7 @@ class Asking:
     raised: dict[int, float] = field(default_factory=dict)
     known: dict[Any, Any] = field(default_factory=dict)
 
-    def at(
-        self,
-        rates: Mapping[str, float],
-        *,
-        own: Mapping[str, float] | None = None,
-        least: Mapping[str, float] | None = None,
-    ) -> Heard:
+    def at(self, rates: Mapping[str, float], *, own: Mapping[str, float] | None = None) -> Heard:
         """Return what the parts answer.
 
         Parameters
@@ -93,17 +86,12 @@ class Asking:
             Jobs of each flow that begin. [1/ns]
         own : mapping of str to float, optional
             The same for sites whose jobs ask the copy at their own place; as ``rates`` if left out.
-        least : mapping of str to float, optional
-            Of flows, the least rate for memories, whose rows are as the last accesses left them.
         """
         asked: dict[str, list[Stream]] = {}
         places: dict[str, list[int]] = {}
         for site in self.plan.sites:
             chosen = own if own is not None and site.own else rates
-            floor = LEAST
-            if least is not None and isinstance(self.system.parts[site.part], DramSystem):
-                floor = max(least.get(site.flow, 0.0), LEAST)
-            rate = max(chosen[site.flow], floor) * site.visits * self.coming.get(site.number, 1.0)
+            rate = max(chosen[site.flow], LEAST) * site.visits * self.coming.get(site.number, 1.0)
             if rate > 0:
                 asked.setdefault(site.part, []).append(self._stream(site, rate))
                 places.setdefault(site.part, []).append(site.number)

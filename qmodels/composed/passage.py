@@ -140,10 +140,8 @@ class Walk:
         way = NOTHING
         legs = [heard.legs[leg] for leg in (node.there, node.back) if leg is not None]
         if legs:
-            # The way of the last is between that of any and the longest: it may be late at the part instead.
+            # Of several requests that of the last is taken to be as long as any other's.
             way = sum(legs, NOTHING)
-            if site.batch.size > 2:
-                way = Span((way.mean + last_of_law(some_of(site.batch), way).mean) / 2, way.variance)
         parts = {site.part: at.mean}
         if legs:
             parts[self.around.network] = way.mean

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.composed.arrivals import arrival_law
-from qmodels.composed.as_network import nodes_of
+from qmodels.composed.as_network import arrival_law, nodes_of
 from qmodels.composed.asking import Asking, Heard
 from qmodels.composed.couplings.busy_banks import trials_of
 from qmodels.composed.couplings.closed import closed_rate, see
@@ -37,8 +36,6 @@ from qmodels.systems.stations.parts import Station
 INF = float("inf")
 MOST_PHASES = 8
 """Of the law of the times between jobs that come to a pool."""
-ROW_SHARE = 0.1
-"""Of a closed flow's accesses, those that a memory must at least see to have its rows as they leave them."""
 ROUNDS = 60
 TOLERANCE = 1e-6
 """Relative change of the rates and variabilities of a round at which they are settled."""
@@ -224,11 +221,7 @@ class State:
         local = flow.population / max(len(flow.at), 1)
         # At the copy at one's own place there are only those of that place.
         here = max(local - 1, 0.0) / local * flow.population / max(flow.population - 1, 1)
-        return self.asking.at(
-            {**self.rates, flow.name: rate},
-            own={**self.rates, flow.name: rate * here},
-            least={flow.name: ROW_SHARE * self.rates[flow.name]},
-        )
+        return self.asking.at({**self.rates, flow.name: rate}, own={**self.rates, flow.name: rate * here})
 
     def met(self, rates: Rates) -> Met:
         """Return what is met at the pools."""
@@ -311,8 +304,7 @@ class State:
         takes, inside = self.takes(pool), self._inside(pool)
         self.insides[pool] = inside
         if not all(self.system.flow(take.flow).closed for take in takes):
-            stream = partial(self._held_at, pool)
-            self.curves[pool] = partial(open_pool, inside, gaps=self._gaps(pool), stream=stream)
+            self.curves[pool] = partial(open_pool, inside, gaps=self._gaps(pool))
             return
         jobs = self.visitors(pool)
         here = jobs / inside.copies if all(take.own for take in takes) else jobs
@@ -325,19 +317,6 @@ class State:
             at_once = max(moments_of(take.batch)[0], moments_of(take.copies)[0])
             jobs += self.system.flow(take.flow).population * at_once / sum(t.flow == take.flow for t in takes)
         return jobs
-
-    def _held_at(self, pool: str, rate: float) -> float:
-        """Return how long tokens of a pool would be held if there were some for all."""
-        rates = self.scaled(pool, self.rates, rate / self.taken(pool, self.rates))
-        heard, inner = (
-            self.asking.at(rates),
-            {n: self.curves[n] for n in self.nested[pool] if n in self.curves},
-        )
-        met = Met(pools={n: curve(self.taken(n, rates)) for n, curve in inner.items()}, within={})
-        held = 0.0
-        for name in sorted({take.flow for take in self.takes(pool)}):
-            held += rates[name] * self.walk(self.system.flow(name), heard, met)[1].get(pool, Held()).span.mean
-        return held / rate / self.tokens_each(pool)
 
     def _gaps(self, pool: str) -> PhaseType:
         """Return the law of the times between jobs that come to a copy of a pool, of mean 1."""

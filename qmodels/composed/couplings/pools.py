@@ -5,7 +5,6 @@ A window of a flow is a pool around its whole program.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -21,7 +20,7 @@ from qmodels.systems.laws.phases import PhaseType
 
 FULL = 1 - 1e-9
 """Share of the most that can be taken from which on there are too many jobs."""
-_MANY = 120
+_MANY = 300
 """Jobs for which it does not matter how many more there are."""
 POISSON = PhaseType(initial=(1.0,), generator=((-1.0,),))
 _OUTSIDE = np.concatenate([np.geomspace(1e5, 1e-3, 160), [0.0]])
@@ -92,17 +91,17 @@ class Inside:
     def _known(self) -> dict[float, FloatArray]:
         return {}
 
-    def wait_ratio(self, rate: float, gaps: PhaseType, stream: float) -> float:
+    def wait_ratio(self, rate: float) -> float:
         """Return what an open stream waits inside over what it would at the rates of going round."""
         own = rate / self.copies
         profile = self.profile.after(round(rate - own, 15))
-        alone = self.profile.total(rate - own)
+        alone, stream = self.profile.total(rate - own), self.profile.total(rate)
         if not stream < np.inf or stream - alone <= 1e-9 * stream:
             return 1.0
         speeds = going_round(profile, _MANY).rates
         if own >= speeds[-1] * FULL:
             return 1.0
-        held, queued, _ = _numbers(own, speeds, gaps)
+        held, queued, _ = _numbers(own, speeds, POISSON)
         waited = (held + queued) / own - alone
         return (stream - alone) / waited if waited > 1e-9 * stream else 1.0
 
@@ -119,7 +118,7 @@ class Inside:
         return low
 
 
-def open_pool(inside: Inside, rate: float, *, gaps: PhaseType, stream: Callable[[float], float]) -> Pool:
+def open_pool(inside: Inside, rate: float, *, gaps: PhaseType) -> Pool:
     r"""Return what jobs that come at a rate meet at a pool.
 
     Parameters
@@ -130,8 +129,6 @@ def open_pool(inside: Inside, rate: float, *, gaps: PhaseType, stream: Callable[
         Jobs that come to all copies. [1/ns]
     gaps : PhaseType
         Law of the times between them at a copy, of mean 1.
-    stream : callable
-        Mean time inside if there were tokens for all, by the rate. [ns]
 
     Notes
     -----
@@ -158,7 +155,7 @@ def open_pool(inside: Inside, rate: float, *, gaps: PhaseType, stream: Callable[
     alone = inside.profile.total(rate - own)
     return Pool(
         wait=_wait(queued / own * spread, waits),
-        hold=alone + max(held / own - alone, 0.0) * inside.wait_ratio(rate, gaps, stream(rate)),
+        hold=alone + max(held / own - alone, 0.0) * inside.wait_ratio(rate),
         taken=rate,
         most=most * inside.copies,
         busy=held / tokens,
@@ -183,31 +180,31 @@ def _numbers(rate: float, speeds: FloatArray, gaps: PhaseType) -> tuple[float, f
         return held / total, float(beyond / (1 - ratio)) / total, float(law[-1] + beyond) / total
     moves = rate * np.array(gaps.generator)
     up = np.outer(np.maximum(-moves.sum(axis=1), 0.0), gaps.initial)
-    eye = np.eye(len(up))
-    full = speeds[-1] * eye
-    # Level by level from above: what is above a level comes back to it.
-    beyond = qbd(up=up, local=moves - full, down=full, boundary_local=moves).rate_matrix
-    steps, step, back = [], beyond, float(speeds[-1])
-    for speed in speeds[::-1].tolist():
-        step = up @ np.linalg.inv(speed * eye - moves - step * back)
-        back = speed
-        steps.append(step)
-    levels = [_left_null(moves + steps[-1] * float(speeds[0]))]
-    for step in steps[::-1]:
-        levels.append(levels[-1] @ step)
-    law = np.array(levels).sum(axis=1)
-    rest = np.linalg.inv(eye - beyond)
-    above = levels[-1] @ beyond @ rest
-    total = float(law.sum() + above.sum())
-    held = float(law @ np.arange(tokens + 1)) + float(above.sum()) * tokens
-    queued = float((above @ rest).sum())
-    return held / total, queued / total, float(law[-1] + above.sum()) / total
-
-
-def _left_null(matrix: FloatArray) -> FloatArray:
-    """Return the nonnegative row vector that a matrix takes to 0, of sum 1."""
-    system = np.vstack([matrix.T[:-1], np.ones(len(matrix))])
-    return np.maximum(np.linalg.solve(system, np.eye(len(matrix))[-1]), 0.0)
+    m = len(up)
+    eye = np.eye(m)
+    boundary = np.zeros(((tokens + 1) * m,) * 2)
+    for n in range(tokens + 1):
+        here = slice(n * m, (n + 1) * m)
+        boundary[here, here] = moves - (speeds[n - 1] * eye if n else 0.0)
+        if n:
+            boundary[here, (n - 1) * m : n * m] = speeds[n - 1] * eye
+        if n < tokens:
+            boundary[here, (n + 1) * m : (n + 2) * m] = up
+    ends = np.zeros((boundary.shape[0], m))
+    ends[-m:] = up
+    down = speeds[-1] * eye
+    found = qbd(
+        up=up,
+        local=moves - down,
+        down=down,
+        boundary_local=boundary,
+        boundary_up=ends,
+        boundary_down=np.hstack([np.zeros((m, tokens * m)), down]),
+    )
+    law = found.boundary.reshape(-1, m).sum(axis=1)
+    above = 1 - float(law.sum())
+    held = float(law @ np.arange(tokens + 1)) + above * tokens
+    return held, float(found.mean_level), float(law[-1]) + above
 
 
 def _wait(mean: float, waits: float) -> Span:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from qmodels.composed.arrivals import arrival_law
 from qmodels.composed.parts.copies import over_copies
 from qmodels.composed.parts.dram import respond_dram
 from qmodels.composed.parts.free_list import pointer_memory
@@ -12,16 +11,12 @@ from qmodels.composed.parts.serving import serving_copy
 from qmodels.composed.parts.station import station_copy
 from qmodels.composed.streams import PartAnswer, Stream
 from qmodels.systems.composed.parts import ServingPart
-from qmodels.systems.composed.steps import Acquire
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.kinds import scaled
-from qmodels.systems.laws.times import Exponential
+from qmodels.systems.laws.times import Exponential, Law
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
-
-ALIKE = 1e-6
-"""Relative difference of SCVs of the same stream."""
 
 
 def respond(part_name: str, system: System, streams: tuple[Stream, ...]) -> PartAnswer:
@@ -62,10 +57,8 @@ def _arrivals(system: System, streams: tuple[Stream, ...]) -> Any:
         return None
     (stream,) = streams
     flow = system.flow(stream.flow)
-    begun = next((step for step in flow.program if not isinstance(step, Acquire)), None)
-    if flow.closed or begun is not stream.step or stream.rate <= 0:
+    law = flow.arrivals
+    first = not flow.closed and not flow.window and flow.program[0] is stream.step
+    if not first or not isinstance(law, Law) or isinstance(law, Exponential):
         return None
-    law = arrival_law(flow)
-    if law is None or isinstance(law, Exponential) or abs(stream.scv - law.scv) > ALIKE * law.scv:
-        return None
-    return scaled(law, 1 / (stream.rate * law.mean))
+    return scaled(law, 1 / (stream.rate * law.mean)) if stream.rate > 0 else None

@@ -21,8 +21,6 @@ from qmodels.networks.station import mixture
 from qmodels.numerics.largest import largest_moments
 from qmodels.queues.general.gg1 import gg1_klb
 from qmodels.queues.general.ggc import ggc_whitt
-from qmodels.queues.general.gm1 import gmc
-from qmodels.systems.laws.phases import HyperExponential
 from qmodels.systems.laws.times import Exponential
 from qmodels.systems.stations.parts import JobClass, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork
@@ -213,32 +211,27 @@ def _two_moments(station: Station, flows: Flows, load: float) -> Visits:
     doubt = ""
     if servers == 1:
         # Of a batch of X jobs, E[X^2] / E[X] is taken for X itself.
-        wait = _wait(rate / size, size * mean, 1, flows.arrival_scv, scv / size) + (size - 1) / 2 * mean
+        found = gg1_klb(
+            arrival_rate=rate / size,
+            mean_service_time=size * mean,
+            service_scv=scv / size,
+            arrival_scv=flows.arrival_scv,
+        )
+        wait = float(found.mean_waiting_time) + (size - 1) / 2 * mean
     else:
-        wait = _wait(rate, mean, servers, size * flows.arrival_scv, scv)
-        wait += max(size / servers - 1, 0.0) / 2 * mean * (1 - load)
+        found = ggc_whitt(
+            arrival_rate=rate,
+            mean_service_time=mean,
+            servers=servers,
+            service_scv=scv,
+            arrival_scv=size * flows.arrival_scv,
+        )
+        wait = float(found.mean_waiting_time) + max(size / servers - 1, 0.0) / 2 * mean * (1 - load)
         if size > 1:
             doubt = f"jobs that arrive at {station.name!r} together are taken for bursts"
     response = flows.mean * (1 + wait / mean) if sharing else wait + flows.mean
     variance = np.array([_variance(station, flows, k, float(t)) for k, t in enumerate(response)])
     return Visits(response=response, variance=variance, doubt=doubt)
-
-
-def _wait(rate: float, mean: float, servers: int, arrival_scv: float, service_scv: float) -> float:
-    """Return the wait of GI/G/c by two moments.
-
-    At one server bursts wait as exponential services after hyperexponential gaps do, which is exact,
-    times :math:`(c_a^2 + c_s^2)/(c_a^2 + 1)`.
-    """
-    if servers == 1 and arrival_scv > 1 + ALIKE:
-        gaps = HyperExponential.balanced(mean=1 / rate, scv=arrival_scv)
-        plain = float(gmc(arrival=gaps, service_rate=1 / mean, servers=servers).mean_waiting_time)
-        if np.isfinite(plain):  # Rounding may take it for full when it nearly is.
-            return plain * (arrival_scv + service_scv) / (arrival_scv + 1)
-    moments: dict[str, Any] = {"arrival_rate": rate, "mean_service_time": mean, "service_scv": service_scv}
-    if servers == 1:
-        return float(gg1_klb(**moments, arrival_scv=arrival_scv).mean_waiting_time)
-    return float(ggc_whitt(**moments, servers=servers, arrival_scv=arrival_scv).mean_waiting_time)
 
 
 def _variance(station: Station, flows: Flows, k: int, response: float) -> float:

@@ -49,7 +49,7 @@ def test_a_region_is_a_station_of_its_rates():
 
 def test_a_pool_before_a_single_server_changes_nothing():
     inside = Inside(profile=single_servers(1.0), tokens=3, copies=1)
-    pool = open_pool(inside, 0.7, gaps=POISSON, stream=inside.profile.total)
+    pool = open_pool(inside, 0.7, gaps=POISSON)
     assert_allclose(pool.wait.mean + pool.hold, 1 / 0.3, rtol=1e-9)
     assert_allclose(pool.most, 1.0, rtol=1e-9)
 
@@ -58,10 +58,10 @@ def test_phases_of_gaps_that_are_poisson_are_poisson():
     inside = Inside(profile=single_servers(1.0, 0.5), tokens=4, copies=1)
     # Two phases that are alike.
     same = PhaseType(initial=(0.5, 0.5), generator=((-1.0, 0.0), (0.0, -1.0)))
-    one, two = (open_pool(inside, 0.6, gaps=gaps, stream=inside.profile.total) for gaps in (POISSON, same))
+    one, two = (open_pool(inside, 0.6, gaps=gaps) for gaps in (POISSON, same))
     assert_allclose(two.wait.mean, one.wait.mean, rtol=1e-9)
     assert_allclose(two.hold, one.hold, rtol=1e-9)
-    bursty = open_pool(inside, 0.6, gaps=ph_from_moments(mean=1.0, scv=4.0), stream=inside.profile.total)
+    bursty = open_pool(inside, 0.6, gaps=ph_from_moments(mean=1.0, scv=4.0))
     assert bursty.wait.mean > one.wait.mean
 
 
