@@ -56,6 +56,20 @@ def test_ways_to_write_a_topology(text, topology):
     assert spec_from_toml('kind = "noc"\ntraffic = "uniform"', {"topology": read_value(text)}) == noc
 
 
+def test_a_network_without_traffic_sends_everywhere():
+    assert spec_from_toml('kind = "noc"\ntopology = "mesh 4 2"') == qm.Noc(topology=qm.mesh(4, 2))
+    assert qm.Noc(topology=qm.ring(6)).traffic == uniform(nodes=6)
+
+
+def test_a_pool_behind_a_switch_lies_under_the_other_keys():
+    text = 'kind = "noc"\nlink_width = 32\ncxl = { hosts = 4, devices = 2, lanes = 16 }'
+    assert spec_from_toml(text) == qm.noc.cxl_pool(4, 2, lanes=16, link_width=32)
+    with pytest.raises(ValueError, match=r"^unknown key cxl.hots; did you mean 'hosts'\?"):
+        spec_from_toml('kind = "noc"\ncxl = { hots = 4, devices = 2 }')
+    with pytest.raises(ValueError, match=r"^cxl.devices is missing"):
+        spec_from_toml('kind = "noc"\ncxl = { hosts = 4 }')
+
+
 @pytest.mark.parametrize(
     ("text", "traffic"),
     [
