@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import binom
 
 from qmodels.checks import FloatArray, IntArray
 from qmodels.composed.plan import ONE
+from qmodels.libraries import special
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.steps import SEGMENTS
 
@@ -58,7 +58,10 @@ def thinned(here: Here, share: float) -> Here:
     if np.array_equal(here.burst, ONE):
         return replace(here, times=here.times * share)
     sizes = np.arange(here.burst.size)
-    kept = here.burst @ binom.pmf(sizes[None, :], sizes[:, None], share)
+    of, kept_of = sizes[:, None], np.minimum(sizes[None, :], sizes[:, None])
+    ways = special.gammaln(of + 1) - special.gammaln(kept_of + 1) - special.gammaln(of - kept_of + 1)
+    logs = ways + special.xlogy(kept_of, share) + special.xlog1py(of - kept_of, -share)
+    kept = here.burst @ np.where(sizes[None, :] <= of, np.exp(logs), 0.0)
     return replace(here, burst=np.asarray(kept, dtype=float))
 
 

@@ -36,11 +36,13 @@ from qmodels.systems.stations.parts import Station
 INF = float("inf")
 MOST_PHASES = 8
 """Of the law of the times between jobs that come to a pool."""
+DIGITS = 5
+"""Significant digits of what passes from part to part of variability."""
 ROUNDS = 60
 TOLERANCE = 1e-6
 """Relative change of the rates and variabilities of a round at which they are settled."""
 
-STEADY = 20
+STEADY = 6
 """Rounds in which the numbers may go up and down a little, as where jobs see tables of times."""
 GOOD = 2e-3
 """Relative size of that; the mean counts then."""
@@ -122,7 +124,7 @@ class State:
             self._vary(0.5 if count > 10 else 1.0)
             new = self._numbers()
             recent = [*recent[1 - STEADY :], new]
-            if count > ROUNDS // 2 and self._steady(recent):
+            if self._steady(recent):
                 old = new = np.mean(recent, axis=0).tolist()
                 self.rates |= dict(zip(self.rates, new, strict=False))
             if len(new) == len(old) and np.allclose(new, old, rtol=TOLERANCE, atol=0):
@@ -140,7 +142,9 @@ class State:
         if len(recent) < STEADY or len({len(one) for one in recent}) > 1:
             return False
         spread = np.ptp(recent, axis=0) / np.maximum(np.abs(recent).max(axis=0), 1e-12)
-        return bool(spread.max() <= GOOD)
+        steps = np.diff(recent, axis=0)
+        wavers = (steps.max(axis=0) > 0) & (steps.min(axis=0) < 0)
+        return bool(spread.max() <= GOOD and np.all(wavers | (spread <= TOLERANCE)))
 
     def _numbers(self) -> list[float]:
         passed_on = (
@@ -182,9 +186,9 @@ class State:
             for number, plain in found.items():
                 scv = self._revisited(flow.name, number, plain)
                 asking.raised[number] = max(scv / plain, 1.0) if plain > 0 else 1.0
-                scvs[number] = weight * scv + (1 - weight) * scvs.get(number, scv)
+                scvs[number] = _rounded(weight * scv + (1 - weight) * scvs.get(number, scv))
             for number, size in Siblings(self.system, heard.responses).find(root).items():
-                batches[number] = weight * size + (1 - weight) * batches.get(number, size)
+                batches[number] = _rounded(weight * size + (1 - weight) * batches.get(number, size))
         asking.scvs, asking.batches = scvs, batches
 
     @cached_property
@@ -390,6 +394,11 @@ class State:
         ]
         mean = sum(span.mean for span in spans)
         return sum(span.variance for span in spans) / mean**2 * len(spans) if mean > 0 else 1.0
+
+
+def _rounded(value: float) -> float:
+    """Return a number in as many digits as parts need, so that they are asked the same thing once."""
+    return float(f"{value:.{DIGITS}g}")
 
 
 def begun_scv(flow: Flow) -> float:

@@ -11,6 +11,8 @@ from qmodels.checks import FloatArray
 from qmodels.composed.couplings.going_round import Region, going_round, profile_of
 from qmodels.systems.composed.flow import Flow
 
+NEAR = 1e-4
+"""Relative size of an error in the rate that jobs see."""
 FULL = 1 - 1e-9
 """Share of the rate at which the first resource is full that jobs see at most."""
 
@@ -107,4 +109,5 @@ def see(state: Any, flow: Flow) -> None:
         state.seen[flow.name] = high
         state.extra[flow.name] = -beyond(high)
     else:
-        state.seen[flow.name] = float(brentq(beyond, 0.0, high, xtol=rate * 1e-12, rtol=1e-12))
+        state.seen[flow.name] = seen = float(brentq(beyond, 0.0, high, xtol=rate * NEAR, rtol=NEAR))
+        state.extra[flow.name] = max(-beyond(seen), 0.0)
