@@ -58,7 +58,7 @@ def rows_of(what: dict[str, Any], system: System, **options: Any) -> Iterator[di
     (flow,) = system.flows
     if not flow.closed:
         jobs = flow.window or CROWD
-        crowd = replace(flow, arrivals=None, rate=None, window=0, population=jobs)
+        crowd = replace(flow, arrivals=None, rate=None, window=None, population=jobs)
         most = simulated(replace(system, flows=(crowd,)), **options).metrics["flow_throughput"]
         model = float(answer.metrics["saturation_factor"]) * float(flow.rate)
         yield what | _row("saturation_factor", model, most, True)
