@@ -123,7 +123,9 @@ def _metrics(c: Columns, point: OperatingPoint, parts: Latency, saturation: Floa
         "llc_hit_ratio": c.hit_ratio,
         "max_utilization": np.minimum(np.max(list(point.intensity.values()), axis=0), 1.0),
     }
-    packets, segments = _refused(c, point, total - parts.lookup + c.hold, saturation)
+    with np.errstate(invalid="ignore"):  # of an overloaded design both times are infinite
+        time = np.where(stable, total - parts.lookup + c.hold, 0.0)
+    packets, segments = _refused(c, point, time, saturation)
     carried = _wide(c, point.rate) * (1.0 - packets)
     with np.errstate(divide="ignore"):
         energy = energy_per_packet(spec, **{k: _wide(c, v) for k, v in events.items()}, packet_rate=carried)
@@ -141,8 +143,7 @@ def _refused(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the parts of the packets and of the segments that are refused, stored for such a time."""
     stable, free = point.load < 1.0, c.spec.free_list
-    with np.errstate(invalid="ignore"):
-        stored = point.rate * np.where(stable, time, 0.0)
+    stored = point.rate * time
     own, every, small = (
         np.broadcast_to(np.asarray(part, dtype=float), c.full_shape).reshape(-1)
         for part in (free.vms1_segments, free.segments, free.small_packet_segments)

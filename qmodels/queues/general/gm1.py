@@ -140,9 +140,10 @@ def _waiting_probability(arrival: Formulas, q: Load, rate: FloatArray) -> FloatA
     waits = np.empty(rate.shape)
     for i in np.ndindex(rate.shape):
         column = (slice(int(q.servers[i])), *i)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             products = np.ldexp(*cumulative_product(ratios[column]))
-            total = np.sum(products * quotients[column])
+            # Arrivals so rare that nobody has ever waited: beyond the largest number, whatever it multiplies.
+            total = np.sum(np.where(np.isinf(products), np.inf, products * quotients[column]))
         waits[i] = 1 / (1 + rate[i] * q.service_time[i] / q.servers[i] * total)
     return waits
 

@@ -56,7 +56,7 @@ PARTS = {
     "small": Station(service=Exponential(mean=9.0), capacity=2),
     "tokens": Tokens(count=5),
 }  # fmt: skip
-PLACES = st.lists(st.integers(0, 5), min_size=1, max_size=3).map(tuple)
+PLACES = st.lists(st.integers(0, 5), min_size=1, max_size=3, unique=True).map(tuple)
 SIZES = bimodal(small=64, large=192, small_fraction=0.5)
 ADDRESSES = st.sampled_from(["random", "sequential", "allocated"])
 COUNTS = st.integers(1, 4) | st.just("segments")
@@ -78,7 +78,7 @@ def nested(steps):
         st.builds(Each, some, COUNTS),
         st.lists(some, min_size=2, max_size=3).map(tuple).map(Fork),
         some.map(lambda inner: Branch((inner, ()), (0.6, 0.4))),
-        st.builds(Lookup, st.just("llc"), some, some, some, reply_bytes=st.just(64)),
+        st.builds(Lookup, st.just("llc"), private=some, hit=some, miss=some, reply_bytes=st.just(64)),
     )
 
 
@@ -91,7 +91,7 @@ EVERY = (
 
 @settings(max_examples=30, deadline=None)
 @given(
-    inner=PROGRAMS, rate=st.floats(1e-4, 1e-2), window=st.integers(0, 3), population=st.integers(1, 4),
+    inner=PROGRAMS, rate=st.floats(1e-4, 1e-2), window=st.none() | st.integers(1, 3), population=st.integers(1, 4),
     place=st.fixed_dictionaries({name: PLACES for name in ("dram", "llc", "unit", "tokens")}), at=PLACES,
 )  # fmt: skip
 def test_nothing_is_lost_in_any_system(inner, rate, window, population, place, at):
@@ -144,7 +144,7 @@ def test_a_network_in_a_deadlock_is_seen(simulated):
             name=f"from {k}",
             population=1,
             at=(k,),
-            program=(Send(f"sink {(k + 2) % 4}", 256), Visit(f"sink {k}")),
+            program=(Send(f"sink {(k + 2) % 4}", bytes=256), Visit(f"sink {k}")),
         )
         for k in range(4)
     ]
