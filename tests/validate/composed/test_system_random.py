@@ -91,7 +91,8 @@ EVERY = (
 
 @settings(max_examples=30, deadline=None)
 @given(
-    inner=PROGRAMS, rate=st.floats(1e-4, 1e-2), window=st.none() | st.integers(1, 3), population=st.integers(1, 4),
+    inner=PROGRAMS, rate=st.floats(1e-4, 1e-2), window=st.none() | st.integers(1, 3),
+    population=st.integers(1, 4),
     place=st.fixed_dictionaries({name: PLACES for name in ("dram", "llc", "unit", "tokens")}), at=PLACES,
 )  # fmt: skip
 def test_nothing_is_lost_in_any_system(inner, rate, window, population, place, at):
