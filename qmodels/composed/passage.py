@@ -33,6 +33,7 @@ from qmodels.composed.plan import (
     Together,
     Travel,
 )
+from qmodels.composed.streams import Response
 from qmodels.composed.times import DELAYED, TOGETHER, Passage, association, in_series, mixed, some_of
 
 
@@ -76,6 +77,9 @@ class Surroundings:
         Of requests that come apart, as many as at once would wait for each other as much.
     network : str
         Name of the interconnect.
+    rows : mapping of int to (float, float)
+        Of each leg, how long a packet keeps its channel at the job's own place busy [ns], and how many
+        leave a node together.
     """
 
     heard: Heard
@@ -84,6 +88,7 @@ class Surroundings:
     own: Mapping[int, float] = field(default_factory=dict)
     together: Mapping[int, float] = field(default_factory=dict)
     network: str = ""
+    rows: Mapping[int, tuple[float, float]] = field(default_factory=dict)
 
 
 class Walk:
@@ -140,13 +145,25 @@ class Walk:
         way = NOTHING
         legs = [heard.legs[leg] for leg in (node.there, node.back) if leg is not None]
         if legs:
-            # Of several requests that of the last is taken to be as long as any other's.
             way = sum(legs, NOTHING)
+            if site.batch.size > 2:
+                way = Span(max(way.mean, self._in_a_row(node, answer, way)), way.variance)
         parts = {site.part: at.mean}
         if legs:
             parts[self.around.network] = way.mean
         busy = self.around.own.get(site.number, 0.0)
         return self._spent(Passage(span=at + way, parts=parts, busy=busy), weight, holds)
+
+    def _in_a_row(self, node: Ask, answer: Response, way: Span) -> float:
+        """Return what the way adds to the last request of a batch, which pass the job's own place in a row.
+
+        The last is there when the part is done with it, but not before all have passed after the first.
+        """
+        rows = [self.around.rows[leg] for leg in (node.there, node.back) if leg is not None]
+        alone = way.mean - sum((together - 1) / 2 * each for each, together in rows)
+        first = max(2 * answer.mean - answer.last_mean, 0.0)
+        passing = (moments_of(node.site.batch)[0] - 1) * max((each for each, _ in rows), default=0.0)
+        return max(alone, 0.0) + max(first + passing - answer.last_mean, 0.0)
 
     def _travel(self, node: Travel, weight: float, holds: dict[str, int]) -> Passage:
         span = self._heard(holds).legs[node.leg]

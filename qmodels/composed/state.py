@@ -261,9 +261,21 @@ class State:
                 own=self.asking.own_loads(self.rates, heard),
                 together=self.asking.batches,
                 network=self.system.interconnect,
+                rows=self._rows,
             )
         )
         return walk.through(self.plan.roots[flow.name]), walk.held
+
+    @cached_property
+    def _rows(self) -> dict[int, tuple[float, float]]:
+        """Of each leg, how long a packet keeps a channel busy [ns], and how many leave together."""
+        noc = self.system.network
+        if noc is None:
+            return {}
+        return {
+            number: (noc.flits(leg.bytes) / noc.clock_ghz * float(leg.shares.sum()), leg.together)
+            for number, leg in enumerate(self.plan.legs)
+        }
 
     def takes(self, pool: str) -> list[Site]:
         """Return where tokens of a pool are taken."""

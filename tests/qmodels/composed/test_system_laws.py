@@ -178,3 +178,13 @@ def test_random_programs(program, load, bursty, window):
     assert_allclose(answer.flow_throughput, rate)
     assert all(0 <= share <= 1 for share in answer.utilization.values())
     assert_allclose(answer.saturation_factor, 1 / load, rtol=0.05)
+
+
+@pytest.mark.parametrize(("blocks", "width"), [(8, 16), (64, 16), (64, 4)])
+def test_blocks_of_a_wide_read_pass_the_readers_place_in_a_row(blocks, width):
+    noc = Noc(topology=mesh(3, 1), link_width=width, header_bytes=8, clock_ghz=1.0)
+    memory = dram("DDR4-3200", channels=2, t_refi=0, t_rfc=0)
+    program = (Read("dram", blocks),)
+    read = Flow(population=1, think=Deterministic(mean=1e4), at=(0,), program=program)
+    answer = solve_system(System(parts={"noc": noc, "dram": memory}, place={"dram": (1, 2)}, flows=(read,)))
+    assert answer.latency >= blocks * noc.flits(64) / noc.clock_ghz
