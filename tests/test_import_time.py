@@ -9,14 +9,15 @@ import pytest
 
 HEAVY = (
     "bokeh",
+    "dpkt",
     "highspy",
     "matplotlib",
     "moocore",
     "networkx",
     "numba",
     "pandas",
+    "pcapng",
     "pulp",
-    "scapy",
     "scipy",
     "sympy",
 )

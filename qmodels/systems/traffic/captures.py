@@ -1,13 +1,11 @@
-"""Packet captures: times, sizes and flows from pcap and pcapng files, through Scapy's low-level readers."""
+"""Packet captures: times, sizes and flows, from pcap files through dpkt, from pcapng through python-pcapng."""
 
 from __future__ import annotations
 
-import logging
-import os
+import io
 import struct
 import warnings
 from collections.abc import Hashable, Iterable, Iterator
-from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 PCAP_MAGIC = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1")
@@ -15,8 +13,6 @@ PCAP_MAGIC = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\
 
 PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
 """First bytes of a pcapng file."""
-
-_PACKET_BLOCKS = (2, 3, 6)  # pcapng block types: packet (obsolete), simple packet, enhanced packet
 
 
 Flows = list[int] | None
@@ -83,7 +79,7 @@ def _flows(keys: list[bytes | None]) -> Flows:
     return None if None in keys else number_flows(keys)
 
 
-def read_pcap(path: str | os.PathLike[str]) -> tuple[list[int], list[int], Flows]:
+def read_pcap(file: BinaryIO) -> tuple[list[int], list[int], Flows]:
     """Return times [ns since 1970], wire lengths [bytes] and flows of a pcap file's packets.
 
     Raises
@@ -91,97 +87,90 @@ def read_pcap(path: str | os.PathLike[str]) -> tuple[list[int], list[int], Flows
     ValueError
         If the file ends in the middle of a packet or its header is damaged.
     """
+    from dpkt import pcap
+
     times: list[int] = []
     sizes: list[int] = []
     keys: list[bytes | None] = []
-    with _reader("RawPcapReader", path) as reader:
-        unit = 1 if reader.nano else 1000
-        file_size, end = os.stat(path).st_size, 24
-        for frame, packet in reader:
-            end += 16 + packet.caplen
-            if end > file_size:
-                break
-            times.append(packet.sec * 1_000_000_000 + packet.usec * unit)
-            sizes.append(packet.wirelen)
-            keys.append(flow_key(frame, reader.linktype))
-    # Scapy takes what there is of a packet, and a part of a packet's header for the end.
-    if end != file_size:
-        raise ValueError(f"{len(times)} packets read: cut off or damaged in the next one")
+    head = file.read(pcap.FileHdr.__hdr_len__)
+    if len(head) < pcap.FileHdr.__hdr_len__:
+        raise ValueError("0 packets read: cut off or damaged in the file header")
+    magic = pcap.FileHdr(head).magic
+    header = pcap.MAGIC_TO_PKT_HDR[magic]
+    unit = 1 if magic in (pcap.TCPDUMP_MAGIC_NANO, pcap.PMUDPCT_MAGIC_NANO) else 1000
+    little = magic in (pcap.PMUDPCT_MAGIC, pcap.PMUDPCT_MAGIC_NANO)
+    link = (pcap.LEFileHdr if little else pcap.FileHdr)(head).linktype
+    # dpkt's own iteration tells neither wire lengths nor a cut file, and its times are floats.
+    while head := file.read(header.__hdr_len__):
+        packet = header(head) if len(head) == header.__hdr_len__ else None
+        frame = b"" if packet is None else file.read(packet.caplen)
+        if packet is None or len(frame) < packet.caplen:
+            raise ValueError(f"{len(times)} packets read: cut off or damaged in the next one")
+        times.append(packet.tv_sec * 1_000_000_000 + packet.tv_usec * unit)
+        sizes.append(packet.len)
+        keys.append(flow_key(frame, link))
     return times, sizes, _flows(keys)
 
 
-def read_pcapng(path: str | os.PathLike[str]) -> tuple[list[int], list[int], Flows]:
+def read_pcapng(file: io.BufferedReader) -> tuple[list[int], list[int], Flows]:
     """Return times [ns since 1970], wire lengths [bytes] and flows of a pcapng file's packets.
+
+    Interfaces may have clocks of their own, and a file several sections.
 
     Raises
     ------
     ValueError
-        If the file ends in the middle of a block, a packet block is damaged or has no time, or there
-        is more than one section.
+        If the file ends in the middle of a block, or a packet block is damaged or has no time.
     """
-    with open(path, "rb") as file:
-        packets, whole = _packet_blocks(file)
-    if not whole:
-        raise ValueError(f"{packets} packets read: cut off or damaged in the next block")
+    from pcapng.blocks import EnhancedPacket, ObsoletePacket, SimplePacket
+
     times: list[int] = []
     sizes: list[int] = []
     keys: list[bytes | None] = []
-    with _reader("RawPcapNgReader", path) as reader:
-        for frame, packet in reader:
-            if packet.tshigh is None:
-                raise ValueError(
-                    f"{len(times)} packets read: the next one has no time (a simple packet block)"
-                )
-            ticks = (packet.tshigh << 32) + packet.tslow
-            times.append(ticks * 1_000_000_000 // packet.tsresol)
-            sizes.append(packet.wirelen)
-            keys.append(flow_key(frame, packet.linktype))
-    # Scapy skips a packet block it cannot make sense of, or ends there, without a word.
-    if len(times) != packets:
-        raise ValueError(f"{len(times)} of {packets} packets read: the rest is damaged")
+    for block in _blocks(file, times):
+        if isinstance(block, SimplePacket):
+            raise ValueError(f"{len(times)} packets read: the next one has no time (a simple packet block)")
+        if isinstance(block, EnhancedPacket | ObsoletePacket):
+            try:
+                interface = block.interface
+                ticks, offset = (block.timestamp_high << 32) + block.timestamp_low, _second(interface)
+                time = offset * 1_000_000_000 + ticks * 1_000_000_000 // _ticks_per_second(interface)
+                wire, key = block.packet_len, flow_key(block.packet_data, interface.link_type)
+            except _damage():
+                raise ValueError(f"{len(times)} packets read: the next one is damaged") from None
+            times.append(time)
+            sizes.append(wire)
+            keys.append(key)
     return times, sizes, _flows(keys)
 
 
-def _packet_blocks(file: BinaryIO) -> tuple[int, bool]:
-    """Return the packet blocks before the end or the first broken block, and whether all are whole."""
-    packets, order, offset = 0, "<", 0
-    file_size = os.fstat(file.fileno()).st_size
-    while offset < file_size:
-        file.seek(offset)
-        head = file.read(12)
-        if len(head) < 12:
-            return packets, False
-        if head[:4] == PCAPNG_MAGIC:
-            if offset:
-                # Scapy would read the second section with the clocks of the first one's interfaces.
-                raise ValueError(f"{packets} packets read: a second section follows, only one can be read")
-            order = ">" if head[8:12] == b"\x1a\x2b\x3c\x4d" else "<"
-        kind, length = struct.unpack(order + "II", head[:8])
-        file.seek(offset + max(length - 4, 0))
-        if length < 12 or file.read(4) != head[4:8]:
-            return packets, False
-        packets += kind in _PACKET_BLOCKS
-        offset += length
-    return packets, True
+def _blocks(file: io.BufferedReader, times: list[int]) -> Iterator[Any]:
+    """Yield the blocks of a file; where one is broken, say how many packets came before it."""
+    from pcapng import FileScanner
 
-
-@contextmanager
-def _reader(name: str, path: str | os.PathLike[str]) -> Iterator[Any]:
-    """Open a capture with one of Scapy's readers, keeping Scapy's own messages off the terminal."""
-    loggers = [logging.getLogger("scapy.loading"), logging.getLogger("scapy.runtime")]
-    before = [logger.disabled for logger in loggers]
-    for logger in loggers:
-        logger.disabled = True
+    blocks = iter(FileScanner(file))
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            import scapy.utils
-        with open(path, "rb") as file:
-            try:
-                reader = getattr(scapy.utils, name)(file)
-            except scapy.error.Scapy_Exception:
-                raise ValueError("0 packets read: cut off or damaged in the file header") from None
-            yield reader
-    finally:
-        for logger, disabled in zip(loggers, before, strict=True):
-            logger.disabled = disabled
+        while file.peek(1):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # python-pcapng warns of its own schema
+                block = next(blocks)  # an end before that of the file is a block cut short
+                if getattr(block, "version_major", 1) != 1:
+                    raise ValueError
+            yield block
+    except _damage():
+        raise ValueError(f"{len(times)} packets read: cut off or damaged in the next block") from None
+
+
+def _damage() -> tuple[type[Exception], ...]:
+    """Return what python-pcapng raises about a damaged block."""
+    from pcapng.exceptions import PcapngException
+
+    return (PcapngException, LookupError, StopIteration, ValueError, struct.error)
+
+
+def _ticks_per_second(interface: Any) -> int:
+    return round(1.0 / interface.timestamp_resolution)
+
+
+def _second(interface: Any) -> int:
+    return int(interface.options.get("if_tsoffset", 0))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from hashlib import sha256
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -234,10 +237,11 @@ def read_trace(path: str | os.PathLike[str], format: str | None = None) -> Trace
     if format is not None:
         checks.choice("format", format, _READERS)
     try:
-        found = _detect(path)
-        if format not in (None, found):
-            raise ValueError(f"0 packets read: not {format}, it holds {found}")
-        times, sizes, flows = _READERS[found](path)
+        with _opened(path) as file:
+            found = _detect(file.peek(4096)[:4096])
+            if format not in (None, found):
+                raise ValueError(f"0 packets read: not {format}, it holds {found}")
+            times, sizes, flows = _READERS[found](file)
         try:
             return Trace(
                 times_ns=np.asarray(times),
@@ -247,24 +251,29 @@ def read_trace(path: str | os.PathLike[str], format: str | None = None) -> Trace
             )
         except ValueError as error:
             raise ValueError(f"{len(sizes)} packets read: {error}") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise ValueError(f"{os.fspath(path)}: compressed with gzip, and cut off or damaged") from None
     except OSError as error:
         raise ValueError(f"{os.fspath(path)}: cannot be read: {error.strerror or error}") from None
     except ValueError as error:
         raise ValueError(f"{os.fspath(path)}: {error}") from None
 
 
-def _detect(path: str | os.PathLike[str]) -> str:
-    """Return the format of a file by its first bytes or its first line."""
+def _opened(path: str | os.PathLike[str]) -> io.BufferedReader:
+    """Open a file, through gzip if it is compressed."""
     with open(path, "rb") as file:
-        head = file.read(4096)
+        compressed = file.read(2) == b"\x1f\x8b"
+    return io.BufferedReader(gzip.GzipFile(path)) if compressed else open(path, "rb")
+
+
+def _detect(head: bytes) -> str:
+    """Return the format of a file by its first bytes or its first line."""
     if not head.strip():
         raise ValueError("0 packets read: the file is empty")
     if head[:4] in PCAP_MAGIC:
         return "pcap"
     if head[:4] == PCAPNG_MAGIC:
         return "pcapng"
-    if head[:2] == b"\x1f\x8b":
-        raise ValueError("0 packets read: compressed with gzip, decompress it first")
     _, first = next(_rows(head.decode("latin-1").splitlines()), (0, ""))
     if [word.strip().lower() for word in first.split(",")] in _HEADERS:
         return "csv"
@@ -280,27 +289,31 @@ def _detect(path: str | os.PathLike[str]) -> str:
     return "time-bytes" if len(words) == 2 else "tcpdump-summary"
 
 
-def _read_time_bytes(path: str | os.PathLike[str]) -> tuple[list[float], list[int], Flows]:
-    times, sizes, _ = _columns(path, count=2, separator=None, skip=0)
+def _read_time_bytes(file: BinaryIO) -> tuple[list[float], list[int], Flows]:
+    times, sizes, _ = _columns(_text(file), count=2, separator=None, skip=0)
     return _since_first_ns(times), sizes, None
 
 
-def _read_tcpdump_summary(path: str | os.PathLike[str]) -> tuple[list[float], list[int], Flows]:
-    times, sizes, flows = _columns(path, count=6, separator=None, skip=0)
+def _read_tcpdump_summary(file: BinaryIO) -> tuple[list[float], list[int], Flows]:
+    times, sizes, flows = _columns(_text(file), count=6, separator=None, skip=0)
     if len(times) > 1 and times[0] > times[1]:
         times[0] %= 1
     return _since_first_ns(times), [size + TCP_IP_HEADER_BYTES for size in sizes], number_flows(flows)
 
 
-def _read_csv(path: str | os.PathLike[str]) -> tuple[list[float], list[int], Flows]:
-    with open(path, encoding="latin-1") as file:
-        count = len(next(_rows(file))[1].split(","))
-    times, sizes, flows = _columns(path, count=count, separator=",", skip=1)
+def _read_csv(file: BinaryIO) -> tuple[list[float], list[int], Flows]:
+    count = len(next(_rows(_text(file)))[1].split(","))
+    file.seek(0)
+    times, sizes, flows = _columns(_text(file), count=count, separator=",", skip=1)
     return _since_first_ns(times), sizes, number_flows(flows) if count == 3 else None
 
 
+def _text(file: BinaryIO) -> Iterator[str]:
+    return (line.decode("latin-1") for line in file)
+
+
 def _columns(
-    path: str | os.PathLike[str], *, count: int, separator: str | None, skip: int
+    lines: Iterable[str], *, count: int, separator: str | None, skip: int
 ) -> tuple[list[Decimal], list[int], list[tuple[str, ...]]]:
     """Return the first column (seconds), the last (bytes) and those between of a text file.
 
@@ -309,27 +322,26 @@ def _columns(
     times: list[Decimal] = []
     sizes: list[int] = []
     between: list[tuple[str, ...]] = []
-    with open(path, encoding="latin-1") as file:
-        rows = _rows(file)
-        for _ in range(skip):
-            next(rows)
-        for number, row in rows:
-            words = row.split(separator)
-            time = _decimal(words[0])
-            problem = None
-            if len(words) != count:
-                problem = f"{len(words)} columns instead of {count}"
-            elif time is None:
-                problem = f"the time must be a finite number, got {words[0]!r}"
-            elif time < 0:
-                problem = f"the time must be >= 0, got {words[0].strip()}"
-            elif not words[-1].strip().isdecimal():
-                problem = f"the bytes must be a whole number >= 0, got {words[-1].strip()!r}"
-            if problem or time is None:
-                raise ValueError(f"{len(sizes)} packets read: line {number}: {problem}")
-            times.append(time)
-            sizes.append(int(words[-1]))
-            between.append(tuple(words[1:-1]))
+    rows = _rows(lines)
+    for _ in range(skip):
+        next(rows)
+    for number, row in rows:
+        words = row.split(separator)
+        time = _decimal(words[0])
+        problem = None
+        if len(words) != count:
+            problem = f"{len(words)} columns instead of {count}"
+        elif time is None:
+            problem = f"the time must be a finite number, got {words[0]!r}"
+        elif time < 0:
+            problem = f"the time must be >= 0, got {words[0].strip()}"
+        elif not words[-1].strip().isdecimal():
+            problem = f"the bytes must be a whole number >= 0, got {words[-1].strip()!r}"
+        if problem or time is None:
+            raise ValueError(f"{len(sizes)} packets read: line {number}: {problem}")
+        times.append(time)
+        sizes.append(int(words[-1]))
+        between.append(tuple(words[1:-1]))
     return times, sizes, between
 
 

@@ -1,0 +1,64 @@
+"""What is installed with the package: every dependency is in the table of licences, none is under the GPL."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib.metadata import PackageNotFoundError, metadata, requires
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TABLE = dict(
+    re.findall(r"^\| ([\w-]+) \| (\w+) \|", (ROOT / ".github/guide/dependencies.md").read_text(), re.M)
+)
+TABLE.pop("package")
+
+
+def name_of(requirement: str) -> str:
+    return re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
+
+
+def licence(package: str) -> str:
+    """Return what a package says of its licence: an expression, classifiers, or the text's first line."""
+    about = metadata(package)
+    classifiers = [line for line in about.get_all("Classifier", []) if line.startswith("License")]
+    said = about.get("License-Expression") or " ".join(classifiers)
+    return said or (about.get("License") or "").partition("\n")[0]
+
+
+def everything(packages: list[str]) -> set[str]:
+    """Return the packages and all that are installed with them."""
+    found: set[str] = set()
+    while packages:
+        package = packages.pop()
+        if package in found:
+            continue
+        try:
+            needed = requires(package) or []
+        except PackageNotFoundError:  # of other systems or versions of Python
+            continue
+        found.add(package)
+        packages += [name_of(line) for line in needed if "extra ==" not in line]
+    return found
+
+
+def test_the_table_has_what_is_required_and_no_more() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert [name_of(line) for line in project["dependencies"]] == list(TABLE)
+
+
+@pytest.mark.parametrize("package", TABLE)
+def test_the_licence_is_the_one_in_the_table(package: str) -> None:
+    names = {"PSF": "Python Software Foundation"}
+    assert names.get(TABLE[package], TABLE[package]) in licence(package)
+
+
+def test_nothing_that_comes_along_is_under_the_gpl() -> None:
+    packages = everything(list(TABLE))
+    assert len(packages) > len(TABLE)
+    strict = [
+        name for name in packages if re.search(r"(?<![AL])GPL|AGPL|(?<!Lesser )General Public", licence(name))
+    ]
+    assert strict == []
