@@ -50,7 +50,11 @@ class Parameters:
     def __call__(self, name: str, suffix: str = "") -> Any:
         key = name + suffix
         default = sympy.Symbol(_NAMES.get(name, name) + suffix, positive=True)
-        self.used[key] = sympy.sympify(self.given.get(key, default))
+        value = self.given.get(key, default)
+        if not isinstance(value, sympy.Basic):
+            checks.one_number(key, value)
+            checks.finite(key, value)
+        self.used[key] = sympy.sympify(value)
         return self.used[key]
 
     def count(self, name: str, minimum: int = 1) -> int:

@@ -8,6 +8,7 @@ and the offending value: ``servers must be a whole number >= 1, got 1.5``.
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable
 from datetime import date, timedelta
 from numbers import Integral
@@ -22,9 +23,18 @@ Numeric = Annotated[Any, "a number or an array"]
 """A number, or an array of them where a spec describes a sweep: fields of specs so annotated may be swept."""
 
 
+LONGEST = 100
+"""Characters of a wrong value that an error shows."""
+
+
+def shown(value: object) -> str:
+    """Return a wrong value as an error shows it: in one line that is not too long."""
+    text = " ".join(repr(value.item() if isinstance(value, np.generic) else value).split())
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
 def _fail(name: str, rule: str, value: object) -> ValueError:
-    shown = value.item() if isinstance(value, np.generic) else value
-    return ValueError(f"{name} must be {rule}, got {' '.join(repr(shown).split())}")
+    return ValueError(f"{name} must be {rule}, got {shown(value)}")
 
 
 def numbers(name: str, value: Any) -> FloatArray:
@@ -73,32 +83,42 @@ def _require(name: str, rule: str, array: npt.NDArray[Any], good: npt.NDArray[np
         raise _fail(name, rule, array[~np.asarray(good)].flat[0] if array.ndim else array[()])
 
 
+LARGEST = 1e100
+"""Beyond it a number is a slip, and products of three would leave the range of a float."""
+
+
+def _within_range(name: str, array: FloatArray) -> FloatArray:
+    size = np.abs(array)
+    _require(name, f"at most {LARGEST:g}", array, (size <= LARGEST) | np.isinf(size))
+    return array
+
+
 def finite(name: str, value: Any) -> FloatArray:
     """Return finite numbers of any sign."""
     array = numbers(name, value)
     _require(name, "finite", array, np.isfinite(array))
-    return array
+    return _within_range(name, array)
 
 
 def nonnegative(name: str, value: Any) -> FloatArray:
     """Return finite numbers >= 0."""
     array = numbers(name, value)
     _require(name, "finite and >= 0", array, np.isfinite(array) & (array >= 0))
-    return array
+    return _within_range(name, array)
 
 
 def positive(name: str, value: Any) -> FloatArray:
     """Return finite numbers > 0."""
     array = numbers(name, value)
     _require(name, "finite and > 0", array, np.isfinite(array) & (array > 0))
-    return array
+    return _within_range(name, array)
 
 
 def at_least(name: str, value: Any, minimum: float) -> FloatArray:
     """Return numbers >= minimum; infinity is allowed."""
     array = numbers(name, value)
     _require(name, f">= {minimum:g}", array, array >= minimum)
-    return array
+    return _within_range(name, array)
 
 
 def probability(name: str, value: Any) -> FloatArray:
@@ -132,8 +152,14 @@ def seed(value: object) -> None:
 
 def one_number(name: str, value: object) -> None:
     """Reject an array in a field that cannot be swept."""
-    if np.ndim(value):  # type: ignore[arg-type]
-        raise ValueError(f"{name} must be one number, not an array of them, got {value!r}")
+    if isinstance(value, list | tuple) or np.ndim(value):  # type: ignore[arg-type]
+        raise _fail(name, "one number, not an array of them", value)
+
+
+def path(name: str, value: object) -> None:
+    """Require the name of a file."""
+    if not isinstance(value, str | os.PathLike):
+        raise _fail(name, "the path of a file", value)
 
 
 def choice(name: str, value: Any, allowed: Iterable[str]) -> str:

@@ -34,6 +34,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
+from qmodels.guarded import guarded
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 _ORDER = ("Parameters", "Returns", "Raises", "Notes", "References", "Examples")
@@ -117,7 +119,7 @@ class Described:
                 function.__signature__ = _joined(function, like, without)  # type: ignore[attr-defined]
             if function.__doc__ is not None:
                 function.__doc__ = self._completed(function, sources, variants)
-            return function
+            return guarded(function)
 
         return complete
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from qmodels import checks
 from qmodels.laws.formulas import Formulas
 from qmodels.laws.of_law import renewal
 from qmodels.systems.laws.times import Law
@@ -48,7 +49,7 @@ def two_moments(name: str, law: Laws) -> tuple[Any, Any]:
         return np.array([mean for mean, _ in pairs]), np.array([scv for _, scv in pairs])
     renewal(name, law)
     if not np.all(np.isfinite(law.scv)):
-        raise ValueError(f"{name} must be a law with a finite second moment, got {law!r}")
+        raise ValueError(f"{name} must be a law with a finite second moment, got {checks.shown(law)}")
     return law.mean, law.scv
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from qmodels import checks
 from qmodels.laws.densities import Geometrics, LogNormals, Paretos, Uniforms, Weibulls
 from qmodels.laws.elementary import Constant, Exponentials, Gammas, Mixture
 from qmodels.laws.formulas import Formulas
@@ -84,7 +85,7 @@ def formulas(law: Law | Formulas) -> Formulas:
         case Geometric():
             found = Geometrics(law)
         case _:
-            raise ValueError(f"law must be {names(LAWS)}, got {law!r}")
+            raise ValueError(f"law must be {names(LAWS)}, got {checks.shown(law)}")
     if not np.all(found.mean > 0):
         raise ValueError(f"mean of a law must be > 0, got {float(np.min(found.mean))!r}")
     return found
@@ -116,4 +117,4 @@ def process(name: str, law: Law) -> MAP:
 
 
 def _shown(law: Any) -> str:
-    return type(law).__name__ if isinstance(law, LAWS) else repr(law)
+    return type(law).__name__ if isinstance(law, LAWS) else checks.shown(law)

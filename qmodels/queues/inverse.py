@@ -17,6 +17,22 @@ _LARGEST = 1 << 20
 _MANY = 1 << 15  # servers beyond which the number is bisected
 
 
+def _target(
+    model: Callable[..., Any], parameter: str, meets: Callable[[Any], Any], fixed: dict[str, Any]
+) -> Callable[[float], bool]:
+    """Return whether the model's result meets the target at a value of the parameter."""
+    for name, function in (("model", model), ("meets", meets)):
+        if not callable(function):
+            raise ValueError(f"{name} must be a function, got {checks.shown(function)}")
+    if not isinstance(parameter, str):
+        raise ValueError(f"parameter must be the name of an argument, got {checks.shown(parameter)}")
+
+    def met(value: float) -> bool:
+        return bool(meets(model(**{parameter: value}, **fixed)))
+
+    return met
+
+
 def smallest_whole(
     model: Callable[..., Any],
     parameter: str,
@@ -72,9 +88,7 @@ def smallest_whole(
     low = int(checks.count("minimum", minimum, minimum=0))
     last = int(checks.count("maximum", maximum, minimum=low))
 
-    def met(value: int) -> bool:
-        return bool(meets(model(**{parameter: value}, **fixed)))
-
+    met = _target(model, parameter, meets, fixed)
     if met(low):
         return low
     step, high = 1, min(low + 1, last)
@@ -138,9 +152,7 @@ def largest_rate(
     if low > high:
         raise ValueError(f"minimum must be at most maximum = {high:g}, got {low:g}")
 
-    def met(value: float) -> bool:
-        return bool(meets(model(**{parameter: value}, **fixed)))
-
+    met = _target(model, parameter, meets, fixed)
     if met(high):
         return high
     if not met(low):
@@ -214,6 +226,8 @@ def _servers(
     load, wanted = np.broadcast_arrays(
         checks.nonnegative("offered_load", offered_load), checks.probability(name, target)
     )
+    if np.any(load > checks.LARGEST_COUNT / 2):
+        raise ValueError(f"offered_load must be at most {checks.LARGEST_COUNT / 2:g}, got {np.max(load):g}")
     if np.any(wanted <= 0):
         raise ValueError(f"{name} must be > 0, got {np.min(wanted):g}")
     found = np.empty(load.shape, dtype=np.int64)

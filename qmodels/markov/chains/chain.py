@@ -58,6 +58,8 @@ class Chain:
         self._name_states(rows.shape[0])
 
     def _name_states(self, count: int) -> None:
+        if not (self.states is None or isinstance(self.states, Iterable)):
+            raise ValueError(f"states must hold one name per row ({count}), got {checks.shown(self.states)}")
         states = range(count) if self.states is None else tuple(self.states)
         object.__setattr__(self, "states", states)
         if len(states) != count:

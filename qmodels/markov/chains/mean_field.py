@@ -24,6 +24,15 @@ MOST_LEVELS = 4096
 """Most levels kept."""
 
 
+def _start(drift: Drift, initial: npt.ArrayLike) -> FloatArray:
+    if not callable(drift):
+        raise ValueError(f"drift must be a function of the state, got {checks.shown(drift)}")
+    start = np.atleast_1d(checks.finite("initial", initial))
+    if start.ndim != 1 or not start.size:
+        raise ValueError(f"initial must be a list of numbers, got shape {start.shape}")
+    return start
+
+
 @described("kurtz1970")
 def fluid_trajectory(
     *, drift: Drift, initial: npt.ArrayLike, times: npt.ArrayLike, tolerance: float = 1e-9
@@ -60,7 +69,7 @@ def fluid_trajectory(
     """
     from scipy.integrate import solve_ivp
 
-    start = np.atleast_1d(checks.finite("initial", initial))
+    start = _start(drift, initial)
     t = np.atleast_1d(checks.nonnegative("times", times))
     if t.ndim != 1 or np.any(np.diff(t) < 0):
         raise ValueError(f"times must ascend, got {t.tolist()}")
@@ -126,7 +135,7 @@ def fluid_fixed_point(
     """
     from scipy.optimize import root
 
-    x = np.atleast_1d(checks.finite("initial", initial))
+    x = _start(drift, initial)
     limit = float(checks.positive("tolerance", tolerance))
     scale = float(np.max(np.abs(drift(x))))
     if scale == 0.0:

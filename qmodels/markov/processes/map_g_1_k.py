@@ -61,7 +61,7 @@ def map_g_1_k(*, arrivals: Law, service: Law, capacity: npt.ArrayLike) -> QueueR
     """
     if np.ndim(capacity):
         raise ValueError(f"capacity must be one number, got shape {np.shape(capacity)}")
-    places = int(checks.count("capacity", capacity))
+    places = int(checks.count("capacity", capacity, maximum=10_000))
     into, law = Arrivals("arrivals", arrivals), renewal("service", service)
     mean_service = float(law.moment(1))
     n = into.phases

@@ -140,9 +140,9 @@ def third_moment_bounds(*, scv: float, phases: int) -> tuple[float, float] | Non
 def _two_moments(c: float, limit: int) -> PhaseType:
     if c >= 1:
         return ph_canonical(HyperExponential.balanced(mean=1.0, scv=c)) if c > 1 else _ONE
-    n = max(2, int(np.ceil(1 / c * (1 - 1e-12))))
-    if n > limit:
+    if np.ceil(1 / c * (1 - 1e-12)) > max(limit, 2):
         raise _too_small(c, limit)
+    n = max(2, int(np.ceil(1 / c * (1 - 1e-12))))
     # With probability p one phase is skipped.
     p = max((n * c - np.sqrt(max(n * (1 + c) - n * n * c, 0.0))) / (1 + c), 0.0)
     initial = np.zeros(n)

@@ -102,7 +102,7 @@ def tandem_blocking(
         raise ValueError(f"arrival_rate must be > 0 or inf, got {arrival_rate!r}")
     mu, places, scv = np.broadcast_arrays(
         np.atleast_1d(checks.positive("service_rate", service_rate)),
-        checks.count("capacity", capacity),
+        checks.count("capacity", capacity, maximum=10_000),
         checks.nonnegative("service_scv", service_scv),
     )
     if mu.ndim != 1:

@@ -99,7 +99,7 @@ def fork_join(*, arrival_rate: Any, service_rate: Any, branches: Any) -> ForkJoi
     (2.875, 4.167)
     """
     one = mm1(arrival_rate=arrival_rate, service_rate=service_rate)
-    n = checks.count("branches", branches)
+    n = checks.count("branches", branches, maximum=10_000_000)
     mu = 1 / one.mean_service_time
     rho, response, n, mu = np.broadcast_arrays(one.utilization, one.mean_response_time, n, mu)
     last = np.arange(1.0, n.max(initial=1) + 1)
@@ -154,8 +154,7 @@ def fork_join_unequal(*, arrival_rate: float, service_rates: npt.ArrayLike) -> F
     mu = checks.positive("service_rates", service_rates)
     if mu.ndim != 1 or mu.size == 0:
         raise ValueError(f"service_rates must list the rate of each branch, got shape {mu.shape}")
-    if np.ndim(arrival_rate):
-        raise ValueError(f"arrival_rate must be a single number, got {arrival_rate!r}")
+    checks.one_number("arrival_rate", arrival_rate)
     equal = fork_join(arrival_rate=arrival_rate, service_rate=mu.min(), branches=mu.size)
     slowest = mm1(arrival_rate=arrival_rate, service_rate=mu.min()).mean_response_time
     estimate = upper = slowest
@@ -207,7 +206,7 @@ def split_merge(*, arrival_rate: Any, service_rate: Any, branches: Any) -> Queue
     4.3889
     """
     mu = checks.positive("service_rate", service_rate)
-    n = checks.count("branches", branches)
+    n = checks.count("branches", branches, maximum=10_000_000)
     last = np.arange(1.0, n.max(initial=1) + 1)
     mean, variance = np.cumsum(1 / last)[n - 1], np.cumsum(1 / last**2)[n - 1]
     return mg1(arrival_rate=arrival_rate, mean_service_time=mean / mu, service_scv=variance / mean**2)

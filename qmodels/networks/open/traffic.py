@@ -47,8 +47,8 @@ def routing_matrix(graph: Any) -> tuple[tuple[Any, ...], FloatArray]:
     (('parser', 'lookup'), array([[0.  , 0.75],
            [0.5 , 0.  ]]))
     """
-    if not graph.is_directed():
-        raise ValueError(f"routing must be a directed graph, got {graph}")
+    if not (hasattr(graph, "is_directed") and graph.is_directed()):
+        raise ValueError(f"routing must be a directed graph, got {checks.shown(graph)}")
     stations = tuple(graph.nodes)
     if not stations:
         raise ValueError("routing must have at least one station, got an empty graph")

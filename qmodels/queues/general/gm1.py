@@ -86,7 +86,10 @@ def gmc(*, arrival: Law, service_rate: npt.ArrayLike, servers: npt.ArrayLike) ->
 
 
 def _load(arrival: Formulas, service_rate: npt.ArrayLike, servers: npt.ArrayLike) -> Load:
-    mu, c = checks.positive("service_rate", service_rate), checks.count("servers", servers).astype(float)
+    mu, c = (
+        checks.positive("service_rate", service_rate),
+        checks.count("servers", servers, maximum=1_000_000).astype(float),
+    )
     mean = arrival.moment(1)
     work = mu * mean
     gap = product_minus(c, work, np.ones(())) + c * product_minus(mu, mean, work)

@@ -20,6 +20,7 @@ from qmodels.queues.general.mg1 import mg1_waiting_time, mg1_waiting_time_varian
 from qmodels.queues.load import load
 from qmodels.queues.words import described
 from qmodels.result import QueueResult
+from qmodels.systems.laws.fields import numbers
 from qmodels.systems.laws.phases import HyperExponential
 from qmodels.systems.laws.times import Erlang, Law
 
@@ -133,7 +134,7 @@ def mh21(
     19.4762
     """
     p = float(checks.probability("probability", probability))
-    first, second = (float(checks.positive("service_rates", rate)) for rate in service_rates)
+    first, second = numbers("service_rates", checks.positive, service_rates, 2).tolist()
     law = HyperExponential(probabilities=(p, 1 - p), means=(1 / first, 1 / second))
     return replace(mg1_fcfs(arrival_rate=arrival_rate, service=law), model="M/H_2/1")
 

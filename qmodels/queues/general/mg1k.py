@@ -47,7 +47,7 @@ def mg1k(*, arrival_rate: npt.ArrayLike, service: Law, capacity: npt.ArrayLike) 
     0.1
     """
     lam = checks.nonnegative("arrival_rate", arrival_rate)
-    places = checks.count("capacity", capacity)
+    places = checks.count("capacity", capacity, maximum=1_000_000)
     law = renewal("service", service)
     rates, sizes, means = np.broadcast_arrays(lam, places, law.moment(1))
     largest = int(places.max(initial=1))

@@ -43,7 +43,7 @@ def engset_time_congestion(
     >>> round(float(engset_time_congestion(servers=2, sources=4, source_load=0.5)), 6)
     0.333333
     """
-    c = checks.count("servers", servers)
+    c = checks.count("servers", servers, maximum=100_000)
     n = checks.count("sources", sources, minimum=0)
     return _congestion(c, n, checks.nonnegative("source_load", source_load))[0][()]
 
@@ -93,7 +93,7 @@ def engset(
     """
     nu = checks.nonnegative("source_rate", source_rate)
     mu = checks.positive("service_rate", service_rate)
-    c = checks.count("servers", servers)
+    c = checks.count("servers", servers, maximum=100_000)
     n = checks.count("sources", sources)
     load = nu / mu
     lost, free = _congestion(c, n - 1, load)
@@ -140,7 +140,10 @@ def mmc_finite(
     """
     nu = checks.nonnegative("source_rate", source_rate)
     mu = checks.positive("service_rate", service_rate)
-    servers_, population = checks.count("servers", servers), checks.count("sources", sources)
+    servers_, population = (
+        checks.count("servers", servers, maximum=100_000),
+        checks.count("sources", sources, maximum=10_000_000),
+    )
     nu, mu, c, n = np.broadcast_arrays(nu, mu, servers_, population)
     laws = [
         birth_death_law(v * np.arange(k, 0, -1.0), m * np.minimum(np.arange(1.0, k + 1), s))

@@ -109,7 +109,7 @@ def kaufman_roberts(*, servers: int, offered_load: npt.ArrayLike, units: npt.Arr
     >>> kaufman_roberts(servers=30, offered_load=[10, 2], units=[1, 6]).round(4)
     array([0.0298, 0.2261])
     """
-    size = int(checks.count("servers", servers))
+    size = int(checks.count("servers", servers, maximum=100_000))
     a = checks.nonnegative("offered_load", offered_load)
     b = checks.count("units", units)
     a, b = np.broadcast_arrays(np.atleast_1d(a), np.atleast_1d(b))

@@ -115,7 +115,7 @@ def _classes(
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
     lam = np.atleast_1d(checks.nonnegative("arrival_rate", arrival_rate))
     mu = checks.positive("service_rate", service_rate)[..., None]
-    c = checks.count("servers", servers).astype(float)[..., None]
+    c = checks.count("servers", servers, maximum=100_000).astype(float)[..., None]
     lam, mu, c = np.broadcast_arrays(lam, mu, c)
     capacity = c * mu
     whole = capacity[..., 0]

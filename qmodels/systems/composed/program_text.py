@@ -21,10 +21,12 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 from qmodels import checks
+from qmodels.checks import shown
+from qmodels.guarded import guarded
 from qmodels.systems.composed.steps import DEEPEST, STEPS, Branch, Each, Fork, Lookup, Repeat
 from qmodels.systems.laws.kinds import LAWS
 from qmodels.systems.laws.times import Deterministic
@@ -58,6 +60,7 @@ _NUMBER = re.compile(r"[+-]?(\d+|\d*\.\d+|\d+\.\d*)([eE][+-]?\d+)?")
 _PLAIN = re.compile(r"[A-Za-z_][\w-]*")
 
 
+@guarded
 def parse(text: str, name: str = "program") -> tuple[Any, ...]:
     """Return the steps that a text says.
 
@@ -78,6 +81,8 @@ def parse(text: str, name: str = "program") -> tuple[Any, ...]:
     >>> parse("visit parser; hold exponential(mean=2.0)")
     (Visit(part='parser', bytes=0, reply_bytes=0), Hold(time=Exponential(mean=2.0), counted=True))
     """
+    if not isinstance(text, str):
+        raise ValueError(f"{name} must be a text, got {shown(text)}")
     return _Reader(name, text).program("stop")
 
 
@@ -218,6 +223,7 @@ def _law(where: str, text: str) -> Any:
         raise ValueError(said if where in said else f"{where}: {word} {said}") from None
 
 
+@guarded
 def program_text(steps: tuple[Any, ...]) -> str:
     r"""Return steps as a text that `parse` reads back to equal steps.
 
@@ -227,6 +233,8 @@ def program_text(steps: tuple[Any, ...]) -> str:
     >>> program_text((Acquire("mshrs"), Read("dram", 4), Release("mshrs")))
     'acquire mshrs\nread dram 4\nrelease mshrs'
     """
+    if not (isinstance(steps, tuple) and all(map(is_dataclass, steps))):
+        raise ValueError(f"steps must be a tuple of steps, got {shown(steps)}")
     return "\n".join(line for step in steps for line in _lines(step))
 
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from qmodels import checks
+from qmodels.checks import shown
 from qmodels.systems.laws.fields import keep
 from qmodels.systems.laws.kinds import require_law
 from qmodels.systems.laws.times import Law
-from qmodels.systems.spec.nested import shown, spec_word
+from qmodels.systems.spec.nested import spec_word
 
 ADDRESSES = ("random", "sequential", "allocated")
 """Which blocks an access is to: any, the next of the flow's own stream, or those the job has allocated."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from qmodels import checks
+from qmodels.checks import shown
 from qmodels.systems.composed.checks import check_programs
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.nodes import nodes_text, read_nodes
@@ -15,7 +16,7 @@ from qmodels.systems.laws.fields import keep
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.named import Named
-from qmodels.systems.spec.nested import Kinds, NamedOf, shown
+from qmodels.systems.spec.nested import Kinds, NamedOf
 from qmodels.systems.stations.parts import Station
 
 

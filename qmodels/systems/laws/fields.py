@@ -21,8 +21,7 @@ def keep(law: Any, **values: Any) -> None:
 
 def number(name: str, check: Any, value: Any) -> float:
     """Return one checked number."""
-    if np.ndim(value):
-        raise ValueError(f"{name} must be one number, got {value!r}")
+    checks.one_number(name, value)
     return float(check(name, value))
 
 
@@ -34,8 +33,7 @@ def numeric(name: str, check: Any, value: Any) -> Any:
 
 def whole(name: str, value: Any) -> int:
     """Return one whole number >= 1."""
-    if np.ndim(value):
-        raise ValueError(f"{name} must be one number, got {value!r}")
+    checks.one_number(name, value)
     return int(checks.count(name, value))
 
 

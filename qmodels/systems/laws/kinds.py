@@ -7,7 +7,8 @@ from typing import Any, TypeVar, get_args
 
 import numpy as np
 
-from qmodels.systems.laws.fields import nested
+from qmodels import checks
+from qmodels.systems.laws.fields import nested, number
 from qmodels.systems.laws.phases import MAP, HyperExponential, PhaseType
 from qmodels.systems.laws.times import (
     Empirical,
@@ -38,14 +39,14 @@ def names(kinds: tuple[type[Any], ...]) -> str:
 def require_law(name: str, value: Any, kinds: tuple[type[Any], ...] = LAWS) -> None:
     """Require a law of some kinds whose parameters are single numbers."""
     if not isinstance(value, LAWS):
-        raise ValueError(f"{name} must be a law such as Exponential(mean=1.0), got {value!r}")
+        raise ValueError(f"{name} must be a law such as Exponential(mean=1.0), got {checks.shown(value)}")
     if not isinstance(value, kinds):
         raise ValueError(f"{name} must be {names(kinds)}, got {type(value).__name__}")
     for field in fields(value):
         if isinstance(getattr(value, field.name), np.ndarray):
             raise ValueError(
                 f"{name} {field.name} must be one number, not an array of them, "
-                f"got {getattr(value, field.name)!r}"
+                f"got {checks.shown(getattr(value, field.name))}"
             )
 
 
@@ -118,6 +119,8 @@ def scaled(law: AnyLaw, factor: float) -> AnyLaw:
     >>> scaled(Uniform(low=1.0, high=3.0), 2.0)
     Uniform(low=2.0, high=6.0)
     """
+    require_law("law", law)
+    factor = number("factor", checks.positive, factor)
     changed: dict[str, Any]
     match law:
         case Geometric():

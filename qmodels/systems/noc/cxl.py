@@ -68,9 +68,9 @@ def cxl_fields(
     >>> round(pool["link_width"] * pool["clock_ghz"], 1)
     30.1
     """
-    checks.count("hosts", hosts)
-    checks.count("devices", devices)
-    checks.count("lanes", lanes, maximum=16)
+    for name, value, most in (("hosts", hosts, 256), ("devices", devices, 256), ("lanes", lanes, 16)):
+        checks.one_number(name, value)
+        checks.count(name, value, maximum=most)
     checks.positive("gigatransfers", gigatransfers)
     checks.nonnegative("attach_ns", attach_ns)
     checks.nonnegative("switch_ns", switch_ns)

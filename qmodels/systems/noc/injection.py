@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from qmodels import checks
+from qmodels.guarded import guarded
 from qmodels.systems.laws.kinds import LAWS, require_law
 from qmodels.systems.laws.times import Geometric, Law
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
@@ -24,6 +25,7 @@ InjectionProcess = Bernoulli | Poisson | OnOff | Law
 Of a law of their gaps the shape counts, not the mean."""
 
 
+@guarded
 def bursts(*, scv: float, peak_to_mean: float = 4.0) -> OnOff:
     """Return the on/off process whose gaps have a squared coefficient of variation.
 
@@ -44,11 +46,13 @@ def bursts(*, scv: float, peak_to_mean: float = 4.0) -> OnOff:
     >>> bursts(scv=12.25).on_packets
     10.0
     """
+    for name, value in (("scv", scv), ("peak_to_mean", peak_to_mean)):
+        checks.one_number(name, value)
+        checks.positive(name, value)
     if not scv > 1:
         raise ValueError(f"scv of bursts must be > 1, got {scv!r}")
     if not peak_to_mean > 1:
         raise ValueError(f"peak_to_mean must be > 1, got {peak_to_mean!r}")
-    checks.finite("scv", scv)
     quiet = (1 - 1 / peak_to_mean) ** 2
     least = 1 + 2 * quiet
     if scv < least:

@@ -17,12 +17,24 @@ ROLES = ("initiator", "memory", "both")
 GRIDS = ("mesh", "torus")
 
 
+MOST_NODES = 4096
+"""Tables of a rate or a route for every pair of them fit in memory."""
+
+
+def grid_nodes(shape: tuple[int, ...]) -> int:
+    """Return how many nodes a grid has, from those in each dimension."""
+    for side in shape:
+        checks.one_number("topology.shape", side)
+        checks.count("topology.shape", side, maximum=MOST_NODES)
+    return prod(shape)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Layout:
     """The fields of a `qmodels.systems.noc.topology.Topology`, which adds the routes through it."""
 
     kind: str = choice("spidergon", KINDS)
-    nodes: int = count(16, minimum=2)
+    nodes: int = count(16, minimum=2, maximum=MOST_NODES)
     edges: tuple[tuple[int, int], ...] = ()
     shape: tuple[int, ...] = ()
     concentration: int = count(1)

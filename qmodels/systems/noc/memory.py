@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
+from qmodels.guarded import guarded
+from qmodels.systems.laws.fields import numbers
 from qmodels.systems.memory.memory_map import InterleavedRegion, MemoryMap
 from qmodels.systems.spec.ranges import check_fields, choice, count, nonnegative, probability
 from qmodels.systems.spec.reading import Place
@@ -186,6 +189,7 @@ class Transactions:
         return _even(self.initiators, self.channels, nodes)
 
 
+@guarded
 def interleaved(
     *,
     initiators: Sequence[int],
@@ -239,6 +243,7 @@ def interleaved(
     )
 
 
+@guarded
 def transactions(
     *, initiators: Sequence[int], channels: Sequence[int], **options: int | float | str
 ) -> Transactions:
@@ -253,10 +258,8 @@ def transactions(
 
 
 def _nodes(name: str, nodes: tuple[int, ...]) -> None:
-    if not nodes:
-        raise ValueError(f"{name} must be at least one node, got none")
-    checks.count(name, nodes, minimum=0)
-    if len(set(nodes)) < len(nodes):
+    found = numbers(name, partial(checks.count, minimum=0), nodes, None).tolist()
+    if len(set(found)) < len(found):
         raise ValueError(f"{name} must be different nodes, got {nodes!r}")
 
 

@@ -14,6 +14,8 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
+from qmodels.guarded import guarded
+from qmodels.systems.noc.layout import MOST_NODES, grid_nodes
 from qmodels.systems.spec.ranges import check_fields, flag, probability
 from qmodels.systems.spec.reading import Place
 
@@ -51,6 +53,7 @@ class Pattern:
     def __post_init__(self) -> None:
         check_fields(self, "traffic.")
         checks.choice("traffic.pattern", self.pattern, PATTERNS)
+        checks.one_number("traffic.nodes", self.nodes)
         checks.count("traffic.nodes", self.nodes, minimum=2)
         if self.pattern == "transpose" and isqrt(self.nodes) ** 2 != self.nodes:
             raise ValueError(f"traffic.nodes of a transpose must be a square, got {self.nodes!r}")
@@ -155,6 +158,7 @@ class RateMatrix:
         return np.array(self.rates, dtype=float) / self.mean_rate
 
 
+@guarded
 def uniform(*, nodes: int, self_traffic: bool = False) -> Pattern:
     """Return packets to all nodes alike, the own one included if ``self_traffic`` says so.
 
@@ -166,16 +170,31 @@ def uniform(*, nodes: int, self_traffic: bool = False) -> Pattern:
     return Pattern(pattern="uniform", nodes=nodes, self_traffic=self_traffic)
 
 
+@guarded
 def transpose(*, nodes: int, self_traffic: bool = False) -> Pattern:
-    """Return packets from row *r*, column *c* of a square to row *c*, column *r*."""
+    """Return packets from row *r*, column *c* of a square to row *c*, column *r*.
+
+    Examples
+    --------
+    >>> transpose(nodes=4).matrix(4)[1]
+    array([0., 0., 1., 0.])
+    """
     return Pattern(pattern="transpose", nodes=nodes, self_traffic=self_traffic)
 
 
+@guarded
 def bit_complement(*, nodes: int) -> Pattern:
-    """Return packets from node *i* to *n* - 1 - *i*: all bits inverted where *n* is a power of 2."""
+    """Return packets from node *i* to *n* - 1 - *i*: all bits inverted where *n* is a power of 2.
+
+    Examples
+    --------
+    >>> bit_complement(nodes=4).matrix(4)[0]
+    array([0., 0., 0., 1.])
+    """
     return Pattern(pattern="bit-complement", nodes=nodes)
 
 
+@guarded
 def tornado(*shape: int) -> Pattern:
     """Return packets to the node nearly half-way round each dimension: ceil(k / 2) - 1 ahead.
 
@@ -184,14 +203,22 @@ def tornado(*shape: int) -> Pattern:
     >>> tornado(8).matrix(8)[0].argmax()
     np.int64(3)
     """
-    return Pattern(pattern="tornado", nodes=prod(shape), shape=shape)
+    return Pattern(pattern="tornado", nodes=grid_nodes(shape), shape=shape)
 
 
+@guarded
 def neighbour(*shape: int) -> Pattern:
-    """Return packets to the node one ahead in each dimension."""
-    return Pattern(pattern="neighbour", nodes=prod(shape), shape=shape)
+    """Return packets to the node one ahead in each dimension.
+
+    Examples
+    --------
+    >>> neighbour(3).matrix(3)[2]
+    array([1., 0., 0.])
+    """
+    return Pattern(pattern="neighbour", nodes=grid_nodes(shape), shape=shape)
 
 
+@guarded
 def hotspot(*, nodes: int, spots: Sequence[int], fraction: float, self_traffic: bool = False) -> Pattern:
     """Return uniform packets of which a fraction goes to the hot nodes instead.
 
@@ -205,11 +232,19 @@ def hotspot(*, nodes: int, spots: Sequence[int], fraction: float, self_traffic: 
     )
 
 
+@guarded
 def permutation(targets: Sequence[int]) -> Permutation:
-    """Return packets from node *i* to ``targets[i]``; a node sent to itself is silent."""
+    """Return packets from node *i* to ``targets[i]``; a node sent to itself is silent.
+
+    Examples
+    --------
+    >>> permutation([1, 0, 2]).matrix(3)[0]
+    array([0., 1., 0.])
+    """
     return Permutation(targets=tuple(targets))
 
 
+@guarded
 def rate_matrix(rates: str | os.PathLike[str] | Sequence[Sequence[float]]) -> RateMatrix:
     """Return traffic at given rates: rows of packets per cycle, or a CSV file of them without headings.
 
@@ -224,7 +259,10 @@ def rate_matrix(rates: str | os.PathLike[str] | Sequence[Sequence[float]]) -> Ra
     0.15000000000000002
     """
     if not isinstance(rates, str | os.PathLike):
-        return RateMatrix(rates=tuple(tuple(float(rate) for rate in row) for row in rates))
+        try:
+            return RateMatrix(rates=tuple(tuple(float(rate) for rate in row) for row in rates))
+        except TypeError:
+            raise ValueError(f"rates must be rows of numbers, got {checks.shown(rates)}") from None
     try:
         with Path(rates).open(encoding="utf-8", newline="") as file:
             rows = [(n, row) for n, row in enumerate(csv.reader(file), 1) if row]
@@ -244,6 +282,7 @@ def rate_matrix(rates: str | os.PathLike[str] | Sequence[Sequence[float]]) -> Ra
         raise ValueError(f"{rates}: {error}") from None
 
 
+@guarded
 def task_graph(graph: Any, *, mapping: dict[Any, int], nodes: int, period_cycles: float = 1.0) -> RateMatrix:
     """Return the traffic of communicating tasks on the nodes they are mapped onto.
 
@@ -265,7 +304,9 @@ def task_graph(graph: Any, *, mapping: dict[Any, int], nodes: int, period_cycles
     ((0.0, 0.0, 0.03), (0.0, 0.0, 0.0), (0.01, 0.0, 0.0))
     """
     edges = graph.edges(data="packets", default=1.0) if hasattr(graph, "edges") else graph
-    checks.count("nodes", nodes, minimum=2)
+    checks.count("nodes", nodes, minimum=2, maximum=MOST_NODES)
+    if isinstance(edges, np.ndarray | bytes):
+        raise ValueError(f"graph must be edges (task, task, packets), got {checks.shown(graph)}")
     checks.one_number("period_cycles", period_cycles)
     checks.positive("period_cycles", period_cycles)
     rates = np.zeros((nodes, nodes))

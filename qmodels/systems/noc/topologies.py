@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from math import prod
 from pathlib import Path
 from typing import Any
 
+from qmodels import checks
+from qmodels.guarded import guarded
+from qmodels.systems.noc.layout import MOST_NODES, grid_nodes
 from qmodels.systems.noc.topology import Topology, from_graph
 
 
+@guarded
 def ring(nodes: int, *, delay: int = 0) -> Topology:
     """Return a ring with links both ways.
 
@@ -21,6 +24,7 @@ def ring(nodes: int, *, delay: int = 0) -> Topology:
     return Topology(kind="ring", nodes=nodes, delay=delay)
 
 
+@guarded
 def spidergon(nodes: int, *, delay: int = 0) -> Topology:
     """Return a Spidergon: a ring of an even number of nodes with links across.
 
@@ -32,6 +36,7 @@ def spidergon(nodes: int, *, delay: int = 0) -> Topology:
     return Topology(kind="spidergon", nodes=nodes, delay=delay)
 
 
+@guarded
 def mesh(*shape: int, delay: int = 0) -> Topology:
     """Return a mesh of rows and columns, or of any other number of dimensions.
 
@@ -42,9 +47,10 @@ def mesh(*shape: int, delay: int = 0) -> Topology:
     >>> mesh(2, 2, 2).nodes
     8
     """
-    return Topology(kind="mesh", nodes=prod(shape), shape=shape, delay=delay)
+    return Topology(kind="mesh", nodes=grid_nodes(shape), shape=shape, delay=delay)
 
 
+@guarded
 def torus(*shape: int, delay: int = 0) -> Topology:
     """Return a torus; ``torus(k, k)`` is the k-ary 2-cube. A folded one has links of delay 1.
 
@@ -53,9 +59,10 @@ def torus(*shape: int, delay: int = 0) -> Topology:
     >>> torus(4, 4).route(0, 15)
     (0, 3, 15)
     """
-    return Topology(kind="torus", nodes=prod(shape), shape=shape, delay=delay)
+    return Topology(kind="torus", nodes=grid_nodes(shape), shape=shape, delay=delay)
 
 
+@guarded
 def concentrated_mesh(*shape: int, concentration: int = 4, delay: int = 0) -> Topology:
     """Return a mesh whose routers have several nodes each.
 
@@ -64,15 +71,18 @@ def concentrated_mesh(*shape: int, concentration: int = 4, delay: int = 0) -> To
     >>> concentrated_mesh(2, 2).route(1, 14)
     (0, 1, 3)
     """
+    checks.one_number("topology.concentration", concentration)
+    checks.count("topology.concentration", concentration, maximum=MOST_NODES)
     return Topology(
         kind="mesh",
-        nodes=prod(shape) * concentration,
+        nodes=grid_nodes(shape) * concentration,
         shape=shape,
         concentration=concentration,
         delay=delay,
     )
 
 
+@guarded
 def crossbar(nodes: int) -> Topology:
     """Return one router with all nodes.
 
@@ -84,6 +94,7 @@ def crossbar(nodes: int) -> Topology:
     return Topology(kind="crossbar", nodes=nodes)
 
 
+@guarded
 def shared_bus(nodes: int, *, delay: int = 0) -> Topology:
     """Return a bus: one link that all packets take in turn.
 
@@ -119,6 +130,7 @@ def from_edge_file(path: str | os.PathLike[str]) -> Topology:
     """
     import networkx as nx
 
+    checks.path("path", path)
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except OSError as error:

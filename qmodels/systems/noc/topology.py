@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from qmodels import checks
 from qmodels.systems.noc.layout import GRIDS, Layout
 from qmodels.systems.noc.routes import Routes
 from qmodels.systems.noc.routing import find_routes
@@ -123,6 +124,8 @@ def from_graph(graph: nx.Graph[Any], *, roles: tuple[str, ...] = ()) -> Topology
     >>> from_graph(nx.star_graph(3)).route(1, 2)
     (1, 0, 2)
     """
+    if not hasattr(graph, "to_directed"):
+        raise ValueError(f"topology graph must be a graph of NetworkX, got {checks.shown(graph)}")
     if set(graph.nodes) != set(range(graph.number_of_nodes())):
         raise ValueError(
             f"topology graph must have the nodes 0..n-1, got {sorted(map(str, graph.nodes))[:8]!r}"

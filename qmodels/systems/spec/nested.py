@@ -8,10 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from qmodels.checks import shown
 from qmodels.systems.spec.fields import of_a_class
-
-LONGEST = 100
-"""Characters of a wrong value that an error shows."""
 
 
 @dataclass(frozen=True)
@@ -112,12 +110,6 @@ def _allowed(kinds: tuple[type, ...], several: bool) -> str:
     if several:
         return f"a tuple of {listed}"
     return listed if len(names) > 1 else f"{'an' if listed[0] in 'AEIOU' else 'a'} {listed}"
-
-
-def shown(value: Any) -> str:
-    """Return a wrong value as an error shows it."""
-    text = repr(value)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 @of_a_class

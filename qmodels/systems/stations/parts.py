@@ -255,7 +255,9 @@ class ForkJoin:
 def check_name(what: str, value: Any) -> None:
     """Require a name that is not taken by the outside."""
     if not isinstance(value, str) or not value or value == LEAVE:
-        raise ValueError(f"{what} must be a text other than {LEAVE!r} and not empty, got {value!r}")
+        raise ValueError(
+            f"{what} must be a text other than {LEAVE!r} and not empty, got {checks.shown(value)}"
+        )
 
 
 def require_whole(name: str, law: Law, *, minimum: int) -> None:

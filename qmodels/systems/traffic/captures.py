@@ -1,4 +1,4 @@
-"""Packet captures: times, sizes and flows, from pcap files through dpkt, from pcapng through python-pcapng."""
+"""Packet captures: times, sizes and flows, of pcap through dpkt and of pcapng through python-pcapng."""
 
 from __future__ import annotations
 

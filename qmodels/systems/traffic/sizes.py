@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
+from qmodels.guarded import guarded
 from qmodels.systems.spec.reading import Place
 
 LARGEST_PACKET = 65535
@@ -114,8 +115,15 @@ def segment_count(packet_bytes: npt.ArrayLike, segment_bytes: int) -> IntArray:
     return -(-np.asarray(packet_bytes, dtype=np.int64) // segment_bytes)
 
 
+@guarded
 def fixed(*, bytes: int) -> SizeLaw:
-    """Return the law of packets of one size [bytes]."""
+    """Return the law of packets of one size [bytes].
+
+    Examples
+    --------
+    >>> fixed(bytes=64).mean_bytes
+    64.0
+    """
     return SizeLaw(bytes=(bytes,), probability=(1.0,))
 
 
@@ -143,8 +151,15 @@ def imix() -> SizeLaw:
     return SizeLaw(bytes=(64, 594, 1518), probability=(7 / 12, 4 / 12, 1 / 12))
 
 
+@guarded
 def bimodal(*, small: int, large: int, small_fraction: float) -> SizeLaw:
-    """Return the law of two sizes [bytes], ``small_fraction`` of the packets being small."""
+    """Return the law of two sizes [bytes], ``small_fraction`` of the packets being small.
+
+    Examples
+    --------
+    >>> bimodal(small=64, large=1518, small_fraction=0.5).mean_bytes
+    791.0
+    """
     checks.count("sizes.small", small, maximum=LARGEST_PACKET)
     checks.count("sizes.large", large, maximum=LARGEST_PACKET)
     checks.probability("sizes.small_fraction", small_fraction)
@@ -153,6 +168,7 @@ def bimodal(*, small: int, large: int, small_fraction: float) -> SizeLaw:
     return SizeLaw(bytes=(small, large), probability=(small_fraction, 1 - small_fraction))
 
 
+@guarded
 def heavy_tailed(*, shape: float, minimum: int = 64, maximum: int = 1518) -> SizeLaw:
     r"""Return a bounded Pareto law in whole bytes.
 

@@ -234,6 +234,7 @@ def read_trace(path: str | os.PathLike[str], format: str | None = None) -> Trace
     ...     read_trace(path).times_ns
     array([   0., 1000., 3000.])
     """
+    checks.path("path", path)
     if format is not None:
         checks.choice("format", format, _READERS)
     try:

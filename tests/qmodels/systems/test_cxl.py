@@ -55,7 +55,7 @@ def test_a_link_can_be_full_although_it_is_long():
             {"attach_ns": 1.0, "switch_ns": 0.0},
             "attach_ns and switch_ns must be 11.7 ns together or more, got 1",
         ),
-        ({"hosts": 0}, "hosts must be a whole number >= 1, got 0"),
+        ({"hosts": 0}, "hosts must be a whole number from 1 to 256, got 0"),
     ],
 )
 def test_messages(arguments, message):

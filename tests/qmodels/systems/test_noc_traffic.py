@@ -213,7 +213,7 @@ def test_bursts_have_the_scv():
         ),
         (
             lambda: interleaved(initiators=[], channels=[1]),
-            "traffic.initiators must be at least one node, got none",
+            "traffic.initiators must be a list of numbers, got shape",
         ),
         (
             lambda: interleaved(initiators=[0, 0], channels=[1]),
@@ -259,7 +259,7 @@ def test_bursts_have_the_scv():
         ),
         (
             lambda: Transactions(initiators=(0,), channels=()),
-            "traffic.channels must be at least one node, got none",
+            "traffic.channels must be a list of numbers, got shape",
         ),
         (lambda: bursts(scv=1.0), "scv of bursts must be > 1, got 1.0"),
         (lambda: bursts(scv=1.5), "scv must be >= 2.125 with peak_to_mean 4, got 1.5"),

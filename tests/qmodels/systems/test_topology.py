@@ -112,7 +112,7 @@ def test_custom_ties_go_to_the_lowest_neighbour():
     [
         ({"kind": "tree"}, "topology.kind must be one of spidergon, ring, .*, custom, got 'tree'"),
         ({"kind": "mehs"}, "topology.kind must be one of .* got 'mehs'; did you mean 'mesh'?"),
-        ({"nodes": 1, "kind": "ring"}, "topology.nodes must be a whole number >= 2, got 1"),
+        ({"nodes": 1, "kind": "ring"}, "topology.nodes must be a whole number from 2 to 4096, got 1"),
         ({"nodes": 7}, "topology.nodes of a spidergon must be even and >= 4, got 7"),
         ({"nodes": 2}, "topology.nodes of a spidergon must be even and >= 4, got 2"),
         ({"kind": "custom"}, r"topology.edges must be given for a custom topology and no other, got \(\)"),

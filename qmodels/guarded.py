@@ -1,0 +1,115 @@
+"""The door of a formula: shapes that do not fit, empty arrays, numbers that leave the range of a float.
+
+A formula that overflows gives ``inf``, without a warning; where that would lead to a NaN, and where NumPy
+would speak of shapes, the error names the arguments.
+
+>>> @guarded
+... def spare(*, arrival_rate, service_rate):
+...     return np.divide(arrival_rate, service_rate) - np.multiply(arrival_rate, 1e200)
+>>> spare(arrival_rate=[1.0, 2.0], service_rate=[1.0, 2.0, 3.0])
+Traceback (most recent call last):
+...
+ValueError: arrival_rate and service_rate must have shapes that go together, got (2,) and (3,)
+>>> spare(arrival_rate=1e200, service_rate=1e-200)
+Traceback (most recent call last):
+...
+ValueError: arrival_rate must be of a size that the formula can carry, got 1e+200
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, TypeVar
+
+import numpy as np
+
+from qmodels.checks import shown
+
+EXTREME = 250
+"""Decades from 1 at which a number is what was wrong, whatever the error."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def guarded(function: F) -> F:
+    """Return the function behind a door."""
+
+    @wraps(function)
+    def door(*args: Any, **named: Any) -> Any:
+        try:
+            with np.errstate(over="ignore", under="ignore", divide="raise", invalid="raise"):
+                return function(*args, **named)
+        except (ValueError, ArithmeticError, LookupError, TypeError, AttributeError) as error:
+            worded = _worded(error, _by_name(function, args, named))
+            if worded is None:
+                raise
+            raise ValueError(worded) from error
+
+    return door  # type: ignore[return-value]
+
+
+def _by_name(
+    function: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return the arguments of a call by name, those of ``**`` too; nothing where the call does not fit."""
+    try:
+        given = inspect.signature(function).bind(*args, **named).arguments
+    except TypeError:
+        return {}
+    return {name: value for name, value in given.items() if name not in ("args", "named")} | dict(named)
+
+
+def _worded(error: Exception, given: Mapping[str, Any]) -> str | None:
+    """Return an error in the words of the arguments; None where it is in such words, or not about them."""
+    said = str(error)
+    if isinstance(error, ValueError) and any(name in said for name in given):
+        return None
+    shapes = {name: shape for name, value in given.items() if (shape := _shape(value))}
+    empty = [name for name, shape in shapes.items() if 0 in shape]
+    if empty:
+        return f"{empty[0]} must hold a number, got an empty array"
+    if "broadcast" in said:
+        names, found = _listed(list(shapes)), _listed([str(shape) for shape in shapes.values()])
+        return f"{names} must have shapes that go together, got {found}"
+    ragged = [name for name, shape in shapes.items() if shape == (-1,)]
+    if ragged:
+        return f"{ragged[0]} must be numbers in rows of one length, got {shown(given[ragged[0]])}"
+    if re.search("0-dimensional|length-1 arrays", said) and shapes:
+        name, shape = next(iter(shapes.items()))
+        return f"{name} must be one number, got an array of shape {shape}"
+    name = max(given, key=lambda name: _decades(given[name]), default="")
+    numeric = isinstance(error, ArithmeticError | np.linalg.LinAlgError)
+    if name and _decades(given[name]) > (0 if numeric else EXTREME):
+        return f"{name} must be of a size that the formula can carry, got {shown(given[name])}"
+    if isinstance(error, TypeError | AttributeError):
+        words = set(re.findall(r"\w+", said))
+        for name, value in given.items():
+            if type(value).__name__ in words:
+                return f"{name} must be of another kind ({said}), got {shown(value)}"
+    return None
+
+
+def _decades(value: Any) -> float:
+    """Return how far from 1 an argument's numbers go."""
+    try:
+        sizes = np.abs(np.asarray(value, dtype=float))
+    except (TypeError, ValueError):
+        return 0.0
+    except OverflowError:
+        return np.inf
+    sizes = sizes[(sizes > 0) & np.isfinite(sizes)]
+    return float(np.max(np.abs(np.log10(sizes)), initial=0.0))
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    try:
+        return np.shape(value)
+    except ValueError:  # ragged
+        return (-1,)
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join([*filter(None, [", ".join(words[:-1])]), *words[-1:]])
