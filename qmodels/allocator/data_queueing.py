@@ -14,6 +14,7 @@ from qmodels.allocator.dry_list import drained_conflicts
 from qmodels.allocator.list_memory import free_list
 from qmodels.allocator.offered import seen_load
 from qmodels.allocator.pointer_cycles import pointer_cycles
+from qmodels.allocator.read_order import read_order_heads
 from qmodels.allocator.stored import StoredPackets, overflow_metrics, stored_packets
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.packets.data_queueing import DataQueueing
@@ -85,6 +86,8 @@ class _Blocks:
     adjacent: float
     accesses: FloatArray
     most_accesses: float
+    just_read: float = 0.0
+    at_only: float = 0.0
 
 
 def _solve_one(spec: DataQueueing) -> DataQueueingAnswer:
@@ -114,6 +117,7 @@ def _solve_one(spec: DataQueueing) -> DataQueueingAnswer:
     )
     # A block in its bank's open page is taken: every head examined is a chance of one.
     in_page = (1.0 - unlike) * _random_busy(spec, banks) * (1.0 + _beyond_one(accesses) / 2.0)
+    in_page += large * blocks.just_read
     values = {
         "write_conflict_probability": conflict,
         "read_conflict_probability": read_conflict,
@@ -124,7 +128,7 @@ def _solve_one(spec: DataQueueing) -> DataQueueingAnswer:
         "pointer_accesses_per_deletion": float(deletion @ np.arange(len(deletion))),
         "max_pointer_accesses_per_deletion": float(freeing.max()),
         **overflow_metrics(packets, head_busy=head_busy),
-        **_worst_enqueues(spec, accesses, of_large, of_small),
+        **_worst_enqueues(spec, accesses, of_large, of_small, at_only=large * blocks.at_only),
         "deletion_overhead": _beyond_one(deletion) / max(deletion[2:].sum(), 1e-300),
         "cycles_per_segment_access": cycles.mean_cycles,
         "pointer_overrun_probability": cycles.overrun_probability,
@@ -145,13 +149,16 @@ def _beyond_one(law: FloatArray) -> float:
 
 
 def _worst_enqueues(
-    spec: DataQueueing, accesses: FloatArray, of_large: float, of_small: float
+    spec: DataQueueing, accesses: FloatArray, of_large: float, of_small: float, *, at_only: float
 ) -> dict[str, float]:
-    """Return how often a write is a worst case and what that costs, from the conflicts of large and small."""
+    """Return how often a write is a worst case and what that costs, from the conflicts of large and small.
+
+    Those ``at_only``, at a list's only block, come without a rejection.
+    """
     extra, pointer = _beyond_one(accesses), spec.pointer
     # Where nothing is ever rejected a conflict is the worst case, elsewhere it comes with rejections.
     rejecting = float(accesses[2:].sum()) if spec.allocation.policy != "bitmap" else float(extra > 0)
-    worst = max(rejecting, of_large) + of_small
+    worst = max(rejecting + at_only, of_large) + of_small
     cycles = extra + float(pointer.conflict_overhead_cycles) * (of_large + of_small)
     overhead = cycles / worst if worst > 0 else 0.0
     return {
@@ -228,16 +235,40 @@ def _large_blocks(
     policy, trials = spec.allocation.policy, int(spec.allocation.alloc_trial_count)
     busy = int(spec.data.busy_accesses)
     first = unlike * _random_busy(spec, banks)
-    if policy == "bank-lists":
-        conflict = bank_lists_busy(banks=banks, busy=busy)
-        return _Blocks(conflict=conflict, adjacent=conflict, accesses=np.array([0.0, 1.0]), most_accesses=1.0)
-    if policy == "bitmap":
-        conflict, accesses = bitmap_busy(busy_probability=first, trials=trials)
-        most = float(len(accesses) - 1)
-        return _Blocks(conflict=conflict, adjacent=conflict, accesses=accesses, most_accesses=most)
-    most = float(allocation_accesses(trials - 1))
+    alone, control = spec.allocation.admission == "lossy", spec.data.page_control
+    if policy in ("bank-lists", "bitmap"):
+        conflict, accesses = bank_lists_busy(banks=banks, busy=busy), np.array([0.0, 1.0])
+        if policy == "bitmap":
+            conflict, accesses = bitmap_busy(busy_probability=first, trials=trials)
+        adjacent, just_read = conflict, 0.0
+        if packets.lossy is not None and busy > 0:
+            conflict, _, just_read, _ = packets.lossy.taken(np.array([1.0, conflict]), page_control=control)
+        return _Blocks(
+            conflict=conflict,
+            adjacent=adjacent,
+            accesses=accesses,
+            most_accesses=float(len(accesses) - 1),
+            just_read=just_read,
+        )
+    most, just_read, at_only = float(allocation_accesses(trials - 1)), 0.0, 0.0
     if policy == "lifo":
         heads, adjacent = stack_busy(busy_probability=first, trials=trials), 1.0 / banks
+        if alone and busy > 0:  # the block on top after a read is the one just read
+            just_read = order.other_access * control
+            heads[1:] *= (order.other_access * (not control) + (1.0 - order.other_access) * first) / first
+    elif alone and busy == 1 and banks > 1:
+        traffic = spec.traffic
+        single = traffic.input_ports == traffic.output_ports == 1
+        heads, adjacent = read_order_heads(
+            banks=banks,
+            trials=trials,
+            other_access=order.other_access,
+            access_within=order.access_within,
+            access_again=max(2.0 - float(traffic.input_speed), 0.0) if single else order.access_within,
+            other_packet=order.other_packet,
+            same_packet=(1.0 - 1.0 / packets.mean) * (traffic.output_ports == 1),
+        )
+        heads = heads * unlike ** np.arange(trials + 1)
     else:
         large = ~packets.small & (packets.share > 0)
         if not large.any():
@@ -257,6 +288,8 @@ def _large_blocks(
         heads = law.busy_heads * unlike ** np.arange(trials + 1)
         adjacent = float(law.adjacent_probability)
     conflict, accesses = float(heads[-1]), accesses_law(heads)
+    if policy == "lists" and packets.lossy is not None and busy > 0:
+        conflict, at_only, just_read, accesses = packets.lossy.taken(heads, page_control=control)
     if policy == "lists" and packets.dry is not None:
         dry = packets.dry
         drained = drained_conflicts(banks=banks, trials=trials, busy=busy)[: trials + 1]
@@ -267,7 +300,14 @@ def _large_blocks(
             begins = float(spec.traffic.load_factor) / float(packets.offered @ packets.segments)
             at_once = 1.0 + np.expm1(-begins) / begins
             conflict += dry.one_taken / dry.writes_per_refusal * at_once * (1.0 - drained[0])
-    return _Blocks(conflict=conflict, adjacent=adjacent, accesses=accesses, most_accesses=most)
+    return _Blocks(
+        conflict=conflict,
+        adjacent=adjacent,
+        accesses=accesses,
+        most_accesses=most,
+        just_read=just_read,
+        at_only=at_only,
+    )
 
 
 def _freeing(spec: DataQueueing, packets: StoredPackets) -> IntArray:

@@ -98,7 +98,7 @@ def lose_segment(w: World, now: float, port: int) -> bool:
 
 @inlined
 def count_failure(w: World, segments: int, lost: int) -> None:
-    """Count an allocation that failed, of a packet of so many segments, and the segments that are lost by it."""
+    """Count a failed allocation, of a packet of so many segments, and the segments lost by it."""
     w.counts[c.FAILURES] += 1
     w.counts[c.REFUSED_SEGMENTS] += lost
     if manager.is_small(w, segments):

@@ -254,9 +254,10 @@ def give_up_packet(w: World, queue: int, tail_before: int, stored: int, segments
 
 @inlined
 def read_and_free(w: World, queue: int, packet: int, segment: int, before: int) -> int:
-    """Read a segment's word and free its block, after the packet's block ``before``, or NONE; return the accesses.
+    """Read a segment's word and free its block; return the accesses.
 
-    With its first segment the packet is taken off its queue: the blocks may soon be another packet's.
+    The packet's block freed before it is ``before``, or NONE. With its first segment the packet is taken
+    off its queue: the blocks may soon be another packet's.
     """
     accesses = 0
     if before == NONE:

@@ -62,7 +62,7 @@ OUTPUT = np.dtype(
         *((name, "i4") for name in ("queue", "packet", "segment", "remaining", "freed")),
     ]
 )
-"""An output port: when it acts next, queue and packet it serves, the segment to read next, the block freed last."""
+"""An output port: when it acts next, queue and packet it serves, segment to read next, block freed last."""
 
 OPERATIONS = (
     "create queue",
