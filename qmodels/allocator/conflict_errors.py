@@ -47,11 +47,14 @@ def design_errors(spec: DataQueueing, validated: Any) -> dict[str, MeasuredError
 
 
 def lossy_region(spec: DataQueueing, shape: tuple[int, ...] = ()) -> Any:
-    """Return which of `LOSSY_REGIONS` designs are in whose segments are lost alone."""
+    """Return which of `LOSSY_REGIONS` designs are in whose segments are lost alone, "" for none."""
     below, above, several = LOSSY_REGIONS
+    region = np.where(np.asarray(spec.traffic.load_factor) > 1.0, above, below)
     if max(spec.traffic.input_ports, spec.traffic.output_ports) > 1:
-        return np.full(shape, several)[()]
-    return np.broadcast_to(np.where(np.asarray(spec.traffic.load_factor) > 1.0, above, below), shape)[()]
+        region = np.full_like(region, several)
+    one_list = np.asarray(spec.allocation.small_packet_segments) == 0
+    measured = (np.asarray(spec.data.busy_accesses) == 1) & one_list & (spec.allocation.policy == "lists")
+    return np.broadcast_to(np.where(measured, region, ""), shape)[()]
 
 
 def conflict_errors(trials: Any, validated: Any) -> dict[str, MeasuredError]:

@@ -19,6 +19,7 @@ from qmodels.allocator.read_order import read_order_heads
 from qmodels.error_map import ErrorMap
 from qmodels.systems.packets.data_queueing import DataQueueing
 from qmodels.systems.spec.fields import replace_fields
+from validate import simulate
 
 SIZES = {"segments": (1, 10, 24), "offered": (7 / 12, 4 / 12, 1 / 12)}
 checks = settings(derandomize=True, deadline=None, max_examples=25)
@@ -145,8 +146,11 @@ def test_page_control_saves_the_writes_to_the_block_just_read():
 
 def test_a_stack_gives_each_block_at_once():
     """A read's block lies on top: without page control every write right after one meets its bank."""
-    found = solve(lossy(policy="lifo", page_control=False, load_factor=0.9))
-    assert found.write_conflict_probability > 1 / 1.66
+    for trials, rtol in ((1, 0.05), (2, 0.25)):
+        spec = lossy(policy="lifo", page_control=False, load_factor=0.95, alloc_trial_count=trials)
+        found = simulate(spec, packets=20_000, replications=2).write_conflict_probability.best
+        assert_allclose(solve(spec).write_conflict_probability, found, rtol=rtol)
+    assert not solve(spec).error
 
 
 def test_small_packets_lists_and_all_policies_are_solved():
