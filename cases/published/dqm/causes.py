@@ -25,6 +25,7 @@ from cases.published.dqm.specs import PUBLISHED_SEGMENTS, technique
 from cases.tables import text_table
 from qmodels.systems.packets.data_queueing import DataQueueing
 from qmodels.systems.spec.fields import replace_fields
+from qmodels.systems.traffic.arrivals import Poisson
 from qmodels.systems.traffic.sizes import fixed
 
 if TYPE_CHECKING:
@@ -45,10 +46,10 @@ def variants(base: DataQueueing) -> dict[str, DataQueueing]:
         "packets admitted whole": {"admission": "packet"},
         "input 3 times as fast as the output": {"input_speed": 3.0},
         "input 5 times as fast, overload 15 %": fast,
-        "two such inputs": {**fast, "input_ports": 2},
+        "two inputs 5 times as fast, overload 15 %": {**fast, "input_ports": 2},
         "two input ports": {"input_ports": 2},
         "two output ports": {"output_ports": 2},
-        "6 segments each": {"traffic.sizes": fixed(bytes=384)},
+        "6 segments each, Poisson": {"traffic.sizes": fixed(bytes=384), "traffic.arrivals": Poisson()},
         "pages of 64 segments": {"page_segments": 64},
         "banks busy for 2 accesses": {"busy_accesses": 2},
     }
