@@ -196,7 +196,7 @@ def _at_work(sizes: FloatArray, share: FloatArray, busy: float, ports: int, most
     if ports == 1:
         return np.ones(most + 1)
     places = np.arange(most + 1)
-    rest = np.array([float(share[sizes >= max(k, 1)].sum()) for k in places]) * (places > 0)
+    rest = np.array([float(share[sizes >= k].sum()) for k in range(most + 1)]) * (places > 0)
     rest /= rest.sum()
     waits = rest
     for _ in range(QUEUED):

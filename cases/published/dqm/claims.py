@@ -86,14 +86,18 @@ def _between(text: str, pairs: Sequence[tuple[Cell, Cell | None]], group: str) -
     def all_of(which: str) -> list[float]:
         return [getattr(one, which) - (getattr(less, which) if less else 0.0) for one, less in pairs]
 
-    said, ours = (
-        all_of("published"),
-        {name: sum(all_of(name)) / len(pairs) for name in ("model", "simulated")},
+    said, model, simulated = (all_of(which) for which in ("published", "model", "simulated"))
+    low, high, mean = min(said), max(said), sum(simulated) / len(pairs)
+    return Claim(
+        text=text,
+        group=group,
+        published=low,
+        published_high=high,
+        said=f"{low:.3g} to {high:.3g}" if high > low else "",
+        model=sum(model) / len(pairs),
+        simulated=mean,
+        holds=low * (1 - SPREAD) <= mean <= high * (1 + SPREAD),
     )
-    low, high = min(said), max(said)
-    holds = low * (1 - SPREAD) <= ours["simulated"] <= high * (1 + SPREAD)
-    shown = f"{low:.3g} to {high:.3g}" if high > low else ""
-    return Claim(text=text, group=group, published=low, published_high=high, said=shown, holds=holds, **ours)
 
 
 def _saved(*pairs: tuple[Cell, Cell]) -> Value:
