@@ -62,8 +62,10 @@ class Runs:
         if self.workers is not None:
             checks.count("workers", self.workers)
 
-    def simulate(self, specs: Any, *, store: Path | None = None, progress: Progress | None = None) -> Any:
-        """Simulate one design or several, as `validate.simulate` does."""
+    def simulate(
+        self, specs: Any, *, store: Path | None = None, progress: Progress | None = None, **options: Any
+    ) -> Any:
+        """Simulate one design or several, as `validate.simulate` does with these and other options."""
         from validate import simulate
 
         with ThreadPoolExecutor(self.workers or os.cpu_count()) as pool:
@@ -75,6 +77,7 @@ class Runs:
                 executor=pool,
                 store=store,
                 progress=progress,
+                **options,
             )
 
 

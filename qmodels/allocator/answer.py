@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from qmodels.allocator.conflict_errors import conflict_errors
+from qmodels.allocator.conflict_errors import design_errors
 from qmodels.answer import Answer
 from qmodels.checks import FloatArray
 from qmodels.systems.packets.data_queueing import DataQueueing
@@ -46,7 +46,7 @@ def answer_of(
         stable=load < 1.0,
         validated=validated,
         doubts={known: np.logical_not(validated)},
-        error=conflict_errors(spec.allocation.alloc_trial_count, validated),
+        error=design_errors(spec, validated),
         allocation_accesses=laws[0],
         deletion_accesses=laws[1],
     )

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from qmodels.allocator.access_order import AccessOrder, access_order
-from qmodels.allocator.alternatives import accesses_law, bank_lists_busy, bitmap_busy, stack_busy
 from qmodels.allocator.answer import DataQueueingAnswer, answer_of, stacked
 from qmodels.allocator.conflict_errors import is_validated
-from qmodels.allocator.dry_list import drained_conflicts
-from qmodels.allocator.list_memory import free_list
+from qmodels.allocator.large_blocks import LargeBlocks, large_blocks, random_busy
 from qmodels.allocator.offered import seen_load
 from qmodels.allocator.pointer_cycles import pointer_cycles
 from qmodels.allocator.stored import StoredPackets, overflow_metrics, stored_packets
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.packets.data_queueing import DataQueueing
-from qmodels.systems.packets.free_list import allocation_accesses
 from qmodels.systems.spec.fields import points_of, swept_fields
 
 SAMPLED = 4096
@@ -55,10 +50,12 @@ def solve_data_queueing(spec: DataQueueing) -> DataQueueingAnswer:
     `list_overflow`. While VMS1 runs dry fewer blocks are left than trials: `dry_list` tells how often,
     `drained_conflicts` what the last blocks meet; a lone block given up and taken at once is a
     conflict, those of packets just read are not followed, nor is a dry VMS2 or VMS3 beyond its
-    emptiness. Overload is taken as lasting: a trace that fills the memory for a part of the time
-    overflows, and runs its list dry, less. The error of the write conflicts, signed, is in
-    ``answer.error``, made by ``python -m cases.published.dqm.errors``: within 5 % where the answer is
-    validated, and otherwise as it says. The alternatives are accounted for in
+    emptiness. Segments lost alone: `lossy_list` tells how often a write takes the block just read,
+    `read_order_heads` what trials meet in a list of blocks that return as they are read. Overload is
+    taken as lasting: a trace that fills the memory for a part of the time overflows, and runs its list
+    dry, less. The error of the write conflicts, signed, is in
+    ``answer.error``, made by ``python -m cases.published.dqm.errors`` and ``lossy_errors``: within 5 %
+    where the answer is validated, and otherwise as it says. The alternatives are accounted for in
     `qmodels.allocator.alternatives`.
 
     Examples
@@ -77,21 +74,11 @@ def solve_data_queueing(spec: DataQueueing) -> DataQueueingAnswer:
     return stacked(spec, answers, next(iter(swept.values())).shape)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Blocks:
-    """How large packets get their blocks."""
-
-    conflict: float
-    adjacent: float
-    accesses: FloatArray
-    most_accesses: float
-
-
 def _solve_one(spec: DataQueueing) -> DataQueueingAnswer:
     packets, load = stored_packets(spec)
     order = _order(spec, packets, load)
     banks, unlike = _banks_reached(spec)
-    blocks = _large_blocks(spec, banks, order, packets, unlike)
+    blocks = large_blocks(spec, banks, order, packets, unlike)
     head_busy, small_conflict = _small_heads(spec, packets, banks, unlike)
     large, little = packets.large_share, 1.0 - packets.large_share
     of_large, of_small = large * blocks.conflict, little * small_conflict
@@ -113,7 +100,8 @@ def _solve_one(spec: DataQueueing) -> DataQueueingAnswer:
         conflict_accesses=int(spec.pointer.conflict_accesses),
     )
     # A block in its bank's open page is taken: every head examined is a chance of one.
-    in_page = (1.0 - unlike) * _random_busy(spec, banks) * (1.0 + _beyond_one(accesses) / 2.0)
+    in_page = (1.0 - unlike) * random_busy(spec, banks) * (1.0 + _beyond_one(accesses) / 2.0)
+    in_page += large * blocks.just_read
     values = {
         "write_conflict_probability": conflict,
         "read_conflict_probability": read_conflict,
@@ -124,7 +112,7 @@ def _solve_one(spec: DataQueueing) -> DataQueueingAnswer:
         "pointer_accesses_per_deletion": float(deletion @ np.arange(len(deletion))),
         "max_pointer_accesses_per_deletion": float(freeing.max()),
         **overflow_metrics(packets, head_busy=head_busy),
-        **_worst_enqueues(spec, accesses, of_large, of_small),
+        **_worst_enqueues(spec, accesses, of_large, of_small, at_only=large * blocks.at_only),
         "deletion_overhead": _beyond_one(deletion) / max(deletion[2:].sum(), 1e-300),
         "cycles_per_segment_access": cycles.mean_cycles,
         "pointer_overrun_probability": cycles.overrun_probability,
@@ -145,13 +133,16 @@ def _beyond_one(law: FloatArray) -> float:
 
 
 def _worst_enqueues(
-    spec: DataQueueing, accesses: FloatArray, of_large: float, of_small: float
+    spec: DataQueueing, accesses: FloatArray, of_large: float, of_small: float, *, at_only: float
 ) -> dict[str, float]:
-    """Return how often a write is a worst case and what that costs, from the conflicts of large and small."""
+    """Return how often a write is a worst case and what that costs, from the conflicts of large and small.
+
+    Those ``at_only``, at a list's only block, come without a rejection.
+    """
     extra, pointer = _beyond_one(accesses), spec.pointer
     # Where nothing is ever rejected a conflict is the worst case, elsewhere it comes with rejections.
     rejecting = float(accesses[2:].sum()) if spec.allocation.policy != "bitmap" else float(extra > 0)
-    worst = max(rejecting, of_large) + of_small
+    worst = max(rejecting + at_only, of_large) + of_small
     cycles = extra + float(pointer.conflict_overhead_cycles) * (of_large + of_small)
     overhead = cycles / worst if worst > 0 else 0.0
     return {
@@ -184,17 +175,12 @@ def _banks_reached(spec: DataQueueing) -> tuple[int, float]:
     return banks, 1.0 - same_page if data.page_control else 1.0
 
 
-def _random_busy(spec: DataQueueing, banks: int) -> float:
-    """Return the probability that a random bank is busy."""
-    return 1.0 - (1.0 - 1.0 / banks) ** int(spec.data.busy_accesses)
-
-
 def _small_heads(
     spec: DataQueueing, packets: StoredPackets, banks: int, unlike: float
 ) -> tuple[float, float]:
     """Return the probability that VMS2's head is on a busy bank, and that a small packet meets one."""
     busy = int(spec.data.busy_accesses)
-    head_busy = unlike * _random_busy(spec, banks)
+    head_busy = unlike * random_busy(spec, banks)
     both_heads = 1.0 - 2.0 * (1.0 - unlike / banks) ** busy + max(1.0 - 2.0 * unlike / banks, 0.0) ** busy
     alone = packets.overflow.small_empty_probability  # VMS3 has to do, whatever its bank
     return head_busy, max(both_heads, 0.0) * (1.0 - alone) + head_busy * alone
@@ -204,7 +190,7 @@ def _reads(
     spec: DataQueueing,
     packets: StoredPackets,
     order: AccessOrder,
-    blocks: _Blocks,
+    blocks: LargeBlocks,
     *,
     banks: int,
     unlike: float,
@@ -217,57 +203,8 @@ def _reads(
     # A lone segment may be read right after it was written, by a port that waited for it.
     lone = float(packets.share[packets.segments == 1].sum()) / packets.mean
     at_once = lone * max(1.0 - load, 0.0) * (busy > 0)
-    others = (own * own_busy + (1.0 - own) * _random_busy(spec, banks)) * (1.0 - at_once)
+    others = (own * own_busy + (1.0 - own) * random_busy(spec, banks)) * (1.0 - at_once)
     return others + at_once, unlike * others + (0.0 if spec.data.page_control else at_once)
-
-
-def _large_blocks(
-    spec: DataQueueing, banks: int, order: AccessOrder, packets: StoredPackets, unlike: float
-) -> _Blocks:
-    """Return how large packets get their blocks, by policy."""
-    policy, trials = spec.allocation.policy, int(spec.allocation.alloc_trial_count)
-    busy = int(spec.data.busy_accesses)
-    first = unlike * _random_busy(spec, banks)
-    if policy == "bank-lists":
-        conflict = bank_lists_busy(banks=banks, busy=busy)
-        return _Blocks(conflict=conflict, adjacent=conflict, accesses=np.array([0.0, 1.0]), most_accesses=1.0)
-    if policy == "bitmap":
-        conflict, accesses = bitmap_busy(busy_probability=first, trials=trials)
-        most = float(len(accesses) - 1)
-        return _Blocks(conflict=conflict, adjacent=conflict, accesses=accesses, most_accesses=most)
-    most = float(allocation_accesses(trials - 1))
-    if policy == "lifo":
-        heads, adjacent = stack_busy(busy_probability=first, trials=trials), 1.0 / banks
-    else:
-        large = ~packets.small & (packets.share > 0)
-        if not large.any():
-            return _Blocks(conflict=0.0, adjacent=0.0, accesses=np.array([0.0, 1.0]), most_accesses=1.0)
-        share = packets.share[large] / packets.share[large].sum()
-        law = free_list(
-            banks=banks,
-            alloc_trial_count=trials,
-            busy_accesses=busy,
-            segments=packets.segments[large],
-            probability=share / share.sum(),
-            other_access=order.other_access,
-            other_packet=order.other_packet,
-            read_last=order.read_last,
-            access_within=order.access_within,
-        )
-        heads = law.busy_heads * unlike ** np.arange(trials + 1)
-        adjacent = float(law.adjacent_probability)
-    conflict, accesses = float(heads[-1]), accesses_law(heads)
-    if policy == "lists" and packets.dry is not None:
-        dry = packets.dry
-        drained = drained_conflicts(banks=banks, trials=trials, busy=busy)[: trials + 1]
-        for left, (writes, meets) in enumerate(zip(dry.writes, drained, strict=False), start=1):
-            usual, last = float(heads[-1]), meets * unlike ** min(trials, left)
-            conflict += writes / dry.writes_per_refusal * (last - usual)
-        if busy > 0 and not spec.data.page_control:  # the same block again is in the open page
-            begins = float(spec.traffic.load_factor) / float(packets.offered @ packets.segments)
-            at_once = 1.0 + np.expm1(-begins) / begins
-            conflict += dry.one_taken / dry.writes_per_refusal * at_once * (1.0 - drained[0])
-    return _Blocks(conflict=conflict, adjacent=adjacent, accesses=accesses, most_accesses=most)
 
 
 def _freeing(spec: DataQueueing, packets: StoredPackets) -> IntArray:

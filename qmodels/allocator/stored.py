@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.allocator.dry_list import MOST_LENGTH, DryList, dry_list
+from qmodels.allocator.lossy_list import LossyList, lossy_list
 from qmodels.allocator.offered import offered_variability
 from qmodels.allocator.overflow import ListOverflow, list_overflow
 from qmodels.checks import FloatArray, IntArray
@@ -19,7 +20,10 @@ RARELY = 1e-6
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StoredPackets:
-    """Packets that are stored: their sizes and shares, which are small, and what was offered and refused."""
+    """Packets that are stored: their sizes and shares, which are small, and what was offered and refused.
+
+    Where large packets overflow, how short VMS1 is: ``dry`` or, if segments are lost alone, ``lossy``.
+    """
 
     segments: IntArray
     share: FloatArray
@@ -28,6 +32,8 @@ class StoredPackets:
     offered: FloatArray
     refused: FloatArray
     dry: DryList | None
+    lossy: LossyList | None
+    segments_alone: bool
 
     @property
     def mean(self) -> float:
@@ -51,13 +57,18 @@ def overflow_metrics(packets: StoredPackets, *, head_busy: float) -> dict[str, f
     # A refused packet asks each of its lists once, and finds both empty.
     kept = share * (1.0 - refused)
     stored, turned_away = float((segments * kept)[small].sum()), float((share - kept)[small].sum())
+    failing = blocked / (written + blocked)
+    if packets.segments_alone:
+        failing = overflow.overflow_probability
+        turned_away = overflow.small_probability * float((segments * share)[small].sum())
+        stored = float((segments * share)[small].sum()) - turned_away
     without = stored * overflow.small_empty_probability
     asked = turned_away + without + (stored - without) * head_busy
     empty = (turned_away + without) / (turned_away + stored) if small.any() else 0.0
     return {
         "overflow_probability": overflow.overflow_probability,
         "blocking_probability": blocked,
-        "allocation_failure_probability": blocked / (written + blocked),
+        "allocation_failure_probability": failing,
         "vms1_overflow_probability": overflow.large_probability,
         "vms2_overflow_probability": empty,
         "vms3_overflow_probability": turned_away / asked if asked > 0 else 0.0,
@@ -75,6 +86,9 @@ def stored_packets(spec: DataQueueing) -> tuple[StoredPackets, float]:
     """Return the packets that are stored, and the segments stored a slot (at most 1)."""
     segments, share, small = _classes(spec)
     load, mean = float(spec.traffic.load_factor), float(segments @ share)
+    alone = spec.allocation.admission == "lossy"
+    if alone:  # a lost segment takes its time at the input too
+        load = min(load, spec.traffic.input_ports * float(spec.traffic.input_speed))
     vms1 = int(spec.allocation.vms1_size) if spec.allocation.policy == "lists" else int(spec.data.segments)
     scale = int(spec.data.segments) / max(abs(load - 1.0), 1e-3) / mean * load
     overflow = list_overflow(
@@ -86,18 +100,30 @@ def stored_packets(spec: DataQueueing) -> tuple[StoredPackets, float]:
             spec.traffic, segment_bytes=spec.data.segment_bytes, load=load, packets=scale
         ),
     )
-    dry = None
+    dry, lossy = None, None
     if RARELY < overflow.large_probability < 1.0 and segments[~small].min() <= MOST_LENGTH:
         offered = share[~small] / share[~small].sum()
-        dry = dry_list(
-            segments=tuple(segments[~small].tolist()),
-            offered=tuple(offered.tolist()),
-            refused=overflow.large_probability,
-            whole=spec.allocation.admission == "packet",
-        )
-    refused = _refused(segments, share, small, overflow, dry)
+        large = {"segments": tuple(segments[~small].tolist()), "offered": tuple(offered.tolist())}
+        if alone:
+            reads = float((segments * share)[~small].sum()) / mean
+            lossy = lossy_list(
+                **large,
+                refused=overflow.large_probability,
+                input_ports=spec.traffic.input_ports,
+                input_speed=float(spec.traffic.input_speed) / reads,
+                longest=int(spec.allocation.alloc_trial_count),
+            )
+        else:
+            whole = spec.allocation.admission == "packet"
+            dry = dry_list(**large, refused=overflow.large_probability, whole=whole)
+    if alone:
+        # Lost whole only if no read comes between its first segment and its last one.
+        at_once = np.maximum(1.0 - (segments - 1) / float(spec.traffic.input_speed), 0.0)
+        refused = at_once * np.where(small, overflow.small_probability, overflow.large_probability)
+    else:
+        refused = _refused(segments, share, small, overflow, dry)
     kept = share * (1.0 - refused)
-    stored = load * float(segments @ kept) / mean
+    stored = load * (1.0 - overflow.overflow_probability if alone else float(segments @ kept) / mean)
     packets = StoredPackets(
         segments=segments,
         share=kept / kept.sum() if kept.sum() > 0 else share,
@@ -106,6 +132,8 @@ def stored_packets(spec: DataQueueing) -> tuple[StoredPackets, float]:
         offered=share,
         refused=refused,
         dry=dry,
+        lossy=lossy,
+        segments_alone=alone,
     )
     return packets, min(stored, 1.0)
 

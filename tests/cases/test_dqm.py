@@ -11,10 +11,7 @@ from cases.published.dqm.explore import METRICS, OBJECTIVES, explore_techniques
 from cases.published.dqm.paper import PAPER
 from cases.published.dqm.specs import (
     PUBLISHED_SEGMENTS,
-    TRACE,
-    base_spec,
     case_spec,
-    find_trace,
     greedy_space,
     normalised,
     scaled,
@@ -73,10 +70,10 @@ def test_energy_is_proportional_to_the_overhead():
 
 
 def test_techniques():
-    base = base_spec(BY_HAND)
+    base = case_spec(BY_HAND)
     assert technique_space(base).size == 180 == published("dqm")["claims"]["techniques"]
     assert greedy_space(base).size == 200
-    assert greedy_space(base).base.allocation.vms1_size == 32_768
+    assert greedy_space(base).base.allocation.vms1_size == 2048
     every = {normalised(technique_space(base).spec(k)) for k in range(180)}
     assert len(every) == 165
     for table in TITLES:
@@ -119,7 +116,7 @@ def test_numbers_come_back_from_their_files(small, tmp_path):
     """To the last digit, so that the fronts and the greedy path are those of the simulation."""
     small.write(tmp_path)
     again = PAPER.read(tmp_path)
-    assert again.run == {"source": "by hand", "packets": 2000, "replications": 2, "seed": 0}
+    assert again.run == {"source": "by hand", "warm_up": 0.3, "packets": 2000, "replications": 2, "seed": 0}
     assert again.cells == small.cells
     assert set(again.tables) == {"techniques", "greedy", "causes"}
     assert again.tables == small.tables
@@ -146,7 +143,7 @@ def test_parts_may_be_left_out_and_a_reproduction_resumes(tmp_path, monkeypatch)
 
 def test_front_and_survivors_by_their_definitions():
     """Against an evaluation made up so that the answer is known."""
-    base = base_spec(BY_HAND)
+    base = case_spec(BY_HAND)
 
     def made_up(spec):
         a = normalised(spec).allocation
@@ -171,7 +168,7 @@ def test_front_and_survivors_by_their_definitions():
 
 
 def test_causes_change_one_thing():
-    base = base_spec(BY_HAND)
+    base = case_spec(BY_HAND)
     named = variants(base)
     for name, spec in named.items():
         changed = [
@@ -180,35 +177,32 @@ def test_causes_change_one_thing():
             for field in getattr(spec, part).__dataclass_fields__
             if getattr(getattr(spec, part), field) != getattr(getattr(base, part), field)
         ]
-        limit = 3 if "load" in name and "bursts" in name else 2
+        limit = 3 if name.startswith("two inputs") else 2
         assert len(changed) <= limit and (changed or name == "the case"), name
 
 
-def test_congestion_stops_the_gain_of_further_trials():
-    """Lists that run dry leave nothing to try: past 3 trials conflicts stay; with room they go on falling."""
-    base = base_spec(BY_HAND, segments=2048)
-    changes = cause_specs(base)
-    simulated = simulate(list(changes.values()), packets=4000, replications=2)
+def test_steady_overload_gives_writes_the_block_just_read():
+    """What page control saves is that share at any number of trials: (load - 1) / (speed - 1) of the writes.
+
+    Whole packets that return together do not give it, nor does a list that is long.
+    """
+    base = case_spec(segments=1024)
+    names = ("overload 6 %", "load 0.95", "packets admitted whole")
+    changes = {key: spec for key, spec in cause_specs(base).items() if key[0] in names}
+    simulated = simulate(list(changes.values()), packets=60_000, replications=3, warm_up=0.3)
     causes = cause_rows(changes, dict(zip(changes.values(), simulated, strict=True)))
-    found = {(row["change"], row["trials"]): row for row in causes}
-    full, light = (
-        [found[name, trials]["write_wo"] for trials in range(1, 6)] for name in ("load 3", "load 0.9")
-    )
-    assert full[4] > 0.5 * full[2] > 0
-    assert light[4] < 0.5 * light[1]
-    assert found["packets admitted whole", 5]["write_wo"] < full[4]
-    bursts = next(row for (name, n), row in found.items() if "bursts" in name and "load" in name and n == 3)
-    assert bursts["write_with"] < 0.75 * bursts["write_wo"]
-    # Reads of one packet follow each other only where one output port reads.
-    assert found["two output ports", 3]["read_with"] > 1.2 * found["the case", 3]["read_with"]
+    for row in causes:
+        saved, steady = row["write_wo"] - row["write_with"], row["change"] == "overload 6 %"
+        # Losses of a run this long vary by a tenth; the share follows them.
+        expected = row["failures"] / (1 - row["failures"] / 100) / (base.traffic.input_speed - 1)
+        assert saved == pytest.approx(expected, rel=0.1) if steady else saved < 0.6, row
+        assert not steady or saved > 6
 
 
-def test_without_a_trace_a_generator_stands_in(monkeypatch, tmp_path):
-    monkeypatch.setenv("QMODELS_TRACES", str(tmp_path))
-    assert find_trace() is None
-    assert not isinstance(base_spec().traffic.arrivals, Recorded)
-    (tmp_path / TRACE).write_text("0.0 64\n0.001 1500\n0.002 64\n")
-    spec = base_spec()
+def test_a_trace_is_played(tmp_path):
+    assert not isinstance(case_spec().traffic.arrivals, Recorded)
+    (tmp_path / "few.TL").write_text("0.0 64\n0.001 1500\n0.002 64\n")
+    spec = case_spec(tmp_path / "few.TL")
     assert isinstance(spec.traffic.arrivals, Recorded) and len(spec.traffic.arrivals.trace) == 3
 
 
@@ -218,7 +212,7 @@ def test_committed_numbers_cover_the_tables(committed):
         committed, table="table1", column="write_with", trials=1, small=0, vms1_size=PUBLISHED_SEGMENTS
     )
     assert conventional.published == 11.9
-    assert conventional.simulated == pytest.approx(12.3, abs=0.3)
+    assert conventional.simulated == pytest.approx(12.0, abs=0.2)
     for cell in committed:
         assert cell.published in published("dqm")[cell["table"]][cell["column"]]
         assert cell.low <= cell.simulated <= cell.high
@@ -226,7 +220,7 @@ def test_committed_numbers_cover_the_tables(committed):
 
 def test_what_is_kept_is_whole():
     result = PAPER.kept()
-    assert (result.run["source"], result.run["packets"]) == (TRACE, 100_000)
+    assert (result.run["source"], result.run["packets"]) == ("a generator", 200_000)
     rows = result.tables["techniques"]
     base = case_spec()  # the techniques do not depend on the traffic
     known = {
@@ -245,18 +239,34 @@ def test_what_is_kept_is_whole():
 
     assert explore_techniques(base, look_up) == (rows, result.tables["greedy"])
     changes = [(row["change"], row["trials"]) for row in result.tables["causes"]]
-    assert len(set(changes)) == len(changes) == 5 * len(variants(base_spec()))
+    assert len(set(changes)) == len(changes) == 5 * len(variants(case_spec()))
 
 
-@pytest.mark.skipif(find_trace() is None, reason="the trace is not here")
-def test_committed_numbers_are_those_of_the_trace(committed):
+def test_committed_numbers_are_those_of_the_case(committed):
     """Two techniques again, with another seed: the intervals overlap."""
     for trials in (1, 3):
         cell = only(committed, table="table1", column="read_with", trials=trials)
-        spec = technique(base_spec(), trials=trials, small=0, vms1_size=PUBLISHED_SEGMENTS)
-        again = simulate(spec, replications=3, seed=1).read_conflict_probability
+        spec = technique(case_spec(), trials=trials, small=0, vms1_size=PUBLISHED_SEGMENTS)
+        again = simulate(spec, replications=3, seed=1, warm_up=0.3).read_conflict_probability
         assert 100 * again.low <= cell.high and cell.low <= 100 * again.high
         assert cell.high - cell.low < 1.0
+
+
+@pytest.mark.parametrize("which", ["model", "simulated"])
+def test_writes_are_as_published_with_up_to_two_trials(committed, which):
+    """The bar of Table 1, and of the shares that page control and two trials save."""
+    cells = {
+        (trials, column): only(committed, table="table1", column=column, trials=trials)
+        for trials in (1, 2)
+        for column in ("write_wo", "write_with")
+    }
+    for cell in cells.values():
+        assert getattr(cell, which) == pytest.approx(cell.published, rel=0.25)
+    wo, by_page = cells[2, "write_wo"], cells[2, "write_with"]
+    one = cells[1, "write_with"]
+    for other, said in ((wo, 69.4), (one, 84.0)):
+        saved = 100 * (1 - getattr(by_page, which) / getattr(other, which))
+        assert saved == pytest.approx(said, abs=5)
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,11 @@ DESIGNS = [
             {"alloc_trial_count": 3, "small_packet_segments": 2, "admission": "segment"},
         ),
         ({"busy_accesses": 2}, {"policy": "bank-lists", "admission": "segment"}),
+        ({"busy_accesses": 1}, {"alloc_trial_count": 3, "admission": "lossy"}),
+        ({"busy_accesses": 2}, {"alloc_trial_count": 2, "small_packet_segments": 3, "admission": "lossy"}),
+        ({"busy_accesses": 2}, {"policy": "bank-lists", "admission": "lossy"}),
+        ({}, {"policy": "bitmap", "alloc_trial_count": 2, "admission": "lossy"}),
+        ({}, {"policy": "lifo", "alloc_trial_count": 3, "admission": "lossy"}),
         ({"busy_accesses": 3, "page_control": False}, {"alloc_trial_count": 5, "small_packet_segments": 4}),
         ({"banks": 4, "mapping": "random"}, {"alloc_trial_count": 2, "small_packet_segments": 1}),
         ({"busy_accesses": 2, "block_pitch": 3}, {"policy": "bank-lists"}),
@@ -142,6 +147,20 @@ class Plain:
         changes = sum(a // 64 != b // 64 for a, b in pairwise(blocks))
         return 1 if self.policy != "bitmap" else len(blocks) - 1 + 2 * (changes + 1)
 
+    def free_one(self, block, segments, before):
+        """Free the block of a segment that was read; return whether its link had to be mended."""
+        broken = 0
+        if self.policy == "lists" and not self.is_small(segments) and before is not None:
+            broken = int(bool(self.free[0]) and self.free[0][-1] != before)
+        self.release([block], segments)
+        return broken
+
+    def freed(self, stored, segments):
+        """Return the accesses that freed a packet segment by segment, but for links mended."""
+        if self.policy == "bank-lists" or self.is_small(segments):
+            return 2 * stored - 1
+        return {"lists": 1, "lifo": stored, "bitmap": 3 * stored - 1}[self.policy]
+
 
 def chains(world):
     """Follow every free list and every queue; return {list: blocks}, {queue: packets}."""
@@ -187,20 +206,21 @@ class Operations(RuleBasedStateMachine):
     def start(self, design, seed):
         self.player = Player(design, seed=seed)
         free, _ = chains(self.player.world)
-        self.free_before = None
         self.plain = Plain(design, free)
-        self.packets = {k: [] for k in range(QUEUES)}  # of each queue: [blocks, segments in all]
+        self.packets = {k: [] for k in range(QUEUES)}  # of each queue: [blocks, segments, those to come]
         self.created, self.read = set(), {k: 0 for k in range(QUEUES)}
+        self.lossy = design.allocation.admission == "lossy"
+        self.open = {k: None for k in range(QUEUES)}  # the packet off its queue that is being read
 
     def whole(self, queue):
-        return queue in self.created and self.packets[queue] and self.complete(self.packets[queue][0])
-
-    @staticmethod
-    def complete(packet):
-        return len(packet[0]) == packet[1]
+        return queue in self.created and self.packets[queue] and not self.packets[queue][0][2]
 
     def writing(self, queue):
-        return bool(self.packets[queue]) and not self.complete(self.packets[queue][-1])
+        return bool(self.packets[queue]) and self.packets[queue][-1][2] > 0
+
+    def linked(self, queue):
+        """Return the packets of a queue that have a block."""
+        return [packet for packet in self.packets[queue] if packet[0]]
 
     def one(self, *operation):
         done = self.player.play([operation])
@@ -213,7 +233,7 @@ class Operations(RuleBasedStateMachine):
         if queue not in self.created:
             assert self.one("create", queue)[0] == 1
             self.created.add(queue)
-        elif not self.packets[queue]:
+        elif not self.packets[queue] and not self.open[queue]:
             assert self.one("destroy", queue)[0] == 2
             self.created.discard(queue)
 
@@ -221,58 +241,73 @@ class Operations(RuleBasedStateMachine):
     @rule(queue=queues, segments=st.integers(1, 40))
     def begin(self, queue, segments):
         queue = queue if queue in self.created else min(self.created)
-        if self.writing(queue):
-            return self.write(queue)
-        before = chains(self.player.world)
-        if not self.plain.reserve(segments):
-            assert self.one("begin", queue, segments) == (0, -1, -1, True)
-            assert chains(self.player.world) == before
-            return None
-        self.packets[queue].append([[], segments])
-        return self.write(queue, "begin")
+        if not self.writing(queue):
+            self.packets[queue].append([[], segments, segments])
+        self.write(queue)
 
     @rule(queue=queues)
     def enqueue(self, queue):
         if self.writing(queue):
             self.write(queue)
 
-    def write(self, queue, *begin):
+    def write(self, queue):
         packet = self.packets[queue][-1]
-        if (
-            self.plain.spec.allocation.admission == "segment"
-            and not begin
-            and not self.plain.reserve(packet[1])
-        ):
-            freeing = self.plain.release(packet[0], packet[1])
-            self.packets[queue].pop()
-            unlinking = 5 if self.packets[queue] else 3
-            assert self.one("enqueue", queue) == (freeing + unlinking, -1, -1, True)
+        blocks, segments, left = packet
+        begins = left == segments
+        operation = ("begin", queue, segments) if begins else ("enqueue", queue)
+        packet[2] -= 1
+        by_packet = self.plain.spec.allocation.admission == "packet"
+        if (begins or not by_packet) and not self.plain.reserve(segments):
+            accesses = 0
+            if self.lossy:
+                if not packet[2] and not blocks:
+                    self.packets[queue].pop()
+            else:
+                self.packets[queue].pop()
+                if not begins:
+                    accesses = self.plain.release(blocks, segments) + (5 if self.packets[queue] else 3)
+            assert self.one(*operation) == (accesses, -1, -1, True)
             return
-        block, accesses = self.plain.allocate(packet[1])
+        block, accesses = self.plain.allocate(segments)
         met = self.plain.access(block)
         # Queue and first segment read; a link, the new segment and PktPtr or the queue written.
-        linking = (3 if len(self.packets[queue]) == 1 else 5) if begin else (4 if len(packet[0]) == 1 else 5)
-        operation = ("begin", queue, packet[1]) if begin else ("enqueue", queue)
+        linking = (5 if self.linked(queue) else 3) if not blocks else (4 if len(blocks) == 1 else 5)
         assert self.one(*operation) == (accesses + linking, block, met, False)
-        packet[0].append(block)
+        blocks.append(block)
 
     @rule(queue=queues, times=st.integers(1, 6))
     def dequeue(self, queue, times):
         for _ in range(times):
-            if self.whole(queue) and self.read[queue] < self.packets[queue][0][1]:
-                # Segments leave in the order in which they came.
-                block = self.packets[queue][0][0][self.read[queue]]
-                met = self.plain.access(block)
-                assert self.one("dequeue", queue) == (1 if self.read[queue] else 2, block, met, False)
-                self.read[queue] += 1
+            packet, accesses = self.open[queue], 0
+            if packet is None and self.whole(queue):
+                packet = self.packets[queue][0]
+                if self.lossy:
+                    self.open[queue] = self.packets[queue].pop(0)
+                    accesses = 4 if self.linked(queue) else 3
+            if packet is None or self.read[queue] == len(packet[0]):
+                return
+            # Segments leave in the order in which they came.
+            k = self.read[queue]
+            block = packet[0][k]
+            met = self.plain.access(block)
+            if self.lossy:
+                accesses += self.plain.free_one(block, packet[1], packet[0][k - 1] if k else None)
+            assert self.one("dequeue", queue) == (accesses + (1 if k else 2), block, met, False)
+            self.read[queue] += 1
 
     @rule(queue=queues)
     def delete(self, queue):
-        if self.whole(queue):
-            packet = self.packets[queue].pop(0)
-            freeing = self.plain.release(packet[0])
+        packet = self.open[queue]
+        if packet is not None:
+            if self.read[queue] == len(packet[0]):
+                assert self.one("delete", queue)[0] == self.plain.freed(len(packet[0]), packet[1])
+                self.open[queue] = None
+                self.read[queue] = 0
+        elif self.whole(queue):
+            blocks, segments, _ = self.packets[queue].pop(0)
+            freeing = self.plain.release(blocks, segments)
             accesses = self.one("delete", queue)[0]
-            assert accesses == freeing + (4 if self.packets[queue] else 3)
+            assert accesses == freeing + (4 if self.linked(queue) else 3)
             self.read[queue] = 0
 
     @rule(source=queues, end=queues)
@@ -281,7 +316,7 @@ class Operations(RuleBasedStateMachine):
             return
         if self.whole(source) and self.read[source] == 0:
             packet = self.packets[source].pop(0)
-            unlinking = 5 if self.packets[source] else 3
+            unlinking = 5 if self.linked(source) else 3
             appending = 4 if self.packets[end] else 2
             self.packets[end].append(packet)
             assert self.one("move", source, end)[0] == unlinking + appending
@@ -295,9 +330,10 @@ class Operations(RuleBasedStateMachine):
         if self.plain.policy == "bitmap":
             plain[0] = sorted(plain[0])
         assert free == plain
-        assert queues == {k: [blocks for blocks, _ in p] for k, p in self.packets.items()}
+        assert queues == {k: [packet[0] for packet in self.linked(k)] for k in self.packets}
         everything = [b for blocks in free.values() for b in blocks]
         everything += [b for packets in queues.values() for packet in packets for b in packet]
+        everything += [b for k, p in self.open.items() if p for b in p[0][self.read[k] :]]
         assert sorted(everything) == list(range(SEGMENTS))
 
 

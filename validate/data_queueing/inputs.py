@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from qmodels.checks import IntArray
 from qmodels.systems.memory import address_map
-from qmodels.systems.packets.data_queueing import POLICIES, DataQueueing
+from qmodels.systems.packets.data_queueing import ADMISSIONS, POLICIES, DataQueueing
 from qmodels.systems.packets.data_queueing_traffic import SERVICES, QueuedPackets
 from validate.data_queueing.free_lists import BANK, BLOCK, LIST, NONE, VMS1, VMS2, VMS3, WORD
 from validate.data_queueing.state import (
@@ -108,7 +108,7 @@ def parameters(spec: DataQueueing) -> npt.NDArray[Any]:
         "trials": spec.allocation.alloc_trial_count,
         "small": spec.allocation.small_packet_segments,
         "page_control": spec.data.page_control,
-        "whole": spec.allocation.admission == "packet",
+        "admission": ADMISSIONS.index(spec.allocation.admission),
         "service": SERVICES.index(spec.traffic.service),
         "free_accesses": spec.pointer.free_accesses,
         "conflict_accesses": spec.pointer.conflict_accesses,

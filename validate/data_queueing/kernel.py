@@ -37,7 +37,14 @@ def run(w: World, until: int) -> None:
             progress = w.inputs[port]["progress"]
             if progress == 0:
                 admit(w, port)
-            if not find_room(w, port, progress) or write_segment(w, now, port):
+            if find_room(w, port, progress):
+                ends = write_segment(w, now, port)
+            elif w.parameters[0]["admission"] == c.LOSSY:
+                ends = lose_segment(w, now, port)
+            else:
+                refuse(w, port, progress)
+                ends = True
+            if ends:
                 begin_next(w, port)
 
 
@@ -58,45 +65,81 @@ def admit(w: World, port: int) -> None:
 
 @inlined
 def find_room(w: World, port: int, progress: int) -> bool:
-    """Return whether an input port's next segment has a block; if not, its packet is refused or given up."""
-    packet = w.inputs[port]["packet"]
-    segments = w.packets[packet]["segments"]
-    if (progress > 0 and w.parameters[0]["whole"]) or manager.reserve(w, segments):
-        return True
-    refuse(w, port, packet, progress)
-    return False
+    """Return whether an input port's next segment has a block."""
+    segments = w.packets[w.inputs[port]["packet"]]["segments"]
+    return (progress > 0 and w.parameters[0]["admission"] == c.BY_PACKET) or manager.reserve(w, segments)
 
 
 @part
-def refuse(w: World, port: int, packet: int, progress: int) -> None:
+def refuse(w: World, port: int, progress: int) -> None:
     """Let a packet go of which so many segments have been stored."""
+    packet = w.inputs[port]["packet"]
     queue, segments = w.packets[packet]["queue"], w.packets[packet]["segments"]
     if progress > 0:
         manager.give_up_packet(w, queue, w.inputs[port]["tail_before"], progress, segments)
-    w.counts[c.REFUSED_PACKETS] += 1
-    w.counts[c.REFUSED_SEGMENTS] += segments
+    count_failure(w, segments, segments)
+    let_go(w, packet, queue)
+
+
+@part
+def lose_segment(w: World, now: float, port: int) -> bool:
+    """Lose the next segment of an input port's packet alone; return whether it was the last one."""
+    packet = w.inputs[port]["packet"]
+    queue = w.packets[packet]["queue"]
+    count_failure(w, w.packets[packet]["segments"], 1)
+    ends = go_on(w, now, port)
+    if ends and w.packets[packet]["stored"] == 0:
+        let_go(w, packet, queue)
+    elif ends:
+        manager.close_packet(w, queue)
+        offer(w, now, queue)
+    return ends
+
+
+@inlined
+def count_failure(w: World, segments: int, lost: int) -> None:
+    """Count a failed allocation, of a packet of so many segments, and the segments lost by it."""
+    w.counts[c.FAILURES] += 1
+    w.counts[c.REFUSED_SEGMENTS] += lost
     if manager.is_small(w, segments):
         for k in (c.SMALL_SEGMENTS, c.VMS2_EMPTY, c.VMS3_ASKED, c.VMS3_EMPTY):
             w.counts[k] += 1
     else:
-        w.counts[c.LARGE_REFUSED] += segments
+        w.counts[c.LARGE_REFUSED] += lost
+
+
+@inlined
+def let_go(w: World, packet: int, queue: int) -> None:
+    """Note that nothing of a packet is stored."""
+    w.counts[c.REFUSED_PACKETS] += 1
     if w.packets[packet]["moved_to"] != NONE:
         expect_less(w, w.packets[packet]["moved_to"])
     expect_less(w, queue)
 
 
 @inlined
+def go_on(w: World, now: float, port: int) -> bool:
+    """Let an input port have taken a segment's time; return whether it was its packet's last one."""
+    w.inputs[port]["free_at"] = now + w.parameters[0]["write_slots"]
+    w.inputs[port]["time"] = w.inputs[port]["free_at"]
+    w.inputs[port]["progress"] += 1
+    return w.inputs[port]["progress"] == w.packets[w.inputs[port]["packet"]]["segments"]
+
+
+@inlined
 def write_segment(w: World, now: float, port: int) -> bool:
     """Store the next segment of an input port's packet; return whether it was the last one."""
     p = w.parameters[0]
-    packet, progress = w.inputs[port]["packet"], w.inputs[port]["progress"]
+    packet = w.inputs[port]["packet"]
     queue, segments = w.packets[packet]["queue"], w.packets[packet]["segments"]
     small = manager.is_small(w, segments)
     if small:
         manager.note_empty_lists(w)
     block, allocation = manager.allocate(w, small)
-    ends = progress + 1 == segments
-    accesses = allocation + manager.enqueue_segment(w, queue, packet, block, progress == 0, ends)
+    ends = go_on(w, now, port)
+    begins = w.packets[packet]["stored"] == 0
+    w.packets[packet]["stored"] += 1
+    accesses = allocation + manager.enqueue_segment(w, queue, packet, block, begins, ends)
     met = manager.access_bank(w.blocks, w.banks, w.recent, w.state, block)
     w.counts[c.WRITES] += 1
     w.counts[c.WRITES_BUSY] += met > 0
@@ -107,9 +150,6 @@ def write_segment(w: World, now: float, port: int) -> bool:
         w.counts[c.WORST_CONFLICTS] += conflict
         w.counts[c.WORST_ACCESSES] += allocation - 1
     charge(w, accesses, conflict)
-    w.inputs[port]["free_at"] = now + p["write_slots"]
-    w.inputs[port]["progress"] = progress + 1
-    w.inputs[port]["time"] = now + p["write_slots"]
     if ends:
         offer(w, now, queue)
     return ends
@@ -150,7 +190,6 @@ def read_segment(w: World, now: float, port: int) -> None:
         w.outputs[port]["time"] = NEVER
         return
     queue, segment = w.outputs[port]["queue"], w.outputs[port]["segment"]
-    accesses = manager.dequeue_segment(w, queue, segment, begins)
     met = manager.access_bank(w.blocks, w.banks, w.recent, w.state, segment)
     w.counts[c.READS] += 1
     w.counts[c.READS_BUSY] += met > 0
@@ -159,6 +198,12 @@ def read_segment(w: World, now: float, port: int) -> None:
     prefetch(w.blocks, following)
     w.outputs[port]["segment"] = following
     w.outputs[port]["remaining"] -= 1
+    if p["admission"] == c.LOSSY:
+        before = NONE if begins else w.outputs[port]["freed"]
+        accesses = manager.read_and_free(w, queue, w.outputs[port]["packet"], segment, before)
+        w.outputs[port]["freed"] = segment
+    else:
+        accesses = manager.dequeue_segment(w, begins, 0)
     if w.outputs[port]["remaining"] == 0:
         accesses += finish_packet(w, queue, port)
     charge(w, accesses, met > p["page_control"])
@@ -169,9 +214,12 @@ def read_segment(w: World, now: float, port: int) -> None:
 @inlined
 def finish_packet(w: World, queue: int, port: int) -> int:
     """Let the packet that an output port has read leave; return the accesses of its deletion."""
-    segments = w.packets[w.blocks[w.queues[queue]["head"]]["packet"]]["segments"]
+    packet = w.outputs[port]["packet"]
     before = w.operations[c.FREE, 1]
-    accesses = manager.delete_packet(w, queue, segments)
+    if w.parameters[0]["admission"] == c.LOSSY:
+        accesses = manager.freeing_accesses(w, packet)
+    else:
+        accesses = manager.delete_packet(w, queue, packet)
     freeing = w.operations[c.FREE, 1] - before
     if freeing > 1:
         w.counts[c.WORST_DELETIONS] += 1
@@ -197,7 +245,8 @@ def choose_queue(w: World, now: float, port: int) -> bool:
                 expect_less(w, target)
             w.outputs[port]["queue"] = queue
             w.outputs[port]["segment"] = first
-            w.outputs[port]["remaining"] = w.packets[packet]["segments"]
+            w.outputs[port]["packet"] = packet
+            w.outputs[port]["remaining"] = w.packets[packet]["stored"]
             return True
         w.packets[packet]["moved_to"] = NONE
         if not w.queues[target]["created"]:

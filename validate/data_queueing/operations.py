@@ -48,7 +48,7 @@ def room(w: World, small: bool) -> int:
 def reserve(w: World, segments: int) -> bool:
     """Promise a packet its blocks, or one if it is admitted by the segment; nothing if they are missing."""
     small = is_small(w, segments)
-    wanted = segments if w.parameters[0]["whole"] else 1
+    wanted = segments if w.parameters[0]["admission"] == c.BY_PACKET else 1
     if room(w, small) < wanted:
         return False
     w.lists[VMS2 if small else VMS1]["reserved"] += wanted
@@ -90,6 +90,49 @@ def note_empty_lists(w: World) -> None:
         w.counts[c.VMS3_EMPTY] += 1
 
 
+@inlined
+def free_block(w: World, block: int, small: bool, before: int) -> int:
+    """Return the block of a segment that has been read; ``before`` is the packet's block freed last, or NONE.
+
+    The packet's own links serve the list: an access is needed, beside those of the packet's deletion, only
+    where a rejected block has come between.
+    """
+    policy = w.parameters[0]["policy"]
+    if policy == c.BITMAP:
+        fl.free_in_bitmap(w.blocks, w.lists, block, 1, w.words, w.free)
+    elif policy == c.LIFO:
+        fl.splice_head(w.blocks, w.lists, VMS1, block, block, 1)
+    elif policy == c.BANK_LISTS or small:
+        fl.splice_tail(w.blocks, w.lists, w.blocks[block]["list"], block, block, 1)
+    else:
+        tail = w.lists[VMS1]["tail"]
+        fl.splice_tail(w.blocks, w.lists, VMS1, block, block, 1)
+        return int(before != NONE and tail != NONE and tail != before)
+    return 0
+
+
+@inlined
+def freeing_accesses(w: World, packet: int) -> int:
+    """Note and return what freeing a packet's segments one by one took, but for broken links."""
+    policy, segments = w.parameters[0]["policy"], w.packets[packet]["stored"]
+    small = is_small(w, w.packets[packet]["segments"])
+    accesses = 1
+    if policy == c.BITMAP:
+        accesses = 3 * segments - 1  # a word read and written each, and the links
+    elif policy == c.BANK_LISTS or small:
+        accesses = 2 * segments - 1
+    elif policy == c.LIFO:
+        accesses = segments
+    return note_freeing(w, accesses)
+
+
+@inlined
+def note_freeing(w: World, accesses: int) -> int:
+    """Note the accesses that freed a packet and return them."""
+    w.histograms[1, min(accesses, w.histograms.shape[1] - 1)] += 1
+    return count_accesses(w, c.FREE, accesses)
+
+
 @part
 def free_packet(w: World, first: int, last: int, segments: int, small: bool) -> int:
     """Return the blocks of a packet to where they came from."""
@@ -104,8 +147,7 @@ def free_packet(w: World, first: int, last: int, segments: int, small: bool) -> 
     else:
         fl.splice_tail(w.blocks, w.lists, VMS1, first, last, segments)
         accesses = 1
-    w.histograms[1, min(accesses, w.histograms.shape[1] - 1)] += 1
-    return count_accesses(w, c.FREE, accesses)
+    return note_freeing(w, accesses)
 
 
 @part
@@ -157,9 +199,16 @@ def enqueue_segment(w: World, queue: int, packet: int, block: int, begins: bool,
 
 
 @inlined
-def dequeue_segment(w: World, queue: int, segment: int, begins: bool) -> int:
+def close_packet(w: World, queue: int) -> None:
+    """Note that a queue's tail packet, whose last segment was lost, is whole."""
+    w.queues[queue]["writing"] = 0
+    w.queues[queue]["packets"] += 1
+
+
+@inlined
+def dequeue_segment(w: World, begins: bool, broken: int) -> int:
     """Read a segment's word for the next one; the first time the queue's record as well."""
-    return count_accesses(w, c.DEQUEUE, 2 if begins else 1)
+    return count_accesses(w, c.DEQUEUE, (2 if begins else 1) + broken)
 
 
 @inlined
@@ -204,11 +253,27 @@ def give_up_packet(w: World, queue: int, tail_before: int, stored: int, segments
 
 
 @inlined
-def delete_packet(w: World, queue: int, segments: int) -> int:
+def read_and_free(w: World, queue: int, packet: int, segment: int, before: int) -> int:
+    """Read a segment's word and free its block; return the accesses.
+
+    The packet's block freed before it is ``before``, or NONE. With its first segment the packet is taken
+    off its queue: the blocks may soon be another packet's.
+    """
+    accesses = 0
+    if before == NONE:
+        _, _, accesses = unlink_packet(w, queue)
+        count_accesses(w, c.DELETE, accesses)
+    broken = free_block(w, segment, is_small(w, w.packets[packet]["segments"]), before)
+    return accesses + dequeue_segment(w, before == NONE, broken)
+
+
+@inlined
+def delete_packet(w: World, queue: int, packet: int) -> int:
     """Take the head packet off a queue and free its blocks."""
     first, last, accesses = unlink_packet(w, queue)
     count_accesses(w, c.DELETE, accesses)
-    return accesses + free_packet(w, first, last, segments, is_small(w, segments))
+    stored, small = w.packets[packet]["stored"], is_small(w, w.packets[packet]["segments"])
+    return accesses + free_packet(w, first, last, stored, small)
 
 
 @part

@@ -13,6 +13,7 @@ from qmodels.systems.packets.data_queueing import DataQueueing
 from qmodels.systems.packets.data_queueing_traffic import QueuedPackets
 from validate.campaigns.experiment import check_one
 from validate.data_queueing import operations as manager
+from validate.data_queueing import state as c
 from validate.data_queueing.free_lists import NONE
 from validate.data_queueing.inputs import build_world
 from validate.data_queueing.state import World
@@ -22,7 +23,10 @@ CODES = {"create": 0, "destroy": 1, "begin": 2, "enqueue": 3, "dequeue": 4, "mov
 _CREATE, _DESTROY, _BEGIN, _ENQUEUE, _DEQUEUE, _MOVE, _DELETE = range(7)
 
 SESSION = np.dtype(
-    [("to_write", "i4"), ("packet", "i4"), ("cursor", "i4"), ("read", "i4"), ("tail_before", "i4")]
+    [
+        *((name, "i4") for name in ("to_write", "packet", "tail_before")),
+        *((name, "i4") for name in ("reading", "read", "cursor", "freed")),
+    ]
 )
 """Of each queue: segments of its tail packet still to come, and how far its head packet has been read."""
 
@@ -37,7 +41,7 @@ class Replay:
     ----------
     refused : array of bool
         A packet found too few free blocks. Admitted as a whole it changed nothing; admitted by the
-        segment it was given up, and the segments it had are free again.
+        segment it was given up, and the segments it had are free again; "lossy", a segment is lost alone.
     accesses : array of int
         Pointer-memory accesses, those of the allocation or of the freeing included.
     block : array of int
@@ -69,10 +73,10 @@ class Player:
     >>> done = player.play([("create", 5), ("begin", 5, 2), ("enqueue", 5), ("dequeue", 5), ("dequeue", 5)])
     >>> bool((done.block[1:3] == done.block[3:5]).all())
     True
-    >>> player.play([("delete", 7)])
+    >>> player.play([("delete", 7)])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    ValueError: operation 1: delete on queue 7 is not possible: it has no whole packet or was not created
+    ValueError: operation 1: delete on queue 7 is not possible: it has no whole packet, ...
     """
 
     def __init__(self, spec: DataQueueing, *, seed: int = 0) -> None:
@@ -149,16 +153,22 @@ _WHY = {
     "enqueue": "none of its packets lacks a segment",
     "dequeue": "it has no whole packet, or all of it has been read",
     "move": "it has no whole packet, or is read, or the target cannot take one",
-    "delete": "it has no whole packet or was not created",
+    "delete": "it has no whole packet, or a part of it is free, or it was not created",
 }
 
 
 @inlined
 def enqueue(w: World, session: Any, queue: int, begins: bool) -> tuple[bool, int, int]:
     """Store a packet's next segment; return whether it was refused, its block and the accesses this took."""
-    segments = w.packets[session["packet"]]["segments"]
-    if (begins or not w.parameters[0]["whole"]) and not manager.reserve(w, segments):
-        stored, accesses = segments - session["to_write"], 0
+    admission, packet = w.parameters[0]["admission"], session["packet"]
+    segments, stored = w.packets[packet]["segments"], w.packets[packet]["stored"]
+    if (begins or admission != c.BY_PACKET) and not manager.reserve(w, segments):
+        accesses = 0
+        if admission == c.LOSSY:
+            session["to_write"] -= 1
+            if session["to_write"] == 0 and stored > 0:
+                manager.close_packet(w, queue)
+            return True, NONE, 0
         session["to_write"] = 0
         if stored > 0:
             accesses = manager.give_up_packet(w, queue, session["tail_before"], stored, segments)
@@ -166,7 +176,26 @@ def enqueue(w: World, session: Any, queue: int, begins: bool) -> tuple[bool, int
     session["to_write"] -= 1
     block, accesses = manager.allocate(w, manager.is_small(w, segments))
     ends = session["to_write"] == 0
-    return False, block, accesses + manager.enqueue_segment(w, queue, session["packet"], block, begins, ends)
+    w.packets[packet]["stored"] += 1
+    return False, block, accesses + manager.enqueue_segment(w, queue, packet, block, stored == 0, ends)
+
+
+@inlined
+def dequeue(w: World, session: Any, queue: int) -> tuple[int, int]:
+    """Read the next segment of a queue's head packet; return its block and the accesses this took."""
+    before = session["freed"]
+    if session["read"] == 0:
+        session["cursor"], before = w.queues[queue]["head"], NONE
+        session["reading"] = w.blocks[session["cursor"]]["packet"]
+    block = session["cursor"]
+    session["cursor"] = w.blocks[block]["next"]
+    if w.parameters[0]["admission"] == c.LOSSY:
+        accesses = manager.read_and_free(w, queue, session["reading"], block, before)
+    else:
+        accesses = manager.dequeue_segment(w, session["read"] == 0, 0)
+    session["read"] += 1
+    session["freed"] = block
+    return block, accesses
 
 
 @lean
@@ -182,7 +211,7 @@ def play_rows(w: World, sessions: Any, rows: Any, results: Any, packet: int) -> 
                 return k
             accesses = manager.create_queue(w, queue)
         elif code == _DESTROY:
-            if not q["created"] or q["head"] != NONE:
+            if not q["created"] or q["head"] != NONE or s["read"] > 0:
                 return k
             accesses = manager.destroy_queue(w, queue)
         elif code == _BEGIN or code == _ENQUEUE:
@@ -196,24 +225,24 @@ def play_rows(w: World, sessions: Any, rows: Any, results: Any, packet: int) -> 
             if refused:
                 results[k, 0], results[k, 1] = REFUSED, accesses
                 continue
-        elif q["packets"] == 0:
+        elif q["packets"] == 0 and s["read"] == 0:
             return k
         elif code == _DEQUEUE:
-            segments = w.packets[w.blocks[q["head"]]["packet"]]["segments"]
-            if s["read"] == segments:
+            if s["read"] > 0 and s["read"] == w.packets[s["reading"]]["stored"]:
                 return k
-            block = q["head"] if s["read"] == 0 else s["cursor"]
-            accesses = manager.dequeue_segment(w, queue, block, s["read"] == 0)
-            s["cursor"] = w.blocks[block]["next"]
-            s["read"] += 1
+            block, accesses = dequeue(w, s, queue)
         elif code == _MOVE:
             t = w.queues[argument]
             if s["read"] > 0 or argument == queue or not t["created"] or t["writing"]:
                 return k
             accesses = manager.move_packet(w, queue, argument)
         else:
-            segments = w.packets[w.blocks[q["head"]]["packet"]]["segments"]
-            accesses = manager.delete_packet(w, queue, segments)
+            if w.parameters[0]["admission"] == c.LOSSY and s["read"] > 0:
+                if s["read"] < w.packets[s["reading"]]["stored"]:
+                    return k
+                accesses = manager.freeing_accesses(w, s["reading"])
+            else:
+                accesses = manager.delete_packet(w, queue, w.blocks[q["head"]]["packet"])
             s["read"] = 0
         results[k, 0], results[k, 1], results[k, 2] = DONE, accesses, block
         if block != NONE:

@@ -146,7 +146,7 @@ def _ratios(spec: DataQueueing, run: Run) -> dict[str, tuple[float, float]]:
         "max_pointer_accesses_per_deletion": (deletions[2], 1),
         "overflow_probability": (n[c.REFUSED_SEGMENTS], n[c.OFFERED_SEGMENTS]),
         "blocking_probability": (n[c.REFUSED_PACKETS], n[c.OFFERED_PACKETS]),
-        "allocation_failure_probability": (n[c.REFUSED_PACKETS], writes + n[c.REFUSED_PACKETS]),
+        "allocation_failure_probability": (n[c.FAILURES], writes + n[c.FAILURES]),
         "vms1_overflow_probability": (n[c.LARGE_REFUSED], n[c.LARGE_SEGMENTS]),
         "vms2_overflow_probability": (n[c.VMS2_EMPTY], n[c.SMALL_SEGMENTS]),
         "vms3_overflow_probability": (n[c.VMS3_EMPTY], n[c.VMS3_ASKED]),

@@ -8,15 +8,16 @@ import numpy as np
 
 PARAMETERS = np.dtype(
     [
-        *((name, "i8") for name in ("policy", "trials", "small", "page_control", "service", "whole")),
+        *((name, "i8") for name in ("policy", "trials", "small", "page_control", "service", "admission")),
         *((name, "i8") for name in ("free_accesses", "conflict_accesses")),
         *((name, "f8") for name in ("write_slots", "read_slots")),
     ]
 )
-"""Numbers of the spec; ``policy`` and ``service`` count in the order of their names there."""
+"""Numbers of the spec; ``policy``, ``service`` and ``admission`` count in the order of their names there."""
 
 LISTS, BANK_LISTS, BITMAP, LIFO = range(4)
 ROUND_ROBIN, PRIORITY, ARRIVAL_ORDER = range(3)
+BY_PACKET, BY_SEGMENT, LOSSY = range(3)
 
 STATE = np.dtype(
     [
@@ -40,8 +41,12 @@ QUEUE = np.dtype(
 )
 
 PACKET = np.dtype(
-    [("arrival", "f8"), ("segments", "i4"), ("queue", "i4"), ("moved_to", "i4"), ("input", "i4")]
+    [
+        ("arrival", "f8"),
+        *((name, "i4") for name in ("segments", "stored", "queue", "moved_to", "input")),
+    ]
 )
+"""A packet; of its segments so many have got a block."""
 
 INPUT = np.dtype(
     [
@@ -52,9 +57,12 @@ INPUT = np.dtype(
 """An input port: when it acts next, the queue's tail before its packet, its packets ``order[place:end]``."""
 
 OUTPUT = np.dtype(
-    [("time", "f8"), ("free_at", "f8"), ("queue", "i4"), ("segment", "i4"), ("remaining", "i4")]
+    [
+        *((name, "f8") for name in ("time", "free_at")),
+        *((name, "i4") for name in ("queue", "packet", "segment", "remaining", "freed")),
+    ]
 )
-"""An output port: when it acts next, the queue it serves and the segment to read next."""
+"""An output port: when it acts next, queue and packet it serves, segment to read next, block freed last."""
 
 OPERATIONS = (
     "create queue",
@@ -94,8 +102,9 @@ CREATE, DESTROY, ENQUEUE, DEQUEUE, MOVE, DELETE, ALLOCATE, FREE = range(8)
     CYCLES,
     OVERRUNS,
     MOVES_SKIPPED,
-) = range(24)
-COUNTS = 24
+    FAILURES,
+) = range(25)
+COUNTS = 25
 ACCESS_BINS = 258
 """Bins of the histograms of accesses; the last one takes what is above."""
 

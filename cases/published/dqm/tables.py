@@ -1,4 +1,4 @@
-"""Tables 1 to 4 of the data-queueing paper: published, simulated on a trace, and from the model."""
+"""Tables 1 to 4 of the data-queueing paper: published, simulated, and from the model."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ COLUMNS: dict[str, dict[str, tuple[bool, str, float]]] = {
 
 GROUPS = {
     "overflow": "failures_fitted",
-    "read_wo": "reads_fitted",
-    "read_with": "reads_fitted",
+    "read_wo": "reads",
+    "read_with": "reads",
     "write_wo": "writes",
     "write_with": "writes",
     "mean_accesses": "accesses",

@@ -22,8 +22,8 @@ POLICIES = ("lists", "bank-lists", "bitmap", "lifo")
 MAPPINGS = ("interleaved", "random")
 """Which bank a block is on: consecutive blocks round the banks, or by a hash."""
 
-ADMISSIONS = ("packet", "segment")
-"""What is checked before a block is taken: that the whole packet fits, or that there is a block."""
+ADMISSIONS = ("packet", "segment", "lossy")
+"""What a packet that finds too few blocks loses: all of it at once, all it has got, or the segments alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,10 +144,12 @@ class Allocation:
         SmallPktSize: most segments of a small packet; 0 uses VMS1 alone. [1]_: 0 to 4. [segments]
     vms1_size : int
         Blocks of VMS1. [1]_ Table 3. [segments]
-    admission : {"packet", "segment"}
+    admission : {"packet", "segment", "lossy"}
         "packet" refuses a packet whole that finds fewer free blocks than it has segments. "segment"
         takes blocks while there are some, so that the lists run dry; a packet of which a segment
-        finds none is given up, and the blocks it has got are freed. The text of [1]_ leaves it open.
+        finds none is given up, and the blocks it has got are freed. "lossy" loses a segment alone that
+        finds no block: the rest of its packet is stored, and each block is free as soon as its segment
+        has been read, so that the next write may take it. The text of [1]_ leaves it open.
     mean_run_length : float
         Mean length of the runs of consecutive blocks in each list at the start: ``inf`` is a
         fresh list, 1 a shuffled one. [blocks]

@@ -151,7 +151,7 @@ METRICS: dict[str, Metric] = {
     "max_pointer_accesses_per_deletion": _share("pointer accesses that free the blocks of a packet, most"),
     "overflow_probability": _share("segments refused because a free list was too short"),
     "allocation_failure_probability": _share(
-        "allocations that fail; a refused packet fails once, its other segments are not tried"
+        "allocations that fail: once for a packet refused or given up, once for each segment lost alone"
     ),
     "vms1_overflow_probability": _share("segments of large packets refused"),
     "vms2_overflow_probability": _share("segments of small packets that find the VMS2 list empty"),

@@ -55,7 +55,7 @@ TRACE = Trace(times_ns=[0, 100, 300, 900], bytes=[64, 1500, 64, 640], source="by
         (lambda: Allocation(vms1_size=1.5), "allocation.vms1_size must be a whole number >= 0, got 1.5"),
         (
             lambda: Allocation(admission="all"),
-            "allocation.admission must be one of packet, segment, got 'all'",
+            "allocation.admission must be one of packet, segment, lossy, got 'all'",
         ),
         (lambda: Allocation(mean_run_length=0.5), "allocation.mean_run_length must be >= 1, got 0.5"),
         (
