@@ -17,7 +17,7 @@ from cases.published.stnoc.specs import (
     PAYLOAD,
     TRANSFERS,
     WIDTHS,
-    closed_noc,
+    engines_of,
     flits,
 )
 
@@ -117,7 +117,7 @@ def contradictions() -> list[str]:
     wide = data["table2"]["width32"][0]
     narrow, middle = data["table2"]["width8"][0], data["table2"]["width16"][0]
     mixed = 2 * PAYLOAD / (flits(8) + 1) * 1000
-    engines = len(closed_noc(channels=8, link_width=8).traffic.initiators)
+    engines = engines_of()
     cycles = {width: 1000 * PAYLOAD * engines / said("table2", (width, 8)) for width in WIDTHS}
     more = {width: cycles[width] - cycles[32] for width in WIDTHS}
     longer = {width: flits(width) - flits(32) for width in WIDTHS}

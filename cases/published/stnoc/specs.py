@@ -104,6 +104,17 @@ def open_noc(
     )
 
 
+def engines_of(nodes: int = 32) -> int:
+    """Return the DMA engines of a set-up: one node is left over.
+
+    Examples
+    --------
+    >>> engines_of(32), engines_of(16)
+    (23, 7)
+    """
+    return nodes - MEMORIES - 1
+
+
 def closed_noc(
     *, channels: int, link_width: int, loop: Loop = CALIBRATED, nodes: int = 32, transfer: int = PAYLOAD
 ) -> Noc:
@@ -112,7 +123,7 @@ def closed_noc(
     Engines are on the first nodes, the 8 memory nodes behind them, one node is left over. A transfer of
     `transfer` bytes is a packet, and takes a controller as long as any other: a closed bank, one burst.
     """
-    engines = nodes - MEMORIES - 1
+    engines = engines_of(nodes)
     return Noc(
         topology=spidergon(nodes),
         router=Router(buffer_flits=flits(link_width, transfer)),
