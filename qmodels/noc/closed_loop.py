@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from qmodels.answer import Answer
-from qmodels.checks import FloatArray, IntArray
+from qmodels.checks import FloatArray
 from qmodels.networks.closed.amva import linearizer
+from qmodels.noc.closed_ends import Stations, in_a_row, memory_time, stations, whole
 from qmodels.noc.error_map import may_deadlock
 from qmodels.noc.turns import group_turns
 from qmodels.systems.noc.flows import FlowTable
@@ -115,9 +116,9 @@ def closed_loop(noc: Noc) -> ClosedLoop:
     population = len(traffic.initiators) * traffic.outstanding
 
     zero_load = group_turns(table, noc.router, rate=per_transaction).zero_load
-    think = float(_whole(traffic.think_cycles, traffic.think_law))
-    alone = float(zero_load @ per_transaction) + _memory_time(traffic, table, per_transaction)
-    ends = _stations(traffic, table, per_transaction)
+    think = float(whole(traffic.think_cycles, traffic.think_law))
+    alone = float(zero_load @ per_transaction) + memory_time(traffic, table, per_transaction)
+    ends = stations(traffic, table, per_transaction)
     demand = ends.visits * ends.service
     idle = think + alone
     bound = population / idle if population == 1 else min(population / idle, 1 / float(demand.max()))
@@ -127,30 +128,8 @@ def closed_loop(noc: Noc) -> ClosedLoop:
         stuck = {"alone": alone, "deadlock": np.inf}
         packet = dict.fromkeys(PACKET_TIMES, np.inf)
         return _answer(noc, 0.0, stuck, packet, bound, dict.fromkeys(ends.names, 0.0), deadlock)
-    turns = _turns(table)
     # A station serves the flits that pass anyway: the delays hold only the rest of the way.
-    rest = idle - float(demand.sum())
-    rate, spared = bound, 0.0
-    for _ in range(_ROUNDS):
-        wait = (population - 1) / population * _link_waits(table, turns, rate * per_transaction) / rate
-        net = linearizer(
-            population=population,
-            mean_service_time=ends.service,
-            visits=ends.visits,
-            think_time=max(0.0, rest + wait - spared),
-            discipline="fcfs",
-            service_scv=ends.scv,
-        )
-        before, rate = rate, min(float(net.system_throughput), bound)
-        direct = ends.visits * (net.mean_response_time - ends.service)
-        waits = _in_a_row(ends, direct) if traffic.service_law == "fixed" else direct
-        spared = float((direct - waits).sum())
-        if abs(rate - before) <= _TOLERANCE * before:
-            break
-    else:
-        raise RuntimeError(
-            f"closed loop did not settle in {_ROUNDS} rounds (last change {abs(rate / before - 1):.1e})"
-        )
+    rate, wait, waits = _settled(noc, table, ends, idle - float(demand.sum()), bound)
     latency = population / rate - think
     parts = {
         "alone": alone,
@@ -164,30 +143,35 @@ def closed_loop(noc: Noc) -> ClosedLoop:
     return _answer(noc, rate, parts, packet, bound, busy)
 
 
-def _whole(cycles: Any, law: str) -> Any:
-    """Return the mean of times that end with a cycle, one at least, from those before. [cycles]."""
-    return np.maximum(1.0, np.ceil(cycles) if law == "fixed" else np.add(cycles, 0.5))
-
-
-def _memory_time(traffic: Transactions, table: FlowTable, per_transaction: FloatArray) -> float:
-    """Return the time from the last flit of a request to the first of its answer, if nothing waits."""
-    asked = np.flatnonzero(table.reply >= 0)
-    # With cut-through, what came before the last flit, and what leaves before the last one.
-    first, last = (traffic.cut_through * (table.flits[each] - 1.0) for each in (asked, table.reply[asked]))
-    done = np.maximum(0.0, traffic.service_cycles - first)
-    answer = np.maximum(-first, done - last) + traffic.latency_cycles
-    return float(per_transaction[asked] @ _whole(answer, traffic.service_law))
-
-
-def _in_a_row(ends: _Stations, waits: FloatArray) -> FloatArray:
-    """Return what is left of the waits in the stations of a memory node if they are in a row."""
-    left = waits.copy()
-    for node in np.unique(ends.node):
-        row = np.flatnonzero((ends.node == node) & (ends.stage >= 0))
-        row = row[np.argsort(ends.stage[row])]
-        most = np.maximum.accumulate(waits[row])
-        left[row] = np.diff(most, prepend=0.0)
-    return left
+def _settled(
+    noc: Noc, table: FlowTable, ends: Stations, rest: float, bound: float
+) -> tuple[float, float, FloatArray]:
+    """Return the rate, a transaction's wait before links, and those at its ends, once they agree."""
+    traffic = noc.traffic
+    assert isinstance(traffic, Transactions)
+    per_transaction = table.per_transaction()
+    population = len(traffic.initiators) * traffic.outstanding
+    turns = _turns(table)
+    rate, spared = bound, 0.0
+    for _ in range(_ROUNDS):
+        wait = (population - 1) / population * _link_waits(table, turns, rate * per_transaction) / rate
+        net = linearizer(
+            population=population,
+            mean_service_time=ends.service,
+            visits=ends.visits,
+            think_time=max(0.0, rest + wait - spared),
+            discipline="fcfs",
+            service_scv=ends.scv,
+        )
+        before, rate = rate, min(float(net.system_throughput), bound)
+        direct = ends.visits * (net.mean_response_time - ends.service)
+        waits = in_a_row(ends, direct) if traffic.service_law == "fixed" else direct
+        spared = float((direct - waits).sum())
+        if abs(rate - before) <= _TOLERANCE * before:
+            return rate, wait, waits
+    raise RuntimeError(
+        f"closed loop did not settle in {_ROUNDS} rounds (last change {abs(rate / before - 1):.1e})"
+    )
 
 
 def _packet_times(names: list[str], waits: FloatArray, on_the_way: float, packets: float) -> dict[str, float]:
@@ -247,45 +231,6 @@ def _largest_load(table: FlowTable, per_transaction: FloatArray) -> float:
     flow = np.repeat(np.arange(per_transaction.size), np.diff(table.path_start))
     cycles = (per_transaction * table.flits)[flow] * table.channel_cycles_per_flit[table.path_channel]
     return float(np.bincount(table.path_channel, cycles).max())
-
-
-class _Stations(NamedTuple):
-    """The stations of the closed network: names, visits per transaction, mean times of service, their SCVs.
-
-    Those of a memory node are passed in the order of their ``stage``; -1 stands for an initiator's.
-    """
-
-    names: list[str]
-    visits: FloatArray
-    service: FloatArray
-    scv: FloatArray
-    node: IntArray
-    stage: IntArray
-
-
-def _stations(traffic: Transactions, table: FlowTable, per_transaction: FloatArray) -> _Stations:
-    """Return the stations that take time."""
-    first, last = table.path_channel[table.path_start[:-1]], table.path_channel[table.path_start[1:] - 1]
-    places = [(node, True) for node in traffic.channels]
-    places += [(node, False) for node in traffic.initiators if traffic.outstanding > 1]
-    ends = [(first, node, node, 2 if memory else -1) for node, memory in places]
-    ejection = table.channel_kind.size - table.nodes
-    ends += [(last, ejection + node, node, 0 if memory else -1) for node, memory in places]
-    names, rows = [], []
-    for channels, channel, node, stage in ends:
-        mine = (channels == channel) * per_transaction
-        visits = float(mine.sum())
-        mean = float(mine @ table.flits) / visits
-        square = float(mine @ table.flits.astype(float) ** 2) / visits
-        names.append(table.channel_names[channel])
-        rows.append((visits, mean, max(square / mean**2 - 1, 0.0), node, stage))
-    if traffic.service_cycles > 0:
-        scv = 1.0 if traffic.service_law == "exponential" else 0.0
-        share = 1 / len(traffic.channels)
-        names += [f"memory {node}" for node in traffic.channels]
-        rows += [(share, traffic.service_cycles, scv, node, 1) for node in traffic.channels]
-    visits_of, service, scvs, nodes, stages = np.array(rows).T
-    return _Stations(names, visits_of, service, scvs, nodes.astype(int), stages.astype(int))
 
 
 def _turns(table: FlowTable) -> tuple[Any, Any, Any]:
