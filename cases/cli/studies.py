@@ -172,7 +172,8 @@ def reproduce(
     case: Annotated[str, typer.Argument(metavar="CASE", help=f"Published case: {', '.join(CASES)}.")],
     trace: TraceFile = None,
     simulate_anew: Annotated[
-        bool, typer.Option("--simulate", help="Simulate anew, not only with a trace: takes minutes.")
+        bool,
+        typer.Option("--simulate", help="Compute all anew, also what takes longer than a minute."),
     ] = False,
     out: Annotated[
         Path | None,
@@ -181,7 +182,7 @@ def reproduce(
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> int:
-    """Print a published case's tables: published | simulated | model, from the data that are kept."""
+    """Print a published case's tables: published | model | simulated; what takes minutes was kept."""
     from cases.study.run import STORE
     from cases.tables import csv_text
     from validate import CampaignInterrupted
@@ -192,7 +193,7 @@ def reproduce(
         require_directory(out)
     try:
         if trace is None and not simulate_anew:
-            result = chosen.kept()
+            result = chosen.today()
         else:
             result = chosen.reproduce(trace, store=None if out is None else out / STORE)
     except CampaignInterrupted as interrupt:

@@ -1,9 +1,14 @@
-"""The guide's table of published numbers beside ours: ``python -m cases.published.numbers``."""
+"""The guide's table of published numbers beside ours: ``python -m cases.published.numbers`` puts it there."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from cases.published.cases import CASES, published_case
 from cases.published.tags import TAGS, tag_rows
+
+GUIDE = Path(__file__).parents[2] / ".github" / "guide" / "papers.md"
 
 
 def guide_table() -> str:
@@ -26,4 +31,7 @@ def guide_table() -> str:
 
 
 if __name__ == "__main__":
-    print(guide_table())
+    text = GUIDE.read_text(encoding="utf-8")
+    table = guide_table()
+    GUIDE.write_text(re.sub(r"^\| case \|.*(\n\|.*)*", lambda old: table, text, flags=re.M), encoding="utf-8")
+    print(table)

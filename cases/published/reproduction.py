@@ -72,7 +72,7 @@ class Reproduction:
 
     def numbers(self) -> list[Number]:
         """Return every published number beside ours."""
-        return [number for number in (*self.cells, *self.claims) if number.group]
+        return [number for number in (*self.cells, *self.claims, *self.paper.more(self)) if number.group]
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the cells, one row each."""
@@ -134,10 +134,14 @@ class Paper:
         Returns its `Reproduction`, computed anew; takes ``store``, an SQLite file that keeps finished
         replications, so that a reproduction that was killed resumes, ``trace`` if it ``plays`` one, and
         options of its own.
+    renew : callable
+        Returns what was kept with everything computed anew that takes less than a minute.
     sections : callable
         Returns the texts of its tables.
     claims : callable
         Returns what it states in words beside what was found.
+    more : callable
+        Returns further published numbers beside ours, which stand in `Reproduction.tables`.
     figures : callable
         Returns its pictures by name.
     tables : mapping of str to type
@@ -150,8 +154,10 @@ class Paper:
 
     name: str
     simulate: Callable[..., Reproduction]
+    renew: Callable[[Reproduction], Reproduction] = lambda kept: kept
     sections: Callable[[Reproduction], Iterable[str]]
     claims: Callable[[Reproduction], Iterable[Claim]] = lambda found: ()
+    more: Callable[[Reproduction], Iterable[Number]] = lambda found: ()
     figures: Callable[[Reproduction], Mapping[str, Figure]]
     tables: Mapping[str, type] = field(default_factory=dict)
     derived: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -180,6 +186,10 @@ class Paper:
     def kept(self) -> Reproduction:
         """Return what was found before, ``python -m cases.published.keep`` with the name of the case."""
         return self.read(data_folder(self.name))
+
+    def today(self) -> Reproduction:
+        """Return what is found today: what takes longer than a minute is kept, all else is computed."""
+        return self.renew(self.kept())
 
     def reproduce(self, trace: Any = None, *, store: Path | None = None, **options: Any) -> Reproduction:
         """Compute everything anew.

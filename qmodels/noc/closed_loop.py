@@ -10,6 +10,7 @@ import numpy as np
 from qmodels.answer import Answer
 from qmodels.checks import FloatArray
 from qmodels.networks.closed.amva import linearizer
+from qmodels.noc.closed_ends import Stations, in_a_row, memory_time, stations, whole
 from qmodels.noc.error_map import may_deadlock
 from qmodels.noc.turns import group_turns
 from qmodels.systems.noc.flows import FlowTable
@@ -77,17 +78,24 @@ def closed_loop(noc: Noc) -> ClosedLoop:
 
     which adds to the delays at rates that follow from *X*: both are repeated until they agree.
 
-    Whatever comes in is answered in the next cycle at the earliest, which is the least thinking and the
-    least time of a memory.
+    Where the service is fixed, a memory node is a row of stations - ejection channel, controller, injection
+    channel - that take their times with little change from packet to packet, and packets leave one as far
+    apart as its times are. In such a row packets wait in all for as long as they would in its slowest
+    station alone [2]_: what Linearizer adds beyond the longest of the three waits is taken off the delays.
+    With an exponential service the waits add up, as in a product form.
 
-    Exact for one transaction at a time. Approximation otherwise: initiators are taken to be alike,
-    and a network interface's queue to hold what waits for the memory (in the network it would block
-    others). The bound :math:`X \le \min(N/(Z + \sum D_i), 1/\max D_i)` is exact.
+    Whatever comes in is answered in a whole cycle, the next one at the earliest: fixed times are rounded
+    up, and drawn ones take half a cycle more.
+
+    Exact for one transaction at a time with fixed times. Approximation otherwise: initiators are taken to
+    be alike, and a network interface's queue to hold what waits for the memory (in the network it would
+    block others). The bound :math:`X \le \min(N/(Z + \sum D_i), 1/\max D_i)` is exact.
 
     References
     ----------
     .. [1] K. M. Chandy, D. Neuse, "Linearizer: a heuristic algorithm for queueing network models of
        computing systems", *Communications of the ACM* 25(2), 1982.
+    .. [2] H. D. Friedman, "Reduction methods for tandem queuing systems", *Operations Research* 13(1), 1965.
 
     Examples
     --------
@@ -108,11 +116,10 @@ def closed_loop(noc: Noc) -> ClosedLoop:
     population = len(traffic.initiators) * traffic.outstanding
 
     zero_load = group_turns(table, noc.router, rate=per_transaction).zero_load
-    # What comes in is answered in the next cycle at the earliest.
-    think = max(1.0, traffic.think_cycles)
-    alone = float(zero_load @ per_transaction) + max(1.0, traffic.latency_cycles + traffic.service_cycles)
-    names, visits, service, scv = _stations(traffic, table, per_transaction)
-    demand = visits * service
+    think = float(whole(traffic.think_cycles, traffic.think_law))
+    alone = float(zero_load @ per_transaction) + memory_time(traffic, table, per_transaction)
+    ends = stations(traffic, table, per_transaction)
+    demand = ends.visits * ends.service
     idle = think + alone
     bound = population / idle if population == 1 else min(population / idle, 1 / float(demand.max()))
 
@@ -120,39 +127,51 @@ def closed_loop(noc: Noc) -> ClosedLoop:
     if deadlock:
         stuck = {"alone": alone, "deadlock": np.inf}
         packet = dict.fromkeys(PACKET_TIMES, np.inf)
-        return _answer(noc, 0.0, stuck, packet, bound, dict.fromkeys(names, 0.0), deadlock)
-    turns = _turns(table)
+        return _answer(noc, 0.0, stuck, packet, bound, dict.fromkeys(ends.names, 0.0), deadlock)
     # A station serves the flits that pass anyway: the delays hold only the rest of the way.
-    rest = idle - float(demand.sum())
-    rate = bound
-    for _ in range(_ROUNDS):
-        wait = (population - 1) / population * _link_waits(table, turns, rate * per_transaction) / rate
-        net = linearizer(
-            population=population,
-            mean_service_time=service,
-            visits=visits,
-            think_time=max(0.0, rest + wait),
-            discipline="fcfs",
-            service_scv=scv,
-        )
-        before, rate = rate, min(float(net.system_throughput), bound)
-        if abs(rate - before) <= _TOLERANCE * before:
-            break
-    else:
-        raise RuntimeError(
-            f"closed loop did not settle in {_ROUNDS} rounds (last change {abs(rate / before - 1):.1e})"
-        )
+    rate, wait, waits = _settled(noc, table, ends, idle - float(demand.sum()), bound)
     latency = population / rate - think
     parts = {
         "alone": alone,
         "waiting in the network": wait,
         "waiting at the ends": latency - alone - wait,
     }
-    waits = visits * (net.mean_response_time - service)
     packet = _packet_times(
-        names, waits, float(zero_load @ per_transaction) + wait, float(per_transaction.sum())
+        ends.names, waits, float(zero_load @ per_transaction) + wait, float(per_transaction.sum())
     )
-    return _answer(noc, rate, parts, packet, bound, dict(zip(names, (rate * demand).tolist(), strict=True)))
+    busy = dict(zip(ends.names, (rate * demand).tolist(), strict=True))
+    return _answer(noc, rate, parts, packet, bound, busy)
+
+
+def _settled(
+    noc: Noc, table: FlowTable, ends: Stations, rest: float, bound: float
+) -> tuple[float, float, FloatArray]:
+    """Return the rate, a transaction's wait before links, and those at its ends, once they agree."""
+    traffic = noc.traffic
+    assert isinstance(traffic, Transactions)
+    per_transaction = table.per_transaction()
+    population = len(traffic.initiators) * traffic.outstanding
+    turns = _turns(table)
+    rate, spared = bound, 0.0
+    for _ in range(_ROUNDS):
+        wait = (population - 1) / population * _link_waits(table, turns, rate * per_transaction) / rate
+        net = linearizer(
+            population=population,
+            mean_service_time=ends.service,
+            visits=ends.visits,
+            think_time=max(0.0, rest + wait - spared),
+            discipline="fcfs",
+            service_scv=ends.scv,
+        )
+        before, rate = rate, min(float(net.system_throughput), bound)
+        direct = ends.visits * (net.mean_response_time - ends.service)
+        waits = in_a_row(ends, direct) if traffic.service_law == "fixed" else direct
+        spared = float((direct - waits).sum())
+        if abs(rate - before) <= _TOLERANCE * before:
+            return rate, wait, waits
+    raise RuntimeError(
+        f"closed loop did not settle in {_ROUNDS} rounds (last change {abs(rate / before - 1):.1e})"
+    )
 
 
 def _packet_times(names: list[str], waits: FloatArray, on_the_way: float, packets: float) -> dict[str, float]:
@@ -212,37 +231,6 @@ def _largest_load(table: FlowTable, per_transaction: FloatArray) -> float:
     flow = np.repeat(np.arange(per_transaction.size), np.diff(table.path_start))
     cycles = (per_transaction * table.flits)[flow] * table.channel_cycles_per_flit[table.path_channel]
     return float(np.bincount(table.path_channel, cycles).max())
-
-
-def _stations(
-    traffic: Transactions, table: FlowTable, per_transaction: FloatArray
-) -> tuple[list[str], FloatArray, FloatArray, FloatArray]:
-    """Return names, visits per transaction, mean service times and their SCVs."""
-    first, last = table.path_channel[table.path_start[:-1]], table.path_channel[table.path_start[1:] - 1]
-    nodes = traffic.channels + (traffic.initiators if traffic.outstanding > 1 else ())
-    ends = [(first, node) for node in nodes] + [
-        (last, table.channel_kind.size - table.nodes + node) for node in nodes
-    ]
-    names, rows = [], []
-    for channels, channel in ends:
-        mine = (channels == channel) * per_transaction
-        visits = float(mine.sum())
-        mean = float(mine @ table.flits) / visits
-        square = float(mine @ table.flits.astype(float) ** 2) / visits
-        names.append(table.channel_names[channel])
-        rows.append((visits, mean, square / mean**2 - 1))
-    for node in traffic.channels:
-        names.append(f"memory {node}")
-        scv = 1.0 if traffic.service_law == "exponential" else 0.0
-        rows.append((1 / len(traffic.channels), traffic.service_cycles, scv))
-    visits_of, service, scvs = np.array(rows).T
-    busy = service > 0
-    return (
-        [n for n, b in zip(names, busy, strict=True) if b],
-        visits_of[busy],
-        service[busy],
-        np.maximum(scvs[busy], 0),
-    )
 
 
 def _turns(table: FlowTable) -> tuple[Any, Any, Any]:

@@ -101,6 +101,21 @@ def test_the_guide_shows_the_summaries() -> None:
     assert directions.markdown(load_table(directions.FILE)) in guide
 
 
+def test_the_readme_says_what_the_map_says() -> None:
+    """The row of the packet processor; of the two classes from 50 to 80 % it has the worse one."""
+    rows = [row for row in ERRORS.rows if row["metric"] == "packet_latency"]
+    cells = []
+    for low, high in ((0.0, 0.3), (0.3, 0.5), (0.5, 0.8), (0.8, 1.0)):
+        mine = [row for row in rows if row["load_above"] >= low and row["load_to"] <= high]
+        even, bursts = (
+            max(row["mean"] for row in mine if (row["region"] == EVEN) == is_even)
+            for is_even in (True, False)
+        )
+        cells.append(f"{even:.2g} ({bursts:.2g})")
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    assert f"| packet processor, Poisson arrivals (bursts) | {' | '.join(cells)}, too low |" in readme
+
+
 def test_bars_hold_up_to_80_percent() -> None:
     """Poisson packets: mean latency within 10 % on average, conflicts within 2 points on average."""
     lines = [

@@ -162,7 +162,7 @@ class MadeUp:
 )
 def test_another_case_is_one_line_and_is_computed_when_asked(run, monkeypatch, arguments, asked):
     case = MadeUp()
-    case.kept = PAPER.kept
+    case.today = PAPER.kept
     case.PAPER = case
     monkeypatch.setitem(sys.modules, "made_up", case)
     monkeypatch.setitem(CASES, "made-up", "made_up")

@@ -164,7 +164,7 @@ def closed_traffic(noc: Noc, table: FlowTable, *, seed: int, replication: int) -
         reply=np.asarray(table.reply, dtype=np.int64),
         memory=np.array([place.get(int(node), -1) for node in table.target], dtype=np.int64),
         free_at=np.zeros(len(memories)),
-        times=np.array([*means, *exponential], dtype=float),
+        times=np.array([*means, *exponential, spec.cut_through], dtype=float),
         streams=streams,
         heap=heap,
     )

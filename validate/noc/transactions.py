@@ -28,8 +28,9 @@ class Closed(NamedTuple):
 
     ``initiator``, ``pick`` and ``group`` are those of `pick_flow`; ``reply`` has the answer of each
     flow and ``memory`` the place of its memory node, whose server is free at ``free_at``. ``times`` are
-    the means of thinking, service and latency and whether the first two are exponential, drawn from the
-    streams after those of the picks. Event e is a request of engine e, event e + engines its answer.
+    the means of thinking, service and latency, whether the first two are exponential, drawn from the
+    streams after those of the picks, and whether memories cut through. Event e is a request of engine e,
+    event e + engines its answer.
     """
 
     engine: Any
@@ -78,10 +79,17 @@ def _react(world: World, traffic: Closed, now: int) -> None:
         p = world.delivered[k]
         e = packet[p]["tag"]
         if packet[p]["flow"] == engine[e]["flow"]:
-            m = traffic.memory[packet[p]["flow"]]
-            start = max(float(now), traffic.free_at[m])
-            traffic.free_at[m] = start + _time(traffic, 1, thinkers + traffic.initiator.size + m)
-            schedule(traffic.heap, traffic.free_at[m] + traffic.times[2], e + engine.size)
+            flow = packet[p]["flow"]
+            m = traffic.memory[flow]
+            first, last = 0, 0
+            if traffic.times[5] > 0:
+                # Flits that came before the last one, and those that leave before the last one.
+                first, last = world.flow[flow]["flits"] - 1, world.flow[traffic.reply[flow]]["flits"] - 1
+            start = max(float(now - first), traffic.free_at[m])
+            done = max(float(now), start + _time(traffic, 1, thinkers + traffic.initiator.size + m))
+            traffic.free_at[m] = done
+            answer = max(float(now), max(start, done - last) + traffic.times[2])
+            schedule(traffic.heap, answer, e + engine.size)
         else:
             engine[e]["done"] += 1
             engine[e]["latency"] += now - engine[e]["asked"]

@@ -30,6 +30,8 @@ MOST = {
     "blurring at one": ("most that any placement can gain, non-optimal blurring", ""),
 }
 """Benchmarks of which a limit is found, and where the published one stands."""
+STILL = ("enumerated at one", "enumerated round")
+"""Benchmarks that are also run with channels that turn to another memory in no time."""
 HEADING = "Statements of the text, and other readings of the computing (costs fitted to non-optimal)"
 
 
@@ -76,6 +78,11 @@ def benchmark_specs(costs: Costs) -> dict[str, NumaMachine]:
         name: benchmark(costs, memories, cores=cores, assignment=assignment)
         for name, (memories, cores, assignment) in names.items()
     }
+    # What the turning of channels takes of a speed-up.
+    still = replace(costs, switch_cycles=0.0)
+    for name in STILL:
+        memories, cores, assignment = names[name]
+        specs[f"{name}, no turning"] = benchmark(still, memories, cores=cores, assignment=assignment)
     specs["blurring at one"] = blurring(costs, "non-optimal", "one")
     for core in range(4):
         for memory in range(4):
@@ -113,7 +120,11 @@ def check_claims(costs: Costs, cells: Sequence[Cell], benchmarks: Iterable[Bench
         *((one["text"], _said(one), ratio(times[one["time"]], times[one["over"]])) for one in said["ratios"]),
         *((text, said["channels"].get(key), _limit(times[name])) for name, (text, key) in MOST.items()),
     ]
-    groups = ["statements"] * len(rows)
+    groups = [
+        *["statements"] * (len(rows) - len(said["ratios"]) - len(MOST)),
+        *(one.get("group", "statements") for one in said["ratios"]),
+        *["statements"] * len(MOST),
+    ]
     for placement in ("clustered", "all"):
         for algorithm, group in zip(ALGORITHMS, ("speedups_fitted", "speedups"), strict=True):
             one, cell = (

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from cases.published.cell import select
+from cases.published.cell import Cell, select
 from cases.published.claim import Claim
 from cases.published.reproduction import Paper, Reproduction
 from cases.published.srp import growing as region
 from cases.published.srp.benchmarks import Benchmark, benchmark_rows, benchmark_specs, check_claims
 from cases.published.srp.blurring import calibrate, table_cells, table_specs
+from cases.published.srp.growing_forms import form_cells, form_claims, forms_text, run_forms
 from cases.published.srp.growing_specs import VERSIONS
 from cases.published.srp.placement import Placed, find_placements, placed_rows, placement_text
 from cases.published.srp.plots import figures
@@ -22,6 +24,19 @@ from cases.tables import text_table
 
 def simulate(*, store: Path | None = None) -> Reproduction:
     """Fit, solve and simulate everything anew; the store keeps finished replications."""
+    forms = tuple(cell.row() for cell in run_forms())
+    return _reproduction(region.simulated_cells(store=store), forms, store=store)
+
+
+def renew(kept: Reproduction) -> Reproduction:
+    """Return everything anew but the simulations of region growing, which take minutes."""
+    growing = region.solved_cells(select(kept.cells, table="table62"))
+    return _reproduction(growing, kept.tables["growing_forms"])
+
+
+def _reproduction(
+    growing: Sequence[Cell], forms: tuple[Any, ...], *, store: Path | None = None
+) -> Reproduction:
     from validate import simulate
 
     costs = {row: calibrate(row) for row in ALGORITHMS}
@@ -34,11 +49,12 @@ def simulate(*, store: Path | None = None) -> Reproduction:
     simulated = {spec: float(one.execution_time) for spec, one in zip(wanted, results, strict=True)}
     return Reproduction(
         paper=PAPER,
-        cells=(*table_cells(costs, simulated), *region.simulated_cells(store=store)),
+        cells=(*table_cells(costs, simulated), *growing),
         tables={
             "costs": tuple({"row": row, **asdict(one)} for row, one in costs.items()),
             "benchmarks": tuple(benchmark_rows(benchmarks, simulated)),
             "placements": placed_rows(found, simulated),
+            "growing_forms": forms,
         },
     )
 
@@ -72,23 +88,27 @@ def sections(found: Reproduction) -> list[str]:
             names=VERSIONS,
         )
         + f"\n{errors_text(growing)}",
+        forms_text(form_cells(found.tables["growing_forms"])),
     ]  # fmt: skip
 
 
 def claims(found: Reproduction) -> list[Claim]:
     """Return the statements about blurring and the chip, and about region growing."""
-    costs = fitted_costs(found)[ALGORITHMS[0]]
+    costs, growing = fitted_costs(found)[ALGORITHMS[0]], select(found.cells, table="table62")
     return [
         *check_claims(costs, found.cells, found.tables["benchmarks"]),
-        *region.check_claims(select(found.cells, table="table62")),
+        *region.check_claims(growing),
+        *form_claims(form_cells(found.tables["growing_forms"]), growing),
     ]
 
 
 PAPER = Paper(
     name="srp",
     simulate=simulate,
+    renew=renew,
     sections=sections,
     claims=claims,
+    more=lambda found: form_cells(found.tables["growing_forms"]),
     figures=figures,
-    tables={"costs": dict, "benchmarks": Benchmark, "placements": Placed},
+    tables={"costs": dict, "benchmarks": Benchmark, "placements": Placed, "growing_forms": dict},
 )

@@ -40,7 +40,7 @@ def blurring_figure(found: Reproduction) -> Figure:
 def claims_figure(found: Reproduction) -> Figure:
     """Return the statements about factors, congestion and channels: published, model, simulated."""
     claims = [claim for claim in found.claims if claim.holds is None and "million" not in claim.text]
-    claims = [claim for claim in claims if claim.group != "orderings"]
+    claims = [claim for claim in claims if not claim.text.startswith("pairs")]
     figure, axes = new_figure(10, 0.4 * len(claims) + 1.2)
     draw_bars(axes[0, 0], claims, [claim.text for claim in claims], horizontal=True)
     axes[0, 0].set_xlabel("ratio")

@@ -8,7 +8,7 @@ from cases.plots import BLUE, GREEN, GREY, ORANGE, new_figure
 from cases.published.cell import select
 from cases.published.plots import draw_curves, head, legend_below
 from cases.published.reproduction import Reproduction
-from cases.published.stnoc.specs import WIDTHS
+from cases.published.stnoc.specs import TRANSFERS, WIDTHS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,7 +18,11 @@ COLORS = dict(zip(WIDTHS, (ORANGE, BLUE, GREEN), strict=True))
 
 def figures(found: Reproduction) -> dict[str, Figure]:
     """Return the pictures."""
-    return {"tables": tables_figure(found), "steps": steps_figure(found)}
+    return {
+        "tables": tables_figure(found),
+        "transfers": transfers_figure(found),
+        "steps": steps_figure(found),
+    }
 
 
 def tables_figure(found: Reproduction) -> Figure:
@@ -37,6 +41,26 @@ def tables_figure(found: Reproduction) -> Figure:
         one.set_ylim(0, 1.06 * one.get_ylim()[1])
         head(one, title)
     legend_below(figure, axes[0, 0])
+    return figure
+
+
+def transfers_figure(found: Reproduction) -> Figure:
+    """Return Figure 4: throughput over the channels for every length of a transfer."""
+    figure, axes = new_figure(12, 4, columns=len(TRANSFERS))
+    for one, transfer in zip(axes[0], TRANSFERS, strict=True):
+        for width in WIDTHS:
+            mine = [
+                cell
+                for cell in select(found.cells, transfer=transfer, width=width)
+                if cell["table"] in ("table2", "figure4")
+            ]
+            draw_curves(one, range(len(mine)), mine, scale=1e-3, color=COLORS[width], label=f"{width} B ")
+            one.set_xticks(range(len(mine)), [str(cell["channels"]) for cell in mine])
+        one.set_xlabel("memory channels")
+        one.set_ylim(0, 1.06 * one.get_ylim()[1])
+        head(one, f"transfers of {transfer} bytes")
+    axes[0, 0].set_ylabel("aggregate throughput [GB/s]")
+    legend_below(figure, axes[0, -1])
     return figure
 
 

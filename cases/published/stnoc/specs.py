@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cases.published.rows import data_folder, read_toml
 from qmodels.systems.noc.memory import interleaved, transactions
 from qmodels.systems.noc.router import Router
 from qmodels.systems.noc.spec import Noc
@@ -11,11 +12,17 @@ from qmodels.systems.noc.topologies import spidergon
 
 WIDTHS = (8, 16, 32)
 PAYLOAD, HEADER = 128, 8
+TRANSFERS = (16, 32, 64, 128)
+"""Bytes of a transfer of an engine in Figure 4; Tables II and III have the last."""
+
 MEMORIES = 8
 """Memory nodes of the set-ups with engines; with fewer channels, these are spread over them."""
 
 CONTROLLER_CYCLES = 30.0
 """Fixed latency of gem5's RubyMemoryControl of January 2013: 12 cycles of 2.5 ns. [network cycles]"""
+
+
+FILE = data_folder("stnoc") / "calibrated.toml"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,9 +32,9 @@ class Loop:
     Parameters
     ----------
     think_cycles : float
-        From an answer to the next request of an engine. [cycles]
+        From an answer to the next request of an engine, mean. [cycles]
     service_cycles : float
-        Mean time of a memory controller for a transfer. [cycles]
+        Time of a memory controller for a transfer. [cycles]
     write_fraction : float
         Part of the transfers that are writes.
     """
@@ -37,11 +44,11 @@ class Loop:
     write_fraction: float
 
 
-CALIBRATED = Loop(think_cycles=62.71, service_cycles=7.696, write_fraction=0.679)
+CALIBRATED = Loop(**read_toml(FILE)["loop"])
 """Least squares of the model's relative errors in all of Table II, see `calibration`."""
 
 
-def flits(link_width: int) -> int:
+def flits(link_width: int, transfer: int = PAYLOAD) -> int:
     """Return the flits of a packet with data.
 
     Examples
@@ -49,7 +56,7 @@ def flits(link_width: int) -> int:
     >>> [flits(width) for width in WIDTHS]
     [17, 9, 5]
     """
-    return -(-(PAYLOAD + HEADER) // link_width)
+    return -(-(transfer + HEADER) // link_width)
 
 
 def open_noc(
@@ -97,24 +104,39 @@ def open_noc(
     )
 
 
-def closed_noc(*, channels: int, link_width: int, loop: Loop = CALIBRATED, nodes: int = 32) -> Noc:
+def engines_of(nodes: int = 32) -> int:
+    """Return the DMA engines of a set-up: one node is left over.
+
+    Examples
+    --------
+    >>> engines_of(32), engines_of(16)
+    (23, 7)
+    """
+    return nodes - MEMORIES - 1
+
+
+def closed_noc(
+    *, channels: int, link_width: int, loop: Loop = CALIBRATED, nodes: int = 32, transfer: int = PAYLOAD
+) -> Noc:
     """Return a set-up with DMA engines: 23 in 32 nodes, or 7 in 16.
 
-    Engines are on the first nodes, the 8 memory nodes behind them, one node is left over.
+    Engines are on the first nodes, the 8 memory nodes behind them, one node is left over. A transfer of
+    `transfer` bytes is a packet, and takes a controller as long as any other: a closed bank, one burst.
     """
-    engines = nodes - MEMORIES - 1
+    engines = engines_of(nodes)
     return Noc(
         topology=spidergon(nodes),
-        router=Router(buffer_flits=flits(link_width)),
+        router=Router(buffer_flits=flits(link_width, transfer)),
         traffic=transactions(
             initiators=range(engines),
             channels=range(engines, engines + MEMORIES, MEMORIES // channels),
             think_cycles=loop.think_cycles,
-            request_bytes=PAYLOAD,
+            think_law="exponential",
+            request_bytes=transfer,
             read_fraction=1 - loop.write_fraction,
             service_cycles=loop.service_cycles,
-            service_law="exponential",
             latency_cycles=CONTROLLER_CYCLES,
+            cut_through=True,
         ),
         link_width=link_width,
         header_bytes=HEADER,

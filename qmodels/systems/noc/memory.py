@@ -14,7 +14,7 @@ from qmodels.checks import FloatArray, IntArray
 from qmodels.guarded import guarded
 from qmodels.systems.laws.fields import numbers
 from qmodels.systems.memory.memory_map import InterleavedRegion, MemoryMap
-from qmodels.systems.spec.ranges import check_fields, choice, count, nonnegative, probability
+from qmodels.systems.spec.ranges import check_fields, choice, count, flag, nonnegative, probability
 from qmodels.systems.spec.reading import Place
 
 ADDRESSES = ("sequential", "random")
@@ -141,6 +141,10 @@ class Transactions:
         Further time until the response, in which the channel serves others. [cycles]
     service_law, think_law : {"fixed", "exponential"}
         Laws of the service and of the thinking.
+    cut_through : bool
+        Whether a channel begins with the first flit of a request, and its answer leaves while it is still
+        busy, so that its last flit follows when it is done. Else a request is served when all of it is
+        in, and answered when it is served.
 
     References
     ----------
@@ -161,6 +165,7 @@ class Transactions:
     latency_cycles: float = nonnegative(0.0)
     service_law: str = choice("fixed", LAWS)
     think_law: str = choice("fixed", LAWS)
+    cut_through: bool = flag(False)
 
     def __post_init__(self) -> None:
         check_fields(self, "traffic.")

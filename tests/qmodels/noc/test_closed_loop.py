@@ -52,8 +52,18 @@ def test_one_transaction_takes_what_its_parts_do(think, service, width, reads, t
         loop(1, (12,), think_cycles=20, service_cycles=7, latency_cycles=30),
         replace(loop(1, (12,)), topology=replace(mesh(4, 4), delay=3), router=Router(buffer_flits=4)),
         loop(1, (12,), service_cycles=0),
+        loop(1, (12,), think_cycles=20.3, service_cycles=7.4, latency_cycles=30.2),
+        loop(1, (12,), service_cycles=7.4, cut_through=True),
+        loop(1, (12,), service_cycles=70.4, latency_cycles=3, cut_through=True, read_fraction=1.0),
     ],
-    ids=["plain", "wires longer than the buffers", "nothing takes time"],
+    ids=[
+        "plain",
+        "wires longer than the buffers",
+        "nothing takes time",
+        "parts of cycles",
+        "a memory cuts through",
+        "a slow one",
+    ],
 )
 def test_one_transaction_is_simulated_alike(noc):
     result = simulate(noc, packets=500, replications=2)
@@ -95,12 +105,38 @@ def test_throughput_is_inside_the_bound_and_grows_with_the_engines(engines, outs
     ],
 )
 def test_against_simulation(noc, largest):
-    result = simulate(noc, packets=30_000, replications=3)
+    # Engines without chance keep their phases for ever: only replications tell what phases do.
+    result = simulate(noc, packets=12_000, replications=8)
     answer = closed_loop(noc)
     estimate = result.transaction_rate
     assert (estimate.high - estimate.low) / 2 < 0.02 * estimate.best
     assert answer.transaction_rate == pytest.approx(estimate.best, rel=largest)
     assert answer.bandwidth == pytest.approx(result.bandwidth.best, rel=largest)
+
+
+@pytest.mark.parametrize(("width", "service"), [(8, 8), (32, 8), (16, 30)])
+@pytest.mark.parametrize("reads", [0.0, 1.0])
+def test_a_memory_that_cuts_through_works_while_the_data_pass(width, service, reads):
+    """Of service and the flits before the last one only the longer one takes time."""
+    noc = loop(1, (12,), service_cycles=service, latency_cycles=30, link_width=width, read_fraction=reads)
+    cut = replace(noc, traffic=replace(noc.traffic, cut_through=True))
+    latency = closed_loop(cut).transaction_latency
+    spared = closed_loop(noc).transaction_latency - latency
+    assert spared == pytest.approx(min(service, -(-136 // width) - 1))
+    run = simulate(cut, packets=500, replications=2)
+    assert run.transaction_latency.best == pytest.approx(latency)
+
+
+@pytest.mark.parametrize("reads", [0.0, 0.32])
+def test_waits_in_a_row_do_not_add_up(reads):
+    """A write of 17 flits is served within 8 cycles, and answered by one flit: it waits but once."""
+    noc = loop(
+        7, (12,), think_cycles=60, think_law="exponential", service_cycles=8, latency_cycles=30,
+        link_width=8, read_fraction=reads,
+    )  # fmt: skip
+    estimate = simulate(noc, packets=20_000, replications=4).transaction_rate
+    assert estimate.half_width < 0.015 * estimate.best
+    assert closed_loop(noc).transaction_rate == pytest.approx(estimate.best, rel=0.015)
 
 
 def test_more_channels_help_a_full_memory():
