@@ -2,8 +2,8 @@
 
 from qmodels.allocator.answer import DataQueueingAnswer
 from qmodels.allocator.data_queueing import solve_data_queueing
-from qmodels.allocator.exact_list import exact_free_list
-from qmodels.allocator.list_memory import FreeListResult, free_list
+from qmodels.allocator.lists.exact_list import exact_free_list
+from qmodels.allocator.lists.list_memory import FreeListResult, free_list
 from qmodels.allocator.trials import TrialResult, allocation_trials
 
 __all__ = [

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.allocator.dry_list import MOST_LENGTH, DryList, dry_list
-from qmodels.allocator.lossy_list import LossyList, lossy_list
+from qmodels.allocator.lists.dry_list import MOST_LENGTH, DryList, dry_list
+from qmodels.allocator.lists.lossy_list import LossyList, lossy_list
 from qmodels.allocator.offered import offered_variability
 from qmodels.allocator.overflow import ListOverflow, list_overflow
 from qmodels.checks import FloatArray, IntArray

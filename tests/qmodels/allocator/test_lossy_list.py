@@ -14,7 +14,7 @@ from cases.published.dqm.lossy_errors import MEASUREMENT
 from cases.published.dqm.specs import case_spec
 from qmodels import solve
 from qmodels.allocator.conflict_errors import BAR, LOSSY_ERRORS
-from qmodels.allocator.lossy_list import lossy_list
+from qmodels.allocator.lists.lossy_list import lossy_list
 from qmodels.allocator.read_order import read_order_heads
 from qmodels.error_map import ErrorMap
 from qmodels.systems.packets.data_queueing import DataQueueing

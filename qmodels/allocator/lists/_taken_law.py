@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from qmodels.allocator._list_chain import Entries, ListChain
-from qmodels.allocator._trial_states import TrialStates
-from qmodels.allocator._windows import distinct
+from qmodels.allocator.lists._list_chain import Entries, ListChain
+from qmodels.allocator.lists._trial_states import TrialStates
+from qmodels.allocator.lists._windows import distinct
 from qmodels.checks import FloatArray
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from qmodels.allocator._list_chain import ListChain, PacketRules
-from qmodels.allocator._taken_law import TakenLaw
-from qmodels.allocator._trial_states import TrialRules, trial_states
+from qmodels.allocator.lists._list_chain import ListChain, PacketRules
+from qmodels.allocator.lists._taken_law import TakenLaw
+from qmodels.allocator.lists._trial_states import TrialRules, trial_states
 from qmodels.checks import FloatArray
 
 TOLERANCE = 1e-9

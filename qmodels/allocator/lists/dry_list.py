@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from qmodels.allocator._windows import Window, canonical
+from qmodels.allocator.lists._windows import Window, canonical
 from qmodels.checks import FloatArray, IntArray
 
 MOST_LENGTH = 512

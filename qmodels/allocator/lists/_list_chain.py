@@ -8,8 +8,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from qmodels.allocator._trial_states import TrialRules, trial_states
-from qmodels.allocator._windows import Window, canonical, distinct, draw_any, draw_others, draw_window
+from qmodels.allocator.lists._trial_states import TrialRules, trial_states
+from qmodels.allocator.lists._windows import Window, canonical, distinct, draw_any, draw_others, draw_window
 from qmodels.checks import FloatArray, IntArray
 
 ALWAYS = -1

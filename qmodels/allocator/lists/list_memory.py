@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from qmodels.allocator._fixed_point import steady_heads
-from qmodels.allocator._list_chain import PacketRules
-from qmodels.allocator._trial_states import TrialRules
+from qmodels.allocator.lists._fixed_point import steady_heads
+from qmodels.allocator.lists._list_chain import PacketRules
+from qmodels.allocator.lists._trial_states import TrialRules
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.packets.free_list import allocation_accesses
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
-from qmodels.allocator._windows import Window, distinct
+from qmodels.allocator.lists._windows import Window, distinct
 
 OWN, HIDDEN, MET = range(3)
 """The busy banks: those of allocations alone, one of another access not met yet, or one that was met."""
