@@ -196,14 +196,19 @@ class Acquire:
         Name of the pool. Placed at several nodes, each has a pool, and the job uses that of its own place.
     tokens : int
         How many.
+    use : str
+        What they are for, where they have to turn from one use to another (`Tokens.turning`).
     """
 
     part: str
     tokens: int = 1
+    use: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
         _part_name(self, "part")
         _whole(self, "tokens")
+        if not isinstance(self.use, str):
+            raise ValueError(f"acquire.use must be a text, got {self.use!r}")
 
 
 @dataclass(frozen=True)
