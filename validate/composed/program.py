@@ -25,6 +25,7 @@ from qmodels.systems.composed.steps import (
     Send,
     Visit,
     Write,
+    all_steps,
     step_name,
 )
 from qmodels.systems.composed.system import System
@@ -44,6 +45,7 @@ class Program(NamedTuple):
     sequences: list[tuple[str, str]]
     most_branches: int
     most_slots: int
+    repeats: bool
     laws: list[Law]
     names: list[str]
 
@@ -64,6 +66,7 @@ def program_of(system: System) -> Program:
             sequences=assembler.sequences,
             most_branches=assembler.most_branches,
             most_slots=assembler.most_slots,
+            repeats=any(getattr(s, "same", False) for f in system.flows for s in all_steps(f.program)),
             laws=sources.laws,
             names=sources.names,
         )
@@ -131,23 +134,24 @@ class Assembler:
                 passed = False
             elif isinstance(step, Visit) and step.part in self.foreseen:
                 passed = isinstance(following, Hold) and isinstance(following.time, Deterministic)
-                self._pass(step.part, following if passed else None)
+                self._pass(step, following if passed else None)
             else:
                 self._step(step, depth)
 
-    def _pass(self, part: str, hold: Any) -> None:
+    def _pass(self, step: Visit, hold: Any) -> None:
         """Visit a station that knows when it will be done, and let the time pass that comes after."""
         time, counted = (0.0, True) if hold is None else (float(hold.time.mean), hold.counted)
         column = len(self.numbers) + (state.HELD_TIME if counted else state.UNCOUNTED_TIME)
-        law = self.system.parts[part].service_law(self._flow)
+        law = self.system.parts[step.part].service_law(self._flow)
         service = float(law.mean) if isinstance(law, Deterministic) else -1.0
-        self._put(state.PASS, part=self.numbers[part], time=time, column=column, service=service)
+        part = self.numbers[step.part]
+        self._put(state.PASS, part=part, time=time, column=column, service=service, at=step.same)
 
     def _step(self, step: Any, depth: int) -> None:
         match step:
             case Visit():
                 self._there(step.part, step.bytes, depth)
-                self._visit(step.part)
+                self._visit(step)
                 self._back(step.part, step.reply_bytes, depth)
             case Send():
                 self._pick(step.to)
@@ -200,10 +204,11 @@ class Assembler:
             uses.append(step.use)
         return uses.index(step.use)
 
-    def _visit(self, part: str) -> None:
+    def _visit(self, step: Visit) -> None:
         """Be served by a station, or by a part of others, whose streams are numbered."""
+        part = step.part
         if isinstance(self.system.parts[part], Station):
-            self._put(state.SERVE, part=self.numbers[part])
+            self._put(state.SERVE, part=self.numbers[part], at=step.same)
         else:
             self._put(state.ENQUIRE, part=self.numbers[part], stream=self._streams[part])
             self._streams[part] += 1

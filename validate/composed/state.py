@@ -38,7 +38,7 @@ def _constants(first: int, count: int) -> Any:
     # Those that may take some:
     HOLD,  # law, column
     ACQUIRE,  # part, size: tokens, at: number of their use
-    SERVE,  # part
+    SERVE,  # part, at: whether the service is the strand's last one again
     TRAVEL,  # size: flits of the packet to the target
     LOCATE,  # part, at: as of ADDRESS, size: whether a branch has the block of its number; sets the target
     ACCESS,  # part, at: whether it is a write
@@ -47,7 +47,7 @@ def _constants(first: int, count: int) -> Any:
     FREE,  # part
     ENQUIRE,  # part, stream: number of the stream at the part
     PASS,  # part: a station that knows when it will be done, service: its time, -1 if that is random; time:
-    # what passes after it, column: of that
+    # what passes after it, column: of that, at: as of SERVE
 ) = _constants(0, 25)
 FIRST_VISIT: Any = HOLD
 BY_SEGMENTS: Any = np.int64(-1)
@@ -214,6 +214,7 @@ LAYOUT: Layout = {
     "choices": (CHOICE, 1),
     "strands": (STRAND, 1),
     "times": ("f8", 2),
+    "worked": ("f8", 2),
     "slots": ("i8", 2),
     "holds": ("i8", 2),
     "parts": (PART, 1),
@@ -241,7 +242,8 @@ LAYOUT: Layout = {
 class Core(NamedTuple):
     """All of it.
 
-    ``times`` has the time of each strand by part and then by the columns above, ``slots`` what its
+    ``times`` has the time of each strand by part and then by the columns above, ``worked`` its last service at
+    each station, 0 before, if any visit asks for it, ``slots`` what its
     instructions remember, ``holds`` its tokens of each pool; ``places`` are the nodes of flows and parts,
     ``copy_at`` says which copy of a part is at a node, -1 for none; ``free_at`` is when the visits end that a
     station knows of, see `PASS`; ``flow_times`` sums up the times of the
@@ -255,6 +257,7 @@ class Core(NamedTuple):
     choices: Any
     strands: Any
     times: Any
+    worked: Any
     slots: Any
     holds: Any
     parts: Any

@@ -96,6 +96,7 @@ def begin(w: World, c: Core, j: int) -> None:
     strand["since"] = now
     strand["place"] = c.places[flow["places_at"] + strand["home"]] if strand["home"] >= 0 else NONE
     strand["at"], strand["root"], strand["lost"] = flow["entry"], j, 0
+    c.worked[j, :] = 0.0
     if flow["sizes"] >= 0:
         strand["segments"] = int(draw(w.laws, w.numbers, w.streams, flow["sizes"]))
     c.times[j, :] = 0.0
@@ -166,6 +167,7 @@ def split(w: World, c: Core, j: int, at: int) -> None:
         child["block"] = strand["block"]
         child["at"] = c.choices[i["at"] + branch]["at"] if several else at + 1
         c.times[t, :] = 0.0
+        c.worked[t, :] = 0.0
         go_on(w, c, t)
 
 

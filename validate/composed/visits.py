@@ -111,6 +111,8 @@ def serve(w: World, c: Core, j: int, part: int) -> None:
     tally["arrivals"] += 1
     if n["number"] < n["capacity"]:
         w.jobs[j]["step"] = part
+        again = c.code[c.strands[j]["at"] - 1]["at"]
+        w.jobs[j]["given"] = c.worked[j, part] if again else 0.0
         enter(w, c, part, j)
         join(w, node, j)
     else:
@@ -129,8 +131,12 @@ def pass_by(w: World, c: Core, j: int, at: int) -> None:
     p = c.parts[part]
     node = p["first"] + (strand["copy"] if p["copies"] > 1 else 0)
     service = i["service"]
-    if service < 0:
+    if i["at"] and c.worked[j, part] > 0:
+        service = c.worked[j, part]
+    elif service < 0:
         service = draw(w.laws, w.numbers, w.streams, w.service[node, job_class])
+    if c.worked.shape[1] > 0:
+        c.worked[j, part] = service
     done = max(now, c.free_at[node]) + service
     c.free_at[node] = done
     tally = w.tallies[node, job_class]
@@ -169,6 +175,8 @@ def finish(w: World, c: Core, j: int) -> None:
     stop(w, node, j)
     w.tallies[node, job["job_class"]]["completions"] += 1
     n["busy"] -= 1
+    if c.worked.shape[1] > 0:
+        c.worked[j, part] = job["work"]
     depart(w, j, COMPLETED)
     leave(w, c, part, j)
     charge(w, c, j, part)

@@ -88,6 +88,7 @@ def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
         choices=program.choices,
         strands=np.zeros(0, dtype=state.STRAND),
         times=np.zeros((0, columns)),
+        worked=np.zeros((0, len(spec.parts) if program.repeats else 0)),
         slots=np.zeros((0, program.most_slots + 1), dtype=np.int64),
         holds=np.zeros((0, max(1, pools.size)), dtype=np.int64),
         parts=parts,
@@ -132,7 +133,7 @@ def grown(machine: Machine, more: int) -> Machine:
         rows = np.zeros((more, *array.shape[1:]), dtype=array.dtype)
         return np.concatenate([array, rows])
 
-    names = ("strands", "times", "slots", "holds", "enquiries", "letters")
+    names = ("strands", "times", "worked", "slots", "holds", "enquiries", "letters")
     c = c._replace(**{name: longer(getattr(c, name)) for name in names})
     machine = machine._replace(world=w, core=c._replace(table=table_of(c, LAYOUT)))
     kernels = machine.kernels

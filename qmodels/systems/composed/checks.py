@@ -60,7 +60,7 @@ def check_programs(system: Any) -> None:
     used: set[str] = {system.interconnect}
     for flow in system.flows:
         here = f"flow {flow.name!r}:"
-        for step in all_steps(flow.program):
+        for step in {id(step): step for step in all_steps(flow.program)}.values():
             _check_step(system, flow, step, here)
             used.add(getattr(step, "part", getattr(step, "to", "")))
         _check_rounds(flow, flow.program, here)
@@ -89,6 +89,8 @@ def _check_step(system: Any, flow: Any, step: Any, here: str) -> None:
         if name in system.place:
             _check_begins(flow, where)
         part = system.parts[name]
+        if getattr(step, "same", False) and not isinstance(part, Station):
+            raise ValueError(f"{where} must be at a Station to take the same time, got {type(part).__name__}")
         if isinstance(part, Station) and part.service_law(flow.name) is None:
             raise ValueError(f"{where} must have a service law for {flow.name!r}, got none")
         if isinstance(step, Allocate) and step.blocks != SEGMENTS and step.blocks > np.min(part.segments):

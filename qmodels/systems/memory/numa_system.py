@@ -82,11 +82,10 @@ class _Core:
 
     @property
     def law(self) -> Deterministic | Gamma:
-        """Computing between two loads. With a random time the shares are independent, and so is their sum."""
+        """Computing between two loads, the same between all of a block."""
         work = self.machine.work
-        shares = work.global_loads + 1
-        mean = (self.machine.own_cycles / shares - self.fixed) / self.machine.clock_ghz
-        return Gamma(mean=mean, scv=work.compute_scv * shares) if work.compute_scv else Deterministic(mean=mean)
+        mean = (self.machine.own_cycles / (work.global_loads + 1) - self.fixed) / self.machine.clock_ghz
+        return Gamma(mean=mean, scv=work.compute_scv) if work.compute_scv else Deterministic(mean=mean)
 
     @property
     def computes(self) -> bool:
@@ -161,15 +160,19 @@ class _Core:
 
     def _compute(self, block: int) -> tuple[Any, ...]:
         """Return the steps of computing a block, with the core's own loads of it."""
-        computing = (Visit(core_name(self.core)),) if self.computes else ()
-        end, loads = self._hold(self.fixed), self.machine.work.global_loads
+        name, loads = core_name(self.core), self.machine.work.global_loads
+        first, again = ((Visit(name, same=same),) if self.computes else () for same in (False, True))
+        steps = (*first, *self._hold(self.fixed))
         if loads:
             memory = self._memory(block)
-            way = self._way(memory)
-            there = (*self._hold(self.fixed + way / 2), Visit(memory_name(memory)), *self._hold(way / 2))
-            computing = (*self._times((*computing, *there), loads), *computing)
-        steps = (*computing, *end)
-        return (Acquire(loading_name(self.core)), *steps, Release(loading_name(self.core))) if self.held else steps
+            way, there = self._way(memory), Visit(memory_name(memory))
+            load = (there, *self._hold(way / 2), *again)
+            on_the_way = self._hold(self.fixed + way / 2)
+            between = self._times((*load, *on_the_way), loads - 1)
+            steps = (*first, *on_the_way, *between, *load, *self._hold(self.fixed))
+        if not self.held:
+            return steps
+        return (Acquire(loading_name(self.core)), *steps, Release(loading_name(self.core)))
 
     def _hold(self, cycles: float) -> tuple[Any, ...]:
         return (Hold(Deterministic(mean=cycles / self.machine.clock_ghz)),) if cycles > 0 else ()
