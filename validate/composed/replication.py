@@ -129,7 +129,7 @@ def run_replication(job: SystemJob) -> Run:
     """
     machine = new_machine(job.spec, seed=job.seed, replication=job.replication)
     measured = BATCHES - WARM_UP_BATCHES
-    start, counted = _seen(machine), machine.world.histograms
+    start, counted = _seen(machine), machine.world.histograms.copy()
     batches, stuck = [_progress(machine)], np.inf
     goals = [max(1, -(-job.passages * (batch + 1) // measured)) for batch in range(BATCHES)]
     for batch, goal in enumerate([2**62] if job.spec.ends else goals):
