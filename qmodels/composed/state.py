@@ -260,7 +260,9 @@ class State:
                 heard=heard,
                 within=met.within,
                 waits={t.number: met.pools[t.part].wait for t in self.plan.takes if t.part in met.pools},
-                turning=turning_of(self.plan.takes, self._turning, self._times_taken) if self._turning else {},
+                turning=turning_of(self.plan.takes, self._turning, self._times_taken)
+                if self._turning
+                else {},
                 own=self.asking.own_loads(self.rates, heard),
                 together=self.asking.batches,
                 network=self.system.interconnect,
@@ -283,7 +285,9 @@ class State:
     @cached_property
     def _turning(self) -> dict[str, Tokens]:
         """The pools whose tokens take time to turn."""
-        return {name: self.system.parts[name] for name in self.system.turning if self.system.parts[name].turning}
+        return {
+            name: self.system.parts[name] for name in self.system.turning if self.system.parts[name].turning
+        }
 
     def _times_taken(self, take: Site) -> float:
         return self.rates[take.flow] * take.visits * moments_of(take.batch)[0]

@@ -137,7 +137,7 @@ def _move(w: World, c: Core, j: int, at: int) -> None:
 
 @lean_part
 def wake(w: World, c: Core, j: int) -> None:
-    """End what a strand has waited for alone: a hold, thinking, turning tokens, an access, a part of others."""
+    """End what a strand has waited for alone: a hold, thinking, tokens that turn, an access, other parts."""
     drop(w.heap, w.places, w.classes.size + w.nodes.size + j)
     if w.jobs[j]["phase"] == state.THINKING:
         begin(w, c, j)

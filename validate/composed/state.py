@@ -242,9 +242,9 @@ LAYOUT: Layout = {
 class Core(NamedTuple):
     """All of it.
 
-    ``times`` has the time of each strand by part and then by the columns above, ``worked`` its last service at
-    each station, 0 before, if any visit asks for it, ``slots`` what its
-    instructions remember, ``holds`` its tokens of each pool; ``places`` are the nodes of flows and parts,
+    ``times`` has the time of each strand by part and then by the columns above, ``worked`` its last service
+    at each station, 0 before, if any visit asks for it, ``slots`` what its instructions remember, ``holds``
+    its tokens of each pool; ``places`` are the nodes of flows and parts,
     ``copy_at`` says which copy of a part is at a node, -1 for none; ``free_at`` is when the visits end that a
     station knows of, see `PASS`; ``flow_times`` sums up the times of the
     jobs that ended. ``letters`` are what strands ask of the kernels of parts, ``enquiries`` are the strands

@@ -113,9 +113,7 @@ class _Seen:
         self.end = float(self.ends.max())
         served = {name: time for (name, _), time in zip(resources(system), run.busy, strict=True)}
         channels = [-1] if spec.dma.assignment == "any" else range(spec.dma.channels)
-        computing = [
-            served.get(loading_name(k), served.get(core_name(k), 0.0)) for k in range(chip.cores)
-        ]
+        computing = [served.get(loading_name(k), served.get(core_name(k), 0.0)) for k in range(chip.cores)]
         held = [served.get(channel_name(k), 0.0) for k in channels]
         controllers = [served.get(memory_name(k), 0.0) for k in range(chip.memories)]
         self.busy = {

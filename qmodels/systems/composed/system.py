@@ -82,7 +82,12 @@ class System:
         ),
         model=("saturation_factor",),
         sometimes=(
-            "latency_p99", "visit_latency", "hit_ratio", "blocking_probability", "execution_time", "switch_ratio",
+            "latency_p99",
+            "visit_latency",
+            "hit_ratio",
+            "blocking_probability",
+            "execution_time",
+            "switch_ratio",
         ),
     )
 

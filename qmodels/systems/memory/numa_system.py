@@ -16,10 +16,10 @@ from qmodels.systems.stations.parts import Station
 def numa_system(machine: Any) -> System:
     """Return the system that a `NumaMachine` is.
 
-    A core is a flow of one job that runs once: its program is all its work. Controllers and cores are stations,
-    ways between them pass as time, channels are pools of one token (of all, where any will do) that turn from
-    memory to memory. Where a core loads from global memory, a pool of one token is held while it computes
-    and waits.
+    A core is a flow of one job that runs once: its program is all its work. Controllers and cores are
+    stations, ways between them pass as time, channels are pools of one token (of all, where any will do)
+    that turn from memory to memory. Where a core loads from global memory, a pool of one token is held
+    while it computes and waits.
     """
     working = [core for core in range(machine.chip.cores) if machine.steps_of(core)]
     makers = {core: _Core(machine, core) for core in working}
@@ -34,7 +34,9 @@ def numa_system(machine: Any) -> System:
     for channel in sorted({maker.channel for maker in makers.values()}):
         parts[channel_name(channel)] = Tokens(count=count, turning=turning)
     service = Deterministic(mean=machine.chip.controller_cycles / machine.clock_ghz)
-    for memory in sorted({memory for core in working for memory in machine.memories_of(core)[: machine.steps_of(core)]}):
+    for memory in sorted(
+        {memory for core in working for memory in machine.memories_of(core)[: machine.steps_of(core)]}
+    ):
         parts[memory_name(memory)] = Station(service=service)
     flows = [Flow(name=core_name(c), population=1, rounds=1, program=makers[c].program()) for c in working]
     return System(parts=parts, flows=flows)

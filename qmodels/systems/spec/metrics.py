@@ -135,7 +135,9 @@ METRICS: dict[str, Metric] = {
     "controller_utilization": _share("busy fraction of the busiest memory controller", ""),
     "channel_utilization": _share("busy fraction of the busiest channel (of all, where any will do)", ""),
     "memory_utilization": _share("busy fraction of a bank, mean", ""),
-    "switch_ratio": _share("commands that turn their channel to another memory, or their token to another use"),
+    "switch_ratio": _share(
+        "commands that turn their channel to another memory, or their token to another use"
+    ),
     # Caches.
     "hit_ratio": _share("requests served by a cache; of a level, of those that reach it", "up"),
     "miss_ratio": _share("requests served by memory"),

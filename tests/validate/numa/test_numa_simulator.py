@@ -42,9 +42,14 @@ class Seen:
 
     def __init__(self, spec, run):
         system = spec.system()
-        self.parts = {name: dict(zip(PARTS, row, strict=True)) for name, row in zip(system.parts, run.parts, strict=True)}
+        self.parts = {
+            name: dict(zip(PARTS, row, strict=True))
+            for name, row in zip(system.parts, run.parts, strict=True)
+        }
         self.busy = {name: time for (name, _), time in zip(resources(system), run.busy, strict=True)}
-        ends = {flow.name: row[FLOWS.index("last_end")] for flow, row in zip(system.flows, run.flows, strict=True)}
+        ends = {
+            flow.name: row[FLOWS.index("last_end")] for flow, row in zip(system.flows, run.flows, strict=True)
+        }
         self.ends = [ends.get(core_name(core), 0.0) for core in range(spec.chip.cores)]
         memories = [self.parts.get(memory_name(m), {}) for m in range(spec.chip.memories)]
         self.accesses = [int(memory.get("visits", 0)) for memory in memories]
@@ -195,7 +200,10 @@ def test_work_is_conserved(placement, assignment, double, loads):
     assert all(end >= least for end, least in zip(seen.ends, computing, strict=True))
     if loads:
         held = [seen.busy[loading_name(core)] for core in range(16)]
-        assert all(end >= with_loads > least for end, with_loads, least in zip(seen.ends, held, computing, strict=True))
+        assert all(
+            end >= with_loads > least
+            for end, with_loads, least in zip(seen.ends, held, computing, strict=True)
+        )
 
 
 def test_one_core_takes_what_it_takes():
