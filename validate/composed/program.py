@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,7 +130,7 @@ class Assembler:
     def _steps(self, steps: Sequence[Any], depth: int) -> None:
         self.most_slots = max(self.most_slots, depth)
         passed = False
-        for step, following in zip(steps, (*steps[1:], None), strict=True):
+        for step, following in zip_longest(steps, steps[1:]):
             if passed:
                 passed = False
             elif isinstance(step, Visit) and step.part in self.foreseen:

@@ -153,7 +153,9 @@ class _Core:
         between = self._times((there, *self._hold(way)), accesses - 1)
         return (
             Acquire(channel, use=memory_name(memory)),
-            *self._hold(self.machine.dma.setup_cycles + way / 2),
+            # Apart from the way: equal times then come about alike, and cores in step stay in their order.
+            *self._hold(self.machine.dma.setup_cycles),
+            *self._hold(way / 2),
             *between,
             there,
             *self._hold(way / 2),
