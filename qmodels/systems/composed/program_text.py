@@ -76,7 +76,7 @@ def parse(text: str, name: str = "program") -> tuple[Any, ...]:
     Examples
     --------
     >>> parse("visit parser; hold exponential(mean=2.0)")
-    (Visit(part='parser', bytes=0, reply_bytes=0), Hold(time=Exponential(mean=2.0), counted=True))
+    (Visit(part='parser', bytes=0, reply_bytes=0, same=False), Hold(time=Exponential(mean=2.0), counted=True))
     """
     return _Reader(name, text).program("stop")
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 import qmodels as qm
 from qmodels.composed.couplings.revisits import visit_laws
 from qmodels.composed.plan import Ask, Rounds
+from qmodels.systems.composed.parts import ServingPart
 from qmodels.systems.composed.program_text import parse, program_text
-from qmodels.systems.composed.steps import Acquire, Fork, Hold, Release, Repeat, Visit
+from qmodels.systems.composed.steps import Acquire, Fork, Hold, Read, Release, Repeat, Visit
 from qmodels.systems.laws.times import Deterministic, Exponential
 from qmodels.systems.traffic.arrivals import Poisson
 from validate import simulate
@@ -36,10 +39,15 @@ def test_work_that_ends_is_followed_to_its_end():
         assert 6 <= float(found.latency_p99) <= 12
 
 
-def test_known_ends_change_nothing():
-    """Stations that know the end of a visit give the times, shares and numbers of those that do not."""
+@pytest.mark.parametrize("memory", [False, True])
+def test_known_ends_change_nothing(memory):
+    """Stations that know the end of a visit give the times, shares and numbers of those that do not.
+
+    With a memory the system runs in another loop.
+    """
     step = (Visit("a"), fixed(2.0))
     program = (Fork(((Repeat(step, 7), Visit("b")), (Visit("b"), Repeat(step, 3)))), Visit("a", same=True))
+    program += (Read("dram"),) if memory else ()
     flows = [qm.Flow(name=name, population=3, rounds=4, program=program) for name in ("one", "two")]
     results = []
     for discipline in ("fifo", "priority"):
@@ -47,6 +55,7 @@ def test_known_ends_change_nothing():
             name: qm.Station(service=Exponential(mean=mean), discipline=discipline)
             for name, mean in (("a", 3.0), ("b", 4.0))
         }
+        parts |= {"dram": qm.dram("DDR4-3200")} if memory else {}
         results.append(simulate(qm.System(parts=parts, flows=flows), replications=3, seed=5))
     for table in ("metrics", "utilization", "latency_parts", "numbers", "visit_rates"):
         known, plain = (
@@ -208,3 +217,22 @@ def test_messages(make, message):
     with pytest.raises(ValueError) as error:
         make()
     assert str(error.value).startswith(message)
+
+
+def test_parts_of_others_have_no_same_time():
+    """They say themselves how long a visit takes."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Wire(ServingPart):
+        def served(self, offered):
+            raise NotImplementedError
+
+        def service(self):
+            raise NotImplementedError
+
+    flow = qm.Flow(name="jobs", population=1, program=(Visit("wire", same=True),))
+    with pytest.raises(ValueError) as error:
+        qm.System(parts={"wire": Wire()}, flows=flow)
+    assert (
+        str(error.value) == "flow 'jobs': 'visit wire' must be at a Station to take the same time, got Wire"
+    )
