@@ -7,6 +7,7 @@ from pathlib import Path
 from qmodels.error_map import ErrorMap, MeasuredError
 from qmodels.systems.cache.spec import CacheSystem
 from qmodels.systems.composed.parts import ServingPart
+from qmodels.systems.composed.steps import all_steps
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.noc.spec import Noc
@@ -52,4 +53,8 @@ def error_doubts(system: System, load: float) -> tuple[str, ...]:
         doubts.append("several flows: the error was measured with one")
     if any(isinstance(part, CacheSystem | FreeList | ServingPart) for part in system.parts.values()):
         doubts.append("caches, free lists or parts of others: the error was measured without")
+    if system.turning:
+        doubts.append("tokens that turn, as if their uses came at random: the error was measured without")
+    if any(getattr(step, "same", False) for flow in system.flows for step in all_steps(flow.program)):
+        doubts.append("visits that take the same time, as if they did not: the error was measured without")
     return tuple(doubts)

@@ -71,6 +71,8 @@ class Surroundings:
         The same for jobs that hold tokens of a pool, if it differs.
     waits : mapping of int to Span
         Waits for tokens, by the number of the take; none if left out.
+    turning : mapping of int to Span
+        What their tokens then need to turn to another use, if they do.
     own : mapping of int to float
         Load that a site brings to its part.
     together : mapping of int to float
@@ -85,6 +87,7 @@ class Surroundings:
     heard: Heard
     within: Mapping[str, Heard] = field(default_factory=dict)
     waits: Mapping[int, Span] = field(default_factory=dict)
+    turning: Mapping[int, Span] = field(default_factory=dict)
     own: Mapping[int, float] = field(default_factory=dict)
     together: Mapping[int, float] = field(default_factory=dict)
     network: str = ""
@@ -180,7 +183,11 @@ class Walk:
         passage = self._spent(Passage(span=wait, parts={node.site.part: wait.mean}), weight, holds)
         holds[node.site.part] = holds.get(node.site.part, 0) + node.tokens
         self.held.setdefault(node.site.part, Held())
-        return passage
+        turning = self.around.turning.get(node.site.number)
+        if turning is None:
+            return passage
+        turned = Passage(span=turning, parts={node.site.part: turning.mean})
+        return in_series([passage, self._spent(turned, weight, holds)])
 
     def _give(self, node: Give, weight: float, holds: dict[str, int]) -> Passage:
         left = holds.pop(node.pool, 0) - node.tokens

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,20 @@ def _solve_point(system: System) -> Answer:
     figures = parts_figures(state) if solved is None else network_figures(state, solved)
     for name, found in shares.items():
         figures.metrics[f"hit_ratio[{name}]"] = found.private + found.hit
-    return _answer(system, figures)
+    return _answer(system, _until_the_end(system, figures) if system.ends else figures)
+
+
+def _until_the_end(system: System, figures: Figures) -> Figures:
+    """Return the figures of work that ends: all flows go on at their rates until the last one is done."""
+    name = "flow_throughput[{}]" if len(system.flows) > 1 else "flow_throughput"
+    times = (f.population * f.rounds / figures.metrics[name.format(f.name)] for f in system.flows)
+    doubt = "work that ends, as if all went on until the last is done and nobody were late"
+    return replace(
+        figures,
+        metrics=figures.metrics | {"execution_time": max(times)},
+        exact=False,
+        doubts=(*figures.doubts, doubt),
+    )
 
 
 def _answer(system: System, figures: Figures) -> Answer:

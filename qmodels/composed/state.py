@@ -18,6 +18,7 @@ from qmodels.composed.couplings.losses import losses_of, surviving
 from qmodels.composed.couplings.pools import ClosedPool, Inside, Pool, open_pool
 from qmodels.composed.couplings.revisits import effective_scv, visit_laws
 from qmodels.composed.couplings.siblings import Siblings
+from qmodels.composed.couplings.turning import turning_of
 from qmodels.composed.moments import moments_of
 from qmodels.composed.nesting import asked_inside, pools_inside
 from qmodels.composed.passage import Held, Surroundings, Walk
@@ -27,6 +28,7 @@ from qmodels.composed.times import Passage
 from qmodels.composed.variability import scvs_of
 from qmodels.markov.processes.phase_type_fit import ph_from_moments
 from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.kinds import phase_type, scaled
 from qmodels.systems.laws.phases import PhaseType
@@ -258,6 +260,9 @@ class State:
                 heard=heard,
                 within=met.within,
                 waits={t.number: met.pools[t.part].wait for t in self.plan.takes if t.part in met.pools},
+                turning=turning_of(self.plan.takes, self._turning, self._times_taken)
+                if self._turning
+                else {},
                 own=self.asking.own_loads(self.rates, heard),
                 together=self.asking.batches,
                 network=self.system.interconnect,
@@ -276,6 +281,16 @@ class State:
             number: (noc.flits(leg.bytes) / noc.clock_ghz * float(leg.shares.sum()), leg.together)
             for number, leg in enumerate(self.plan.legs)
         }
+
+    @cached_property
+    def _turning(self) -> dict[str, Tokens]:
+        """The pools whose tokens take time to turn."""
+        return {
+            name: self.system.parts[name] for name in self.system.turning if self.system.parts[name].turning
+        }
+
+    def _times_taken(self, take: Site) -> float:
+        return self.rates[take.flow] * take.visits * moments_of(take.batch)[0]
 
     def takes(self, pool: str) -> list[Site]:
         """Return where tokens of a pool are taken."""

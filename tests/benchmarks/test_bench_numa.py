@@ -7,7 +7,7 @@ from cases.published.srp.placement import machine_of_work, problem_of
 from cases.published.srp.specs import Costs, blurring
 from qmodels import solve
 from validate.campaigns.experiment import Job
-from validate.numa.run import run_replication
+from validate.numa.experiment import run_replication, system_of
 
 COSTS = Costs(controller_cycles=35.7, compute_per_byte=3.05, switch_cycles=7266.0)
 
@@ -22,7 +22,8 @@ def test_simulate(benchmark):
     job = Job(spec=blurring(COSTS, "non-optimal", "all"), seed=0, replication=0)
     run_replication(job)
     run = benchmark.pedantic(run_replication, args=(job,), rounds=3)
-    assert run.accesses.sum() == 1_048_576
+    memories = [name.startswith("memory") for name in system_of(job.spec).parts]
+    assert run.parts[memories, 0].sum() == 1_048_576
 
 
 def test_place(benchmark):

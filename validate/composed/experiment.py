@@ -34,6 +34,9 @@ class SystemExperiment(Experiment):
     the jobs of an open flow pile up, or every job waits for another, the result's ``stable`` is False and
     times are ``inf``.
 
+    Work that ends (`Flow.rounds`) is followed from its start until all is done, whatever ``passages`` says;
+    ``execution_time`` is when that is.
+
     Raises
     ------
     ValueError

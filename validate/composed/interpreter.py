@@ -18,7 +18,7 @@ from validate.composed.strands import (
     split,
     wake_at,
 )
-from validate.composed.visits import ask, enquire, operate, pick, serve, travel
+from validate.composed.visits import ask, enquire, operate, pass_by, pick, serve, travel
 from validate.engine.jit import lean_part
 from validate.engine.sampling import draw
 from validate.engine.streams import uniform
@@ -78,6 +78,9 @@ def _visit(w: World, c: Core, j: int, at: int) -> bool:
     if op == state.SERVE:
         serve(w, c, j, part)
         return c.strands[strand["root"]]["lost"] > 0
+    if op == state.PASS:
+        pass_by(w, c, j, at)
+        return False
     if op == state.TRAVEL:
         return travel(w, c, j, i["size"])
     if op == state.ACQUIRE:
@@ -134,7 +137,7 @@ def _move(w: World, c: Core, j: int, at: int) -> None:
 
 @lean_part
 def wake(w: World, c: Core, j: int) -> None:
-    """End what a strand has waited for alone: a hold, thinking, an access to a memory, a part of others."""
+    """End what a strand has waited for alone: a hold, thinking, tokens that turn, an access, other parts."""
     drop(w.heap, w.places, w.classes.size + w.nodes.size + j)
     if w.jobs[j]["phase"] == state.THINKING:
         begin(w, c, j)
@@ -145,6 +148,8 @@ def wake(w: World, c: Core, j: int) -> None:
         part = c.code[c.strands[j]["at"] - 1]["part"]
         leave(w, c, part, j)
         charge(w, c, j, part)
-    else:
+    elif w.jobs[j]["phase"] == state.TURNING:
+        charge(w, c, j, c.code[c.strands[j]["at"] - 1]["part"])
+    elif w.jobs[j]["phase"] != state.PASSING:
         charge(w, c, j, c.code[c.strands[j]["at"] - 1]["column"])
     go_on(w, c, j)

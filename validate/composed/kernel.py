@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from validate.composed.interpreter import drain, wake
-from validate.composed.state import ASKED, LAYOUT, Core
+from validate.composed.state import ASKED, LAYOUT, PASSING, Core
 from validate.composed.strands import be_born
-from validate.composed.visits import finish, finish_shared
+from validate.composed.visits import finish, finish_shared, pass_again
 from validate.engine.jit import lean, lean_part
 from validate.engine.pointers import compiled, pointer_to
 from validate.engine.sampling import draw
@@ -73,11 +73,29 @@ def loop(w: World, c: Core, until: float, ended: int, born: int) -> int:
             break
         s["now"] = heap[1]["time"]
         s["events"] += 1
-        handle(w, c, heap[1]["event"])
+        if not _loops(w, c, until):
+            handle(w, c, heap[1]["event"])
     for node in range(w.nodes.size):
         if w.nodes[node]["shared"] >= 0:
             catch_up(w, node)
     return reason
+
+
+@lean_part
+def _loops(w: World, c: Core, until: float) -> bool:
+    """Let the first event happen and those after it, while all of them begin a visit in a loop anew."""
+    s, heap, stations = w.state[0], w.heap, w.classes.size + w.nodes.size
+    some = False
+    while heap[1]["time"] <= until:
+        j = heap[1]["event"] - stations
+        if j < 0 or w.jobs[j]["phase"] != PASSING:
+            break
+        s["now"] = heap[1]["time"]
+        if not pass_again(w, c, j):
+            break
+        s["events"] += some
+        some = True
+    return some
 
 
 @lean_part

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from validate.composed.state import QUEUEING, Core
-from validate.composed.strands import charge, enter, go_on, leave
+from validate.composed.state import QUEUEING, TURNING, Core
+from validate.composed.strands import charge, enter, go_on, leave, wake_at
 from validate.engine.jit import lean_part
 from validate.network.state import NONE, World
 
 
 @lean_part
 def acquire(w: World, c: Core, j: int, at: int) -> bool:
-    """Let a strand take tokens, or wait for them; return whether it has them."""
+    """Let a strand take tokens, or wait for them; return whether it has them and goes on."""
     i = c.code[at]
     q = c.parts[i["part"]]["first"] + c.strands[j]["copy"]
     pool = c.pools[q]
     enter(w, c, i["part"], j)
-    c.strands[j]["wants"] = i["size"]
+    c.strands[j]["wants"], c.strands[j]["use"] = i["size"], i["at"]
     if pool["head"] < 0 and pool["free"] >= i["size"]:
-        _take(w, c, i["part"], q, j)
-        return True
+        return not _take(w, c, i["part"], q, j)
     w.jobs[j]["phase"], w.jobs[j]["next"] = QUEUEING, NONE
     if pool["head"] < 0:
         pool["head"] = j
@@ -29,12 +28,36 @@ def acquire(w: World, c: Core, j: int, at: int) -> bool:
 
 
 @lean_part
-def _take(w: World, c: Core, part: int, q: int, j: int) -> None:
+def _take(w: World, c: Core, part: int, q: int, j: int) -> bool:
+    """Take the tokens that a strand wants; return whether it waits until they have turned."""
     pool, tokens = c.pools[q], c.strands[j]["wants"]
     pool["free"] -= tokens
     pool["held_sum"] -= tokens * w.state[0]["now"]
     c.holds[j, q] += tokens
     leave(w, c, part, j)
+    if pool["tokens_at"] < 0 or not _turns(c, q, j):
+        return False
+    c.parts[part]["turns"] += 1
+    if pool["turning"] > 0:
+        wake_at(w, j, TURNING, w.state[0]["now"] + pool["turning"])
+    return bool(pool["turning"] > 0)
+
+
+@lean_part
+def _turns(c: Core, q: int, j: int) -> bool:
+    """Give a strand tokens: of its use, then new ones, then others; return whether one was of another use."""
+    pool, use, turns = c.pools[q], c.strands[j]["use"], False
+    for _ in range(c.strands[j]["wants"]):
+        best, rank = pool["tokens_at"], 0
+        for k in range(pool["tokens_at"], pool["tokens_at"] + pool["tokens"]):
+            if c.tokens[k]["holder"] == NONE:
+                last = c.tokens[k]["use"]
+                found = 3 if last == use else (2 if last == NONE else 1)
+                if found > rank:
+                    best, rank = k, found
+        turns = turns or rank == 1
+        c.tokens[best]["use"], c.tokens[best]["holder"] = use, j
+    return turns
 
 
 @lean_part
@@ -70,12 +93,25 @@ def _give_back(w: World, c: Core, part: int, copy: int, j: int, most: int) -> in
         return 0
     pool = c.pools[q]
     c.holds[j, q] -= tokens
+    if pool["tokens_at"] >= 0:
+        _put_down(c, q, j, tokens)
     pool["free"] += tokens
     pool["held_sum"] += tokens * w.state[0]["now"]
     while pool["head"] >= 0 and pool["free"] >= c.strands[pool["head"]]["wants"]:
         first = pool["head"]
         pool["head"] = w.jobs[first]["next"]
-        _take(w, c, part, q, first)
         charge(w, c, first, part)
-        go_on(w, c, first)
+        if not _take(w, c, part, q, first):
+            go_on(w, c, first)
     return tokens
+
+
+@lean_part
+def _put_down(c: Core, q: int, j: int, tokens: int) -> None:
+    """Let a strand have so many tokens less of those that have uses."""
+    k = c.pools[q]["tokens_at"]
+    while tokens > 0:
+        if c.tokens[k]["holder"] == j:
+            c.tokens[k]["holder"] = NONE
+            tokens -= 1
+        k += 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from itertools import zip_longest
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,13 +26,53 @@ from qmodels.systems.composed.steps import (
     Send,
     Visit,
     Write,
+    all_steps,
     step_name,
 )
 from qmodels.systems.composed.system import System
+from qmodels.systems.laws.times import Deterministic, Law
 from qmodels.systems.stations.parts import Station
 from validate.composed import state
 from validate.composed.state import BY_SEGMENTS, CHOICE, INSTRUCTION
 from validate.network.world import Sources
+
+
+class Program(NamedTuple):
+    """The programs of a system as instructions, and the laws and streams that they need."""
+
+    code: Any
+    choices: Any
+    entries: list[int]
+    sequences: list[tuple[str, str]]
+    most_branches: int
+    most_slots: int
+    repeats: bool
+    laws: list[Law]
+    names: list[str]
+
+
+_last: list[tuple[System, Program]] = []
+
+
+def program_of(system: System) -> Program:
+    """Return the programs of a system; those of the last one are kept, for its replications."""
+    if not _last or _last[0][0] is not system:
+        sources = Sources()
+        assembler = Assembler(system, sources)
+        entries = [assembler.flow(flow.name) for flow in system.flows]
+        program = Program(
+            code=assembler.code,
+            choices=assembler.choices,
+            entries=entries,
+            sequences=assembler.sequences,
+            most_branches=assembler.most_branches,
+            most_slots=assembler.most_slots,
+            repeats=any(getattr(s, "same", False) for f in system.flows for s in all_steps(f.program)),
+            laws=sources.laws,
+            names=sources.names,
+        )
+        _last[:] = [(system, program)]
+    return _last[0][1]
 
 
 class Assembler:
@@ -49,10 +90,13 @@ class Assembler:
         self.system, self.sources = system, sources
         self.numbers = {name: number for number, name in enumerate(system.parts)}
         self.most_branches = self.most_slots = 0
+        self.foreseen = {name for name, part in system.parts.items() if _foreseen(system, name, part)}
+        self.uses: dict[str, list[str]] = {}
         self.sequences: list[tuple[str, str]] = []
         self._code: list[dict[str, Any]] = []
         self._choices: list[tuple[float, int]] = []
         self._streams: Counter[str] = Counter()
+        self._laws: dict[str, int] = {}
         self._flow = ""
         self._holds = 0
 
@@ -60,9 +104,10 @@ class Assembler:
     def code(self) -> Any:
         """The instructions."""
         table = np.zeros(len(self._code), dtype=INSTRUCTION)
-        for row, fields in zip(table, self._code, strict=True):
+        columns = {name: table[name] for name in INSTRUCTION.names or ()}
+        for row, fields in enumerate(self._code):
             for name, value in fields.items():
-                row[name] = value
+                columns[name][row] = value
         return table
 
     @property
@@ -84,14 +129,30 @@ class Assembler:
 
     def _steps(self, steps: Sequence[Any], depth: int) -> None:
         self.most_slots = max(self.most_slots, depth)
-        for step in steps:
-            self._step(step, depth)
+        passed = False
+        for step, following in zip_longest(steps, steps[1:]):
+            if passed:
+                passed = False
+            elif isinstance(step, Visit) and step.part in self.foreseen:
+                passed = isinstance(following, Hold) and isinstance(following.time, Deterministic)
+                self._pass(step, following if passed else None)
+            else:
+                self._step(step, depth)
+
+    def _pass(self, step: Visit, hold: Any) -> None:
+        """Visit a station that knows when it will be done, and let the time pass that comes after."""
+        time, counted = (0.0, True) if hold is None else (float(hold.time.mean), hold.counted)
+        column = len(self.numbers) + (state.HELD_TIME if counted else state.UNCOUNTED_TIME)
+        law = self.system.parts[step.part].service_law(self._flow)
+        service = float(law.mean) if isinstance(law, Deterministic) else -1.0
+        part = self.numbers[step.part]
+        self._put(state.PASS, part=part, time=time, column=column, service=service, at=step.same)
 
     def _step(self, step: Any, depth: int) -> None:
         match step:
             case Visit():
                 self._there(step.part, step.bytes, depth)
-                self._visit(step.part)
+                self._visit(step)
                 self._back(step.part, step.reply_bytes, depth)
             case Send():
                 self._pick(step.to)
@@ -108,8 +169,11 @@ class Assembler:
                 self._hold(step)
             case Acquire() | Release():
                 self._pick(step.part)
-                op = state.ACQUIRE if isinstance(step, Acquire) else state.RELEASE
-                self._put(op, part=self.numbers[step.part], size=step.tokens)
+                if isinstance(step, Release):
+                    self._put(state.RELEASE, part=self.numbers[step.part], size=step.tokens)
+                else:
+                    use = self._use(step)
+                    self._put(state.ACQUIRE, part=self.numbers[step.part], size=step.tokens, at=use)
             case Branch():
                 self._branch(step, depth)
             case Repeat():
@@ -128,14 +192,24 @@ class Assembler:
         return BY_SEGMENTS if count == SEGMENTS else count
 
     def _pick(self, part: str) -> None:
+        if not self.system.place:
+            return  # every part is there once
         several = len(self.system.place.get(part, ())) > 1
         stream = self.sources.stream(f"copies {self._flow} {part}") if several else 0
         self._put(state.PICK, part=self.numbers[part], stream=stream)
 
-    def _visit(self, part: str) -> None:
+    def _use(self, step: Acquire) -> int:
+        """Return the number of the use of tokens."""
+        uses = self.uses.setdefault(step.part, [])
+        if step.use not in uses:
+            uses.append(step.use)
+        return uses.index(step.use)
+
+    def _visit(self, step: Visit) -> None:
         """Be served by a station, or by a part of others, whose streams are numbered."""
+        part = step.part
         if isinstance(self.system.parts[part], Station):
-            self._put(state.SERVE, part=self.numbers[part])
+            self._put(state.SERVE, part=self.numbers[part], at=step.same)
         else:
             self._put(state.ENQUIRE, part=self.numbers[part], stream=self._streams[part])
             self._streams[part] += 1
@@ -202,11 +276,12 @@ class Assembler:
     def _hold(self, step: Hold) -> None:
         self._holds += 1
         column = state.HELD_TIME if step.counted else state.UNCOUNTED_TIME
-        self._put(
-            state.HOLD,
-            law=self.sources.law(f"hold {self._flow} {self._holds}", step.time),
-            column=len(self.numbers) + column,
-        )
+        name = f"hold {self._flow} {self._holds}"
+        if isinstance(step.time, Deterministic):  # draws nothing: one law for all of the same time
+            name = f"hold {step.time.mean}"
+        if name not in self._laws:
+            self._laws[name] = self.sources.law(name, step.time)
+        self._put(state.HOLD, law=self._laws[name], column=len(self.numbers) + column)
 
     def _branch(self, step: Branch, depth: int) -> None:
         stream = self.sources.stream(f"branches {self._flow}")
@@ -268,3 +343,11 @@ class Assembler:
             most = int(flow.sizes.segments(flow.segment_bytes)[0].max()) if flow.sizes else 1
         self.most_branches = max(self.most_branches, most)
         return self._put(state.EACH, at=-1, size=self._count(count), column=column)
+
+
+def _foreseen(system: System, name: str, part: Any) -> bool:
+    """Return whether a station knows when a visit will be over as it begins, and nobody looks before."""
+    if not isinstance(part, Station) or not system.ends or name in system.place:
+        return False
+    plain = Station(name=part.name, service=part.service)
+    return bool(part == plain)

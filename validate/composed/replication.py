@@ -30,9 +30,9 @@ HOPELESS = 4
 """Jobs that begin for each that is to end after which a replication gives up: the others pile up."""
 
 FLOW_COUNTS = ("born", "ended", "lost")
-FLOWS = (*FLOW_COUNTS, "latency_sum", "uncounted_sum", "number")
+FLOWS = (*FLOW_COUNTS, "latency_sum", "uncounted_sum", "last_end", "number")
 """Columns of `Run.flows`; ``number`` is the time integral of the jobs of the flow."""
-PARTS = ("visits", "time_sum", "number")
+PARTS = ("visits", "time_sum", "turns", "number")
 """Columns of `Run.parts`."""
 
 
@@ -129,11 +129,12 @@ def run_replication(job: SystemJob) -> Run:
     """
     machine = new_machine(job.spec, seed=job.seed, replication=job.replication)
     measured = BATCHES - WARM_UP_BATCHES
-    start, counted = _seen(machine), machine.world.histograms
+    start, counted = _seen(machine), machine.world.histograms.copy()
     batches, stuck = [_progress(machine)], np.inf
-    for batch in range(BATCHES):
-        machine, reason = advance(machine, ended=max(1, -(-job.passages * (batch + 1) // measured)))
-        if reason == STUCK:
+    goals = [max(1, -(-job.passages * (batch + 1) // measured)) for batch in range(BATCHES)]
+    for batch, goal in enumerate([2**62] if job.spec.ends else goals):
+        machine, reason = advance(machine, ended=goal)
+        if reason == STUCK and machine.core.flows["number"].any():
             stuck = float(machine.world.state["now"][0])
         batches.append(_progress(machine))
         if batch == WARM_UP_BATCHES - 1:

@@ -37,8 +37,8 @@ def _constants(first: int, count: int) -> Any:
     ADDRESS,  # part, size: blocks, at: one of the ways below, resume: stream of addresses
     # Those that may take some:
     HOLD,  # law, column
-    ACQUIRE,  # part, size: tokens
-    SERVE,  # part
+    ACQUIRE,  # part, size: tokens, at: number of their use
+    SERVE,  # part, at: whether the service is the strand's last one again
     TRAVEL,  # size: flits of the packet to the target
     LOCATE,  # part, at: as of ADDRESS, size: whether a branch has the block of its number; sets the target
     ACCESS,  # part, at: whether it is a write
@@ -46,7 +46,9 @@ def _constants(first: int, count: int) -> Any:
     ALLOCATE,  # part, size: blocks
     FREE,  # part
     ENQUIRE,  # part, stream: number of the stream at the part
-) = _constants(0, 24)
+    PASS,  # part: a station that knows when it will be done, service: its time, -1 if that is random; time:
+    # what passes after it, column: of that, at: as of SERVE
+) = _constants(0, 25)
 FIRST_VISIT: Any = HOLD
 BY_SEGMENTS: Any = np.int64(-1)
 
@@ -58,7 +60,7 @@ ASKED: Any = np.int64(4)
 
 # Phases of a strand beside those of `validate.network.state` (FREE to FORKED).
 HOLDING, THINKING, QUEUEING, OUTSIDE, READY = _constants(5, 5)
-ACCESSING, TRAVELLING, LOOKING, OPERATING, ENQUIRING = _constants(10, 5)
+ACCESSING, TRAVELLING, LOOKING, OPERATING, ENQUIRING, TURNING, PASSING = _constants(10, 7)
 # Letters to the kernels of parts.
 PACKET, MEMORY_ACCESS, LOOKUP, PLACING, OPERATION, GIVING_BACK = _constants(0, 6)
 
@@ -71,6 +73,7 @@ PART_TIME: Any = np.int64(-1)
 
 INSTRUCTION = np.dtype(
     [(name, "i8") for name in ("op", "part", "at", "size", "resume", "law", "column", "stream")]
+    + [("time", "f8"), ("service", "f8")]
 )
 CHOICE = np.dtype([("below", "f8"), ("at", "i8")])
 """The instruction that a choice or a branch begins with, and the cumulative probability."""
@@ -86,6 +89,8 @@ STRAND = np.dtype(
         ("target", "i8"),  # node to go to
         ("copy", "i8"),  # of the part
         ("wants", "i8"),  # tokens
+        ("use", "i8"),  # of them
+        ("round", "i8"),  # rounds that a job of a closed flow has done
         ("column", "i8"),  # where the wait for its branches belongs
         ("segments", "i8"),  # of a job
         ("lost", "i8"),  # a job that only ends what it has begun
@@ -117,6 +122,7 @@ PART = np.dtype(
         ("places", "i8"),
         ("visits", "i8"),
         ("time_sum", "f8"),
+        ("turns", "i8"),  # visits to pools whose tokens had to turn
         ("number", "i8"),
         ("number_sum", "f8"),
     ]
@@ -130,8 +136,12 @@ POOL = np.dtype(
         ("head", "i8"),
         ("tail", "i8"),
         ("held_sum", "f8"),  # as of `PART`, for the tokens that are held
+        ("turning", "f8"),
+        ("tokens_at", "i8"),  # the first of its tokens, -1 if they have no uses
     ]
 )
+TOKEN = np.dtype([("use", "i8"), ("holder", "i8")])
+"""What a token was last used for, -1 for nothing yet, and the strand that has it, -1 for none."""
 CHANNEL = np.dtype(
     [
         ("ghz", "f8"),
@@ -163,6 +173,7 @@ FLOW = np.dtype(
         ("scale", "f8"),  # of the times between arrivals
         ("sizes", "i8"),  # law of the segments, or -1
         ("window", "i8"),  # 0 for none
+        ("rounds", "i8"),  # 0 for ever
         ("population", "i8"),
         ("places_at", "i8"),
         ("places", "i8"),
@@ -175,6 +186,7 @@ FLOW = np.dtype(
         ("lost", "i8"),
         ("latency_sum", "f8"),
         ("uncounted_sum", "f8"),
+        ("last_end", "f8"),
         ("number", "i8"),  # outside the window or inside
         ("number_sum", "f8"),
     ]
@@ -202,12 +214,15 @@ LAYOUT: Layout = {
     "choices": (CHOICE, 1),
     "strands": (STRAND, 1),
     "times": ("f8", 2),
+    "worked": ("f8", 2),
     "slots": ("i8", 2),
     "holds": ("i8", 2),
     "parts": (PART, 1),
     "places": ("i8", 1),
     "copy_at": ("i8", 2),
     "pools": (POOL, 1),
+    "tokens": (TOKEN, 1),
+    "free_at": ("f8", 1),
     "flows": (FLOW, 1),
     "flow_times": ("f8", 2),
     "letters": (LETTER, 1),
@@ -227,9 +242,11 @@ LAYOUT: Layout = {
 class Core(NamedTuple):
     """All of it.
 
-    ``times`` has the time of each strand by part and then by the columns above, ``slots`` what its
-    instructions remember, ``holds`` its tokens of each pool; ``places`` are the nodes of flows and parts,
-    ``copy_at`` says which copy of a part is at a node, -1 for none; ``flow_times`` sums up the times of the
+    ``times`` has the time of each strand by part and then by the columns above, ``worked`` its last service
+    at each station, 0 before, if any visit asks for it, ``slots`` what its instructions remember, ``holds``
+    its tokens of each pool; ``places`` are the nodes of flows and parts,
+    ``copy_at`` says which copy of a part is at a node, -1 for none; ``free_at`` is when the visits end that a
+    station knows of, see `PASS`; ``flow_times`` sums up the times of the
     jobs that ended. ``letters`` are what strands ask of the kernels of parts, ``enquiries`` are the strands
     that came to parts of others. ``map_numbers`` and ``map_images`` are the address maps of the memories, see
     `validate.dram.addresses`, ``sequences`` the next blocks of streams of addresses; ``routes`` are the first
@@ -240,12 +257,15 @@ class Core(NamedTuple):
     choices: Any
     strands: Any
     times: Any
+    worked: Any
     slots: Any
     holds: Any
     parts: Any
     places: Any
     copy_at: Any
     pools: Any
+    tokens: Any
+    free_at: Any
     flows: Any
     flow_times: Any
     letters: Any

@@ -74,7 +74,7 @@ def be_born(w: World, c: Core, f: int, home: int) -> None:
     j = new_job(w)
     job = w.jobs[j]
     job["job_class"] = job["home"] = f
-    c.strands[j]["home"] = home
+    c.strands[j]["home"], c.strands[j]["round"] = home, 0
     begin(w, c, j)
     if flow["window"] > 0 and flow["inside"] >= flow["window"]:
         job["phase"], job["next"] = OUTSIDE, NONE
@@ -96,6 +96,7 @@ def begin(w: World, c: Core, j: int) -> None:
     strand["since"] = now
     strand["place"] = c.places[flow["places_at"] + strand["home"]] if strand["home"] >= 0 else NONE
     strand["at"], strand["root"], strand["lost"] = flow["entry"], j, 0
+    c.worked[j, :] = 0.0
     if flow["sizes"] >= 0:
         strand["segments"] = int(draw(w.laws, w.numbers, w.streams, flow["sizes"]))
     c.times[j, :] = 0.0
@@ -118,19 +119,21 @@ def end(w: World, c: Core, j: int) -> None:
         uncounted = c.times[j, c.state[0]["fork_column"] + UNCOUNTED_TIME]
         latency = max(now - w.jobs[j]["entered"] - uncounted, 0.0)
         flow["ended"] += 1
+        flow["last_end"] = now
         flow["latency_sum"] += latency
         flow["uncounted_sum"] += uncounted
         count_time(w, 1 + f, latency)
         for column in range(c.times.shape[1]):
             c.flow_times[f, column] += c.times[j, column]
     w.state[0]["ended"] += 1
-    if flow["population"] > 0:
+    c.strands[j]["round"] += 1
+    if flow["population"] > 0 and c.strands[j]["round"] != flow["rounds"]:
         # Also without a pause by an event, so that rounds that take no time come to an end.
         pause = draw(w.laws, w.numbers, w.streams, flow["law"]) if flow["law"] >= 0 else 0.0
         wake_at(w, j, THINKING, now + pause)
         return
     free_job(w, j)
-    waiting = flow["head"]
+    waiting = flow["head"]  # none of a closed flow
     if waiting < 0:
         flow["inside"] -= 1
     else:
@@ -164,6 +167,7 @@ def split(w: World, c: Core, j: int, at: int) -> None:
         child["block"] = strand["block"]
         child["at"] = c.choices[i["at"] + branch]["at"] if several else at + 1
         c.times[t, :] = 0.0
+        c.worked[t, :] = 0.0
         go_on(w, c, t)
 
 

@@ -22,6 +22,7 @@ from validate.estimates.statistics import (
     Histogram,
     batch_means,
     exactly,
+    mean_interval,
     piles_up,
     probability_interval,
     quantile_interval,
@@ -85,7 +86,7 @@ def summarize(
         utilization=utilization | members,
         bottleneck=max(utilization, key=lambda name: utilization[name].best, default=""),
         stable=stable,
-        short=not stuck and _short(runs),
+        short=not (stuck or spec.ends) and _short(runs),
         seed=seed,
         replications=len(runs),
         effort={"passages": passages, "events": sum(r.events for r in runs)},
@@ -110,10 +111,15 @@ def _metrics(spec: System, data: _Replications) -> dict[str, Estimate]:
         for place, values in found.items()
         if (one := values.get(name)) is not None
     }
+    if spec.ends:
+        ends = data.flows["last_end"].max(axis=1)
+        metrics["execution_time"] = mean_interval(ends, confidence=data.confidence)
     for number, name in enumerate(spec.parts):
         if data.parts["visits"][:, number].any():
             sums, visits = data.parts["time_sum"][:, number], data.parts["visits"][:, number]
             metrics[f"visit_latency[{name}]"] = data.ratio(sums, visits)
+            if name in spec.turning:
+                metrics[f"switch_ratio[{name}]"] = data.ratio(data.parts["turns"][:, number], visits)
     caches = [name for name, part in spec.parts.items() if isinstance(part, CacheSystem)]
     for number, name in enumerate(caches):
         looked, missed = np.array([r.lookups[number] for r in data.runs]).T

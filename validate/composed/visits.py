@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from validate.composed import state
 from validate.composed.state import Core
-from validate.composed.strands import charge, enter, go_on, leave
+from validate.composed.strands import charge, enter, go_on, leave, wake_at
 from validate.engine.jit import lean_part
+from validate.engine.sampling import draw
 from validate.engine.streams import uniform
 from validate.network.service import catch_up, depart, join, rest, serve_next, set_pace, stop
 from validate.network.state import COMPLETED, NONE, World
@@ -110,11 +111,57 @@ def serve(w: World, c: Core, j: int, part: int) -> None:
     tally["arrivals"] += 1
     if n["number"] < n["capacity"]:
         w.jobs[j]["step"] = part
+        again = c.code[c.strands[j]["at"] - 1]["at"]
+        w.jobs[j]["given"] = c.worked[j, part] if again else 0.0
         enter(w, c, part, j)
         join(w, node, j)
     else:
         tally["losses"] += 1
         c.strands[c.strands[j]["root"]]["lost"] = 1
+
+
+@lean_part
+def pass_by(w: World, c: Core, j: int, at: int) -> None:
+    """Let a strand visit a station that knows when it will be done, and let time pass after it, at once.
+
+    Everything is in the books when it begins: for systems that are looked at when all has ended.
+    """
+    i, strand, now = c.code[at], c.strands[j], w.state[0]["now"]
+    part, job_class = i["part"], w.jobs[j]["job_class"]
+    p = c.parts[part]
+    node = p["first"] + (strand["copy"] if p["copies"] > 1 else 0)
+    service = i["service"]
+    if i["at"] and c.worked[j, part] > 0:
+        service = c.worked[j, part]
+    elif service < 0:
+        service = draw(w.laws, w.numbers, w.streams, w.service[node, job_class])
+    if c.worked.shape[1] > 0:
+        c.worked[j, part] = service
+    done = max(now, c.free_at[node]) + service
+    c.free_at[node] = done
+    tally = w.tallies[node, job_class]
+    tally["serving_sum"] += service
+    p["visits"] += 1
+    p["time_sum"] += done - now
+    p["number_sum"] += done - now
+    c.times[j, part] += done - now
+    c.times[j, i["column"]] += i["time"]
+    strand["since"] = done + i["time"]
+    wake_at(w, j, state.PASSING, strand["since"])
+
+
+@lean_part
+def pass_again(w: World, c: Core, j: int) -> bool:
+    """Let a strand begin the next round of a loop of which a visit is all; return False if there is none."""
+    strand = c.strands[j]
+    i = c.code[strand["at"]]
+    if i["op"] != state.REPEAT or i["resume"] != strand["at"] - 1 or c.strands[strand["root"]]["lost"]:
+        return False
+    if c.slots[j, i["at"]] <= 1:
+        return False
+    c.slots[j, i["at"]] -= 1
+    pass_by(w, c, j, i["resume"])
+    return True
 
 
 @lean_part
@@ -128,6 +175,8 @@ def finish(w: World, c: Core, j: int) -> None:
     stop(w, node, j)
     w.tallies[node, job["job_class"]]["completions"] += 1
     n["busy"] -= 1
+    if c.worked.shape[1] > 0:
+        c.worked[j, part] = job["work"]
     depart(w, j, COMPLETED)
     leave(w, c, part, j)
     charge(w, c, j, part)

@@ -26,7 +26,7 @@ from validate.composed.kernels import (
     server_rows,
 )
 from validate.composed.network import new_network
-from validate.composed.program import Assembler
+from validate.composed.program import program_of
 from validate.composed.services import Services, new_services
 from validate.composed.state import LAYOUT, Core
 from validate.dram.addresses import new_books
@@ -64,36 +64,39 @@ class Machine(NamedTuple):
 
 def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
     """Return a system at time 0."""
+    program = program_of(spec)
     sources = Sources()
-    assembler = Assembler(spec, sources)
-    entries = [assembler.flow(flow.name) for flow in spec.flows]
+    sources.laws, sources.names = list(program.laws), list(program.names)
     parts, places, copy_at = _parts(spec)
-    flows, places = new_flows(spec, sources, entries, places)
+    flows, places = new_flows(spec, sources, program.entries, places)
     books = new_books(list(named(spec, DramSystem).values()))
     ways = sources.stream("ways")
     network, routes, choices = new_network(spec)
-    pools = _pools(spec, parts)
+    pools, tokens = _pools(spec, parts)
     stations = _stations(spec, sources, parts)
     columns = len(spec.parts) + int(state.OWN_COLUMNS)
     own = np.zeros(1, dtype=state.STATE)
     own["ready"] = own["last_ready"] = NONE
-    own["most_new_jobs"] = 1 + assembler.most_branches
+    own["most_new_jobs"] = 1 + program.most_branches
     own["fork_column"] = len(spec.parts)
     own["stations"], own["ways"], own["ghz"] = stations[0].size, ways, 1.0
     if spec.network is not None:
         own["ghz"] = float(spec.network.clock_ghz)
         own["interconnect"] = list(spec.parts).index(spec.interconnect)
     core = Core(
-        code=assembler.code,
-        choices=assembler.choices,
+        code=program.code,
+        choices=program.choices,
         strands=np.zeros(0, dtype=state.STRAND),
         times=np.zeros((0, columns)),
-        slots=np.zeros((0, assembler.most_slots + 1), dtype=np.int64),
+        worked=np.zeros((0, len(spec.parts) if program.repeats else 0)),
+        slots=np.zeros((0, program.most_slots + 1), dtype=np.int64),
         holds=np.zeros((0, max(1, pools.size)), dtype=np.int64),
         parts=parts,
         places=places,
         copy_at=copy_at,
         pools=pools,
+        tokens=tokens,
+        free_at=np.zeros(stations[0].size),
         flows=flows,
         flow_times=np.zeros((flows.size, columns)),
         letters=np.zeros(0, dtype=state.LETTER),
@@ -102,7 +105,7 @@ def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
         enquiries=np.zeros(0, dtype=np.int64),
         map_numbers=books.numbers,
         map_images=books.images,
-        sequences=_sequences(spec, assembler.sequences),
+        sequences=_sequences(spec, program.sequences),
         routes=routes,
         ways=choices,
         state=own,
@@ -117,7 +120,7 @@ def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
         new_services(spec, seed=seed, replication=replication),
     )
     populations = sum(flow.population for flow in spec.flows)
-    machine = grown(machine, FIRST_POOL + 2 * populations + 2 * assembler.most_branches)
+    machine = grown(machine, FIRST_POOL + 2 * populations + 2 * program.most_branches)
     start(machine.world, machine.core)
     return machine
 
@@ -130,7 +133,7 @@ def grown(machine: Machine, more: int) -> Machine:
         rows = np.zeros((more, *array.shape[1:]), dtype=array.dtype)
         return np.concatenate([array, rows])
 
-    names = ("strands", "times", "slots", "holds", "enquiries", "letters")
+    names = ("strands", "times", "worked", "slots", "holds", "enquiries", "letters")
     c = c._replace(**{name: longer(getattr(c, name)) for name in names})
     machine = machine._replace(world=w, core=c._replace(table=table_of(c, LAYOUT)))
     kernels = machine.kernels
@@ -170,17 +173,24 @@ def _parts(spec: System) -> tuple[Any, list[int], Any]:
     return rows, places, copy_at
 
 
-def _pools(spec: System, parts: Any) -> Any:
-    tokens = [
-        part.count
-        for part, row in zip(spec.parts.values(), parts, strict=True)
-        if isinstance(part, Tokens)
-        for _ in range(row["copies"])
-    ]
-    pools = np.zeros(len(tokens), dtype=state.POOL)
-    pools["tokens"] = pools["free"] = tokens
+def _pools(spec: System, parts: Any) -> tuple[Any, Any]:
+    """Return the pools, and those of their tokens that have uses."""
+    uses = spec.turning
+    rows = []
+    count = 0
+    for (name, part), row in zip(spec.parts.items(), parts, strict=True):
+        if isinstance(part, Tokens):
+            for _ in range(row["copies"]):
+                rows.append((part.count, part.turning, count if name in uses else NONE))
+                count += part.count if name in uses else 0
+    pools = np.zeros(len(rows), dtype=state.POOL)
+    for pool, (number, turning, at) in zip(pools, rows, strict=True):
+        pool["tokens"] = pool["free"] = number
+        pool["turning"], pool["tokens_at"] = turning, at
     pools["head"] = pools["tail"] = NONE
-    return pools
+    tokens = np.zeros(count, dtype=state.TOKEN)
+    tokens["use"] = tokens["holder"] = NONE
+    return pools, tokens
 
 
 def _stations(spec: System, sources: Sources, parts: Any) -> tuple[Any, Any, Any]:

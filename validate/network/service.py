@@ -113,7 +113,9 @@ def start(w: World, node: int, j: int) -> None:
     n, job, now = w.nodes[node], w.jobs[j], w.state[0]["now"]
     tally = w.tallies[node, job["job_class"]]
     if job["work"] < 0:
-        job["work"] = draw(w.laws, w.numbers, w.streams, w.service[node, job["job_class"]])
+        job["work"] = job["given"]
+        if job["work"] <= 0:
+            job["work"] = draw(w.laws, w.numbers, w.streams, w.service[node, job["job_class"]])
         job["remaining"] = job["work"]
         job["started"] = now
         w.state[0]["started"] += 1

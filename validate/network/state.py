@@ -47,6 +47,7 @@ JOB = np.dtype(
         ("waited", "f8"),  # at the node before that
         ("started", "f8"),  # first service at the node
         ("work", "f8"),  # service time at the node, -1 before it is drawn
+        ("given", "f8"),  # service time that it takes instead of a draw, 0 for none
         ("remaining", "f8"),
         ("serial", "i8"),
         ("phase", "i8"),

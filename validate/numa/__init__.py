@@ -1,1 +1,1 @@
-"""The simulator of a NUMA chip with DMA channels, access by access."""
+"""The simulation of a NUMA chip with DMA channels: its system of parts, and what it means for the chip."""

@@ -1,18 +1,54 @@
-"""The simulation of a NUMA machine: its replications and their intervals."""
+"""The simulation of a NUMA machine: that of its system of parts, in the machine's words."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from qmodels.checks import FloatArray
+from qmodels.systems.composed.system import System
 from qmodels.systems.memory.numa import NumaMachine
-from validate.campaigns.experiment import Experiment
+from qmodels.systems.memory.numa_system import channel_name, core_name, loading_name, memory_name
+from validate.campaigns.experiment import Experiment, Job
+from validate.composed.replication import FLOWS, PARTS, Run, SystemJob, resources
+from validate.composed.replication import run_replication as run_system
+from validate.estimates.simulation import Simulation
 from validate.estimates.statistics import mean_interval
-from validate.numa.kernel import COMMANDS, EVENTS, SWITCHES, TRANSFERRED, WAITED
-from validate.numa.result import NumaSimulation
-from validate.numa.run import Run, run_replication
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class NumaSimulation(Simulation):
+    """Estimates of a NUMA machine; without random computing times their intervals have no width.
+
+    Parameters
+    ----------
+    core_time : array of float
+        Mean time when each core is done; 0 for idle ones. [ns]
+    core_busy, channel_busy, controller_busy : array of float
+        Mean fraction of the execution time that each computes, has a command, serves an access. Where any
+        channel will do, all channels together.
+    """
+
+    core_time: FloatArray
+    core_busy: FloatArray
+    channel_busy: FloatArray
+    controller_busy: FloatArray
+
+
+@lru_cache(maxsize=4)
+def system_of(machine: NumaMachine) -> System:
+    """Return the system of a machine; replications of a machine share it."""
+    return machine.system()
+
+
+def run_replication(job: Job) -> Run:
+    """Run one replication."""
+    return run_system(
+        SystemJob(spec=system_of(job.spec), seed=job.seed, replication=job.replication, passages=1)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,8 +59,8 @@ class NumaExperiment(Experiment):
 
     Notes
     -----
-    Every access of every command and load is an event at its controller. A replication is a whole
-    run, so there is no warm-up. All cores begin at once.
+    The system is `NumaMachine.system`. Every access of every command and load is an event at its controller.
+    A replication is a whole run, so there is no warm-up. All cores begin at once.
 
     Examples
     --------
@@ -46,41 +82,61 @@ class NumaExperiment(Experiment):
 
     def found(self, runs: list[Run]) -> dict[str, Any]:
         """Return the estimates of finished replications."""
-        every = [_metrics(self.spec, run) for run in runs]
+        seen = [_Seen(self.spec, run) for run in runs]
+        every = [one.metrics() for one in seen]
         metrics = {
             name: mean_interval([one[name] for one in every], confidence=self.confidence)
             for name in self.spec.metric_names
         }
-        blocks = sum(self.spec.steps_of(core) for core in range(self.spec.chip.cores))
         names = ("core", "controller", "channel")
-        utilization = {f"{name}s": metrics[f"{name}_utilization"] for name in names}
+        blocks = sum(self.spec.steps_of(core) for core in range(self.spec.chip.cores))
         return {
             "metrics": metrics,
-            "utilization": utilization,
+            "utilization": {f"{name}s": metrics[f"{name}_utilization"] for name in names},
             "bottleneck": max(names, key=lambda name: metrics[f"{name}_utilization"].best) + "s",
-            "core_time": np.mean([run.ends for run in runs], axis=0) / self.spec.clock_ghz,
-            "core_busy": np.mean([run.computing / run.ends.max() for run in runs], axis=0),
-            "channel_busy": np.mean([run.held / run.ends.max() for run in runs], axis=0),
-            "controller_busy": np.mean([run.served / run.ends.max() for run in runs], axis=0),
-            "effort": {"blocks": blocks, "events": int(sum(run.sums[EVENTS] for run in runs))},
+            "core_time": np.mean([one.ends for one in seen], axis=0),
+            **{f"{name}_busy": np.mean([one.busy[name] for one in seen], axis=0) for name in names},
+            "effort": {"blocks": blocks, "events": sum(run.events for run in runs)},
         }
 
 
-def _metrics(spec: NumaMachine, run: Run) -> dict[str, float]:
-    end = float(run.ends.max())
-    steps = np.array([spec.steps_of(core) for core in range(spec.chip.cores)])
-    working = steps > 0
-    commands = float(run.sums[COMMANDS])
-    channels = run.held.mean() if spec.dma.assignment == "any" else run.held.max()
-    clock = spec.clock_ghz
-    return {
-        "execution_time": end / clock,
-        "step_time": float((run.ends[working] / steps[working]).mean()) / clock,
-        "transfer_time": float(run.sums[TRANSFERRED]) / commands / clock,
-        "channel_wait": float(run.sums[WAITED]) / commands / clock,
-        "bandwidth": float(steps.sum()) * (spec.work.read_bytes + spec.work.write_bytes) / end * clock,
-        "controller_utilization": float(run.served.max()) / end,
-        "channel_utilization": float(channels) / end,
-        "core_utilization": float(run.computing.max()) / end,
-        "switch_ratio": float(run.sums[SWITCHES]) / commands,
-    }
+class _Seen:
+    """What the run of a system says of its machine. Times in ns."""
+
+    def __init__(self, spec: NumaMachine, run: Run) -> None:
+        self.spec, system, chip = spec, system_of(spec), spec.chip
+        flows = {flow.name: row for flow, row in zip(system.flows, run.flows, strict=True)}
+        last = FLOWS.index("last_end")
+        self.ends = np.array(
+            [flows[name][last] if name in flows else 0.0 for name in map(core_name, range(chip.cores))]
+        )
+        self.end = float(self.ends.max())
+        served = {name: time for (name, _), time in zip(resources(system), run.busy, strict=True)}
+        channels = [-1] if spec.dma.assignment == "any" else range(spec.dma.channels)
+        computing = [served.get(loading_name(k), served.get(core_name(k), 0.0)) for k in range(chip.cores)]
+        held = [served.get(channel_name(k), 0.0) for k in channels]
+        controllers = [served.get(memory_name(k), 0.0) for k in range(chip.memories)]
+        self.busy = {
+            name: np.array(times) / self.end
+            for name, times in (("core", computing), ("channel", held), ("controller", controllers))
+        }
+        self.held = sum(held) * (spec.dma.channels if spec.dma.assignment == "any" else 1)
+        pools = [row for name, row in zip(system.parts, run.parts, strict=True) if name in system.turning]
+        self.commands = dict(zip(PARTS, np.sum(pools, axis=0).tolist(), strict=True))
+
+    def metrics(self) -> dict[str, float]:
+        """Return the metrics of the machine."""
+        steps = np.array([self.spec.steps_of(core) for core in range(self.spec.chip.cores)])
+        working, commands, waited = steps > 0, self.commands["visits"], self.commands["time_sum"]
+        moved = float(steps.sum()) * (self.spec.work.read_bytes + self.spec.work.write_bytes)
+        return {
+            "execution_time": self.end,
+            "step_time": float((self.ends[working] / steps[working]).mean()),
+            "transfer_time": (waited + self.held) / commands,
+            "channel_wait": waited / commands,
+            "bandwidth": moved / self.end,
+            "controller_utilization": float(self.busy["controller"].max()),
+            "channel_utilization": float(self.busy["channel"].max()),
+            "core_utilization": float(self.busy["core"].max()),
+            "switch_ratio": self.commands["turns"] / commands,
+        }

@@ -63,7 +63,7 @@ def _laws(node: Any) -> dict[str, FloatArray]:
             total: dict[str, FloatArray] = {}
             for inside in node.nodes:
                 for part, law in _laws(inside).items():
-                    total[part] = np.convolve(total[part], law)[: MOST + 1] if part in total else law
+                    total[part] = _both(total[part], law) if part in total else law
             return total
         case Choice() | Together():
             each = [_laws(inside) for inside in node.nodes]
@@ -88,7 +88,13 @@ def _mixed(shares: tuple[float, ...], laws: list[FloatArray]) -> FloatArray:
 
 def _repeated(rounds: FloatArray, law: FloatArray) -> FloatArray:
     power, total = np.ones(1), np.zeros(1)
-    for share in rounds[: MOST + 1]:
+    for share in (*rounds[:MOST], float(rounds[MOST:].sum())):
         total = _mixed((1.0, share), [total, power])
-        power = np.convolve(power, law)[: MOST + 1]
-    return total / total.sum()
+        power = _both(power, law)
+    return total
+
+
+def _both(one: FloatArray, other: FloatArray) -> FloatArray:
+    """Return the law of the sum of two numbers; `MOST` is that many or more."""
+    law = np.convolve(one, other)
+    return law if law.size <= MOST + 1 else np.append(law[:MOST], law[MOST:].sum())

@@ -50,7 +50,9 @@ GIVEN_BACK = {True: ("acquire", "release"), False: ("allocate", "free")}
 """The steps that take something, tokens or blocks, and those that give it back."""
 
 MOST_TASKS = 2**16
-"""Tasks of one job at the same time, and rounds of its loops."""
+"""Tasks of one job at the same time."""
+MOST_ROUNDS = 2**24
+"""Rounds of its loops in all."""
 
 
 def check_programs(system: Any) -> None:
@@ -58,10 +60,10 @@ def check_programs(system: Any) -> None:
     used: set[str] = {system.interconnect}
     for flow in system.flows:
         here = f"flow {flow.name!r}:"
-        for step in all_steps(flow.program):
+        for step in {id(step): step for step in all_steps(flow.program)}.values():
             _check_step(system, flow, step, here)
             used.add(getattr(step, "part", getattr(step, "to", "")))
-        _check_rounds(flow, flow.program, 1, here)
+        _check_rounds(flow, flow.program, here)
         for part, number in _check_held(system, flow.program, Counter(), here).items():
             if number:
                 first, last = GIVEN_BACK[isinstance(system.parts[part], Tokens)]
@@ -81,11 +83,14 @@ def _check_step(system: Any, flow: Any, step: Any, here: str) -> None:
     name = getattr(step, "part", None)
     if name is not None:
         kinds = TAKES[type(step)]
-        fitting = [n for n, part in system.parts.items() if isinstance(part, kinds)]
-        _check_name(f"{where} must name a {' or '.join(kind.__name__ for kind in kinds)}", name, fitting)
+        if not isinstance(system.parts.get(name), kinds):
+            fitting = [n for n, part in system.parts.items() if isinstance(part, kinds)]
+            _check_name(f"{where} must name a {' or '.join(kind.__name__ for kind in kinds)}", name, fitting)
         if name in system.place:
             _check_begins(flow, where)
         part = system.parts[name]
+        if getattr(step, "same", False) and not isinstance(part, Station):
+            raise ValueError(f"{where} must be at a Station to take the same time, got {type(part).__name__}")
         if isinstance(part, Station) and part.service_law(flow.name) is None:
             raise ValueError(f"{where} must have a service law for {flow.name!r}, got none")
         if isinstance(step, Allocate) and step.blocks != SEGMENTS and step.blocks > np.min(part.segments):
@@ -106,20 +111,22 @@ def _check_begins(flow: Any, where: str) -> None:
         raise ValueError(f"{where} must have a place to begin from: at must be nodes, got ()")
 
 
-def _check_rounds(flow: Any, program: tuple[Any, ...], around: int, here: str) -> None:
-    """Refuse loops in loops that no job comes out of in any reasonable time."""
+def _check_rounds(flow: Any, program: tuple[Any, ...], here: str, rounds: int = 1, tasks: int = 1) -> None:
+    """Refuse loops in loops that no job comes out of in any reasonable time, and too many tasks at once."""
     for step in program:
-        rounds = around
+        inner, at_once = rounds, tasks
         if isinstance(step, Each | Repeat):
             most = max(flow.sizes.segments(flow.segment_bytes)[0]) if step.count == SEGMENTS else step.count
-            rounds *= int(most)
-            if rounds > MOST_TASKS:
-                raise ValueError(
-                    f"{here} {step_name(step)!r} must make at most {MOST_TASKS} rounds in all, with those "
-                    f"around it, got {rounds}"
-                )
+            inner *= int(most)
+            at_once *= int(most) if isinstance(step, Each) else 1
+            for number, limit in ((at_once, MOST_TASKS), (inner, MOST_ROUNDS)):
+                if number > limit:
+                    raise ValueError(
+                        f"{here} {step_name(step)!r} must make at most {limit} rounds in all, with those "
+                        f"around it, got {number}"
+                    )
         for inside in inner_steps(step):
-            _check_rounds(flow, inside, rounds, here)
+            _check_rounds(flow, inside, here, inner, at_once)
 
 
 def _check_held(system: Any, program: tuple[Any, ...], held: Counter[str], here: str) -> Counter[str]:

@@ -42,6 +42,9 @@ class Flow:
         if left out.
     population : int
         Jobs of a closed flow, which begin again when they are done.
+    rounds : int, optional
+        How often each job of a closed flow begins; after that it is gone. The flows of a system have all
+        rounds or none: work that ends. For ever if left out.
     think : Law, optional
         Time between the end of a job of a closed flow and its next beginning; not part of the latency. [ns]
     at : tuple of int or str
@@ -74,6 +77,7 @@ class Flow:
     rate: Numeric = None
     window: int | None = None
     population: int = 0
+    rounds: int | None = None
     think: Law | None = None
     at: Any = field(default=(), metadata={"holds": int | str | tuple[int, ...]})
     sizes: SizeLaw | None = None
@@ -84,10 +88,10 @@ class Flow:
         if not isinstance(self.name, str) or not self.name or "." in self.name:
             raise ValueError(f"flow name must be a text without a dot and not empty, got {self.name!r}")
         here = f"flow {self.name!r}:"
-        for name, least in (("window", 1), ("population", 0), ("segment_bytes", 1)):
+        for name, least in (("window", 1), ("population", 0), ("rounds", 1), ("segment_bytes", 1)):
             value = getattr(self, name)
             checks.one_number(f"{here} {name}", value)
-            if name != "window" or value is not None:
+            if name not in ("window", "rounds") or value is not None:
                 keep(self, **{name: int(checks.count(f"{here} {name}", value, minimum=least, maximum=MOST))})
         keep(
             self,
@@ -125,8 +129,11 @@ class Flow:
             require_law(f"{here} think", self.think)
 
     def _check_open(self, here: str) -> None:
-        if self.think is not None:
-            raise ValueError(f"{here} think must be left out in an open flow, got {self.think!r}")
+        for name in ("think", "rounds"):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"{here} {name} must be left out in an open flow, got {getattr(self, name)!r}"
+                )
         if isinstance(self.arrivals, get_args(Law)):
             require_law(f"{here} arrivals", self.arrivals)
         if self.rate is not None:

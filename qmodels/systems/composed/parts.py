@@ -27,12 +27,18 @@ class Tokens:
     ----------
     count : int
         Tokens of one pool.
+    turning : float
+        Time to turn a token to another use than its last one, see `Acquire.use`; it passes once the job has
+        it. Of the free tokens one that need not turn is taken first, then one that was never used. [ns]
     """
 
     count: int
+    turning: float = 0.0
 
     def __post_init__(self) -> None:
         checks.one_number("tokens.count", self.count)
+        checks.one_number("tokens.turning", self.turning)
+        checks.nonnegative("tokens.turning", self.turning)
         keep(self, count=int(checks.count("tokens.count", self.count)))
 
 

@@ -37,15 +37,21 @@ class Visit:
         place, or else to any.
     bytes, reply_bytes : int
         Payload of the packets there and back, where the part is placed elsewhere. [bytes]
+    same : bool
+        Whether the service takes as long as the job's last one at the station (in a branch: that branch's),
+        if it had one, instead of a time of its own: of work that is done in equal pieces.
     """
 
     part: str
     bytes: int = field(default=0, kw_only=True)
     reply_bytes: int = field(default=0, kw_only=True)
+    same: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         _part_name(self, "part")
         _payload(self, "bytes", "reply_bytes")
+        if not isinstance(self.same, bool):
+            raise ValueError(f"visit.same must be true or false, got {self.same!r}")
 
 
 @dataclass(frozen=True)
@@ -197,14 +203,19 @@ class Acquire:
         Name of the pool. Placed at several nodes, each has a pool, and the job uses that of its own place.
     tokens : int
         How many.
+    use : str
+        What they are for, where they have to turn from one use to another (`Tokens.turning`).
     """
 
     part: str
     tokens: int = 1
+    use: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
         _part_name(self, "part")
         _whole(self, "tokens")
+        if not isinstance(self.use, str):
+            raise ValueError(f"acquire.use must be a text, got {self.use!r}")
 
 
 @dataclass(frozen=True)

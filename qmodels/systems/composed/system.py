@@ -12,6 +12,7 @@ from qmodels.systems.composed.checks import check_programs
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.nodes import nodes_text, read_nodes
 from qmodels.systems.composed.parts import ServingPart, Tokens, part_types
+from qmodels.systems.composed.steps import Acquire, all_steps
 from qmodels.systems.laws.fields import keep
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.spec.metrics import MetricNames
@@ -77,9 +78,18 @@ class System:
             "visit_latency",
             "hit_ratio",
             "blocking_probability",
+            "execution_time",
+            "switch_ratio",
         ),
         model=("saturation_factor",),
-        sometimes=("latency_p99", "visit_latency", "hit_ratio", "blocking_probability"),
+        sometimes=(
+            "latency_p99",
+            "visit_latency",
+            "hit_ratio",
+            "blocking_probability",
+            "execution_time",
+            "switch_ratio",
+        ),
     )
 
     def __post_init__(self) -> None:
@@ -98,6 +108,9 @@ class System:
         names = [flow.name for flow in self.flows]
         if not names or len(set(names)) < len(names):
             raise ValueError(f"flows must be at least one, with names of their own, got {names!r}")
+        if len({flow.rounds is None for flow in self.flows}) > 1:
+            endless = ", ".join(repr(flow.name) for flow in self.flows if flow.rounds is None)
+            raise ValueError(f"rounds must be given for all flows or for none, got none for {endless}")
         self._check_places()
         check_programs(self)
 
@@ -137,6 +150,17 @@ class System:
     def network(self) -> Noc | None:
         """The interconnect."""
         return self.parts[self.interconnect] if self.interconnect else None
+
+    @property
+    def ends(self) -> bool:
+        """Whether the work of the flows ends."""
+        return self.flows[0].rounds is not None
+
+    @property
+    def turning(self) -> frozenset[str]:
+        """The pools whose tokens turn from one use to another."""
+        steps = (step for flow in self.flows for step in all_steps(flow.program))
+        return frozenset(step.part for step in steps if isinstance(step, Acquire) and step.use)
 
     def flow(self, name: str) -> Flow:
         """Return the flow of a name."""

@@ -8,7 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.systems.composed.system import System
 from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
+from qmodels.systems.memory.numa_system import numa_system
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import check_fields, positive
 
@@ -73,6 +75,17 @@ class NumaMachine:
                     raise ValueError(
                         f"work.memories must be from 0 to {self.chip.memories - 1}, got {memory!r}"
                     )
+
+    def system(self) -> System:
+        """Return the system of parts that the machine is; times are in ns.
+
+        Examples
+        --------
+        >>> system = NumaMachine().system()
+        >>> len(system.flows), system.parts["channel-0"]
+        (16, Tokens(count=1, turning=0.0))
+        """
+        return numa_system(self)
 
     def memories_of(self, core: int) -> tuple[int, ...]:
         """Return the memories that the blocks of a core are in, in turn."""

@@ -93,7 +93,7 @@ METRICS: dict[str, Metric] = {
     "waiting_latency": Metric("ns", "of an accepted request in the queue of its core, mean"),
     "response_latency": Metric("ns", "of an accepted request until its entry is found, mean"),
     "message_latency": Metric("ns", "from the first copied word until the last packet is there, mean"),
-    "execution_time": Metric("ns", "from the start until the last process or core has finished"),
+    "execution_time": Metric("ns", "from the start until the last process, core or job has finished"),
     "finish_time": Metric("ns", "until a process ends"),
     "computing_time": Metric("ns", "computing steps of a process"),
     "software_time": Metric("ns", "message software of a process: library code and copying"),
@@ -135,7 +135,9 @@ METRICS: dict[str, Metric] = {
     "controller_utilization": _share("busy fraction of the busiest memory controller", ""),
     "channel_utilization": _share("busy fraction of the busiest channel (of all, where any will do)", ""),
     "memory_utilization": _share("busy fraction of a bank, mean", ""),
-    "switch_ratio": _share("commands that turn their channel to another memory"),
+    "switch_ratio": _share(
+        "commands that turn their channel to another memory, or their token to another use"
+    ),
     # Caches.
     "hit_ratio": _share("requests served by a cache; of a level, of those that reach it", "up"),
     "miss_ratio": _share("requests served by memory"),

@@ -208,8 +208,7 @@ def test_bounds_hold_in_simulation(placement, assignment, double):
     Runs of at most 9 blocks and constant times with one buffer are outside the measured range; the
     largest error here is 14 %, the mean 6 %.
     """
-    from validate.campaigns.experiment import Job
-    from validate.numa.run import run_replication
+    from validate import simulate
 
     work = BlockWork(
         placement=placement,
@@ -222,6 +221,6 @@ def test_bounds_hold_in_simulation(placement, assignment, double):
     )
     machine = NumaMachine(dma=DmaEngine(assignment=assignment, switch_cycles=900.0), work=work)
     answer = solve_numa(machine)
-    end = run_replication(Job(spec=machine, seed=0, replication=0)).ends.max()
+    end = float(simulate(machine, replications=2).execution_time)
     assert answer.bounds.low <= end <= answer.bounds.upper
     assert answer.execution_time == pytest.approx(end, rel=0.15)
