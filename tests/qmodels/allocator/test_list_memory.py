@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from qmodels.allocator import _fixed_point, free_list
+from qmodels.allocator import free_list
+from qmodels.allocator.lists import _fixed_point
 from qmodels.systems.packets.free_list import allocation_accesses
 
 checks = settings(derandomize=True, deadline=None, max_examples=25)
