@@ -230,6 +230,6 @@ def _resources(c: Columns, point: OperatingPoint) -> dict[str, float]:
     bank = rate * (data + misses * opening) / (channels * banks)
     for k in range(channels):
         table[f"channel {k} bus"] = bus
-        for b in range(banks):
+        for b in range(banks if c.memory is None else 0):
             table[f"channel {k} bank {b}"] = bank
     return table
