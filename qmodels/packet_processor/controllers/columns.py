@@ -74,6 +74,12 @@ def check_controlled(spec: PacketProcessor) -> None:
             "dram.scheduler must be oldest-ready-first or fr-fcfs for the model of a packet processor (the "
             "simulator takes all), got 'in-order'"
         )
+    trials = int(np.max(spec.free_list.alloc_trial_count))
+    if memory.page_policy == "closed" and trials > 1:
+        raise ValueError(
+            "free_list.alloc_trial_count must be 1 with closed pages of a DramSystem for the model, whose "
+            f"latency is up to four times too high otherwise (the simulator takes all), got {trials}"
+        )
     if not isinstance(memory.address_map, Interleaved):
         raise ValueError(
             "dram.address_map must be Interleaved for the model of a packet processor (the simulator takes "

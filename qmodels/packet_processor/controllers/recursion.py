@@ -35,7 +35,7 @@ def numbers(spec: DramSystem) -> Any:
 
 @compiled
 def follow(n: Any, arrival: Any, bank: Any, row: Any, write: Any) -> tuple[Any, Any, Any]:
-    """Return when each access of a channel ends [cycles], whether it met a conflict, whether it opened its row.
+    """Return when each access of a channel ends [cycles], and whether it met a conflict and opened its row.
 
     Parameters
     ----------
@@ -61,6 +61,7 @@ def follow(n: Any, arrival: Any, bank: Any, row: Any, write: Any) -> tuple[Any, 
     head = np.full((2, banks), -1, dtype=np.int64)
     tail = np.full((2, banks), -1, dtype=np.int64)
     used = np.zeros((2, banks), dtype=np.int64)
+    chosen = np.full((2, banks), -1, dtype=np.int64)
     count, waiting = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
     following = np.full(size, -1, dtype=np.int64)
     columns, rows = np.zeros((2, groups), dtype=np.int64), np.zeros(groups, dtype=np.int64)
@@ -75,13 +76,16 @@ def follow(n: Any, arrival: Any, bank: Any, row: Any, write: Any) -> tuple[Any, 
         best, best_kind, best_k, best_place = NEVER, CLOSE, size, -1
         for place in range(count[mode]):
             b = used[mode, place]
-            k = head[mode, b]
-            if n[CAP] > 0 and s[b, OPEN_ROW] >= 0 and s[b, HITS] < n[CAP]:
-                other = k
-                while other >= 0 and row[other] != s[b, OPEN_ROW]:
-                    other = following[other]
-                if other >= 0:
-                    k = other
+            k = chosen[mode, b]
+            if k < 0:
+                k = head[mode, b]
+                if n[CAP] > 0 and s[b, OPEN_ROW] >= 0 and s[b, HITS] < n[CAP]:
+                    other = k
+                    while other >= 0 and row[other] != s[b, OPEN_ROW]:
+                        other = following[other]
+                    if other >= 0:
+                        k = other
+                chosen[mode, b] = k
             time, kind = max(now, arrival[k]), CLOSE
             if s[b, OPEN_ROW] < 0:
                 kind = ROW
@@ -107,6 +111,7 @@ def follow(n: Any, arrival: Any, bank: Any, row: Any, write: Any) -> tuple[Any, 
             for b in range(due * n[GROUPS] * n[BANKS], (due + 1) * n[GROUPS] * n[BANKS]):
                 s[b, OPEN_ROW] = -1
                 s[b, ROW_AT] = begin + n[T_RFC]
+                chosen[:, b] = -1
             refresh[due] += n[T_REFI]
             continue
         if arrives <= best:
@@ -121,6 +126,8 @@ def follow(n: Any, arrival: Any, bank: Any, row: Any, write: Any) -> tuple[Any, 
             else:
                 following[tail[m, b]] = k
             tail[m, b] = k
+            if row[k] == s[b, OPEN_ROW]:
+                chosen[m, b] = -1
             waiting[m] += 1
             came += 1
             before = mode
@@ -135,6 +142,7 @@ def follow(n: Any, arrival: Any, bank: Any, row: Any, write: Any) -> tuple[Any, 
         g = b // n[BANKS]
         r = g // n[GROUPS]
         now = best + 1
+        chosen[:, b] = -1
         if best_kind == CLOSE:
             s[b, OPEN_ROW] = -1
             s[b, ROW_AT] = max(s[b, ROW_AT], best + n[T_RP])

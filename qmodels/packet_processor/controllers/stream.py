@@ -13,9 +13,8 @@ from qmodels.packet_processor.controllers.recursion import follow, numbers
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.traffic.workload import Workload
 
-ACCESSES = 40_000
-"""Accesses of a sample, about; at least `FEWEST` packets."""
-FEWEST = 1_500
+ACCESSES, FEWEST = 50_000, 3_000
+"""Accesses of a sample, about, and its fewest packets."""
 WARM_UP = 0.2
 """Part of the time of a sample that is not measured."""
 TABLE_ROWS = 1 << 40
@@ -68,6 +67,8 @@ class Sample:
         Blocks of the free list, and mean length of the runs in which they are taken.
     pace : Pace
         How a packet's accesses follow one another.
+    times : int
+        How many times as large the sample is as others.
 
     Notes
     -----
@@ -81,13 +82,14 @@ class Sample:
     blocks: float
     run_length: float
     pace: Pace
+    times: int = 1
 
     @cached_property
     def packets(self) -> Any:
         """The realised packets, at one packet a ns."""
         rng = np.random.default_rng([1, 0])
         mean = float(np.dot(*self.workload.segment_law))
-        count = max(FEWEST, int(ACCESSES / (2 * mean + self.pace.misses)))
+        count = self.times * max(FEWEST, int(ACCESSES / (2 * mean + self.pace.misses)))
         one = 8 * self.workload.sizes.mean_bytes
         return replace(self.workload, offered_gbps=one, load_factor=1.0).packets(rng, count, place=0.5)
 
@@ -129,17 +131,23 @@ class Sample:
         """Segments of each packet."""
         return np.asarray(self.packets.segments)
 
-    def follow(self, rate: float, *, held: bool = True) -> Ends:
-        """Return what becomes of writes, reads and lookups, in that order, at a rate of packets per ns."""
+    def follow(self, rate: float, *, ahead: int = 0) -> Ends:
+        """Return what becomes of writes, reads and lookups, in that order, at a rate of packets per ns.
+
+        With ``ahead`` nothing is held, and reads are so many packets ahead of writes: those of the first
+        ones wait when it begins.
+        """
         d, pace, n = self._drawn, self.pace, numbers(self.dram)
         time = (self.packets.times_ns[-1] + 1.0) / rate
         begin = self.packets.times_ns / rate
         written = begin + self.segments * pace.write_gap + self._alone
-        read = written + (d["hold"] * pace.hold if held else 0.0)
+        read = (written + d["hold"] * pace.hold) % time
+        if ahead:
+            read = np.concatenate([np.zeros(ahead), begin[: begin.size - ahead]])
         arrival = np.concatenate(
             [
                 begin[d["packet"]] + d["within"] * pace.write_gap,
-                (read % time)[d["packet"]] + d["within"] * pace.request_gap,
+                read[d["packet"]] + d["within"] * pace.request_gap,
                 begin[d["asking"]],
             ]
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
@@ -14,7 +14,11 @@ from qmodels.packet_processor.controllers.stream import WARM_UP, Ends, Sample
 LOADS = np.array([0.05, 0.2, 0.35, 0.5, 0.62, 0.72, 0.8, 0.87, 0.93, 0.97])
 """Parts of its capacity at which the memory is followed."""
 ROUNDS, NEARLY = 8, 0.01
-"""Steps to the capacity, and the part of the reads that may stay behind there."""
+"""Steps to the capacity, and by how much reads that are done may differ there from those that come."""
+LONGER = 2
+"""How many times as large a sample the capacity needs."""
+BACKLOG = 400
+"""Packets whose reads wait while the capacity is measured: many, as when the memory is full."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,7 +81,7 @@ class Table:
 @lru_cache(maxsize=256)
 def table(sample: Sample, sizes: tuple[int, ...]) -> Table:
     """Return what packets of some sizes meet at the memory of a sample."""
-    capacity = _capacity(sample)
+    capacity = _capacity(replace(sample, times=LONGER))
     each = [_reduced(sample, sample.follow(load * capacity), np.array(sizes)) for load in LOADS]
     names = [field.name for field in fields(Met)]
     return Table(
@@ -86,21 +90,21 @@ def table(sample: Sample, sizes: tuple[int, ...]) -> Table:
 
 
 def _capacity(sample: Sample) -> float:
-    """Return the packets per ns at which reads just do not pile up behind the writes, which go first."""
+    """Return the packets per ns at which a backlog of reads neither grows nor shrinks behind the writes."""
     g, t = sample.dram.geometry, sample.dram.timing
     mean = float(sample.segments.mean())
     rate = g.channels * t.clock_ghz / t.burst / (2 * mean + sample.pace.misses)
     reads = slice(int(sample.segments.sum()), None)
     for _ in range(ROUNDS):
-        ends = sample.follow(rate, held=False)
-        window = (WARM_UP * ends.time, ends.time)
+        ends = sample.follow(rate, ahead=BACKLOG)
+        # After the end the reads that were ahead are missing.
+        window = (WARM_UP * ends.time, ends.time * (1.0 - BACKLOG / sample.segments.size))
         came, left = (
             np.count_nonzero((x[reads] > window[0]) & (x[reads] <= window[1]))
             for x in (ends.arrival, ends.end)
         )
-        share = min(left / came, 1.0)
-        rate *= (1.0 + share) / 2
-        if share > 1.0 - NEARLY:
+        rate *= (1.0 + left / came) / 2
+        if abs(left - came) < NEARLY * came:
             break
     return rate
 
