@@ -77,9 +77,9 @@ def test_every_metric_but_that_of_banks_is_there():
 def test_a_processor_with_controllers_is_written_and_read():
     memory = replace(dram("DDR5-6400", channels=4), address_map=Interleaved(step=4))
     spec = replace(PacketProcessor(), dram=memory)
-    assert from_toml(to_toml(spec)) == spec
-    text = 'kind = "packet-processor"\n[dram]\npreset = "DDR5-6400"\ngeometry = { channels = 4 }\n'
-    assert from_toml(text).dram == dram("DDR5-6400", channels=4)
+    assert from_toml(to_toml(spec), PacketProcessor) == spec
+    text = '[dram]\npreset = "DDR5-6400"\ngeometry = { channels = 4 }\n'
+    assert from_toml(text, PacketProcessor).dram == dram("DDR5-6400", channels=4)
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,10 @@ def controlled(
             flat["segment_time"],
             np.round(misses * MISSES) / MISSES,
             flat["hold"],
+            flat["enqueue_packet_accesses"] * flat["pointer_time"],
+            flat["dequeue_packet_accesses"] * flat["pointer_time"],
+            (1.0 + flat["enqueue_accesses"]) * flat["pointer_time"],
+            flat["dequeue_accesses"] * flat["pointer_time"],
             flat["run_length"],
         ]
     ).round(DIGITS)

@@ -21,6 +21,8 @@ PAGES = ("open pages behind controllers", "closed pages behind controllers")
 """The regions of the map."""
 DEVICES = ("DDR4-3200", "DDR5-6400")
 """Presets with whose timings it was measured."""
+TRIALS_LOAD = 0.55
+"""Load from which trials, which the followed sample does without, save so many conflicts that it shows."""
 EVEN = 1.2
 """Dispersion of the arrivals over that of Poisson packets up to which it was measured."""
 
@@ -44,5 +46,8 @@ def behind_controllers(
         "banks that are permuted by the row": everywhere & permuted,
         "a scheduler other than fr-fcfs": everywhere & (memory.scheduler != "fr-fcfs"),
         "lists for small packets with a memory behind controllers": c.small > 0,
+        f"several trials over banks in turn, above {TRIALS_LOAD:.0%}: latency up to 77 % too high": (
+            (c.trials > 1) & (c.bank_step < c.row_blocks) & (load > TRIALS_LOAD)
+        ),
         "bursts with a memory behind controllers": dispersion > EVEN,
     }

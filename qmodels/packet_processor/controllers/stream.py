@@ -13,7 +13,7 @@ from qmodels.packet_processor.controllers.recursion import follow, numbers
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.traffic.workload import Workload
 
-ACCESSES, FEWEST = 50_000, 3_000
+ACCESSES, FEWEST = 40_000, 3_000
 """Accesses of a sample, about, and its fewest packets."""
 WARM_UP = 0.2
 """Part of the time of a sample that is not measured."""
@@ -34,6 +34,10 @@ class Pace(NamedTuple):
         Lookups of a packet that go to DRAM.
     hold : float
         Mean time between its writes and its reads.
+    store, drain : float
+        Time of the pointer memory to store and to drain a packet, without its segments.
+    store_segment, drain_segment : float
+        And for each of its segments.
     """
 
     write_gap: float
@@ -41,6 +45,10 @@ class Pace(NamedTuple):
     delivery: float
     misses: float
     hold: float
+    store: float
+    drain: float
+    store_segment: float
+    drain_segment: float
 
 
 class Ends(NamedTuple):
@@ -73,8 +81,8 @@ class Sample:
     Notes
     -----
     Packets take consecutive blocks of runs that begin anywhere, are written at their pace, and are read
-    an exponential hold later; times go round, so that the sample is stationary. Trials are left out: blocks
-    are taken as they come.
+    an exponential hold later, one packet after the other as the pointer memory has it; times go round, so
+    that the sample is stationary. Trials are left out: blocks are taken as they come.
     """
 
     dram: DramSystem
@@ -141,9 +149,10 @@ class Sample:
         time = (self.packets.times_ns[-1] + 1.0) / rate
         begin = self.packets.times_ns / rate
         written = begin + self.segments * pace.write_gap + self._alone
-        read = (written + d["hold"] * pace.hold) % time
         if ahead:
             read = np.concatenate([np.zeros(ahead), begin[: begin.size - ahead]])
+        else:
+            begin, read = self._through_pointers(begin, (written + d["hold"] * pace.hold) % time)
         arrival = np.concatenate(
             [
                 begin[d["packet"]] + d["within"] * pace.write_gap,
@@ -161,6 +170,21 @@ class Sample:
             one = (d[name][here] for name in ("bank", "row", "write"))
             ends[here], busy[here], opened[here] = follow(n, cycle[here], *one)
         return Ends(arrival, arrival + (ends - cycle) / ghz, busy, opened, time)
+
+    def _through_pointers(self, store: FloatArray, drain: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return when the pointer memory begins with packets that come to be stored and to be drained."""
+        pace, coming = self.pace, np.concatenate([store, drain])
+        order = np.argsort(coming, kind="stable")
+        work = np.concatenate(
+            [
+                pace.store + self.segments * pace.store_segment,
+                pace.drain + self.segments * pace.drain_segment,
+            ]
+        )[order]
+        done = np.cumsum(work)
+        started = np.empty(coming.size)
+        started[order] = done - work + np.maximum.accumulate(coming[order] - (done - work))
+        return started[: store.size], started[store.size :]
 
     @property
     def _alone(self) -> float:

@@ -11,12 +11,13 @@ import numpy as np
 from qmodels.checks import FloatArray
 from qmodels.packet_processor.controllers.stream import WARM_UP, Ends, Sample
 
-LOADS = np.array([0.05, 0.2, 0.35, 0.5, 0.62, 0.72, 0.8, 0.87, 0.93, 0.97])
+LOADS = np.array([0.001, 0.01, 0.04, 0.12, 0.25, 0.45, 0.6, 0.7, 0.8, 0.9, 0.96])
 """Parts of its capacity at which the memory is followed."""
+BUSY = 0.5
+"""Load from which on it takes a sample that is `LONGER`, and so does the capacity."""
+LONGER = 3
 ROUNDS, NEARLY = 8, 0.01
 """Steps to the capacity, and by how much reads that are done may differ there from those that come."""
-LONGER = 2
-"""How many times as large a sample the capacity needs."""
 BACKLOG = 400
 """Packets whose reads wait while the capacity is measured: many, as when the memory is full."""
 
@@ -81,8 +82,12 @@ class Table:
 @lru_cache(maxsize=256)
 def table(sample: Sample, sizes: tuple[int, ...]) -> Table:
     """Return what packets of some sizes meet at the memory of a sample."""
-    capacity = _capacity(replace(sample, times=LONGER))
-    each = [_reduced(sample, sample.follow(load * capacity), np.array(sizes)) for load in LOADS]
+    longer, order = replace(sample, times=LONGER), np.array(sizes)
+    capacity = _capacity(longer)
+    each = []
+    for load in LOADS:
+        one = sample if load < BUSY else longer
+        each.append(_reduced(one, one.follow(load * capacity), order))
     names = [field.name for field in fields(Met)]
     return Table(
         met=Met(**{name: np.array([one[name] for one in each]) for name in names}), capacity=capacity

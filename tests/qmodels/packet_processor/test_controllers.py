@@ -14,6 +14,7 @@ from optimize import Space, explore
 from qmodels.packet_processor.controllers.recursion import follow, numbers
 from qmodels.systems.memory.dram_map import Interleaved, bit_fields
 from qmodels.systems.spec.fields import replace_fields
+from qmodels.systems.traffic.arrivals import OnOff
 from validate import simulate
 from validate.dram.kernel import run_channel
 from validate.dram.state import new_channel
@@ -120,7 +121,7 @@ def test_channels_are_explored() -> None:
             "dram.address_map must be Interleaved .* got BitFields",
         ),
         (
-            {"workload.arrivals": qm.OnOff(on_packets=np.array([4.0, 8.0]), peak_to_mean=2.0)},
+            {"workload.arrivals": OnOff(on_packets=np.array([4.0, 8.0]), peak_to_mean=2.0)},
             "workload.arrivals must have one number in each field with a DramSystem",
         ),
     ],
@@ -137,7 +138,7 @@ def test_what_the_model_does_not_take_is_refused(changes: Any, words: str) -> No
         ({"dram.address_map": Interleaved(permute="xor")}, "banks that are permuted by the row"),
         ({"dram.scheduler": "oldest-ready-first"}, "a scheduler other than fr-fcfs"),
         ({"free_list.small_packet_segments": 1}, "lists for small packets with a memory behind controllers"),
-        ({"workload.arrivals": qm.OnOff(on_packets=4, peak_to_mean=2.0)}, "bursts with a memory behind"),
+        ({"workload.arrivals": OnOff(on_packets=4, peak_to_mean=2.0)}, "bursts with a memory behind"),
     ],
 )
 def test_what_was_not_measured_is_named(changes: Any, words: str) -> None:
