@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from cases.joint_errors.accuracy import METRICS
+from cases.joint_errors.accuracy import GUIDE, METRICS, with_table
 from cases.joint_errors.measured import at_load, compared, markdown_table, within
 from cases.study.packet_processor import DATA
 from cases.tables import Table, as_columns, load_table, write_table
@@ -52,6 +52,8 @@ CHOICES: dict[str, tuple[Any, ...]] = {
 }
 """What is drawn besides memories, mixes and loads; ``rows_first`` fills a row before the next bank."""
 REGIONS = ((0.0, 0.4), (0.4, 0.55), (0.55, 0.75), (0.75, 1.0))
+SHOWN = METRICS[:9]
+"""Metrics in the guide."""
 DESIGNS, SEED = 36, 3
 PACKETS, REPLICATIONS = 10_000, 3
 
@@ -107,9 +109,12 @@ def summary(table: Table) -> list[dict[str, Any]]:
 def markdown(lines: list[dict[str, Any]]) -> str:
     """Return the summary with a row per metric and a column per region of load."""
     rows = []
-    for name, pages in product(METRICS, PAGES):
+    for name, pages in product(SHOWN, PAGES):
         found = [line for line in lines if (line["metric"], line["region"]) == (name, pages)]
-        cells = [f"{line['bias']:+.1f} / {line['mean']:.1f} / {line['largest']:.1f}" for line in found]
+        cells = [
+            f"{line['bias']:+.1f} / {line['mean']:.1f} / {line['largest']:.1f}" if line["designs"] else "–"
+            for line in found
+        ]
         rows.append([name.replace("_", " "), pages.split()[0], found[0]["unit"], *cells])
     return markdown_table(
         ["metric", "pages", "unit", *(f"{low:.0%} to {high:.0%}" for low, high in REGIONS)], rows
@@ -117,12 +122,14 @@ def markdown(lines: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    """Measure, write the table and the map, and print the summary."""
+    """Measure, write the table and the map, bring the guide up to date and print the summary."""
     if "--summary" not in sys.argv:
         write_table(FILE, measure())
     lines = summary(load_table(FILE))
     ERRORS.write(lines, about=ABOUT, command=COMMAND)
-    print(markdown(lines))
+    table = markdown(lines)
+    print(table)
+    GUIDE.write_text(with_table(GUIDE.read_text(encoding="utf-8"), table), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -82,11 +82,12 @@ class Table:
 @lru_cache(maxsize=256)
 def table(sample: Sample, sizes: tuple[int, ...]) -> Table:
     """Return what packets of some sizes meet at the memory of a sample."""
-    longer, order = replace(sample, times=LONGER), np.array(sizes)
+    # Copies: what they draw is not kept with the key of this cache.
+    shorter, longer, order = replace(sample), replace(sample, times=LONGER), np.array(sizes)
     capacity = _capacity(longer)
     each = []
     for load in LOADS:
-        one = sample if load < BUSY else longer
+        one = shorter if load < BUSY else longer
         each.append(_reduced(one, one.follow(load * capacity), order))
     names = [field.name for field in fields(Met)]
     return Table(
@@ -100,10 +101,11 @@ def _capacity(sample: Sample) -> float:
     mean = float(sample.segments.mean())
     rate = g.channels * t.clock_ghz / t.burst / (2 * mean + sample.pace.misses)
     reads = slice(int(sample.segments.sum()), None)
+    ahead = min(BACKLOG, sample.segments.size // 4)  # of a short trace
     for _ in range(ROUNDS):
-        ends = sample.follow(rate, ahead=BACKLOG)
+        ends = sample.follow(rate, ahead=ahead)
         # After the end the reads that were ahead are missing.
-        window = (WARM_UP * ends.time, ends.time * (1.0 - BACKLOG / sample.segments.size))
+        window = (WARM_UP * ends.time, ends.time * (1.0 - ahead / sample.segments.size))
         came, left = (
             np.count_nonzero((x[reads] > window[0]) & (x[reads] <= window[1]))
             for x in (ends.arrival, ends.end)
