@@ -46,7 +46,6 @@ def test_accesses_take_as_long_as_at_the_controllers_alone(changes):
     )
     world, channels, accesses = watched(spec, packets=400)
     assert not world.banks["unfinished"].any() and not world.banks["present"].any()
-    assert len(accesses) == 2 * world.segments.size
     for k in range(2):
         own = np.array([a for a in accesses if a["bank"] // spec.banks == k])
         own = own[np.argsort(own["joined"], kind="stable")]
@@ -68,16 +67,18 @@ def test_accesses_take_as_long_as_at_the_controllers_alone(changes):
 def watched(spec, *, packets):
     """Run a world and return it, its channels and all accesses; ``hit`` is 1 of those that write.
 
-    A look at each arrival sees every access: none of a segment comes twice between two of them.
+    A look at each arrival sees every access: none of a segment comes twice between two of them. It ends with
+    the arrival of a last packet, long after the others.
     """
     world = draw_world(spec, seed=np.random.SeedSequence(1), packets=packets)
     world.packets["arrival"][-1] += 1e5
-    world.packets["hold"][-30:] = 1e7
+    world.packets["hold"] += 1000.0
+    world.packets["hold"][-60:] = 1e7
     begin(world)
     *networks, channels = new_parts(spec, world)
     before, accesses = world.segments["joined"].copy(), []
     seen = np.zeros(world.segments.size, dtype=int)
-    for stop in range(2, packets + 2):
+    for stop in range(2, packets + 1):
         run(world, *networks, channels, stop)
         for k in np.flatnonzero(world.segments["joined"] != before):
             accesses.append(world.segments[k].copy())
