@@ -89,12 +89,16 @@ class Balance(Pace):
         Networks fill up before their links do, and DRAM is not there while it is refreshed; behind
         controllers the bus is full when the memory carries no more.
         """
-        memory = (name for name in ("dram buses", "dram banks") if name in self.intensity)
-        return self.intensity | {
-            **{name: self.intensity[name] / self.available for name in memory},
-            "request links": self.paths.request.used,
-            "response links": self.paths.response.used,
-        }
+        memory = [name for name in ("dram buses", "dram banks") if name in self.intensity]
+        carried = {name: self.intensity[name] / self.available for name in memory}
+        return (
+            self.intensity
+            | carried
+            | {
+                "request links": self.paths.request.used,
+                "response links": self.paths.response.used,
+            }
+        )
 
     @property
     def load(self) -> FloatArray:

@@ -107,19 +107,22 @@ def run_replication(job: Job) -> Run:
 
 def run_with_snapshots(spec: PacketProcessor, world: World) -> list[_Snapshot]:
     """Run a world to its end and return snapshots evenly spaced over its arrivals."""
-    *networks, channels = new_parts(spec, world)
+    requests, responses, channels = new_parts(spec, world)
+    networks = requests, responses
     groups = station_groups(spec)
     links = [groups["request links"], groups["response links"]]
     count = world.packets.size
     begin(world)
     snapshots = []
     for packet in np.unique(np.linspace(1, count, min(SNAPSHOTS, count)).astype(int)).tolist():
-        run(world, *networks, channels, packet)
-        _count_accesses(spec, world, channels)
+        run(world, requests, responses, channels, packet)
+        _count_accesses(spec.dram, world, channels)
         now = float(world.heap[0]["time"])
         for members, network in zip(links, networks, strict=True):
             world.stations["busy"][members] = network.channel["flits"] / float(spec.noc.clock_ghz)
-        world.counts[FLIT_HOPS] = sum(int(network.channel["flits"].sum()) for network in networks)
+        world.counts[FLIT_HOPS] = sum(
+            int(network.channel["flits"].sum()) for network in (requests, responses)
+        )
         # Of the work a station has accepted only what is done by now counts.
         ahead = np.maximum(world.stations["free_at"] - now, 0.0)
         snapshots.append(
@@ -133,11 +136,11 @@ def run_with_snapshots(spec: PacketProcessor, world: World) -> list[_Snapshot]:
                 served=world.stations["served"].copy(),
             )
         )
-    run(world, *networks, channels, count + 1)
+    run(world, requests, responses, channels, count + 1)
     return snapshots
 
 
-def _count_accesses(spec: PacketProcessor, world: World, channels: Channels) -> None:
+def _count_accesses(memory: Any, world: World, channels: Channels) -> None:
     """Enter in the counters and the stations of a world what its controllers have counted up to now.
 
     The wait of an access is its time at the channel but for the column access and the burst.
@@ -153,7 +156,7 @@ def _count_accesses(spec: PacketProcessor, world: World, channels: Channels) -> 
         (c.ROW_HITS, number - opened),
     ):
         world.counts[counter] = value
-    t, first = spec.dram.timing, int(world.parameters["first_bus"][0])
+    t, first = memory.timing, int(world.parameters["first_bus"][0])
     buses = world.stations[first : first + len(sums)]
     alone = sums[:, 0, d.COUNT] * (t.cl + t.burst) + sums[:, 1, d.COUNT] * (t.cwl + t.burst)
     buses["served"] = sums[:, :, d.COUNT].sum(axis=1)
