@@ -120,9 +120,7 @@ def run_with_snapshots(spec: PacketProcessor, world: World) -> list[_Snapshot]:
         now = float(world.heap[0]["time"])
         for members, network in zip(links, networks, strict=True):
             world.stations["busy"][members] = network.channel["flits"] / float(spec.noc.clock_ghz)
-        world.counts[FLIT_HOPS] = sum(
-            int(network.channel["flits"].sum()) for network in (requests, responses)
-        )
+        world.counts[FLIT_HOPS] = sum(int(network.channel["flits"].sum()) for network in networks)
         # Of the work a station has accepted only what is done by now counts.
         ahead = np.maximum(world.stations["free_at"] - now, 0.0)
         snapshots.append(

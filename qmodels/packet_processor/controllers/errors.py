@@ -47,7 +47,7 @@ def behind_controllers(
         "banks that are permuted by the row": everywhere & permuted,
         "a scheduler other than fr-fcfs": everywhere & (memory.scheduler != "fr-fcfs"),
         "lists for small packets with a memory behind controllers": c.small > 0,
-        f"several trials over banks in turn, above {TRIALS_LOAD:.0%}: latency up to 31 %, pointer accesses 74 % too high": (
+        f"several trials over banks in turn, above {TRIALS_LOAD:.0%}: latency up to 31 % too high": (
             (c.trials > 1) & (c.bank_step < c.row_blocks) & (load > TRIALS_LOAD)
         ),
         "bursts with a memory behind controllers": dispersion > EVEN,
