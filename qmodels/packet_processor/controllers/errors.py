@@ -44,6 +44,7 @@ def behind_controllers(
     everywhere = np.ones(load.shape, dtype=bool)
     return {
         f"timings of a memory other than {' or '.join(DEVICES)}": everywhere & (not known),
+        "closed pages behind controllers: saturation up to 27 % off": everywhere & c.closed_pages,
         "banks that are permuted by the row": everywhere & permuted,
         "a scheduler other than fr-fcfs": everywhere & (memory.scheduler != "fr-fcfs"),
         "lists for small packets with a memory behind controllers": c.small > 0,

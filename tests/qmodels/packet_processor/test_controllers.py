@@ -152,3 +152,4 @@ def test_the_error_shown_is_that_of_the_pages_and_the_load() -> None:
     assert found.error["packet_latency"].region == "open pages behind controllers"
     closed = qm.solve(processor(**{"dram.page_policy": "closed", "free_list.alloc_trial_count": 1}))
     assert closed.error["packet_latency"].region == "closed pages behind controllers"
+    assert list(closed.doubts) == ["closed pages behind controllers: saturation up to 27 % off"]
