@@ -23,7 +23,7 @@ from cases.study.packet_processor import DATA
 from cases.tables import Table, as_columns
 from qmodels.packet_processor.error_map import ANY
 from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.spec.fields import replace_fields
+from qmodels.systems.spec.fields import get_field, replace_fields
 from qmodels.systems.spec.hashing import stable_hash
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
 from qmodels.systems.traffic.sizes import bimodal, imix
@@ -163,7 +163,7 @@ def _measured(spec: PacketProcessor, *, closed: bool, executor: Executor, seed: 
         return None
     return Design(
         load=float(model.bottleneck_load),
-        step=int(spec.dram.interleaving_step),
+        step=int(get_field(spec, "dram.interleaving_step")),
         model={name: float(model.metrics[name]) for name in OBJECTIVES},
         runs=_values(spec, opened, runs[REPLICATIONS:]),
     )

@@ -9,6 +9,7 @@ import numpy as np
 from qmodels.checks import FloatArray
 from qmodels.packet_processor.balance import returns
 from qmodels.packet_processor.burstiness import burstiness
+from qmodels.packet_processor.controllers.errors import errors_behind_controllers
 from qmodels.packet_processor.design import Columns, columns
 from qmodels.packet_processor.doubts import doubts
 from qmodels.packet_processor.energy import energy_per_packet
@@ -46,7 +47,9 @@ def solve_packet_processor(spec: PacketProcessor) -> PacketAnswer:
     other packets it finds at each of them (`qmodels.queues.general.paced`). Row visits, allocation
     trials and the pace of segments depend on one another and are iterated. Sustainable
     throughput is the largest offered load that leaves every resource below its capacity at the
-    operating point of that very load.
+    operating point of that very load. A memory behind controllers has no such law: a sample of packets
+    is followed through its commands (`qmodels.packet_processor.controllers`), half a second to two for each
+    pace at which packets come to it, whatever else varies.
 
     Approximation. Assumes packets that arrive independently of the memory's state, engines
     chosen at random, free-list runs that start at random addresses (rejected blocks do not come
@@ -66,7 +69,10 @@ def solve_packet_processor(spec: PacketProcessor) -> PacketAnswer:
     metrics = _metrics(c, point, parts, saturation_rate(c, point, arrivals))
     bursts = burstiness(spec.workload, c.shape)
     doubted = doubts(c, point, bursts)
-    errors = measured_errors(load=point.load, dispersion=bursts.dispersion, step=c.step)
+    if c.memory is None:
+        errors = measured_errors(load=point.load, dispersion=bursts.dispersion, step=c.step)
+    else:
+        errors = errors_behind_controllers(point.load, closed=c.closed_pages)
     groups, loads = np.array(list(point.loads)), np.array(list(point.loads.values()))
 
     def shown(value: Any) -> Any:
@@ -230,6 +236,6 @@ def _resources(c: Columns, point: OperatingPoint) -> dict[str, float]:
     bank = rate * (data + misses * opening) / (channels * banks)
     for k in range(channels):
         table[f"channel {k} bus"] = bus
-        for b in range(banks):
+        for b in range(banks if c.memory is None else 0):
             table[f"channel {k} bank {b}"] = bank
     return table

@@ -58,7 +58,8 @@ class Balance(Pace):
     intensity : dict of group to ndarray
         Traffic intensity of the most loaded resource of each group.
     available : ndarray
-        Part of the time in which a channel is not refreshed.
+        Part of the time in which a channel is not refreshed; behind controllers the part of the bus that
+        is used when the memory carries no more.
     paths : PathState
         The two networks between the engines' own links.
     request_gap : ndarray
@@ -85,14 +86,19 @@ class Balance(Pace):
     def loads(self) -> dict[str, FloatArray]:
         """Share of its capacity that each group uses.
 
-        Networks fill up before their links do, and DRAM is not there while it is refreshed.
+        Networks fill up before their links do, and DRAM is not there while it is refreshed; behind
+        controllers the bus is full when the memory carries no more.
         """
-        return self.intensity | {
-            "dram buses": self.intensity["dram buses"] / self.available,
-            "dram banks": self.intensity["dram banks"] / self.available,
-            "request links": self.paths.request.used,
-            "response links": self.paths.response.used,
-        }
+        memory = [name for name in ("dram buses", "dram banks") if name in self.intensity]
+        carried = {name: self.intensity[name] / self.available for name in memory}
+        return (
+            self.intensity
+            | carried
+            | {
+                "request links": self.paths.request.used,
+                "response links": self.paths.response.used,
+            }
+        )
 
     @property
     def load(self) -> FloatArray:
@@ -113,6 +119,8 @@ class _Ring:
         self.paths, self.port = path_state(c, rate), port_wait(c, rate)
         self.even, self.reads = even_loads(c), read_stream(c, rate, self.request_gap)
         self.from_reads, self.from_all = others_at_bank(c, rate, self.trains)
+        met = None if c.memory is None else c.memory.at(rate)
+        self.opened = None if met is None else np.stack([met["write_opened"], met["read_opened"]])
 
     def round(self, blocked: FloatArray, changes: FloatArray) -> tuple[Pace, FloatArray, FloatArray]:
         """Return what follows from accesses beyond one and row changes, and these as they follow from it."""
@@ -145,6 +153,8 @@ class _Ring:
             else:
                 found = on_the_books(c, rate, busy, allocation, "extra")
                 wanted = np.stack([writes.changes(self.from_reads), self.reads.changes(self.from_all)])
+            if self.opened is not None:
+                wanted = self.opened
         pace = Pace(
             accesses=accesses, allocation=allocation, segment_gap=segment_gap, engine=engine, busy=busy
         )
@@ -187,11 +197,15 @@ def balance(
     ring = _Ring(c, rate, arrivals)
     opened = np.stack([ring.trains, ring.trains]) / c.mean_segments
     last, blocked, changes = ring.settle(*(start or (np.zeros_like(rate), opened)))
+    intensity = _intensity(c, rate, ring.paths, last.accesses, changes)
+    available = 1.0 - c.refreshing
+    if c.memory is not None:
+        available = intensity["dram buses"] * c.memory.capacity / rate
     return Balance(
         **vars(last),
         rate=rate,
-        intensity=_intensity(c, rate, ring.paths, last.accesses, changes),
-        available=1.0 - c.refreshing,
+        intensity=intensity,
+        available=available,
         paths=ring.paths,
         request_gap=ring.request_gap,
         trains=ring.trains,
@@ -206,13 +220,14 @@ def _intensity(
     """Return the traffic intensity of the most loaded resource of each group."""
     mean = c.mean_segments
     data_work = 2 * mean * c.burst + changes.sum(axis=0) * mean * (c.opening - c.burst)
+    banks = {"dram banks": rate * (data_work / c.places + c.miss_rate * c.miss_bank_peak * c.opening)}
     return {
         "pointer memory": rate * sum(pointer_work(c, accesses)),
         "llc slices": rate * c.lookups * c.slice_time * c.slice_peak,
         "request links": paths.request.peak,
         "response links": paths.response.peak,
         "dram buses": rate * c.burst * (2 * mean / c.channels + c.miss_rate * c.miss_channel_peak),
-        "dram banks": rate * (data_work / c.places + c.miss_rate * c.miss_bank_peak * c.opening),
+        **(banks if c.memory is None else {}),
     }
 
 

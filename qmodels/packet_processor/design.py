@@ -11,9 +11,13 @@ import numpy.typing as npt
 
 from qmodels.checks import FloatArray, IntArray
 from qmodels.llc import hit_ratios
+from qmodels.packet_processor.controllers.columns import Controlled, check_controlled, controlled
 from qmodels.packet_processor.trials.columns import TrialColumns, trial_columns
 from qmodels.packet_processor.trials.row_visits import RowVisits, row_visits
 from qmodels.systems.memory.address_map import scatter
+from qmodels.systems.memory.dram import Dram
+from qmodels.systems.memory.dram_map import Interleaved
+from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import array_fields
 from qmodels.systems.traffic.arrivals import OnOff
@@ -69,6 +73,7 @@ class Columns:
     dequeue_packet_accesses: FloatArray
     rows: RowVisits
     walks: TrialColumns
+    memory: Controlled | None
 
     @cached_property
     def mean_segments(self) -> float:
@@ -134,6 +139,7 @@ class Columns:
             **columns,
             rows=rows,
             walks=self.walks.take(designs),
+            memory=None if self.memory is None else self.memory.take(designs),
             shape=designs.shape,
             full_shape=designs.shape,
         )
@@ -153,6 +159,7 @@ class Columns:
 
 def columns(spec: PacketProcessor) -> Columns:
     """Return the columns of a spec whose numeric fields may be arrays."""
+    check_controlled(spec)
     named, load = _named(spec), spec.workload
     bursts = (
         [load.arrivals.on_packets, load.arrivals.peak_to_mean] if isinstance(load.arrivals, OnOff) else []
@@ -163,6 +170,7 @@ def columns(spec: PacketProcessor) -> Columns:
     segments, share = (np.asarray(part, dtype=float) for part in load.segment_law)
     caches = np.stack([flat["slices"], flat.pop("lines"), flat["channels"], flat["banks"]])
     same_row = np.minimum(flat["row_blocks"], flat["bank_step"])
+    looked_up = _lookup_columns(load.popularity, caches)
     return Columns(
         spec=spec,
         shape=shape,
@@ -183,14 +191,15 @@ def columns(spec: PacketProcessor) -> Columns:
             row_blocks=same_row,
             **{name: flat[name] for name in ("step", "channels", "banks", "run_length", "trials", "small")},
         ),
-        **_lookup_columns(load.popularity, caches),
+        memory=controlled(spec, flat, flat["lookups"] * (1.0 - looked_up["hit_ratio"])),
+        **looked_up,
         **flat,
     )
 
 
 def _named(spec: PacketProcessor) -> dict[str, Any]:
     """Return the numbers of a spec by the names of their columns, and the lines of a slice."""
-    load, noc, dram, llc, free = spec.workload, spec.noc, spec.dram, spec.llc, spec.free_list
+    load, noc, llc, free = spec.workload, spec.noc, spec.llc, spec.free_list
     return {
         "packet_rate": load.packet_rate,
         "lookups": load.lookups_per_packet,
@@ -198,17 +207,10 @@ def _named(spec: PacketProcessor) -> dict[str, Any]:
         "segment_time": spec.segment_flits / noc.clock_ghz,
         "request_time": spec.request_flits / noc.clock_ghz,
         "cycle_time": 1.0 / np.asarray(noc.clock_ghz),
-        "channels": dram.channels,
-        "banks": dram.banks,
-        "step": dram.interleaving_step,
-        "bank_step": dram.bank_step,
+        "channels": spec.channels,
+        "banks": spec.banks,
         "row_blocks": spec.row_blocks,
-        "burst": dram.burst_cycles / dram.clock_ghz,
-        "recovery": dram.recovery_cycles / dram.clock_ghz,
-        "precharge": dram.precharge_cycles / dram.clock_ghz * (dram.page_policy == "open"),
-        "access": dram.access_cycles / dram.clock_ghz,
-        "refresh": dram.refresh_cycles / dram.clock_ghz,
-        "refresh_interval": dram.refresh_interval_cycles / dram.clock_ghz,
+        **_memory_numbers(spec.dram),
         "slices": llc.slices,
         "slice_time": llc.access_cycles / llc.clock_ghz,
         "bus_time": llc.bus_cycles / llc.clock_ghz,
@@ -222,6 +224,29 @@ def _named(spec: PacketProcessor) -> dict[str, Any]:
         "enqueue_packet_accesses": free.enqueue_packet_accesses,
         "dequeue_packet_accesses": free.dequeue_packet_accesses,
     }
+
+
+def _memory_numbers(dram: Dram | DramSystem) -> dict[str, Any]:
+    """Return times and steps of a memory; of one behind controllers those of a bank on its own."""
+    if isinstance(dram, DramSystem):
+        t, plan = dram.timing, dram.address_map
+        closing = t.t_rp if dram.page_policy == "open" else 0
+        cycles = {
+            "burst": t.burst,
+            "recovery": max(t.t_rc - closing - t.burst, 0),
+            "precharge": closing,
+            "access": dram.controller_cycles + t.t_rcd + t.cl,
+            "refresh": t.t_rfc,
+            "refresh_interval": t.t_refi,
+        }
+        step, bank_step = (plan.step, plan.bank_step) if isinstance(plan, Interleaved) else (1, 1)
+    else:
+        names = ("burst", "recovery", "precharge", "access", "refresh", "refresh_interval")
+        cycles = {name: getattr(dram, f"{name}_cycles") for name in names}
+        cycles["precharge"] = cycles["precharge"] * (dram.page_policy == "open")
+        step, bank_step = dram.interleaving_step, dram.bank_step
+    times = {name: number / dram.clock_ghz for name, number in cycles.items()}
+    return {"step": step, "bank_step": bank_step, **times}
 
 
 def _lookup_columns(popularity: Zipf, caches: FloatArray) -> dict[str, FloatArray]:

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from qmodels.packet_processor.balance import Balance
 from qmodels.packet_processor.burstiness import Burstiness
+from qmodels.packet_processor.controllers.errors import behind_controllers
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.error_map import ERRORS, wrong_directions
 
@@ -22,29 +23,18 @@ VALIDATED_OUTLASTING = 1.5
 def doubts(c: Columns, point: Balance, bursts: Burstiness) -> dict[str, npt.NDArray[np.bool_]]:
     """Return what speaks against trusting the measured error, in words, and for which designs it does.
 
-    Only what applies to a design of the sweep is listed; a design without doubts is validated. Four of
-    them are regions in which conflicts are off by more than 15 % in ``cases/data/trial-plane.csv``, or
-    where that plane says nothing.
+    Only what applies to a design of the sweep is listed; a design without doubts is validated.
     """
-    load, closed = point.load, c.closed_pages
+    load = point.load
     router = c.spec.noc.router
     few = router.virtual_channels < 2 or router.buffer_flits < 8
     credits = router.credit_cycles + 2 * max(c.spec.noc.topology.link_delays, default=0)
     most = ERRORS.reach("dispersion")
     largest = np.max(bursts.dispersion, initial=0.0)
-    found = {
+    memory = _of_banks(c, point) if c.memory is None else behind_controllers(c, load, bursts.dispersion)
+    found = memory | {
         f"load above {VALIDATED_LOAD:.0%}": load > VALIDATED_LOAD,
         f"free-list runs shorter than {VALIDATED_RUN:g} blocks": c.run_length < VALIDATED_RUN,
-        f"fewer than {VALIDATED_BANKS:g} banks a channel": c.banks < VALIDATED_BANKS,
-        "closed pages where consecutive blocks share a bank": closed & (c.bank_step != 1),
-        "closed pages with several trials": closed & (c.trials > 1),
-        "blocks of a row on several banks": (not closed) & (c.bank_step < c.row_blocks),
-        f"pointer memory fullest, above {POINTER_LOAD:.0%}: write conflicts up to 32 % too high": (
-            (point.loads["pointer memory"] >= load) & (load > POINTER_LOAD)
-        ),
-        "long packets in steps of at most 4 on at most 2 channels: conflicts up to 20 % too low": (
-            (c.mean_segments > LONG_PACKET) & (c.step <= 4) & (c.channels <= 2) & (load >= LONG_LOAD)
-        ),
         "routers with fewer than 2 virtual channels of 8 flits, or another arbitration than round robin": (
             np.full(load.shape, few or router.arbitration != "round_robin")
         ),
@@ -63,6 +53,27 @@ def doubts(c: Columns, point: Balance, bursts: Burstiness) -> dict[str, npt.NDAr
         "bursts that outlast the hold, so that they come back as bursts of reads": (
             bursts.outlasting > VALIDATED_OUTLASTING
         ),
-        **wrong_directions(load=load, step=c.step),
     }
     return {words: mask for words, mask in found.items() if mask.any()}
+
+
+def _of_banks(c: Columns, point: Balance) -> dict[str, npt.NDArray[np.bool_]]:
+    """Return what sets a memory of banks apart from those the error was measured on.
+
+    Four of them are regions in which conflicts are off by more than 15 % in ``cases/data/trial-plane.csv``,
+    or where that plane says nothing.
+    """
+    load, closed = point.load, c.closed_pages
+    return {
+        f"fewer than {VALIDATED_BANKS:g} banks a channel": c.banks < VALIDATED_BANKS,
+        "closed pages where consecutive blocks share a bank": closed & (c.bank_step != 1),
+        "closed pages with several trials": closed & (c.trials > 1),
+        "blocks of a row on several banks": (not closed) & (c.bank_step < c.row_blocks),
+        f"pointer memory fullest, above {POINTER_LOAD:.0%}: write conflicts up to 32 % too high": (
+            (point.loads["pointer memory"] >= load) & (load > POINTER_LOAD)
+        ),
+        "long packets in steps of at most 4 on at most 2 channels: conflicts up to 20 % too low": (
+            (c.mean_segments > LONG_PACKET) & (c.step <= 4) & (c.channels <= 2) & (load >= LONG_LOAD)
+        ),
+        **wrong_directions(load=load, step=c.step),
+    }

@@ -48,7 +48,7 @@ def energy_per_packet(
         + lookups * price.lookup_nj * (spec.llc.slices > 0)
     )
     background_mw = (
-        spec.dram.channels * price.channel_mw
+        spec.channels * price.channel_mw
         + spec.llc.slices * price.slice_mw
         + spec.noc.topology.nodes * (price.router_mw + width * price.router_mw_per_byte)
     )

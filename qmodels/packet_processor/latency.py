@@ -10,6 +10,7 @@ import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.packet_processor.balance import returns
+from qmodels.packet_processor.controllers.columns import Controlled
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.load import OperatingPoint
 from qmodels.packet_processor.lone_packet import LONGEST_WALK, LonePacket, last_delivered, last_of_first
@@ -63,6 +64,8 @@ class Latency:
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")
 def latency(c: Columns, point: OperatingPoint) -> Latency:
     """Return the latency of all designs at their operating point; not a number where it is unstable."""
+    if c.memory is not None:
+        return _behind_controllers(c, point, c.memory)
     paths, engine, memory = point.paths, point.engine, point.memory
     probability = np.clip(point.bank_busy, 1e-12, 1.0)
     decay = probability / np.maximum(memory.bank_wait, 1e-12)
@@ -111,6 +114,47 @@ def latency(c: Columns, point: OperatingPoint) -> Latency:
     )
 
 
+def _behind_controllers(c: Columns, point: OperatingPoint, memory: Controlled) -> Latency:
+    """Return the latency of packets whose memory was followed: with all they wait for there.
+
+    Of the time at the memory what it varies by counts as waiting.
+    """
+    paths, engine, met = point.paths, point.engine, memory.at(point.rate)
+    idle = memory.at(np.zeros_like(point.rate))
+    requested = engine.inject_wait + paths.request.wait + paths.request.blocked
+    back = paths.response.wait + engine.eject_wait
+    longest_hold = _harmonic(np.clip(c.rows.channels, 1.0, c.channels[:, None])) * engine.held_up[:, None]
+    links = paths.request.pipeline + paths.response.pipeline + c.request_time + c.segment_time
+    single = requested + back + engine.held_up + links + met["lookup"]
+    hit = np.where(c.slices > 0, 2 * c.bus_time + point.slice_wait + c.slice_time, 0.0)
+    lookup = c.lookups * hit + c.miss_rate * single
+    allocation, dequeue = _operations(c, point)
+    written, returned = _after_operations(c, point, met["written"], met["returned"])
+    varies = [
+        np.maximum(met[name] - idle[name], np.sqrt(met[f"{name}_variance"]))
+        for name in ("written", "returned")
+    ]
+    table = c.miss_rate * (
+        c.hit_ratio * single**2 + np.maximum(met["lookup_square"] - met["lookup"] ** 2, 0.0)
+    )
+    shared = _queues_variance(point) + np.where(c.miss_rate > 0, table, 0.0)
+    before = (lookup + point.store_wait + point.drain_wait + 2 * requested + back)[:, None]
+    return Latency(
+        lookup=lookup,
+        store_wait=point.store_wait,
+        drain_wait=point.drain_wait,
+        allocation=allocation,
+        dequeue=dequeue,
+        write=written + requested[:, None],
+        read=returned + (requested + back)[:, None] + longest_hold,
+        wait=before + longest_hold + sum(varies),
+        variance=shared[:, None]
+        + _wait_variance(longest_hold, paths.response.used[:, None])
+        + met["written_variance"]
+        + met["returned_variance"],
+    )
+
+
 class _Both(NamedTuple):
     """The same of the writes and of the reads of a packet, (designs, sizes)."""
 
@@ -133,16 +177,20 @@ def _table_read(c: Columns, point: OperatingPoint, waits: FloatArray) -> FloatAr
 
 def _shared_variance(c: Columns, point: OperatingPoint, single: FloatArray) -> FloatArray:
     """Return the variance of the waits that do not depend on a packet's size; a lookup's read is given."""
-    engine, memory, pointer = point.engine, point.memory, point.intensity["pointer memory"]
+    memory = point.memory
     lookups = c.miss_rate * (c.hit_ratio * single**2 + memory.bank_wait**2)
+    backlog = memory.backlog_square - memory.write_backlog**2
+    return _queues_variance(point) + backlog + np.where(c.miss_rate > 0, lookups, 0.0)
+
+
+def _queues_variance(point: OperatingPoint) -> FloatArray:
+    """Return the variance of the waits at the pointer memory and at an engine's links."""
+    engine, pointer = point.engine, point.intensity["pointer memory"]
     return (
         _wait_variance(point.store_wait, pointer)
         + _wait_variance(point.drain_wait, pointer)
         + 2 * _wait_variance(engine.inject_wait, engine.inject_intensity)
         + _wait_variance(engine.eject_wait, engine.eject_intensity)
-        + memory.backlog_square
-        - memory.write_backlog**2
-        + np.where(c.miss_rate > 0, lookups, 0.0)
     )
 
 
@@ -225,8 +273,6 @@ def _alone(c: Columns, point: OperatingPoint) -> tuple[FloatArray, FloatArray]:
     Some trains find their row open: the walk is mixed from one in which all rows are closed and
     one in which all are open.
     """
-    paths = point.paths
-    time = c.pointer_time
     opens = np.minimum(point.changes * c.mean_segments / point.trains, 1.0)
 
     def mixed(opened: FloatArray, cold: FloatArray, warm: FloatArray) -> FloatArray:
@@ -241,7 +287,17 @@ def _alone(c: Columns, point: OperatingPoint) -> tuple[FloatArray, FloatArray]:
     low, high = (mixed(opens[0], *_walks(c, end, lambda done, _: last_of_first(done))) for end in ends)
     written = (1.0 - part) * low + part * high
     returned = mixed(opens[1], *_walks(c, point.request_gap, last_delivered))
-    # The first write starts after one allocation, the first read after one dequeue; both walks start there.
+    return _after_operations(c, point, written, returned)
+
+
+def _after_operations(
+    c: Columns, point: OperatingPoint, written: FloatArray, returned: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return times from the end of the pointer operation of those from the first access at the memory.
+
+    The first write starts after one allocation, the first read after one dequeue.
+    """
+    paths, time = point.paths, c.pointer_time
     first_write = _allocation(c, point)
     operation_write = c.segments * first_write
     operation_read = c.segments * (c.dequeue_accesses * time)[:, None]

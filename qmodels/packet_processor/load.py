@@ -68,6 +68,8 @@ def operate(c: Columns, rate: FloatArray, arrivals: Variability) -> OperatingPoi
     )
     held = np.where(np.isfinite(memory.held), memory.held, 1e9)
     met = (_closed_conflicts if c.closed_pages else _open_conflicts)(c, b, held)
+    if c.memory is not None:
+        met = _followed_conflicts(c, met, c.memory.at(rate))
     store_wait, drain_wait = _pointer_waits(c, rate, b, met.trials, arrivals)
     slices = np.maximum(c.slices, 1.0)
     slice_wait = mean_work(
@@ -95,6 +97,12 @@ class _Met(NamedTuple):
     large: FloatArray
     small: FloatArray
     read: FloatArray
+
+
+def _followed_conflicts(c: Columns, met: _Met, found: dict[str, FloatArray]) -> _Met:
+    """Return conflicts behind controllers: those that were followed, of which trials avoid a part."""
+    large = np.where(c.trials > 1, np.minimum(met.large, found["write_conflict"]), found["write_conflict"])
+    return met._replace(large=large, read=found["read_conflict"])
 
 
 def _closed_conflicts(c: Columns, b: Balance, held: FloatArray) -> _Met:

@@ -122,7 +122,11 @@ def memory_state(
     arrivals are bursts of writes; reads are taken to come as evenly as Poisson packets, which is
     true of bursts much shorter than the hold and false of longer ones, which come back as bursts of
     reads: `qmodels.packet_processor.burstiness` tells them apart.
+
+    Behind controllers a bank is busy for as long as they have an access to it.
     """
+    if c.memory is not None:
+        return _behind_controllers(c, rate, trains)
     mean, misses = c.mean_segments, c.miss_rate
     per_packet = 2 * trains + misses
     opened_work = changes * mean * (c.opening - c.burst) + mean * c.burst
@@ -149,6 +153,29 @@ def memory_state(
         write_backlog=mean_of["backlog"],
         backlog_square=2.0 * np.mean(np.square(nodes["backlog"]), axis=0),
         write_overlap=_write_overlap(c, rate),
+    )
+
+
+def _behind_controllers(c: Columns, rate: FloatArray, trains: FloatArray) -> MemoryState:
+    """Return the state of banks whose accesses take as long as they do behind controllers."""
+    assert c.memory is not None
+    met, none = c.memory.at(rate), np.zeros_like(rate)
+    per_packet = 2 * trains + c.miss_rate
+    return MemoryState(
+        visit_rate=rate * per_packet / c.places,
+        occupancy=c.opening,
+        accesses=(2 * c.mean_segments + c.miss_rate) / per_packet,
+        bank_wait=met["read"] - c.opening,
+        bus_wait=none,
+        write_bus_wait=met["write"] - met["read"],
+        bus_others=none,
+        write_others=none,
+        bus_uneven=none,
+        write_uneven=none,
+        rival=none,
+        write_backlog=none,
+        backlog_square=none,
+        write_overlap=none,
     )
 
 

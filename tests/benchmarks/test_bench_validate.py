@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from qmodels.systems.packets.packet_processor import PacketProcessor
-from validate.packet_processor.inputs import draw_world, new_networks
+from validate.packet_processor.inputs import draw_world, new_parts
 from validate.packet_processor.loop import begin, run
 from validate.packet_processor.state import EVENTS
 
@@ -15,10 +15,10 @@ def test_one_replication(benchmark):
         spec = PacketProcessor()
         world = draw_world(spec, seed=np.random.SeedSequence(1), packets=20_000)
         begin(world)
-        return (world, *new_networks(spec, world)), {}
+        return (world, *new_parts(spec, world)), {}
 
-    def simulate_all(world, requests, responses):
-        run(world, requests, responses, 20_001)
+    def simulate_all(world, *parts):
+        run(world, *parts, 20_001)
         return int(world.counts[EVENTS])
 
     events = benchmark.pedantic(simulate_all, setup=setup, rounds=5, warmup_rounds=1)

@@ -14,7 +14,7 @@ from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.packets.processor_noc import ProcessorNoc
 from qmodels.systems.traffic.sizes import fixed
 from qmodels.systems.traffic.workload import Workload
-from validate.packet_processor.inputs import draw_world, new_networks
+from validate.packet_processor.inputs import draw_world, new_parts
 from validate.packet_processor.loop import begin, run
 
 
@@ -42,7 +42,7 @@ def finished() -> Callable[..., Any]:
         if arrivals is not None:
             world.packets["arrival"] = arrivals
         begin(world)
-        run(world, *new_networks(spec, world), packets + 1)
+        run(world, *new_parts(spec, world), packets + 1)
         return world
 
     return finish

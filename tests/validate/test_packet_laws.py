@@ -17,7 +17,7 @@ from validate.packet_processor.inputs import (
     draw_world,
     initial_lists,
     networks_of,
-    new_networks,
+    new_parts,
     station_groups,
     station_names,
 )
@@ -99,8 +99,8 @@ def test_banks_serve_one_access_at_a_time_and_buses_carry_all(small, finished):
 def test_networks_carry_every_access_there_and_its_data_back(small):
     world = draw_world(small, seed=np.random.SeedSequence(3), packets=400)
     begin(world)
-    requests, responses = new_networks(small, world)
-    run(world, requests, responses, 401)
+    requests, responses, channels = new_parts(small, world)
+    run(world, requests, responses, channels, 401)
     names = list(station_names(small))
     served = dict(zip(names, world.stations["served"].tolist(), strict=True))
     wide, narrow = small.segment_flits, small.request_flits
@@ -170,7 +170,7 @@ def blocks_in(world, packet):
 def test_blocks_in_store_plus_free_ones_are_all_at_any_time(small):
     world = draw_world(small, seed=np.random.SeedSequence(5), packets=400)
     begin(world)
-    networks = new_networks(small, world)
+    networks = new_parts(small, world)
     for stop in range(10, 400, 10):
         run(world, *networks, stop)
         free = blocks_of(world)

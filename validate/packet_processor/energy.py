@@ -27,6 +27,6 @@ def energy_per_packet(spec: PacketProcessor, run: Run) -> float:
     ):
         spent += int(run.counts[event]) * float(nanojoules)
     on = float(price.router_mw + price.router_mw_per_byte * width) * spec.noc.topology.nodes  # [mW]
-    for part, milliwatts in ((spec.dram.channels, price.channel_mw), (spec.llc.slices, price.slice_mw)):
+    for part, milliwatts in ((spec.channels, price.channel_mw), (spec.llc.slices, price.slice_mw)):
         on += int(part) * float(milliwatts)
     return (spent + on * run.duration * 1e-3) / carried  # a mW for a ns is a pJ

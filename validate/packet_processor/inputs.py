@@ -10,11 +10,14 @@ import numpy.typing as npt
 
 from qmodels.checks import IntArray
 from qmodels.systems.memory.address_map import scatter
+from qmodels.systems.memory.dram import Dram
+from qmodels.systems.memory.dram_system import DramSystem, dram
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.packets.processor_noc import Networks
 from qmodels.systems.traffic.workload import Packets
 from validate.cache.lru_kernel import LRU, insert, new_caches
 from validate.data_queueing.initial_lists import new_lists
+from validate.dram.channels import Channels, new_channels
 from validate.engine.events import STATION, new_calendar
 from validate.engine.jit import lean
 from validate.engine.sampling import unit_gaps
@@ -45,7 +48,7 @@ PHASES = ("lookup", "write", "hold", "read")
 def station_names(spec: PacketProcessor) -> tuple[str, ...]:
     """Return the names of all stations, in the order of their numbers."""
     links = networks_of(spec).link_names
-    channels, banks = range(int(spec.dram.channels)), range(int(spec.dram.banks))
+    channels, banks = range(int(spec.channels)), range(_served_banks(spec))
     return (
         "pointer memory",
         *(f"llc slice {k}" for k in range(int(spec.llc.slices))),
@@ -59,28 +62,33 @@ def station_names(spec: PacketProcessor) -> tuple[str, ...]:
 def station_groups(spec: PacketProcessor) -> dict[str, slice]:
     """Return the station numbers of each group."""
     links = len(networks_of(spec).link_names)
-    channels = int(spec.dram.channels)
+    channels = int(spec.channels)
     sizes = {
         "pointer memory": 1,
         "llc slices": int(spec.llc.slices),
         "request links": links,
         "response links": links,
         "dram buses": channels,
-        "dram banks": channels * int(spec.dram.banks),
+        "dram banks": channels * _served_banks(spec),
     }
     ends = np.cumsum(list(sizes.values())).tolist()
     return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
 
 
+def _served_banks(spec: PacketProcessor) -> int:
+    """Return the banks of a channel that are stations: those behind a controller are not."""
+    return int(spec.dram.banks) if isinstance(spec.dram, Dram) else 0
+
+
 def parameters(spec: PacketProcessor, *, window: int) -> npt.NDArray[Any]:
     """Return the numbers of a spec as the kernel reads them."""
     groups = station_groups(spec)
-    llc_ns, dram_ns = 1 / spec.llc.clock_ghz, 1 / spec.dram.clock_ghz
+    llc_ns = 1 / spec.llc.clock_ghz
     values = {
         "lookups": spec.workload.lookups_per_packet,
         "slices": spec.llc.slices,
-        "channels": spec.dram.channels,
-        "banks": spec.dram.banks,
+        "channels": spec.channels,
+        "banks": spec.banks,
         "trials": spec.free_list.alloc_trial_count,
         "small": spec.free_list.small_packet_segments,
         "open_pages": spec.dram.page_policy == "open",
@@ -95,18 +103,17 @@ def parameters(spec: PacketProcessor, *, window: int) -> npt.NDArray[Any]:
         "noc_ghz": spec.noc.clock_ghz,
         "segment_flits": spec.segment_flits,
         "request_flits": spec.request_flits,
-        "precharge_ns": spec.dram.precharge_cycles * dram_ns,
-        "burst_ns": spec.dram.burst_cycles * dram_ns,
-        "recovery_ns": spec.dram.recovery_cycles * dram_ns,
-        "access_ns": spec.dram.access_cycles * dram_ns,
-        "refresh_interval_ns": spec.dram.refresh_interval_cycles * dram_ns,
-        "refresh_ns": spec.dram.refresh_cycles * dram_ns,
+        "dram_ghz": spec.dram.clock_ghz,
+        "controlled": isinstance(spec.dram, DramSystem),
         "pointer_ns": 1 / spec.free_list.clock_ghz,
         "enqueue_packet": spec.free_list.enqueue_packet_accesses,
         "enqueue": spec.free_list.enqueue_accesses,
         "dequeue_packet": spec.free_list.dequeue_packet_accesses,
         "dequeue": spec.free_list.dequeue_accesses,
     }
+    if isinstance(spec.dram, Dram):
+        for name in ("precharge", "burst", "recovery", "access", "refresh_interval", "refresh"):
+            values[f"{name}_ns"] = getattr(spec.dram, f"{name}_cycles") / spec.dram.clock_ghz
     record = np.zeros(1, dtype=PARAMETERS)
     for name, value in values.items():
         record[name] = value
@@ -137,9 +144,9 @@ def draw_world(
     trace : int
         Notes kept of jobs that come and go.
     """
-    for_packets, for_engines, for_egress, for_hold, for_lookups, for_list, for_lru = (
+    for_packets, for_engines, for_egress, for_hold, for_lookups, for_list, for_lru, for_refresh = (
         np.random.default_rng(child)
-        for child in np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key).spawn(7)
+        for child in np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key).spawn(8)
     )
     # Replications take places of a recorded trace that any number of them covers evenly.
     number = seed.spawn_key[-1] if seed.spawn_key else 0
@@ -158,14 +165,16 @@ def draw_world(
     small = int(offered.segments[offered.segments <= spec.free_list.small_packet_segments].sum())
     examined = ((total - small) * int(spec.free_list.alloc_trial_count), small, small)
     blocks, lists, addresses = initial_lists(spec, for_list, examined=examined)
+    numbers = parameters(spec, window=window)
+    numbers["refresh_start"] = for_refresh.random()
     return World(
         heap=new_calendar(2 * total + count + 16).heap,
-        parameters=parameters(spec, window=window),
+        parameters=numbers,
         state=empty_state(),
         packets=records,
         segments=segment_records(offered),
         stations=np.zeros(len(station_names(spec)), dtype=STATION),
-        banks=idle_banks(int(spec.dram.channels * spec.dram.banks)),
+        banks=idle_banks(int(spec.channels * spec.banks)),
         slices=slices,
         lines=lines,
         index=index,
@@ -218,17 +227,27 @@ def idle_banks(number: int) -> npt.NDArray[Any]:
 
 def networks_of(spec: PacketProcessor) -> Networks:
     """Return the flow tables of requests and responses."""
-    return spec.noc.networks(int(spec.dram.channels))
+    return spec.noc.networks(int(spec.channels))
 
 
-def new_networks(spec: PacketProcessor, world: World) -> tuple[Network, Network]:
-    """Return the empty networks of requests and responses, with room for all segments of a world."""
+def new_parts(spec: PacketProcessor, world: World) -> tuple[Network, Network, Channels]:
+    """Return the parts that go from cycle to cycle, empty, with room for all segments of a world.
+
+    These are the networks of requests and responses, and the controllers of a `DramSystem`.
+    """
     both, router = networks_of(spec), spec.noc.router
     requests, responses = (
         new_world(table, **asdict(router), packets=world.segments.size)
         for table in (both.requests, both.responses)
     )
-    return requests, responses
+    controlled = isinstance(spec.dram, DramSystem)
+    memory = spec.dram if isinstance(spec.dram, DramSystem) else dram("DDR4-3200")
+    channels = new_channels(
+        [memory],
+        capacity=world.segments.size if controlled else 0,
+        start=float(world.parameters["refresh_start"][0]),
+    )
+    return requests, responses, channels
 
 
 def stationary_slices(spec: PacketProcessor, rng: np.random.Generator) -> tuple[Any, Any, Any, Any]:
@@ -261,4 +280,4 @@ def initial_lists(
     spec: PacketProcessor, rng: np.random.Generator, *, examined: tuple[int, int, int]
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], IntArray]:
     """Return the blocks and lists of a design before its first packet, see `new_lists`."""
-    return new_lists(spec.free_list, spec.address_map.locate, int(spec.dram.banks), rng, examined=examined)
+    return new_lists(spec.free_list, spec.locate, int(spec.banks), rng, examined=examined)

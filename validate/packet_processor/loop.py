@@ -6,12 +6,14 @@ from math import ceil
 
 import numpy as np
 
+from validate.dram.channels import Channels
 from validate.engine.events import next_event, pending, schedule
 from validate.engine.jit import jit, lean, lean_part, part
 from validate.noc.kernel import quiet, step
 from validate.noc.sources import send
 from validate.noc.state import DELIVERED, WAITING
 from validate.noc.state import World as Network
+from validate.packet_processor.controllers import end_access, give_commands, join_controller
 from validate.packet_processor.kernel import (
     admit,
     continue_operation,
@@ -25,6 +27,7 @@ from validate.packet_processor.network import (
     ARRIVAL,
     BANK_FREE,
     BANK_READY,
+    COMMANDS_DUE,
     HOLD_OVER,
     KINDS,
     POINTER_DONE,
@@ -51,13 +54,13 @@ def begin(w: World) -> None:
 
 
 @lean
-def run(w: World, requests: Network, responses: Network, until: int) -> None:
+def run(w: World, requests: Network, responses: Network, channels: Channels, until: int) -> None:
     """Run until so many packets have arrived, or to the last departure if there are not so many.
 
     Events are in continuous time, the networks go from cycle to cycle: an event comes before the cycle
     that begins at its time, and what it sends enters the networks in that cycle.
     """
-    ghz = w.parameters[0]["noc_ghz"]
+    ghz, controlled = w.parameters[0]["noc_ghz"], w.parameters[0]["controlled"]
     post(w, requests, responses)
     while w.state[0]["admitted"] < until:
         cycle = w.state[0]["cycle"]
@@ -68,14 +71,18 @@ def run(w: World, requests: Network, responses: Network, until: int) -> None:
             due = np.int64(ceil(w.heap[1]["time"] * ghz - ROUNDING))
             if still or due <= cycle:
                 w.state[0]["cycle"] = max(cycle, due)
-                handle(w)
+                handle(w, channels)
                 post(w, requests, responses)
                 continue
         now = cycle / ghz
         step(requests, cycle)
         for k in range(requests.clock[DELIVERED]):
             w.counts[EVENTS] += 1
-            join_bank(w, now, requests.packet[requests.delivered[k]]["tag"])
+            segment = requests.packet[requests.delivered[k]]["tag"]
+            if controlled:
+                join_controller(w, channels, now, segment)
+            else:
+                join_bank(w, now, segment)
         step(responses, cycle)
         for k in range(responses.clock[DELIVERED]):
             w.counts[EVENTS] += 1
@@ -105,7 +112,7 @@ def post(w: World, requests: Network, responses: Network) -> None:
 
 
 @part
-def handle(w: World) -> None:
+def handle(w: World, channels: Channels) -> None:
     """Let the next event happen."""
     event = next_event(w.heap)
     now = w.heap[0]["time"]
@@ -116,7 +123,11 @@ def handle(w: World) -> None:
         use_bus(w, now, item)
     elif kind == BANK_FREE:
         free_bank(w, now, item)
+    elif kind == COMMANDS_DUE:
+        give_commands(w, channels, now, item)
     elif kind == ACCESS_DONE:
+        if w.parameters[0]["controlled"]:
+            end_access(w, now, item)
         if w.packets[w.segments[item]["packet"]]["stage"] == WRITE:
             end_write(w, now, item)
         else:

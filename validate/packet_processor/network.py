@@ -10,9 +10,9 @@ from validate.engine.jit import part
 from validate.packet_processor import state as c
 from validate.packet_processor.state import World
 
-ARRIVAL, SLICE_DONE, POINTER_DONE, BANK_READY, BANK_FREE, ACCESS_DONE, HOLD_OVER = range(7)
-KINDS = 7
-"""An event is the number of its packet or segment times `KINDS` plus its kind."""
+ARRIVAL, SLICE_DONE, POINTER_DONE, BANK_READY, BANK_FREE, ACCESS_DONE, HOLD_OVER, COMMANDS_DUE = range(8)
+KINDS = 8
+"""An event is the number of its packet, segment, bank or channel times `KINDS` plus its kind."""
 
 scatter = part(address_map.scatter)
 
@@ -68,13 +68,11 @@ def send(w: World, network: int, segment: int, engine: int, flits: int) -> None:
 
 
 @part
-def join_bank(w: World, now: float, segment: int) -> None:
-    """Let a delivered access join its bank's queue."""
-    p = w.parameters[0]
+def note_conflict(w: World, now: float, segment: int, idle: bool) -> None:
+    """Count an access that comes to its bank, and whether it finds it busy with another row."""
     bank = w.segments[segment]["bank"]
     row = w.segments[segment]["row"]
-    idle = w.banks[bank]["serving"] == c.NONE
-    conflict = not idle and not (p["open_pages"] and row == w.banks[bank]["queued_row"])
+    conflict = not idle and not (w.parameters[0]["open_pages"] and row == w.banks[bank]["queued_row"])
     stage = w.packets[w.segments[segment]["packet"]]["stage"]
     if stage == c.WRITE:
         w.counts[c.WRITES] += 1
@@ -84,6 +82,15 @@ def join_bank(w: World, now: float, segment: int) -> None:
         w.counts[c.READ_CONFLICTS] += conflict
     w.banks[bank]["queued_row"] = row
     w.segments[segment]["joined"] = now
+
+
+@part
+def join_bank(w: World, now: float, segment: int) -> None:
+    """Let a delivered access join its bank's queue."""
+    p = w.parameters[0]
+    bank = w.segments[segment]["bank"]
+    idle = w.banks[bank]["serving"] == c.NONE
+    note_conflict(w, now, segment, idle)
     w.segments[segment]["next"] = c.NONE
     note(w, now, p["first_bank"] + bank, 1)
     if idle:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from validate.campaigns import experiment
+from validate.dram import state as d
+from validate.dram.channels import Channels
 from validate.estimates.statistics import Histogram, warm_up
-from validate.packet_processor.inputs import draw_world, new_networks, station_groups
+from validate.packet_processor import state as c
+from validate.packet_processor.inputs import draw_world, new_parts, station_groups
 from validate.packet_processor.loop import begin, run
 from validate.packet_processor.state import FLIT_HOPS, LEFT_PACKETS, MOST_ALLOCATION_ACCESSES, World
 
@@ -103,14 +107,16 @@ def run_replication(job: Job) -> Run:
 
 def run_with_snapshots(spec: PacketProcessor, world: World) -> list[_Snapshot]:
     """Run a world to its end and return snapshots evenly spaced over its arrivals."""
-    networks = new_networks(spec, world)
+    requests, responses, channels = new_parts(spec, world)
+    networks = requests, responses
     groups = station_groups(spec)
     links = [groups["request links"], groups["response links"]]
     count = world.packets.size
     begin(world)
     snapshots = []
     for packet in np.unique(np.linspace(1, count, min(SNAPSHOTS, count)).astype(int)).tolist():
-        run(world, *networks, packet)
+        run(world, requests, responses, channels, packet)
+        _count_accesses(spec.dram, world, channels)
         now = float(world.heap[0]["time"])
         for members, network in zip(links, networks, strict=True):
             world.stations["busy"][members] = network.channel["flits"] / float(spec.noc.clock_ghz)
@@ -128,8 +134,32 @@ def run_with_snapshots(spec: PacketProcessor, world: World) -> list[_Snapshot]:
                 served=world.stations["served"].copy(),
             )
         )
-    run(world, *networks, count + 1)
+    run(world, requests, responses, channels, count + 1)
     return snapshots
+
+
+def _count_accesses(memory: Any, world: World, channels: Channels) -> None:
+    """Enter in the counters and the stations of a world what its controllers have counted up to now.
+
+    The wait of an access is its time at the channel but for the column access and the burst.
+    """
+    if not world.parameters["controlled"][0]:
+        return
+    sums: Any = channels.sums[:, :, 0]
+    number, opened = sums[:, :, d.COUNT].sum(), sums[:, :, d.OPENED].sum()
+    for counter, value in (
+        (c.ACCESSES, number),
+        (c.BURSTS, number),
+        (c.ACTIVATIONS, opened),
+        (c.ROW_HITS, number - opened),
+    ):
+        world.counts[counter] = value
+    t, first = memory.timing, int(world.parameters["first_bus"][0])
+    buses = world.stations[first : first + len(sums)]
+    alone = sums[:, 0, d.COUNT] * (t.cl + t.burst) + sums[:, 1, d.COUNT] * (t.cwl + t.burst)
+    buses["served"] = sums[:, :, d.COUNT].sum(axis=1)
+    buses["busy"] = buses["served"] * t.burst / t.clock_ghz
+    buses["waited"] = (sums[:, :, d.LATENCY].sum(axis=1) - alone) / t.clock_ghz
 
 
 def packet_parts(world: World) -> FloatArray:

@@ -11,14 +11,14 @@ PARAMETERS = np.dtype(
         *((name, "i8") for name in ("lookups", "slices", "channels", "banks")),
         *((name, "i8") for name in ("trials", "small", "open_pages", "initiators", "window")),
         *((name, "i8") for name in ("first_slice", "first_bus", "first_bank", "first_phase")),
-        *((name, "i8") for name in ("segment_flits", "request_flits")),
+        *((name, "i8") for name in ("segment_flits", "request_flits", "controlled")),
         *((name, "f8") for name in ("bus_ns", "slice_ns", "noc_ghz")),
         *((name, "f8") for name in ("precharge_ns", "burst_ns", "recovery_ns", "access_ns", "pointer_ns")),
-        *((name, "f8") for name in ("refresh_interval_ns", "refresh_ns")),
+        *((name, "f8") for name in ("refresh_interval_ns", "refresh_ns", "dram_ghz", "refresh_start")),
         *((name, "f8") for name in ("enqueue_packet", "enqueue", "dequeue_packet", "dequeue")),
     ]
 )
-"""Numbers of the spec, times in ns; ``window`` is 0 in an open run."""
+"""Numbers of the spec, times in ns; ``window`` is 0 in an open run, ``controlled`` 1 of a `DramSystem`."""
 
 STATE = np.dtype(
     [
@@ -65,6 +65,7 @@ SEGMENT = np.dtype(
     [
         ("row", "i8"),
         ("joined", "f8"),  # when it joined its bank
+        ("cycle", "i8"),  # of its controller in which it did
         ("block", "i4"),
         ("packet", "i4"),
         ("bank", "i4"),  # channel * banks + bank
@@ -81,6 +82,7 @@ BANK = np.dtype(
         ("queued_row", "i8"),  # of the access that joined last
         ("refreshes", "i8"),  # of its channel before its last access
         ("unfinished", "i4"),  # on the scoreboard
+        ("present", "i4"),  # at the controller and not ended
         ("serving", "i4"),
         ("head", "i4"),
         ("tail", "i4"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -76,6 +76,8 @@ class Dram:
     refresh_interval_cycles: Numeric = 0
     refresh_cycles: Numeric = 0
     clock_ghz: Numeric = 0.4
+
+    __toml_default__: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checks.count("dram.channels", self.channels, maximum=16)

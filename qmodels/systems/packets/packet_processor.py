@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from qmodels.checks import Numeric
 from qmodels.systems.cache.llc import Llc
 from qmodels.systems.memory.address_map import AddressMap
 from qmodels.systems.memory.dram import Dram
+from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.packets.budget import Cost, Energy
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.packets.processor_noc import ProcessorNoc
@@ -38,8 +39,10 @@ class PacketProcessor:
         Packets, lookups and how long packets are held.
     noc : ProcessorNoc
         The networks between packet engines and memory channels.
-    dram : Dram
-        Memory of packets and of the lookup table.
+    dram : Dram or DramSystem
+        Memory of packets and of the lookup table: banks that serve in order, or devices behind the
+        controllers of `qmodels.dram`, whose own traffic does not count. A write is done when its data are in
+        the device, and an access is unfinished until then, or until its data are there.
     llc : Llc
         Cache slices that lookups go to first.
     free_list : FreeList
@@ -53,7 +56,7 @@ class PacketProcessor:
     ------
     ValueError
         If engines and channels together exceed the nodes, a segment does not fit a NoC packet,
-        or a row does not hold a whole number of segments.
+        a row does not hold a whole number of segments, or a segment is not a block of the `DramSystem`.
 
     Examples
     --------
@@ -66,7 +69,7 @@ class PacketProcessor:
 
     workload: Workload = field(default_factory=Workload)
     noc: ProcessorNoc = field(default_factory=ProcessorNoc)
-    dram: Dram = field(default_factory=Dram)
+    dram: Dram | DramSystem = field(default_factory=Dram)
     llc: Llc = field(default_factory=Llc)
     free_list: FreeList = field(default_factory=FreeList)
     energy: Energy = field(default_factory=Energy)
@@ -84,20 +87,24 @@ class PacketProcessor:
 
     def __post_init__(self) -> None:
         check_parts(self)
-        most = int(np.max(self.dram.channels))
+        most = int(np.max(self.channels))
+        name = "dram.geometry.channels" if isinstance(self.dram, DramSystem) else "dram.channels"
         if self.noc.initiators + most > self.noc.topology.nodes:
             nodes, engines = self.noc.topology.nodes, self.noc.initiators
             room = f"at most {nodes - engines} on {nodes} nodes"
-            raise ValueError(
-                f"dram.channels must leave a node for each of {engines} initiators: {room}, got {most}"
-            )
-        segment, payload, row = self.workload.segment_bytes, self.noc.payload_bytes, self.dram.row_bytes
+            raise ValueError(f"{name} must leave a node for each of {engines} initiators: {room}, got {most}")
+        segment, payload = self.workload.segment_bytes, self.noc.payload_bytes
         if np.any(np.asarray(segment) > payload):
             rule = f"at most noc.payload_bytes = {payload}"
             raise ValueError(f"workload.segment_bytes must be {rule}, got {segment}")
-        if np.any(np.asarray(row) % segment):
+        if isinstance(self.dram, DramSystem):
+            block = self.dram.geometry.block_bytes
+            if segment != block:
+                rule = f"dram.geometry.block_bytes = {block}, one access a segment"
+                raise ValueError(f"workload.segment_bytes must be {rule}, got {segment}")
+        elif np.any(np.asarray(self.dram.row_bytes) % segment):
             rule = f"a multiple of workload.segment_bytes = {segment}"
-            raise ValueError(f"dram.row_bytes must be {rule}, got {row}")
+            raise ValueError(f"dram.row_bytes must be {rule}, got {self.dram.row_bytes}")
 
     @property
     def segment_flits(self) -> int:
@@ -110,29 +117,43 @@ class PacketProcessor:
         return self.noc.flits(0)
 
     @property
-    def row_blocks(self) -> int:
-        """Segments in a DRAM row."""
-        return self.dram.row_bytes // self.workload.segment_bytes
+    def channels(self) -> Numeric:
+        """Memory channels."""
+        return self.dram.geometry.channels if isinstance(self.dram, DramSystem) else self.dram.channels
 
     @property
-    def address_map(self) -> AddressMap:
-        """The map from block addresses to channel, bank and row."""
-        return AddressMap(
+    def banks(self) -> Numeric:
+        """Banks of a channel, those of all its ranks."""
+        return self.dram.geometry.channel_banks if isinstance(self.dram, DramSystem) else self.dram.banks
+
+    @property
+    def row_blocks(self) -> int:
+        """Segments in a DRAM row."""
+        if isinstance(self.dram, DramSystem):
+            return self.dram.geometry.row_blocks
+        return self.dram.row_bytes // self.workload.segment_bytes
+
+    def locate(self, block: Any) -> tuple[Any, Any, Any]:
+        """Return channel, bank and row of a block (an int or an integer array)."""
+        if isinstance(self.dram, DramSystem):
+            return self.dram.address_map.locate(block, self.dram.geometry)[:3]
+        address_map = AddressMap(
             interleaving_step=self.dram.interleaving_step,
             channels=self.dram.channels,
             banks=self.dram.banks,
             bank_step=self.dram.bank_step,
             row_blocks=self.row_blocks,
         )
+        return address_map.locate(block)
 
     @property
     def area(self) -> Numeric:
         """Area equivalent of all parts at their `Cost` [mm2]."""
         price, width, topology = self.cost, self.noc.link_width, self.noc.topology
-        links = len(topology.links) + 2 * (self.noc.initiators + self.dram.channels)
+        links = len(topology.links) + 2 * (self.noc.initiators + self.channels)
         slice_kib = self.llc.slice_lines * self.workload.segment_bytes / 1024
         return (
-            self.dram.channels * price.channel
+            self.channels * price.channel
             + topology.nodes * (price.router + width * price.router_per_byte)
             + links * width * price.wire_per_byte
             + self.llc.slices * slice_kib * price.slice_per_kib

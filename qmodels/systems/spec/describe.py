@@ -14,7 +14,7 @@ from typing import Any, get_args, get_origin
 import numpy as np
 
 from qmodels.systems.spec.fields import is_spec, numeric_names, of_a_class, parts
-from qmodels.systems.spec.kind import kind_named
+from qmodels.systems.spec.kind import kind_named, kind_of
 from qmodels.systems.spec.named import Named
 from qmodels.systems.spec.nested import Kinds, NamedOf, alternatives, held, spec_types, spec_word
 from qmodels.systems.spec.reading import join, needed
@@ -150,8 +150,16 @@ def _rows(
             seen |= set(new.values())  # those that hold one another are all described here
             for word, part in new.items():
                 if not hasattr(part, "__stable_text__"):
-                    example = next((v for v in _members(value) if type(v) is part), None)
+                    example = next((v for v in _members(value) if type(v) is part), None) or _starter(part)
                     yield from _rows(part, example, place, word if len(classes) > 1 else "", seen)
+
+
+def _starter(cls: type[Any]) -> Any:
+    """Return the example of a part that is a kind of system of its own, or None."""
+    try:
+        return kind_of(cls).starter()
+    except TypeError:
+        return None
 
 
 def _inside(hint: Any, name: str) -> Iterator[tuple[str, dict[str, type[Any]]]]:

@@ -70,7 +70,7 @@ def test_the_rule_of_every_number_is_found(name):
 
 
 def test_what_a_row_says():
-    rows = {row.name: row for row in describe("packet-processor")}
+    rows = {row.name: row for row in describe("packet-processor") if row.of != "dram-system"}
     load = rows["workload.offered_gbps"]
     assert (load.type, load.unit, load.default) == ("number or array", "Gb/s", "40.0")
     assert load.allowed == "finite and > 0" and load.meaning.startswith("Mean rate at which packet bytes")

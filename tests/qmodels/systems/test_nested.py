@@ -81,8 +81,8 @@ def test_a_wrong_part_is_refused_by_name_value_and_what_is_allowed(spec, name, w
 
 
 def test_what_users_tried():
-    with pytest.raises(ValueError, match=r"^dram must be a Dram, got DramSystem\(timing="):
-        qm.PacketProcessor(dram=qm.dram("DDR4-3200"))
+    with pytest.raises(ValueError, match=r"^dram must be Dram or DramSystem, got Llc\(slices="):
+        qm.PacketProcessor(dram=qm.PacketProcessor().llc)
     with pytest.raises(ValueError, match=r"^timing must be a DramTiming, got 3$"):
         qm.DramSystem(timing=3)
     with pytest.raises(

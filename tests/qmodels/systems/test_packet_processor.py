@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from qmodels.systems.memory.dram_map import Interleaved
+from qmodels.systems.memory.dram_system import dram
 from qmodels.systems.noc.topology import Topology
 from qmodels.systems.packets.packet_processor import PacketProcessor
 
@@ -26,11 +28,18 @@ def test_a_row_of_2_kib_holds_32_segments():
     assert replace(BASE, dram=replace(BASE.dram, row_bytes=4096)).row_blocks == 64
 
 
-def test_address_map_is_that_of_the_channels():
+def test_blocks_are_where_the_channels_have_them():
     spec = replace(BASE, dram=replace(BASE.dram, interleaving_step=4, channels=2, banks=16, bank_step=8))
-    address_map = spec.address_map
-    assert (address_map.interleaving_step, address_map.channels, address_map.banks) == (4, 2, 16)
-    assert (address_map.bank_step, address_map.row_blocks) == (8, 32)
+    # Four blocks, then the other channel; eight of a channel, then the next bank; 32 fill a row.
+    assert [spec.locate(k) for k in (3, 4, 8, 16)] == [(0, 0, 0), (1, 0, 0), (0, 0, 0), (0, 1, 0)]
+    assert spec.locate(2 * 16 * 32) == (0, 0, 1)
+
+
+def test_blocks_are_where_the_controllers_have_them():
+    memory = replace(dram("DDR4-3200", channels=2), address_map=Interleaved(step=4))
+    spec = replace(BASE, dram=memory)
+    assert (spec.channels, spec.banks, spec.row_blocks) == (2, 16, 128)
+    assert spec.locate(9) == memory.address_map.locate(9, memory.geometry)[:3]
 
 
 def test_array_fields_are_a_sweep():

@@ -218,7 +218,11 @@ BAD = [
     (PacketProcessor, "[dram]\nchanels = 1", "unknown key dram.chanels; did you mean 'channels'?"),
     (PacketProcessor, "[sram]\nx = 1", "unknown key sram; did you mean 'dram'?"),
     (PacketProcessor, "[dram]\nq = 1", "unknown key dram.q"),
-    (PacketProcessor, "dram = 4", "dram must be a table, got 4"),
+    (
+        PacketProcessor,
+        "dram = 4",
+        "dram must be a table with kind = one of dram, dram-system, got 4",
+    ),
     (Whole, "", "needed is missing"),
     (Whole, "needed = 1.5", "needed must be a whole number, got 1.5"),
     (Whole, "needed = true", "needed must be a whole number, got True"),

@@ -1,0 +1,1 @@
+"""The memory of a packet processor behind the controllers of a `DramSystem`."""

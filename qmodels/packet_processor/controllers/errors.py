@@ -1,0 +1,55 @@
+"""The measured error of the model with a memory behind controllers, and where it says nothing.
+
+The map is data, made by ``python -m cases.joint_errors.controllers``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qmodels.checks import FloatArray
+from qmodels.error_map import ErrorMap, MeasuredError
+from qmodels.packet_processor.design import Columns
+from qmodels.systems.memory.dram_map import Interleaved
+from qmodels.systems.memory.dram_presets import PRESETS
+
+ERRORS = ErrorMap(Path(__file__).with_name("error_map.csv"))
+PAGES = ("open pages behind controllers", "closed pages behind controllers")
+"""The regions of the map."""
+DEVICES = ("DDR4-3200", "DDR5-6400")
+"""Presets with whose timings it was measured."""
+TRIALS_LOAD = 0.55
+"""Load from which trials, which the followed sample does without, save so many conflicts that it shows."""
+EVEN = 1.2
+"""Dispersion of the arrivals over that of Poisson packets up to which it was measured."""
+
+
+def errors_behind_controllers(load: FloatArray, *, closed: bool) -> dict[str, MeasuredError]:
+    """Return the errors measured on designs of such a load, by metric."""
+    return ERRORS.at(region=PAGES[closed], load=np.where(load < 1.0, load, np.inf))
+
+
+def behind_controllers(
+    c: Columns, load: FloatArray, dispersion: FloatArray
+) -> dict[str, npt.NDArray[np.bool_]]:
+    """Return what sets designs apart from those the error was measured on, and for which it does."""
+    memory: Any = c.spec.dram
+    known = any(memory.timing == PRESETS[name].timing for name in DEVICES)
+    plan = memory.address_map
+    permuted = isinstance(plan, Interleaved) and plan.permute != "none"
+    everywhere = np.ones(load.shape, dtype=bool)
+    return {
+        f"timings of a memory other than {' or '.join(DEVICES)}": everywhere & (not known),
+        "closed pages behind controllers: saturation up to 27 % off": everywhere & c.closed_pages,
+        "banks that are permuted by the row": everywhere & permuted,
+        "a scheduler other than fr-fcfs": everywhere & (memory.scheduler != "fr-fcfs"),
+        "lists for small packets with a memory behind controllers": c.small > 0,
+        f"several trials over banks in turn, above {TRIALS_LOAD:.0%}: latency up to 31 % too high": (
+            (c.trials > 1) & (c.bank_step < c.row_blocks) & (load > TRIALS_LOAD)
+        ),
+        "bursts with a memory behind controllers": dispersion > EVEN,
+    }

@@ -1,0 +1,161 @@
+"""What packets meet at the memory behind controllers, tabulated over its load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from qmodels.checks import FloatArray
+from qmodels.packet_processor.controllers.stream import WARM_UP, Ends, Sample
+
+LOADS = np.array([0.001, 0.01, 0.04, 0.12, 0.25, 0.45, 0.6, 0.7, 0.8, 0.9, 0.96])
+"""Parts of its capacity at which the memory is followed."""
+BUSY = 0.5
+"""Load from which on it takes a sample that is `LONGER`, and so does the capacity."""
+LONGER = 3
+ROUNDS, NEARLY = 8, 0.01
+"""Steps to the capacity, and by how much reads that are done may differ there from those that come."""
+BACKLOG = 400
+"""Packets whose reads wait while the capacity is measured: many, as when the memory is full."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Met:
+    """What packets meet; an array of loads each, or of loads and sizes. Times in ns.
+
+    Parameters
+    ----------
+    written, returned : ndarray
+        From when the first write (read) of a packet is at the memory until the last is done (its last
+        segment delivered), by size, mean.
+    written_variance, returned_variance : ndarray
+        Their variances.
+    read, write, lookup, lookup_square : ndarray
+        Latency of single accesses, and second moment of that of lookups.
+    write_conflict, read_conflict, write_opened, read_opened : ndarray
+        Parts of the accesses of packets that meet a conflict, and that open their row.
+    """
+
+    written: Any
+    returned: Any
+    written_variance: Any
+    returned_variance: Any
+    read: Any
+    write: Any
+    lookup: Any
+    lookup_square: Any
+    write_conflict: Any
+    read_conflict: Any
+    write_opened: Any
+    read_opened: Any
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Table:
+    """`Met` at `LOADS`, and the packets per ns that the memory carries."""
+
+    met: Met
+    capacity: float
+
+    def at(self, rate: FloatArray) -> dict[str, FloatArray]:
+        """Return what is met at rates of packets per ns; beyond the last load as there.
+
+        Interpolated after multiplication by the idle part, which takes the pole out of waits.
+        """
+        load = np.clip(rate / self.capacity, LOADS[0], LOADS[-1])
+        above = np.clip(np.searchsorted(LOADS, load), 1, LOADS.size - 1)
+        part = (load - LOADS[above - 1]) / (LOADS[above] - LOADS[above - 1])
+        idle = 1.0 - LOADS
+        found = {}
+        for field in fields(Met):
+            values = getattr(self.met, field.name)
+            wide = (slice(None),) + (None,) * (values.ndim - 1)
+            scaled = values * idle[wide]
+            low, high = scaled[above - 1], scaled[above]
+            found[field.name] = (low + part[wide] * (high - low)) / (1.0 - load)[wide]
+        return found
+
+
+@lru_cache(maxsize=256)
+def table(sample: Sample, sizes: tuple[int, ...]) -> Table:
+    """Return what packets of some sizes meet at the memory of a sample."""
+    # Copies: what they draw is not kept with the key of this cache.
+    shorter, longer, order = replace(sample), replace(sample, times=LONGER), np.array(sizes)
+    capacity = _capacity(longer)
+    each = []
+    for load in LOADS:
+        one = shorter if load < BUSY else longer
+        each.append(_reduced(one, one.follow(load * capacity), order))
+    names = [field.name for field in fields(Met)]
+    return Table(
+        met=Met(**{name: np.array([one[name] for one in each]) for name in names}), capacity=capacity
+    )
+
+
+def _capacity(sample: Sample) -> float:
+    """Return the packets per ns at which a backlog of reads neither grows nor shrinks behind the writes."""
+    g, t = sample.dram.geometry, sample.dram.timing
+    mean = float(sample.segments.mean())
+    rate = g.channels * t.clock_ghz / t.burst / (2 * mean + sample.pace.misses)
+    reads = slice(int(sample.segments.sum()), None)
+    ahead = min(BACKLOG, sample.segments.size // 4)  # of a short trace
+    for _ in range(ROUNDS):
+        ends = sample.follow(rate, ahead=ahead)
+        # After the end the reads that were ahead are missing.
+        window = (WARM_UP * ends.time, ends.time * (1.0 - ahead / sample.segments.size))
+        came, left = (
+            np.count_nonzero((x[reads] > window[0]) & (x[reads] <= window[1]))
+            for x in (ends.arrival, ends.end)
+        )
+        rate *= (1.0 + left / came) / 2
+        if abs(left - came) < NEARLY * came:
+            break
+    return rate
+
+
+def _reduced(sample: Sample, ends: Ends, sizes: Any) -> dict[str, Any]:
+    """Return means and variances of what is measured of a sample; the first accesses are left out."""
+    segments = sample.segments
+    total = int(segments.sum())
+    counted = ends.arrival > WARM_UP * ends.time
+    took = ends.end - ends.arrival
+    write, read = slice(0, total), slice(total, 2 * total)
+    lookups = took[2 * total :][counted[2 * total :]]
+    lookups = lookups if lookups.size else took[read][counted[read]]
+    first = np.cumsum(segments) - segments
+    result = {
+        "read": took[read][counted[read]].mean(),
+        "write": took[write][counted[write]].mean(),
+        "lookup": lookups.mean(),
+        "lookup_square": (lookups**2).mean(),
+        "write_conflict": ends.conflict[write][counted[write]].mean(),
+        "read_conflict": ends.conflict[read][counted[read]].mean(),
+        "write_opened": ends.opened[write][counted[write]].mean(),
+        "read_opened": ends.opened[read][counted[read]].mean(),
+    }
+    for name, part, service in (("written", write, 0.0), ("returned", read, sample.pace.delivery)):
+        start = ends.arrival[part][first]
+        good = start > WARM_UP * ends.time
+        moments = [_last(ends.end[part], first, segments, start, good, n, service) for n in sizes]
+        result[name], result[f"{name}_variance"] = np.transpose(moments)
+    return result
+
+
+def _last(
+    end: FloatArray, first: Any, segments: Any, start: FloatArray, good: Any, size: int, service: float
+) -> tuple[float, float]:
+    """Return mean and variance until the first so many accesses of a packet are done, and delivered.
+
+    A link that delivers one after the other has done so at ``max_k (end_(k) + (n - k + 1) s)``. Packets of
+    at least that size count: of their first segments the last is done as that of smaller ones.
+    """
+    long = good & (segments >= min(size, int(segments[good].max())))
+    size = min(size, int(segments[long].min()))
+    done = end[first[long][:, None] + np.arange(size)] - start[long][:, None]
+    if service > 0:
+        done = np.sort(done, axis=1) + service * np.arange(size, 0, -1)
+    last = done.max(axis=1)
+    return float(last.mean()), float(last.var())

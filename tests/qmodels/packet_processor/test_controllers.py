@@ -1,0 +1,155 @@
+"""The model of a memory behind controllers: its recursion, its tables, and processors with one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import qmodels as qm
+from optimize import Space, explore
+from qmodels.packet_processor.controllers.recursion import follow, numbers
+from qmodels.systems.memory.dram_map import Interleaved, bit_fields
+from qmodels.systems.spec.fields import replace_fields
+from qmodels.systems.traffic.arrivals import OnOff
+from validate import simulate
+from validate.dram.kernel import run_channel
+from validate.dram.state import new_channel
+
+DDR5 = qm.dram("DDR5-6400", channels=8)
+
+
+def processor(**changes: Any) -> Any:
+    return replace_fields(replace(qm.PacketProcessor(), dram=DDR5), changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"page_policy": "closed"},
+        {"scheduler": "oldest-ready-first", "ranks": 2},
+        {"write_high": 4, "write_low": 1},
+    ],
+)
+def test_without_refreshes_the_recursion_ends_accesses_when_the_controller_does(changes: Any) -> None:
+    spec = qm.dram("DDR4-3200", t_refi=0, t_rfc=0, controller_cycles=3, **changes)
+    rng = np.random.default_rng(4)
+    count = 3000
+    asked = {
+        "arrival": np.cumsum(rng.exponential(12, size=count)).astype(np.int64),
+        "bank": rng.integers(spec.geometry.channel_banks, size=count),
+        "row": rng.integers(3, size=count),
+        "write": rng.integers(2, size=count),
+    }
+    end, _, _ = follow(numbers(spec), *asked.values())
+    channel = new_channel(spec, **asked, start=0.0)._replace(end=np.zeros(count, dtype=np.int64))
+    run_channel(channel)
+    assert np.mean(end == channel.end) > 0.99
+
+
+def test_a_conflict_is_an_unfinished_access_to_another_row() -> None:
+    spec = qm.dram("DDR4-3200", t_refi=0, t_rfc=0)
+    arrival = np.array([0, 10, 20, 500])
+    bank, row, write = np.zeros(4, dtype=np.int64), np.array([1, 1, 2, 3]), np.zeros(4, dtype=np.int64)
+    _, conflict, opened = follow(numbers(spec), arrival, bank, row, write)
+    assert conflict.tolist() == [False, False, True, False]
+    assert opened.tolist() == [True, False, True, True]
+
+
+def test_an_idle_processor_is_as_fast_as_the_simulated_one() -> None:
+    spec = processor(**{"workload.offered_gbps": 0.5})
+    found = simulate(spec, packets=4000, replications=6, saturation=False)
+    model = qm.solve(spec)
+    for name in ("packet_latency", "lookup_latency", "write_latency", "read_latency"):
+        assert_allclose(model.metrics[name], found.metrics[name].best, rtol=0.04)
+
+
+@pytest.mark.parametrize("device", ["DDR4-3200", "DDR5-6400"])
+def test_latency_at_half_load_is_within_a_tenth_of_the_simulated_one(device: str) -> None:
+    spec = processor(**{"dram": qm.dram(device, channels=4)})
+    spec = replace_fields(spec, {"workload.offered_gbps": qm.solve(spec).saturation_data_rate / 2})
+    found, model = simulate(spec, packets=8000, replications=4, saturation=False), qm.solve(spec)
+    assert abs(model.packet_latency / found.packet_latency.best - 1) < 0.1
+    assert model.row_hit_ratio == pytest.approx(found.row_hit_ratio.best, abs=0.03)
+
+
+def test_a_sweep_is_its_designs_one_by_one() -> None:
+    widths, trials = np.array([[16], [32]]), np.array([1, 2, 3])
+    sweep = qm.solve(processor(**{"noc.link_width": widths, "free_list.alloc_trial_count": trials}))
+    assert sweep.packet_latency.shape == (2, 3)
+    for k, width in enumerate(widths[:, 0]):
+        for j, count in enumerate(trials):
+            one = qm.solve(
+                processor(**{"noc.link_width": int(width), "free_list.alloc_trial_count": int(count)})
+            )
+            assert_allclose(sweep.packet_latency[k, j], one.packet_latency, rtol=1e-9)
+            assert_allclose(sweep.saturation_data_rate[k, j], one.saturation_data_rate, rtol=1e-5)
+
+
+def test_latency_grows_with_load_and_overload_has_none() -> None:
+    full = qm.solve(processor()).saturation_data_rate
+    rates = full * np.array([0.1, 0.3, 0.5, 0.7, 0.9, 1.1])
+    found = qm.solve(processor(**{"workload.offered_gbps": rates}))
+    assert (np.diff(found.packet_latency[:5]) > 0).all() and np.isinf(found.packet_latency[5])
+    assert_array_equal(found.stable, [True] * 5 + [False])
+
+
+def test_channels_are_explored() -> None:
+    space = Space(
+        processor(), {"dram.geometry.channels": [2, 8], "alloc_trial_count": [1, 2], "link_width": [16, 32]}
+    )
+    found = explore(space, qm.solve, minimize=["packet_latency", "cost"])
+    assert found.evaluations == 8
+    latency = found.table["packet_latency"]
+    assert min(latency[4:]) < min(latency[:4])
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"dram.scheduler": "in-order"},
+            "dram.scheduler must be oldest-ready-first or fr-fcfs .* 'in-order'",
+        ),
+        ({"dram.page_policy": "closed"}, "alloc_trial_count must be 1 with closed pages .* got 2"),
+        (
+            {"dram.address_map": bit_fields("row:15 bank:2 group:3 column:6 channel:3")},
+            "dram.address_map must be Interleaved .* got BitFields",
+        ),
+        (
+            {"workload.arrivals": OnOff(on_packets=np.array([4.0, 8.0]), peak_to_mean=2.0)},
+            "workload.arrivals must have one number in each field with a DramSystem",
+        ),
+    ],
+)
+def test_what_the_model_does_not_take_is_refused(changes: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        qm.solve(processor(**changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"dram": qm.dram("HBM2", channels=8)}, "timings of a memory other than DDR4-3200 or DDR5-6400"),
+        ({"dram.address_map": Interleaved(permute="xor")}, "banks that are permuted by the row"),
+        ({"dram.scheduler": "oldest-ready-first"}, "a scheduler other than fr-fcfs"),
+        ({"free_list.small_packet_segments": 1}, "lists for small packets with a memory behind controllers"),
+        ({"workload.arrivals": OnOff(on_packets=4, peak_to_mean=2.0)}, "bursts with a memory behind"),
+    ],
+)
+def test_what_was_not_measured_is_named(changes: Any, words: str) -> None:
+    found = qm.solve(processor(**changes))
+    assert not found.validated and [doubt.startswith(words) for doubt in found.doubts] == [True]
+
+
+def test_the_error_shown_is_that_of_the_pages_and_the_load() -> None:
+    found = qm.solve(processor())
+    assert found.validated and found.doubts == {}
+    assert found.error["packet_latency"].region == "open pages behind controllers"
+    closed = qm.solve(processor(**{"dram.page_policy": "closed", "free_list.alloc_trial_count": 1}))
+    assert closed.error["packet_latency"].region == "closed pages behind controllers"
+    assert list(closed.doubts) == ["closed pages behind controllers: saturation up to 27 % off"]
