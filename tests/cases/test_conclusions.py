@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cases.cli.main import main
@@ -66,6 +67,8 @@ def test_verdicts():
     assert find(conclusion()).verdict == CONFIRMED
     assert find(conclusion(), [here]).verdict == CONFIRMED
     assert find(conclusion(turn=0.5)).verdict == CONTRADICTED
+    # Numbers of NumPy compare as others do.
+    assert find(replace(conclusion(), of=lambda x: np.float64(3.0) - x), [here]).verdict == CONFIRMED
     # The simulation differs, or does not decide.
     assert find(conclusion(), [replace(here, margin=-2.0)]).verdict == DEPENDS
     assert find(conclusion(), [replace(here, half_width=3.0)]).verdict == DEPENDS

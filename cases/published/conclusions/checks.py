@@ -90,7 +90,7 @@ def check(conclusion: Conclusion, *, store: Path | None = None) -> list[dict[str
             one = simulated(conclusion, value, store=store)
             systems = key(conclusion.readings(value))
             rows[value] = {"conclusion": conclusion.name, **asdict(one), "systems": systems}
-            if one.holds is (conclusion.solved(value) > 0):
+            if one.holds == (conclusion.solved(value) > 0):
                 break
     return list(rows.values())
 

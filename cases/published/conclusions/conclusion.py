@@ -105,7 +105,7 @@ class Conclusion:
             return [(float(answer[metric]), 0.0) for metric in metrics]
 
         numbers = (best for best, _ in read(self.readings(value), number))
-        return checks.finite(f"margin of {self.name} at {value:g}", float(self.of(*numbers)))
+        return float(checks.finite(f"margin of {self.name} at {value:g}", self.of(*numbers)))
 
 
 def read(

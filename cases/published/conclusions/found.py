@@ -86,7 +86,7 @@ class Found:
         """
         model = self.margin > 0
         simulated = model if self.simulated is None else self.simulated.holds
-        if simulated is not model or self.turns_in_what_is_open:
+        if simulated != model or self.turns_in_what_is_open:
             return DEPENDS
         return CONFIRMED if model else CONTRADICTED
 

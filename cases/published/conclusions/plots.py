@@ -55,6 +55,7 @@ def _panel(axis: Any, found: Found) -> None:
         axis.axvspan(*parameter.open, color=GREY, alpha=0.3, linewidth=0, label="left open by the text")
     if parameter.grid[0] > 0 and parameter.grid[-1] / parameter.grid[0] > 15:
         axis.set_xscale("log")
+        axis.xaxis.set_minor_formatter("")
     title = f"{found.conclusion.name}: {found.verdict}"
     axis.set_title(
         title, fontsize=10, loc="left", fontweight="bold", color=colors.get(found.verdict, "black")

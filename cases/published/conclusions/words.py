@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import Any
 
 from cases.published.conclusions.found import Check, Found
@@ -62,17 +63,26 @@ def text(findings: FINDINGS) -> str:
         blocks.append(f"{case}: {counted(mine)}")
         for one in mine:
             asked = one.conclusion
-            blocks.append(
-                f'  "{asked.words}" ({asked.section})\n'
-                f"    {one.verdict}; margin {one.margin:.3g} by the model, "
-                f"simulated {interval(one.simulated)}: {asked.margin}\n"
-                f"    hangs on {asked.assumption}\n"
-                f"    {asked.parameter.name} {asked.parameter.value:g}: {flip_text(one)}\n"
-                f"    published numbers: {tag_of(case, one)}" + _stale(one)
-            )
+            lines = [
+                f"{one.verdict}; margin {one.margin:.3g} by the model, simulated {interval(one.simulated)}: "
+                f"{asked.margin}",
+                f"hangs on {asked.assumption}",
+                f"{asked.parameter.name} {asked.parameter.value:g}: {flip_text(one)}",
+                f"published numbers: {tag_of(case, one)}",
+                *_stale(one),
+            ]
+            head = _filled(f'"{asked.words}" ({asked.section})', "  ", "   ")
+            blocks.append("\n".join([head, *(_filled(line, "    ", "      ") for line in lines)]))
         said = contradictions_of(case)
         if said:
-            blocks.append("\n".join(["  Where the paper contradicts itself", *(f"    - {s}" for s in said)]))
+            blocks.append(
+                "\n".join(
+                    [
+                        "  Where the paper contradicts itself",
+                        *(_filled(f"- {s}", "    ", "      ") for s in said),
+                    ]
+                )
+            )
     return "\n\n".join(blocks)
 
 
@@ -82,11 +92,14 @@ def counted(found: Sequence[Found]) -> str:
     return ", ".join(f"{verdicts.count(name)} {name}" for name in dict.fromkeys(verdicts))
 
 
-def _stale(found: Found) -> str:
-    if not found.stale:
-        return ""
+def _stale(found: Found) -> list[str]:
     command = "python -m cases.published.conclusions.checks"
-    return f"\n    {found.stale} kept simulations are of other systems and left out: {command}"
+    words = f"{found.stale} kept simulations are of other systems and left out: {command}"
+    return [words] if found.stale else []
+
+
+def _filled(words: str, first: str, further: str) -> str:
+    return fill(words, 110, initial_indent=first, subsequent_indent=further, break_on_hyphens=False)
 
 
 def markdown(findings: FINDINGS) -> str:

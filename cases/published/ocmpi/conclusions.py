@@ -77,7 +77,7 @@ def packets(spec: MessageProgram, overhead: float) -> MessageProgram:
 CONCLUSIONS = (
     Conclusion(
         name="priorities",
-        words="the overall execution time on each prioritized process improve by 15%",
+        words="the overall execution time on each prioritized process improve by ≈15%",
         section="sec. VIII.B, Fig. 9",
         margin="time saved by prioritised processes, mean, beyond 10 [points]",
         assumption="how many words are gathered, which the paper does not say and we fitted to the slowed "
@@ -91,7 +91,7 @@ CONCLUSIONS = (
     Conclusion(
         name="each",
         words="the use of prioritized transactions boosts the overall execution time of each prioritized "
-        "task up to 15%",
+        "task up to ≈15%",
         section="sec. I, Fig. 9",
         margin="time saved by the prioritised process that gains least [%]",
         assumption="how many words are gathered; round robin among equals",
@@ -120,7 +120,7 @@ CONCLUSIONS = (
     ),
     Conclusion(
         name="circuit",
-        words="The outcome is a speedup improvement of 35% with respect to the previous scenario with no "
+        words="The outcome is a speedup improvement of ≈35% with respect to the previous scenario with no "
         "guarantees",
         section="sec. VIII.B, Fig. 11",
         margin="time saved by ARM_14, beyond 25 [points]",
@@ -135,7 +135,7 @@ CONCLUSIONS = (
     ),
     Conclusion(
         name="receiver",
-        words="ARM_0 also go to completion 37% before with respect to the non-GT scenario",
+        words="ARM_0 also go to completion ≈37% before with respect to the non-GT scenario",
         section="sec. VIII.B, Fig. 11",
         margin="time saved by ARM_0, beyond 25 [points]",
         assumption="packets of four flits: what a packet has beyond its word",
@@ -164,7 +164,7 @@ CONCLUSIONS = (
     ),
     Conclusion(
         name="words",
-        words="8.425 ... clock cycles, for unidirectional ... traffic ..., which represents 4x ... times "
+        words="8.425 ... clock cycles, for unidirectional ... traffic ..., which represents ≈4x ... times "
         "more time from the previous one",
         section="sec. VIII.A",
         margin="5 less the time of a long message over that of one word",
@@ -179,7 +179,7 @@ CONCLUSIONS = (
     ),
     Conclusion(
         name="reconfigurations",
-        words="on a large network it decreases until 20,000 at 200 MHz",
+        words="on a large network it decreases until ≈20,000 at 200 MHz",
         section="sec. VIII.A, Fig. 7",
         margin="initialisations per second over 20,000, less 90 [%]",
         assumption="a notification costs the same however many there are, as fitted with 4 cores",

@@ -37,7 +37,7 @@ SWITCH = Parameter(
 )  # fmt: skip
 SEARCH = Parameter(
     name="search for a victim", unit="cycles", value=float(Stealing().cycles),
-    values=(0.0, 5e3, 2e4, 6e4), open=(0.0, 5e3),
+    values=(0.0, 2e4, 6e4, 2e5), open=(0.0, 5e3),
 )  # fmt: skip
 
 

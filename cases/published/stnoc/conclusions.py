@@ -120,9 +120,10 @@ CONCLUSIONS = (
         words="Figure 4 illustrates that this holds for all DMA transfer lengths",
         section="sec. VI, of the sentence above",
         margin="10 less what 8-byte links with 8 channels lack of 32-byte links [%]",
-        assumption="service and think times do not change with the length",
+        assumption="service and think times do not change with the length; at 128 bytes it is the "
+        "conclusion above",
         parameter=Parameter(
-            name="transfer", unit="bytes", value=16, values=(16, 32, 64, 128, 256), whole=True
+            name="transfer", unit="bytes", value=64, values=(16, 32, 64, 128, 256), whole=True
         ),
         readings=lambda size: rates(*(transfers(width, 8, round(size)) for width in (8, 32))),
         of=lambda narrow, wide: 10 - saved(narrow, wide),

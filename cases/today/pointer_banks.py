@@ -1,0 +1,160 @@
+"""Banks of the pointer memory at 400 and 800 Gb/s: ``python -m cases.today.pointer_banks``.
+
+Explores banks x ports x trials x lists with the model, simulates the designs that decide, keeps both in
+``data/pointer-banks.csv``, and prints what it comes to. It takes some four minutes on one core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cases.published.rows import write_rows
+from cases.tables import read_rows, text_table
+from cases.today.processor import Design, processor
+from optimize.search.explore import explore
+from optimize.spaces.space import Space
+
+FILE = Path(__file__).parent / "data" / "pointer-banks.csv"
+GBPS = (400, 800)
+BANKS = (1, 2, 4, 8, 16)
+TRIALS = (1, 2, 3)
+SMALL = (0, 2)
+CLOCKS = (1.0, 2.0)
+HEADROOM = 1.1
+"""What a design carries at least, over the line rate."""
+HALF = 0.5
+"""Load at which the capacity is measured in the simulation, by how busy the pointer memory is."""
+FIELDS = ("gbps", "banks", "clock_ghz", "trials", "small")
+OPTIONS = {"passages": 20_000, "replications": 6}
+Row = Mapping[str, Any]
+
+
+@cache
+def solved(design: Design) -> dict[str, float]:
+    """Return what the model says of a design.
+
+    ``carried`` is the largest line rate [Gb/s], ``latency`` that of a packet at line rate [ns], ``accesses``
+    what the pointer memory can do [accesses/ns].
+    """
+    from qmodels import solve
+
+    answer = solve(processor(design))
+    carried = float(answer["saturation_factor"]) * design.gbps * design.load
+    return {
+        "carried": carried,
+        "headroom": carried / design.gbps,
+        "latency": float(answer["latency"]),
+        "accesses": design.banks * design.clock_ghz,
+    }
+
+
+def explored(gbps: int) -> list[dict[str, Any]]:
+    """Return all designs at a line rate, and which are on the front of latency against pointer memory."""
+    space = Space(
+        Design(gbps=gbps), banks=list(BANKS), clock_ghz=list(CLOCKS), trials=list(TRIALS), small=list(SMALL)
+    )
+    found = explore(
+        space, solved, minimize=("latency", "accesses"), subject_to={"headroom": (HEADROOM, None)}
+    )
+    front = {int(found.table["design"][row]) for row in found.front}
+    rows = []
+    for number in range(space.size):
+        design = space.spec(number)
+        chosen = {name: getattr(design, name) for name in FIELDS}
+        rows.append({**chosen, **solved(design), "front": number in front})
+    return rows
+
+
+def design_of(row: Row) -> Design:
+    """Return the design of a row."""
+    return Design(**{name: row[name] for name in FIELDS})
+
+
+def deciding(rows: Sequence[Row]) -> list[Design]:
+    """Return the designs that decide: the front, and for each number of trials the fewest banks that carry.
+
+    With the fewest banks come half as many, which do not, all with one list a bank and one port.
+    """
+    chosen = [design_of(row) for row in rows if row["front"]]
+    for gbps in GBPS:
+        for trials in TRIALS:
+            mine = [
+                row
+                for row in rows
+                if (row["gbps"], row["trials"], row["small"], row["clock_ghz"]) == (gbps, trials, 0, 1.0)
+            ]
+            enough = [row for row in mine if row["headroom"] >= HEADROOM]
+            few = min(enough, key=lambda row: row["banks"])
+            chosen += [design_of(few), replace(design_of(few), banks=few["banks"] // 2)]
+    return list(dict.fromkeys(chosen))
+
+
+def simulated(design: Design, **options: Any) -> dict[str, Any]:
+    """Return the latency at line rate with its interval, and the capacity of the pointer memory."""
+    from validate import simulate
+
+    options = {**OPTIONS, "progress": lambda done, known: None, **options}
+    full = simulate(processor(design), **options)
+    half = simulate(processor(replace(design, load=HALF)), **options)
+    busy = max(one.best for name, one in half.utilization.items() if name.startswith("pointers"))
+    return {
+        "simulated_latency": full["latency"].best,
+        "simulated_low": full["latency"].low,
+        "simulated_high": full["latency"].high,
+        "simulated_stable": bool(full.stable),
+        "simulated_pointer_capacity": HALF * design.gbps / busy,
+    }
+
+
+def study() -> list[dict[str, Any]]:
+    """Return all designs, those that decide with their simulation."""
+    rows = [row for gbps in GBPS for row in explored(gbps)]
+    chosen = {design: simulated(design) for design in deciding(rows)}
+    return [row | chosen.get(design_of(row), {}) for row in rows]
+
+
+def table(rows: Iterable[Row]) -> list[list[str]]:
+    """Return the designs that were simulated, in words."""
+    lines = []
+    for row in rows:
+        if row.get("simulated_latency") is None:
+            continue
+        half = (row["simulated_high"] - row["simulated_low"]) / 2
+        carries = "yes" if row["headroom"] >= HEADROOM else "no"
+        lines.append(
+            [
+                f"{row['gbps']}",
+                f"{row['banks']}" + (" of two ports" if row["clock_ghz"] > 1 else ""),
+                f"{row['trials']}",
+                "3" if row["small"] else "1",
+                f"{row['carried']:.0f}",
+                f"{row['simulated_pointer_capacity']:.0f}",
+                carries,
+                f"{row['latency']:.0f}",
+                f"{row['simulated_latency']:.0f} ± {half:.0f}" if row["simulated_stable"] else "grows",
+                "*" if row["front"] else "",
+            ]
+        )
+    return lines
+
+
+HEADINGS = (
+    "Gb/s", "banks", "trials", "lists", "carries, model", "pointer memory carries, simulated", "enough",
+    "latency, model", "simulated", "front",
+)  # fmt: skip
+
+
+def markdown(rows: Iterable[Row]) -> str:
+    """Return the guide's table."""
+    lines = [f"| {' | '.join(HEADINGS)} |", "|" + "---|" * len(HEADINGS)]
+    return "\n".join(lines + [f"| {' | '.join(line)} |" for line in table(rows)])
+
+
+if __name__ == "__main__":
+    found = study()
+    write_rows(FILE, found)
+    print(text_table(HEADINGS, table(read_rows(FILE))))
