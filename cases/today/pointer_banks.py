@@ -2,7 +2,7 @@
 
 Explores banks x ports x trials with the model, simulates the designs that decide, lists for small packets
 among them, which the model of a system does not see, keeps both in ``data/pointer-banks.csv``, and prints
-what it comes to. It takes some seven minutes on one core.
+what it comes to. It takes some three minutes on one core.
 """
 
 from __future__ import annotations
@@ -127,7 +127,6 @@ def table(rows: Iterable[Row]) -> list[list[str]]:
     for row in rows:
         if row.get("simulated_latency") is None:
             continue
-        half = (row["simulated_high"] - row["simulated_low"]) / 2
         carries = "yes" if row["headroom"] >= HEADROOM else "no"
         lines.append(
             [
@@ -139,7 +138,7 @@ def table(rows: Iterable[Row]) -> list[list[str]]:
                 f"{row['simulated_pointer_capacity']:.0f}",
                 carries,
                 f"{row['latency']:.0f}",
-                f"{row['simulated_latency']:.0f} ± {half:.0f}" if row["simulated_stable"] else "grows",
+                _latency(row) if row["simulated_stable"] else "grows",
                 "*" if row["front"] else "",
             ]
         )
@@ -158,7 +157,61 @@ def markdown(rows: Iterable[Row]) -> str:
     return "\n".join(lines + [f"| {' | '.join(line)} |" for line in table(rows)])
 
 
+def summary(rows: Sequence[Row]) -> str:
+    """Return what it comes to, and the error of the model on the designs that decide."""
+    seen = [row for row in rows if row.get("simulated_latency") is not None]
+    most = {gbps: max(row["carried"] for row in rows if row["gbps"] == gbps) for gbps in GBPS}
+    limits = [
+        100 * (row["carried"] / row["simulated_pointer_capacity"] - 1)
+        for row in seen
+        if row["carried"] < 0.99 * most[row["gbps"]] and not row["small"]
+    ]
+    waits = [
+        100 * (row["latency"] / row["simulated_latency"] - 1)
+        for row in seen
+        if row["simulated_stable"] and row["headroom"] >= HEADROOM and not row["small"]
+    ]
+    lines = [
+        f"- Error of the model on these designs: capacity of the pointer memory {_error(limits)}; latency at "
+        f"line rate {_error(waits)}."
+    ]
+    return "\n".join(lines + [line for gbps in GBPS for line in _at(gbps, rows)])
+
+
+def _error(errors: Sequence[float]) -> str:
+    sizes = [abs(error) for error in errors]
+    bias = sum(errors) / len(errors)
+    return (
+        f"{sum(sizes) / len(sizes):.1f} % (bias {bias:+.1f}, largest {max(sizes):.1f}; {len(sizes)} designs)"
+    )
+
+
+def _at(gbps: int, rows: Sequence[Row]) -> list[str]:
+    mine = [row for row in rows if row["gbps"] == gbps and row["clock_ghz"] == 1 and not row["small"]]
+    (one,) = (row for row in mine if (row["banks"], row["trials"]) == (1, 1))
+    few = {
+        trials: min(row["banks"] for row in mine if row["trials"] == trials and row["headroom"] >= HEADROOM)
+        for trials in TRIALS
+    }
+    needed = ", ".join(f"{banks} with at most {trials}" for trials, banks in few.items())
+    banks = few[TRIALS[-1]]
+    same = [row for row in rows if (row["gbps"], row["banks"], row["clock_ghz"]) == (gbps, banks, 1)]
+    times = [_latency(row) for row in sorted(same, key=lambda row: row["trials"]) if not row["small"]]
+    (lists,) = (row for row in same if row["small"])
+    return [
+        f"- {gbps} Gb/s: a pointer memory of one bank carries {one['carried']:.0f} Gb/s by the model. "
+        f"Banks that are enough by it, by trials: {needed}. With {banks} banks a packet takes "
+        f"{', '.join(times)} ns with trials up to {', '.join(map(str, TRIALS))}; with {lists['trials']} trials "
+        f"and lists for packets of up to {lists['small']} segments {_latency(lists)} ns (simulated)."
+    ]
+
+
+def _latency(row: Row) -> str:
+    return f"{row['simulated_latency']:.0f} ± {(row['simulated_high'] - row['simulated_low']) / 2:.0f}"
+
+
 if __name__ == "__main__":
     found = study()
     write_rows(FILE, found)
     print(text_table(HEADINGS, table(read_rows(FILE))))
+    print(summary(read_rows(FILE)))
