@@ -29,8 +29,8 @@ TODAY = """## On today's parts
 
 The same conclusions, their systems with today's parts, simulated (`python -m cases.today.papers`). A
 margin is as above; what has no such part in its paper, the thesis and message passing, is not asked.
-Memories of data queueing are one channel that is never idle; capacities of the 64 cores are those of
-`cases/today/papers.py`."""
+Memories of data queueing are one channel that is never idle; the chip of 64 cores has
+all else in proportion to them."""
 
 BANKS = """## The pointer memory at 400 and 800 Gb/s
 
@@ -62,10 +62,10 @@ def banks(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return [BANKS.format(count=count), pointer_banks.markdown(rows), pointer_banks.summary(rows), FINDING]
 
 
-FINDING = """So the data-queueing design becomes one with a bank of the pointer memory for each port of 100 Gb/s
-and one trial. More trials need twice the banks, and with so many the simulation resolves no gain by them.
-Lists for small packets bought latency in the one design of 800 Gb/s in which they were simulated, and none
-that is resolved at 400 Gb/s; the model of a system does not see them."""
+FINDING = """So the data-queueing design becomes one with a bank of the pointer memory for each port of 100
+Gb/s and one trial. More trials need twice the banks, and with so many the simulation resolves no gain by
+them. Lists for small packets bought latency in the one design of 800 Gb/s in which they were simulated, and
+none that is resolved at 400 Gb/s; the model of a system does not see them."""
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from cases.published.conclusions.conclusion import Conclusion, Reading
 from cases.published.conclusions.papers import conclusions_of
 from cases.published.rows import write_rows
 from cases.tables import read_rows, text_table
+from qmodels.systems.cache.llc_processor import LlcProcessor
 from qmodels.systems.memory.dram_presets import PRESETS
 from qmodels.systems.spec.fields import replace_fields
 
@@ -85,24 +86,27 @@ def interleaving(memory: str) -> Today:
 
 
 def slices() -> Today:
-    """Return LLC slices of 64 cores over one stack of HBM3, with capacities of today.
+    """Return LLC slices of 64 cores over one stack of HBM3, everything else in proportion to the cores.
 
     A bank's row cycle is the unit of time; L1 answers in 1.25 ns, L2 in 4 and a slice in 15 (our choice).
-    The table grows with the LLC, entries of 2 bytes and the requests per core are the paper's.
+    Next to nothing is blocked there, so that blocking is not asked.
     """
     timing, geometry = PRESETS["HBM3"].timing, PRESETS["HBM3"].geometry
     unit = timing.t_rc / timing.clock_ghz
+    base = LlcProcessor()
+
+    def grown(number: int) -> int:
+        return round(number * CORES / base.cores)
+
     return Today(
         case="llc3d",
-        part=f"{CORES} cores with a slice of 1 MiB each, {geometry.channels} pseudo channels of HBM3",
+        part=f"{CORES} cores and slices, {geometry.channels} pseudo channels of HBM3",
         changes={
-            "cores": CORES, "slices": CORES, "capacity": round(100 * CORES / 28),
-            "channels": geometry.channels, "l1_bytes": 64 * 1024,
-            "l2_bytes": 1024**2, "slice_bytes": 1024**2, "llc_bytes": CORES * 1024**2,
-            "entries": 20_000 * CORES * 1024**2 // 4096, "time_unit_ns": unit, "l1_rate": unit / 1.25,
-            "l2_rate": unit / 4, "llc_rate": unit / 15,
+            "cores": CORES, "slices": CORES, "capacity": grown(base.capacity), "channels": geometry.channels,
+            "llc_bytes": grown(base.llc_bytes), "time_unit_ns": unit, "l1_rate": unit / 1.25,
+            "l2_rate": unit / 4, "llc_rate": unit / 15, "popularity.entries": grown(base.popularity.entries),
         },
-        asked=("shared", "none", "doubled", "blocking", "line"),
+        asked=("shared", "none", "doubled", "line", "popular"),
     )  # fmt: skip
 
 

@@ -201,8 +201,9 @@ def _at(gbps: int, rows: Sequence[Row]) -> list[str]:
     return [
         f"- {gbps} Gb/s: a pointer memory of one bank carries {one['carried']:.0f} Gb/s by the model. "
         f"Banks that are enough by it, by trials: {needed}. With {banks} banks a packet takes "
-        f"{', '.join(times)} ns with trials up to {', '.join(map(str, TRIALS))}; with {lists['trials']} trials "
-        f"and lists for packets of up to {lists['small']} segments {_latency(lists)} ns (simulated)."
+        f"{', '.join(times)} ns with trials up to {', '.join(map(str, TRIALS))}; with "
+        f"{lists['trials']} trials and lists for packets of up to {lists['small']} segments "
+        f"{_latency(lists)} ns (simulated)."
     ]
 
 
