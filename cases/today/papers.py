@@ -13,8 +13,9 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from cases.published.conclusions.checks import Check, kept, simulated
+from cases.published.conclusions.checks import kept, simulated
 from cases.published.conclusions.conclusion import Conclusion, Reading
+from cases.published.conclusions.found import Check
 from cases.published.conclusions.papers import conclusions_of
 from cases.published.rows import write_rows
 from cases.tables import read_rows, text_table

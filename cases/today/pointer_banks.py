@@ -32,7 +32,7 @@ HALF = 0.5
 """Load at which the capacity is measured in the simulation, by how busy the pointer memory is."""
 FIELDS = ("gbps", "banks", "clock_ghz", "trials", "small")
 OPTIONS: dict[str, Any] = {"passages": 20_000, "replications": 5}
-SHORT = {"passages": 8_000, "replications": 2}
+SHORT: dict[str, Any] = {"passages": 8_000, "replications": 2}
 """Enough for a busy fraction."""
 Row = Mapping[str, Any]
 

@@ -11,9 +11,9 @@ import pytest
 
 from cases.cli.main import main
 from cases.published.conclusions import checks
-from cases.published.conclusions.checks import Check, found_of, kept, key, points, simulated
+from cases.published.conclusions.checks import found_of, kept, key, points, simulated
 from cases.published.conclusions.conclusion import Conclusion, Parameter, read
-from cases.published.conclusions.found import CONFIRMED, CONTRADICTED, DEPENDS, Found, find, flip_of
+from cases.published.conclusions.found import CONFIRMED, CONTRADICTED, DEPENDS, Check, Found, find, flip_of
 from cases.published.conclusions.papers import PAPERS, conclusions_of
 from cases.published.conclusions.words import data, flip_text, markdown, text
 from cases.published.tags import tags
@@ -135,7 +135,8 @@ def test_simulations_of_other_systems_are_left_out(monkeypatch):
     first = conclusions_of("llc3d")[0]
     found, stale = kept("llc3d", first)
     assert found and not stale
-    other = replace(first, readings=lambda x: [(LlcProcessor(cores=4), "waiting_latency")])
+    quiet = LlcProcessor(cores=4)
+    other = replace(first, readings=lambda x: [(quiet, "waiting_latency")], of=lambda waiting: waiting)
     assert kept("llc3d", other) == ([], len(found))
     monkeypatch.setattr(checks, "conclusions_of", lambda case: (other,))
     assert f"{len(found)} kept simulations are of other systems" in text({"llc3d": found_of("llc3d")})

@@ -46,7 +46,7 @@ def saved_share(after: float, before: float) -> float:
 
 def carried(fit: float) -> list[Reading]:
     """Return the mean cycles of an access to a segment, and how many pointer accesses fit beside one."""
-    accesses = {"free_accesses": round(fit), "conflict_accesses": round(3 * fit)}
+    accesses: dict[str, Any] = {"free_accesses": round(fit), "conflict_accesses": round(3 * fit)}
     return [(single(2, **accesses), "cycles_per_segment_access"), fit]
 
 

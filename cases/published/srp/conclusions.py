@@ -87,7 +87,7 @@ def stealing(cycles: float, *versions: str) -> list[Reading]:
 def shifted(cycles: float) -> list[Reading]:
     """Return the waterfall and clustered queues on image B moved to one side by so many superblocks."""
     image = image_body("B")
-    body = replace(image.body, shift=(cycles, 0.0, 0.0))  # type: ignore[call-arg]
+    body = replace(image.body, shift=(cycles, 0.0, 0.0))  # type: ignore[arg-type]
     moved = replace(image, body=body)
     return times(*(growing_spec(version, moved) for version in ("four clustered", "one waterfall")))
 
