@@ -79,6 +79,13 @@ def test_what_turns_in_what_the_text_leaves_open_depends(allowed, verdict):
     assert find(conclusion(replace(LINE, open=allowed))).verdict == verdict
 
 
+@pytest.mark.parametrize(("most", "verdict"), [(2, CONFIRMED), (4, DEPENDS)])
+def test_a_whole_number_turns_at_the_first_value_that_differs(most, verdict):
+    """It holds up to 2 and fails from 4."""
+    whole = Parameter(name="n", value=1, values=(1, 2, 4, 8), whole=True, open=(1, most))
+    assert find(conclusion(whole)).verdict == verdict
+
+
 def test_a_turn_is_confirmed_by_simulations_on_both_sides_of_it():
     def found(*places: float) -> Found:
         return find(conclusion(), [Check(value=x, margin=3.2 - x, half_width=0.05) for x in places])

@@ -72,10 +72,13 @@ class Found:
     @property
     def turns_in_what_is_open(self) -> bool:
         """Whether the models turn at a value that the text allows."""
-        allowed = self.conclusion.parameter.open
-        if allowed is None or self.flip is None:
+        parameter = self.conclusion.parameter
+        if parameter.open is None or self.flip is None:
             return False
-        return allowed[0] <= self.flip[1] and self.flip[0] <= allowed[1]
+        low, high = parameter.open
+        if parameter.whole:
+            return any((margin > 0) != (self.margin > 0) for x, margin in self.curve if low <= x <= high)
+        return low <= self.flip[0] <= high
 
     @property
     def verdict(self) -> str:
