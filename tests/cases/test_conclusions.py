@@ -96,6 +96,7 @@ def test_a_turn_is_confirmed_by_simulations_on_both_sides_of_it():
     assert not found(1.0, 3.1, 3.5).flip_confirmed
     assert "simulated otherwise: between 3.1 and 3.5" in flip_text(found(1.0, 3.1, 3.5))
     assert not found(1.0, 2.0).flip_confirmed
+    assert flip_text(found(1.0, 2.0)).endswith("simulated: no turn is decided")
     nowhere = find(conclusion(turn=9.0), [Check(value=x, margin=1.0, half_width=0.1) for x in (0.0, 4.0)])
     assert nowhere.flip_confirmed
 

@@ -45,7 +45,7 @@ def _simulated_flip(found: Found) -> str:
         return "not simulated"
     sides = found.simulated_flip
     if sides is None:
-        return "nor simulated" if found.flip is None else "simulated: it does not"
+        return "nor simulated" if found.flip is None else "simulated: no turn is decided"
     where = f"between {sides[0]:.3g} and {sides[1]:.3g}"
     return f"simulated: {where}" if found.flip_confirmed else f"simulated otherwise: {where}"
 
