@@ -1,0 +1,1 @@
+"""What published papers conclude, computed: the verdict, by how much, and where it turns."""

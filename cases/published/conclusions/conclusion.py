@@ -1,0 +1,157 @@
+"""One conclusion of a paper: its words, a margin that is computed from systems, and what it hangs on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from qmodels import checks
+
+Reading = tuple[Any, str] | float
+"""A system and the metric that is read of it, or a number that is known."""
+Number = tuple[float, float]
+"""A number that was read and half of its interval."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """What a conclusion hangs on, and the values at which it is asked.
+
+    Parameters
+    ----------
+    name : str
+        In words.
+    unit : str
+        Of the values; empty for a plain number.
+    value : float
+        The paper's, or that of our reading where the paper has none.
+    values : tuple of float
+        Ascending values at which the margin is computed, ``value`` among them or between them.
+    whole : bool
+        Whether there is nothing between these values.
+    open : (float, float), optional
+        Between which values the text leaves it open: a conclusion that turns there depends on a reading.
+    """
+
+    name: str
+    unit: str = ""
+    value: float
+    values: tuple[float, ...]
+    whole: bool = False
+    open: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if list(self.values) != sorted(set(self.values)) or len(self.values) < 2:
+            raise ValueError(f"values of {self.name} must be at least two, ascending, got {self.values}")
+        if self.whole and self.value not in self.values:
+            raise ValueError(f"value of {self.name} must be one of {self.values}, got {self.value!r}")
+        if not self.values[0] <= self.value <= self.values[-1]:
+            ends = f"{self.values[0]:g} to {self.values[-1]:g}"
+            raise ValueError(f"value of {self.name} must be from {ends}, got {self.value!r}")
+
+    @property
+    def grid(self) -> tuple[float, ...]:
+        """All values at which the margin is computed."""
+        return tuple(sorted({*self.values, self.value}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conclusion:
+    """A conclusion of a paper as a question that is computed.
+
+    Parameters
+    ----------
+    name : str
+        Key of its kept simulations.
+    words : str
+        The paper's.
+    section : str
+        Where they stand.
+    margin : str
+        What is computed, with its unit; positive where the conclusion holds.
+    assumption : str
+        What it hangs on beside the parameter, or why.
+    group : str
+        The published numbers behind it, a key of the case's tags (`cases.published.tags`); empty where
+        there is no number.
+    parameter : Parameter
+        What is varied.
+    readings : callable
+        Returns what is read of which systems at a value of the parameter.
+    of : callable
+        Returns the margin of the numbers that were read, in their order.
+    options : mapping
+        Of `validate.simulate`.
+    """
+
+    name: str
+    words: str
+    section: str
+    margin: str
+    assumption: str
+    group: str = ""
+    parameter: Parameter
+    readings: Callable[[float], Sequence[Reading]]
+    of: Callable[..., float]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def solved(self, value: float) -> float:
+        """Return the margin by the models at a value of the parameter."""
+        from qmodels import solve
+
+        def number(spec: Any, metrics: Sequence[str]) -> list[Number]:
+            answer = solve(spec)
+            return [(float(answer[metric]), 0.0) for metric in metrics]
+
+        numbers = (best for best, _ in read(self.readings(value), number))
+        return float(checks.finite(f"margin of {self.name} at {value:g}", self.of(*numbers)))
+
+
+def read(
+    readings: Sequence[Reading], numbers: Callable[[Any, Sequence[str]], Sequence[Number]]
+) -> list[Number]:
+    """Return the numbers that are read, each system asked once for all metrics that are read of it."""
+    wanted: dict[int, tuple[Any, dict[str, None]]] = {}
+    for one in readings:
+        if isinstance(one, tuple):
+            wanted.setdefault(id(one[0]), (one[0], {}))[1][one[1]] = None
+    found = {
+        (name, metric): number
+        for name, (spec, metrics) in wanted.items()
+        for metric, number in zip(metrics, numbers(spec, list(metrics)), strict=True)
+    }
+    return [found[id(one[0]), one[1]] if isinstance(one, tuple) else (one, 0.0) for one in readings]
+
+
+def same(values: Sequence[Any], metric: str) -> list[Reading]:
+    """Return the same metric of several systems.
+
+    Examples
+    --------
+    >>> same(["one", "other"], "latency")
+    [('one', 'latency'), ('other', 'latency')]
+    """
+    return [(spec, metric) for spec in values]
+
+
+def saved(after: float, before: float) -> float:
+    """Return the share that is saved, in percent.
+
+    Examples
+    --------
+    >>> saved(2.0, 8.0)
+    75.0
+    """
+    return 100 * (1 - after / before)
+
+
+def gained(after: float, before: float) -> float:
+    """Return the share that is gained, in percent.
+
+    Examples
+    --------
+    >>> gained(9.0, 8.0)
+    12.5
+    """
+    return 100 * (after / before - 1)

@@ -1,0 +1,1 @@
+"""What becomes of the published designs on today's parts and at today's speeds."""

@@ -1,0 +1,219 @@
+"""Conclusions of papers: how margins become verdicts and flips, and that the guide is what the code says."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cases.cli.main import main
+from cases.published.conclusions import checks
+from cases.published.conclusions.checks import found_of, kept, key, points, simulated
+from cases.published.conclusions.conclusion import Conclusion, Parameter, read
+from cases.published.conclusions.found import CONFIRMED, CONTRADICTED, DEPENDS, Check, Found, find, flip_of
+from cases.published.conclusions.papers import PAPERS, conclusions_of
+from cases.published.conclusions.words import data, flip_text, markdown, text
+from cases.published.tags import tags
+from qmodels.systems.cache.llc_processor import LlcProcessor
+
+GUIDE = Path(__file__).parents[2] / ".github" / "guide" / "conclusions.md"
+LINE = Parameter(name="x", value=1.0, values=(0.0, 2.0, 4.0))
+COSTLY = ("srp",)
+"""Papers whose margins take more than some seconds."""
+
+
+def conclusion(parameter: Parameter = LINE, turn: float = 3.0) -> Conclusion:
+    """Return a conclusion that holds below a value of its parameter."""
+    return Conclusion(
+        name="line",
+        words="it holds",
+        section="sec. 1",
+        margin="what is left",
+        assumption="nothing",
+        parameter=parameter,
+        readings=lambda value: [value],
+        of=lambda value: turn - value,
+    )
+
+
+def test_a_margin_turns_where_it_is_zero():
+    found = find(conclusion())
+    assert found.margin == 2.0
+    assert found.flip == pytest.approx((3.0, 3.0))
+    assert find(conclusion(turn=9.0)).flip is None
+
+
+def test_the_turn_nearest_to_the_paper_is_found():
+    """Of two turns the one on the other side is nearer; a bracket at the paper's value is nearest."""
+    line = Parameter(name="x", value=3.0, values=(0.0, 1.0, 2.0, 4.0, 9.0, 10.0))
+
+    def margin(x: float) -> float:
+        return (x - 0.5) * (9.5 - x) * (2.5 - x)
+
+    curve = tuple((x, margin(x)) for x in line.grid)
+    assert flip_of(margin, curve, line) == pytest.approx((2.5, 2.5), abs=1e-3)
+
+
+def test_whole_numbers_turn_between_neighbours():
+    whole = Parameter(name="n", value=1, values=(1, 2, 4, 8), whole=True)
+    assert find(conclusion(whole)).flip == (2, 4)
+
+
+def test_verdicts():
+    here = Check(value=1.0, margin=2.0, half_width=0.1)
+    assert find(conclusion()).verdict == CONFIRMED
+    assert find(conclusion(), [here]).verdict == CONFIRMED
+    assert find(conclusion(turn=0.5)).verdict == CONTRADICTED
+    # Numbers of NumPy compare as others do.
+    assert find(replace(conclusion(), of=lambda x: np.float64(3.0) - x), [here]).verdict == CONFIRMED
+    # The simulation differs, or does not decide.
+    assert find(conclusion(), [replace(here, margin=-2.0)]).verdict == DEPENDS
+    assert find(conclusion(), [replace(here, half_width=3.0)]).verdict == DEPENDS
+
+
+@pytest.mark.parametrize(("allowed", "verdict"), [((0.0, 2.0), CONFIRMED), ((2.0, 4.0), DEPENDS)])
+def test_what_turns_in_what_the_text_leaves_open_depends(allowed, verdict):
+    assert find(conclusion(replace(LINE, open=allowed))).verdict == verdict
+
+
+@pytest.mark.parametrize(("most", "verdict"), [(2, CONFIRMED), (4, DEPENDS)])
+def test_a_whole_number_turns_at_the_first_value_that_differs(most, verdict):
+    """It holds up to 2 and fails from 4."""
+    whole = Parameter(name="n", value=1, values=(1, 2, 4, 8), whole=True, open=(1, most))
+    assert find(conclusion(whole)).verdict == verdict
+
+
+def test_a_turn_is_confirmed_by_simulations_on_both_sides_of_it():
+    def found(*places: float) -> Found:
+        return find(conclusion(), [Check(value=x, margin=3.2 - x, half_width=0.05) for x in places])
+
+    assert found().flip_confirmed is None
+    assert found(1.0, 2.9, 3.5).flip_confirmed
+    assert found(1.0, 2.9, 3.5).simulated_flip == (2.9, 3.5)
+    assert not found(1.0, 3.1, 3.5).flip_confirmed
+    assert "simulated otherwise: between 3.1 and 3.5" in flip_text(found(1.0, 3.1, 3.5))
+    assert not found(1.0, 2.0).flip_confirmed
+    assert flip_text(found(1.0, 2.0)).endswith("simulated: no turn is decided")
+    nowhere = find(conclusion(turn=9.0), [Check(value=x, margin=1.0, half_width=0.1) for x in (0.0, 4.0)])
+    assert nowhere.flip_confirmed
+
+
+def test_both_sides_of_a_turn_are_simulated_further_and_further_from_it():
+    sides = list(points(find(conclusion())))
+    assert sides[0] == (1.0,)
+    assert sides[1] == pytest.approx((2.85, 2.7, 2.4, 1.8))
+    assert sides[2] == pytest.approx((3.05, 3.1, 3.2, 3.4))
+    assert list(points(find(conclusion(turn=9.0)))) == [(1.0,), (0.0,), (4.0,)]
+
+
+def test_a_system_is_asked_once_for_all_that_is_read_of_it():
+    asked = []
+
+    def numbers(spec, metrics):
+        asked.append((spec, metrics))
+        return [(float(len(metric)), 0.1) for metric in metrics]
+
+    assert read([("a", "x"), ("a", "xyz"), 7.0], numbers) == [(1.0, 0.1), (3.0, 0.1), (7.0, 0.0)]
+    assert asked == [("a", ["x", "xyz"])]
+
+
+def test_the_interval_of_a_margin_is_that_of_its_numbers(monkeypatch):
+    @dataclass
+    class Estimate:
+        best: float
+        half_width: float
+
+    monkeypatch.setattr("validate.simulate", lambda spec, **_: {"y": Estimate(spec, 0.1 * spec)})
+    ratio = replace(conclusion(), readings=lambda x: [(30.0, "y"), (10.0, "y")], of=lambda a, b: a - b)
+    found = simulated(ratio, 1.0)
+    assert (found.margin, found.half_width) == pytest.approx((20.0, (3.0**2 + 1.0**2) ** 0.5))
+
+
+def test_a_key_names_systems_and_not_their_last_digits():
+    one = LlcProcessor()
+    assert key([(one, "m")]) == key([(replace(one, load=0.7 * (1 + 1e-12)), "m")])
+    assert key([(one, "m")]) != key([(replace(one, load=0.701), "m")])
+    assert key([(one, "m")]) != key([(one, "n")])
+
+
+def test_simulations_of_other_systems_are_left_out(monkeypatch):
+    first = conclusions_of("llc3d")[0]
+    found, stale = kept("llc3d", first)
+    assert found and not stale
+    quiet = LlcProcessor(cores=4)
+    other = replace(first, readings=lambda x: [(quiet, "waiting_latency")], of=lambda waiting: waiting)
+    assert kept("llc3d", other) == ([], len(found))
+    monkeypatch.setattr(checks, "conclusions_of", lambda case: (other,))
+    assert f"{len(found)} kept simulations are of other systems" in text({"llc3d": found_of("llc3d")})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"values": (1.0,)}, r"values of x must be at least two, ascending, got \(1\.0,\)"),
+        ({"values": (2.0, 0.0)}, r"values of x must be at least two, ascending, got \(2\.0, 0\.0\)"),
+        ({"value": 5.0}, r"value of x must be from 0 to 4, got 5\.0"),
+        ({"whole": True}, r"value of x must be one of \(0\.0, 2\.0, 4\.0\), got 1\.0"),
+    ],
+)
+def test_parameters_are_checked(change, message):
+    with pytest.raises(ValueError, match=message):
+        replace(LINE, **change)
+
+
+@pytest.mark.parametrize("case", PAPERS)
+def test_conclusions_are_whole_and_their_simulations_are_of_today(case):
+    mine = conclusions_of(case)
+    assert 5 <= len(mine) <= 10
+    assert len({one.name for one in mine}) == len(mine)
+    for one in mine:
+        assert not one.group or one.group in tags(case)
+        found, stale = kept(case, one)
+        assert not stale, f"{one.name}: python -m cases.published.conclusions.checks {case}"
+        assert one.parameter.value in [check.value for check in found]
+        assert len(found) >= 2
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(one, marks=[pytest.mark.slow] * (one in COSTLY)) for one in PAPERS]
+)
+def test_the_guide_is_what_the_code_says(case):
+    assert markdown({case: found_of(case)}) in GUIDE.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", PAPERS)
+def test_kept_margins_are_simulated_again(case):
+    for one in conclusions_of(case):
+        value = one.parameter.value
+        (before,) = [check for check in kept(case, one)[0] if check.value == value]
+        again = simulated(one, value)
+        assert again.margin == pytest.approx(before.margin, abs=1e-6 + 1e-6 * abs(before.margin))
+
+
+def test_the_command(capsys, tmp_path):
+    picture = tmp_path / "llc3d.png"
+    with pytest.raises(SystemExit) as end:
+        main(["conclusions", "llc3d", "--json", "--plot", str(picture)])
+    assert end.value.code == 0
+    shown = json.loads(capsys.readouterr().out)
+    findings = {"llc3d": found_of("llc3d")}
+    assert [row["verdict"] for row in shown["llc3d"]["conclusions"]] == [
+        one.verdict for one in findings["llc3d"]
+    ]
+    assert len(shown["llc3d"]["conclusions"]) == len(data(findings)["llc3d"]["conclusions"])
+    assert picture.stat().st_size > 50_000
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [(["llc"], "case must be one of dqm"), (["--plot", "x.png"], "--plot needs one CASE")],
+)
+def test_the_command_says_what_is_wrong(capsys, words, message):
+    with pytest.raises(SystemExit) as end:
+        main(["conclusions", *words])
+    assert end.value.code == 2
+    assert message in capsys.readouterr().err
