@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
-from qmodels.checks import FloatArray
+import numpy as np
+
+from qmodels.checks import FloatArray, IntArray
 from qmodels.composed.couplings.siblings import as_batch
-from qmodels.composed.moments import NOTHING, Span, moments_of, one_of
+from qmodels.composed.moments import NOTHING, Span, moments_of
 from qmodels.composed.parts import respond, respond_network
-from qmodels.composed.plan import Leg, Plan, Site
-from qmodels.composed.streams import PacketAnswer, PacketStream, PartAnswer, Response, Stream
+from qmodels.composed.plan import Plan, Site
+from qmodels.composed.streams import PacketAnswer, PacketStreams, PartAnswer, Response, Stream
 from qmodels.systems.composed.system import System
 
 LEAST = 1e-12
@@ -200,45 +203,65 @@ class Asking:
         """Return the times of all legs, of a packet of any, and what the network said."""
         key = ("network", tuple(rates[leg.flow] for leg in self.plan.legs))
         if key not in self.known:
-            noc = self.system.network
-            together = _packets(self.plan.legs, rates, noc)
-            packets = [
-                PacketStream(source=s, target=t, rate=rate, flits=f, together=number / rate if rate else 1.0)
-                for (s, t, f), (rate, number) in together.items()
-            ]
+            noc, routes, legs = self.system.network, self._routes, self.plan.legs
             assert noc is not None
-            answer = respond_network(noc, packets)
-            spans = dict(
-                zip(together, map(Span, answer.mean.tolist(), answer.variance.tolist()), strict=True)
+            size = [leg.shares.size for leg in legs]
+            each = np.repeat([max(rates[leg.flow], LEAST) * leg.packets for leg in legs], size) * routes.share
+            together = np.repeat([leg.together for leg in legs], size)
+            rate = np.bincount(routes.kind, each)
+            met = np.divide(
+                np.bincount(routes.kind, each * together), rate, out=np.ones(rate.size), where=rate > 0
             )
-            legs = tuple(_of_leg(leg, spans, noc) for leg in self.plan.legs)
-            total = sum(rate for rate, _ in together.values())
-            packet = NOTHING
-            if total:
-                packet = one_of([rate / total for rate, _ in together.values()], list(spans.values()))
-            self.known[key] = (legs, packet, answer)
+            answer = respond_network(
+                noc,
+                PacketStreams(
+                    source=routes.source, target=routes.target, rate=rate, flits=routes.flits, together=met
+                ),
+            )
+            ends = np.cumsum([0, *size])
+            times = tuple(
+                _mixed(routes.share[a:b], answer, routes.kind[a:b]) for a, b in zip(ends, ends[1:], strict=False)
+            )
+            total = float(rate.sum())
+            packet = _mixed(rate / total, answer, slice(None)) if total else NOTHING
+            self.known[key] = (times, packet, answer)
         found: tuple[tuple[Span, ...], Span, PacketAnswer] = self.known[key]
         return found
 
+    @cached_property
+    def _routes(self) -> _Routes:
+        """The packets of all legs one after the other; their source, target and size say their kind."""
+        noc, legs = self.system.network, self.plan.legs
+        assert noc is not None
+        flits = np.repeat([int(noc.flits(leg.bytes)) for leg in legs], [leg.shares.size for leg in legs])
+        sources, targets = (np.concatenate([getattr(leg, name) for leg in legs]) for name in ("sources", "targets"))
+        ends, kind = np.unique(np.stack([sources, targets, flits]), axis=1, return_inverse=True)
+        source, target, size = ends
+        share = np.concatenate([leg.shares for leg in legs])
+        return _Routes(source=source, target=target, flits=size, kind=kind.ravel(), share=share)
 
-def _packets(
-    legs: tuple[Leg, ...], rates: Mapping[str, float], noc: Any
-) -> dict[tuple[int, int, int], tuple[float, float]]:
-    """Return by source, target and size the rate of packets, and that times how many come together."""
-    found: dict[tuple[int, int, int], tuple[float, float]] = {}
-    for leg in legs:
-        flits, rate = int(noc.flits(leg.bytes)), max(rates[leg.flow], LEAST) * leg.packets
-        for s, t, share in zip(leg.sources.tolist(), leg.targets.tolist(), leg.shares.tolist(), strict=True):
-            before, number = found.get((s, t, flits), (0.0, 0.0))
-            found[s, t, flits] = before + rate * share, number + rate * share * leg.together
-    return found
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Routes:
+    """Kinds of packets by source, target and size, and of those of each leg its kind and its share."""
+
+    source: IntArray
+    target: IntArray
+    flits: IntArray
+    kind: IntArray
+    share: FloatArray
 
 
-def _of_leg(leg: Leg, spans: Mapping[tuple[int, int, int], Span], noc: Any) -> Span:
-    flits = int(noc.flits(leg.bytes))
-    pairs = zip(leg.sources.tolist(), leg.targets.tolist(), strict=True)
-    stays = max(1.0 - float(leg.shares.sum()), 0.0)
-    return one_of([*leg.shares.tolist(), stays], [*(spans[s, t, flits] for s, t in pairs), NOTHING])
+def _mixed(share: FloatArray, answer: PacketAnswer, kind: Any) -> Span:
+    """Return the time of a packet that is one of several kinds, or does not travel."""
+    mean, variance = answer.mean[kind], answer.variance[kind]
+    used = share > 0
+    if not np.isfinite(mean[used]).all():
+        return Span(np.inf, np.inf)
+    share, mean, variance = share[used], mean[used], variance[used]
+    middle = float(share @ mean)
+    stays = max(1.0 - float(share.sum()), 0.0)
+    return Span(middle, float(share @ (variance + (mean - middle) ** 2)) + stays * middle**2)
 
 
 def _named(part: str, intensity: Mapping[str, float]) -> dict[str, float]:
