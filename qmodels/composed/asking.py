@@ -220,7 +220,8 @@ class Asking:
             )
             ends = np.cumsum([0, *size])
             times = tuple(
-                _mixed(routes.share[a:b], answer, routes.kind[a:b]) for a, b in zip(ends, ends[1:], strict=False)
+                _mixed(routes.share[a:b], answer, routes.kind[a:b])
+                for a, b in zip(ends, ends[1:], strict=False)
             )
             total = float(rate.sum())
             packet = _mixed(rate / total, answer, slice(None)) if total else NOTHING
@@ -234,7 +235,9 @@ class Asking:
         noc, legs = self.system.network, self.plan.legs
         assert noc is not None
         flits = np.repeat([int(noc.flits(leg.bytes)) for leg in legs], [leg.shares.size for leg in legs])
-        sources, targets = (np.concatenate([getattr(leg, name) for leg in legs]) for name in ("sources", "targets"))
+        sources, targets = (
+            np.concatenate([getattr(leg, name) for leg in legs]) for name in ("sources", "targets")
+        )
         ends, kind = np.unique(np.stack([sources, targets, flits]), axis=1, return_inverse=True)
         source, target, size = ends
         share = np.concatenate([leg.shares for leg in legs])

@@ -140,7 +140,7 @@ def _waits(spec: DramSystem, offered: Offered, streams: tuple[Stream, ...]) -> t
         mixed = mixed_waits(spec, kinds)
         return mixed, (*doubts, MIXED)
     alone = replace(spec, traffic=traffic)
-    mixed = pure_waits(alone)
+    mixed = pure_waits(alone, sum(k.rate for k in kinds))
     known, _ = measured_error(alone, mixed.load)
     if len({(k.blocks, k.follows) for k in kinds}) > 1:
         doubts.append(IN_ORDER)
@@ -150,17 +150,17 @@ def _waits(spec: DramSystem, offered: Offered, streams: tuple[Stream, ...]) -> t
 
 
 def _own_traffic(kinds: Sequence[Kind], *, ordered: bool) -> Any:
-    """Return accesses as the traffic of a DRAM alone, or None of those that no such traffic is like."""
+    """Return accesses as the traffic of a DRAM alone at any rate, or None if no such traffic is like them."""
     total = sum(k.rate for k in kinds)
     writes = min(sum(k.rate for k in kinds if k.write) / total, 1.0)
     if all(k.blocks == 1 and not k.follows for k in kinds):
-        return RandomBlocks(arrival_rate=total, write_fraction=writes)
+        return RandomBlocks(arrival_rate=1.0, write_fraction=writes)
     if len(kinds) == 1 and kinds[0].blocks == 1:
-        return StridedBlocks(arrival_rate=total, write_fraction=writes)
+        return StridedBlocks(arrival_rate=1.0, write_fraction=writes)
     blocks = {k.blocks for k in kinds}
     if ordered or (len(blocks) == 1 and len(kinds) == 1 and not kinds[0].follows):
         size = total / sum(k.rate / k.blocks for k in kinds)
-        return Packets(arrival_rate=total, blocks=max(round(size), 1), write_fraction=writes)
+        return Packets(arrival_rate=1.0, blocks=max(round(size), 1), write_fraction=writes)
     return None
 
 

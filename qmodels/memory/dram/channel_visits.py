@@ -69,11 +69,13 @@ class Visits:
         return row
 
 
-def channel_visits(spec: DramSystem, channel: int, rng: np.random.Generator) -> Visits:
+def channel_visits(
+    spec: DramSystem, channel: int, rng: np.random.Generator, most: int | None = None
+) -> Visits:
     """Return what a channel is asked for.
 
     Packets start at random places and random reads go to random banks, drawn with ``rng``; streams and
-    traces are followed from their start.
+    traces are followed from their start. Of packets about the first ``most`` visits are enough, if given.
     """
     g, traffic = spec.geometry, spec.traffic
     if isinstance(traffic, RandomBlocks):
@@ -84,7 +86,7 @@ def channel_visits(spec: DramSystem, channel: int, rng: np.random.Generator) -> 
             hit=rng.random(ACCESSES) < traffic.row_hit_probability,
         )  # fmt: skip
     if isinstance(traffic, Packets):
-        return _packets(spec, traffic, channel, rng)
+        return _packets(spec, traffic, channel, rng, most)
     if isinstance(traffic, AddressTrace):
         blocks = np.resize(np.array(traffic.blocks, dtype=np.int64), max(ACCESSES, len(traffic.blocks)))
         write = np.resize(np.array(traffic.writes or (0,), dtype=np.int64), blocks.size)
@@ -109,12 +111,20 @@ def _writes(rng: np.random.Generator, share: float, size: int) -> IntArray:
     return (rng.random(size) < share).astype(np.int64)
 
 
-def _packets(spec: DramSystem, traffic: Packets, channel: int, rng: np.random.Generator) -> Visits:
+def _packets(
+    spec: DramSystem, traffic: Packets, channel: int, rng: np.random.Generator, most: int | None
+) -> Visits:
     g = spec.geometry
     count = max(LEAST_PACKETS, ACCESSES // traffic.blocks) * (1 if g.channels == 1 else 2)
-    blocks = rng.integers(SPAN, size=count)[:, None] + np.arange(traffic.blocks)
-    place = spec.address_map.locate(blocks, g)
-    here = np.broadcast_to(place.channel, blocks.shape) == channel
+    start, write = rng.integers(SPAN, size=count), _writes(rng, traffic.write_fraction, count)
+    used = count if most is None else min(most, count)
+    while True:
+        blocks = start[:used, None] + np.arange(traffic.blocks)
+        place = spec.address_map.locate(blocks, g)
+        here = np.broadcast_to(place.channel, blocks.shape) == channel
+        if used == count or np.count_nonzero(here.any(axis=1)) >= (most or 0):
+            break
+        used = min(2 * used, count)
     packet, number = np.nonzero(here)
     visit = np.cumsum(np.diff(packet, prepend=packet[0]) != 0)
     first = np.flatnonzero(np.diff(visit, prepend=-1))
@@ -124,7 +134,7 @@ def _packets(spec: DramSystem, traffic: Packets, channel: int, rng: np.random.Ge
         offset=offset - offset[first][visit],
         bank=np.broadcast_to(place.bank, blocks.shape)[here].astype(np.int64),
         row=np.broadcast_to(place.row, blocks.shape)[here].astype(np.int64),
-        write=_writes(rng, traffic.write_fraction, count)[packet],
+        write=write[packet],
         hit=None,
         position=np.arange(int(visit[-1]) + 1),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,7 +95,7 @@ def write_queue(
     t = spec.timing
     high, low = spec.write_high, spec.write_low
     opening = both.miss * (t.t_rcd + t.t_rp * row_open)
-    drain = opening + turnaround(spec) + _drain_times(spec, both, each)
+    drain = opening + turnaround(spec) + _drain_times(spec, both.miss, each)
     arriving = both.writes * both.write_size
     batch = max(round(both.write_size), 1)
     number = np.arange(high)
@@ -165,11 +166,12 @@ def _idle_waits(
     return float(g[0]), float(total[-1]), float(np.interp(later, t, total))
 
 
-def _drain_times(spec: DramSystem, both: Directions, each: float) -> FloatArray:
+@lru_cache(maxsize=64)
+def _drain_times(spec: DramSystem, miss: float, each: float) -> FloatArray:
     """Return how long it takes to write all but ``write_low`` of 0, 1, 2, ... waiting accesses."""
     banks, number = spec.geometry.channel_banks, np.arange(spec.write_high)
-    go = np.maximum(number - spec.write_low, 0) * both.miss
-    mean = number * both.miss / banks
+    go = np.maximum(number - spec.write_low, 0) * miss
+    mean = number * miss / banks
     served, rounds = np.zeros(number.size), np.zeros(number.size)
     term = np.exp(-mean)
     below = term.copy()
