@@ -26,7 +26,7 @@ def smooth_nodes(values: FloatArray, count: FloatArray) -> tuple[FloatArray, Flo
 
     .. math:: \sum_i f(x_i) = \sum_k n_k f(y_k)
 
-    for every cubic f in each bin. Of hit ratios of Zipf laws of exponents 0.6 to 1.2 the error was at most 1e-9.
+    for every cubic f in each bin. The error of hit ratios of Zipf laws (0.6 to 1.2) was at most 1e-9.
 
     Examples
     --------

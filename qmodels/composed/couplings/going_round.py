@@ -232,8 +232,8 @@ def going_round(profile: Profile, jobs: int, *, idle: float = 0.0, regions: Sequ
     stream answers that has as many at the part. Regions, and stations of several servers, by the
     probabilities of the numbers there [2]_, for stations multiplied by what their waits are over those of
     M/M/c. Exact for what has a product form; no more than the first full resource carries.
-    Where a region of many jobs is next to never empty the recursion is not stable; the law of the number there
-    then follows from the rates with as many jobs elsewhere (Norton's theorem), one region after the other.
+    Where a region of many jobs is next to never empty the recursion is not stable; the law of the number
+    there then follows from the rates with as many jobs elsewhere (Norton's theorem), region by region.
 
     References
     ----------

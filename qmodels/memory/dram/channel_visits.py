@@ -13,7 +13,8 @@ from qmodels.systems.memory.dram_traffic import SPAN, AddressTrace, Packets, Ran
 
 ACCESSES = 1 << 16
 """Accesses of a channel that its waits are derived from."""
-LEAST_PACKETS = 2048
+LEAST_PACKETS, MOST_BLOCKS, LONG_PACKETS = 2048, 1 << 18, 4
+"""Packets at least, where they have no more blocks than that in all; long ones at least the last."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -115,7 +116,8 @@ def _packets(
     spec: DramSystem, traffic: Packets, channel: int, rng: np.random.Generator, most: int | None
 ) -> Visits:
     g = spec.geometry
-    count = max(LEAST_PACKETS, ACCESSES // traffic.blocks) * (1 if g.channels == 1 else 2)
+    count = max(min(LEAST_PACKETS, MOST_BLOCKS // traffic.blocks), ACCESSES // traffic.blocks, LONG_PACKETS)
+    count *= 1 if g.channels == 1 else 2
     start, write = rng.integers(SPAN, size=count), _writes(rng, traffic.write_fraction, count)
     used = count if most is None else min(most, count)
     while True:
