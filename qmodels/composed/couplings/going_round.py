@@ -17,6 +17,8 @@ _GRID = 1 - np.array([1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.12, 0.07, 0
 _SETTLED = 1e-13
 MOST_GROWTH = 1e6
 """By which factor rounding errors of the probability of an empty region may grow with the jobs to come."""
+MOST_NUMBERS = 100
+"""Of more jobs the rates with as many numbers of them, in geometric steps, are found; all others between."""
 MOST = 1e12
 """Rate of jobs that nothing holds elsewhere. [1/ns]"""
 
@@ -302,7 +304,8 @@ class _AtRegion:
 
     def growth(self, rate: float, jobs: int) -> float:
         """Return how much more often a number of at most so many jobs than none is there at a rate."""
-        if rate <= self.down[0]:
+        # Where others fill all there is, as in a round of a fixed point, there is no law of numbers.
+        if rate <= self.down[0] or self.down[0] <= 0:
             return 1.0
         return float(np.exp(np.max(np.arange(1, jobs + 1) * np.log(rate) - self.slowness[:jobs])))
 
@@ -331,7 +334,7 @@ class _AtRegion:
             Rates at which 1, 2, ... jobs go round elsewhere.
         """
         up, down = np.append(0.0, np.cumsum(np.log(others))), np.append(0.0, self.slowness)
-        number, rates = np.arange(others.size + 1), np.zeros(others.size)
+        number = np.arange(others.size + 1)
 
         def at(n: int) -> tuple[float, float]:
             weight = -up[n::-1] - down[: n + 1]
@@ -341,11 +344,10 @@ class _AtRegion:
             more = self.corrected(time, 1 - float(law[0] / law.sum()), rate)
             return n / (n / rate + more - time), more
 
-        for n in number[1:]:
-            rates[n - 1], _ = at(n)
-            if n > 1 and abs(rates[n - 1] - rates[n - 2]) <= _SETTLED * rates[n - 1]:
-                rates[n:] = rates[n - 1]
-                break
+        some = number[1:]
+        if some.size > MOST_NUMBERS:
+            some = np.unique(np.geomspace(1, others.size, MOST_NUMBERS).round().astype(np.int64))
+        rates = np.interp(number[1:], some, [at(n)[0] for n in some.tolist()])
         return rates, at(others.size)[1]
 
 

@@ -250,7 +250,7 @@ class ClosedPool:
             down = speeds[np.minimum(number[1:], self.inside.tokens) - 1]
             rows = []
             for outside in _OUTSIDE / float(speeds[0]):
-                law = np.eye(number.size)[-1]
+                law = (number == self.jobs).astype(float)
                 if outside:
                     law = birth_death_law((self.jobs - number[:-1]) / outside, down)
                 taken = float(law[1:] @ down)

@@ -79,21 +79,32 @@ def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
     mixed, doubts = _waits(spec, offered, streams)
     load = mixed.load
     left = split_scv(offered.scv, 1 / spec.geometry.channels)
-    responses = []
+    responses: dict[Any, Response] = {}
     total = sum(s.rate for s in streams)
     departing = departing_scv(left, service_noise(0.0, 1), min(load, 1.0))
     weight = merging_weight(1 / spec.geometry.channels, min(load, 1.0))
     leaving = 1 - weight + weight * float(departing)
-    for stream, kinds in zip(streams, offered.of, strict=True):
-        scv = float(split_scv(leaving, stream.rate / total))
-        responses.append(_response(spec, offered, mixed, kinds, scv))
+    keys = [
+        (kinds, float(split_scv(leaving, stream.rate / total)))
+        for stream, kinds in zip(streams, offered.of, strict=True)
+    ]
+    for kinds, scv in keys:
+        # Streams that are alike are answered once.
+        if (kinds, scv) not in responses:
+            responses[kinds, scv] = _response(spec, offered, mixed, kinds, scv)
+    return PartAnswer(
+        responses=tuple(responses[key] for key in keys), intensity=dram_loads(mixed), doubts=doubts
+    )
+
+
+def dram_loads(mixed: Mixed) -> dict[str, float]:
+    """Return the traffic intensities of a DRAM's resources."""
     top = binding(mixed.limits)
-    intensity = {"": load} | {
+    return {"": mixed.load} | {
         name: mixed.rate / (top[1] if name == top[0] else limit)
         for name, limit in mixed.limits.items()
         if name != "refresh"
     }
-    return PartAnswer(responses=tuple(responses), intensity=intensity, doubts=doubts)
 
 
 def _response(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -53,8 +53,8 @@ class Mixed:
 
     Parameters
     ----------
-    waits : tuple of ChannelWaits
-        Of the accesses of each kind.
+    find : callable
+        Finds the waits of the accesses of each kind.
     row_hit_ratio : tuple of float
         Accesses of each kind whose row is open.
     limits : dict of str to float
@@ -63,10 +63,15 @@ class Mixed:
         Accesses per cycle of the fullest channel.
     """
 
-    waits: tuple[ChannelWaits, ...]
+    find: Callable[[], tuple[ChannelWaits, ...]]
     row_hit_ratio: tuple[float, ...]
     limits: dict[str, float]
     rate: float
+
+    @cached_property
+    def waits(self) -> tuple[ChannelWaits, ...]:
+        """Waits of the accesses of each kind."""
+        return self.find()
 
     @property
     def load(self) -> float:
@@ -126,11 +131,14 @@ def mixed_waits(spec: DramSystem, kinds: Sequence[Kind], largest_load: float = 0
     pattern = replace(patterns[0], row_hit_ratio=mean_hits, bank_share=_bank_share(patterns, kinds, total))
     limits = channel_limits(mixture, pattern, together[0])
     rate = min(total * share, largest_load * binding(limits)[1])
-    waits = tuple(
-        _of_kind(channel_waits(mixture, pattern, 0, rate, one), h, mean_hits)
-        for h, one in zip(hits, together, strict=True)
-    )
-    return Mixed(waits=waits, row_hit_ratio=tuple(hits), limits=limits, rate=total * share)
+
+    def waits() -> tuple[ChannelWaits, ...]:
+        return tuple(
+            _of_kind(channel_waits(mixture, pattern, 0, rate, one), h, mean_hits)
+            for h, one in zip(hits, together, strict=True)
+        )
+
+    return Mixed(find=waits, row_hit_ratio=tuple(hits), limits=limits, rate=total * share)
 
 
 def pure_waits(spec: DramSystem, total: float, largest_load: float = 0.999) -> Mixed:
@@ -141,12 +149,15 @@ def pure_waits(spec: DramSystem, total: float, largest_load: float = 0.999) -> M
     pattern, limits = _limits(spec)
     top, most = binding(limits)[1], float(pattern.channel_share.max())
     safe = min(total, largest_load * top / most)
-    each = [
-        (of_all, channel_waits(spec, pattern, channel, safe * share))
-        for channel, share, of_all in pattern.channels(alike=True)
-    ]
-    waits = each[0][1] if len(each) == 1 else _mean_waits(each)
-    return Mixed(waits=(waits,), row_hit_ratio=(pattern.row_hit_ratio,), limits=limits, rate=total * most)
+
+    def waits() -> tuple[ChannelWaits, ...]:
+        each = [
+            (of_all, channel_waits(spec, pattern, channel, safe * share))
+            for channel, share, of_all in pattern.channels(alike=True)
+        ]
+        return (each[0][1] if len(each) == 1 else _mean_waits(each),)
+
+    return Mixed(find=waits, row_hit_ratio=(pattern.row_hit_ratio,), limits=limits, rate=total * most)
 
 
 def _mean_waits(each: Sequence[tuple[float, ChannelWaits]]) -> ChannelWaits:
