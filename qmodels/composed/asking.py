@@ -12,7 +12,7 @@ import numpy as np
 from qmodels.checks import FloatArray, IntArray
 from qmodels.composed.couplings.siblings import as_batch
 from qmodels.composed.moments import NOTHING, Span, moments_of
-from qmodels.composed.parts import respond, respond_network
+from qmodels.composed.parts import load_of, network_load, respond, respond_network
 from qmodels.composed.plan import Plan, Site
 from qmodels.composed.streams import PacketAnswer, PacketStreams, PartAnswer, Response, Stream
 from qmodels.systems.composed.system import System
@@ -90,14 +90,7 @@ class Asking:
         own : mapping of str to float, optional
             The same for sites whose jobs ask the copy at their own place; as ``rates`` if left out.
         """
-        asked: dict[str, list[Stream]] = {}
-        places: dict[str, list[int]] = {}
-        for site in self.plan.sites:
-            chosen = own if own is not None and site.own else rates
-            rate = max(chosen[site.flow], LEAST) * site.visits * self.coming.get(site.number, 1.0)
-            if rate > 0:
-                asked.setdefault(site.part, []).append(self._stream(site, rate))
-                places.setdefault(site.part, []).append(site.number)
+        asked, places = self._asked(rates, rates if own is None else own)
         responses: dict[int, Response] = {}
         intensity = dict.fromkeys((site.part for site in self.plan.sites), 0.0)
         doubts: list[str] = []
@@ -137,11 +130,15 @@ class Asking:
         parts : collection of str, optional
             Parts that are looked at; all if left out.
         """
+        looked = self.plan.parts(self.system.interconnect) if parts is None else parts
 
         def intensity(factor: float) -> dict[str, float]:
-            heard = self.at({name: r * factor if name in flows else r for name, r in rates.items()})
-            looked = self.plan.parts(self.system.interconnect) if parts is None else parts
-            return {part: heard.intensity.get(part, 0.0) for part in looked}
+            grown = {name: r * factor if name in flows else r for name, r in rates.items()}
+            asked, _ = self._asked(grown, grown)
+            found = {part: self._load(part, tuple(asked[part])) for part in looked if part in asked}
+            if self.plan.legs and self.system.interconnect in looked:
+                found[self.system.interconnect] = self._network_load(grown)
+            return {part: found.get(part, 0.0) for part in looked}
 
         base, factor = intensity(0.0), 1.0
         for _ in range(3):
@@ -156,6 +153,20 @@ class Asking:
                 return min(reach)
             factor = min(reach)
         return factor
+
+    def _asked(
+        self, rates: Mapping[str, float], own: Mapping[str, float]
+    ) -> tuple[dict[str, list[Stream]], dict[str, list[int]]]:
+        """Return what each part is asked, and the numbers of the sites that ask."""
+        asked: dict[str, list[Stream]] = {}
+        places: dict[str, list[int]] = {}
+        for site in self.plan.sites:
+            chosen = own if site.own else rates
+            rate = max(chosen[site.flow], LEAST) * site.visits * self.coming.get(site.number, 1.0)
+            if rate > 0:
+                asked.setdefault(site.part, []).append(self._stream(site, rate))
+                places.setdefault(site.part, []).append(site.number)
+        return asked, places
 
     def own_loads(self, rates: Mapping[str, float], heard: Heard) -> dict[int, float]:
         """Return the load that each site brings to its part."""
@@ -189,11 +200,16 @@ class Asking:
         trials = self.trials.get(site.number)
         return stream if trials is None else replace(stream, trials=trials)
 
+    def _load(self, part: str, streams: tuple[Stream, ...]) -> float:
+        """Return the intensity of the fullest of a part, which may be known before its times are."""
+        key = ("load", *_key(part, streams))
+        if key not in self.known:
+            load = load_of(part, self.system, streams)
+            self.known[key] = self._part(part, streams).intensity[""] if load is None else load
+        return float(self.known[key])
+
     def _part(self, part: str, streams: tuple[Stream, ...]) -> PartAnswer:
-        key = (
-            part,
-            tuple((id(s.step), s.rate, s.scv, s.batch.tobytes(), s.trials.tobytes()) for s in streams),
-        )
+        key = _key(part, streams)
         if key not in self.known:
             self.known[key] = respond(part, self.system, streams)
         answer: PartAnswer = self.known[key]
@@ -203,22 +219,10 @@ class Asking:
         """Return the times of all legs, of a packet of any, and what the network said."""
         key = ("network", tuple(rates[leg.flow] for leg in self.plan.legs))
         if key not in self.known:
-            noc, routes, legs = self.system.network, self._routes, self.plan.legs
+            noc, routes, packets = self.system.network, self._routes, self._packets(rates)
             assert noc is not None
-            size = [leg.shares.size for leg in legs]
-            each = np.repeat([max(rates[leg.flow], LEAST) * leg.packets for leg in legs], size) * routes.share
-            together = np.repeat([leg.together for leg in legs], size)
-            rate = np.bincount(routes.kind, each)
-            met = np.divide(
-                np.bincount(routes.kind, each * together), rate, out=np.ones(rate.size), where=rate > 0
-            )
-            answer = respond_network(
-                noc,
-                PacketStreams(
-                    source=routes.source, target=routes.target, rate=rate, flits=routes.flits, together=met
-                ),
-            )
-            ends = np.cumsum([0, *size])
+            answer, rate = respond_network(noc, packets), packets.rate
+            ends = np.cumsum([0, *(leg.shares.size for leg in self.plan.legs)])
             times = tuple(
                 _mixed(routes.share[a:b], answer, routes.kind[a:b])
                 for a, b in zip(ends, ends[1:], strict=False)
@@ -228,6 +232,30 @@ class Asking:
             self.known[key] = (times, packet, answer)
         found: tuple[tuple[Span, ...], Span, PacketAnswer] = self.known[key]
         return found
+
+    def _network_load(self, rates: Mapping[str, float]) -> float:
+        """Return the intensity of the fullest channel, or that at which packets come to a standstill."""
+        key = tuple(rates[leg.flow] for leg in self.plan.legs)
+        if ("network", key) in self.known:
+            return float(self.known["network", key][2].intensity[""])
+        if ("network load", key) not in self.known:
+            assert self.system.network is not None
+            self.known["network load", key] = network_load(self.system.network, self._packets(rates))
+        return float(self.known["network load", key])
+
+    def _packets(self, rates: Mapping[str, float]) -> PacketStreams:
+        """Return the packets of all legs by their kind."""
+        routes, legs = self._routes, self.plan.legs
+        size = [leg.shares.size for leg in legs]
+        each = np.repeat([max(rates[leg.flow], LEAST) * leg.packets for leg in legs], size) * routes.share
+        together = np.repeat([leg.together for leg in legs], size)
+        rate = np.bincount(routes.kind, each)
+        met = np.divide(
+            np.bincount(routes.kind, each * together), rate, out=np.ones(rate.size), where=rate > 0
+        )
+        return PacketStreams(
+            source=routes.source, target=routes.target, rate=rate, flits=routes.flits, together=met
+        )
 
     @cached_property
     def _routes(self) -> _Routes:
@@ -253,6 +281,11 @@ class _Routes:
     flits: IntArray
     kind: IntArray
     share: FloatArray
+
+
+def _key(part: str, streams: tuple[Stream, ...]) -> tuple[Any, ...]:
+    """Return what a part is asked as something that is remembered."""
+    return part, tuple((id(s.step), s.rate, s.scv, s.batch.tobytes(), s.trials.tobytes()) for s in streams)
 
 
 def _mixed(share: FloatArray, answer: PacketAnswer, kind: Any) -> Span:

@@ -13,11 +13,10 @@ from qmodels.libraries import special
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.steps import SEGMENTS
 
-
 MOST_CONVOLVED = 10_000_000
 """Products of probabilities beyond which laws are compounded by their transforms."""
 LEAST_SHARE, REACH = 1e-18, 10.0
-"""Probability of a number that is not looked at, and standard deviations beyond which none has a higher one."""
+"""Probability of a number that is left out, and standard deviations beyond which none has a higher one."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

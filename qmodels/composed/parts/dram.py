@@ -73,8 +73,7 @@ def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
     burstier or smoother than Poisson ones multiply waits by what two moments say of M/G/1, with the SCV
     that is left of them where streams meet and are split among channels and banks.
     """
-    if not any(s.request_rate > 0 for s in streams):
-        streams = tuple(replace(s, rate=1e-12) for s in streams)
+    streams = _some(streams)
     offered = _offered(spec, streams)
     mixed, doubts = _waits(spec, offered, streams)
     load = mixed.load
@@ -95,6 +94,19 @@ def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
     return PartAnswer(
         responses=tuple(responses[key] for key in keys), intensity=dram_loads(mixed), doubts=doubts
     )
+
+
+def dram_load(spec: DramSystem, streams: tuple[Stream, ...]) -> float:
+    """Return the intensity of the fullest resource of a DRAM."""
+    streams = _some(streams)
+    return _waits(spec, _offered(spec, streams), streams)[0].load
+
+
+def _some(streams: tuple[Stream, ...]) -> tuple[Stream, ...]:
+    """Return streams of which one has requests."""
+    if any(s.request_rate > 0 for s in streams):
+        return streams
+    return tuple(replace(s, rate=1e-12) for s in streams)
 
 
 def dram_loads(mixed: Mixed) -> dict[str, float]:

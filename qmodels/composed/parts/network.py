@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -27,6 +27,8 @@ from qmodels.systems.traffic.arrivals import Poisson
 
 INF = float("inf")
 FULL = 1 - 1e-9
+MOST_KNOWN = 16
+"""Proportions of packets of which the turns are kept."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,6 +49,8 @@ class Offered:
         Share of a kind's packets that each flow gets, of several routes.
     deadlock : tuple of str
         Virtual channels in which packets may wait for each other in a circle.
+    known : dict
+        Turns of packets in other proportions, found before.
     """
 
     spec: Noc
@@ -55,6 +59,7 @@ class Offered:
     of: npt.NDArray[np.int64]
     share: FloatArray
     deadlock: tuple[str, ...]
+    known: dict[Any, Any] = field(default_factory=dict)
 
 
 def respond_network(noc: Noc, packets: PacketStreams) -> PacketAnswer:
@@ -77,22 +82,21 @@ def respond_network(noc: Noc, packets: PacketStreams) -> PacketAnswer:
     if not packets.rate.size:
         return PacketAnswer(mean=np.zeros(0), variance=np.zeros(0), intensity={"": 0.0})
     offered = _offered(noc, *_ends(packets))
-    turns, together, scv = _turns(noc, offered, packets)
-    waits = find_waits(turns, np.ones(1))
+    turns, load, together, scv = _scaled(noc, offered, packets)
+    waits = find_waits(turns, np.array([load]))
     answer = NocAnswer(model=MODEL, spec=offered.spec, waits=waits)
     names = turns.table.channel_names
-    busy = turns.channels[:, 1] + turns.channels[:, 6]
+    busy = load * (turns.channels[:, 1] + turns.channels[:, 6])
     intensity = {name: float(busy[k]) for k, name in enumerate(names) if busy[k] > 0}
     fullest = float(busy.max(initial=0.0))
     stable = bool(waits.stable[0]) and not offered.deadlock
     if not stable:
-        reach = saturation_load(turns)
-        fullest = max(fullest, 1 / reach if reach > 0 else INF)
+        fullest = _standstill(offered, turns, load, fullest)
         endless = np.full(packets.rate.size, INF)
         return PacketAnswer(
             mean=endless, variance=endless, intensity={"": fullest, **intensity}, doubts=_doubts(offered)
         )
-    source = answer.source_delay + _bursts(turns, together, scv)
+    source = answer.source_delay + _bursts(turns, load, together, scv)
     wait, spread = delay_moments(waits, source, 0)
     of_flow = turns.zero_load + wait
     of_stream = np.bincount(offered.stream, offered.share * of_flow)
@@ -107,6 +111,26 @@ def respond_network(noc: Noc, packets: PacketStreams) -> PacketAnswer:
         intensity={"": fullest, **intensity},
         doubts=_doubts(offered),
     )
+
+
+def network_load(noc: Noc, packets: PacketStreams) -> float:
+    """Return the intensity that `respond_network` gives the fullest resource."""
+    if not packets.rate.size:
+        return 0.0
+    offered = _offered(noc, *_ends(packets))
+    turns, load, _, _ = _scaled(noc, offered, packets)
+    fullest = load * float((turns.channels[:, 1] + turns.channels[:, 6]).max(initial=0.0))
+    stable = bool(find_waits(turns, np.array([load])).stable[0]) and not offered.deadlock
+    return fullest if stable else _standstill(offered, turns, load, fullest)
+
+
+def _standstill(offered: Offered, turns: Turns, load: float, fullest: float) -> float:
+    """Return the intensity of a network that does not carry its packets."""
+    key = ("reach", id(turns))
+    if key not in offered.known:
+        offered.known[key] = saturation_load(turns), turns
+    reach = offered.known[key][0]
+    return max(fullest, load / reach if reach > 0 else INF)
 
 
 def network_capacity(noc: Noc, packets: PacketStreams) -> float:
@@ -153,6 +177,24 @@ def _offered(noc: Noc, *ends: bytes) -> Offered:
     )
 
 
+def _scaled(
+    noc: Noc, offered: Offered, packets: PacketStreams
+) -> tuple[Turns, float, FloatArray, FloatArray]:
+    """Return what `_turns` says of packets in these proportions, and the factor of the rates in it."""
+    load = float(packets.rate.max())
+    if not load > 0 or np.any(np.asarray(packets.scv) != 1):
+        turns, together, scv = _turns(noc, offered, packets)
+        return turns, 1.0, together, scv
+    share = packets.rate / load
+    key = share.round(12).tobytes(), np.asarray(packets.together, dtype=float).round(12).tobytes()
+    if key not in offered.known:
+        if len(offered.known) > MOST_KNOWN:
+            offered.known.clear()
+        offered.known[key] = _turns(noc, offered, replace(packets, rate=share))
+    turns, together, scv = offered.known[key]
+    return turns, load, together, scv
+
+
 def _turns(noc: Noc, offered: Offered, packets: PacketStreams) -> tuple[Turns, FloatArray, FloatArray]:
     """Return the turns of the packets, and of each node how many come together and the SCV of the gaps."""
     rate = packets.rate / noc.clock_ghz
@@ -178,9 +220,9 @@ def _turns(noc: Noc, offered: Offered, packets: PacketStreams) -> tuple[Turns, F
     return replace(turns, jam=jam_loads(turns, noc.topology.kind)), together, scv
 
 
-def _bursts(turns: Turns, together: FloatArray, scv: FloatArray) -> FloatArray:
+def _bursts(turns: Turns, load: float, together: FloatArray, scv: FloatArray) -> FloatArray:
     """Return what packets of each flow wait at their source beyond Poisson ones that come one by one."""
-    table, rate = turns.table, turns.flow_rate
+    table, rate = turns.table, load * turns.flow_rate
     count = np.bincount(table.source, rate, minlength=table.nodes)
     work = np.bincount(table.source, rate * turns.busy_cycles, minlength=table.nodes)
     mean = np.divide(work, count, out=np.zeros(table.nodes), where=count > 0)

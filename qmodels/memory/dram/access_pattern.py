@@ -59,8 +59,8 @@ def access_pattern(spec: DramSystem) -> AccessPattern:
     Notes
     -----
     Exact for `RandomBlocks`, but for row hits among writes, see `_mixed_hits`. Streams and traces are
-    judged by their first `SAMPLE` accesses, packets by at least `PACKETS` random places, long ones by fewer: row hits and
-    repeats as accesses one after the other make them.
+    judged by their first `SAMPLE` accesses, packets by at least `PACKETS` random places, long ones by fewer:
+    row hits and repeats as accesses one after the other make them.
 
     Examples
     --------

@@ -134,8 +134,8 @@ def _check_at_once(flow: Any, program: tuple[Any, ...], around: int, here: str) 
         at_once = around * int(many)
         if at_once > MOST_TASKS:
             raise ValueError(
-                f"{here} {step_name(step)!r} must ask for at most {MOST_TASKS} blocks or copies at once, with "
-                f"the copies that it is done in, got {at_once}"
+                f"{here} {step_name(step)!r} must ask for at most {MOST_TASKS} blocks or copies at once, "
+                f"with the copies that it is done in, got {at_once}"
             )
         for inside in inner_steps(step):
             equal = step.branches.count(inside) if isinstance(step, Fork) else 1
