@@ -249,7 +249,7 @@ class Asking:
         size = [leg.shares.size for leg in legs]
         each = np.repeat([max(rates[leg.flow], LEAST) * leg.packets for leg in legs], size) * routes.share
         together = np.repeat([leg.together for leg in legs], size)
-        rate = np.bincount(routes.kind, each)
+        rate = np.asarray(np.bincount(routes.kind, each), dtype=float)
         met = np.divide(
             np.bincount(routes.kind, each * together), rate, out=np.ones(rate.size), where=rate > 0
         )

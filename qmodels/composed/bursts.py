@@ -47,9 +47,10 @@ def compound(outer: FloatArray, inner: FloatArray) -> FloatArray:
         total[:: inner.size - 1] = outer
         return total
     if outer.size * total.size > MOST_CONVOLVED:
-        transform, power, found = np.fft.rfft(inner, total.size), 1.0, 0.0
+        transform = np.fft.rfft(inner, total.size)
+        turned, found = np.ones_like(transform), np.zeros_like(transform)
         for share in outer:
-            found, power = found + share * power, power * transform
+            found, turned = found + share * turned, turned * transform
         return np.maximum(np.fft.irfft(found, total.size), 0.0)
     power = np.ones(1)
     for share in outer:

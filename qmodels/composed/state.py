@@ -23,10 +23,10 @@ from qmodels.composed.nesting import asked_inside, pools_inside
 from qmodels.composed.passage import Held, Surroundings, Walk
 from qmodels.composed.plan import Plan, Series, Site, Take
 from qmodels.composed.planning import window_of
-from qmodels.composed.secant import Secant
 from qmodels.composed.times import Passage
 from qmodels.composed.variability import scvs_of
 from qmodels.markov.processes.phase_type_fit import ph_from_moments
+from qmodels.numerics.secant import Secant
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.kinds import phase_type, scaled
