@@ -96,8 +96,8 @@ def write_queue(
     high, low = spec.write_high, spec.write_low
     opening = both.miss * (t.t_rcd + t.t_rp * row_open)
     banks = spec.geometry.channel_banks
-    drain = opening + turnaround(spec)
-    drain = drain + _drain_times(banks, high, low, t.write_cycle, float(both.miss), each)
+    idle = opening + turnaround(spec)
+    drain = idle + _drain_times(banks, high, low, t.write_cycle, float(both.miss), each)
     arriving = both.writes * both.write_size
     batch = max(round(both.write_size), 1)
     number = np.arange(high)
