@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
-from qmodels.checks import FloatArray
+import numpy as np
+
+from qmodels.checks import FloatArray, IntArray
 from qmodels.composed.couplings.siblings import as_batch
-from qmodels.composed.moments import NOTHING, Span, moments_of, one_of
-from qmodels.composed.parts import respond, respond_network
-from qmodels.composed.plan import Leg, Plan, Site
-from qmodels.composed.streams import PacketAnswer, PacketStream, PartAnswer, Response, Stream
+from qmodels.composed.moments import NOTHING, Span, moments_of
+from qmodels.composed.parts import load_of, network_load, respond, respond_network
+from qmodels.composed.plan import Plan, Site
+from qmodels.composed.streams import PacketAnswer, PacketStreams, PartAnswer, Response, Stream
 from qmodels.systems.composed.system import System
 
 LEAST = 1e-12
@@ -87,14 +90,7 @@ class Asking:
         own : mapping of str to float, optional
             The same for sites whose jobs ask the copy at their own place; as ``rates`` if left out.
         """
-        asked: dict[str, list[Stream]] = {}
-        places: dict[str, list[int]] = {}
-        for site in self.plan.sites:
-            chosen = own if own is not None and site.own else rates
-            rate = max(chosen[site.flow], LEAST) * site.visits * self.coming.get(site.number, 1.0)
-            if rate > 0:
-                asked.setdefault(site.part, []).append(self._stream(site, rate))
-                places.setdefault(site.part, []).append(site.number)
+        asked, places = self._asked(rates, rates if own is None else own)
         responses: dict[int, Response] = {}
         intensity = dict.fromkeys((site.part for site in self.plan.sites), 0.0)
         doubts: list[str] = []
@@ -134,11 +130,15 @@ class Asking:
         parts : collection of str, optional
             Parts that are looked at; all if left out.
         """
+        looked = self.plan.parts(self.system.interconnect) if parts is None else parts
 
         def intensity(factor: float) -> dict[str, float]:
-            heard = self.at({name: r * factor if name in flows else r for name, r in rates.items()})
-            looked = self.plan.parts(self.system.interconnect) if parts is None else parts
-            return {part: heard.intensity.get(part, 0.0) for part in looked}
+            grown = {name: r * factor if name in flows else r for name, r in rates.items()}
+            asked, _ = self._asked(grown, grown)
+            found = {part: self._load(part, tuple(asked[part])) for part in looked if part in asked}
+            if self.plan.legs and self.system.interconnect in looked:
+                found[self.system.interconnect] = self._network_load(grown)
+            return {part: found.get(part, 0.0) for part in looked}
 
         base, factor = intensity(0.0), 1.0
         for _ in range(3):
@@ -153,6 +153,20 @@ class Asking:
                 return min(reach)
             factor = min(reach)
         return factor
+
+    def _asked(
+        self, rates: Mapping[str, float], own: Mapping[str, float]
+    ) -> tuple[dict[str, list[Stream]], dict[str, list[int]]]:
+        """Return what each part is asked, and the numbers of the sites that ask."""
+        asked: dict[str, list[Stream]] = {}
+        places: dict[str, list[int]] = {}
+        for site in self.plan.sites:
+            chosen = own if site.own else rates
+            rate = max(chosen[site.flow], LEAST) * site.visits * self.coming.get(site.number, 1.0)
+            if rate > 0:
+                asked.setdefault(site.part, []).append(self._stream(site, rate))
+                places.setdefault(site.part, []).append(site.number)
+        return asked, places
 
     def own_loads(self, rates: Mapping[str, float], heard: Heard) -> dict[int, float]:
         """Return the load that each site brings to its part."""
@@ -186,11 +200,16 @@ class Asking:
         trials = self.trials.get(site.number)
         return stream if trials is None else replace(stream, trials=trials)
 
+    def _load(self, part: str, streams: tuple[Stream, ...]) -> float:
+        """Return the intensity of the fullest of a part, which may be known before its times are."""
+        key = ("load", *_key(part, streams))
+        if key not in self.known:
+            load = load_of(part, self.system, streams)
+            self.known[key] = self._part(part, streams).intensity[""] if load is None else load
+        return float(self.known[key])
+
     def _part(self, part: str, streams: tuple[Stream, ...]) -> PartAnswer:
-        key = (
-            part,
-            tuple((id(s.step), s.rate, s.scv, s.batch.tobytes(), s.trials.tobytes()) for s in streams),
-        )
+        key = _key(part, streams)
         if key not in self.known:
             self.known[key] = respond(part, self.system, streams)
         answer: PartAnswer = self.known[key]
@@ -200,45 +219,85 @@ class Asking:
         """Return the times of all legs, of a packet of any, and what the network said."""
         key = ("network", tuple(rates[leg.flow] for leg in self.plan.legs))
         if key not in self.known:
-            noc = self.system.network
-            together = _packets(self.plan.legs, rates, noc)
-            packets = [
-                PacketStream(source=s, target=t, rate=rate, flits=f, together=number / rate if rate else 1.0)
-                for (s, t, f), (rate, number) in together.items()
-            ]
+            noc, routes, packets = self.system.network, self._routes, self._packets(rates)
             assert noc is not None
-            answer = respond_network(noc, packets)
-            spans = dict(
-                zip(together, map(Span, answer.mean.tolist(), answer.variance.tolist()), strict=True)
+            answer, rate = respond_network(noc, packets), packets.rate
+            ends = np.cumsum([0, *(leg.shares.size for leg in self.plan.legs)])
+            times = tuple(
+                _mixed(routes.share[a:b], answer, routes.kind[a:b])
+                for a, b in zip(ends, ends[1:], strict=False)
             )
-            legs = tuple(_of_leg(leg, spans, noc) for leg in self.plan.legs)
-            total = sum(rate for rate, _ in together.values())
-            packet = NOTHING
-            if total:
-                packet = one_of([rate / total for rate, _ in together.values()], list(spans.values()))
-            self.known[key] = (legs, packet, answer)
+            total = float(rate.sum())
+            packet = _mixed(rate / total, answer, slice(None)) if total else NOTHING
+            self.known[key] = (times, packet, answer)
         found: tuple[tuple[Span, ...], Span, PacketAnswer] = self.known[key]
         return found
 
+    def _network_load(self, rates: Mapping[str, float]) -> float:
+        """Return the intensity of the fullest channel, or that at which packets come to a standstill."""
+        key = tuple(rates[leg.flow] for leg in self.plan.legs)
+        if ("network", key) in self.known:
+            return float(self.known["network", key][2].intensity[""])
+        if ("network load", key) not in self.known:
+            assert self.system.network is not None
+            self.known["network load", key] = network_load(self.system.network, self._packets(rates))
+        return float(self.known["network load", key])
 
-def _packets(
-    legs: tuple[Leg, ...], rates: Mapping[str, float], noc: Any
-) -> dict[tuple[int, int, int], tuple[float, float]]:
-    """Return by source, target and size the rate of packets, and that times how many come together."""
-    found: dict[tuple[int, int, int], tuple[float, float]] = {}
-    for leg in legs:
-        flits, rate = int(noc.flits(leg.bytes)), max(rates[leg.flow], LEAST) * leg.packets
-        for s, t, share in zip(leg.sources.tolist(), leg.targets.tolist(), leg.shares.tolist(), strict=True):
-            before, number = found.get((s, t, flits), (0.0, 0.0))
-            found[s, t, flits] = before + rate * share, number + rate * share * leg.together
-    return found
+    def _packets(self, rates: Mapping[str, float]) -> PacketStreams:
+        """Return the packets of all legs by their kind."""
+        routes, legs = self._routes, self.plan.legs
+        size = [leg.shares.size for leg in legs]
+        each = np.repeat([max(rates[leg.flow], LEAST) * leg.packets for leg in legs], size) * routes.share
+        together = np.repeat([leg.together for leg in legs], size)
+        rate = np.asarray(np.bincount(routes.kind, each), dtype=float)
+        met = np.divide(
+            np.bincount(routes.kind, each * together), rate, out=np.ones(rate.size), where=rate > 0
+        )
+        return PacketStreams(
+            source=routes.source, target=routes.target, rate=rate, flits=routes.flits, together=met
+        )
+
+    @cached_property
+    def _routes(self) -> _Routes:
+        """The packets of all legs one after the other; their source, target and size say their kind."""
+        noc, legs = self.system.network, self.plan.legs
+        assert noc is not None
+        flits = np.repeat([int(noc.flits(leg.bytes)) for leg in legs], [leg.shares.size for leg in legs])
+        sources, targets = (
+            np.concatenate([getattr(leg, name) for leg in legs]) for name in ("sources", "targets")
+        )
+        ends, kind = np.unique(np.stack([sources, targets, flits]), axis=1, return_inverse=True)
+        source, target, size = ends
+        share = np.concatenate([leg.shares for leg in legs])
+        return _Routes(source=source, target=target, flits=size, kind=kind.ravel(), share=share)
 
 
-def _of_leg(leg: Leg, spans: Mapping[tuple[int, int, int], Span], noc: Any) -> Span:
-    flits = int(noc.flits(leg.bytes))
-    pairs = zip(leg.sources.tolist(), leg.targets.tolist(), strict=True)
-    stays = max(1.0 - float(leg.shares.sum()), 0.0)
-    return one_of([*leg.shares.tolist(), stays], [*(spans[s, t, flits] for s, t in pairs), NOTHING])
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Routes:
+    """Kinds of packets by source, target and size, and of those of each leg its kind and its share."""
+
+    source: IntArray
+    target: IntArray
+    flits: IntArray
+    kind: IntArray
+    share: FloatArray
+
+
+def _key(part: str, streams: tuple[Stream, ...]) -> tuple[Any, ...]:
+    """Return what a part is asked as something that is remembered."""
+    return part, tuple((id(s.step), s.rate, s.scv, s.batch.tobytes(), s.trials.tobytes()) for s in streams)
+
+
+def _mixed(share: FloatArray, answer: PacketAnswer, kind: Any) -> Span:
+    """Return the time of a packet that is one of several kinds, or does not travel."""
+    mean, variance = answer.mean[kind], answer.variance[kind]
+    used = share > 0
+    if not np.isfinite(mean[used]).all():
+        return Span(np.inf, np.inf)
+    share, mean, variance = share[used], mean[used], variance[used]
+    middle = float(share @ mean)
+    stays = max(1.0 - float(share.sum()), 0.0)
+    return Span(middle, float(share @ (variance + (mean - middle) ** 2)) + stays * middle**2)
 
 
 def _named(part: str, intensity: Mapping[str, float]) -> dict[str, float]:

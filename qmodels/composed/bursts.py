@@ -13,6 +13,11 @@ from qmodels.libraries import special
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.steps import SEGMENTS
 
+MOST_CONVOLVED = 10_000_000
+"""Products of probabilities beyond which laws are compounded by their transforms."""
+LEAST_SHARE, REACH = 1e-18, 10.0
+"""Probability of a number that is left out, and standard deviations beyond which none has a higher one."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Here:
@@ -37,8 +42,17 @@ def compound(outer: FloatArray, inner: FloatArray) -> FloatArray:
         return inner
     if np.array_equal(inner, ONE):
         return outer
-    power = np.ones(1)
     total = np.zeros((outer.size - 1) * (inner.size - 1) + 1)
+    if inner[-1] == 1.0:  # always as many
+        total[:: inner.size - 1] = outer
+        return total
+    if outer.size * total.size > MOST_CONVOLVED:
+        transform = np.fft.rfft(inner, total.size)
+        turned, found = np.ones_like(transform), np.zeros_like(transform)
+        for share in outer:
+            found, turned = found + share * turned, turned * transform
+        return np.maximum(np.fft.irfft(found, total.size), 0.0)
+    power = np.ones(1)
     for share in outer:
         total[: power.size] += share * power
         power = np.convolve(power, inner)[: total.size]
@@ -57,12 +71,14 @@ def thinned(here: Here, share: float) -> Here:
     """Return where a job is that does something with a probability; of several at once each does."""
     if np.array_equal(here.burst, ONE):
         return replace(here, times=here.times * share)
-    sizes = np.arange(here.burst.size)
-    of, kept_of = sizes[:, None], np.minimum(sizes[None, :], sizes[:, None])
-    ways = special.gammaln(of + 1) - special.gammaln(kept_of + 1) - special.gammaln(of - kept_of + 1)
-    logs = ways + special.xlogy(kept_of, share) + special.xlog1py(of - kept_of, -share)
-    kept = here.burst @ np.where(sizes[None, :] <= of, np.exp(logs), 0.0)
-    return replace(here, burst=np.asarray(kept, dtype=float))
+    kept = np.zeros(here.burst.size)
+    for of in np.flatnonzero(here.burst > LEAST_SHARE).tolist():
+        middle, reach = of * share, REACH * (1 + np.sqrt(of * share * (1 - share)))
+        some = np.arange(max(int(middle - reach), 0), min(int(middle + reach) + 1, of) + 1)
+        ways = special.gammaln(of + 1) - special.gammaln(some + 1) - special.gammaln(of - some + 1)
+        logs = ways + special.xlogy(some, share) + special.xlog1py(of - some, -share)
+        kept[some] += here.burst[of] * np.exp(logs)
+    return replace(here, burst=kept)
 
 
 def number_law(flow: Flow, count: int | str) -> FloatArray:

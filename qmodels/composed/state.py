@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -27,6 +27,7 @@ from qmodels.composed.planning import window_of
 from qmodels.composed.times import Passage
 from qmodels.composed.variability import scvs_of
 from qmodels.markov.processes.phase_type_fit import ph_from_moments
+from qmodels.numerics.secant import Secant
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.system import System
@@ -113,31 +114,52 @@ class State:
         """
         for flow in self.system.flows:
             self.rates[flow.name] = 0.0 if flow.closed else float(flow.mean_rate)
-        for flow in self.system.flows:
-            if flow.closed:
-                self.rates[flow.name] = closed_rate(self, flow) / 2
-        old, recent = self._numbers(), list[list[float]]()
+        self._go_round(0.5)
+        old, recent, secant = self._numbers(), list[list[float]](), Secant()
         for count in range(1, ROUNDS + 1):
+            asked = np.array([*self.rates.values()])
             for pool in self.nested:
                 self._learn(pool)
-            for flow in self.system.flows:
-                if flow.closed:
-                    self.rates[flow.name] = closed_rate(self, flow)
+            self._go_round()
             self._vary(0.5 if count > 10 else 1.0)
             new = self._numbers()
+            old[: asked.size] = asked.tolist()
             recent = [*recent[1 - STEADY :], new]
             if self._steady(recent):
                 old = new = np.mean(recent, axis=0).tolist()
                 self.rates |= dict(zip(self.rates, new, strict=False))
             if len(new) == len(old) and np.allclose(new, old, rtol=TOLERANCE, atol=0):
-                for flow in self.system.flows:
-                    if flow.closed:
-                        see(self, flow)
+                for flow, others in self.alike:
+                    see(self, flow)
+                    for name in others:
+                        self.seen[name], self.extra[name] = self.seen[flow.name], self.extra[flow.name]
                 return count
             old = new
+            following = secant.after(asked, np.array([*self.rates.values()]))
+            self.rates = dict(zip(self.rates, following.tolist(), strict=True))
         raise RuntimeError(
             f"the system did not settle in {ROUNDS} rounds (rates {self.rates!r}); simulate it"
         )
+
+    def _go_round(self, share: float = 1.0) -> None:
+        """Find the rates of closed flows, one after the other."""
+        for flow, others in self.alike:
+            before, rate = self.rates[flow.name], closed_rate(self, flow) * share
+            # Each of several leaves room for the others, one after the other.
+            rate = before + (rate - before) / (len(others) + 1) if before > 0 else rate
+            self.rates |= dict.fromkeys((flow.name, *others), rate)
+
+    @cached_property
+    def alike(self) -> list[tuple[Flow, list[str]]]:
+        """The closed flows, and the names of others like each, which go round as it does."""
+        found: list[tuple[Flow, list[str]]] = []
+        for flow in self.system.flows:
+            like = [others for first, others in found if replace(flow, name=first.name) == first]
+            if like:
+                like[0].append(flow.name)
+            elif flow.closed:
+                found.append((flow, []))
+        return found
 
     def _steady(self, recent: list[list[float]]) -> bool:
         """Return whether the numbers of the last rounds go up and down by less than answers are good for."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.checks import FloatArray
+from qmodels.checks import FloatArray, IntArray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -119,30 +119,30 @@ class LookupShares:
     slices: FloatArray
 
 
-@dataclass(frozen=True, kw_only=True)
-class PacketStream:
-    """Packets from one node of the interconnect to another.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PacketStreams:
+    """Packets from nodes of the interconnect to others: an entry of each array is a stream.
 
     Parameters
     ----------
-    source, target : int
+    source, target : array of int
         The nodes, different ones.
-    rate : float
+    rate : array of float
         Packets. [1/ns]
-    flits : int
+    flits : array of int
         Size of a packet, its header included. [flits]
-    together : float
+    together : array or float
         Packets that come to the source at the same time as one of these, itself included, mean.
-    scv : float
+    scv : array or float
         Squared coefficient of variation of the times between such arrivals.
     """
 
-    source: int
-    target: int
-    rate: float
-    flits: int
-    together: float = 1.0
-    scv: float = 1.0
+    source: IntArray
+    target: IntArray
+    rate: FloatArray
+    flits: IntArray
+    together: FloatArray | float = 1.0
+    scv: FloatArray | float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

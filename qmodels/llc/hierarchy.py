@@ -12,6 +12,7 @@ from qmodels.checks import FloatArray, IntArray
 from qmodels.llc.characteristic_time import hit_ratios, solve_time, solve_times
 from qmodels.llc.renewal import miss_gap
 from qmodels.llc.victim import next_lines, occupied_lines, victim_level
+from qmodels.numerics.nodes import smooth_nodes
 
 ROUNDS = 12
 """Times that the lines held by slices that wait for victims are computed anew, at most."""
@@ -55,25 +56,27 @@ def copy_levels(
     Approximation (constant characteristic times). Measured against simulation, two levels: see
     `tests/qmodels/llc/test_hierarchy.py`.
     """
-    rate = popularity / cores
+    # A few nodes say how full caches are; what becomes of each line follows from that.
+    node, number = smooth_nodes(popularity, count)
+    few = node.size
+    rate = np.append(node, popularity) / cores
     result, dead = [], np.zeros_like(rate)
     levels = [(lines, 1) for lines in private] + ([(shared, cores)] if shared else [])
     for lines, sharers in levels:
         if lines >= count[popularity > 0].sum():
-            result.append(np.where(popularity > 0, 1.0, 0.0))
             # Nothing is ever missed again.
-            dead = np.where(popularity > 0, np.inf, dead)
+            result.append(np.where(rate > 0, 1.0, 0.0))
             break
         missed = rate * np.exp(-rate * dead)
 
         def held(
-            time: float, missed: FloatArray = missed, dead: FloatArray = dead, n: int = sharers
+            time: float, missed: FloatArray = missed[:few], dead: FloatArray = dead[:few], n: int = sharers
         ) -> tuple[FloatArray, FloatArray]:
-            survival, integral = miss_gap(rate=rate, dead_time=dead, time=time)
+            survival, integral = miss_gap(rate=rate[:few], dead_time=dead, time=time)
             absent = np.maximum(1.0 - missed * integral, 0.0)
             return 1.0 - absent**n, n * absent ** (n - 1) * missed * survival * time
 
-        time = solve_time(held, count, lines, longest=_longest(missed))
+        time = solve_time(held, number, lines, longest=_longest(missed))
         survival, integral = miss_gap(rate=rate, dead_time=dead, time=time)
         absent = np.maximum(1.0 - missed * integral, 0.0)
         result.append(1.0 - survival * absent ** (sharers - 1))
@@ -81,7 +84,7 @@ def copy_levels(
             dead = np.where(rate > 0, dead - np.log(survival) / rate, dead)
     while len(result) < len(levels):
         result.append(np.zeros_like(rate))
-    return np.array(result)
+    return np.array(result)[:, few:]
 
 
 def inclusive_levels(*, popularity: FloatArray, count: FloatArray, first: int, second: int) -> FloatArray:

@@ -14,11 +14,14 @@ from qmodels.error_map import ErrorMap
 from qmodels.llc.characteristic_time import hit_ratios
 from qmodels.llc.hierarchy import copy_levels, exclusive_levels, inclusive_levels
 from qmodels.llc.slices import slice_shares
+from qmodels.numerics.nodes import smooth_nodes
 from qmodels.systems.cache.lines import line_popularity, slice_of
 from qmodels.systems.cache.spec import CacheSystem
 
 MOST_SLICED_LINES = 200_000
 """Above, a sliced level is taken as one cache: the more lines, the less that matters."""
+MOST_SINGLE_LINES = 5_000
+"""Above, lines of nearly the same popularity are taken together; that moves no ratio by more than 1e-8."""
 FEWEST_LINES = 40
 """Smallest cache (of each slice) for which the errors below were measured."""
 FEWEST_EXCLUSIVE = {"level": 2, "shared": 64, "catalogue": 500}
@@ -96,6 +99,8 @@ def solve_cache(spec: CacheSystem) -> CacheAnswer:
     where = None
     if spec.shared and spec.shared.slices > 1 and len(p) <= min(MOST_SLICED_LINES, spec.line_count):
         where = slice_of(np.arange(len(p)), slices=spec.shared.slices, hashing=spec.shared.hashing)
+    elif len(p) > MOST_SINGLE_LINES:
+        p, count = smooth_nodes(p, count)
     hits = _local_hits(spec, p, count, where)
     metrics: dict[str, float] = {"hit_ratio": 0.0, "miss_ratio": 1.0}
     reach = count * p

@@ -107,15 +107,7 @@ class Inside:
 
     def rate_at(self, hold: float) -> float:
         """Return the rate at which a stream from outside would hold tokens so long."""
-        if not hold > self.profile.total(0.0):
-            return 0.0
-        low, high = 0.0, min(self.profile.limit, 1e6 * float(self.profile.rates[-1]))
-        if self.profile.total(float(self.profile.rates[-1])) < hold:
-            return float(self.profile.rates[-1])
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.profile.total(middle) < hold else (low, middle)
-        return low
+        return self.profile.rate_of(hold)
 
 
 def open_pool(inside: Inside, rate: float, *, gaps: PhaseType) -> Pool:
@@ -258,7 +250,7 @@ class ClosedPool:
             down = speeds[np.minimum(number[1:], self.inside.tokens) - 1]
             rows = []
             for outside in _OUTSIDE / float(speeds[0]):
-                law = np.eye(number.size)[-1]
+                law = (number == self.jobs).astype(float)
                 if outside:
                     law = birth_death_law((self.jobs - number[:-1]) / outside, down)
                 taken = float(law[1:] @ down)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from qmodels.composed.parts.copies import over_copies
-from qmodels.composed.parts.dram import respond_dram
+from qmodels.composed.parts.dram import dram_load, respond_dram
 from qmodels.composed.parts.free_list import pointer_memory
 from qmodels.composed.parts.serving import serving_copy
 from qmodels.composed.parts.station import station_copy
@@ -49,6 +49,12 @@ def respond(part_name: str, system: System, streams: tuple[Stream, ...]) -> Part
         case ServingPart():
             return over_copies(nodes, streams, lambda here: serving_copy(part, here))
     raise ValueError(f"parts.{part_name} must be visited, read, written or allocated from, got {part!r}")
+
+
+def load_of(part_name: str, system: System, streams: tuple[Stream, ...]) -> float | None:
+    """Return the intensity of the fullest resource of a part, None where it follows from the times."""
+    part = system.parts[part_name]
+    return dram_load(part, streams) if isinstance(part, DramSystem) else None
 
 
 def _arrivals(system: System, streams: tuple[Stream, ...]) -> Any:

@@ -73,27 +73,50 @@ def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
     burstier or smoother than Poisson ones multiply waits by what two moments say of M/G/1, with the SCV
     that is left of them where streams meet and are split among channels and banks.
     """
-    if not any(s.request_rate > 0 for s in streams):
-        streams = tuple(replace(s, rate=1e-12) for s in streams)
+    streams = _some(streams)
     offered = _offered(spec, streams)
     mixed, doubts = _waits(spec, offered, streams)
     load = mixed.load
     left = split_scv(offered.scv, 1 / spec.geometry.channels)
-    responses = []
+    responses: dict[Any, Response] = {}
     total = sum(s.rate for s in streams)
     departing = departing_scv(left, service_noise(0.0, 1), min(load, 1.0))
     weight = merging_weight(1 / spec.geometry.channels, min(load, 1.0))
     leaving = 1 - weight + weight * float(departing)
-    for stream, kinds in zip(streams, offered.of, strict=True):
-        scv = float(split_scv(leaving, stream.rate / total))
-        responses.append(_response(spec, offered, mixed, kinds, scv))
+    keys = [
+        (kinds, float(split_scv(leaving, stream.rate / total)))
+        for stream, kinds in zip(streams, offered.of, strict=True)
+    ]
+    for kinds, scv in keys:
+        # Streams that are alike are answered once.
+        if (kinds, scv) not in responses:
+            responses[kinds, scv] = _response(spec, offered, mixed, kinds, scv)
+    return PartAnswer(
+        responses=tuple(responses[key] for key in keys), intensity=dram_loads(mixed), doubts=doubts
+    )
+
+
+def dram_load(spec: DramSystem, streams: tuple[Stream, ...]) -> float:
+    """Return the intensity of the fullest resource of a DRAM."""
+    streams = _some(streams)
+    return _waits(spec, _offered(spec, streams), streams)[0].load
+
+
+def _some(streams: tuple[Stream, ...]) -> tuple[Stream, ...]:
+    """Return streams of which one has requests."""
+    if any(s.request_rate > 0 for s in streams):
+        return streams
+    return tuple(replace(s, rate=1e-12) for s in streams)
+
+
+def dram_loads(mixed: Mixed) -> dict[str, float]:
+    """Return the traffic intensities of a DRAM's resources."""
     top = binding(mixed.limits)
-    intensity = {"": load} | {
+    return {"": mixed.load} | {
         name: mixed.rate / (top[1] if name == top[0] else limit)
         for name, limit in mixed.limits.items()
         if name != "refresh"
     }
-    return PartAnswer(responses=tuple(responses), intensity=intensity, doubts=doubts)
 
 
 def _response(
@@ -140,7 +163,7 @@ def _waits(spec: DramSystem, offered: Offered, streams: tuple[Stream, ...]) -> t
         mixed = mixed_waits(spec, kinds)
         return mixed, (*doubts, MIXED)
     alone = replace(spec, traffic=traffic)
-    mixed = pure_waits(alone)
+    mixed = pure_waits(alone, sum(k.rate for k in kinds))
     known, _ = measured_error(alone, mixed.load)
     if len({(k.blocks, k.follows) for k in kinds}) > 1:
         doubts.append(IN_ORDER)
@@ -150,17 +173,17 @@ def _waits(spec: DramSystem, offered: Offered, streams: tuple[Stream, ...]) -> t
 
 
 def _own_traffic(kinds: Sequence[Kind], *, ordered: bool) -> Any:
-    """Return accesses as the traffic of a DRAM alone, or None of those that no such traffic is like."""
+    """Return accesses as the traffic of a DRAM alone at any rate, or None if no such traffic is like them."""
     total = sum(k.rate for k in kinds)
     writes = min(sum(k.rate for k in kinds if k.write) / total, 1.0)
     if all(k.blocks == 1 and not k.follows for k in kinds):
-        return RandomBlocks(arrival_rate=total, write_fraction=writes)
+        return RandomBlocks(arrival_rate=1.0, write_fraction=writes)
     if len(kinds) == 1 and kinds[0].blocks == 1:
-        return StridedBlocks(arrival_rate=total, write_fraction=writes)
+        return StridedBlocks(arrival_rate=1.0, write_fraction=writes)
     blocks = {k.blocks for k in kinds}
     if ordered or (len(blocks) == 1 and len(kinds) == 1 and not kinds[0].follows):
         size = total / sum(k.rate / k.blocks for k in kinds)
-        return Packets(arrival_rate=total, blocks=max(round(size), 1), write_fraction=writes)
+        return Packets(arrival_rate=1.0, blocks=max(round(size), 1), write_fraction=writes)
     return None
 
 

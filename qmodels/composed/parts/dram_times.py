@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,6 @@ from qmodels.memory.dram.mixture import Kind, alone_columns
 from qmodels.networks.open.flow_scv import split_scv
 from qmodels.numerics.largest import largest_moments
 from qmodels.systems.memory.dram_system import DramSystem
-from qmodels.systems.memory.dram_traffic import Packets
 
 FORCED_SHARE, FORCED_LONGEST = 100.0, 200.0
 """As in the law of `qmodels.memory.dram.solve`: a read behind forced writes waits at least up to so long."""
@@ -135,7 +134,7 @@ def last_times(spec: DramSystem, kind: Kind, times: Times, together: Together) -
     """
     if kind.blocks == 1:
         return times.mean, times.variance
-    mean, last, size = alone_columns(_alone(spec, kind))
+    mean, last, size = alone_columns(spec, kind)
     number = max(round(size), 1)
     begin, reach = times.opening + times.alone, max(last - mean, 0.0)
     starts = begin + reach * np.linspace(-1.0, 1.0, number) if number > 1 else np.array([begin + reach])
@@ -162,12 +161,7 @@ def batches_together(spec: DramSystem, kinds: Sequence[Kind]) -> Together:
     channels = banks = 0.0
     for kind in kinds:
         if kind.blocks > 1:
-            size = alone_columns(_alone(spec, kind))[2]
+            size = alone_columns(spec, kind)[2]
             channels += kind.rate / total * (kind.blocks / size - 1) / others
             banks += kind.rate / total * (1 - 1 / size)
     return Together(channels=min(channels, 1.0), banks=banks)
-
-
-def _alone(spec: DramSystem, kind: Kind) -> DramSystem:
-    traffic = Packets(blocks=kind.blocks, write_fraction=float(kind.write), arrival_rate=1.0)
-    return replace(spec, controller_cycles=0, traffic=traffic)

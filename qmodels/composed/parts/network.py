@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
-from qmodels.composed.streams import PacketAnswer, PacketStream
+from qmodels.composed.streams import PacketAnswer, PacketStreams
 from qmodels.networks.open.flow_scv import merging_weight
 from qmodels.noc.collapse import jam_loads
 from qmodels.noc.delay_law import delay_moments
@@ -28,6 +27,8 @@ from qmodels.systems.traffic.arrivals import Poisson
 
 INF = float("inf")
 FULL = 1 - 1e-9
+MOST_KNOWN = 16
+"""Proportions of packets of which the turns are kept."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,6 +49,8 @@ class Offered:
         Share of a kind's packets that each flow gets, of several routes.
     deadlock : tuple of str
         Virtual channels in which packets may wait for each other in a circle.
+    known : dict
+        Turns of packets in other proportions, found before.
     """
 
     spec: Noc
@@ -56,16 +59,17 @@ class Offered:
     of: npt.NDArray[np.int64]
     share: FloatArray
     deadlock: tuple[str, ...]
+    known: dict[Any, Any] = field(default_factory=dict)
 
 
-def respond_network(noc: Noc, packets: Sequence[PacketStream]) -> PacketAnswer:
+def respond_network(noc: Noc, packets: PacketStreams) -> PacketAnswer:
     """Return what the interconnect answers to packets between its nodes.
 
     Parameters
     ----------
     noc : Noc
         The network; its own traffic does not count.
-    packets : sequence of PacketStream
+    packets : PacketStreams
         All packets, of all sizes.
 
     Notes
@@ -75,30 +79,29 @@ def respond_network(noc: Noc, packets: Sequence[PacketStream]) -> PacketAnswer:
     with batch arrivals, and by Kingman's formula what other gaps do; both raise the waits in the network as
     the gaps of bursty sources do.
     """
-    if not packets:
+    if not packets.rate.size:
         return PacketAnswer(mean=np.zeros(0), variance=np.zeros(0), intensity={"": 0.0})
-    offered = _offered(noc, tuple((p.source, p.target, p.flits) for p in packets))
-    turns, together, scv = _turns(noc, offered, packets)
-    waits = find_waits(turns, np.ones(1))
+    offered = _offered(noc, *_ends(packets))
+    turns, load, together, scv = _scaled(noc, offered, packets)
+    waits = find_waits(turns, np.array([load]))
     answer = NocAnswer(model=MODEL, spec=offered.spec, waits=waits)
     names = turns.table.channel_names
-    busy = turns.channels[:, 1] + turns.channels[:, 6]
+    busy = load * (turns.channels[:, 1] + turns.channels[:, 6])
     intensity = {name: float(busy[k]) for k, name in enumerate(names) if busy[k] > 0}
     fullest = float(busy.max(initial=0.0))
     stable = bool(waits.stable[0]) and not offered.deadlock
     if not stable:
-        reach = saturation_load(turns)
-        fullest = max(fullest, 1 / reach if reach > 0 else INF)
-        endless = np.full(len(packets), INF)
+        fullest = _standstill(offered, turns, load, fullest)
+        endless = np.full(packets.rate.size, INF)
         return PacketAnswer(
             mean=endless, variance=endless, intensity={"": fullest, **intensity}, doubts=_doubts(offered)
         )
-    source = answer.source_delay + _bursts(turns, together, scv)
+    source = answer.source_delay + _bursts(turns, load, together, scv)
     wait, spread = delay_moments(waits, source, 0)
     of_flow = turns.zero_load + wait
     of_stream = np.bincount(offered.stream, offered.share * of_flow)
     square = np.bincount(offered.stream, offered.share * (spread + of_flow**2)) - of_stream**2
-    own = np.array([p.together for p in packets]) - together[[p.source for p in packets]]
+    own = packets.together - together[packets.source]
     busy_time = np.bincount(offered.stream, offered.share * turns.busy_cycles)[offered.of]
     mean = of_stream[offered.of] + own / 2 * busy_time
     clock = noc.clock_ghz
@@ -110,34 +113,59 @@ def respond_network(noc: Noc, packets: Sequence[PacketStream]) -> PacketAnswer:
     )
 
 
-def network_capacity(noc: Noc, packets: Sequence[PacketStream]) -> float:
+def network_load(noc: Noc, packets: PacketStreams) -> float:
+    """Return the intensity that `respond_network` gives the fullest resource."""
+    if not packets.rate.size:
+        return 0.0
+    offered = _offered(noc, *_ends(packets))
+    turns, load, _, _ = _scaled(noc, offered, packets)
+    fullest = load * float((turns.channels[:, 1] + turns.channels[:, 6]).max(initial=0.0))
+    stable = bool(find_waits(turns, np.array([load])).stable[0]) and not offered.deadlock
+    return fullest if stable else _standstill(offered, turns, load, fullest)
+
+
+def _standstill(offered: Offered, turns: Turns, load: float, fullest: float) -> float:
+    """Return the intensity of a network that does not carry its packets."""
+    key = ("reach", id(turns))
+    if key not in offered.known:
+        offered.known[key] = saturation_load(turns), turns
+    reach = offered.known[key][0]
+    return max(fullest, load / reach if reach > 0 else INF)
+
+
+def network_capacity(noc: Noc, packets: PacketStreams) -> float:
     """Return the multiple of all packet rates at which the network saturates, to 0.2 %."""
-    if not any(p.rate > 0 for p in packets):
+    if not np.any(packets.rate > 0):
         return INF
-    offered = _offered(noc, tuple((p.source, p.target, p.flits) for p in packets))
+    offered = _offered(noc, *_ends(packets))
     return 0.0 if offered.deadlock else float(saturation_load(_turns(noc, offered, packets)[0]))
 
 
+def _ends(packets: PacketStreams) -> tuple[bytes, ...]:
+    """Return sources, targets and sizes as something that is remembered."""
+    ends = (packets.source, packets.target, packets.flits)
+    return tuple(np.asarray(one, dtype=np.int64).tobytes() for one in ends)
+
+
 @lru_cache(maxsize=64)
-def _offered(noc: Noc, ends: tuple[tuple[int, int, int], ...]) -> Offered:
+def _offered(noc: Noc, *ends: bytes) -> Offered:
     """Return the flows of packets by source, target and size; they do not depend on the rates."""
-    nodes = noc.topology.nodes
-    sizes = sorted({flits for _, _, flits in ends})
+    source, target, flits = (np.frombuffer(one, dtype=np.int64) for one in ends)
+    nodes, sizes = noc.topology.nodes, np.unique(flits)
     rates = np.zeros((nodes, nodes))
-    for source, target, _ in ends:
-        rates[source, target] = 1.0
+    rates[source, target] = 1.0
     spec = replace(
         noc,
         traffic=RateMatrix(rates=tuple(tuple(row) for row in rates.tolist())),
         injection_rate=0.0,
         process=Poisson(),
         flits_per_packet=0,
-        mix=tuple(PacketClass(flits=flits) for flits in sizes),
+        mix=tuple(PacketClass(flits=size) for size in sizes.tolist()),
     )
     table = spec.flow_table()
-    kind = (table.source * nodes + table.target) * len(sizes) + table.packet_class
+    kind = (table.source * nodes + table.target) * sizes.size + table.packet_class
     kinds, of_flow = np.unique(kind, return_inverse=True)
-    asked = np.array([(s * nodes + t) * len(sizes) + sizes.index(f) for s, t, f in ends])
+    asked = (source * nodes + target) * sizes.size + np.searchsorted(sizes, flits)
     total = np.bincount(of_flow, table.unit_rate)
     return Offered(
         spec=spec,
@@ -149,22 +177,37 @@ def _offered(noc: Noc, ends: tuple[tuple[int, int, int], ...]) -> Offered:
     )
 
 
-def _turns(
-    noc: Noc, offered: Offered, packets: Sequence[PacketStream]
-) -> tuple[Turns, FloatArray, FloatArray]:
+def _scaled(
+    noc: Noc, offered: Offered, packets: PacketStreams
+) -> tuple[Turns, float, FloatArray, FloatArray]:
+    """Return what `_turns` says of packets in these proportions, and the factor of the rates in it."""
+    load = float(packets.rate.max())
+    if not load > 0 or np.any(np.asarray(packets.scv) != 1):
+        turns, together, scv = _turns(noc, offered, packets)
+        return turns, 1.0, together, scv
+    share = packets.rate / load
+    key = share.round(12).tobytes(), np.asarray(packets.together, dtype=float).round(12).tobytes()
+    if key not in offered.known:
+        if len(offered.known) > MOST_KNOWN:
+            offered.known.clear()
+        offered.known[key] = _turns(noc, offered, replace(packets, rate=share))
+    turns, together, scv = offered.known[key]
+    return turns, load, together, scv
+
+
+def _turns(noc: Noc, offered: Offered, packets: PacketStreams) -> tuple[Turns, FloatArray, FloatArray]:
     """Return the turns of the packets, and of each node how many come together and the SCV of the gaps."""
-    rate = np.array([p.rate for p in packets]) / noc.clock_ghz
-    source = np.array([p.source for p in packets])
+    rate = packets.rate / noc.clock_ghz
     nodes = offered.table.nodes
 
     def at_node(values: Any) -> FloatArray:
-        return np.asarray(np.bincount(source, values, minlength=nodes), dtype=float)
+        return np.asarray(np.bincount(packets.source, values, minlength=nodes), dtype=float)
 
     total = at_node(rate)
     used = np.where(total > 0, total, 1.0)
-    together = np.where(total > 0, at_node(rate * [p.together for p in packets]) / used, 1.0)
-    scv = np.where(total > 0, at_node(rate * [p.scv for p in packets]) / used, 1.0)
-    work = at_node(rate * [p.flits for p in packets])
+    together = np.where(total > 0, at_node(rate * packets.together) / used, 1.0)
+    scv = np.where(total > 0, at_node(rate * packets.scv) / used, 1.0)
+    work = at_node(rate * packets.flits)
     concentration = np.where(total > 0, at_node(rate**2) / used**2, 1.0)
     scv = 1 + merging_weight(concentration, np.minimum(work, 1.0)) * (scv - 1)
     of_kind = np.bincount(offered.of, rate, minlength=int(offered.stream.max()) + 1)
@@ -177,9 +220,9 @@ def _turns(
     return replace(turns, jam=jam_loads(turns, noc.topology.kind)), together, scv
 
 
-def _bursts(turns: Turns, together: FloatArray, scv: FloatArray) -> FloatArray:
+def _bursts(turns: Turns, load: float, together: FloatArray, scv: FloatArray) -> FloatArray:
     """Return what packets of each flow wait at their source beyond Poisson ones that come one by one."""
-    table, rate = turns.table, turns.flow_rate
+    table, rate = turns.table, load * turns.flow_rate
     count = np.bincount(table.source, rate, minlength=table.nodes)
     work = np.bincount(table.source, rate * turns.busy_cycles, minlength=table.nodes)
     mean = np.divide(work, count, out=np.zeros(table.nodes), where=count > 0)

@@ -12,8 +12,8 @@ from qmodels.systems.memory.dram_traffic import SPAN, AddressTrace, Packets, Ran
 
 SAMPLE = 8192
 """Accesses that a stream is judged by."""
-PACKETS = 512
-"""Packets at random places that packets are judged by, at least."""
+PACKETS, MOST_BLOCKS, LONG_PACKETS = 512, 1 << 18, 4
+"""Packets at random places that packets are judged by, at least; of many blocks in all, at least the last."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,8 +59,8 @@ def access_pattern(spec: DramSystem) -> AccessPattern:
     Notes
     -----
     Exact for `RandomBlocks`, but for row hits among writes, see `_mixed_hits`. Streams and traces are
-    judged by their first `SAMPLE` accesses, packets by at least `PACKETS` random places: row hits and
-    repeats as accesses one after the other make them.
+    judged by their first `SAMPLE` accesses, packets by at least `PACKETS` random places, long ones by fewer:
+    row hits and repeats as accesses one after the other make them.
 
     Examples
     --------
@@ -124,7 +124,8 @@ def _stream(spec: DramSystem, traffic: StridedBlocks | AddressTrace) -> AccessPa
 
 def _packets(spec: DramSystem, traffic: Packets) -> AccessPattern:
     g = spec.geometry
-    start = np.random.default_rng(1).integers(SPAN, size=max(PACKETS, SAMPLE // traffic.blocks))
+    count = max(min(PACKETS, MOST_BLOCKS // traffic.blocks), SAMPLE // traffic.blocks, LONG_PACKETS)
+    start = np.random.default_rng(1).integers(SPAN, size=count)
     place = spec.address_map.locate(start[:, None] + np.arange(traffic.blocks), g)
     channel, bank, row = (
         np.broadcast_to(x, (start.size, traffic.blocks)) for x in (place.channel, place.bank, place.row)

@@ -13,7 +13,8 @@ from qmodels.systems.memory.dram_traffic import SPAN, AddressTrace, Packets, Ran
 
 ACCESSES = 1 << 16
 """Accesses of a channel that its waits are derived from."""
-LEAST_PACKETS = 2048
+LEAST_PACKETS, MOST_BLOCKS, LONG_PACKETS = 2048, 1 << 18, 4
+"""Packets at least, where they have no more blocks than that in all; long ones at least the last."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,11 +70,13 @@ class Visits:
         return row
 
 
-def channel_visits(spec: DramSystem, channel: int, rng: np.random.Generator) -> Visits:
+def channel_visits(
+    spec: DramSystem, channel: int, rng: np.random.Generator, most: int | None = None
+) -> Visits:
     """Return what a channel is asked for.
 
     Packets start at random places and random reads go to random banks, drawn with ``rng``; streams and
-    traces are followed from their start.
+    traces are followed from their start. Of packets about the first ``most`` visits are enough, if given.
     """
     g, traffic = spec.geometry, spec.traffic
     if isinstance(traffic, RandomBlocks):
@@ -84,7 +87,7 @@ def channel_visits(spec: DramSystem, channel: int, rng: np.random.Generator) -> 
             hit=rng.random(ACCESSES) < traffic.row_hit_probability,
         )  # fmt: skip
     if isinstance(traffic, Packets):
-        return _packets(spec, traffic, channel, rng)
+        return _packets(spec, traffic, channel, rng, most)
     if isinstance(traffic, AddressTrace):
         blocks = np.resize(np.array(traffic.blocks, dtype=np.int64), max(ACCESSES, len(traffic.blocks)))
         write = np.resize(np.array(traffic.writes or (0,), dtype=np.int64), blocks.size)
@@ -109,12 +112,21 @@ def _writes(rng: np.random.Generator, share: float, size: int) -> IntArray:
     return (rng.random(size) < share).astype(np.int64)
 
 
-def _packets(spec: DramSystem, traffic: Packets, channel: int, rng: np.random.Generator) -> Visits:
+def _packets(
+    spec: DramSystem, traffic: Packets, channel: int, rng: np.random.Generator, most: int | None
+) -> Visits:
     g = spec.geometry
-    count = max(LEAST_PACKETS, ACCESSES // traffic.blocks) * (1 if g.channels == 1 else 2)
-    blocks = rng.integers(SPAN, size=count)[:, None] + np.arange(traffic.blocks)
-    place = spec.address_map.locate(blocks, g)
-    here = np.broadcast_to(place.channel, blocks.shape) == channel
+    count = max(min(LEAST_PACKETS, MOST_BLOCKS // traffic.blocks), ACCESSES // traffic.blocks, LONG_PACKETS)
+    count *= 1 if g.channels == 1 else 2
+    start, write = rng.integers(SPAN, size=count), _writes(rng, traffic.write_fraction, count)
+    used = count if most is None else min(most, count)
+    while True:
+        blocks = start[:used, None] + np.arange(traffic.blocks)
+        place = spec.address_map.locate(blocks, g)
+        here = np.broadcast_to(place.channel, blocks.shape) == channel
+        if used == count or np.count_nonzero(here.any(axis=1)) >= (most or 0):
+            break
+        used = min(2 * used, count)
     packet, number = np.nonzero(here)
     visit = np.cumsum(np.diff(packet, prepend=packet[0]) != 0)
     first = np.flatnonzero(np.diff(visit, prepend=-1))
@@ -124,7 +136,7 @@ def _packets(spec: DramSystem, traffic: Packets, channel: int, rng: np.random.Ge
         offset=offset - offset[first][visit],
         bank=np.broadcast_to(place.bank, blocks.shape)[here].astype(np.int64),
         row=np.broadcast_to(place.row, blocks.shape)[here].astype(np.int64),
-        write=_writes(rng, traffic.write_fraction, count)[packet],
+        write=write[packet],
         hit=None,
         position=np.arange(int(visit[-1]) + 1),
     )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -53,8 +53,8 @@ class Mixed:
 
     Parameters
     ----------
-    waits : tuple of ChannelWaits
-        Of the accesses of each kind.
+    find : callable
+        Finds the waits of the accesses of each kind.
     row_hit_ratio : tuple of float
         Accesses of each kind whose row is open.
     limits : dict of str to float
@@ -63,10 +63,15 @@ class Mixed:
         Accesses per cycle of the fullest channel.
     """
 
-    waits: tuple[ChannelWaits, ...]
+    find: Callable[[], tuple[ChannelWaits, ...]]
     row_hit_ratio: tuple[float, ...]
     limits: dict[str, float]
     rate: float
+
+    @cached_property
+    def waits(self) -> tuple[ChannelWaits, ...]:
+        """Waits of the accesses of each kind."""
+        return self.find()
 
     @property
     def load(self) -> float:
@@ -103,9 +108,8 @@ def mixed_waits(spec: DramSystem, kinds: Sequence[Kind], largest_load: float = 0
     Writes: see `qmodels.memory.dram.write_queue`.
     """
     total = sum(kind.rate for kind in kinds)
-    plain = [_plain(spec, kind) for kind in kinds]
-    tables = [packet_times(one) for one in plain]
-    patterns = [_pattern(one) for one in plain]
+    plain = [packets_alone(spec, kind.blocks, kind.write) for kind in kinds]
+    tables, patterns = zip(*(_followed(one) for one in plain), strict=True)
     opened = [_stays_open(spec, kind, total, p) for kind, p in zip(kinds, patterns, strict=True)]
     times = [
         _with_hits(spec, one, hits, p.row_hit_ratio)
@@ -127,29 +131,33 @@ def mixed_waits(spec: DramSystem, kinds: Sequence[Kind], largest_load: float = 0
     pattern = replace(patterns[0], row_hit_ratio=mean_hits, bank_share=_bank_share(patterns, kinds, total))
     limits = channel_limits(mixture, pattern, together[0])
     rate = min(total * share, largest_load * binding(limits)[1])
-    waits = tuple(
-        _of_kind(channel_waits(mixture, pattern, 0, rate, one), h, mean_hits)
-        for h, one in zip(hits, together, strict=True)
-    )
-    return Mixed(waits=waits, row_hit_ratio=tuple(hits), limits=limits, rate=total * share)
+
+    def waits() -> tuple[ChannelWaits, ...]:
+        return tuple(
+            _of_kind(channel_waits(mixture, pattern, 0, rate, one), h, mean_hits)
+            for h, one in zip(hits, together, strict=True)
+        )
+
+    return Mixed(find=waits, row_hit_ratio=tuple(hits), limits=limits, rate=total * share)
 
 
-def pure_waits(spec: DramSystem, largest_load: float = 0.999) -> Mixed:
-    """Return what the accesses of a system's own traffic meet, all alike.
+def pure_waits(spec: DramSystem, total: float, largest_load: float = 0.999) -> Mixed:
+    """Return what accesses like those of a system's own traffic meet, all alike, if so many come a cycle.
 
     Where channels have loads of their own it is the mean over the accesses.
     """
-    pattern = _pattern(spec)
-    limits = channel_limits(spec, pattern)
+    pattern, limits = _limits(spec)
     top, most = binding(limits)[1], float(pattern.channel_share.max())
-    total = float(np.asarray(spec.arrival_rate))
     safe = min(total, largest_load * top / most)
-    each = [
-        (of_all, channel_waits(spec, pattern, channel, safe * share))
-        for channel, share, of_all in pattern.channels(alike=True)
-    ]
-    waits = each[0][1] if len(each) == 1 else _mean_waits(each)
-    return Mixed(waits=(waits,), row_hit_ratio=(pattern.row_hit_ratio,), limits=limits, rate=total * most)
+
+    def waits() -> tuple[ChannelWaits, ...]:
+        each = [
+            (of_all, channel_waits(spec, pattern, channel, safe * share))
+            for channel, share, of_all in pattern.channels(alike=True)
+        ]
+        return (each[0][1] if len(each) == 1 else _mean_waits(each),)
+
+    return Mixed(find=waits, row_hit_ratio=(pattern.row_hit_ratio,), limits=limits, rate=total * most)
 
 
 def _mean_waits(each: Sequence[tuple[float, ChannelWaits]]) -> ChannelWaits:
@@ -167,29 +175,29 @@ def _mean_waits(each: Sequence[tuple[float, ChannelWaits]]) -> ChannelWaits:
 
 
 @lru_cache(maxsize=256)
-def _pattern(spec: DramSystem) -> AccessPattern:
-    return access_pattern(spec)
+def _limits(spec: DramSystem) -> tuple[AccessPattern, dict[str, float]]:
+    pattern = access_pattern(spec)
+    return pattern, channel_limits(spec, pattern)
 
 
 @lru_cache(maxsize=256)
-def alone_columns(spec: DramSystem) -> tuple[float, float, float]:
+def _followed(spec: DramSystem) -> tuple[PacketTimes, AccessPattern]:
+    return packet_times(spec), access_pattern(spec)
+
+
+def alone_columns(spec: DramSystem, kind: Kind) -> tuple[float, float, float]:
     """Return when the accesses of a packet alone get their bus, mean and last, and how many a channel has.
 
     From the arrival of the packet at a channel, with the rows opened. [cycles]
     """
-    visits = channel_visits(spec, 0, np.random.default_rng(1))
-    passing = spec.row_hit_cap if spec.scheduler == "fr-fcfs" else 0
-    every = np.arange(visits.visit.size)
-    column, _ = serve_ready_first(
-        numbers(spec), passing, visits.visit, visits.offset, visits.bank, visits.rows(visits.visit, every),
-        visits.write,
-    )  # fmt: skip
-    first = np.flatnonzero(np.diff(visits.visit, prepend=-1))
-    return float(column.mean()), float(np.maximum.reduceat(column, first).mean()), visits.size
+    times, _ = _followed(packets_alone(spec, kind.blocks, kind.write))
+    return *times.columns, times.size
 
 
-def _plain(spec: DramSystem, kind: Kind) -> DramSystem:
-    traffic = Packets(blocks=kind.blocks, write_fraction=float(kind.write), arrival_rate=1.0)
+@lru_cache(maxsize=1024)
+def packets_alone(spec: DramSystem, blocks: int, write: bool) -> DramSystem:
+    """Return a system whose traffic are packets of one kind, without its controller's time."""
+    traffic = Packets(blocks=blocks, write_fraction=float(write), arrival_rate=1.0)
     return replace(spec, controller_cycles=0, traffic=traffic)
 
 
@@ -251,7 +259,8 @@ def _slopes(
             if i == j:
                 followed = times[i].delay, times[i].conflict
             else:
-                followed = _cross_slopes(plain[min(i, j)], plain[max(i, j)])[int(i > j)]
+                met = _cross_slopes(plain[min(i, j)], plain[max(i, j)])[int(i > j)]
+                followed = met[0] / times[i].size, met[1] / times[i].size
             bus = times[j].bus[1] * slot**2 / 2
             both = (1 - opened[i]) * (1 - opened[j])
             if i == j and opened[i]:
@@ -262,9 +271,9 @@ def _slopes(
 
 @lru_cache(maxsize=1024)
 def _cross_slopes(one: DramSystem, other: DramSystem) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return what packets of each of two kinds add to delays and conflicts of accesses of the other."""
+    """Return what packets of each of two kinds add to delays and conflicts of all accesses of the other."""
     rng = np.random.default_rng(1)
-    both = [channel_visits(one, 0, rng), channel_visits(other, 0, rng)]
+    both = [channel_visits(each, 0, rng, most=PAIRS) for each in (one, other)]
     visits, kind = _alternating(both)
     spec = one if one.traffic.write_fraction else other
     timing = numbers(spec)
@@ -280,12 +289,9 @@ def _cross_slopes(one: DramSystem, other: DramSystem) -> tuple[tuple[float, floa
     met = met_visits(spec, visits, serve, column, busy, rng)
     of = kind[visits.visit[met.access]]
     found = []
-    for k, own in enumerate(both):
+    for mine in (of == 0, of == 1):
         # Either may come first: each order has half of the pairs.
-        mine = of == k
-        found.append(
-            (2 * float(met.delay[mine].sum()) / own.size, 2 * float(met.conflict[mine].sum()) / own.size)
-        )
+        found.append((2 * float(met.delay[mine].sum()), 2 * float(met.conflict[mine].sum())))
     return found[0], found[1]
 
 

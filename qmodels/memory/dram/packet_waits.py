@@ -44,6 +44,9 @@ class PacketTimes:
     directions : tuple
         Where packets of several kinds come together: of each kind that is read its share of those that are,
         its size and ``alone``; and the size of packets that are written.
+    columns : tuple of float
+        When the accesses of a packet alone get their bus, mean and last, from its arrival, the rows
+        opened. [cycles]
     """
 
     size: float
@@ -57,6 +60,7 @@ class PacketTimes:
     banks: float
     spread: bool
     directions: tuple[tuple[tuple[float, float, float], ...], float] | None = None
+    columns: tuple[float, float] = (0.0, 0.0)
 
     @property
     def bank_time(self) -> float:
@@ -84,6 +88,7 @@ def _packet_times(spec: DramSystem) -> PacketTimes:
     every = np.arange(visits.visit.size)
     column, busy = serve(visits, every, visits.visit, visits.offset)
     delay, conflict = pair_slopes(spec, visits, serve, column, busy, rng)
+    begin = np.flatnonzero(np.diff(visits.visit, prepend=-1))
     order = np.lexsort((visits.bank, visits.visit))
     row, write = visits.rows(visits.visit, every)[order], visits.write[order]
     other = np.append(True, (np.diff(visits.visit[order]) != 0) | (np.diff(visits.bank[order]) != 0))
@@ -107,6 +112,7 @@ def _packet_times(spec: DramSystem) -> PacketTimes:
         bank=_moments(kept),
         banks=kept.size / visits.count,
         spread=bool(visits.offset.any()),
+        columns=(float(column.mean()), float(np.maximum.reduceat(column, begin).mean())),
     )
 
 

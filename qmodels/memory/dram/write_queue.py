@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,7 +95,9 @@ def write_queue(
     t = spec.timing
     high, low = spec.write_high, spec.write_low
     opening = both.miss * (t.t_rcd + t.t_rp * row_open)
-    drain = opening + turnaround(spec) + _drain_times(spec, both, each)
+    banks = spec.geometry.channel_banks
+    idle = opening + turnaround(spec)
+    drain = idle + _drain_times(banks, high, low, t.write_cycle, float(both.miss), each)
     arriving = both.writes * both.write_size
     batch = max(round(both.write_size), 1)
     number = np.arange(high)
@@ -165,24 +168,23 @@ def _idle_waits(
     return float(g[0]), float(total[-1]), float(np.interp(later, t, total))
 
 
-def _drain_times(spec: DramSystem, both: Directions, each: float) -> FloatArray:
-    """Return how long it takes to write all but ``write_low`` of 0, 1, 2, ... waiting accesses."""
-    banks, number = spec.geometry.channel_banks, np.arange(spec.write_high)
-    go = np.maximum(number - spec.write_low, 0) * both.miss
-    mean = number * both.miss / banks
+@lru_cache(maxsize=64)
+def _drain_times(banks: int, high: int, low: int, cycle: int, miss: float, each: float) -> FloatArray:
+    """Return how long it takes to write all but ``low`` of 0, 1, 2, ... waiting accesses."""
+    number = np.arange(high)
+    go = np.maximum(number - low, 0) * miss
+    mean = number * miss / banks
     served, rounds = np.zeros(number.size), np.zeros(number.size)
     term = np.exp(-mean)
     below = term.copy()
-    for k in range(1, spec.write_high + 1):
+    for k in range(1, high + 1):
         # Banks with at least k of the accesses write one more in this round.
         more = np.maximum(banks * (1 - below), 1e-9)
         part = np.clip((go - served) / more, 0.0, 1.0)
         served, rounds = served + part * more, rounds + part
         term = term * mean / k
         below = below + term
-    return np.maximum(
-        np.maximum(number - spec.write_low - 1, 0) * each, np.maximum(rounds - 1, 0) * spec.timing.write_cycle
-    )
+    return np.maximum(np.maximum(number - low - 1, 0) * each, np.maximum(rounds - 1, 0) * cycle)
 
 
 def _waiting(

@@ -64,6 +64,7 @@ def check_programs(system: Any) -> None:
             _check_step(system, flow, step, here)
             used.add(getattr(step, "part", getattr(step, "to", "")))
         _check_rounds(flow, flow.program, here)
+        _check_at_once(flow, flow.program, 1, here)
         for part, number in _check_held(system, flow.program, Counter(), here).items():
             if number:
                 first, last = GIVEN_BACK[isinstance(system.parts[part], Tokens)]
@@ -127,6 +128,25 @@ def _check_rounds(flow: Any, program: tuple[Any, ...], here: str, rounds: int = 
                     )
         for inside in inner_steps(step):
             _check_rounds(flow, inside, here, inner, at_once)
+
+
+def _check_at_once(flow: Any, program: tuple[Any, ...], around: int, here: str) -> None:
+    """Refuse more requests at once than any memory is asked for."""
+    for step in program:
+        many: Any = step.count if isinstance(step, Each) else 1
+        if isinstance(step, Read | Write):
+            many = step.blocks
+        if many == SEGMENTS:
+            many = max(flow.sizes.segments(flow.segment_bytes)[0])
+        at_once = around * int(many)
+        if at_once > MOST_TASKS:
+            raise ValueError(
+                f"{here} {step_name(step)!r} must ask for at most {MOST_TASKS} blocks or copies at once, "
+                f"with the copies that it is done in, got {at_once}"
+            )
+        for inside in inner_steps(step):
+            equal = step.branches.count(inside) if isinstance(step, Fork) else 1
+            _check_at_once(flow, inside, at_once * equal, here)
 
 
 def _check_held(system: Any, program: tuple[Any, ...], held: Counter[str], here: str) -> Counter[str]:

@@ -96,3 +96,31 @@ def test_visits_one_after_the_other_of_poisson_jobs_stay_poisson():
     geometric = 0.5 ** np.arange(1, 60)
     law = np.concatenate([[0.0], geometric / geometric.sum()])
     assert_allclose(effective_scv(scv=1.0, service_scv=1.0, law=law), 1.0, rtol=1e-9)
+
+
+@pytest.mark.parametrize("tokens", [40, 256])
+def test_a_region_that_is_never_empty_keeps_its_digits(tokens):
+    """Jobs that think and one station of many servers: a birth and death chain."""
+    jobs, think, service = 768, 60.0, 60.0
+    speeds = np.arange(1, tokens + 1) / service
+    crowd = going_round(
+        profile_of(lambda rate: {"none": 0.0}, limit=np.inf, most=1.0, servers={}),
+        jobs, idle=think, regions=[Region(speeds=speeds)],
+    )  # fmt: skip
+    number = np.arange(jobs)
+    logs = np.cumsum(np.log((jobs - number) / think) - np.log(speeds[np.minimum(number, tokens - 1)]))
+    law = np.exp(np.append(0.0, logs) - logs.max())
+    rate = law[1:] @ speeds[np.minimum(number, tokens - 1)] / law.sum()
+    assert_allclose(crowd.rates[-1], rate, rtol=1e-9)
+    assert_allclose(crowd.regions, law @ np.arange(jobs + 1) / law.sum() / rate, rtol=1e-9)
+
+
+def test_parts_are_asked_no_further_than_jobs_go():
+    asked = []
+
+    def times_at(rate):
+        asked.append(rate)
+        return {"one": 1 / (1 - rate)}
+
+    going_round(profile_of(times_at, limit=1.0, most=1.0, servers={}), 2, idle=9.0)
+    assert 0.1 < max(asked) < 0.5

@@ -45,11 +45,13 @@ def serve_ready_first(
     cap : int
         Row hits that may pass an older access to the bank; 0 if none may.
     run, arrival, bank, row, write : arrays of int
-        As in `qmodels.memory.dram.recursions.order.serve_in_order`.
+        As in `qmodels.memory.dram.recursions.order.serve_in_order`; arrivals of a run ascend.
 
     Notes
     -----
-    A greedy schedule, one command in a cycle, made for packets that meet: time grows with the banks.
+    A greedy schedule, one command in a cycle, made for packets that meet: time grows with the accesses
+    and the banks. Of each bank the oldest access to its open row is kept, so that the others in its queue
+    are looked at once for each row that is opened.
     """
     banks, groups = n[CHANNEL_GROUPS] * n[BANKS], n[CHANNEL_GROUPS]
     ranks = groups // n[GROUPS]
@@ -58,14 +60,19 @@ def serve_ready_first(
     column_at = np.empty(banks, dtype=np.int64)
     close_at = np.empty(banks, dtype=np.int64)
     hits = np.empty(banks, dtype=np.int64)
+    # Of each bank: the first and last access that wait, and the first of those to its open row.
     head = np.empty(banks, dtype=np.int64)
     tail = np.empty(banks, dtype=np.int64)
+    hit = np.empty(banks, dtype=np.int64)
     waiting = np.empty(banks, dtype=np.int64)
     columns = np.empty(groups, dtype=np.int64)
     rows = np.empty(groups, dtype=np.int64)
+    last_column = np.empty(ranks, dtype=np.int64)
+    last_row = np.empty(ranks, dtype=np.int64)
     four = np.empty((ranks, 4), dtype=np.int64)
     oldest = np.empty(ranks, dtype=np.int64)
     following = np.full(arrival.size, -1, dtype=np.int64)
+    before = np.full(arrival.size, -1, dtype=np.int64)
     column = np.empty(arrival.size, dtype=np.int64)
     conflict = np.zeros(arrival.size, dtype=np.bool_)
     begin = 0
@@ -79,48 +86,17 @@ def serve_ready_first(
         close_at[:] = LONG_AGO
         columns[:] = LONG_AGO
         rows[:] = LONG_AGO
+        last_column[:] = LONG_AGO
+        last_row[:] = LONG_AGO
         four[:] = LONG_AGO
         hits[:] = 0
         head[:] = -1
+        hit[:] = -1
         oldest[:] = 0
-        now, came, left, used = LONG_AGO, begin, end - begin, 0
+        now, came, left, used, best = arrival[begin], begin, end - begin, 0, LONG_AGO
         while left > 0:
-            best, best_kind, best_access, best_place = FAR, CLOSE, end, -1
-            for place in range(used):
-                b = waiting[place]
-                k = head[b]
-                if cap > 0 and open_row[b] >= 0 and hits[b] < cap:
-                    other = k
-                    while other >= 0 and row[other] != open_row[b]:
-                        other = following[other]
-                    if other >= 0:
-                        k = other
-                g = b // n[BANKS]
-                r = g // n[GROUPS]
-                time = max(now, arrival[k])
-                if open_row[b] < 0:
-                    kind = ROW
-                    time = max(time, row_at[b])
-                    for other in range(r * n[GROUPS], (r + 1) * n[GROUPS]):
-                        time = max(time, rows[other] + (n[T_RRD_L] if other == g else n[T_RRD_S]))
-                    time = max(time, four[r, oldest[r]] + n[T_FAW])
-                elif open_row[b] == row[k]:
-                    kind = COLUMN
-                    time = max(time, column_at[b])
-                    for other in range(groups):
-                        after = n[BURST]
-                        if other == g:
-                            after = n[T_CCD_L]
-                        elif other // n[GROUPS] != r:
-                            after += n[T_RTRS]
-                        time = max(time, columns[other] + after)
-                else:
-                    kind = CLOSE
-                    time = max(time, close_at[b])
-                ahead = time < best or (time == best and (kind > COLUMN) < (best_kind > COLUMN))
-                if ahead or (time == best and (kind > COLUMN) == (best_kind > COLUMN) and k < best_access):
-                    best, best_kind, best_access, best_place = time, kind, k, place
-            if came < end and arrival[came] <= best:
+            # No command is given before now, so that all who have come by then are known to it.
+            while came < end and arrival[came] <= max(now, best):
                 b = bank[came]
                 if head[b] < 0:
                     head[b] = came
@@ -132,48 +108,83 @@ def serve_ready_first(
                         conflict[came] = open_row[b] != row[came]
                 else:
                     following[tail[b]] = came
+                    before[came] = tail[b]
                     conflict[came] = True
+                if hit[b] < 0 and open_row[b] == row[came]:
+                    hit[b] = came
                 tail[b] = came
                 came += 1
+                if arrival[came - 1] > now:
+                    break
+            best, best_kind, best_access, best_place = FAR, CLOSE, end, -1
+            for place in range(used):
+                b = waiting[place]
+                k = head[b]
+                if open_row[b] >= 0 and hits[b] < cap and hit[b] >= 0:
+                    k = hit[b]
+                g = b // n[BANKS]
+                r = g // n[GROUPS]
+                time = max(now, arrival[k])
+                if open_row[b] < 0:
+                    kind = ROW
+                    time = max(time, max(row_at[b], four[r, oldest[r]] + n[T_FAW]))
+                    time = max(time, max(rows[g] + n[T_RRD_L], last_row[r] + n[T_RRD_S]))
+                elif open_row[b] == row[k]:
+                    kind = COLUMN
+                    time = max(time, max(column_at[b], columns[g] + n[T_CCD_L]))
+                    for other in range(ranks):
+                        time = max(time, last_column[other] + n[BURST] + (n[T_RTRS] if other != r else 0))
+                else:
+                    kind = CLOSE
+                    time = max(time, close_at[b])
+                ahead = time < best or (time == best and (kind > COLUMN) < (best_kind > COLUMN))
+                if ahead or (time == best and (kind > COLUMN) == (best_kind > COLUMN) and k < best_access):
+                    best, best_kind, best_access, best_place = time, kind, k, place
+            if came < end and arrival[came] <= best:
                 continue
             b, k = waiting[best_place], best_access
             g = b // n[BANKS]
             r = g // n[GROUPS]
             now = best + 1
             if best_kind == CLOSE:
-                open_row[b] = -1
+                open_row[b] = hit[b] = -1
                 row_at[b] = max(row_at[b], best + n[T_RP])
             elif best_kind == ROW:
                 four[r, oldest[r]] = best
                 oldest[r] = (oldest[r] + 1) & 3
-                rows[g] = best
+                rows[g] = last_row[r] = best
                 row_at[b] = best + n[T_RC]
                 column_at[b] = best + n[T_RCD]
                 close_at[b] = best + n[T_RAS]
                 open_row[b] = row[k]
-                hits[b] = 0
+                hits[b], hit[b] = 0, k
                 if n[T_RCD] == 0:
                     now = best
             else:
                 column[k] = best
-                columns[g] = best
+                columns[g] = last_column[r] = best
                 hits[b] += 1
                 close_at[b] = max(close_at[b], best + (n[WRITTEN] if write[k] else n[T_RTP]))
-                if n[CLOSED]:
-                    open_row[b] = -1
-                    row_at[b] = max(row_at[b], close_at[b] + n[T_RP])
-                left -= 1
+                # Its place in the queue closes, and the next one to the row takes its part.
                 if head[b] == k:
                     head[b] = following[k]
                 else:
-                    before = head[b]
-                    while following[before] != k:
-                        before = following[before]
-                    following[before] = following[k]
-                    if following[k] < 0:
-                        tail[b] = before
+                    following[before[k]] = following[k]
+                if tail[b] == k:
+                    tail[b] = before[k]
+                else:
+                    before[following[k]] = before[k]
+                if n[CLOSED]:
+                    open_row[b] = hit[b] = -1
+                    row_at[b] = max(row_at[b], close_at[b] + n[T_RP])
+                elif hit[b] == k:
+                    hit[b] = following[k]
+                    while hit[b] >= 0 and row[hit[b]] != open_row[b] and hits[b] < cap:
+                        hit[b] = following[hit[b]]
+                left -= 1
                 if head[b] < 0:
                     used -= 1
                     waiting[best_place] = waiting[used]
+            best = LONG_AGO
         begin = end
     return column, conflict

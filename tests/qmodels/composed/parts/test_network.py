@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from qmodels.composed.parts.network import network_capacity, respond_network
-from qmodels.composed.streams import PacketStream
+from qmodels.composed.streams import PacketStreams
 from qmodels.noc.solve_noc import solve_noc
 from qmodels.systems.noc.patterns import rate_matrix, uniform
 from qmodels.systems.noc.router import PacketClass
@@ -28,31 +28,34 @@ NETWORKS = {
 }
 
 
+def packet(source, target, rate, flits, **more):
+    """Return one stream of packets, or several of arrays."""
+    source, target, rate, flits = np.broadcast_arrays(*map(np.atleast_1d, (source, target, rate, flits)))
+    return PacketStreams(source=source, target=target, rate=rate, flits=flits, **more)
+
+
 def with_matrix(noc, rate):
     """Return uneven traffic at a rate, and the same as packets of one size."""
     nodes = noc.topology.nodes
     matrix = uniform(nodes=nodes).matrix(nodes) * rate * np.linspace(0.5, 1.5, nodes)
     np.fill_diagonal(matrix, 0.0)
     spec = replace(noc, traffic=rate_matrix(matrix.tolist()), injection_rate=None)
-    pairs = np.argwhere(matrix > 0)
-    packets = [
-        PacketStream(source=s, target=t, rate=matrix[s, t] * noc.clock_ghz, flits=noc.flits_per_packet)
-        for s, t in pairs.tolist()
-    ]
-    return spec, packets
+    source, target = np.nonzero(matrix)
+    rates = matrix[source, target] * noc.clock_ghz
+    return spec, packet(source, target, rates, noc.flits_per_packet)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_packets_of_one_size_are_answered_as_by_the_network_alone(name):
     spec, packets = with_matrix(NETWORKS[name], 0.04)
     alone, answer = solve_noc(spec), respond_network(NETWORKS[name], packets)
-    rate = np.array([p.rate for p in packets])
+    rate = packets.rate
     assert_allclose(rate @ answer.mean / rate.sum(), alone.packet_latency, rtol=1e-9)
     assert_allclose(answer.intensity[""], alone.max_utilization, rtol=1e-9)
     assert_allclose(network_capacity(NETWORKS[name], packets), alone.saturation_rate / alone.waits.loads[0])
     flows = alone.flows
-    for packet, mean in zip(packets, answer.mean, strict=True):
-        mine = (flows["source"] == packet.source) & (flows["target"] == packet.target)
+    for source, target, mean in zip(packets.source, packets.target, answer.mean, strict=True):
+        mine = (flows["source"] == source) & (flows["target"] == target)
         assert_allclose(mean, flows["packet_latency"][mine] @ flows["rate"][mine] / flows["rate"][mine].sum())
 
 
@@ -61,11 +64,8 @@ def test_a_mix_of_sizes_is_that_of_the_network():
     matrix = uniform(nodes=16).matrix(16) * 0.05
     mix = (PacketClass(flits=1, share=0.5), PacketClass(flits=5, share=0.5))
     alone = solve_noc(replace(noc, traffic=rate_matrix(matrix.tolist()), injection_rate=None, mix=mix))
-    packets = [
-        PacketStream(source=s, target=t, rate=matrix[s, t] / 2, flits=flits)
-        for s, t in np.argwhere(matrix > 0).tolist()
-        for flits in (1, 5)
-    ]
+    source, target = (np.tile(ends, 2) for ends in np.nonzero(matrix))
+    packets = packet(source, target, matrix[source, target] / 2, np.repeat([1, 5], source.size // 2))
     assert_allclose(respond_network(noc, packets).mean.mean(), alone.packet_latency, rtol=1e-9)
 
 
@@ -82,20 +82,20 @@ def test_intensity_grows_with_the_rate_and_latency_with_it():
 
 def test_an_idle_network_takes_the_zero_load_latency():
     noc = NETWORKS["mesh"]
-    (latency,) = respond_network(noc, [PacketStream(source=0, target=15, rate=1e-12, flits=5)]).mean
+    (latency,) = respond_network(noc, packet(0, 15, 1e-12, 5)).mean
     alone = solve_noc(replace(noc, traffic=rate_matrix(np.eye(16, k=15).tolist()), injection_rate=0.0))
     assert_allclose(latency, alone.zero_load_latency)
 
 
 def test_packets_that_come_together_wait_for_each_other():
     noc = NETWORKS["mesh"]
-    lone = PacketStream(source=0, target=5, rate=1e-9, flits=5)
-    first = respond_network(noc, [lone]).mean[0]
-    assert_allclose(respond_network(noc, [replace(lone, together=4.0)]).mean[0], first + 1.5 * 5 / 2.0)
-    busy = replace(lone, rate=0.1)
-    calm, bursty = (respond_network(noc, [replace(busy, scv=scv)]).mean[0] for scv in (1.0, 4.0))
+    lone = packet(0, 5, 1e-9, 5)
+    first = respond_network(noc, lone).mean[0]
+    assert_allclose(respond_network(noc, replace(lone, together=4.0)).mean[0], first + 1.5 * 5 / 2.0)
+    busy = packet(0, 5, 0.1, 5)
+    calm, bursty = (respond_network(noc, replace(busy, scv=scv)).mean[0] for scv in (1.0, 4.0))
     assert bursty > calm
 
 
 def test_nothing_to_send():
-    assert respond_network(NETWORKS["mesh"], []).mean.size == 0
+    assert respond_network(NETWORKS["mesh"], packet([], [], [], [])).mean.size == 0

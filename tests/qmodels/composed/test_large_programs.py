@@ -1,0 +1,54 @@
+"""Programs as large as they may be: solved at once, or refused before any work."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import binom
+
+from qmodels import solve
+from qmodels.composed.bursts import Here, compound, thinned
+from qmodels.composed.plan import ONE
+from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.steps import Each, Fork, Read
+from qmodels.systems.composed.system import System
+from qmodels.systems.memory.dram_system import dram
+from qmodels.systems.traffic.arrivals import Poisson
+
+
+def system(*program):
+    flow = Flow(name="f", arrivals=Poisson(), rate=1e-9, program=program)
+    return System(parts={"dram": dram("DDR4-3200", channels=4)}, flows=flow)
+
+
+@pytest.mark.parametrize("program", [(Read("dram", 65536),), (Each((Read("dram", 16),), 4096),)])
+def test_the_longest_reads_take_what_their_bus_takes(program):
+    answer = solve(system(*program))
+    timing = answer.spec.parts["dram"].timing
+    bus = 65536 / 4 * timing.burst / timing.clock_ghz
+    assert bus < answer.latency < 1.3 * bus
+
+
+@pytest.mark.parametrize(
+    ("program", "at_once"),
+    [
+        ((Each((Read("dram", 4),), 65536),), 262144),
+        ((Fork(((Each((Read("dram"),), 40000),),) * 2),), 80000),
+    ],
+)
+def test_more_at_once_than_any_memory_is_asked_for_is_refused(program, at_once):
+    with pytest.raises(ValueError, match=rf"at most 65536 blocks or copies at once.*got {at_once}$"):
+        system(*program)
+
+
+def test_thinned_bursts_are_binomial():
+    here = Here(times=1.0, place=np.zeros(0), burst=np.eye(5001)[5000], copies=ONE)
+    assert_allclose(thinned(here, 0.3).burst, binom.pmf(np.arange(5001), 5000, 0.3), atol=1e-12)
+
+
+def test_laws_are_compounded_by_transforms_as_by_sums(monkeypatch):
+    rng = np.random.default_rng(1)
+    outer, inner = (law / law.sum() for law in (rng.random(30), rng.random(7)))
+    plain = compound(outer, inner)
+    monkeypatch.setattr("qmodels.composed.bursts.MOST_CONVOLVED", 0)
+    assert_allclose(compound(outer, inner), plain, atol=1e-14)
+    assert_allclose(compound(outer, np.eye(4)[3])[::3], outer)
