@@ -22,7 +22,7 @@ def allowed(module: str) -> tuple[str, ...]:
         extra = ("qmodels.solve",) if module.startswith("validate.comparison") else ()
         return ("validate", "qmodels.systems", "qmodels.checks", *extra)
     if module.startswith("qmodels.systems"):
-        return ("qmodels.systems", "qmodels.checks")
+        return ("qmodels.systems", "qmodels.checks", "qmodels.guarded")
     return ("qmodels",)
 
 
