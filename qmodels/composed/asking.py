@@ -16,6 +16,8 @@ from qmodels.systems.composed.system import System
 
 LEAST = 1e-12
 """Rate of a flow without jobs, for what one would meet. [1/ns]"""
+START = 1e-6
+"""Rate from which on a limit is looked for, at least. [1/ns]"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,6 +68,8 @@ class Asking:
         Share of the jobs that come as far as a site, where some are lost before.
     trials : mapping of int to array
         Of allocations, see `Stream.trials`.
+    peaks : mapping of str to float
+        Of flows that come in bursts, see `Stream.peak`.
     """
 
     system: System
@@ -75,6 +79,7 @@ class Asking:
     trials: Mapping[int, FloatArray] = field(default_factory=dict)
     coming: Mapping[int, float] = field(default_factory=dict)
     raised: dict[int, float] = field(default_factory=dict)
+    peaks: Mapping[str, float] = field(default_factory=dict)
     known: dict[Any, Any] = field(default_factory=dict)
 
     def at(self, rates: Mapping[str, float], *, own: Mapping[str, float] | None = None) -> Heard:
@@ -140,7 +145,9 @@ class Asking:
             looked = self.plan.parts(self.system.interconnect) if parts is None else parts
             return {part: heard.intensity.get(part, 0.0) for part in looked}
 
-        base, factor = intensity(0.0), 1.0
+        grow = max((r for name, r in rates.items() if name in flows), default=1.0)
+        # Rates below what a flow without jobs is asked with say nothing.
+        base, factor = intensity(0.0), max(1.0, START / max(grow, 1e-300))
         for _ in range(3):
             now = intensity(factor)
             grown = {
@@ -182,6 +189,7 @@ class Asking:
             write=site.write,
             bytes=site.bytes,
             sources=site.sources,
+            peak=self.peaks.get(site.flow, 1.0),
         )
         trials = self.trials.get(site.number)
         return stream if trials is None else replace(stream, trials=trials)

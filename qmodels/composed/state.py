@@ -29,7 +29,7 @@ from qmodels.markov.processes.phase_type_fit import ph_from_moments
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.kinds import phase_type, scaled
-from qmodels.systems.laws.phases import PhaseType
+from qmodels.systems.laws.phases import HyperExponential, PhaseType
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 
@@ -100,6 +100,9 @@ class State:
     insides: dict[str, Inside] = field(default_factory=dict)
     curves: dict[str, Callable[[float], Pool]] = field(default_factory=dict)
     known: dict[Any, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.asking.peaks = {flow.name: peak_of(flow) for flow in self.system.flows}
 
     def settle(self) -> int:
         """Find the fixed point; return the rounds it took.
@@ -205,10 +208,15 @@ class State:
         """Return the variability of visits to a station by jobs that come several times."""
         part = self.plan.sites[number].part
         station = self.system.parts[part]
-        if not isinstance(station, Station) or station.discipline == "sharing":
+        if not isinstance(station, Station):
             return scv
         law: Any = station.service_law(flow)
-        return effective_scv(scv=scv, service_scv=float(law.scv), law=self._visit_laws[flow][part])
+        return effective_scv(
+            scv=scv,
+            service_scv=float(law.scv),
+            law=self._visit_laws[flow][part],
+            sharing=station.discipline == "sharing",
+        )
 
     @cached_property
     def _visit_laws(self) -> dict[str, Any]:
@@ -416,3 +424,11 @@ def _rounded(value: float) -> float:
 def begun_scv(flow: Flow) -> float:
     """Return the squared coefficient of variation of the times between jobs of a flow that begin."""
     return 1.0 if flow.closed else float(flow.arrivals.scv)  # type: ignore[union-attr]
+
+
+def peak_of(flow: Flow) -> float:
+    """Return the rate in a burst of a flow over its mean rate, 1 if it has none that are known."""
+    law = None if flow.closed else arrival_law(flow)
+    if not isinstance(law, HyperExponential) or len(law.means) != 2:
+        return 1.0
+    return sum(p / m for p, m in zip(law.probabilities, law.means, strict=True)) / float(flow.mean_rate)

@@ -33,6 +33,8 @@ class Stream:
         Payload of a request. [bytes]
     sources : array of float
         Share of the issues that come from each node of the interconnect; empty if the part is not placed.
+    peak : float
+        Rate in a burst of the stream over its mean rate; 1 if its bursts are not known.
     trials : array of float
         Of an allocation: probabilities that 0, 1, 2, ... head blocks are rejected before one is taken.
     """
@@ -45,6 +47,7 @@ class Stream:
     write: bool
     bytes: int
     sources: FloatArray
+    peak: float = 1.0
     trials: FloatArray = field(default_factory=lambda: np.ones(1))
 
     @property

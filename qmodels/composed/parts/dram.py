@@ -83,7 +83,9 @@ def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
     total = sum(s.rate for s in streams)
     departing = departing_scv(left, service_noise(0.0, 1), min(load, 1.0))
     weight = merging_weight(1 / spec.geometry.channels, min(load, 1.0))
-    leaving = 1 - weight + weight * float(departing)
+    # Bursts are the same ones at all channels, and are one again behind them.
+    bursts = (1 - min(load, 1.0) ** 2) * max(offered.scv - left, 0.0)
+    leaving = 1 - weight + weight * float(departing) + bursts
     for stream, kinds in zip(streams, offered.of, strict=True):
         scv = float(split_scv(leaving, stream.rate / total))
         responses.append(_response(spec, offered, mixed, kinds, scv))
