@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
 from qmodels.composed.as_network import arrival_law, nodes_of
 from qmodels.composed.asking import Asking, Heard
@@ -20,6 +21,7 @@ from qmodels.composed.couplings.revisits import effective_scv, visit_laws
 from qmodels.composed.couplings.siblings import Siblings
 from qmodels.composed.moments import moments_of
 from qmodels.composed.nesting import asked_inside, pools_inside
+from qmodels.composed.parts.bursty import bursts_of
 from qmodels.composed.passage import Held, Surroundings, Walk
 from qmodels.composed.plan import Plan, Series, Site, Take
 from qmodels.composed.planning import window_of
@@ -199,10 +201,12 @@ class State:
         """The parts as they answer to jobs inside a pool, whose arrival is counted there."""
         return Asking(self.system, self.plan)
 
+    def _all_closed(self, pool: str) -> bool:
+        return all(self.system.flow(take.flow).closed for take in self.takes(pool))
+
     def asking_inside(self, pool: str) -> Asking:
-        """Return what to ask for jobs that hold tokens of a pool."""
-        closed = all(self.system.flow(take.flow).closed for take in self.takes(pool))
-        return self.asking if closed else self.calm
+        """Return what to ask for jobs that go round inside a pool."""
+        return self.asking if self._all_closed(pool) else self.calm
 
     def _revisited(self, flow: str, number: int, scv: float) -> float:
         """Return the variability of visits to a station by jobs that come several times."""
@@ -250,8 +254,11 @@ class State:
                 if name in self.stays:
                     pool = pool.staying(self.stays[name])
                 pools[name] = pool
-                factor = self.insides[name].rate_at(pool.hold) / taken
-                within[name] = self.asking_inside(name).at(self.scaled(name, rates, factor))
+                if self._all_closed(name):
+                    factor = self.insides[name].rate_at(pool.hold) / taken
+                else:
+                    factor = self._factor(name, rates, pool.hold)
+                within[name] = self.asking.at(self.scaled(name, rates, factor))
         return Met(pools=pools, within=within)
 
     def passage(self, flow: Flow, heard: Heard | None = None, met: Met | None = None) -> Passage:
@@ -328,7 +335,7 @@ class State:
         takes, inside = self.takes(pool), self._inside(pool)
         self.insides[pool] = inside
         if not all(self.system.flow(take.flow).closed for take in takes):
-            self.curves[pool] = partial(open_pool, inside, gaps=self._gaps(pool))
+            self.curves[pool] = partial(self._open_pool, pool, inside, self._gaps(pool))
             return
         jobs = self.visitors(pool)
         here = jobs / inside.copies if all(take.own for take in takes) else jobs
@@ -355,12 +362,16 @@ class State:
             law = phase_type(arrival_law(flow))
             if law is not None and len(law.initial) <= MOST_PHASES:
                 return scaled(law, float(flow.mean_rate))
-        scv = 0.0
+        scv = peak = 0.0
         for take in takes:
             mean, variance = moments_of(take.batch)
             share = self.rates[take.flow] * take.visits * mean / taken
-            scv += share * (begun_scv(self.system.flow(take.flow)) * mean + variance / mean)
+            begun = begun_scv(self.system.flow(take.flow))
+            scv += share * ((1 + (begun - 1) * min(take.visits, 1.0)) * mean + variance / mean)
+            peak += share * self.asking.peaks[take.flow]
         scv = 1 + (scv - 1) / copies
+        if peak > 1 and scv > 1:
+            return phase_type(bursts_of(scv, peak))
         return ph_from_moments(mean=1.0, scv=max(scv, 1 / MOST_PHASES))
 
     def _inside(self, pool: str) -> Inside:
@@ -377,20 +388,13 @@ class State:
         return found
 
     def _make_inside(self, pool: str, flows: set[str]) -> Inside:
-        taken, each, tokens = self.taken(pool, self.rates), self.tokens_each(pool), self.tokens(pool)
-        inner = {name: self.curves[name] for name in self.nested[pool] if name in self.curves}
+        taken, tokens = self.taken(pool, self.rates), self.tokens(pool)
+        inner = self._inner(pool)
 
         def times_at(rate: float) -> dict[str, float]:
             rates = self.scaled(pool, self.rates, max(rate / taken, 1e-9))
-            heard = self.asking_inside(pool).at(rates)
             met = Met(pools={n: curve(self.taken(n, rates)) for n, curve in inner.items()}, within={})
-            times: dict[str, float] = {}
-            for name in sorted(flows):
-                held = self.walk(self.system.flow(name), heard, met)[1].get(pool, Held())
-                for part, time in held.parts.items():
-                    share = self.rates[name] / taken / each
-                    times[part] = times.get(part, 0.0) + (share * time if share else 0.0)
-            return times
+            return self._held(pool, self.asking_inside(pool).at(rates), met)
 
         limit = self.asking_inside(pool).limit(
             self.rates, flows, asked_inside(self.plan, pool, self.system.interconnect)
@@ -403,6 +407,54 @@ class State:
         most = max(2 * tokens * copies / max(alone, 1e-300), taken)
         profile = profile_of(times_at, limit=limit * taken, most=most, servers=self.servers(flows))
         return Inside(profile=profile, tokens=tokens, copies=copies, scv=self._alone_scv(pool, flows))
+
+    def _inner(self, pool: str) -> dict[str, Callable[[float], Pool]]:
+        return {name: self.curves[name] for name in self.nested[pool] if name in self.curves}
+
+    def _held(self, pool: str, heard: Heard, met: Met) -> dict[str, float]:
+        """Return how long a token of a pool is held, by part."""
+        flows = {take.flow for take in self.takes(pool)}
+        taken, each = self.taken(pool, self.rates), self.tokens_each(pool)
+        times: dict[str, float] = {}
+        for name in sorted(flows):
+            held = self.walk(self.system.flow(name), heard, met)[1].get(pool, Held())
+            for part, time in held.parts.items():
+                share = self.rates[name] / taken / each
+                times[part] = times.get(part, 0.0) + (share * time if share else 0.0)
+        return times
+
+    def _open_pool(self, pool: str, inside: Inside, gaps: PhaseType, rate: float) -> Pool:
+        """Return what open jobs meet at a pool."""
+        key = (pool, inside, gaps, rate, tuple(self.asking.scvs.items()), tuple(self.asking.batches.items()))
+        if key not in self.known:
+            self.known[key] = open_pool(inside, rate, gaps=gaps, plain=self._plain(pool, rate))
+        found: Pool = self.known[key]
+        return found
+
+    def _plain(self, pool: str, rate: float) -> float:
+        """Return how long a token would be held if there were tokens for all, taken at a rate."""
+        rates = self.scaled(pool, self.rates, rate / self.taken(pool, self.rates))
+        return sum(self._held(pool, self.asking.at(rates), self.met_at(rates, self._inner(pool))).values())
+
+    def _factor(self, pool: str, rates: Rates, hold: float) -> float:
+        """Return by which factor the rates of jobs are lower that would be inside so long without a pool."""
+        taken = self.taken(pool, rates)
+        state = tuple(rates.items()), tuple(self.asking.scvs.items()), tuple(self.asking.batches.items())
+        key = ("factor", pool, hold, *state)
+        if key not in self.known:
+
+            def beyond(factor: float) -> float:
+                time = self._plain(pool, factor * taken)
+                return (1 / time if time > 0 else INF) - 1 / hold
+
+            if hold <= 0 or beyond(1.0) >= -1e-9 / hold:
+                self.known[key] = 1.0
+            elif beyond(1e-9) <= 0:
+                self.known[key] = 1e-9
+            else:
+                self.known[key] = float(brentq(beyond, 1e-9, 1.0, xtol=1e-7))
+        found: float = self.known[key]
+        return found
 
     def _alone_scv(self, pool: str, flows: set[str]) -> float:
         """Return the variability of how long a job alone holds tokens of a pool."""

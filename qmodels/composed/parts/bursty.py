@@ -52,13 +52,20 @@ def wait_of_bursts(
             )
             return float(found.mean_waiting_time)
         return _whitt(rate, mean, scv, servers, arrival_scv)
-    share, fast, slow = interrupted_phases((arrival_scv - 1) / (2 * (1 - 1 / peak) ** 2), peak)
+    gaps = bursts_of(arrival_scv, peak)
+    share, fast, slow = gaps.probabilities[0], *(each / rate for each in gaps.means)
     if servers == 1:
-        return hyperexponential_wait((share, rate * fast, rate * slow), mean, scv)
-    arrival = HyperExponential(probabilities=(share, 1 - share), means=(1 / (rate * fast), 1 / (rate * slow)))
+        return hyperexponential_wait((share, 1 / fast, 1 / slow), mean, scv)
+    arrival = HyperExponential(probabilities=(share, 1 - share), means=(fast, slow))
     plain = float(gmc(arrival=arrival, service_rate=1 / mean, servers=servers).mean_waiting_time)
     by_two = _whitt(rate, mean, scv, servers, arrival_scv), _whitt(rate, mean, 1.0, servers, arrival_scv)
     return plain * (by_two[0] / by_two[1] if by_two[1] > 0 else 1.0)
+
+
+def bursts_of(scv: float, peak: float) -> HyperExponential:
+    """Return the gaps of mean 1 of an interrupted Poisson process of an SCV and a peak rate above 1."""
+    share, fast, slow = interrupted_phases((scv - 1) / (2 * (1 - 1 / peak) ** 2), peak)
+    return HyperExponential(probabilities=(share, 1 - share), means=(1 / fast, 1 / slow))
 
 
 def _whitt(rate: float, mean: float, scv: float, servers: int, arrival_scv: float) -> float:

@@ -19,6 +19,10 @@ from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 
 
+ALIKE = 1e-4
+"""SCVs that differ by less are the same."""
+
+
 def respond(part_name: str, system: System, streams: tuple[Stream, ...]) -> PartAnswer:
     """Return what a part of a system answers to the streams of requests to it.
 
@@ -58,7 +62,7 @@ def _arrivals(system: System, streams: tuple[Stream, ...]) -> Any:
     (stream,) = streams
     flow = system.flow(stream.flow)
     law = flow.arrivals
-    first = not flow.closed and not flow.window and flow.program[0] is stream.step
+    first = not flow.closed and flow.program[0] is stream.step and abs(stream.scv - flow.arrivals.scv) < ALIKE
     if not first or not isinstance(law, Law) or isinstance(law, Exponential):
         return None
     return scaled(law, 1 / (stream.rate * law.mean)) if stream.rate > 0 else None
