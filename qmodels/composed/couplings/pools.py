@@ -156,9 +156,7 @@ def open_pool(inside: Inside, rate: float, *, gaps: PhaseType, plain: float | No
     wait = queued / own * ratio ** (1 - share) * served**share
     hold = alone + min(max(held / own - alone, 0.0), crowded) * ratio
     wait = max(wait, alone + crowded * ratio - hold)
-    return Pool(
-        wait=_wait(wait, waits), hold=hold, taken=rate, most=most * inside.copies, busy=held / tokens
-    )
+    return Pool(wait=_wait(wait, waits), hold=hold, taken=rate, most=most * inside.copies, busy=held / tokens)
 
 
 def gaps_scv(gaps: PhaseType) -> float:

@@ -18,7 +18,6 @@ from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 
-
 ALIKE = 1e-4
 """SCVs that differ by less are the same."""
 

@@ -232,7 +232,10 @@ def _two_moments(station: Station, flows: Flows, load: float) -> Visits:
         more = wait_of_bursts(arrival_scv=max(1 + size * (flows.arrival_scv - 1), 0.0), **bursts)
         more -= wait_of_bursts(arrival_scv=1.0, **bursts)
         alone = wait_of_batches(rate=rate, mean=mean, servers=servers, batch=flows.batch)
-        wait = max(alone * (size + scv) / (size + 1) + more, 0.0)
+        sizes = np.flatnonzero(flows.batch[1:]) + 1
+        each = sizes * flows.batch[sizes] / (sizes @ flows.batch[sizes])
+        own = [float(each @ [_turns(n, servers, v).mean() for n in sizes.tolist()]) for v in (1.0, scv)]
+        wait = max((alone - own[0] * mean) * (size + scv) / (size + 1) + own[1] * mean + more, 0.0)
         doubt = f"jobs that arrive at {station.name!r} together are taken for bursts"
     if sharing:
         wait *= 2 / (1 + scv)
@@ -294,6 +297,13 @@ def _last(
     return _last_at_servers(servers, stream, service, scv, mean, variance)
 
 
+def _turns(jobs: int, servers: int, scv: float) -> FloatArray:
+    """Return after how many mean services those of a batch begin: in turns, or as exponential ones end."""
+    before = np.arange(jobs)
+    random = np.maximum(before - servers + 1, 0) / servers
+    return min(scv, 1.0) * random + max(1 - scv, 0.0) * (before // servers)
+
+
 def _last_at_servers(
     servers: int, stream: Stream, service: float, scv: float, mean: float, variance: float
 ) -> tuple[float, float]:
@@ -301,13 +311,13 @@ def _last_at_servers(
     used = np.flatnonzero(stream.batch)
     used = used[used > 0]
     share = stream.batch[used] / stream.batch[used].sum()
-    behind = [np.maximum(np.arange(n) - servers + 1, 0).sum() / servers * service for n in used]
+    behind = [_turns(n, servers, scv).sum() * service for n in used.tolist()]
     shared = mean - service - float(share @ behind) / float(share @ used)
     own = scv * service**2
     each = np.array(
         [largest_moments(mean=service, variance=own, count=min(n, servers)) for n in used.tolist()]
     )
-    ends = np.maximum(used - servers, 0) / servers * service + each[:, 0]
+    ends = np.array([_turns(n, servers, scv)[-1] for n in used.tolist()]) * service + each[:, 0]
     last = float(share @ ends)
     spread = float(share @ (each[:, 1] + ends**2)) - last**2
     return max(shared, 0.0) + last, max(variance - own, 0.0) + spread
