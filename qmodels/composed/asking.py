@@ -47,6 +47,11 @@ class Heard:
     doubts: tuple[str, ...]
     asked: Mapping[int, Stream] = field(default_factory=dict)
 
+    def alone(self, idle: Heard) -> Heard:
+        """Return what a job hears that meets no other, from what it would hear of idle parts."""
+        known = {number: each.alone(idle.responses[number]) for number, each in self.responses.items()}
+        return replace(idle, responses=known)
+
 
 @dataclass(eq=False)
 class Asking:

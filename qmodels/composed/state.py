@@ -32,6 +32,7 @@ from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.kinds import phase_type, scaled
 from qmodels.systems.laws.phases import HyperExponential, PhaseType
+from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 
@@ -195,6 +196,11 @@ class State:
             for number, size in Siblings(self.system, heard.responses).find(root).items():
                 batches[number] = _rounded(weight * size + (1 - weight) * batches.get(number, size))
         asking.scvs, asking.batches = scvs, batches
+
+    @cached_property
+    def leaves_traces(self) -> bool:
+        """Whether there are parts that a job finds as others have left them though it meets none."""
+        return any(isinstance(part, DramSystem) for part in self.system.parts.values())
 
     @cached_property
     def calm(self) -> Asking:
@@ -396,6 +402,13 @@ class State:
             met = Met(pools={n: curve(self.taken(n, rates)) for n, curve in inner.items()}, within={})
             return self._held(pool, self.asking_inside(pool).at(rates), met)
 
+        def alone_at(rate: float) -> dict[str, float]:
+            heard = [
+                self.asking_inside(pool).at(self.scaled(pool, self.rates, max(each / taken, 1e-9)))
+                for each in (rate, 0.0)
+            ]
+            return self._held(pool, heard[0].alone(heard[1]), NO_POOLS)
+
         limit = self.asking_inside(pool).limit(
             self.rates, flows, asked_inside(self.plan, pool, self.system.interconnect)
         )
@@ -405,7 +418,13 @@ class State:
         copies = self.system.copies(pool) if pool in self.system.parts else 1
         alone = sum(times_at(0.0).values())
         most = max(2 * tokens * copies / max(alone, 1e-300), taken)
-        profile = profile_of(times_at, limit=limit * taken, most=most, servers=self.servers(flows))
+        profile = profile_of(
+            times_at,
+            limit=limit * taken,
+            most=most,
+            servers=self.servers(flows),
+            alone_at=alone_at if self.leaves_traces else None,
+        )
         return Inside(profile=profile, tokens=tokens, copies=copies, scv=self._alone_scv(pool, flows))
 
     def _inner(self, pool: str) -> dict[str, Callable[[float], Pool]]:

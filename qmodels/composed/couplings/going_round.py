@@ -14,6 +14,8 @@ from qmodels.queues.markovian.mmc import mmc
 _GRID = 1 - np.array([1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.12, 0.07, 0.04, 0.02, 0.01, 0.003])
 """Shares of the rate at which the first resource is full for which tables are made."""
 _SETTLED = 1e-13
+_STATES = 4
+"""Rounds in which the rate and the state that it leaves parts in are found."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -30,12 +32,15 @@ class Profile:
         Mean time of a job at each part at these rates. [ns]
     servers : mapping of str to int
         Stations of several servers that no other jobs come to.
+    alone : mapping of str to array of float
+        Mean times of a job that meets no other, of parts where these depend on the rates. [ns]
     """
 
     limit: float
     rates: FloatArray
     times: Mapping[str, FloatArray]
     servers: Mapping[str, int] = field(default_factory=dict)
+    alone: Mapping[str, FloatArray] = field(default_factory=dict)
 
     @cached_property
     def _all(self) -> FloatArray:
@@ -71,7 +76,8 @@ class Profile:
         end = min(self.limit, float(self.rates[-1]) if np.isinf(self.limit) else self.limit) - others
         rates = np.maximum(end, 1e-300) * _GRID
         times = {part: np.interp(others + rates, self.rates, row) for part, row in self.times.items()}
-        return Profile(limit=self.limit - others, rates=rates, times=times, servers=self.servers)
+        alone = {part: np.interp(others + rates, self.rates, row) for part, row in self.alone.items()}
+        return Profile(limit=self.limit - others, rates=rates, times=times, servers=self.servers, alone=alone)
 
     def met(self, found: FloatArray, part: int) -> float:
         """Return the time at a part for a job that finds so many of its kind there."""
@@ -82,9 +88,23 @@ class Profile:
         slope = (row[-1] - row[-2]) / (here[-1] - here[-2]) if here.size > 1 and here[-1] > here[-2] else 0.0
         return float(row[-1] + (found[part] - here[-1]) * slope)
 
+    def left(self, found: FloatArray, rate: float) -> FloatArray:
+        """Return how much longer a job takes at parts as they are at a rate than as they are with so many."""
+        shift = np.zeros(found.size)
+        for part, row in self.alone.items():
+            k = list(self.times).index(part)
+            here = float(np.interp(found[k], self.rates * self.times[part], self.rates))
+            shift[k] = np.interp(rate, self.rates, row) - np.interp(here, self.rates, row)
+        return shift
+
 
 def profile_of(
-    times_at: Callable[[float], Mapping[str, float]], *, limit: float, most: float, servers: Mapping[str, int]
+    times_at: Callable[[float], Mapping[str, float]],
+    *,
+    limit: float,
+    most: float,
+    servers: Mapping[str, int],
+    alone_at: Callable[[float], Mapping[str, float]] | None = None,
 ) -> Profile:
     """Return the times at parts, from what they are at a rate.
 
@@ -98,6 +118,8 @@ def profile_of(
         Rate up to which it is asked in that case.
     servers : mapping of str to int
         As in `Profile`.
+    alone_at : callable, optional
+        Mean times of a job that meets no other.
     """
     rates: list[float] = []
     rows: list[Mapping[str, float]] = []
@@ -110,7 +132,12 @@ def profile_of(
         rows.append(row)
     times = {part: np.array([row.get(part, 0.0) for row in rows]) for part in (rows[0] if rows else ())}
     kept = {part: count for part, count in servers.items() if part in times and times[part][0] > 0}
-    return Profile(limit=limit, rates=np.array(rates), times=times, servers=kept)
+    alone: dict[str, FloatArray] = {}
+    if alone_at is not None:
+        lone = [alone_at(rate) for rate in rates]
+        alone = {part: np.array([row.get(part, 0.0) for row in lone]) for part in times}
+        alone = {part: row for part, row in alone.items() if np.ptp(row) > 1e-9 * abs(row[0])}
+    return Profile(limit=limit, rates=np.array(rates), times=times, servers=kept, alone=alone)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -188,9 +215,12 @@ def going_round(profile: Profile, jobs: int, *, idle: float = 0.0, regions: Sequ
         for walker, time in zip(walkers, taken, strict=True):
             if walker.part >= 0:
                 at[walker.part] = time
-        inside = taken[: len(regions)]
-        whole = idle + sum(inside) + float(at.sum())
-        rate = min(n / whole if whole > 0 else np.inf, profile.limit)
+        inside, met = taken[: len(regions)], at
+        rate = last
+        for _ in range(_STATES if profile.alone else 1):
+            at = met + profile.left(found, rate)
+            whole = idle + sum(inside) + float(at.sum())
+            rate = min(n / whole if whole > 0 else np.inf, profile.limit)
         found = rate * at
         for walker in walkers:
             walker.advance(rate)
