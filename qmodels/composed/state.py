@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -172,7 +172,7 @@ class State:
         ):
             self._lose()
         if any(not self.system.flow(take.flow).closed for take in self.plan.takes):
-            self._pass_on(self.calm, weight, lambda flow: 1.0)
+            self._pass_on(self.calm, weight, None)
 
     def _lose(self) -> None:
         """Find the trials of allocations, and the jobs that are lost."""
@@ -183,18 +183,21 @@ class State:
         self.asking.coming, self.ending = surviving(self.plan, losses)
         self.calm.coming, self.calm.trials = self.asking.coming, self.asking.trials
 
-    def _pass_on(self, asking: Asking, weight: float, begun: Callable[[Flow], float]) -> None:
+    def _pass_on(self, asking: Asking, weight: float, begun: Callable[[Flow], float] | None) -> None:
+        """Pass variability on; without what begins it, as where jobs go round, arrivals are by chance."""
         heard = asking.at(self.rates)
         scvs, batches = dict(asking.scvs), dict(asking.batches)
         for flow in self.system.flows:
             root = self.plan.roots[flow.name]
+            for number, size in Siblings(self.system, heard.responses).find(root).items():
+                batches[number] = _rounded(weight * size + (1 - weight) * batches.get(number, size))
+            if begun is None:
+                continue
             found, _ = scvs_of(root, begun(flow), heard.responses, asking.raised)
             for number, plain in found.items():
                 scv = self._revisited(flow.name, number, plain)
                 asking.raised[number] = max(scv / plain, 1.0) if plain > 0 else 1.0
                 scvs[number] = _rounded(weight * scv + (1 - weight) * scvs.get(number, scv))
-            for number, size in Siblings(self.system, heard.responses).find(root).items():
-                batches[number] = _rounded(weight * size + (1 - weight) * batches.get(number, size))
         asking.scvs, asking.batches = scvs, batches
 
     @cached_property
@@ -253,18 +256,23 @@ class State:
         """Return what is met at some pools."""
         pools: dict[str, Pool] = {}
         within: dict[str, Heard] = {}
-        for name, curve in curves.items():
+        slower: dict[str, float] = {}
+        for name in reversed([name for name in self.nested if name in curves]):
             taken = self.taken(name, rates)
-            if taken > 0:
-                pool = curve(taken)
-                if name in self.stays:
-                    pool = pool.staying(self.stays[name])
-                pools[name] = pool
-                if self._all_closed(name):
-                    factor = self.insides[name].rate_at(pool.hold) / taken
-                else:
-                    factor = self._factor(name, rates, pool.hold)
-                within[name] = self.asking.at(self.scaled(name, rates, factor))
+            if taken <= 0:
+                continue
+            # Fewer are inside an outer pool than would come to this one.
+            outer = min((slower[each] for each in slower if name in self.nested[each]), default=1.0)
+            pool = curves[name](taken * outer)
+            pool = replace(pool, taken=taken, busy=min(pool.busy / outer, 1.0))
+            if name in self.stays:
+                pool = pool.staying(self.stays[name])
+            pools[name] = pool
+            if self._all_closed(name):
+                factor = self.insides[name].rate_at(pool.hold) / taken
+            else:
+                factor = slower[name] = outer * self._factor(name, self.scaled(name, rates, outer), pool.hold)
+            within[name] = self.asking.at(self.scaled(name, rates, factor))
         return Met(pools=pools, within=within)
 
     def passage(self, flow: Flow, heard: Heard | None = None, met: Met | None = None) -> Passage:
