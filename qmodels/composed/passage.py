@@ -145,7 +145,7 @@ class Walk:
         legs = [heard.legs[leg] for leg in (node.there, node.back) if leg is not None]
         if legs:
             way = sum(legs, NOTHING)
-            if site.batch.size > 2:
+            if site.batch.size > 2 and way.finite and np.isfinite(answer.last_mean):
                 way = Span(max(way.mean, self._in_a_row(node, answer, way)), way.variance)
         parts = {site.part: at.mean}
         if legs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from math import exp, log1p
+from math import exp, inf, log1p
 
 import numpy as np
 from scipy.optimize import brentq
@@ -17,6 +17,8 @@ from qmodels.systems.traffic.arrivals import interrupted_phases
 
 LEAST_EXCESS = 1e-6
 """Excess of a squared coefficient of variation over 1 below which there are no bursts."""
+FULL = 1 - 1e-12
+"""Load from which on a queue has no end."""
 _MANY = 4000
 """Jobs at servers at most that are followed one by one."""
 
@@ -100,6 +102,8 @@ def hyperexponential_wait(gaps: tuple[float, float, float], mean: float, scv: fl
     p, fast, slow = gaps
     first = p / fast + (1 - p) / slow
     second = 2 * (p / fast**2 + (1 - p) / slow**2)
+    if mean >= first * FULL:
+        return inf
 
     def longer(theta: float) -> float:
         """Return 1 over the transform of the services."""
@@ -153,7 +157,9 @@ def _wait_of_batches(offered: float, servers: int, batch: tuple[float, ...]) -> 
     law /= law.sum()
     size = float(law @ np.arange(law.size))
     above = (1 - np.cumsum(law))[:-1][::-1]  # P(X > k) for the largest k first.
-    width, load = above.size, offered / servers
+    if offered >= servers * FULL:
+        return inf
+    width = above.size
     levels = [1.0]
     total, queue = 1.0, 0.0
     for n in range(_MANY):
@@ -166,6 +172,4 @@ def _wait_of_batches(offered: float, servers: int, batch: tuple[float, ...]) -> 
         queue += waiting
         if n > servers + width and waiting < 1e-13 * queue:
             break
-    if load >= 1:
-        return float("inf")
     return queue / total / offered
