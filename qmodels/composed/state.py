@@ -384,9 +384,8 @@ class State:
             scv += share * ((1 + (begun - 1) * min(take.visits, 1.0)) * mean + variance / mean)
             peak += share * self.asking.peaks[take.flow]
         scv = 1 + (scv - 1) / copies
-        if peak > 1 and scv > 1:
-            return phase_type(bursts_of(scv, peak))
-        return ph_from_moments(mean=1.0, scv=max(scv, 1 / MOST_PHASES))
+        known = phase_type(bursts_of(scv, peak)) if peak > 1 and scv > 1 else None
+        return known or ph_from_moments(mean=1.0, scv=max(scv, 1 / MOST_PHASES))
 
     def _inside(self, pool: str) -> Inside:
         """Return the inside of a pool; it stays the same while the other flows do."""

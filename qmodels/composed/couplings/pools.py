@@ -12,7 +12,7 @@ import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.composed.couplings.going_round import Profile, going_round
-from qmodels.composed.moments import Span
+from qmodels.composed.moments import NOTHING, Span
 from qmodels.laws.of_law import formulas
 from qmodels.markov.processes.qbd import first_passage
 from qmodels.queues.distributions import birth_death_law
@@ -140,15 +140,18 @@ def open_pool(inside: Inside, rate: float, *, gaps: PhaseType, plain: float | No
        1975.
     """
     own, tokens = rate / inside.copies, inside.tokens
+    alone = inside.profile.total(rate - own)
+    plain = inside.profile.total(rate) if plain is None else plain
+    if tokens > MANY and plain < np.inf:
+        most = min(inside.profile.limit, tokens * inside.copies / max(alone, 1e-300))
+        return Pool(wait=NOTHING, hold=plain, taken=rate, most=most, busy=own * plain / tokens)
     speeds = inside.speeds(rate)
     most = float(speeds[-1])
     if own >= most * FULL:
         endless = Span(np.inf, np.inf)
         return Pool(wait=endless, hold=tokens / most, taken=rate, most=most * inside.copies, busy=1.0)
-    alone = inside.profile.total(rate - own)
-    plain = inside.profile.total(rate) if plain is None else plain
-    held, queued, waits = _numbers(own, speeds, gaps, tokens)
-    everyone = _numbers(own, inside.endless(rate), gaps, MANY)
+    held, queued, waits = _numbers(own, speeds, gaps)
+    everyone = _numbers(own, inside.endless(rate), gaps)
     crowded = max((everyone[0] + everyone[1]) / own - alone, 0.0)
     ratio = (plain - alone) / crowded if crowded > 1e-12 * alone and alone <= plain < np.inf else 1.0
     share, bursts = min(float(speeds[0]) / most, 1.0), gaps_scv(gaps)
@@ -164,11 +167,8 @@ def gaps_scv(gaps: PhaseType) -> float:
     return float(formulas(gaps).scv)
 
 
-def _numbers(rate: float, speeds: FloatArray, gaps: PhaseType, tokens: int) -> tuple[float, float, float]:
-    """Return how many are inside and how many wait, mean, and the share of the time in which some would.
-
-    The rates of more jobs than ``speeds`` has are its last.
-    """
+def _numbers(rate: float, speeds: FloatArray, gaps: PhaseType) -> tuple[float, float, float]:
+    """Return how many are inside and how many wait, mean, and the share of the time in which some would."""
     moves = rate * np.array(gaps.generator)
     up = np.outer(np.maximum(-moves.sum(axis=1), 0.0), gaps.initial)
     eye, last = np.eye(len(up)), float(speeds[-1])
@@ -183,7 +183,7 @@ def _numbers(rate: float, speeds: FloatArray, gaps: PhaseType, tokens: int) -> t
     for each in reversed(ratios):
         levels.append(levels[-1] @ each)
     beyond = np.linalg.inv(eye - ratio)
-    at = levels[-1] @ np.linalg.matrix_power(ratio, tokens - speeds.size)
+    at = levels[-1]
     law = np.array([level.sum() for level in levels])
     total = float(law.sum() + (levels[-1] @ ratio @ beyond).sum())
     number = float(law @ np.arange(law.size)) / total

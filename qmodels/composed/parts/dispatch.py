@@ -61,7 +61,8 @@ def _arrivals(system: System, streams: tuple[Stream, ...]) -> Any:
     (stream,) = streams
     flow = system.flow(stream.flow)
     law = flow.arrivals
-    first = not flow.closed and flow.program[0] is stream.step and abs(stream.scv - flow.arrivals.scv) < ALIKE
-    if not first or not isinstance(law, Law) or isinstance(law, Exponential):
+    if law is None or flow.program[0] is not stream.step or abs(stream.scv - law.scv) > ALIKE:
+        return None
+    if not isinstance(law, Law) or isinstance(law, Exponential):
         return None
     return scaled(law, 1 / (stream.rate * law.mean)) if stream.rate > 0 else None

@@ -220,7 +220,7 @@ def _two_moments(station: Station, flows: Flows, load: float) -> Visits:
     sharing = station.discipline == "sharing"
     rate, servers, size = float(flows.rate.sum()), int(station.servers), flows.together
     doubt = ""
-    bursts = {"scv": scv, "servers": servers, "peak": flows.peak}
+    bursts: dict[str, Any] = {"scv": scv, "servers": servers, "peak": flows.peak}
     if servers == 1:
         # Of a batch of X jobs, E[X^2] / E[X] is taken for X itself.
         bursts |= {"rate": rate / size, "mean": size * mean, "scv": scv / size}
