@@ -19,6 +19,8 @@ from qmodels.systems.composed.system import System
 
 LEAST = 1e-12
 """Rate of a flow without jobs, for what one would meet. [1/ns]"""
+START = 1e-6
+"""Rate from which on a limit is looked for, at least. [1/ns]"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,6 +50,11 @@ class Heard:
     doubts: tuple[str, ...]
     asked: Mapping[int, Stream] = field(default_factory=dict)
 
+    def alone(self, idle: Heard) -> Heard:
+        """Return what a job hears that meets no other, from what it would hear of idle parts."""
+        known = {number: each.alone(idle.responses[number]) for number, each in self.responses.items()}
+        return replace(idle, responses=known)
+
 
 @dataclass(eq=False)
 class Asking:
@@ -69,6 +76,8 @@ class Asking:
         Share of the jobs that come as far as a site, where some are lost before.
     trials : mapping of int to array
         Of allocations, see `Stream.trials`.
+    peaks : mapping of str to float
+        Of flows that come in bursts, see `Stream.peak`.
     """
 
     system: System
@@ -78,6 +87,7 @@ class Asking:
     trials: Mapping[int, FloatArray] = field(default_factory=dict)
     coming: Mapping[int, float] = field(default_factory=dict)
     raised: dict[int, float] = field(default_factory=dict)
+    peaks: Mapping[str, float] = field(default_factory=dict)
     known: dict[Any, Any] = field(default_factory=dict)
 
     def at(self, rates: Mapping[str, float], *, own: Mapping[str, float] | None = None) -> Heard:
@@ -140,7 +150,9 @@ class Asking:
                 found[self.system.interconnect] = self._network_load(grown)
             return {part: found.get(part, 0.0) for part in looked}
 
-        base, factor = intensity(0.0), 1.0
+        grow = max((r for name, r in rates.items() if name in flows), default=1.0)
+        # Rates below what a flow without jobs is asked with say nothing.
+        base, factor = intensity(0.0), max(1.0, START / max(grow, 1e-300))
         for _ in range(3):
             now = intensity(factor)
             grown = {
@@ -196,6 +208,7 @@ class Asking:
             write=site.write,
             bytes=site.bytes,
             sources=site.sources,
+            peak=self.peaks.get(site.flow, 1.0),
         )
         trials = self.trials.get(site.number)
         return stream if trials is None else replace(stream, trials=trials)

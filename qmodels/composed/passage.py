@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.checks import FloatArray
 from qmodels.composed.asking import Heard
 from qmodels.composed.moments import (
     NOTHING,
@@ -149,7 +148,7 @@ class Walk:
         legs = [heard.legs[leg] for leg in (node.there, node.back) if leg is not None]
         if legs:
             way = sum(legs, NOTHING)
-            if site.batch.size > 2:
+            if site.batch.size > 2 and way.finite and np.isfinite(answer.last_mean):
                 way = Span(max(way.mean, self._in_a_row(node, answer, way)), way.variance)
         parts = {site.part: at.mean}
         if legs:
@@ -225,35 +224,47 @@ class Walk:
     def _copies(self, node: Copies, weight: float, holds: dict[str, int]) -> Passage:
         mean, _ = moments_of(node.law)
         one = self._branch(node.node, weight * mean, holds)
-        some = some_of(node.law)
-        ends = self._staggered(node.node, some, holds)
-        last = last_of_law(some, one.span) if ends is None else ends
+        ends = self._staggered(node, holds)
+        last = last_of_law(some_of(node.law), one.span) if ends is None else ends
         share = 1.0 - float(node.law[0])
         last = one_of([share, 1.0 - share], [last, NOTHING])
         return self._joined(last, [one], max(mean, 1.0), weight, holds)
 
-    def _staggered(self, node: Node, law: FloatArray, holds: dict[str, int]) -> Span | None:
+    def _staggered(self, node: Copies, holds: dict[str, int]) -> Span | None:
         """Return when the last of copies is done that ask a part first, all at once; None if they do not.
 
         They share the wait there and leave it one after the other.
         """
-        nodes = list(node.nodes) if isinstance(node, Series) else [node]
-        if not nodes or not isinstance(nodes[0], Ask):
+        asked, copies = _first(node)
+        if asked is None:
             return None
         aside = Walk(self.around)
-        first = aside._walk(nodes[0], 1.0, dict(holds)).span
-        rest = sum((aside._walk(inside, 1.0, dict(holds)).span for inside in nodes[1:]), NOTHING)
-        if rest.mean == 0 or not (first + rest).finite:
-            return first + rest
-        answer = self._heard(holds).responses[nodes[0].site.number]
-        numbers = np.arange(law.size)
-        count, square = float(law @ numbers), float(law @ numbers**2)
-        apart = 2 * max(answer.last_mean - answer.mean, 0.0) / max(2 * count - square / count - 1, 1e-9)
-        shown = {n: last_of_row(n, apart, rest) for n in np.flatnonzero(law).tolist() if n}
-        behind = one_of([float(law[n]) for n in shown], list(shown.values()))
+        first = aside._walk(asked, 1.0, dict(holds)).span
+        if not first.finite:
+            return first
+        answer = self._heard(holds).responses[asked.site.number]
+        count, variance = moments_of(some_of(asked.site.batch))
+        apart = 2 * max(answer.last_mean - answer.mean, 0.0) / max(count - variance / count - 1, 1e-9)
+        behind = aside._behind(node, apart, count / copies, holds)[0]
         # What is shared is the time until the first of them has left.
         shared = first.mean - (count - 1) * apart
         return Span(max(shared, 0.0) + behind.mean, first.variance + behind.variance)
+
+    def _behind(
+        self, node: Node, apart: float, each_asks: float, holds: dict[str, int]
+    ) -> tuple[Span, float]:
+        """Return when the last of a row is done after the first has left the part, and how many it has."""
+        match node:
+            case Series():
+                span, count = self._behind(node.nodes[0], apart, each_asks, holds)
+                return sum((self._walk(n, 1.0, dict(holds)).span for n in node.nodes[1:]), span), count
+            case Copies():
+                each, count = self._behind(node.node, apart, each_asks, holds)
+                some = some_of(node.law)
+                rows = {n: last_of_row(n, apart * count, each) for n in np.flatnonzero(some).tolist()}
+                number = count * moments_of(some)[0]
+                return one_of([float(some[n]) for n in rows], list(rows.values())), number
+        return Span((each_asks - 1) * apart, 0.0), each_asks
 
     def _branch(self, node: Node, weight: float, holds: dict[str, int]) -> Passage:
         """Return what one branch takes; what its job holds it holds until the last is done."""
@@ -283,3 +294,17 @@ class Walk:
             busy=load,
         )
         return self._spent(passage, weight, holds)
+
+
+def _first(node: Node) -> tuple[Ask | None, float]:
+    """Return what a program asks first, None if it does something else, and how many copies of it do."""
+    copies = 1.0
+    while isinstance(node, Series | Copies):
+        if isinstance(node, Copies):
+            copies *= moments_of(some_of(node.law))[0]
+            node = node.node
+        elif node.nodes:
+            node = node.nodes[0]
+        else:
+            return None, copies
+    return (node if isinstance(node, Ask) else None), copies

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
 from qmodels.composed.as_network import arrival_law, nodes_of
 from qmodels.composed.asking import Asking, Heard
@@ -21,6 +22,7 @@ from qmodels.composed.couplings.siblings import Siblings
 from qmodels.composed.couplings.turning import turning_of
 from qmodels.composed.moments import moments_of
 from qmodels.composed.nesting import asked_inside, pools_inside
+from qmodels.composed.parts.bursty import bursts_of
 from qmodels.composed.passage import Held, Surroundings, Walk
 from qmodels.composed.plan import Plan, Series, Site, Take
 from qmodels.composed.planning import window_of
@@ -32,7 +34,8 @@ from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.kinds import phase_type, scaled
-from qmodels.systems.laws.phases import PhaseType
+from qmodels.systems.laws.phases import HyperExponential, PhaseType
+from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 
@@ -103,6 +106,9 @@ class State:
     insides: dict[str, Inside] = field(default_factory=dict)
     curves: dict[str, Callable[[float], Pool]] = field(default_factory=dict)
     known: dict[Any, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.asking.peaks = {flow.name: peak_of(flow) for flow in self.system.flows}
 
     def settle(self) -> int:
         """Find the fixed point; return the rounds it took.
@@ -190,7 +196,7 @@ class State:
         ):
             self._lose()
         if any(not self.system.flow(take.flow).closed for take in self.plan.takes):
-            self._pass_on(self.calm, weight, lambda flow: 1.0)
+            self._pass_on(self.calm, weight, None)
 
     def _lose(self) -> None:
         """Find the trials of allocations, and the jobs that are lost."""
@@ -201,38 +207,53 @@ class State:
         self.asking.coming, self.ending = surviving(self.plan, losses)
         self.calm.coming, self.calm.trials = self.asking.coming, self.asking.trials
 
-    def _pass_on(self, asking: Asking, weight: float, begun: Callable[[Flow], float]) -> None:
+    def _pass_on(self, asking: Asking, weight: float, begun: Callable[[Flow], float] | None) -> None:
+        """Pass variability on; without what begins it, as where jobs go round, arrivals are by chance."""
         heard = asking.at(self.rates)
         scvs, batches = dict(asking.scvs), dict(asking.batches)
         for flow in self.system.flows:
             root = self.plan.roots[flow.name]
+            for number, size in Siblings(self.system, heard.responses).find(root).items():
+                batches[number] = _rounded(weight * size + (1 - weight) * batches.get(number, size))
+            if begun is None:
+                continue
             found, _ = scvs_of(root, begun(flow), heard.responses, asking.raised)
             for number, plain in found.items():
                 scv = self._revisited(flow.name, number, plain)
                 asking.raised[number] = max(scv / plain, 1.0) if plain > 0 else 1.0
                 scvs[number] = _rounded(weight * scv + (1 - weight) * scvs.get(number, scv))
-            for number, size in Siblings(self.system, heard.responses).find(root).items():
-                batches[number] = _rounded(weight * size + (1 - weight) * batches.get(number, size))
         asking.scvs, asking.batches = scvs, batches
+
+    @cached_property
+    def leaves_traces(self) -> bool:
+        """Whether there are parts that a job finds as others have left them though it meets none."""
+        return any(isinstance(part, DramSystem) for part in self.system.parts.values())
 
     @cached_property
     def calm(self) -> Asking:
         """The parts as they answer to jobs inside a pool, whose arrival is counted there."""
         return Asking(self.system, self.plan)
 
+    def _all_closed(self, pool: str) -> bool:
+        return all(self.system.flow(take.flow).closed for take in self.takes(pool))
+
     def asking_inside(self, pool: str) -> Asking:
-        """Return what to ask for jobs that hold tokens of a pool."""
-        closed = all(self.system.flow(take.flow).closed for take in self.takes(pool))
-        return self.asking if closed else self.calm
+        """Return what to ask for jobs that go round inside a pool."""
+        return self.asking if self._all_closed(pool) else self.calm
 
     def _revisited(self, flow: str, number: int, scv: float) -> float:
         """Return the variability of visits to a station by jobs that come several times."""
         part = self.plan.sites[number].part
         station = self.system.parts[part]
-        if not isinstance(station, Station) or station.discipline == "sharing":
+        if not isinstance(station, Station):
             return scv
         law: Any = station.service_law(flow)
-        return effective_scv(scv=scv, service_scv=float(law.scv), law=self._visit_laws[flow][part])
+        return effective_scv(
+            scv=scv,
+            service_scv=float(law.scv),
+            law=self._visit_laws[flow][part],
+            sharing=station.discipline == "sharing",
+        )
 
     @cached_property
     def _visit_laws(self) -> dict[str, Any]:
@@ -259,15 +280,23 @@ class State:
         """Return what is met at some pools."""
         pools: dict[str, Pool] = {}
         within: dict[str, Heard] = {}
-        for name, curve in curves.items():
+        slower: dict[str, float] = {}
+        for name in reversed([name for name in self.nested if name in curves]):
             taken = self.taken(name, rates)
-            if taken > 0:
-                pool = curve(taken)
-                if name in self.stays:
-                    pool = pool.staying(self.stays[name])
-                pools[name] = pool
+            if taken <= 0:
+                continue
+            # Fewer are inside an outer pool than would come to this one.
+            outer = min((slower[each] for each in slower if name in self.nested[each]), default=1.0)
+            pool = curves[name](taken * outer)
+            pool = replace(pool, taken=taken, busy=min(pool.busy / outer, 1.0))
+            if name in self.stays:
+                pool = pool.staying(self.stays[name])
+            pools[name] = pool
+            if self._all_closed(name):
                 factor = self.insides[name].rate_at(pool.hold) / taken
-                within[name] = self.asking_inside(name).at(self.scaled(name, rates, factor))
+            else:
+                factor = slower[name] = outer * self._factor(name, self.scaled(name, rates, outer), pool.hold)
+            within[name] = self.asking.at(self.scaled(name, rates, factor))
         return Met(pools=pools, within=within)
 
     def passage(self, flow: Flow, heard: Heard | None = None, met: Met | None = None) -> Passage:
@@ -357,7 +386,7 @@ class State:
         takes, inside = self.takes(pool), self._inside(pool)
         self.insides[pool] = inside
         if not all(self.system.flow(take.flow).closed for take in takes):
-            self.curves[pool] = partial(open_pool, inside, gaps=self._gaps(pool))
+            self.curves[pool] = partial(self._open_pool, pool, inside, self._gaps(pool))
             return
         jobs = self.visitors(pool)
         here = jobs / inside.copies if all(take.own for take in takes) else jobs
@@ -384,13 +413,16 @@ class State:
             law = phase_type(arrival_law(flow))
             if law is not None and len(law.initial) <= MOST_PHASES:
                 return scaled(law, float(flow.mean_rate))
-        scv = 0.0
+        scv = peak = 0.0
         for take in takes:
             mean, variance = moments_of(take.batch)
             share = self.rates[take.flow] * take.visits * mean / taken
-            scv += share * (begun_scv(self.system.flow(take.flow)) * mean + variance / mean)
+            begun = begun_scv(self.system.flow(take.flow))
+            scv += share * ((1 + (begun - 1) * min(take.visits, 1.0)) * mean + variance / mean)
+            peak += share * self.asking.peaks[take.flow]
         scv = 1 + (scv - 1) / copies
-        return ph_from_moments(mean=1.0, scv=max(scv, 1 / MOST_PHASES))
+        known = phase_type(bursts_of(scv, peak)) if peak > 1 and scv > 1 else None
+        return known or ph_from_moments(mean=1.0, scv=max(scv, 1 / MOST_PHASES))
 
     def _inside(self, pool: str) -> Inside:
         """Return the inside of a pool; it stays the same while the other flows do."""
@@ -406,20 +438,20 @@ class State:
         return found
 
     def _make_inside(self, pool: str, flows: set[str]) -> Inside:
-        taken, each, tokens = self.taken(pool, self.rates), self.tokens_each(pool), self.tokens(pool)
-        inner = {name: self.curves[name] for name in self.nested[pool] if name in self.curves}
+        taken, tokens = self.taken(pool, self.rates), self.tokens(pool)
+        inner = self._inner(pool)
 
         def times_at(rate: float) -> dict[str, float]:
             rates = self.scaled(pool, self.rates, max(rate / taken, 1e-9))
-            heard = self.asking_inside(pool).at(rates)
             met = Met(pools={n: curve(self.taken(n, rates)) for n, curve in inner.items()}, within={})
-            times: dict[str, float] = {}
-            for name in sorted(flows):
-                held = self.walk(self.system.flow(name), heard, met)[1].get(pool, Held())
-                for part, time in held.parts.items():
-                    share = self.rates[name] / taken / each
-                    times[part] = times.get(part, 0.0) + (share * time if share else 0.0)
-            return times
+            return self._held(pool, self.asking_inside(pool).at(rates), met)
+
+        def alone_at(rate: float) -> dict[str, float]:
+            heard = [
+                self.asking_inside(pool).at(self.scaled(pool, self.rates, max(each / taken, 1e-9)))
+                for each in (rate, 0.0)
+            ]
+            return self._held(pool, heard[0].alone(heard[1]), NO_POOLS)
 
         limit = self.asking_inside(pool).limit(
             self.rates, flows, asked_inside(self.plan, pool, self.system.interconnect)
@@ -430,8 +462,62 @@ class State:
         copies = self.system.copies(pool) if pool in self.system.parts else 1
         alone = sum(times_at(0.0).values())
         most = max(2 * tokens * copies / max(alone, 1e-300), taken)
-        profile = profile_of(times_at, limit=limit * taken, most=most, servers=self.servers(flows))
+        profile = profile_of(
+            times_at,
+            limit=limit * taken,
+            most=most,
+            servers=self.servers(flows),
+            alone_at=alone_at if self.leaves_traces else None,
+        )
         return Inside(profile=profile, tokens=tokens, copies=copies, scv=self._alone_scv(pool, flows))
+
+    def _inner(self, pool: str) -> dict[str, Callable[[float], Pool]]:
+        return {name: self.curves[name] for name in self.nested[pool] if name in self.curves}
+
+    def _held(self, pool: str, heard: Heard, met: Met) -> dict[str, float]:
+        """Return how long a token of a pool is held, by part."""
+        flows = {take.flow for take in self.takes(pool)}
+        taken, each = self.taken(pool, self.rates), self.tokens_each(pool)
+        times: dict[str, float] = {}
+        for name in sorted(flows):
+            held = self.walk(self.system.flow(name), heard, met)[1].get(pool, Held())
+            for part, time in held.parts.items():
+                share = self.rates[name] / taken / each
+                times[part] = times.get(part, 0.0) + (share * time if share else 0.0)
+        return times
+
+    def _open_pool(self, pool: str, inside: Inside, gaps: PhaseType, rate: float) -> Pool:
+        """Return what open jobs meet at a pool."""
+        key = (pool, inside, gaps, rate, tuple(self.asking.scvs.items()), tuple(self.asking.batches.items()))
+        if key not in self.known:
+            self.known[key] = open_pool(inside, rate, gaps=gaps, plain=self._plain(pool, rate))
+        found: Pool = self.known[key]
+        return found
+
+    def _plain(self, pool: str, rate: float) -> float:
+        """Return how long a token would be held if there were tokens for all, taken at a rate."""
+        rates = self.scaled(pool, self.rates, rate / self.taken(pool, self.rates))
+        return sum(self._held(pool, self.asking.at(rates), self.met_at(rates, self._inner(pool))).values())
+
+    def _factor(self, pool: str, rates: Rates, hold: float) -> float:
+        """Return by which factor the rates of jobs are lower that would be inside so long without a pool."""
+        taken = self.taken(pool, rates)
+        state = tuple(rates.items()), tuple(self.asking.scvs.items()), tuple(self.asking.batches.items())
+        key = ("factor", pool, hold, *state)
+        if key not in self.known:
+
+            def beyond(factor: float) -> float:
+                time = self._plain(pool, factor * taken)
+                return (1 / time if time > 0 else INF) - 1 / hold
+
+            if hold <= 0 or beyond(1.0) >= -1e-9 / hold:
+                self.known[key] = 1.0
+            elif beyond(1e-9) <= 0:
+                self.known[key] = 1e-9
+            else:
+                self.known[key] = float(brentq(beyond, 1e-9, 1.0, xtol=1e-7))
+        found: float = self.known[key]
+        return found
 
     def _alone_scv(self, pool: str, flows: set[str]) -> float:
         """Return the variability of how long a job alone holds tokens of a pool."""
@@ -453,3 +539,11 @@ def _rounded(value: float) -> float:
 def begun_scv(flow: Flow) -> float:
     """Return the squared coefficient of variation of the times between jobs of a flow that begin."""
     return 1.0 if flow.closed else float(flow.arrivals.scv)  # type: ignore[union-attr]
+
+
+def peak_of(flow: Flow) -> float:
+    """Return the rate in a burst of a flow over its mean rate, 1 if it has none that are known."""
+    law = None if flow.closed else arrival_law(flow)
+    if not isinstance(law, HyperExponential) or len(law.means) != 2:
+        return 1.0
+    return sum(p / m for p, m in zip(law.probabilities, law.means, strict=True)) / float(flow.mean_rate)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import isnan
 from typing import Any
 
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
+
+NAN = float("nan")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,6 +36,8 @@ class Stream:
         Payload of a request. [bytes]
     sources : array of float
         Share of the issues that come from each node of the interconnect; empty if the part is not placed.
+    peak : float
+        Rate in a burst of the stream over its mean rate; 1 if its bursts are not known.
     trials : array of float
         Of an allocation: probabilities that 0, 1, 2, ... head blocks are rejected before one is taken.
     """
@@ -45,6 +50,7 @@ class Stream:
     write: bool
     bytes: int
     sources: FloatArray
+    peak: float = 1.0
     trials: FloatArray = field(default_factory=lambda: np.ones(1))
 
     @property
@@ -72,6 +78,9 @@ class Response:
         Squared coefficient of variation of the times between the ends of issues.
     lost : float
         Probability that a request finds no place and is lost.
+    alone_mean, alone_last : float
+        As ``mean`` and ``last_mean`` for a request that meets no other but finds the part as these leave it,
+        such as rows of a memory that are open; NaN where it finds it as an idle one. [ns]
     """
 
     mean: float
@@ -80,6 +89,14 @@ class Response:
     last_variance: float
     departure_scv: float
     lost: float = 0.0
+    alone_mean: float = NAN
+    alone_last: float = NAN
+
+    def alone(self, idle: Response) -> Response:
+        """Return what a request meets that meets no other, from what it would at an idle part."""
+        if isnan(self.alone_mean):
+            return idle
+        return replace(idle, mean=self.alone_mean, last_mean=self.alone_last)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

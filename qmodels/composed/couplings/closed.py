@@ -41,14 +41,20 @@ def closed_rate(state: Any, flow: Flow) -> float:
     ]
     fixed = {pool: curve for pool, curve in state.curves.items() if pool not in own}
 
-    def times_at(rate: float) -> dict[str, float]:
-        passage, held = state.walk(flow, state.view(flow, rate), state.met_at(state.rates, fixed))
+    def times_of(heard: Any) -> dict[str, float]:
+        passage, held = state.walk(flow, heard, state.met_at(state.rates, fixed))
         times = dict(passage.by_part)
         for pool in own:
             for part, time in held[pool].parts.items() if pool in held else ():
                 times[part] -= time / state.tokens_each(pool)
             times.pop(pool, None)
         return times
+
+    def times_at(rate: float) -> dict[str, float]:
+        return times_of(state.view(flow, rate))
+
+    def alone_at(rate: float) -> dict[str, float]:
+        return times_of(state.view(flow, rate).alone(state.view(flow, 0.0)))
 
     most = state.asking.limit({**state.rates, flow.name: 1.0}, [flow.name])
     regions = []
@@ -61,7 +67,11 @@ def closed_rate(state: Any, flow: Flow) -> float:
     if alone <= 0:
         raise ValueError(f"flow {flow.name!r}: program must take time in a closed flow, got none")
     outside = profile_of(
-        times_at, limit=most, most=2 * flow.population / alone, servers=state.servers({flow.name})
+        times_at,
+        limit=most,
+        most=2 * flow.population / alone,
+        servers=state.servers({flow.name}),
+        alone_at=alone_at if state.leaves_traces else None,
     )
     crowd = going_round(outside, flow.population, idle=idle, regions=regions)
     rate = float(crowd.rates[-1])
@@ -103,7 +113,7 @@ def see(state: Any, flow: Flow) -> None:
     state.extra[flow.name] = 0.0
     high = state.asking.limit({**state.rates, flow.name: rate}, [flow.name]) * rate * FULL
     high = min(high, 1e3 * rate)
-    if beyond(0.0) >= 0 or flow.population == 1:
+    if beyond(0.0) >= -(NEAR**2) * time:
         state.seen[flow.name] = 0.0
     elif beyond(high) <= 0:
         state.seen[flow.name] = high

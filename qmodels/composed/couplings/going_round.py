@@ -21,6 +21,8 @@ MOST_NUMBERS = 100
 """Of more jobs the rates with as many numbers of them, in geometric steps, are found; all others between."""
 MOST = 1e12
 """Rate of jobs that nothing holds elsewhere. [1/ns]"""
+_STATES = 4
+"""Rounds in which the rate and the state that it leaves parts in are found."""
 
 
 Times = Callable[[float], Mapping[str, float]]
@@ -39,19 +41,30 @@ class Profile:
         Rates below it at which parts are asked, ascending from 0; between them times are interpolated.
     servers : mapping of str to int
         Stations of several servers that no other jobs come to.
+    alone_at : callable, optional
+        Mean times of a job that meets no other at parts as they are at a rate, where that depends on it.
     """
 
     def __init__(
-        self, times_at: Times, *, limit: float, rates: FloatArray, servers: Mapping[str, int]
+        self,
+        times_at: Times,
+        *,
+        limit: float,
+        rates: FloatArray,
+        servers: Mapping[str, int],
+        alone_at: Times | None = None,
     ) -> None:
         self._times_at, self._limit, self._asked = times_at, limit, rates.tolist()
+        self._alone_at = alone_at
         self._rates: list[float] = []
         self.first = dict(times_at(self._asked[0]))
         self.parts = tuple(self.first)
         self._rows: list[list[float]] = [[] for _ in self.parts]
         self._here: list[list[float]] = [[] for _ in self.parts]
+        self._lone: list[list[float]] = [[] for _ in self.parts]
         if not self._next():
-            self.first, self.parts, self._rows = {}, (), []
+            self.first, self.parts = {}, ()
+            self._rows, self._here, self._lone = [], [], []
         self.servers = {part: count for part, count in servers.items() if self.first.get(part, 0.0) > 0}
 
     def _next(self) -> bool:
@@ -68,6 +81,10 @@ class Profile:
         for part, row, here in zip(self.parts, self._rows, self._here, strict=True):
             row.append(times.get(part, 0.0))
             here.append(rate * row[-1])
+        if self._alone_at is not None:
+            alone = self._alone_at(rate)
+            for part, row in zip(self.parts, self._lone, strict=True):
+                row.append(alone.get(part, 0.0))
         return True
 
     def _reach(self, rate: float) -> None:
@@ -145,7 +162,9 @@ class Profile:
         def times_at(rate: float) -> dict[str, float]:
             return {part: float(np.interp(others + rate, known, row)) for part, row in times.items()}
 
-        return Profile(times_at, limit=limit - others, rates=rates, servers=self.servers)
+        alone_at = self._alone_at
+        shifted = None if alone_at is None else lambda rate: alone_at(others + rate)
+        return Profile(times_at, limit=limit - others, rates=rates, servers=self.servers, alone_at=shifted)
 
     def met(self, found: float, part: int) -> float:
         """Return the time at a part for a job that finds so many of its kind there."""
@@ -161,19 +180,42 @@ class Profile:
         slope = (row[-1] - row[-2]) / (here[-1] - here[-2]) if len(here) > 1 and here[-1] > here[-2] else 0.0
         return row[-1] + (found - here[-1]) * slope
 
+    @property
+    def states(self) -> int:
+        """Rounds in which a rate and the state that it leaves parts in are found."""
+        return 1 if self._alone_at is None else _STATES
 
-def profile_of(times_at: Times, *, limit: float, most: float, servers: Mapping[str, int]) -> Profile:
+    def left(self, found: Sequence[float], rate: float) -> list[float]:
+        """Return how much longer a job takes at parts as they are at a rate than as they are with so many."""
+        if self._alone_at is None:
+            return [0.0] * len(found)
+        self._reach(rate)
+        shift = []
+        for number, row, here in zip(found, self._lone, self._here, strict=True):
+            with_them = float(np.interp(number, here, self._rates))
+            shift.append(float(np.interp(rate, self._rates, row) - np.interp(with_them, self._rates, row)))
+        return shift
+
+
+def profile_of(
+    times_at: Times,
+    *,
+    limit: float,
+    most: float,
+    servers: Mapping[str, int],
+    alone_at: Times | None = None,
+) -> Profile:
     """Return the times at parts, from what they are at a rate.
 
     Parameters
     ----------
-    times_at, limit, servers
+    times_at, limit, servers, alone_at
         As in `Profile`.
     most : float
         Rate up to which parts are asked if none is ever full.
     """
     rates = limit * _GRID if np.isfinite(limit) else most * np.linspace(0.0, 1.0, 4)
-    return Profile(times_at, limit=limit, rates=rates, servers=servers)
+    return Profile(times_at, limit=limit, rates=rates, servers=servers, alone_at=alone_at)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -254,8 +296,7 @@ def going_round(profile: Profile, jobs: int, *, idle: float = 0.0, regions: Sequ
             if walker.part >= 0:
                 at[walker.part] = time
         inside = taken[: len(regions)]
-        whole = idle + sum(inside) + sum(at)
-        rate = profile.below(n / whole if whole > 0 else np.inf)
+        at, rate = _round(profile, at, found, n, idle + sum(inside), last)
         found = [rate * time for time in at]
         for walker in walkers:
             walker.advance(rate)
@@ -269,15 +310,26 @@ def going_round(profile: Profile, jobs: int, *, idle: float = 0.0, regions: Sequ
     return Crowd(rates=rates, regions=tuple(taken[: len(regions)]))
 
 
+def _round(
+    profile: Profile, met: Sequence[float], found: Sequence[float], jobs: int, rest: float, rate: float
+) -> tuple[list[float], float]:
+    """Return the times at parts, as the rate of so many jobs leaves them, and that rate."""
+    for _ in range(profile.states):
+        at = [time + more for time, more in zip(met, profile.left(found, rate), strict=True)]
+        whole = rest + sum(at)
+        rate = profile.below(jobs / whole if whole > 0 else np.inf)
+    return at, rate
+
+
 def _by_numbers(profile: Profile, jobs: int, idle: float, walkers: Sequence[_AtRegion]) -> Crowd:
     """Return what jobs do by the laws of their numbers at one region and elsewhere, each for itself."""
-    parts = [k for k in range(len(profile.parts)) if k not in {walker.part for walker in walkers}]
-    outside, found = np.zeros(jobs), dict.fromkeys(parts, 0.0)
+    own = {walker.part for walker in walkers}
+    outside, found, rate = np.zeros(jobs), [0.0] * len(profile.parts), 0.0
     for n in range(1, jobs + 1):
-        at = {k: profile.met(found[k], k) for k in parts}
-        whole = idle + sum(at.values())
-        outside[n - 1] = n / whole if whole > 0 else MOST
-        found = {k: outside[n - 1] * time for k, time in at.items()}
+        met = [0.0 if k in own else profile.met(number, k) for k, number in enumerate(found)]
+        at, rate = _round(profile, met, found, n, idle, rate)
+        outside[n - 1] = min(rate, MOST)
+        found = [rate * time if time else 0.0 for time in at]
     times = []
     for walker in (one for one in walkers if one.part < 0):
         rates = outside

@@ -12,15 +12,15 @@ import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.composed.couplings.going_round import Profile, going_round
-from qmodels.composed.moments import Span
+from qmodels.composed.moments import NOTHING, Span
 from qmodels.laws.of_law import formulas
-from qmodels.markov.processes.qbd import qbd
+from qmodels.markov.processes.qbd import first_passage
 from qmodels.queues.distributions import birth_death_law
 from qmodels.systems.laws.phases import PhaseType
 
 FULL = 1 - 1e-9
 """Share of the most that can be taken from which on there are too many jobs."""
-_MANY = 300
+MANY = 300
 """Jobs for which it does not matter how many more there are."""
 POISSON = PhaseType(initial=(1.0,), generator=((-1.0,),))
 _OUTSIDE = np.concatenate([np.geomspace(1e5, 1e-3, 160), [0.0]])
@@ -82,35 +82,28 @@ class Inside:
 
     def speeds(self, rate: float) -> FloatArray:
         """Return the rates at which 1, 2, ... jobs inside a copy leave it, if tokens are taken at a rate."""
+        return self._speeds(rate, min(self.tokens, MANY))
+
+    def endless(self, rate: float) -> FloatArray:
+        """Return the same as if there were tokens for all."""
+        return self._speeds(rate, MANY)
+
+    def _speeds(self, rate: float, jobs: int) -> FloatArray:
         others = round(rate * (self.copies - 1) / self.copies, 15)
-        if others not in self._known:
-            self._known[others] = going_round(self.profile.after(others), self.tokens).rates
-        return self._known[others]
+        if (others, jobs) not in self._known:
+            self._known[others, jobs] = going_round(self.profile.after(others), jobs).rates
+        return self._known[others, jobs]
 
     @cached_property
-    def _known(self) -> dict[float, FloatArray]:
+    def _known(self) -> dict[tuple[float, int], FloatArray]:
         return {}
-
-    def wait_ratio(self, rate: float) -> float:
-        """Return what an open stream waits inside over what it would at the rates of going round."""
-        own = rate / self.copies
-        profile = self.profile.after(round(rate - own, 15))
-        alone, stream = self.profile.total(rate - own), self.profile.total(rate)
-        if not stream < np.inf or stream - alone <= 1e-9 * stream:
-            return 1.0
-        speeds = going_round(profile, _MANY).rates
-        if own >= speeds[-1] * FULL:
-            return 1.0
-        held, queued, _ = _numbers(own, speeds, POISSON)
-        waited = (held + queued) / own - alone
-        return (stream - alone) / waited if waited > 1e-9 * stream else 1.0
 
     def rate_at(self, hold: float) -> float:
         """Return the rate at which a stream from outside would hold tokens so long."""
         return self.profile.rate_of(hold)
 
 
-def open_pool(inside: Inside, rate: float, *, gaps: PhaseType) -> Pool:
+def open_pool(inside: Inside, rate: float, *, gaps: PhaseType, plain: float | None = None) -> Pool:
     r"""Return what jobs that come at a rate meet at a pool.
 
     Parameters
@@ -121,14 +114,17 @@ def open_pool(inside: Inside, rate: float, *, gaps: PhaseType) -> Pool:
         Jobs that come to all copies. [1/ns]
     gaps : PhaseType
         Law of the times between them at a copy, of mean 1.
+    plain : float, optional
+        Time that a job would be inside if there were tokens for all; what the profile says if left out. [ns]
 
     Notes
     -----
     The part of the system that is inside as one station of rate :math:`X(n)` with n jobs, the throughput of
     n jobs that go round inside (Norton's theorem [1]_); jobs beyond the tokens wait in front: a
-    quasi-birth-death process. The wait is multiplied by :math:`(c_a^2 + c_s^2)/(c_a^2 + 1)`, where
-    :math:`c_s^2` goes from that of a job alone to 1 as more are inside; what is waited for inside, by
-    what an open stream waits there over what it would with that station.
+    quasi-birth-death process. What is waited inside is multiplied by r, which makes it right where there are
+    tokens for all; the wait for tokens by :math:`r^{1-\omega} ((c_a^2 + c_s^2)/(c_a^2 + 1))^\omega`,
+    :math:`\omega = X(1)/X(n)` with all tokens held, where one token is a single server whose
+    service is all that is done. No fewer jobs are done sooner.
 
     References
     ----------
@@ -136,22 +132,26 @@ def open_pool(inside: Inside, rate: float, *, gaps: PhaseType) -> Pool:
        1975.
     """
     own, tokens = rate / inside.copies, inside.tokens
+    alone = inside.profile.total(rate - own)
+    plain = inside.profile.total(rate) if plain is None else plain
+    if tokens > MANY and plain < np.inf:
+        most = min(inside.profile.limit, tokens * inside.copies / max(alone, 1e-300))
+        return Pool(wait=NOTHING, hold=plain, taken=rate, most=most, busy=own * plain / tokens)
     speeds = inside.speeds(rate)
     most = float(speeds[-1])
     if own >= most * FULL:
         endless = Span(np.inf, np.inf)
         return Pool(wait=endless, hold=tokens / most, taken=rate, most=most * inside.copies, busy=1.0)
     held, queued, waits = _numbers(own, speeds, gaps)
-    served = 1 + (inside.scv - 1) * float(speeds[0]) / most
-    spread = (gaps_scv(gaps) + served) / (gaps_scv(gaps) + 1)
-    alone = inside.profile.total(rate - own)
-    return Pool(
-        wait=_wait(queued / own * spread, waits),
-        hold=alone + max(held / own - alone, 0.0) * inside.wait_ratio(rate),
-        taken=rate,
-        most=most * inside.copies,
-        busy=held / tokens,
-    )
+    everyone = _numbers(own, inside.endless(rate), gaps)
+    crowded = max((everyone[0] + everyone[1]) / own - alone, 0.0)
+    ratio = (plain - alone) / crowded if crowded > 1e-12 * alone and alone <= plain < np.inf else 1.0
+    share, bursts = min(float(speeds[0]) / most, 1.0), gaps_scv(gaps)
+    served = (bursts + inside.scv) / (bursts + 1)
+    wait = queued / own * ratio ** (1 - share) * served**share
+    hold = alone + min(max(held / own - alone, 0.0), crowded) * ratio
+    wait = max(wait, alone + crowded * ratio - hold)
+    return Pool(wait=_wait(wait, waits), hold=hold, taken=rate, most=most * inside.copies, busy=held / tokens)
 
 
 def gaps_scv(gaps: PhaseType) -> float:
@@ -161,42 +161,27 @@ def gaps_scv(gaps: PhaseType) -> float:
 
 def _numbers(rate: float, speeds: FloatArray, gaps: PhaseType) -> tuple[float, float, float]:
     """Return how many are inside and how many wait, mean, and the share of the time in which some would."""
-    tokens = speeds.size
-    if len(gaps.initial) == 1:
-        law = birth_death_law(np.full(tokens, rate), speeds)
-        # Beyond the tokens the numbers are geometric.
-        ratio = rate / float(speeds[-1])
-        beyond = law[-1] * ratio / (1 - ratio)
-        total = 1 + beyond
-        held = float(law @ np.arange(tokens + 1) + beyond * tokens)
-        return held / total, float(beyond / (1 - ratio)) / total, float(law[-1] + beyond) / total
     moves = rate * np.array(gaps.generator)
     up = np.outer(np.maximum(-moves.sum(axis=1), 0.0), gaps.initial)
-    m = len(up)
-    eye = np.eye(m)
-    boundary = np.zeros(((tokens + 1) * m,) * 2)
-    for n in range(tokens + 1):
-        here = slice(n * m, (n + 1) * m)
-        boundary[here, here] = moves - (speeds[n - 1] * eye if n else 0.0)
-        if n:
-            boundary[here, (n - 1) * m : n * m] = speeds[n - 1] * eye
-        if n < tokens:
-            boundary[here, (n + 1) * m : (n + 2) * m] = up
-    ends = np.zeros((boundary.shape[0], m))
-    ends[-m:] = up
-    down = speeds[-1] * eye
-    found = qbd(
-        up=up,
-        local=moves - down,
-        down=down,
-        boundary_local=boundary,
-        boundary_up=ends,
-        boundary_down=np.hstack([np.zeros((m, tokens * m)), down]),
-    )
-    law = found.boundary.reshape(-1, m).sum(axis=1)
-    above = 1 - float(law.sum())
-    held = float(law @ np.arange(tokens + 1)) + above * tokens
-    return held, float(found.mean_level), float(law[-1]) + above
+    eye, last = np.eye(len(up)), float(speeds[-1])
+    way_back = first_passage(up, moves - np.diag(np.diag(moves)), last * eye)
+    ratio = up @ np.linalg.inv(last * eye - moves - up @ way_back)
+    ratios = [ratio]
+    for slower, faster in zip(speeds[-2::-1], speeds[:0:-1], strict=True):
+        ratios.append(up @ np.linalg.inv(slower * eye - moves - faster * ratios[-1]))
+    balance = moves + float(speeds[0]) * ratios[-1]
+    balance[:, -1] = 1.0
+    levels = [np.linalg.solve(balance.T, eye[-1])]
+    for each in reversed(ratios):
+        levels.append(levels[-1] @ each)
+    beyond = np.linalg.inv(eye - ratio)
+    at = levels[-1]
+    law = np.array([level.sum() for level in levels])
+    total = float(law.sum() + (levels[-1] @ ratio @ beyond).sum())
+    number = float(law @ np.arange(law.size)) / total
+    number += float((levels[-1] @ ratio @ beyond @ (speeds.size * eye + beyond)).sum()) / total
+    queued = float((at @ ratio @ beyond @ beyond).sum()) / total
+    return number - queued, queued, float((at @ beyond).sum()) / total
 
 
 def _wait(mean: float, waits: float) -> Span:

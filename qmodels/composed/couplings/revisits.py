@@ -13,7 +13,7 @@ MOST = 64
 """Visits above which more make no difference."""
 
 
-def effective_scv(*, scv: float, service_scv: float, law: FloatArray) -> float:
+def effective_scv(*, scv: float, service_scv: float, law: FloatArray, sharing: bool = False) -> float:
     r"""Return the variability of visits from that of jobs that come several times.
 
     Parameters
@@ -24,13 +24,16 @@ def effective_scv(*, scv: float, service_scv: float, law: FloatArray) -> float:
         That of the service of a visit.
     law : array of float
         Probabilities that a job makes 0, 1, 2, ... visits.
+    sharing : bool
+        Whether all jobs share the server; a visit waits for its turn otherwise.
 
     Notes
     -----
-    The work that K visits of a job bring is queued with :math:`c_a^2 + c_s^2/E[K] + c_K^2`, and a job that
-    is found has :math:`E[K(K+1)]/2E[K]` visits to make, where it would have one. Nothing changes for
-    Poisson jobs and exponential services, where there is a product form. For visits that follow each other
-    closely; heavy traffic.
+    The work that K visits of a job bring is queued with :math:`c_a^2 + v`, :math:`v = c_s^2/E[K] + c_K^2`,
+    and a job that is found has :math:`E[K(K+1)]/2E[K]` visits to make, where it would have one; of jobs that
+    share a server it has :math:`(1+v)/2` of all its work left, where it would have :math:`(1+c_s^2)/2` of a
+    visit. Nothing changes for Poisson jobs and exponential services, where there is a product form. For
+    visits that follow each other closely; heavy traffic.
 
     Examples
     --------
@@ -46,8 +49,9 @@ def effective_scv(*, scv: float, service_scv: float, law: FloatArray) -> float:
     some /= total
     numbers = np.arange(law.size)
     mean, square = float(some @ numbers), float(some @ numbers**2)
-    left = (square + mean) / (2 * mean)
-    return max(mean / left * (scv + service_scv / mean + square / mean**2 - 1) - service_scv, 0.0)
+    whole = service_scv / mean + square / mean**2 - 1
+    left = (1 + whole) / (1 + service_scv) if sharing else (square + mean) / (2 * mean**2)
+    return max((scv + whole) / left - service_scv, 0.0)
 
 
 def visit_laws(node: Node) -> dict[str, FloatArray]:

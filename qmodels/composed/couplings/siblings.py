@@ -80,7 +80,9 @@ class Siblings:
             case Copies():
                 mean, variance = moments_of(node.law)
                 more = variance / mean + mean - 1 if mean > 0 else 0.0
-                self._walk(node.node, _Others(count=(1 + others.count) * (1 + more) - 1))
+                after = self._walk(node.node, _Others(count=(1 + others.count) * (1 + more) - 1))
+                # Those that have been joined come as far apart as all their copies.
+                return replace(others, gap=max(others.gap, after.gap * mean))
             case Rounds():
                 mean, _ = moments_of(node.law)
                 loop = others.loop if others.rounds > 1 else self._time(node.node)
@@ -100,7 +102,10 @@ class Siblings:
             met = max(1 - others.gap / pace, 0.0) / 2 * others.count
             if others.rounds > 1 and others.loop > 0:
                 share = min(self.responses[site.number].mean / others.loop, 1.0)
-                met = (met + (others.rounds - 1) * others.count * share) / others.rounds
+                # Those that find a server free as often as not are met as by chance.
+                servers = float(self.system.parts[site.part].servers)
+                again = (others.count + min(max(others.count + 1 - servers, 0.0), others.count)) / 2
+                met = (met + (others.rounds - 1) * again * share) / others.rounds
             self.together[site.number] = 1 + 2 * max(met, 0.0)
         return replace(others, gap=max(others.gap, pace))
 

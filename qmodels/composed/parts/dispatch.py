@@ -18,6 +18,9 @@ from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 
+ALIKE = 1e-4
+"""SCVs that differ by less are the same."""
+
 
 def respond(part_name: str, system: System, streams: tuple[Stream, ...]) -> PartAnswer:
     """Return what a part of a system answers to the streams of requests to it.
@@ -64,7 +67,8 @@ def _arrivals(system: System, streams: tuple[Stream, ...]) -> Any:
     (stream,) = streams
     flow = system.flow(stream.flow)
     law = flow.arrivals
-    first = not flow.closed and not flow.window and flow.program[0] is stream.step
-    if not first or not isinstance(law, Law) or isinstance(law, Exponential):
+    if law is None or flow.program[0] is not stream.step or abs(stream.scv - law.scv) > ALIKE:
+        return None
+    if not isinstance(law, Law) or isinstance(law, Exponential):
         return None
     return scaled(law, 1 / (stream.rate * law.mean)) if stream.rate > 0 else None

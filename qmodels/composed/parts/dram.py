@@ -82,7 +82,9 @@ def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
     total = sum(s.rate for s in streams)
     departing = departing_scv(left, service_noise(0.0, 1), min(load, 1.0))
     weight = merging_weight(1 / spec.geometry.channels, min(load, 1.0))
-    leaving = 1 - weight + weight * float(departing)
+    # Bursts are the same ones at all channels, and are one again behind them.
+    bursts = (1 - min(load, 1.0) ** 2) * max(offered.scv - left, 0.0)
+    leaving = 1 - weight + weight * float(departing) + bursts
     keys = [
         (kinds, float(split_scv(leaving, stream.rate / total)))
         for stream, kinds in zip(streams, offered.of, strict=True)
@@ -125,7 +127,7 @@ def _response(
     """Return the response to a stream: means over its kinds, of accesses and of issues."""
     if mixed.load >= 1:
         return Response(mean=INF, variance=INF, last_mean=INF, last_variance=INF, departure_scv=departure_scv)
-    accesses, issues = [], []
+    accesses, issues, alone, lone_issues = [], [], [], []
     for k, share in kinds:
         kind = offered.kinds[k]
         waits = mixed.waits[min(k, len(mixed.waits) - 1)]
@@ -133,6 +135,13 @@ def _response(
         times = access_times(spec, waits, hits, write=kind.write, scv=offered.scv)
         accesses.append((share * kind.blocks, times.mean, times.variance))
         issues.append((share, *last_times(spec, kind, times, offered.together)))
+        # Alone an access meets refreshes and the rows that others have left open.
+        rows = replace(
+            waits, bank=0.0, activation=0.0, bus=waits.alone, queue=0.0, backlog=0.0, write_queue=0.0
+        )
+        times = access_times(spec, rows, hits, write=kind.write, scv=1.0)
+        alone.append((share * kind.blocks, times.mean, times.variance))
+        lone_issues.append((share, *last_times(spec, kind, times, offered.together)))
     mean, variance = _mixture(accesses)
     last_mean, last_variance = _mixture(issues)
     clock = spec.clock_ghz
@@ -142,6 +151,8 @@ def _response(
         last_mean=last_mean / clock,
         last_variance=last_variance / clock**2,
         departure_scv=departure_scv,
+        alone_mean=_mixture(alone)[0] / clock,
+        alone_last=_mixture(lone_issues)[0] / clock,
     )
 
 

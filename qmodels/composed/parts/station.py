@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.composed.bursts import beside
+from qmodels.composed.parts.bursty import wait_of_batches, wait_of_bursts
 from qmodels.composed.parts.serving import last_of_batch
+from qmodels.composed.plan import ONE
 from qmodels.composed.streams import PartAnswer, Response, Stream
 from qmodels.networks.open.flow_scv import (
     departing_scv,
@@ -19,8 +22,6 @@ from qmodels.networks.open.flow_scv import (
 from qmodels.networks.solve import solve_network
 from qmodels.networks.station import mixture
 from qmodels.numerics.largest import largest_moments
-from qmodels.queues.general.gg1 import gg1_klb
-from qmodels.queues.general.ggc import ggc_whitt
 from qmodels.systems.laws.times import Exponential
 from qmodels.systems.stations.parts import JobClass, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork
@@ -45,8 +46,10 @@ class Flows:
         Mean and squared coefficient of variation of their services. [ns]
     arrival_scv : float
         Of the times between arrivals, all flows together, as a queue at its load sees them.
-    together : float
-        Jobs that arrive at the same time as one of them, itself included, mean.
+    peak : float
+        Rate in their bursts over the mean rate; 1 if these are not known.
+    batch : array of float
+        Probabilities of 0, 1, 2, ... jobs that arrive at the same time.
     """
 
     names: tuple[str, ...]
@@ -54,7 +57,13 @@ class Flows:
     mean: FloatArray
     scv: FloatArray
     arrival_scv: float
-    together: float
+    peak: float = 1.0
+    batch: FloatArray = field(default_factory=lambda: ONE)
+
+    @property
+    def together(self) -> float:
+        """Jobs that arrive at the same time as one of them, itself included, mean."""
+        return beside(self.batch)
 
     @property
     def service(self) -> tuple[float, float]:
@@ -138,17 +147,18 @@ def _flows(station: Station, streams: tuple[Stream, ...]) -> Flows:
     issues = np.array([s.rate for s in streams])
     total = float(issues.sum())
     if total <= 0:
-        return Flows(names=names, rate=rate, mean=mean, scv=scv, arrival_scv=1.0, together=1.0)
+        return Flows(names=names, rate=rate, mean=mean, scv=scv, arrival_scv=1.0)
     share = issues / total
+    # The streams of one flow have their bursts together.
+    of = np.array([share[[s.flow == name for s in streams]].sum() for name in names])
     load = min(float(rate @ mean) / (1.0 if station.delay else station.servers), 1.0)
-    weight = merging_weight(float(share @ share), load)
+    weight = merging_weight(float(of @ of), load)
     merged = 1 - weight + weight * float(share @ [s.scv for s in streams])
-    sizes = [np.arange(s.batch.size) for s in streams]
-    both = [(float(s.batch @ n), float(s.batch @ n**2)) for s, n in zip(streams, sizes, strict=True)]
-    first, second = issues @ np.array(both)
-    return Flows(
-        names=names, rate=rate, mean=mean, scv=scv, arrival_scv=merged, together=second / max(first, 1e-300)
-    )
+    batch = np.zeros(max(s.batch.size for s in streams))
+    for part, stream in zip(share, streams, strict=True):
+        batch[: stream.batch.size] += part * stream.batch
+    peak = float(share @ [s.peak for s in streams])
+    return Flows(names=names, rate=rate, mean=mean, scv=scv, arrival_scv=merged, peak=peak, batch=batch)
 
 
 def _load(station: Station, flows: Flows) -> float:
@@ -199,36 +209,36 @@ def _solved(station: Station, flows: Flows, arrivals: Any, doubt: str) -> Visits
 
 
 def _two_moments(station: Station, flows: Flows, load: float) -> Visits:
-    """Return what jobs meet by two moments; those of a batch at one server follow each other.
+    r"""Return what jobs meet in bursts and batches.
 
-    Jobs that share a server are as many as those that queue with exponential services: exact for these, and
-    with Poisson arrivals for all services.
+    At one server a batch waits as one job, at several as in M^X/M/c and what bursts add. Jobs that share a
+    server are those :math:`V / (\lambda E[R])` that its work V is of: a job that is found has
+    :math:`E[R] = E[S](1+c_s^2)/2` left, and of those that queue in their order only one has. Exact with
+    Poisson arrivals.
     """
     mean, scv = flows.service
     sharing = station.discipline == "sharing"
-    scv = 1.0 if sharing else scv
     rate, servers, size = float(flows.rate.sum()), int(station.servers), flows.together
     doubt = ""
+    bursts: dict[str, Any] = {"scv": scv, "servers": servers, "peak": flows.peak}
     if servers == 1:
         # Of a batch of X jobs, E[X^2] / E[X] is taken for X itself.
-        found = gg1_klb(
-            arrival_rate=rate / size,
-            mean_service_time=size * mean,
-            service_scv=scv / size,
-            arrival_scv=flows.arrival_scv,
-        )
-        wait = float(found.mean_waiting_time) + (size - 1) / 2 * mean
+        bursts |= {"rate": rate / size, "mean": size * mean, "scv": scv / size}
+        wait = wait_of_bursts(arrival_scv=flows.arrival_scv, **bursts) + (size - 1) / 2 * mean
+    elif size - 1 < ALIKE:
+        wait = wait_of_bursts(rate=rate, mean=mean, arrival_scv=flows.arrival_scv, **bursts)
     else:
-        found = ggc_whitt(
-            arrival_rate=rate,
-            mean_service_time=mean,
-            servers=servers,
-            service_scv=scv,
-            arrival_scv=size * flows.arrival_scv,
-        )
-        wait = float(found.mean_waiting_time) + max(size / servers - 1, 0.0) / 2 * mean * (1 - load)
-        if size > 1:
-            doubt = f"jobs that arrive at {station.name!r} together are taken for bursts"
+        bursts |= {"rate": rate, "mean": mean}
+        more = wait_of_bursts(arrival_scv=max(1 + size * (flows.arrival_scv - 1), 0.0), **bursts)
+        more -= wait_of_bursts(arrival_scv=1.0, **bursts)
+        alone = wait_of_batches(rate=rate, mean=mean, servers=servers, batch=flows.batch)
+        sizes = np.flatnonzero(flows.batch[1:]) + 1
+        each = sizes * flows.batch[sizes] / (sizes @ flows.batch[sizes])
+        own = [float(each @ [_turns(n, servers, v).mean() for n in sizes.tolist()]) for v in (1.0, scv)]
+        wait = max((alone - own[0] * mean) * (size + scv) / (size + 1) + own[1] * mean + more, 0.0)
+        doubt = f"jobs that arrive at {station.name!r} together are taken for bursts"
+    if sharing:
+        wait *= 2 / (1 + scv)
     response = flows.mean * (1 + wait / mean) if sharing else wait + flows.mean
     variance = np.array([_variance(station, flows, k, float(t)) for k, t in enumerate(response)])
     return Visits(response=response, variance=variance, doubt=doubt)
@@ -279,8 +289,19 @@ def _last(
         # The last waits for all others of its batch, any of them for half of these.
         before = (squares / jobs - 1) / 2 * service
         behind = (jobs - 1) * service
+        if station.discipline == "sharing":
+            # All are longer as the load says, and the last one ends when all work of its batch is done.
+            longer = (service + behind) / (service + before * 2 / (1 + scv))
+            return longer * mean, longer**2 * variance
         return mean - before + behind, variance + (squares - jobs**2) * service**2
     return _last_at_servers(servers, stream, service, scv, mean, variance)
+
+
+def _turns(jobs: int, servers: int, scv: float) -> FloatArray:
+    """Return after how many mean services those of a batch begin: in turns, or as exponential ones end."""
+    before = np.arange(jobs)
+    random = np.maximum(before - servers + 1, 0) / servers
+    return min(scv, 1.0) * random + max(1 - scv, 0.0) * (before // servers)
 
 
 def _last_at_servers(
@@ -290,13 +311,13 @@ def _last_at_servers(
     used = np.flatnonzero(stream.batch)
     used = used[used > 0]
     share = stream.batch[used] / stream.batch[used].sum()
-    behind = [np.maximum(np.arange(n) - servers + 1, 0).sum() / servers * service for n in used]
+    behind = [_turns(n, servers, scv).sum() * service for n in used.tolist()]
     shared = mean - service - float(share @ behind) / float(share @ used)
     own = scv * service**2
     each = np.array(
         [largest_moments(mean=service, variance=own, count=min(n, servers)) for n in used.tolist()]
     )
-    ends = np.maximum(used - servers, 0) / servers * service + each[:, 0]
+    ends = np.array([_turns(n, servers, scv)[-1] for n in used.tolist()]) * service + each[:, 0]
     last = float(share @ ends)
     spread = float(share @ (each[:, 1] + ends**2)) - last**2
     return max(shared, 0.0) + last, max(variance - own, 0.0) + spread

@@ -37,9 +37,8 @@ class System:
         What is done with them.
     place : mapping of str to tuple of int or str
         Nodes of the interconnect where a part is, ranges as text: ``"56..63"``. One that is not placed is
-        wherever it is needed. The
-        channels of a DRAM and the slices of a cache are spread over its nodes in turn; stations, pools and
-        parts of one's own stand at each node once.
+        wherever it is needed. The channels of a DRAM and the slices of a cache are spread over its nodes in
+        turn; stations, pools and parts of one's own stand at each node once.
     interconnect : str
         Name of the network between placed parts; the only `Noc` if left out.
 

@@ -41,6 +41,16 @@ class Poisson:
         return rng.exponential(size=count)
 
 
+def interrupted_phases(on_packets: Numeric, peak: Numeric) -> tuple[Numeric, Numeric, Numeric]:
+    """Return the law of the gaps of an interrupted Poisson process of rate 1, see `OnOff`."""
+    off = peak / on_packets
+    on = off / (peak - 1)
+    half = (peak + off + on) / 2
+    fast = half + np.sqrt(half**2 - peak * on)
+    slow = peak * on / fast
+    return (peak - slow) / (fast - slow), fast, slow
+
+
 @dataclass(frozen=True, kw_only=True)
 class OnOff:
     r"""Bursts: Poisson arrivals while a two-state Markov chain is ON, none while it is OFF.
@@ -100,13 +110,7 @@ class OnOff:
 
         Rates are per mean gap: an arrival rate times them gives rates per unit of time.
         """
-        peak = self.peak_to_mean
-        off = peak / self.on_packets
-        on = off / (peak - 1)
-        half = (peak + off + on) / 2
-        fast = half + np.sqrt(half**2 - peak * on)
-        slow = peak * on / fast
-        return (peak - slow) / (fast - slow), fast, slow
+        return interrupted_phases(self.on_packets, self.peak_to_mean)
 
     def gaps(self, rng: np.random.Generator, count: int) -> FloatArray:
         """Return so many gaps between packets, of mean 1."""

@@ -1,0 +1,81 @@
+"""Waits of bursts and batches against exact chains."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from qmodels.composed.parts.bursty import bursts_of, hyperexponential_wait, wait_of_batches, wait_of_bursts
+from qmodels.composed.parts.station import station_copy
+from qmodels.composed.streams import Stream
+from qmodels.markov.processes.map_queues import map_ph_1
+from qmodels.queues.markovian.mmc import mmc
+from qmodels.systems.laws.kinds import scaled
+from qmodels.systems.laws.times import Deterministic, Erlang, Exponential
+from qmodels.systems.stations.parts import Station
+from qmodels.systems.traffic.arrivals import OnOff
+
+
+def visits(rate, batch=(0.0, 1.0)):
+    return Stream(
+        flow="jobs", step=None, rate=rate, batch=np.array(batch), scv=1.0, write=False, bytes=0,
+        sources=np.zeros(0),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("load", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("phases", [1, 4])
+@pytest.mark.parametrize("peak", [1.3, 2.5, 8.0])
+def test_bursts_at_one_server_are_those_of_the_exact_chain(load, phases, peak):
+    gaps = bursts_of(3.5, peak)
+    exact = map_ph_1(arrivals=scaled(gaps, 1 / load), service=Erlang(mean=1.0, phases=phases))
+    found = wait_of_bursts(rate=load, mean=1.0, scv=1 / phases, servers=1, arrival_scv=3.5, peak=peak)
+    assert_allclose(found, exact.mean_waiting_time, rtol=1e-8)
+
+
+def test_constant_services_are_the_limit_of_many_phases():
+    gaps = (0.6, 1.2, 0.3)
+    assert_allclose(hyperexponential_wait(gaps, 1.0, 0.0), hyperexponential_wait(gaps, 1.0, 1e-6), rtol=1e-4)
+
+
+def test_bursts_have_the_scv_and_the_peak_they_are_made_of():
+    source = OnOff(on_packets=4.0, peak_to_mean=2.5)
+    gaps = bursts_of(float(source.scv), 2.5)
+    assert_allclose(gaps.scv, source.scv)
+    assert_allclose(sum(p / m for p, m in zip(gaps.probabilities, gaps.means, strict=True)), 2.5)
+
+
+@pytest.mark.parametrize("servers", [1, 3])
+@pytest.mark.parametrize("load", [0.05, 0.5, 0.95])
+def test_batches_of_one_are_single_jobs(servers, load):
+    exact = mmc(arrival_rate=load * servers, service_rate=1.0, servers=servers)
+    found = wait_of_batches(rate=load * servers, mean=1.0, servers=servers, batch=np.array([0.0, 1.0]))
+    assert_allclose(found, exact.mean_waiting_time, rtol=1e-7)
+
+
+def test_batches_of_random_size_at_one_server_are_in_closed_form():
+    batch, load = np.array([0.0, 0.5, 0.2, 0.0, 0.3]), 0.7
+    numbers = np.arange(batch.size)
+    together = batch @ numbers**2 / (batch @ numbers)
+    found = wait_of_batches(rate=load, mean=1.0, servers=1, batch=batch)
+    assert_allclose(
+        found, (load * (1 + together) / 2 + (together - 1) / 2 - load * (together - 1) / 2) / (1 - load)
+    )
+
+
+@pytest.mark.parametrize("jobs", [2, 3, 5])
+def test_equal_jobs_that_share_an_idle_server_end_together(jobs):
+    batch = np.eye(jobs + 1)[jobs]
+    station = Station(service=Deterministic(mean=2.0), discipline="sharing")
+    (response,) = station_copy(station, (visits(1e-9, batch),)).responses
+    assert_allclose([response.mean, response.last_mean], 2.0 * jobs, rtol=1e-6)
+    random = Station(service=Exponential(mean=2.0), discipline="sharing")
+    (response,) = station_copy(random, (visits(1e-9, batch),)).responses
+    assert_allclose([response.mean, response.last_mean], [(jobs + 1.0), 2.0 * jobs], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("jobs", "last"), [(2, 2.0), (3, 4.0), (7, 8.0)])
+def test_constant_jobs_of_a_batch_take_idle_servers_in_turns(jobs, last):
+    station = Station(service=Deterministic(mean=2.0), servers=2)
+    (response,) = station_copy(station, (visits(1e-9, np.eye(jobs + 1)[jobs]),)).responses
+    assert_allclose(response.last_mean, last, rtol=1e-6)
+    assert_allclose(response.mean, np.mean([2.0 * (k // 2 + 1) for k in range(jobs)]), rtol=1e-6)
