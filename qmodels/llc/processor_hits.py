@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
-from qmodels.checks import FloatArray
+from qmodels.checks import FloatArray, IntArray
 from qmodels.llc.victim import next_lines, occupied_lines, victim_level
 from qmodels.systems.cache.lines import line_popularity
 from qmodels.systems.cache.llc_processor import LlcProcessor
@@ -109,17 +110,41 @@ def hit_ratios(spec: LlcProcessor) -> HitRatios:
     if slices == 0 or not np.any(private < 1.0):
         return HitRatios(l1=l1, l2=l2, llc=0.0, slice_shares=np.full((1, max(slices, 1)), 1 / max(slices, 1)))
     rate = p * (1.0 - private)
+    own, lines = p / spec.cores, spec.slice_lines
     if np.all(count == 1.0):
-        rate, own, count = (_by_slice(x, slices) for x in (rate, p / spec.cores, count))
+        rate, own, count = (_by_slice(x, slices) for x in (rate, own, count))
         shares = (count * rate).sum(axis=1).reshape(tables, slices)
         shares = shares / shares.sum(axis=1, keepdims=True)
+        level = _Slices(rate=rate, own=own, count=count, lines=np.tile(lines, tables), share=shares.ravel())
     else:
-        own, count, shares = p / spec.cores, count / slices, np.full((1, slices), 1 / slices)
-    if spec.llc_hit == "keep":
-        found = _kept_hit_ratio(spec, rate, own, count)
-    else:
-        found = _removed_hit_ratio(spec, rate, own, count, shares.ravel())
+        lines, alike = np.unique(lines, return_counts=True)
+        shares = np.full((1, slices), 1 / slices)
+        rate, own, count = (np.repeat(x, len(lines), axis=0) for x in (rate, own, count / slices))
+        level = _Slices(
+            rate=rate, own=own, count=count, lines=lines, share=shares[0, : len(lines)], alike=alike
+        )
+    found = _kept_hit_ratio(spec, level) if spec.llc_hit == "keep" else _removed_hit_ratio(spec, level)
     return HitRatios(l1=l1, l2=l2, llc=_share(found), slice_shares=shares)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Slices:
+    """Slices in rows: of each line what all cores ask for and one core wants, and how many there are of it.
+
+    ``lines`` fit into each, ``share`` of the requests go to it, and ``alike`` slices are like it.
+    """
+
+    rate: FloatArray
+    own: FloatArray
+    count: FloatArray
+    lines: IntArray
+    share: FloatArray
+    alike: npt.ArrayLike = 1
+
+    def hit_ratio(self, hit: FloatArray) -> float:
+        """Return what is found of all that is asked for, from the probability of each line."""
+        asked = np.asarray(self.alike).reshape(-1, 1) * self.count * self.rate
+        return float((asked * hit).sum() / asked.sum())
 
 
 @lru_cache(maxsize=32)
@@ -161,34 +186,36 @@ def llc_load(spec: LlcProcessor, hits: HitRatios) -> float:
     return spec.arrival_rate * hits.misses[1] / (spec.llc_rate * spec.llc_slices) if spec.llc_slices else 0.0
 
 
-def _kept_hit_ratio(spec: LlcProcessor, rate: FloatArray, own: FloatArray, count: FloatArray) -> float:
+def _kept_hit_ratio(spec: LlcProcessor, level: _Slices) -> float:
     """Return the hit ratio of the LLC where lines stay in it when found."""
-    lines = spec.slice_lines
+    rate, lines = level.rate, level.lines[:, None]
 
     def present(stage: FloatArray, share: float = 1.0) -> FloatArray:
         outlived = _outlived(2.0 * share * rate, stage, lines)
         return (1.0 - outlived) / (1.0 + outlived)
 
-    stage = _stage_rates(rate, count, np.full((len(rate), 1), float(lines)), present)
+    stage = _stage_rates(rate, level.count, lines.astype(float), present)
     others = present(stage, (spec.cores - 1) / spec.cores)
-    hit = 1.0 - _outlived(own, stage, lines) * (1.0 - others)
-    return float((count * rate * hit).sum() / (count * rate).sum())
+    return level.hit_ratio(1.0 - _outlived(level.own, stage, lines) * (1.0 - others))
 
 
-def _removed_hit_ratio(
-    spec: LlcProcessor, rate: FloatArray, own: FloatArray, count: FloatArray, share: FloatArray
-) -> float:
-    """Return the hit ratio of the LLC where lines leave it when found; ``share`` of the requests by row."""
-    rate, own, count = _grouped(rate, own, count)
-    lines = spec.slice_lines
+def _removed_hit_ratio(spec: LlcProcessor, level: _Slices) -> float:
+    """Return the hit ratio of the LLC where lines leave it when found."""
+    level, lines = _grouped(level), level.lines
+    rate, own, count = level.rate, level.own, level.count
     out = np.divide(rate, own * spec.cores, out=np.zeros_like(rate), where=own > 0)
 
-    def found(stage: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        return victim_level(rate=own, out=out, cores=spec.cores, time=lines / stage, stages=lines)
+    def found(stage: FloatArray) -> FloatArray:
+        parts = np.zeros((3, *own.shape))
+        for number in np.unique(lines):
+            rows = lines == number
+            few = {"rate": own[rows], "out": out[rows], "time": number / stage[rows]}
+            parts[:, rows] = victim_level(**few, cores=spec.cores, stages=int(number))
+        return parts
 
     asked = (count * rate).sum(axis=1)
     private = (count * spec.cores * (1.0 - out)).sum(axis=1)
-    full, stage, change = np.full(len(rate), float(lines)), None, None
+    full, stage, change = lines.astype(float), None, None
     for _ in range(ROUNDS):
         stage = _stage_rates(rate, count, full[:, None], lambda stage: found(stage)[1], stage)
         hit, present, expired = found(stage)
@@ -199,19 +226,20 @@ def _removed_hit_ratio(
             private=private,
             hit=(count * rate * hit).sum(axis=1) / asked,
             expired=(count * rate * expired).sum(axis=1) / asked,
-            share=share,
+            share=level.share,
         )
         full, change = np.minimum(next_lines(full, now, change), lines), now - full
         if np.all(np.abs(change) < SETTLED * lines):
             break
-    return float((count * rate * hit).sum() / asked.sum())
+    return level.hit_ratio(hit)
 
 
-def _grouped(rate: FloatArray, own: FloatArray, count: FloatArray) -> tuple[FloatArray, ...]:
+def _grouped(level: _Slices) -> _Slices:
     """Return rows of at most `GROUPS` lines: the most popular as they are, others in equal groups."""
+    rate, own, count = level.rate, level.own, level.count
     lines = rate.shape[1]
     if lines <= GROUPS:
-        return rate, own, count
+        return level
     order = np.argsort(-own, axis=1)
     rate, own, count = (np.take_along_axis(values, order, axis=1) for values in (rate, own, count))
     cuts = np.unique(
@@ -223,7 +251,7 @@ def _grouped(rate: FloatArray, own: FloatArray, count: FloatArray) -> tuple[Floa
     rate, own = (
         np.add.reduceat(count * values, cuts, axis=1) / np.maximum(number, TINY) for values in (rate, own)
     )
-    return rate, own, number
+    return replace(level, rate=rate, own=own, count=number)
 
 
 def _share(value: float) -> float:
@@ -231,7 +259,7 @@ def _share(value: float) -> float:
     return 0.0 if value < ROUNDING else 1.0 if value > 1.0 - ROUNDING else float(value)
 
 
-def _outlived(rate: FloatArray, stage: FloatArray, stages: int) -> FloatArray:
+def _outlived(rate: FloatArray, stage: FloatArray, stages: int | IntArray) -> FloatArray:
     """Return the probability that nothing of this rate happens in an Erlang time."""
     return np.asarray(np.exp(-stages * np.log1p(rate / stage)))
 

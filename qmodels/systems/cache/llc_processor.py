@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from qmodels.systems.cache.lines import ASSIGNMENTS, line_count
+from qmodels.checks import IntArray
+from qmodels.systems.cache.lines import ASSIGNMENTS, line_count, slice_lines
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import check_fields, choice, count, positive
 from qmodels.systems.traffic.popularity import Zipf
@@ -15,6 +16,9 @@ ARCHITECTURES = ("slices", "shared", "none")
 
 LLC_HITS = ("keep", "remove")
 """What becomes of a line in the LLC when it goes to a core: it stays, or it is there no longer."""
+
+WHOLE_LINES = ("slice", "total")
+"""Whether the lines of every slice are whole, or those of all slices together."""
 
 BANKS = 2
 """Interleaved banks of a channel."""
@@ -44,6 +48,9 @@ class LlcProcessor:
     l1_bytes, l2_bytes, slice_bytes, llc_bytes : int
         Capacities of each core's L1 and L2, of each slice, and of the shared LLC; each holds the whole
         lines that fit. [bytes]
+    whole_lines : {"slice", "total"}
+        Which lines fit in slices: the whole ones of each, or those of all slices together, of which the first
+        slices then have one more than others.
     line_bytes, entry_bytes : int
         Sizes of a cache line (*B*) and of a table entry (*b*). [bytes]
     l1_rate, l2_rate, llc_rate : float
@@ -74,8 +81,12 @@ class LlcProcessor:
     Examples
     --------
     >>> spec = LlcProcessor()
-    >>> spec.entries_per_line, spec.lines, spec.l1_lines, spec.l2_lines, spec.slice_lines
-    (32, 625, 2, 8, 2)
+    >>> spec.entries_per_line, spec.lines, spec.l1_lines, spec.l2_lines
+    (32, 625, 2, 8)
+    >>> for whole in ("slice", "total"):
+    ...     print(LlcProcessor(slices=8, whole_lines=whole).slice_lines)
+    [2 2 2 2 2 2 2 2]
+    [3 3 2 2 2 2 2 2]
     >>> round(spec.arrival_rate, 3)
     22.4
     """
@@ -89,6 +100,7 @@ class LlcProcessor:
     l2_bytes: int = count(512)
     slice_bytes: int = count(146)
     llc_bytes: int = count(4096)
+    whole_lines: str = choice("slice", WHOLE_LINES)
     line_bytes: int = count(64)
     entry_bytes: int = count(2)
     l1_rate: float = positive(100.0)
@@ -151,10 +163,12 @@ class LlcProcessor:
         return {"slices": self.slices, "shared": 1, "none": 0}[self.architecture]
 
     @property
-    def slice_lines(self) -> int:
+    def slice_lines(self) -> IntArray:
         """Lines behind each of these queues."""
-        held = {"slices": self.slice_bytes, "shared": self.llc_bytes, "none": 0}[self.architecture]
-        return held // self.line_bytes
+        each = self.slice_bytes if self.architecture == "slices" else self.llc_bytes
+        number, line = self.llc_slices, self.line_bytes
+        held = number * each // line if self.whole_lines == "total" else number * (each // line)
+        return slice_lines(held, max(number, 1))[:number]
 
     @property
     def arrival_rate(self) -> float:

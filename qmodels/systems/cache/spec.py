@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from qmodels import checks
 from qmodels.checks import IntArray
-from qmodels.systems.cache.lines import ASSIGNMENTS, HASHES, line_count
+from qmodels.systems.cache.lines import ASSIGNMENTS, HASHES, line_count, slice_lines
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import check_fields, choice, count, probability
 from qmodels.systems.traffic.popularity import Popularity, Zipf
@@ -61,10 +61,7 @@ class CacheLevel:
     @property
     def slice_lines(self) -> IntArray:
         """Lines of each slice."""
-        import numpy as np
-
-        each, more = divmod(int(self.lines), int(self.slices))
-        return np.full(int(self.slices), each) + (np.arange(int(self.slices)) < more)
+        return slice_lines(self.lines, self.slices)
 
 
 @dataclass(frozen=True, kw_only=True)
