@@ -29,6 +29,7 @@ def new_flows(spec: System, sources: Sources, entries: list[int], places: list[i
         row["law"] = sources.law(f"{'thinking' if flow.closed else 'arrivals'} {flow.name}", law)
         row["sizes"] = sources.law(f"sizes {flow.name}", _segments(flow))
         row["window"], row["population"] = flow.window or 0, flow.population
+        row["loses"] = flow.loses
         row["places_at"], row["places"] = len(places), len(flow.at)
         row["head"] = row["tail"] = NONE
         places += flow.at

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from validate.composed import state
 from validate.composed.addresses import first_block, locate
+from validate.composed.banks import come_to_bank, leave_bank
 from validate.composed.pools import acquire, drop_tokens, release
 from validate.composed.state import Core
 from validate.composed.strands import (
@@ -96,6 +97,8 @@ def _visit(w: World, c: Core, j: int, at: int) -> bool:
         ask(w, c, j, state.LOOKING, state.PLACING)
     elif op == state.ENQUIRE:
         enquire(w, c, j, part)
+    elif op == state.BANK:
+        come_to_bank(w, c, j, part)
     else:
         operate(w, c, j, part)
     return False
@@ -134,15 +137,17 @@ def _move(w: World, c: Core, j: int, at: int) -> None:
 
 @lean_part
 def wake(w: World, c: Core, j: int) -> None:
-    """End what a strand has waited for alone: a hold, thinking, an access to a memory, a part of others."""
+    """End what a strand has waited for alone: a hold, thinking, an access, a bank, a part of others."""
     drop(w.heap, w.places, w.classes.size + w.nodes.size + j)
     if w.jobs[j]["phase"] == state.THINKING:
         begin(w, c, j)
     elif w.jobs[j]["phase"] == state.OPERATING:
         ask(w, c, j, state.OPERATING, state.OPERATION)
         return
-    elif w.jobs[j]["phase"] == state.ACCESSING or w.jobs[j]["phase"] == state.ENQUIRING:
+    elif w.jobs[j]["phase"] >= state.ACCESSING:
         part = c.code[c.strands[j]["at"] - 1]["part"]
+        if w.jobs[j]["phase"] == state.BANKING:
+            leave_bank(w, c, j, part)
         leave(w, c, part, j)
         charge(w, c, j, part)
     else:

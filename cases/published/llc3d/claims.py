@@ -98,7 +98,9 @@ def _little_effect(cells: Sequence[Cell]) -> list[Claim]:
                 only(cells, figures="16-18", curve=f"exponent {exponent}", metric=metric, x=x)
                 for x in (half, every)
             )
-            gain = {of: sign * 100 * (ratio(all_, few)(of) - 1) for of in ("model", "simulated")}
+            gain: dict[str, Any] = {
+                of: sign * 100 * (ratio(all_, few)(of) - 1) for of in ("model", "simulated")
+            }
             claims.append(
                 Claim(
                     text=f"{text} from {half} to {every} slices, exponent {exponent}, %",
@@ -118,7 +120,7 @@ def _fewer(cells: Sequence[Cell]) -> list[Claim]:
         ours = only(cells, figures=reading, curve=FEWER, metric=WAITING)
         other = reading if NAMES["none"] in specs else BASE
         without = only(cells, figures=other, curve=NONE, metric=WAITING)
-        more = {of: 100 * (ratio(ours, without)(of) - 1) for of in ("model", "simulated")}
+        more: dict[str, Any] = {of: 100 * (ratio(ours, without)(of) - 1) for of in ("model", "simulated")}
         apart = (ours.low or 0) > (without.high or 0) or (ours.high or 0) < (without.low or 0)
         claims.append(
             Claim(

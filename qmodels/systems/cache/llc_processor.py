@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from qmodels.checks import IntArray
 from qmodels.systems.cache.lines import ASSIGNMENTS, line_count, slice_lines
+from qmodels.systems.cache.spec import CacheLevel, CacheSystem
+from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.parts import Tokens
+from qmodels.systems.composed.steps import Acquire, Hold, Lookup, Release, Visit
+from qmodels.systems.composed.system import System
+from qmodels.systems.laws.times import Exponential
+from qmodels.systems.memory.banked_channels import BankedChannels
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import check_fields, choice, count, positive
+from qmodels.systems.stations.parts import Station
+from qmodels.systems.traffic.arrivals import Poisson
 from qmodels.systems.traffic.popularity import Zipf
 
 ARCHITECTURES = ("slices", "shared", "none")
@@ -179,6 +188,51 @@ class LlcProcessor:
     def clock_ghz(self) -> float:
         """Time units per nanosecond."""
         return 1.0 / self.time_unit_ns
+
+    def system(self, assignment_seed: int = 0) -> System:
+        """Return the system of parts that says the same; which entries share a line is drawn with a seed.
+
+        Its flow goes to a core that it holds, a `Tokens`, until it has its line; waits for cores are the
+        ``visit_latency[core]``. Caches move lines when they are looked up, not when the core has the line.
+        """
+        unit, slices = self.time_unit_ns, self.llc_slices
+        look = [Hold(Exponential(mean=unit / rate)) for rate in (self.l1_rate, self.l2_rate)]
+        parts: dict[str, Any] = {
+            "core": Tokens(count=1),
+            "caches": CacheSystem(
+                popularity=self.popularity,
+                entries_per_line=self.entries_per_line,
+                assignment=self.assignment,
+                assignment_seed=assignment_seed,
+                cores=self.cores,
+                private=tuple(CacheLevel(lines=lines) for lines in (self.l1_lines, self.l2_lines)),
+                shared=CacheLevel(lines=int(self.slice_lines.sum()), slices=slices) if slices else None,
+                inclusion="kept" if self.llc_hit == "keep" else "exclusive",
+            ),
+            "dram": BankedChannels(
+                service=Exponential(mean=unit / self.bank_rate),
+                channels=self.channels,
+                banks=BANKS,
+                speeds=(1.0, self.interleaved_bank_rate / self.bank_rate),
+            ),
+        }
+        place = {"core": range(self.cores)}
+        found: tuple[Visit, ...] = ()
+        if slices:
+            parts["slice"] = Station(service=Exponential(mean=unit / self.llc_rate))
+            place |= {"slice": range(slices), "caches": range(slices)}
+            found = (Visit("slice"),)
+        lookup = Lookup("caches", further=(look[1],), hit=found, miss=(*found, Visit("dram")))
+        flow = Flow(
+            name="packets",
+            arrivals=Poisson(),
+            rate=self.arrival_rate / unit,
+            window=self.capacity,
+            when_full="loss",
+            at=range(self.cores),
+            program=(Acquire("core"), look[0], lookup, Release("core")),
+        )
+        return System(parts=parts, place=place, flows=(flow,), nodes=max(self.cores, slices))
 
     def gbps(self, throughput: float) -> float:
         """Return a throughput in requests per time unit as one of packets in Gb/s."""

@@ -13,7 +13,7 @@ from qmodels.systems.spec.ranges import check_fields, choice, count, probability
 from qmodels.systems.traffic.popularity import Popularity, Zipf
 
 REPLACEMENTS = ("lru", "fifo", "random")
-INCLUSIONS = ("copy", "inclusive", "exclusive")
+INCLUSIONS = ("copy", "inclusive", "exclusive", "kept")
 MOST_LINES = 2**28
 
 
@@ -87,10 +87,11 @@ class CacheSystem:
         Private levels of a core, from the first, at most 3, one slice each.
     shared : CacheLevel, optional
         The level behind them that all cores share.
-    inclusion : {"copy", "inclusive", "exclusive"}
+    inclusion : {"copy", "inclusive", "exclusive", "kept"}
         Every level a request passes keeps a copy; the same, and what the last level evicts leaves
         all others; or a line stands in one level of a core's path only, a hit moves it to the core's
-        first level, and victims move down (a victim cache).
+        first level, and victims move down (a victim cache); or the same, but what the shared level has
+        stays there when it goes to a core.
 
     Raises
     ------
