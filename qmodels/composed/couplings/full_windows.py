@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from qmodels.composed.couplings.going_round import Profile, Region, going_round,
 from qmodels.composed.couplings.pools import Inside, Pool
 from qmodels.composed.moments import Span
 from qmodels.composed.planning import window_of
-from qmodels.llc.processor_core import Stages, conditional_rates
+from qmodels.llc.bounded_queues import bounded_queues
+from qmodels.llc.processor_core import Stages
 from qmodels.queues.distributions import birth_death_law
 
 NEAR = 1e-9
@@ -85,8 +87,7 @@ def speeds_inside(state: Any, pool: str, inside: Inside) -> Speeds:
 
     Notes
     -----
-    `going_round` what is outside of other pools, and these, of whose copies each job takes a random one
-    (`scattered`). While others hold tokens of them they are met as streams, at the rate of jobs that get in.
+    `going_round` what is outside of other pools, and these, of whose copies each job takes a random one.
     """
     (take,) = state.takes(pool)
     flow, nested = state.system.flow(take.flow), state.nested
@@ -112,27 +113,42 @@ def speeds_inside(state: Any, pool: str, inside: Inside) -> Speeds:
     if any(time > 0 for time in times_at(limit * NEAR).values()):
         profile = profile_of(times_at, limit=limit, most=limit, servers=state.servers({flow.name}))
 
+    @cache
+    def held(name: str, come: float) -> FloatArray:
+        return _copies_together(state.insides[name], come, inside.tokens)
+
     def speeds_at(rate: float) -> FloatArray:
         regions = []
         for name in inner:
-            taken, each = state.taken(name, rates(rate)), state.taken(name, rates(1.0))
-            one = _copy_speeds(state.insides[name], max(taken, NEAR * each), inside.tokens)
-            regions.append(Region(speeds=scattered(one, state.insides[name].copies, inside.tokens) / each))
+            each = state.taken(name, rates(1.0))
+            one = state.insides[name].tokens == 1
+            come = state.rates[flow.name] if one else max(rate, NEAR)
+            regions.append(Region(speeds=held(name, come * each) / each))
         return going_round(profile, inside.tokens, regions=regions).rates
 
     return speeds_at
 
 
-def _copy_speeds(inside: Inside, taken: float, most: int) -> FloatArray:
-    """Return the rates at which a copy of a pool with 1, 2, ... jobs lets them go.
+def _copies_together(inside: Inside, rate: float, most: int) -> FloatArray:
+    """Return the rates at which 1, 2, ... jobs, each at a random copy of a pool, leave it.
 
-    Exact for one token, that is held for a time of this mean and variability by Poisson jobs [1/ns].
+    Where a copy has one token those who hold one go round inside together, as many as do, with queues in
+    front of them: `qmodels.llc.bounded_queues`. Of others each is met by a stream of the rest.
     """
-    speeds = inside.speeds(taken)
-    if inside.tokens > 1 or abs(inside.scv - 1.0) < NEAR:
-        return speeds
-    arrivals = np.append(np.full(most, taken / inside.copies), 0.0)
-    return conditional_rates(_stages(1.0 / float(speeds[0]), inside.scv), arrivals)
+    copies = inside.copies
+    if inside.tokens > 1:
+        return scattered(inside.speeds(rate), copies, most)
+    throughput = np.append(0.0, going_round(inside.profile, copies).rates)
+    alone = 1.0 / float(throughput[1])
+
+    def stages(busy: FloatArray) -> Stages:
+        mean = float(busy @ np.arange(copies + 1)) / float(busy @ throughput)
+        # What is waited for inside varies as one exponential time for each job that is there.
+        waits = max(mean - alone, 0.0)
+        return _stages(mean, (inside.scv * alone**2 + waits * alone) / mean**2)
+
+    found = bounded_queues(servers=copies, room=most, arrival_rate=rate, throughput=throughput, stages=stages)
+    return found.throughput
 
 
 def _stages(mean: float, scv: float) -> Stages:
