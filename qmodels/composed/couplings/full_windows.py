@@ -108,10 +108,12 @@ def speeds_inside(state: Any, pool: str, inside: Inside) -> Speeds:
             times.pop(name, None)
         return {part: max(time, 0.0) for part, time in times.items()}
 
-    limit = inside.profile.limit
-    profile = Profile(limit=limit, rates=np.zeros(1), times={})
-    if any(time > 0 for time in times_at(limit * NEAR).values()):
-        profile = profile_of(times_at, limit=limit, most=limit, servers=state.servers({flow.name}))
+    profile = Profile(limit=np.inf, rates=np.zeros(1), times={})
+    now = state.rates[flow.name]
+    if any(time > 0 for time in times_at(now * NEAR).values()):
+        limit = now * state.calm.limit(state.rates, {flow.name})
+        most, servers = float(inside.profile.rates[-1]), state.servers({flow.name})
+        profile = profile_of(times_at, limit=limit, most=most, servers=servers)
 
     @cache
     def held(name: str, come: float) -> FloatArray:
@@ -139,13 +141,13 @@ def _copies_together(inside: Inside, rate: float, most: int) -> FloatArray:
     if inside.tokens > 1:
         return scattered(inside.speeds(rate), copies, most)
     throughput = np.append(0.0, going_round(inside.profile, copies).rates)
-    alone = 1.0 / float(throughput[1])
+    alone, each = 1.0 / float(throughput[1]), 1.0 / inside.profile.limit
 
     def stages(busy: FloatArray) -> Stages:
         mean = float(busy @ np.arange(copies + 1)) / float(busy @ throughput)
-        # What is waited for inside varies as one exponential time for each job that is there.
+        # A wait inside varies as that for jobs of exponential services at the fullest part.
         waits = max(mean - alone, 0.0)
-        return _stages(mean, (inside.scv * alone**2 + waits * alone) / mean**2)
+        return _stages(mean, (inside.scv * alone**2 + waits * min(alone, each)) / mean**2)
 
     found = bounded_queues(servers=copies, room=most, arrival_rate=rate, throughput=throughput, stages=stages)
     return found.throughput

@@ -192,7 +192,7 @@ class LlcProcessor:
     def system(self, assignment_seed: int = 0) -> System:
         """Return the system of parts that says the same; which entries share a line is drawn with a seed.
 
-        Its flow goes to a core that it holds, a `Tokens`, until it has its line; waits for cores are the
+        A job takes a core, a `Tokens`, and holds it until it has its line; waits for cores are the
         ``visit_latency[core]``. Caches move lines when they are looked up, not when the core has the line.
         """
         unit, slices = self.time_unit_ns, self.llc_slices

@@ -32,6 +32,14 @@ def station(servers):
     return Station(service=Exponential(mean=2.0), servers=servers)
 
 
+def after_a_delay(mean, speeds):
+    """Return the speeds of a delay and what comes after it together, in product form."""
+    number = np.arange(1, WINDOW + 1)
+    ahead, behind = (np.append(1.0, np.cumprod(1 / rates)) for rates in (number / mean, speeds))
+    weights = np.convolve(ahead, behind)[: WINDOW + 1]
+    return weights[:-1] / weights[1:]
+
+
 COPIES = {"nodes": 4, "at": range(4)}
 HELD = (Acquire("core"), Hold(Exponential(mean=4.0)), Release("core"))
 SYSTEMS = {
@@ -48,6 +56,16 @@ SYSTEMS = {
     "a core at each place": (
         lossy({"core": Tokens(count=1)}, *HELD, place={"core": range(4)}, **COPIES),
         scattered(np.array([0.25]), 4, WINDOW),
+    ),
+    "two at each place": (
+        lossy({"core": Tokens(count=2)}, *HELD, place={"core": range(4)}, **COPIES),
+        scattered(np.array([0.25, 0.5]), 4, WINDOW),
+    ),
+    "a delay before a core": (
+        lossy(
+            {"core": Tokens(count=1)}, Hold(Exponential(mean=3.0)), *HELD, place={"core": range(4)}, **COPIES
+        ),
+        after_a_delay(3.0, scattered(np.array([0.25]), 4, WINDOW)),
     ),
 }
 
