@@ -185,7 +185,7 @@ def scattered(speeds: FloatArray, copies: int, most: int) -> FloatArray:
     Single servers of rate 1: of n jobs at c of them n / (n + c - 1) of the servers are busy.
 
     >>> scattered(np.array([1.0]), 4, 3).round(6)
-    array([1.      , 1.6     , 2.      ])
+    array([1. , 1.6, 2. ])
     """
     down = speeds[np.minimum(np.arange(most), speeds.size - 1)]
     # Weights are damped so that about so many jobs are the likeliest; the factor is taken out at the end.
