@@ -9,11 +9,13 @@ from qmodels.systems.cache.spec import CacheSystem
 from qmodels.systems.composed.parts import ServingPart
 from qmodels.systems.composed.steps import all_steps
 from qmodels.systems.composed.system import System
+from qmodels.systems.memory.banked_channels import BankedChannels
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.packets.free_list import FreeList
 
 ERRORS = ErrorMap(Path(__file__).with_name("error_map.csv"))
+UNMEASURED = (CacheSystem, BankedChannels, FreeList, ServingPart)
 LOADS = ((0.0, 0.4), (0.4, 0.6), (0.6, 0.78), (0.78, 0.95))
 """Loads of the fullest resource, above the first and up to the second, of the regions."""
 
@@ -51,8 +53,12 @@ def error_doubts(system: System, load: float) -> tuple[str, ...]:
         doubts.append(f"a load above {LOADS[-1][1]:.0%}, which was not measured")
     if len(system.flows) > 1:
         doubts.append("several flows: the error was measured with one")
-    if any(isinstance(part, CacheSystem | FreeList | ServingPart) for part in system.parts.values()):
-        doubts.append("caches, free lists or parts of others: the error was measured without")
+    if any(isinstance(part, UNMEASURED) for part in system.parts.values()):
+        doubts.append(
+            "caches, banked channels, free lists or parts of others: the error was measured without"
+        )
+    if any(flow.loses for flow in system.flows):
+        doubts.append("a window that loses jobs: the error was measured without")
     if system.turning:
         doubts.append("tokens that turn, as if their uses came at random: the error was measured without")
     if any(getattr(step, "same", False) for flow in system.flows for step in all_steps(flow.program)):

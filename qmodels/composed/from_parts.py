@@ -52,7 +52,10 @@ def flow_figures(state: State, flow: Flow, passage: Passage, pools: Mapping[str,
     parts = dict(passage.parts)
     latency, rate = passage.latency, state.rates[flow.name]
     wait = state.extra.get(flow.name, 0.0)
-    if wait > 0:
+    if flow.loses and window_of(flow.name) in pools:
+        # What the window says, and not the stream that would stay nearly as long.
+        wait = pools[window_of(flow.name)].hold - passage.span.mean
+    if wait != 0:
         # Jobs wait for what they fill alone.
         heard = state.heard(flow)
         fullest = max(passage.parts, key=lambda part: heard.intensity.get(part, -1.0))
@@ -117,7 +120,8 @@ def saturation_factor(state: State) -> float:
     if not opened:
         return float("inf")
     alone = {name: rate if name in opened else 0.0 for name, rate in state.rates.items()}
-    factor = state.asking.limit(alone, opened)
+    asking = state.calm if any(flow.loses for flow in state.system.flows) else state.asking
+    factor = asking.limit(alone, opened)
     for name, pool in state.met(state.rates).pools.items():
         if any(take.flow in opened for take in state.takes(name)) and pool.taken > 0:
             factor = min(factor, pool.most / pool.taken)

@@ -204,7 +204,13 @@ class Walk:
             passages.append(self._walk(inside, weight * share, after))
             holds.clear()
             holds.update(after)
-        return mixed(node.shares, passages)
+        found = mixed(node.shares, passages)
+        # Tokens that are held all the while are held for different times by choice.
+        within = sum(p * one.span.variance for p, one in zip(node.shares, passages, strict=True))
+        for pool in before.keys() & holds.keys():
+            between = Span(0.0, max(found.span.variance - within, 0.0)) if found.span.finite else NOTHING
+            self.held.setdefault(pool, Held()).add(between, {}, weight * before[pool])
+        return found
 
     def _rounds(self, node: Rounds, weight: float, holds: dict[str, int]) -> Passage:
         mean, _ = moments_of(node.law)

@@ -89,9 +89,7 @@ class _Planner:
 
     def _over(self, nodes: Any) -> FloatArray:
         """Return equal shares of some nodes, of which one may stand there several times."""
-        network = self.system.network
-        assert network is not None
-        counts = np.bincount(np.asarray(nodes, dtype=np.int64), minlength=network.topology.nodes)
+        counts = np.bincount(np.asarray(nodes, dtype=np.int64), minlength=self.system.places)
         return np.asarray(counts / counts.sum(), dtype=float)
 
     def _series(self, flow: Flow, steps: tuple[Any, ...], here: Here) -> tuple[Node, Here]:
@@ -184,6 +182,8 @@ class _Planner:
     def _leg(
         self, flow: Flow, packets: float, pairs: FloatArray, payload: int, *, together: float = 1.0
     ) -> int | None:
+        if self.system.network is None:
+            return None
         pairs = pairs * (1 - np.eye(len(pairs)))
         sources, targets = np.nonzero(pairs)
         if not sources.size:
@@ -214,16 +214,33 @@ class _Planner:
 
     def _lookup(self, flow: Flow, step: Lookup, here: Here) -> tuple[Node, Here]:
         found = self.shares[step.part]
+        levels = found.levels if step.further else (found.private,)
+        return self._search(flow, step, here, levels), apart(here)
+
+    def _search(self, flow: Flow, step: Lookup, here: Here, levels: tuple[float, ...]) -> Node:
+        """Look in private levels, by the shares found there, and beyond them."""
+        found = self.shares[step.part]
+        if not levels:
+            return self._beyond(flow, step, here)
+        come = sum(levels) + found.hit + found.miss
+        share = levels[0] / come if come > 0 else 1.0
+        inside, _ = self._series(flow, step.private, thinned(here, share))
+        missed = thinned(here, 1 - share)
+        further, missed = self._series(flow, step.further if levels[1:] else (), missed)
+        deeper = self._search(flow, step, missed, levels[1:])
+        return Choice((share, 1 - share), (inside, Series((further, deeper))))
+
+    def _beyond(self, flow: Flow, step: Lookup, beyond: Here) -> Node:
+        """Go to the slice of a line that no private level has."""
+        found = self.shares[step.part]
         past = found.hit + found.miss
-        inside, _ = self._series(flow, step.private, thinned(here, found.private))
-        beyond = thinned(here, past)
         nodes = self.system.place.get(step.part, ())
         there, back, place = None, None, beyond.place
         if nodes:
-            place = np.zeros(here.place.size)
+            place = np.zeros(beyond.place.size)
             np.add.at(place, [nodes[s % len(nodes)] for s in range(found.slices.size)], found.slices)
-            there = self._travel(flow, beyond, np.outer(here.place, place), 0)
-            back = (np.outer(here.place, place).T, step.reply_bytes)
+            there = self._travel(flow, beyond, np.outer(beyond.place, place), 0)
+            back = (np.outer(beyond.place, place).T, step.reply_bytes)
         at = replace(beyond, place=place)
         share = found.hit / past if past > 0 else 1.0
         hit, _ = self._series(flow, step.hit, thinned(at, share))
@@ -231,7 +248,7 @@ class _Planner:
         outside: list[Node] = [Choice((share, 1 - share), (hit, miss))]
         if there is not None and back is not None:
             outside = [there, *outside, self._travel(flow, apart(beyond), *back)]
-        return Choice((found.private, past), (inside, Series(tuple(outside)))), apart(here)
+        return Series(tuple(outside))
 
     def _hold(self, flow: Flow, step: Hold, here: Here) -> tuple[Node, Here]:
         mean = float(step.time.mean)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,13 @@ from qmodels.composed.as_network import arrival_law, nodes_of
 from qmodels.composed.asking import Asking, Heard
 from qmodels.composed.couplings.busy_banks import trials_of
 from qmodels.composed.couplings.closed import closed_rate, see
+from qmodels.composed.couplings.full_windows import (
+    entering,
+    limit_inside,
+    lossy_pool,
+    make_up,
+    speeds_inside,
+)
 from qmodels.composed.couplings.going_round import profile_of
 from qmodels.composed.couplings.losses import losses_of, surviving
 from qmodels.composed.couplings.pools import ClosedPool, Inside, Pool, open_pool
@@ -40,6 +47,7 @@ from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 
 INF = float("inf")
+NEARLY_NONE = 1e-9
 MOST_PHASES = 8
 """Of the law of the times between jobs that come to a pool."""
 DIGITS = 5
@@ -62,13 +70,13 @@ class Met:
 
     Parameters
     ----------
-    pools : mapping of str to Pool
+    pools : dict of str to Pool
         At each pool.
     within : mapping of str to Heard
         What parts answer to jobs that hold tokens of a pool.
     """
 
-    pools: Mapping[str, Pool]
+    pools: dict[str, Pool]
     within: Mapping[str, Heard]
 
 
@@ -190,7 +198,7 @@ class State:
     def _vary(self, weight: float) -> None:
         """Let variability pass through the programs once more."""
         self._pass_on(self.asking, weight, begun_scv)
-        if any(
+        if any(flow.loses for flow in self.system.flows) or any(
             isinstance(part, FreeList) or getattr(part, "capacity", INF) < INF
             for part in self.system.parts.values()
         ):
@@ -204,8 +212,10 @@ class State:
         self.asking.trials = trials_of(self.system, self.plan, self.rates, heard)
         times = {flow.name: self.passage(flow).span.mean for flow in self.system.flows}
         losses = losses_of(self.system, self.plan, self.asking, heard, times)
-        self.asking.coming, self.ending = surviving(self.plan, losses)
-        self.calm.coming, self.calm.trials = self.asking.coming, self.asking.trials
+        self.asking.coming, self.ending = surviving(self.plan, losses, entering(self))
+        # Inside a window the jobs that are lost in front of it are not counted.
+        self.calm.coming, _ = surviving(self.plan, losses, {})
+        self.calm.trials = self.asking.trials
 
     def _pass_on(self, asking: Asking, weight: float, begun: Callable[[Flow], float] | None) -> None:
         """Pass variability on; without what begins it, as where jobs go round, arrivals are by chance."""
@@ -281,8 +291,11 @@ class State:
         pools: dict[str, Pool] = {}
         within: dict[str, Heard] = {}
         slower: dict[str, float] = {}
+        # Outer ones first: what is inside a window that loses jobs is met at the rate of those that get in.
+        inner: dict[str, Rates] = {}
         for name in reversed([name for name in self.nested if name in curves]):
-            taken = self.taken(name, rates)
+            here = inner.get(name, rates)
+            taken = self.taken(name, here)
             if taken <= 0:
                 continue
             # Fewer are inside an outer pool than would come to this one.
@@ -292,12 +305,22 @@ class State:
             if name in self.stays:
                 pool = pool.staying(self.stays[name])
             pools[name] = pool
+            if self.loses(name):
+                factor = max(self.insides[name].rate_at(pool.hold) / taken, NEARLY_NONE)
+                scaled = self.scaled(name, here, factor)
+                within[name] = self.asking_inside(name).at(scaled)
+                inner |= dict.fromkeys(self.nested[name], scaled)
+                continue
             if self._all_closed(name):
                 factor = self.insides[name].rate_at(pool.hold) / taken
             else:
-                factor = slower[name] = outer * self._factor(name, self.scaled(name, rates, outer), pool.hold)
-            within[name] = self.asking.at(self.scaled(name, rates, factor))
-        return Met(pools=pools, within=within)
+                factor = slower[name] = outer * self._factor(name, self.scaled(name, here, outer), pool.hold)
+            within[name] = self.asking.at(self.scaled(name, here, factor))
+        met = Met(pools=pools, within=within)
+        for name in pools:
+            if self.loses(name):
+                make_up(self, name, met)
+        return met
 
     def passage(self, flow: Flow, heard: Heard | None = None, met: Met | None = None) -> Passage:
         """Return what a program takes."""
@@ -385,12 +408,20 @@ class State:
             return
         takes, inside = self.takes(pool), self._inside(pool)
         self.insides[pool] = inside
+        if self.loses(pool):
+            speeds = speeds_inside(self, pool, inside)
+            self.curves[pool] = cache(partial(lossy_pool, speeds_at=speeds, tokens=inside.tokens))
+            return
         if not all(self.system.flow(take.flow).closed for take in takes):
             self.curves[pool] = partial(self._open_pool, pool, inside, self._gaps(pool))
             return
         jobs = self.visitors(pool)
         here = jobs / inside.copies if all(take.own for take in takes) else jobs
         self.curves[pool] = ClosedPool(inside=inside, jobs=max(round(here), 1)).at
+
+    def loses(self, pool: str) -> bool:
+        """Return whether a pool is a window that loses jobs."""
+        return any(flow.loses and pool == window_of(flow.name) for flow in self.system.flows)
 
     def visitors(self, pool: str) -> float:
         """Return how many closed jobs, or copies of them, may come to a pool at once."""
@@ -456,9 +487,12 @@ class State:
         limit = self.asking_inside(pool).limit(
             self.rates, flows, asked_inside(self.plan, pool, self.system.interconnect)
         )
-        for name, curve in inner.items():
-            now = self.taken(name, self.rates)
-            limit = min(limit, curve(now).most / now)
+        if self.loses(pool):
+            limit = limit_inside(self, pool, limit)
+        else:
+            for name, curve in inner.items():
+                now = self.taken(name, self.rates)
+                limit = min(limit, curve(now).most / now)
         copies = self.system.copies(pool) if pool in self.system.parts else 1
         alone = sum(times_at(0.0).values())
         most = max(2 * tokens * copies / max(alone, 1e-300), taken)

@@ -128,12 +128,15 @@ class LookupShares:
         Shares found in a private level, in the shared level, and nowhere.
     slices : array of float
         Share of the look-ups that get past the private levels by the slice they go to.
+    levels : tuple of float
+        Shares found in each private level.
     """
 
     private: float
     hit: float
     miss: float
     slices: FloatArray
+    levels: tuple[float, ...]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -8,6 +8,46 @@ from qmodels.checks import FloatArray
 from qmodels.systems.cache.llc_processor import LlcProcessor
 
 
+def spread_rates(*, channels: int, most: int, alone: float, both: float) -> tuple[FloatArray, FloatArray]:
+    r"""Return the rate of channels of two banks with 0, 1, 2, ... requests, and how many banks are busy.
+
+    Parameters
+    ----------
+    channels : int
+        Channels S, each with everything, half of it in each bank.
+    most : int
+        Requests, at most.
+    alone, both : float
+        Rate of a bank while its channel's other bank is idle, and while both are busy. [1/time]
+
+    Notes
+    -----
+    With :math:`n_0` and :math:`n_1` requests for either half, :math:`\min(n_b, S)` banks are busy. If they
+    are spread over as many channels as possible, both banks of :math:`(m - S)^+` channels are, m being
+    the number of busy banks. How many of n requests want the first half is then a chain of births
+    and deaths in which each served one is replaced by one for either half. Exact for up to S requests.
+
+    Examples
+    --------
+    >>> rates, banks = spread_rates(channels=2, most=4, alone=1.0, both=0.7)
+    >>> rates.round(3), banks.round(3)
+    (array([0.   , 1.   , 2.   , 2.286, 2.435]), array([0.   , 1.   , 2.   , 2.714, 3.087]))
+    """
+    banks: FloatArray = np.arange(most + 1, dtype=float)
+    rates: FloatArray = banks * alone
+    for n in range(channels + 1, most + 1):
+        first = np.arange(n + 1)
+        here, there = np.minimum(first, channels), np.minimum(n - first, channels)
+        twice = np.maximum(here + there - channels, 0)
+        rate = (here + there - 2 * twice) * alone + 2 * twice * both
+        ends = rate * here / (here + there)
+        other = rate - ends
+        weight = np.concatenate(([1.0], np.cumprod(other[:-1] / ends[1:])))
+        weight /= weight.sum()
+        rates[n], banks[n] = weight @ rate, weight @ (here + there)
+    return rates, banks
+
+
 def channels_with_both_busy(spec: LlcProcessor, *, request_rate: float, replaced: float) -> FloatArray:
     """Return the mean number of channels with both banks busy, with 0, 1, 2, ... requests in the DRAM.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
-from qmodels.checks import FloatArray
+from qmodels.checks import FloatArray, IntArray
+from qmodels.llc.kept import TINY, kept_hit, lru_held, stage_rates
 from qmodels.llc.victim import next_lines, occupied_lines, victim_level
 from qmodels.systems.cache.lines import line_popularity
 from qmodels.systems.cache.llc_processor import LlcProcessor
@@ -19,16 +20,12 @@ DRAWN = 100_000
 FEWEST_TABLES = 2
 MOST_IN_TABLES = 250_000
 """Beyond so many entries one assignment says it all, and lines are taken in groups."""
-STEPS, CLOSE = 60, 1e-5
-FOREVER = 1e-12
-"""Rate of a stage that no line outlasts, by that of the other lines."""
 ROUNDS = 12
 """Times that the lines held by slices that wait for victims are computed anew, at most."""
 SETTLED = 1e-3
 """Relative change of these numbers at which they are known."""
 GROUPS = 512
 """Lines of a slice that are told apart, at most, where lines leave the LLC when found."""
-TINY = 1e-280
 ROUNDING = 1e-12
 
 
@@ -58,7 +55,7 @@ class HitRatios:
 
 
 def hit_ratios(spec: LlcProcessor) -> HitRatios:
-    r"""Return the hit ratios of every level.
+    """Return the hit ratios of every level.
 
     Parameters
     ----------
@@ -71,24 +68,10 @@ def hit_ratios(spec: LlcProcessor) -> HitRatios:
 
     Notes
     -----
-    A line that is requested with probability p stays in an LRU cache of m lines until m others
-    were requested. The time to that is taken to be Erlang of m stages, each at a rate in
-    proportion to the requests of the others:
-
-    .. math:: h = 1 - q(p), \quad q(p) = \left(1 + \frac{p}{\kappa (P - p)}\right)^{-m},
-              \quad \sum h = m,
-
-    where P is the sum of all p. It is exact for m = 1, and for many lines the characteristic-time
-    approximation. A core's L1 and L2 are one LRU cache of all their lines, since what L1 evicts
-    goes to L2 and what is found there leaves it. Cores evict a line at the rate
-    :math:`\nu = p (1 - h)` and ask its slice for it at the same rate. If it stays in its slice when it
-    is found, with these as Poisson streams it is there for a share of time
-
-    .. math:: o = \frac{1 - q(2\nu)}{1 + q(2\nu)}, \quad \sum o = m
-
-    (the sums now over the lines of the slice), and a core that asks for what it evicted itself finds it if
-    it comes back in time, whatever the others do. If it then leaves, a fetch by any core takes it from
-    all: `qmodels.llc.victim`, whose places that were left and not yet taken stay empty.
+    A core's L1 and L2 are one LRU cache of all their lines (`lru_held`), since what L1 evicts goes to L2 and
+    what is found there leaves it. If a line stays in its slice when it is found see `kept_hit`. If it then
+    leaves, a fetch by any core takes it from all: `qmodels.llc.victim`, whose places that were left and not
+    yet taken stay empty.
 
     Approximation: what all caches find together is within 0.9 percentage points of simulation in each
     of the 188 designs of ``cases.published.llc3d.errors``, whose lines stay. Where they leave, within
@@ -103,23 +86,51 @@ def hit_ratios(spec: LlcProcessor) -> HitRatios:
     """
     p, count = _lines(spec.popularity, spec.entries_per_line, spec.assignment)
     tables, slices = len(p), spec.llc_slices
-    in_l1, private = (_lru(p, count, m) for m in (spec.l1_lines, spec.l1_lines + spec.l2_lines))
+    in_l1, private = (lru_held(p, count, m) for m in (spec.l1_lines, spec.l1_lines + spec.l2_lines))
     l1, both = (_share((count * p * h).sum() / tables) for h in (in_l1, private))
     l2 = max(both - l1, 0.0) / (1.0 - l1) if l1 < 1.0 else 0.0
     if slices == 0 or not np.any(private < 1.0):
         return HitRatios(l1=l1, l2=l2, llc=0.0, slice_shares=np.full((1, max(slices, 1)), 1 / max(slices, 1)))
     rate = p * (1.0 - private)
+    own, lines = p / spec.cores, spec.slice_lines
     if np.all(count == 1.0):
-        rate, own, count = (_by_slice(x, slices) for x in (rate, p / spec.cores, count))
+        rate, own, count = (_by_slice(x, slices) for x in (rate, own, count))
         shares = (count * rate).sum(axis=1).reshape(tables, slices)
         shares = shares / shares.sum(axis=1, keepdims=True)
+        level = _Slices(rate=rate, own=own, count=count, lines=np.tile(lines, tables), share=shares.ravel())
     else:
-        own, count, shares = p / spec.cores, count / slices, np.full((1, slices), 1 / slices)
+        lines, alike = np.unique(lines, return_counts=True)
+        shares = np.full((1, slices), 1 / slices)
+        rate, own, count = (np.repeat(x, len(lines), axis=0) for x in (rate, own, count / slices))
+        level = _Slices(
+            rate=rate, own=own, count=count, lines=lines, share=shares[0, : len(lines)], alike=alike
+        )
     if spec.llc_hit == "keep":
-        found = _kept_hit_ratio(spec, rate, own, count)
+        hit = kept_hit(level.rate, level.own, level.count, level.lines, spec.cores)
+        found = level.hit_ratio(hit)
     else:
-        found = _removed_hit_ratio(spec, rate, own, count, shares.ravel())
+        found = _removed_hit_ratio(spec, level)
     return HitRatios(l1=l1, l2=l2, llc=_share(found), slice_shares=shares)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Slices:
+    """Slices in rows: of each line what all cores ask for and one core wants, and how many there are of it.
+
+    ``lines`` fit into each, ``share`` of the requests go to it, and ``alike`` slices are like it.
+    """
+
+    rate: FloatArray
+    own: FloatArray
+    count: FloatArray
+    lines: IntArray
+    share: FloatArray
+    alike: npt.ArrayLike = 1
+
+    def hit_ratio(self, hit: FloatArray) -> float:
+        """Return what is found of all that is asked for, from the probability of each line."""
+        asked = np.asarray(self.alike).reshape(-1, 1) * self.count * self.rate
+        return float((asked * hit).sum() / asked.sum())
 
 
 @lru_cache(maxsize=32)
@@ -147,50 +158,30 @@ def _by_slice(values: FloatArray, slices: int) -> FloatArray:
     return padded.reshape(tables, -1, slices).transpose(0, 2, 1).reshape(tables * slices, -1)
 
 
-def _lru(p: FloatArray, count: FloatArray, lines: int) -> FloatArray:
-    """Return the probability that an LRU cache holds each line."""
-
-    def held(stage: FloatArray) -> FloatArray:
-        return 1.0 - _outlived(p, stage, lines)
-
-    return held(_stage_rates(p, count, np.full((len(p), 1), float(lines)), held))
-
-
 def llc_load(spec: LlcProcessor, hits: HitRatios) -> float:
     """Return what the LLC would have to do if no request were refused, over what it can do; 0 without LLC."""
     return spec.arrival_rate * hits.misses[1] / (spec.llc_rate * spec.llc_slices) if spec.llc_slices else 0.0
 
 
-def _kept_hit_ratio(spec: LlcProcessor, rate: FloatArray, own: FloatArray, count: FloatArray) -> float:
-    """Return the hit ratio of the LLC where lines stay in it when found."""
-    lines = spec.slice_lines
-
-    def present(stage: FloatArray, share: float = 1.0) -> FloatArray:
-        outlived = _outlived(2.0 * share * rate, stage, lines)
-        return (1.0 - outlived) / (1.0 + outlived)
-
-    stage = _stage_rates(rate, count, np.full((len(rate), 1), float(lines)), present)
-    others = present(stage, (spec.cores - 1) / spec.cores)
-    hit = 1.0 - _outlived(own, stage, lines) * (1.0 - others)
-    return float((count * rate * hit).sum() / (count * rate).sum())
-
-
-def _removed_hit_ratio(
-    spec: LlcProcessor, rate: FloatArray, own: FloatArray, count: FloatArray, share: FloatArray
-) -> float:
-    """Return the hit ratio of the LLC where lines leave it when found; ``share`` of the requests by row."""
-    rate, own, count = _grouped(rate, own, count)
-    lines = spec.slice_lines
+def _removed_hit_ratio(spec: LlcProcessor, level: _Slices) -> float:
+    """Return the hit ratio of the LLC where lines leave it when found."""
+    level, lines = _grouped(level), level.lines
+    rate, own, count = level.rate, level.own, level.count
     out = np.divide(rate, own * spec.cores, out=np.zeros_like(rate), where=own > 0)
 
-    def found(stage: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        return victim_level(rate=own, out=out, cores=spec.cores, time=lines / stage, stages=lines)
+    def found(stage: FloatArray) -> FloatArray:
+        parts = np.zeros((3, *own.shape))
+        for number in np.unique(lines):
+            rows = lines == number
+            few = {"rate": own[rows], "out": out[rows], "time": number / stage[rows]}
+            parts[:, rows] = victim_level(**few, cores=spec.cores, stages=int(number))
+        return parts
 
     asked = (count * rate).sum(axis=1)
     private = (count * spec.cores * (1.0 - out)).sum(axis=1)
-    full, stage, change = np.full(len(rate), float(lines)), None, None
+    full, stage, change = lines.astype(float), None, None
     for _ in range(ROUNDS):
-        stage = _stage_rates(rate, count, full[:, None], lambda stage: found(stage)[1], stage)
+        stage = stage_rates(rate, count, full[:, None], lambda stage: found(stage)[1], stage)
         hit, present, expired = found(stage)
         now = occupied_lines(
             lines=lines,
@@ -199,19 +190,20 @@ def _removed_hit_ratio(
             private=private,
             hit=(count * rate * hit).sum(axis=1) / asked,
             expired=(count * rate * expired).sum(axis=1) / asked,
-            share=share,
+            share=level.share,
         )
         full, change = np.minimum(next_lines(full, now, change), lines), now - full
         if np.all(np.abs(change) < SETTLED * lines):
             break
-    return float((count * rate * hit).sum() / asked.sum())
+    return level.hit_ratio(hit)
 
 
-def _grouped(rate: FloatArray, own: FloatArray, count: FloatArray) -> tuple[FloatArray, ...]:
+def _grouped(level: _Slices) -> _Slices:
     """Return rows of at most `GROUPS` lines: the most popular as they are, others in equal groups."""
+    rate, own, count = level.rate, level.own, level.count
     lines = rate.shape[1]
     if lines <= GROUPS:
-        return rate, own, count
+        return level
     order = np.argsort(-own, axis=1)
     rate, own, count = (np.take_along_axis(values, order, axis=1) for values in (rate, own, count))
     cuts = np.unique(
@@ -223,53 +215,9 @@ def _grouped(rate: FloatArray, own: FloatArray, count: FloatArray) -> tuple[Floa
     rate, own = (
         np.add.reduceat(count * values, cuts, axis=1) / np.maximum(number, TINY) for values in (rate, own)
     )
-    return rate, own, number
+    return replace(level, rate=rate, own=own, count=number)
 
 
 def _share(value: float) -> float:
     """Return a share without what rounding adds to 0 or 1."""
     return 0.0 if value < ROUNDING else 1.0 if value > 1.0 - ROUNDING else float(value)
-
-
-def _outlived(rate: FloatArray, stage: FloatArray, stages: int) -> FloatArray:
-    """Return the probability that nothing of this rate happens in an Erlang time."""
-    return np.asarray(np.exp(-stages * np.log1p(rate / stage)))
-
-
-def _stage_rates(
-    rate: FloatArray,
-    count: FloatArray,
-    held: FloatArray,
-    present: Callable[[FloatArray], FloatArray],
-    start: FloatArray | None = None,
-) -> FloatArray:
-    """Return the rate of each line's stages, such that in every row as many lines are present as are held.
-
-    In proportion to the rate at which the other lines of the row come. Rows that cannot hold so many
-    keep what they have for ever. ``start`` may be the rates for nearly the same ``held``.
-    """
-    total = (count * rate).sum(axis=1, keepdims=True)
-    others = np.maximum(total - rate, np.maximum(1e-9 * total, TINY))
-    wanted = count * (rate > 0)
-    most = (wanted * present(FOREVER * others)).sum(axis=1, keepdims=True)
-    fits = held >= most * (1 - 1e-9)
-    target = np.where(fits, 0.5 * most, held)
-    goal = np.log(np.maximum(target, TINY) / np.maximum(most - target, TINY))
-    level = np.zeros_like(goal)
-    if start is not None:
-        near = np.log(start / others)[:, :1]
-        level = np.where(near > -10.0, near, level)
-    slope = np.full_like(goal, -1.0)
-    before = step = None
-    # The secant method on the logit of the share against the logarithm of the rate: nearly a straight line.
-    for _ in range(STEPS):
-        there = (wanted * present(others * np.exp(level))).sum(axis=1, keepdims=True)
-        now = np.log(np.maximum(there, TINY) / np.maximum(most - there, TINY))
-        if before is not None and step is not None:
-            moved = np.abs(step) > CLOSE / 100.0
-            slope = np.where(moved, np.clip((now - before) / np.where(moved, step, 1.0), -10.0, -0.1), slope)
-        before, step = now, np.where(fits, 0.0, np.clip((goal - now) / slope, -3.0, 3.0))
-        level = level + step
-        if np.abs(step).max() < CLOSE:
-            break
-    return np.asarray(np.where(fits, FOREVER, np.exp(level)) * others)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.llc.processor_channels import channels_with_both_busy
+from qmodels.llc.processor_channels import channels_with_both_busy, spread_rates
 from qmodels.llc.processor_hits import HitRatios
 from qmodels.systems.cache.llc_processor import LlcProcessor
 
@@ -116,7 +116,7 @@ def memory_path(spec: LlcProcessor, hits: HitRatios) -> MemoryPath:
 
 
 def dram_rates(spec: LlcProcessor, *, request_rate: float, replaced: float) -> tuple[FloatArray, FloatArray]:
-    r"""Return the rate of the DRAM with 0, 1, 2, ... requests in it, and its mean number of busy banks.
+    """Return the rate of the DRAM with 0, 1, 2, ... requests in it, and its mean number of busy banks.
 
     Parameters
     ----------
@@ -129,12 +129,8 @@ def dram_rates(spec: LlcProcessor, *, request_rate: float, replaced: float) -> t
 
     Notes
     -----
-    Each request wants one of the two parts of the table, which is in one bank of every channel.
-    With :math:`n_0` and :math:`n_1` requests for either, :math:`\min(n_b, S)` banks are busy. If they are
-    spread over as many channels as possible, both banks of :math:`(m - S)^+` channels are, m being
-    the number of busy banks. How many of n requests want the first part is then a chain of births
-    and deaths in which each served one is replaced by one for either part. With no more requests
-    than channels, some channels may still have both banks busy, see `channels_with_both_busy`.
+    See `spread_rates`. With no more requests than channels, some channels may still have both banks busy,
+    see `channels_with_both_busy`.
     Exact if there are no more cores than channels; otherwise an approximation.
 
     Examples
@@ -144,20 +140,11 @@ def dram_rates(spec: LlcProcessor, *, request_rate: float, replaced: float) -> t
     (array([0.   , 1.   , 1.913, 2.286, 2.435]), array([0.   , 1.   , 2.   , 2.714, 3.087]))
     """
     channels = spec.channels
-    banks: FloatArray = np.arange(spec.cores + 1, dtype=float)
-    rates: FloatArray = banks * spec.bank_rate
+    rates, banks = spread_rates(
+        channels=channels, most=spec.cores, alone=spec.bank_rate, both=spec.interleaved_bank_rate
+    )
     if spec.cores <= channels:
         return rates, banks
-    for n in range(channels + 1, spec.cores + 1):
-        first = np.arange(n + 1)
-        here, there = np.minimum(first, channels), np.minimum(n - first, channels)
-        both = np.maximum(here + there - channels, 0)
-        rate = (here + there - 2 * both) * spec.bank_rate + 2 * both * spec.interleaved_bank_rate
-        ends = rate * here / (here + there)
-        other = rate - ends
-        weight = np.concatenate(([1.0], np.cumprod(other[:-1] / ends[1:])))
-        weight /= weight.sum()
-        rates[n], banks[n] = weight @ rate, weight @ (here + there)
     most = 2 * channels * max(spec.bank_rate, spec.interleaved_bank_rate)
     asked = min(max(request_rate, 1e-9 * most), most)
     found = channels_with_both_busy(spec, request_rate=asked, replaced=replaced)

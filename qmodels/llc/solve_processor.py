@@ -41,6 +41,11 @@ def solve_llc_processor(spec: LlcProcessor, *, hits: HitRatios | None = None) ->
     long queues come and go: there the waiting time was found up to 16 % too short and 83 % too long, the
     blocking probability wrong by up to 1.3 points, and the answer says that it is outside the range.
 
+    The model of `LlcProcessor.system` is the other way to the same. Over 63 of these designs its waiting
+    times are off by 2.8 % on average where these are by 1.1 % (slices 1.3 and 0.8, no LLC 1.2 and 0.4, shared
+    LLC 5.5 and 1.2, LLC nearly full 10.3 and 5.9), its blocking probabilities by 0.18 and 0.08 points, and it
+    takes some 50 times as long: it knows mean times inside and their spread, not the queue of each slice.
+
     References
     ----------
     .. [1] T. Korikawa, A. Kawabata, F. He, E. Oki, "Packet Processing Architecture Using

@@ -24,8 +24,6 @@ from validate.engine.streams import uniform
 SOURCES = ("replacement", "cores", "lines")
 """What draws from the three streams of each system."""
 REPLACEMENT, CORES, LINES = range(3)
-PRIVATE, SHARED, MEMORY = range(3)
-"""Where a line was found."""
 MOST_LEVELS = 4
 HELD = ("caches", "slots", "table")
 DRAWN = ("cut", "other", "law", "keys")
@@ -153,15 +151,16 @@ def draw_line(h: Hierarchies, k: int) -> int:
 
 @lean
 def look_up(h: Hierarchies, k: int, core: int, line: int) -> tuple[int, int]:
-    """Let a core of a system ask for a line; return where it was found, and its slice (0 without slices)."""
+    """Let a core of a system ask for a line; return the level that had it, and its slice (0 without slices).
+
+    The shared level comes after the private ones, whether there is one or not, and memory after that.
+    """
     private, slices = h.plan[k]["private"], h.plan[k]["slices"]
     caches = h.caches[h.bounds[k] : h.bounds[k + 1]]
     level = access(h.plan[k : k + 1], caches, h.slots, h.table, h.streams[3 * k :], core, line)
     h.hits[k, level] += 1
     home = slice_number(line, slices, h.plan[k]["hashing"]) if slices > 0 else 0
-    if level < private:
-        return PRIVATE, home
-    return (SHARED if level == private and slices > 0 else MEMORY), home
+    return level + (level == private and slices == 0), home
 
 
 def request(h: Hierarchies, k: int, requests: int) -> tuple[Any, Any]:

@@ -12,8 +12,8 @@ from validate.cache.lru_kernel import NONE, find, insert, take, use
 from validate.engine.jit import jit, lean, lean_part
 from validate.engine.streams import uniform
 
-COPY, INCLUSIVE, EXCLUSIVE = range(3)
-INCLUSIONS = ("copy", "inclusive", "exclusive")
+COPY, INCLUSIVE, EXCLUSIVE, KEPT = range(4)
+INCLUSIONS = ("copy", "inclusive", "exclusive", "kept")
 MODULO, XOR, MIXED = range(3)
 HASHES = ("modulo", "xor", "mixed")
 BLOCK = 256
@@ -61,14 +61,14 @@ def access(plan: Any, caches: Any, slots: Any, table: Any, streams: Any, core: i
         slot = find(caches, slots, table, cache, line)
         if slot != NONE:
             hit = level
-            if inclusion == EXCLUSIVE and level > 0:
+            if level > 0 and (inclusion == EXCLUSIVE or (inclusion == KEPT and level < private)):
                 take(caches, slots, table, cache, slot)
             else:
                 use(caches, slots, cache, slot)
             break
     if hit == 0:
         return hit
-    if inclusion == EXCLUSIVE:
+    if inclusion >= EXCLUSIVE:
         _push_down(plan, caches, slots, table, streams, own, line)
         return hit
     for level in range(hit - 1, -1, -1):

@@ -30,6 +30,7 @@ def new_flows(spec: System, sources: Sources, entries: list[int], places: list[i
         row["sizes"] = sources.law(f"sizes {flow.name}", _segments(flow))
         row["window"], row["population"] = flow.window or 0, flow.population
         row["rounds"] = flow.rounds or 0
+        row["loses"] = flow.loses
         row["places_at"], row["places"] = len(places), len(flow.at)
         row["head"] = row["tail"] = NONE
         places += flow.at

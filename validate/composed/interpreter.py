@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from validate.composed import state
 from validate.composed.addresses import first_block, locate
+from validate.composed.banks import come_to_bank, leave_bank
 from validate.composed.pools import acquire, drop_tokens, release
 from validate.composed.state import Core
 from validate.composed.strands import (
@@ -99,6 +100,8 @@ def _visit(w: World, c: Core, j: int, at: int) -> bool:
         ask(w, c, j, state.LOOKING, state.PLACING)
     elif op == state.ENQUIRE:
         enquire(w, c, j, part)
+    elif op == state.BANK:
+        come_to_bank(w, c, j, part)
     else:
         operate(w, c, j, part)
     return False
@@ -137,15 +140,21 @@ def _move(w: World, c: Core, j: int, at: int) -> None:
 
 @lean_part
 def wake(w: World, c: Core, j: int) -> None:
-    """End what a strand has waited for alone: a hold, thinking, tokens that turn, an access, other parts."""
+    """End what a strand has waited for alone: a hold, thinking, tokens that turn, a part."""
     drop(w.heap, w.places, w.classes.size + w.nodes.size + j)
     if w.jobs[j]["phase"] == state.THINKING:
         begin(w, c, j)
     elif w.jobs[j]["phase"] == state.OPERATING:
         ask(w, c, j, state.OPERATING, state.OPERATION)
         return
-    elif w.jobs[j]["phase"] == state.ACCESSING or w.jobs[j]["phase"] == state.ENQUIRING:
+    elif (
+        w.jobs[j]["phase"] == state.ACCESSING
+        or w.jobs[j]["phase"] == state.ENQUIRING
+        or w.jobs[j]["phase"] == state.BANKING
+    ):
         part = c.code[c.strands[j]["at"] - 1]["part"]
+        if w.jobs[j]["phase"] == state.BANKING:
+            leave_bank(w, c, j, part)
         leave(w, c, part, j)
         charge(w, c, j, part)
     elif w.jobs[j]["phase"] == state.TURNING:

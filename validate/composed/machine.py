@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from validate.cache.hierarchies import PRIVATE, Hierarchies, draw_core, draw_line, look_up
+from validate.cache.hierarchies import Hierarchies, draw_core, draw_line, look_up
 from validate.composed.blocks import give_all_back, operate, place
 from validate.composed.interpreter import drain
 from validate.composed.kernel import core_at, handle
@@ -224,10 +224,10 @@ def _look_up(w: World, c: Core, h: Hierarchies, j: int) -> None:
     p, home = c.parts[i["part"]], c.strands[strand["root"]]["home"]
     member = p["member"]
     core = home % h.plan[member]["cores"] if home >= 0 else draw_core(h, member)
-    found, piece = look_up(h, member, core, draw_line(h, member))
-    strand["at"] = c.choices[i["at"] + found]["at"]
+    level, piece = look_up(h, member, core, draw_line(h, member))
+    strand["at"] = c.choices[i["at"] + level]["at"]
     strand["target"] = strand["place"]
-    if found != PRIVATE and p["places"] > 0 and h.plan[member]["slices"] > 0:
+    if level >= h.plan[member]["private"] and p["places"] > 0 and h.plan[member]["slices"] > 0:
         strand["target"] = c.places[p["places_at"] + piece % p["places"]]
     go_on(w, c, j)
 

@@ -31,6 +31,7 @@ from qmodels.systems.composed.steps import (
 )
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.times import Deterministic, Law
+from qmodels.systems.memory.banked_channels import BankedChannels
 from qmodels.systems.stations.parts import Station
 from validate.composed import state
 from validate.composed.state import BY_SEGMENTS, CHOICE, INSTRUCTION
@@ -206,10 +207,12 @@ class Assembler:
         return uses.index(step.use)
 
     def _visit(self, step: Visit) -> None:
-        """Be served by a station, or by a part of others, whose streams are numbered."""
+        """Be served by a station, a bank, or by a part of others, whose streams are numbered."""
         part = step.part
         if isinstance(self.system.parts[part], Station):
             self._put(state.SERVE, part=self.numbers[part], at=step.same)
+        elif isinstance(self.system.parts[part], BankedChannels):
+            self._put(state.BANK, part=self.numbers[part])
         else:
             self._put(state.ENQUIRE, part=self.numbers[part], stream=self._streams[part])
             self._streams[part] += 1
@@ -301,17 +304,21 @@ class Assembler:
 
     def _lookup(self, step: Lookup, depth: int) -> None:
         placed, at = bool(self.system.place.get(step.part)), len(self._choices)
-        self._choices += [(1.0, 0)] * 3
+        private = len(self.system.parts[step.part].private)
+        programs = (*(step.private for _ in range(private)), step.hit, step.miss)
+        self._choices += [(1.0, 0)] * len(programs)
         if placed:
             self._put(state.SAVE, at=depth)
         self._put(state.LOOK, part=self.numbers[step.part], at=at)
         ends = []
-        for number, steps in enumerate((step.private, step.hit, step.miss)):
-            self._choices[at + number] = (1.0, len(self._code))
-            if placed and number > 0:
+        for level, steps in enumerate(programs):
+            self._choices[at + level] = (1.0, len(self._code))
+            for _ in range(min(level, private - 1)):
+                self._steps(step.further, depth + 1)
+            if placed and level >= private:
                 self._travel(0)
             self._steps(steps, depth + 1)
-            if placed and number > 0:
+            if placed and level >= private:
                 self._put(state.RECALL, at=depth)
                 self._travel(step.reply_bytes)
             ends.append(self._put(state.JUMP))

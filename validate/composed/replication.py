@@ -10,6 +10,7 @@ import numpy as np
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.system import System
+from qmodels.systems.memory.banked_channels import BankedChannels
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
@@ -100,7 +101,8 @@ class Run:
 def resources(spec: System) -> list[tuple[str, str]]:
     """Return the part that each resource belongs to, and its name in it where there are several.
 
-    They are the copies of stations and pools, pointer memories, buses of channels, links of the interconnect.
+    They are the copies of stations and pools, pointer memories, all banks together, buses of channels, links
+    of the interconnect.
     """
     found = [
         (name, f"{spec.place[name][k]}" if spec.copies(name) > 1 else "")
@@ -109,7 +111,7 @@ def resources(spec: System) -> list[tuple[str, str]]:
         if isinstance(part, kind)
         for k in range(spec.copies(name))
     ]
-    found += [(name, "") for name in named(spec, FreeList)]
+    found += [(name, "") for kind in (FreeList, BankedChannels) for name in named(spec, kind)]
     for name, part in spec.parts.items():
         if isinstance(part, DramSystem):
             several = part.geometry.channels > 1
@@ -210,7 +212,13 @@ def _seen(machine: Machine) -> dict[str, Any]:
         "parts": np.stack(parts, axis=-1),
         "lookups": _lookups(machine),
         "busy": np.concatenate(
-            [_served(w, now)[: c.state["stations"][0]], _held(c, now), _operated(c, now), *_carried(machine)]
+            [
+                _served(w, now)[: c.state["stations"][0]],
+                _held(c, now),
+                _operated(c, now),
+                area(c.banked, "busy", now) / (c.banked["channels"] * c.banked["banks"]),
+                *_carried(machine),
+            ]
         ),
     }
 

@@ -42,13 +42,14 @@ def _constants(first: int, count: int) -> Any:
     TRAVEL,  # size: flits of the packet to the target
     LOCATE,  # part, at: as of ADDRESS, size: whether a branch has the block of its number; sets the target
     ACCESS,  # part, at: whether it is a write
-    LOOK,  # part, at: what to do if a private level, the shared one or none has the line
+    LOOK,  # part, at: what to do if the first private level, ..., the shared one or none has the line
     ALLOCATE,  # part, size: blocks
     FREE,  # part
     ENQUIRE,  # part, stream: number of the stream at the part
     PASS,  # part: a station that knows when it will be done, service: its time, -1 if that is random; time:
     # what passes after it, column: of that, at: as of SERVE
-) = _constants(0, 25)
+    BANK,  # part
+) = _constants(0, 26)
 FIRST_VISIT: Any = HOLD
 BY_SEGMENTS: Any = np.int64(-1)
 
@@ -60,7 +61,7 @@ ASKED: Any = np.int64(4)
 
 # Phases of a strand beside those of `validate.network.state` (FREE to FORKED).
 HOLDING, THINKING, QUEUEING, OUTSIDE, READY = _constants(5, 5)
-ACCESSING, TRAVELLING, LOOKING, OPERATING, ENQUIRING, TURNING, PASSING = _constants(10, 7)
+ACCESSING, TRAVELLING, LOOKING, OPERATING, ENQUIRING, TURNING, PASSING, BANKING = _constants(10, 8)
 # Letters to the kernels of parts.
 PACKET, MEMORY_ACCESS, LOOKUP, PLACING, OPERATION, GIVING_BACK = _constants(0, 6)
 
@@ -109,6 +110,8 @@ STRAND = np.dtype(
         ("first_block", "i8"),
         ("last_block", "i8"),
         ("holder", "i8"),  # the free lists they are of
+        ("left", "f8"),  # of its service at a bank, at the speed of one that is alone
+        ("paced", "f8"),  # when that was so
     ]
 )
 PART = np.dtype(
@@ -166,6 +169,17 @@ SERVER = np.dtype(
 )
 """The pointer memory of free lists, and the accesses that its operations take."""
 
+BANKED = np.dtype(
+    [
+        *((name, "i8") for name in ("channels", "banks", "law", "stream")),
+        # Where its channels, banks, queues and speeds begin, those with 1, 2, ... busy banks one earlier.
+        *((name, "i8") for name in ("busy_at", "jobs_at", "queues_at", "speeds_at")),
+        ("busy", "i8"),  # banks
+        ("busy_sum", "f8"),  # as of `PART`
+    ]
+)
+"""A memory of channels whose banks slow each other down."""
+
 FLOW = np.dtype(
     [
         ("entry", "i8"),
@@ -174,6 +188,7 @@ FLOW = np.dtype(
         ("sizes", "i8"),  # law of the segments, or -1
         ("window", "i8"),  # 0 for none
         ("rounds", "i8"),  # 0 for ever
+        ("loses", "i8"),  # whether jobs that find it full are lost
         ("population", "i8"),
         ("places_at", "i8"),
         ("places", "i8"),
@@ -203,7 +218,7 @@ STATE = np.dtype(
         ("cycle", "i8"),  # of the interconnect, that is to come
         ("sent", "i8"),  # cycle of the last packet that entered it
         ("ghz", "f8"),  # of the interconnect
-        ("interconnect", "i8"),  # its number as a part
+        ("interconnect", "i8"),  # its number as a part, -1 for none
         ("ways", "i8"),  # stream of the choices between several
         ("stations", "i8"),  # nodes that are stations; those behind are channels
     ]
@@ -229,6 +244,11 @@ LAYOUT: Layout = {
     "channels": (CHANNEL, 1),
     "servers": (SERVER, 1),
     "enquiries": ("i8", 1),
+    "banked": (BANKED, 1),
+    "bank_busy": ("i8", 1),
+    "bank_jobs": ("i8", 1),
+    "bank_queues": ("i8", 2),
+    "bank_speeds": ("f8", 1),
     "map_numbers": ("i8", 2),
     "map_images": ("i8", 3),
     "sequences": ("i8", 1),
@@ -248,7 +268,9 @@ class Core(NamedTuple):
     ``copy_at`` says which copy of a part is at a node, -1 for none; ``free_at`` is when the visits end that a
     station knows of, see `PASS`; ``flow_times`` sums up the times of the
     jobs that ended. ``letters`` are what strands ask of the kernels of parts, ``enquiries`` are the strands
-    that came to parts of others. ``map_numbers`` and ``map_images`` are the address maps of the memories, see
+    that came to parts of others. ``bank_busy`` are the busy banks of each channel, ``bank_jobs`` the strands
+    that banks serve, ``bank_queues`` the first and the last of those that wait for each part.
+    ``map_numbers`` and ``map_images`` are the address maps of the memories, see
     `validate.dram.addresses`, ``sequences`` the next blocks of streams of addresses; ``routes`` are the first
     of the ``ways`` from each node to each, which are flows of the network.
     """
@@ -272,6 +294,11 @@ class Core(NamedTuple):
     channels: Any
     servers: Any
     enquiries: Any
+    banked: Any
+    bank_busy: Any
+    bank_jobs: Any
+    bank_queues: Any
+    bank_speeds: Any
     map_numbers: Any
     map_images: Any
     sequences: Any

@@ -69,8 +69,14 @@ def leave(w: World, c: Core, part: int, j: int) -> None:
 
 @lean_part
 def be_born(w: World, c: Core, f: int, home: int) -> None:
-    """Let a job of a flow come in; it waits outside if the window is full."""
+    """Let a job of a flow come in; if the window is full it is lost, or waits outside."""
     flow = c.flows[f]
+    if flow["loses"] and flow["inside"] >= flow["window"]:
+        flow["born"] += 1
+        flow["lost"] += 1
+        c.state[0]["born"] += 1
+        w.state[0]["ended"] += 1
+        return
     j = new_job(w)
     job = w.jobs[j]
     job["job_class"] = job["home"] = f

@@ -144,13 +144,13 @@ def _flow_metrics(flows: Sequence[Flow], data: _Replications, rows: list[int]) -
 
 
 def _may_lose(spec: System, flow: Flow) -> bool:
-    """Return whether a flow may lose jobs: at a full station, or for want of free blocks."""
+    """Return whether a flow may lose jobs: at a full window or station, or for want of free blocks."""
 
     def bounded(step: Any) -> bool:
         part = spec.parts[step.part] if isinstance(step, Visit) else None
         return isinstance(part, Station) and part.capacity < INF
 
-    return any(isinstance(step, Allocate) or bounded(step) for step in all_steps(flow.program))
+    return flow.loses or any(isinstance(s, Allocate) or bounded(s) for s in all_steps(flow.program))
 
 
 def _latency_parts(spec: System, data: _Replications) -> dict[str, Estimate]:

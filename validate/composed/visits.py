@@ -29,7 +29,8 @@ def pick(w: World, c: Core, j: int, at: int) -> None:
 def travel(w: World, c: Core, j: int, flits: int) -> bool:
     """Send a strand to its target; return whether it is there."""
     strand = c.strands[j]
-    if strand["target"] == strand["place"]:
+    if strand["target"] == strand["place"] or c.state[0]["interconnect"] < 0:
+        strand["place"] = strand["target"]
         return True
     strand["flits"] = flits
     enter(w, c, c.state[0]["interconnect"], j)

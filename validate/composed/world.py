@@ -15,6 +15,7 @@ from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 from validate.composed import state
 from validate.composed.arrivals import new_flows, set_traces
+from validate.composed.banks import new_banks
 from validate.composed.kernel import start
 from validate.composed.kernels import (
     Kernels,
@@ -76,7 +77,7 @@ def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
     stations = _stations(spec, sources, parts)
     columns = len(spec.parts) + int(state.OWN_COLUMNS)
     own = np.zeros(1, dtype=state.STATE)
-    own["ready"] = own["last_ready"] = NONE
+    own["ready"] = own["last_ready"] = own["interconnect"] = NONE
     own["most_new_jobs"] = 1 + program.most_branches
     own["fork_column"] = len(spec.parts)
     own["stations"], own["ways"], own["ghz"] = stations[0].size, ways, 1.0
@@ -103,6 +104,7 @@ def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
         channels=channel_rows(spec),
         servers=server_rows(spec),
         enquiries=np.zeros(0, dtype=np.int64),
+        **new_banks(spec, sources),
         map_numbers=books.numbers,
         map_images=books.images,
         sequences=_sequences(spec, program.sequences),
@@ -148,8 +150,7 @@ def _sequences(spec: System, names: list[tuple[str, str]]) -> Any:
 def _parts(spec: System) -> tuple[Any, list[int], Any]:
     """Return the parts, the nodes of their copies, and which copy is at each node."""
     rows = np.zeros(len(spec.parts), dtype=state.PART)
-    nodes = spec.network.topology.nodes if spec.network is not None else 1
-    copy_at = np.full((rows.size, nodes), NONE, dtype=np.int64)
+    copy_at = np.full((rows.size, max(spec.places, 1)), NONE, dtype=np.int64)
     places: list[int] = []
     firsts: dict[Any, int] = {Station: 0, Tokens: 0, DramSystem: 0, FreeList: 0}
     scored = {memory for name in named(spec, FreeList) for memory in memories_of(spec, name)}

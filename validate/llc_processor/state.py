@@ -99,7 +99,7 @@ def new_world(spec: LlcProcessor, *, seed: int, replication: int) -> World:
     scattered = spec.assignment == "random"
     law = zipf_law(spec.popularity, entries_per_line=spec.entries_per_line, half=half, scattered=scattered)
     cores, slices = spec.cores, spec.llc_slices
-    capacities = [spec.l1_lines, spec.l2_lines] * cores + [spec.slice_lines] * slices
+    capacities = [spec.l1_lines, spec.l2_lines] * cores + spec.slice_lines.tolist()
     number = len(capacities)
     caches, slots, table = new_caches(capacities, [LRU] * number, [1.0] * number, lines=spec.lines)
     channels = np.zeros(spec.channels, dtype=CHANNEL)
@@ -145,5 +145,5 @@ def _plan(spec: LlcProcessor) -> Any:
 
 def warm_up_requests(spec: LlcProcessor) -> int:
     """Return how many requests make the caches stationary: several times the lines they hold, by request."""
-    held = spec.cores * (spec.l1_lines + spec.l2_lines) + spec.llc_slices * spec.slice_lines
+    held = spec.cores * (spec.l1_lines + spec.l2_lines) + int(spec.slice_lines.sum())
     return 10_000 + 8 * held

@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Any
 
 from cases.published.cell import Cell, only, select
-from cases.published.claim import Claim, compared
-from cases.published.llc3d.specs import NAMES
+from cases.published.claim import Claim, compared, ratio
+from cases.published.llc3d.specs import BASE, EXPONENTS, FEWER, NAMES, readings
 from cases.published.rows import published
 
 SLICES, NONE, SHARED = (NAMES[name] for name in ("slices", "none", "shared"))
@@ -20,7 +20,7 @@ Pairs = list[tuple[Cell, Cell]]
 
 def check_claims(cells: Sequence[Cell]) -> list[Claim]:
     """Return the claims of sec. V-D."""
-    return [*_headlines(cells), *_trends(cells), *_crossing(cells)]
+    return [*_headlines(cells), *_trends(cells), *_little_effect(cells), *_fewer(cells), *_crossing(cells)]
 
 
 def _headlines(cells: Sequence[Cell]) -> list[Claim]:
@@ -83,6 +83,55 @@ def _waits_less(
 
 
 RULES = {"worse": _worse, "better": _better, "waits less": _waits_less}
+
+
+def _little_effect(cells: Sequence[Cell]) -> list[Claim]:
+    """Return what slices beyond half still gain; it is little if the abstract's gain over no LLC is more."""
+    said, claims = published("llc3d"), []
+    half, every = said["little_effect"]["slices"]
+    for name, metric, text, sign in (
+        ("waiting_saved", WAITING, "waiting time saved", -1),
+        ("throughput_gained", THROUGHPUT, "throughput gained", 1),
+    ):
+        for exponent in EXPONENTS:
+            few, all_ = (
+                only(cells, figures="16-18", curve=f"exponent {exponent}", metric=metric, x=x)
+                for x in (half, every)
+            )
+            gain: dict[str, Any] = {
+                of: sign * 100 * (ratio(all_, few)(of) - 1) for of in ("model", "simulated")
+            }
+            claims.append(
+                Claim(
+                    text=f"{text} from {half} to {every} slices, exponent {exponent}, %",
+                    form="{:.1f}",
+                    said="little",
+                    holds=gain["simulated"] < said["headline"][name]["none"],
+                    **gain,
+                )
+            )
+    return claims
+
+
+def _fewer(cells: Sequence[Cell]) -> list[Claim]:
+    """Return whether 16 slices wait less than no LLC, by reading of the text: how much longer, in percent."""
+    claims = []
+    for reading, specs in readings().items():
+        ours = only(cells, figures=reading, curve=FEWER, metric=WAITING)
+        other = reading if NAMES["none"] in specs else BASE
+        without = only(cells, figures=other, curve=NONE, metric=WAITING)
+        more: dict[str, Any] = {of: 100 * (ratio(ours, without)(of) - 1) for of in ("model", "simulated")}
+        apart = (ours.low or 0) > (without.high or 0) or (ours.high or 0) < (without.low or 0)
+        claims.append(
+            Claim(
+                text=f"16 slices wait longer than no LLC, {reading}, %",
+                form="{:.1f}",
+                said="< 0",
+                holds=more["simulated"] < 0 if apart else None,
+                **more,
+            )
+        )
+    return claims
 
 
 def _crossing(cells: Sequence[Cell]) -> list[Claim]:

@@ -10,7 +10,7 @@ from typing import Any
 from cases.published.cell import Cell
 from cases.published.llc3d.claims import check_claims
 from cases.published.llc3d.plots import figures
-from cases.published.llc3d.specs import NAMES, READING, every_point, realistic
+from cases.published.llc3d.specs import FEWER, NAMES, READING, every_point, realistic
 from cases.published.llc3d.tables import (
     FIGURES,
     HIT_RATIOS,
@@ -65,7 +65,8 @@ def simulate(
     cells: list[Cell] = []
     for place, spec in points:
         metrics = (*METRICS, *HIT_RATIOS) if place["figures"] == FIGURES[-1] else METRICS
-        said = spec == LlcProcessor(architecture=spec.architecture) or place["variable"] == READING
+        said = spec == LlcProcessor(architecture=spec.architecture)
+        said |= place["variable"] == READING and place["curve"] != FEWER
         cells += cells_of(place, spec, results[spec], metrics, as_published=said)
     seconds = []
     options |= {"requests": realistic_requests, "replications": realistic_replications}

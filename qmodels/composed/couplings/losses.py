@@ -45,9 +45,14 @@ def losses_of(
     return found
 
 
-def surviving(plan: Plan, losses: Mapping[int, float]) -> tuple[dict[int, float], dict[str, float]]:
-    """Return the share of the jobs that come as far as each site, and as far as the end of each flow."""
-    left = {site.flow: 1.0 for site in plan.sites}
+def surviving(
+    plan: Plan, losses: Mapping[int, float], entering: Mapping[str, float]
+) -> tuple[dict[int, float], dict[str, float]]:
+    """Return the share of the jobs that come as far as each site, and as far as the end of each flow.
+
+    ``entering`` is the share that begins, of flows of which some jobs do not.
+    """
+    left = {site.flow: entering.get(site.flow, 1.0) for site in plan.sites} | dict(entering)
     shares = {}
     for site in plan.sites:
         shares[site.number] = left[site.flow]

@@ -43,6 +43,8 @@ class Pool:
         Rate at which they can be taken at most. [1/ns]
     busy : float
         Share of the tokens that are held, mean over time.
+    lost : float
+        Share of the jobs that find none and are lost.
     """
 
     wait: Span
@@ -50,6 +52,7 @@ class Pool:
     taken: float
     most: float
     busy: float
+    lost: float = 0.0
 
     def staying(self, time: float) -> Pool:
         """Return what is met if waiting and holding take a time together."""

@@ -41,14 +41,15 @@ def lookup_shares(caches: CacheSystem, cores: int | None = None) -> LookupShares
 @lru_cache(maxsize=256)
 def _shares(caches: CacheSystem) -> LookupShares:
     answer = solve_cache(caches)
-    past = 1.0
+    past, levels = 1.0, []
     for name in caches.level_names[: len(caches.private)]:
-        past *= 1.0 - answer.metrics[f"hit_ratio[{name}]"]
+        levels.append(past * answer.metrics[f"hit_ratio[{name}]"])
+        past -= levels[-1]
     miss = min(answer.metrics["miss_ratio"], past)
     number = caches.shared.slices if caches.shared is not None else 1
     slices = answer.slice_shares if answer.slice_shares.size else np.full(number, 1.0 / number)
     hit = past - miss if caches.shared is not None else 0.0
-    return LookupShares(private=1.0 - past, hit=hit, miss=past - hit, slices=slices)
+    return LookupShares(private=1.0 - past, hit=hit, miss=past - hit, slices=slices, levels=tuple(levels))
 
 
 @lru_cache(maxsize=256)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from qmodels.composed.parts.banks import respond_banks
 from qmodels.composed.parts.copies import over_copies
 from qmodels.composed.parts.dram import dram_load, respond_dram
 from qmodels.composed.parts.free_list import pointer_memory
@@ -14,6 +15,7 @@ from qmodels.systems.composed.parts import ServingPart
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.kinds import scaled
 from qmodels.systems.laws.times import Exponential, Law
+from qmodels.systems.memory.banked_channels import BankedChannels
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
@@ -44,6 +46,8 @@ def respond(part_name: str, system: System, streams: tuple[Stream, ...]) -> Part
     match part:
         case DramSystem():
             return respond_dram(part, streams)
+        case BankedChannels():
+            return respond_banks(part, streams)
         case FreeList():
             return pointer_memory(part, streams)
         case Station():

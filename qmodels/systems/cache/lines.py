@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from qmodels import checks
-from qmodels.checks import FloatArray
+from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.memory.address_map import scatter
 from qmodels.systems.traffic.popularity import MOST_ENTRIES, Popularity
 
@@ -84,6 +84,18 @@ def line_of(entry: Any, *, entries: int, entries_per_line: int, assignment: str,
 def line_count(entries: int, entries_per_line: int) -> int:
     """Return the lines that hold all entries."""
     return -(-entries // entries_per_line)
+
+
+def slice_lines(lines: int, slices: int) -> IntArray:
+    """Return the lines of each slice: the first ones have one more where they do not divide.
+
+    Examples
+    --------
+    >>> slice_lines(7, 3)
+    array([3, 2, 2])
+    """
+    each, more = divmod(int(lines), int(slices))
+    return np.full(int(slices), each) + (np.arange(int(slices)) < more)
 
 
 def slice_of(line: Any, *, slices: int, hashing: str) -> Any:

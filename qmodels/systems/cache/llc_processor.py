@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from qmodels.systems.cache.lines import ASSIGNMENTS, line_count
+from qmodels.checks import IntArray
+from qmodels.systems.cache.lines import ASSIGNMENTS, line_count, slice_lines
+from qmodels.systems.cache.spec import CacheLevel, CacheSystem
+from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.parts import Tokens
+from qmodels.systems.composed.steps import Acquire, Hold, Lookup, Release, Visit
+from qmodels.systems.composed.system import System
+from qmodels.systems.laws.times import Exponential
+from qmodels.systems.memory.banked_channels import BankedChannels
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import check_fields, choice, count, positive
+from qmodels.systems.stations.parts import Station
+from qmodels.systems.traffic.arrivals import Poisson
 from qmodels.systems.traffic.popularity import Zipf
 
 ARCHITECTURES = ("slices", "shared", "none")
@@ -15,6 +25,9 @@ ARCHITECTURES = ("slices", "shared", "none")
 
 LLC_HITS = ("keep", "remove")
 """What becomes of a line in the LLC when it goes to a core: it stays, or it is there no longer."""
+
+WHOLE_LINES = ("slice", "total")
+"""Whether the lines of every slice are whole, or those of all slices together."""
 
 BANKS = 2
 """Interleaved banks of a channel."""
@@ -44,6 +57,9 @@ class LlcProcessor:
     l1_bytes, l2_bytes, slice_bytes, llc_bytes : int
         Capacities of each core's L1 and L2, of each slice, and of the shared LLC; each holds the whole
         lines that fit. [bytes]
+    whole_lines : {"slice", "total"}
+        Which lines fit in slices: the whole ones of each, or those of all slices together, of which the first
+        slices then have one more than others.
     line_bytes, entry_bytes : int
         Sizes of a cache line (*B*) and of a table entry (*b*). [bytes]
     l1_rate, l2_rate, llc_rate : float
@@ -74,8 +90,12 @@ class LlcProcessor:
     Examples
     --------
     >>> spec = LlcProcessor()
-    >>> spec.entries_per_line, spec.lines, spec.l1_lines, spec.l2_lines, spec.slice_lines
-    (32, 625, 2, 8, 2)
+    >>> spec.entries_per_line, spec.lines, spec.l1_lines, spec.l2_lines
+    (32, 625, 2, 8)
+    >>> for whole in ("slice", "total"):
+    ...     print(LlcProcessor(slices=8, whole_lines=whole).slice_lines)
+    [2 2 2 2 2 2 2 2]
+    [3 3 2 2 2 2 2 2]
     >>> round(spec.arrival_rate, 3)
     22.4
     """
@@ -89,6 +109,7 @@ class LlcProcessor:
     l2_bytes: int = count(512)
     slice_bytes: int = count(146)
     llc_bytes: int = count(4096)
+    whole_lines: str = choice("slice", WHOLE_LINES)
     line_bytes: int = count(64)
     entry_bytes: int = count(2)
     l1_rate: float = positive(100.0)
@@ -151,10 +172,12 @@ class LlcProcessor:
         return {"slices": self.slices, "shared": 1, "none": 0}[self.architecture]
 
     @property
-    def slice_lines(self) -> int:
+    def slice_lines(self) -> IntArray:
         """Lines behind each of these queues."""
-        held = {"slices": self.slice_bytes, "shared": self.llc_bytes, "none": 0}[self.architecture]
-        return held // self.line_bytes
+        each = self.slice_bytes if self.architecture == "slices" else self.llc_bytes
+        number, line = self.llc_slices, self.line_bytes
+        held = number * each // line if self.whole_lines == "total" else number * (each // line)
+        return slice_lines(held, max(number, 1))[:number]
 
     @property
     def arrival_rate(self) -> float:
@@ -165,6 +188,51 @@ class LlcProcessor:
     def clock_ghz(self) -> float:
         """Time units per nanosecond."""
         return 1.0 / self.time_unit_ns
+
+    def system(self, assignment_seed: int = 0) -> System:
+        """Return the system of parts that says the same; which entries share a line is drawn with a seed.
+
+        A job takes a core, a `Tokens`, and holds it until it has its line; waits for cores are the
+        ``visit_latency[core]``. Caches move lines when they are looked up, not when the core has the line.
+        """
+        unit, slices = self.time_unit_ns, self.llc_slices
+        look = [Hold(Exponential(mean=unit / rate)) for rate in (self.l1_rate, self.l2_rate)]
+        parts: dict[str, Any] = {
+            "core": Tokens(count=1),
+            "caches": CacheSystem(
+                popularity=self.popularity,
+                entries_per_line=self.entries_per_line,
+                assignment=self.assignment,
+                assignment_seed=assignment_seed,
+                cores=self.cores,
+                private=tuple(CacheLevel(lines=lines) for lines in (self.l1_lines, self.l2_lines)),
+                shared=CacheLevel(lines=int(self.slice_lines.sum()), slices=slices) if slices else None,
+                inclusion="kept" if self.llc_hit == "keep" else "exclusive",
+            ),
+            "dram": BankedChannels(
+                service=Exponential(mean=unit / self.bank_rate),
+                channels=self.channels,
+                banks=BANKS,
+                speeds=(1.0, self.interleaved_bank_rate / self.bank_rate),
+            ),
+        }
+        place = {"core": range(self.cores)}
+        found: tuple[Visit, ...] = ()
+        if slices:
+            parts["slice"] = Station(service=Exponential(mean=unit / self.llc_rate))
+            place |= {"slice": range(slices), "caches": range(slices)}
+            found = (Visit("slice"),)
+        lookup = Lookup("caches", further=(look[1],), hit=found, miss=(*found, Visit("dram")))
+        flow = Flow(
+            name="packets",
+            arrivals=Poisson(),
+            rate=self.arrival_rate / unit,
+            window=self.capacity,
+            when_full="loss",
+            at=range(self.cores),
+            program=(Acquire("core"), look[0], lookup, Release("core")),
+        )
+        return System(parts=parts, place=place, flows=(flow,), nodes=max(self.cores, slices))
 
     def gbps(self, throughput: float) -> float:
         """Return a throughput in requests per time unit as one of packets in Gb/s."""

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 from qmodels import checks
 from qmodels.checks import IntArray
-from qmodels.systems.cache.lines import ASSIGNMENTS, HASHES, line_count
+from qmodels.systems.cache.lines import ASSIGNMENTS, HASHES, line_count, slice_lines
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import check_fields, choice, count, probability
 from qmodels.systems.traffic.popularity import Popularity, Zipf
 
 REPLACEMENTS = ("lru", "fifo", "random")
-INCLUSIONS = ("copy", "inclusive", "exclusive")
+INCLUSIONS = ("copy", "inclusive", "exclusive", "kept")
 MOST_LINES = 2**28
 
 
@@ -61,10 +61,7 @@ class CacheLevel:
     @property
     def slice_lines(self) -> IntArray:
         """Lines of each slice."""
-        import numpy as np
-
-        each, more = divmod(int(self.lines), int(self.slices))
-        return np.full(int(self.slices), each) + (np.arange(int(self.slices)) < more)
+        return slice_lines(self.lines, self.slices)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,10 +87,11 @@ class CacheSystem:
         Private levels of a core, from the first, at most 3, one slice each.
     shared : CacheLevel, optional
         The level behind them that all cores share.
-    inclusion : {"copy", "inclusive", "exclusive"}
+    inclusion : {"copy", "inclusive", "exclusive", "kept"}
         Every level a request passes keeps a copy; the same, and what the last level evicts leaves
         all others; or a line stands in one level of a core's path only, a hit moves it to the core's
-        first level, and victims move down (a victim cache).
+        first level, and victims move down (a victim cache); or the same, but what the shared level has
+        stays there when it goes to a core.
 
     Raises
     ------

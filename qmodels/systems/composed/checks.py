@@ -29,13 +29,14 @@ from qmodels.systems.composed.steps import (
     inner_steps,
     step_name,
 )
+from qmodels.systems.memory.banked_channels import BankedChannels
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 
 TAKES: dict[type[Any], tuple[type[Any], ...]] = {
-    Visit: (Station, ServingPart),
+    Visit: (Station, BankedChannels, ServingPart),
     Read: (DramSystem,),
     Write: (DramSystem,),
     Lookup: (CacheSystem,),
@@ -179,6 +180,13 @@ def _check_held(system: Any, program: tuple[Any, ...], held: Counter[str], here:
         ends = [_check_held(system, inside, Counter(held), here) for inside in inner_steps(step)]
         if not ends:
             continue
+        if isinstance(step, Lookup):
+            *ends, further = ends
+            if +further != +held:
+                raise ValueError(
+                    f"{here} {step_name(step)!r} must give back in 'further' what it takes there, got "
+                    f"{_shown([further])}"
+                )
         if isinstance(step, Branch | Lookup):
             if any(+end != +ends[0] for end in ends):
                 raise ValueError(

@@ -15,9 +15,12 @@ from qmodels.systems.laws.fields import keep
 from qmodels.systems.laws.kinds import require_law
 from qmodels.systems.laws.times import Law
 from qmodels.systems.spec.nested import check_parts
+from qmodels.systems.spec.ranges import choice
 from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
 from qmodels.systems.traffic.sizes import SizeLaw
 from qmodels.systems.traffic.trace import Trace
+
+WHEN_FULL = ("wait", "loss")
 
 MOST = 2**20
 """Jobs of a population or a window, and bytes of a segment."""
@@ -38,8 +41,9 @@ class Flow:
         Jobs that arrive; needed by `Poisson` and `OnOff`, which have none of their own. Given, the rates of a
         law or a trace are scaled to it. [1/ns]
     window : int, optional
-        Most jobs of an open flow that are in the system at once, the others wait outside; without a limit
-        if left out.
+        Most jobs of an open flow that are in the system at once; without a limit if left out.
+    when_full : {"wait", "loss"}
+        Whether jobs that come when the window is full wait outside or are lost.
     population : int
         Jobs of a closed flow, which begin again when they are done.
     rounds : int, optional
@@ -76,6 +80,7 @@ class Flow:
     arrivals: Poisson | OnOff | Recorded | Law | None = None
     rate: Numeric = None
     window: int | None = None
+    when_full: str = choice("wait", WHEN_FULL)
     population: int = 0
     rounds: int | None = None
     think: Law | None = None
@@ -100,6 +105,9 @@ class Flow:
             at=read_nodes(f"{here} at", self.at),
         )
         check_parts(self, f"{here} ")
+        checks.choice(f"{here} when_full", self.when_full, WHEN_FULL)
+        if self.loses and self.window is None:
+            raise ValueError(f"{here} window must be given with when_full 'loss', got None")
         require_depth(f"{here} program", self.program)
         if not self.program:
             raise ValueError(f"{here} program must have a step, got ()")
@@ -153,6 +161,11 @@ class Flow:
     def closed(self) -> bool:
         """Whether a fixed number of jobs goes round."""
         return self.population > 0
+
+    @property
+    def loses(self) -> bool:
+        """Whether jobs that come when the window is full are lost."""
+        return self.when_full == "loss"
 
     @property
     def mean_rate(self) -> Any:

@@ -138,6 +138,7 @@ def part_types() -> dict[str, type[Any]]:
         If an entry point gives no dataclass that is a `ServingPart`, or its word is taken.
     """
     from qmodels.systems.cache.spec import CacheSystem
+    from qmodels.systems.memory.banked_channels import BankedChannels
     from qmodels.systems.memory.dram_system import DramSystem
     from qmodels.systems.noc.spec import Noc
     from qmodels.systems.packets.free_list import FreeList
@@ -150,6 +151,7 @@ def part_types() -> dict[str, type[Any]]:
         "free-list": FreeList,
         "station": Station,
         "tokens": Tokens,
+        "banks": BankedChannels,
     }
     for point in entry_points(group=GROUP):
         part, where = point.load(), f"entry point {point.name} = {point.value}"

@@ -39,7 +39,7 @@ WIDTH = 88
 """Characters up to which a step with its programs stays on one line."""
 
 PROGRAMS: dict[type[Any], tuple[str, ...]] = {
-    Lookup: ("private", "hit", "miss"),
+    Lookup: ("further", "private", "hit", "miss"),
     Each: ("steps",),
     Repeat: ("steps",),
     Fork: ("branches",),

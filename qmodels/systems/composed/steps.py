@@ -128,7 +128,7 @@ class Write:
 
 @dataclass(frozen=True)
 class Lookup:
-    """Look for a random entry in the caches; the look itself takes no time.
+    """Look for a random entry in the caches; the look itself takes no time but that of its steps.
 
     Placed, a request of no payload goes to the node of the line's slice, unless a private cache has the line:
     the steps of a hit or a miss are done there, and ``reply_bytes`` come back. The job's place among
@@ -140,6 +140,8 @@ class Lookup:
         Name of the caches.
     private, hit, miss : tuple of steps
         What the job does if a private level, the shared level, or none has the line.
+    further : tuple of steps
+        What it does before that at each private level after the first that is looked in.
     reply_bytes : int
         Payload of the answer. [bytes]
     """
@@ -148,12 +150,13 @@ class Lookup:
     private: tuple[Step, ...] = field(default=(), kw_only=True)
     hit: tuple[Step, ...] = field(default=(), kw_only=True)
     miss: tuple[Step, ...] = field(default=(), kw_only=True)
+    further: tuple[Step, ...] = field(default=(), kw_only=True)
     reply_bytes: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
         _part_name(self, "part")
         _payload(self, "reply_bytes")
-        for name in ("private", "hit", "miss"):
+        for name in ("private", "hit", "miss", "further"):
             _steps(self, name)
 
 
@@ -372,7 +375,7 @@ def inner_steps(step: Any) -> tuple[tuple[Any, ...], ...]:
         case Each(steps=steps) | Repeat(steps=steps):
             return (steps,)
         case Lookup():
-            return (step.private, step.hit, step.miss)
+            return (step.private, step.hit, step.miss, step.further)
     return ()
 
 

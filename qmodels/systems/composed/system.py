@@ -20,6 +20,8 @@ from qmodels.systems.spec.named import Named
 from qmodels.systems.spec.nested import Kinds, NamedOf
 from qmodels.systems.stations.parts import Station
 
+MOST_NODES = 65536
+
 
 @dataclass(frozen=True, kw_only=True)
 class System:
@@ -31,8 +33,8 @@ class System:
     Parameters
     ----------
     parts : mapping of str to part
-        `Noc`, `DramSystem`, `CacheSystem`, `FreeList`, `Station` (service times in ns), `Tokens`, or a
-        `ServingPart` of one's own.
+        `Noc`, `DramSystem`, `BankedChannels`, `CacheSystem`, `FreeList`, `Station` (service times in ns),
+        `Tokens`, or a `ServingPart` of one's own.
     flows : tuple of Flow
         What is done with them.
     place : mapping of str to tuple of int or str
@@ -41,6 +43,8 @@ class System:
         turn; stations, pools and parts of one's own stand at each node once.
     interconnect : str
         Name of the network between placed parts; the only `Noc` if left out.
+    nodes : int
+        Places from 0 on where there is no interconnect; it takes no time to go from one to another.
 
     Raises
     ------
@@ -68,6 +72,7 @@ class System:
         default_factory=lambda: Named({}), metadata={"holds": NamedOf(int | str | tuple[int, ...])}
     )
     interconnect: str = ""
+    nodes: int = 0
 
     metric_names: ClassVar[MetricNames] = MetricNames(
         both=(
@@ -92,8 +97,10 @@ class System:
     )
 
     def __post_init__(self) -> None:
+        checks.one_number("nodes", self.nodes)
         keep(
             self,
+            nodes=int(checks.count("nodes", self.nodes, minimum=0, maximum=MOST_NODES)),
             parts=Named(_mapping("parts", self.parts)),
             place=Named({n: read_nodes(f"place.{n}", at) for n, at in _mapping("place", self.place).items()}),
             flows=_flows(self.flows),
@@ -129,6 +136,8 @@ class System:
             raise ValueError(
                 f"interconnect must name a Noc ({', '.join(networks)}), got {self.interconnect!r}{near}"
             )
+        if self.interconnect and self.nodes:
+            raise ValueError(f"nodes must be left out with an interconnect, got {self.nodes!r}")
         for name in self.place:
             checks.choice("place", name, [n for n in self.parts if n not in networks])
         for name, at in self.place.items():
@@ -139,10 +148,10 @@ class System:
             self._check_nodes(f"flow {flow.name!r}: at", flow.at)
 
     def _check_nodes(self, name: str, at: tuple[int, ...]) -> None:
-        if at and self.network is None:
-            raise ValueError(f"{name} must be left out without an interconnect, got {at!r}")
-        if at and self.network is not None and max(at) >= self.network.topology.nodes:
-            known = f"{self.interconnect!r} (0 to {self.network.topology.nodes - 1})"
+        if at and not self.places:
+            raise ValueError(f"{name} must be left out without an interconnect or nodes, got {at!r}")
+        if at and max(at) >= self.places:
+            known = f"{self.interconnect or 'the system'!r} (0 to {self.places - 1})"
             raise ValueError(f"{name} must be nodes of {known}, got {max(at)}")
 
     @property
@@ -160,6 +169,11 @@ class System:
         """The pools whose tokens turn from one use to another."""
         steps = (step for flow in self.flows for step in all_steps(flow.program))
         return frozenset(step.part for step in steps if isinstance(step, Acquire) and step.use)
+
+    @property
+    def places(self) -> int:
+        """How many nodes there are, those of the interconnect if it has one."""
+        return int(self.nodes if self.network is None else self.network.topology.nodes)
 
     def flow(self, name: str) -> Flow:
         """Return the flow of a name."""

@@ -78,6 +78,23 @@ def test_lines_that_stay_are_found_more_often():
         assert max(ratios, key=lambda hit: ratios[hit]) == better
 
 
+@pytest.mark.parametrize("hit", ["keep", "remove"])
+def test_slices_of_different_numbers_of_lines(hit):
+    """What they find is between what they would all of the smaller and all of the larger number."""
+    few, total, many = (
+        hit_ratios(replace(BASE, llc_hit=hit, **fields)).llc
+        for fields in ({}, {"whole_lines": "total"}, {"slice_bytes": 192})
+    )
+    assert total == pytest.approx(0.75 * few + 0.25 * many, rel=0.01)
+    # Of a hundredth of all slices, and of lines in groups, the same.
+    caches = {"popularity": law(10_000_064), "llc_hit": hit, "slices": 100}
+    few, total, many = (
+        hit_ratios(replace(BASE, **caches, slice_bytes=64 * 200 + more, whole_lines=whole)).llc
+        for more, whole in ((0, "slice"), (32, "total"), (64, "slice"))
+    )
+    assert total == pytest.approx((few + many) / 2, rel=1e-5) and few < total < many
+
+
 def test_slices():
     """More slices hold more; random requests go to each alike, consecutive ranks do not."""
     ratios = [hit_ratios(replace(BASE, slices=n)).llc for n in (1, 2, 4, 8, 16, 28)]

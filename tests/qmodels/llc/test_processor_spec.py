@@ -14,10 +14,10 @@ from qmodels.systems.traffic.popularity import Zipf
 
 def test_published_design():
     spec = LlcProcessor()
-    assert (spec.l1_lines, spec.l2_lines, spec.slice_lines, spec.llc_slices) == (2, 8, 2, 28)
+    assert (spec.l1_lines, spec.l2_lines, spec.slice_lines.tolist()) == (2, 8, [2] * 28)
     shared, none = (replace(spec, architecture=name) for name in ("shared", "none"))
-    assert (shared.llc_slices, shared.slice_lines) == (1, 64)
-    assert (none.llc_slices, none.slice_lines) == (0, 0)
+    assert (shared.llc_slices, shared.slice_lines.tolist()) == (1, [64])
+    assert (none.llc_slices, none.slice_lines.tolist()) == (0, [])
     assert spec.gbps(spec.arrival_rate) == pytest.approx(91.75, abs=0.01)
 
 
@@ -32,6 +32,7 @@ def test_toml_and_hash():
     [
         ({"architecture": "sliced"}, "architecture must be one of .*, got 'sliced'; did you mean 'slices'?"),
         ({"assignment": "any"}, "assignment must be one of consecutive, random, got 'any'"),
+        ({"whole_lines": "all"}, "whole_lines must be one of slice, total, got 'all'; did you mean 'total'?"),
         ({"llc_hit": "stay"}, "llc_hit must be one of keep, remove, got 'stay'"),
         ({"cores": 0}, "cores must be a whole number from 1 to 1024, got 0.0"),
         ({"slices": 1.5}, "slices must be a whole number from 1 to 1024, got 1.5"),
@@ -53,4 +54,14 @@ def test_messages(fields, message):
 
 
 def test_capacities_that_are_not_used_may_be_anything():
-    assert LlcProcessor(architecture="none", slice_bytes=1, llc_bytes=1).slice_lines == 0
+    assert LlcProcessor(architecture="none", slice_bytes=1, llc_bytes=1).slice_lines.size == 0
+
+
+def test_slices_of_different_numbers_of_lines():
+    """28 slices of 146 bytes hold 63 whole lines of 64 together, and 2.25 each; one alone is as before."""
+    spec = LlcProcessor(whole_lines="total")
+    assert spec.slice_lines.tolist() == [3] * 7 + [2] * 21
+    assert replace(spec, slice_bytes=128).slice_lines.tolist() == [2] * 28
+    for architecture in ("shared", "none"):
+        same = (replace(spec, architecture=architecture, whole_lines=whole) for whole in ("slice", "total"))
+        assert len({tuple(one.slice_lines.tolist()) for one in same}) == 1

@@ -206,6 +206,7 @@ def test_every_step_is_described():
 
 LIST = {"list": FreeList(segments=8)}
 TWO = {"other": qm.Tokens(count=4)}
+CACHES = {"c": qm.CacheSystem(private=(qm.CacheLevel(lines=4),))}
 
 
 @pytest.mark.parametrize(
@@ -257,7 +258,7 @@ TWO = {"other": qm.Tokens(count=4)}
         ),
         (
             {"program": "visit dram"},
-            "flow 'loads': 'visit dram' must name a Station or ServingPart, got 'dram'",
+            "flow 'loads': 'visit dram' must name a Station or BankedChannels or ServingPart, got 'dram'",
         ),
         (
             {"program": "send drm"},
@@ -289,6 +290,20 @@ TWO = {"other": qm.Tokens(count=4)}
         ({"interconnect": "nco"}, r"interconnect must name a Noc \(noc\), got 'nco'; did you mean 'noc'"),
         ({"flow": {"at": [4]}}, r"flow 'loads': at must be nodes of 'noc' \(0 to 3\), got 4"),
         ({"flow": {"at": []}}, "flow 'loads': 'read dram' must have a place to begin from"),
+        ({"nodes": 4}, "nodes must be left out with an interconnect, got 4"),
+        ({"nodes": -1}, "nodes must be a whole number from 0 to 65536, got -1"),
+        (
+            {"flow": {"when_full": "loss"}},
+            "flow 'loads': window must be given with when_full 'loss', got None",
+        ),
+        (
+            {"flow": {"window": 2, "when_full": "lose"}},
+            "flow 'loads': when_full must be one of wait, loss, got 'lose'; did you mean 'loss'",
+        ),
+        (
+            {"program": f"lookup c further {{ acquire mshrs }}; {HELD}", "parts": CACHES},
+            "flow 'loads': 'lookup c' must give back in 'further' what it takes there, got 1 of 'mshrs'",
+        ),
         ({"flow": {"window": 0}}, "flow 'loads': window must be a whole number from 1 to .*, got 0"),
         ({"flow": {"window": -1}}, "flow 'loads': window must be a whole number from 1 to .*, got -1"),
         (
@@ -325,6 +340,29 @@ def test_what_is_wrong_is_refused_in_a_line(given, message):
     with pytest.raises(ValueError, match=f"^{message}") as raised:
         system(**given)
     assert "\n" not in str(raised.value)
+
+
+def test_places_without_an_interconnect_come_back():
+    """As text: the places of the system, a window that loses, and what is done at each level looked in."""
+    parts = {"c": qm.CacheSystem(private=(qm.CacheLevel(lines=4),)), "core": qm.Tokens(count=1)}
+    banks = qm.parts.BankedChannels(service=laws.Exponential(mean=9.0), channels=4, speeds=(1.0, 0.7))
+    flow = qm.Flow(
+        arrivals=traffic.Poisson(),
+        rate=0.1,
+        window=8,
+        when_full="loss",
+        at="0..3",
+        program="acquire core; lookup c further { hold 2 } miss { visit banks }; release core",
+    )
+    given = qm.System(parts={**parts, "banks": banks}, place={"core": "0..3"}, flows=flow, nodes=4)
+    assert spec_from_toml(to_toml(given, kind=True)) == given and given.places == 4
+    assert given.flows[0].program[1].further == (steps.Hold(laws.Deterministic(mean=2)),)
+    with pytest.raises(ValueError, match="^place.core must be nodes of 'the system' .0 to 2., got 3$"):
+        replace(given, nodes=3)
+    with pytest.raises(ValueError, match="^place.core must be left out without an interconnect or nodes"):
+        replace(given, nodes=0)
+    with pytest.raises(ValueError, match="^memory.speeds must have a speed, got"):
+        replace(banks, speeds=())
 
 
 def test_flows_have_names_of_their_own():

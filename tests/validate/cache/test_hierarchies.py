@@ -12,9 +12,6 @@ from qmodels.systems.cache.spec import INCLUSIONS, CacheLevel, CacheSystem
 from qmodels.systems.traffic.popularity import Zipf
 from validate import simulate
 from validate.cache.hierarchies import (
-    MEMORY,
-    PRIVATE,
-    SHARED,
     SOURCES,
     draw_core,
     draw_line,
@@ -64,31 +61,28 @@ def test_systems_side_by_side_answer_as_they_do_alone():
         assert alone.hits.sum() == len(answers[k]) and np.array_equal(alone.hits[0], together.hits[k])
 
 
-@pytest.mark.parametrize("system", SYSTEMS[:4])
+@pytest.mark.parametrize("system", SYSTEMS[:5])
 def test_the_answer_names_the_slice_and_where_the_line_was(system):
     h = hierarchies(system)
     seen = Counter()
     for line in [7, 7, *range(100, 180), 7, *range(180, 800), 7]:
-        where, home = look_up(h, 0, 0, line)
+        level, home = look_up(h, 0, 0, line)
         assert home == slice_of(line, slices=system.shared.slices, hashing=system.shared.hashing)
-        seen[line, where] += 1
-    assert seen[7, MEMORY] >= 1
-    if system.private:
-        # At once again in the first level; after 80 others only below, if anywhere.
-        assert seen[7, PRIVATE] == 1 and seen[7, SHARED] >= 1
-        assert h.hits[0, 0] == 1
-    else:
-        assert seen[7, PRIVATE] == 0 and seen[7, SHARED] >= 1
+        seen[line, level] += 1
+    shared = len(system.private)
+    assert seen[7, shared + 1] >= 1 and seen[7, shared] >= 1
+    # At once again in the first level; after 80 others only below, if anywhere.
+    assert [seen[7, level] for level in range(shared)] == [1, 0][:shared]
     assert h.hits[0].sum() == sum(seen.values())
 
 
 def test_without_a_shared_level_the_rest_is_in_memory():
-    h = hierarchies(SYSTEMS[4])
-    assert [look_up(h, 0, 1, 12) for _ in range(2)] == [(MEMORY, 0), (PRIVATE, 0)]
-    assert look_up(h, 0, 0, 12) == (MEMORY, 0)
+    h = hierarchies(SYSTEMS[5])
+    assert [look_up(h, 0, 1, 12) for _ in range(2)] == [(2, 0), (0, 0)]
+    assert look_up(h, 0, 0, 12) == (2, 0)
 
 
-@pytest.mark.parametrize("system", SYSTEMS[:4])
+@pytest.mark.parametrize("system", SYSTEMS[:5])
 def test_a_warm_system_hits_as_one_that_ran_for_long(system):
     known = simulate(system, requests=400_000, replications=4, confidence=0.999).hit_ratio
     assert known.half_width < 0.01

@@ -89,9 +89,13 @@ def plain_hierarchy(inclusion, cores, private, shared, requests):
         path = [*zip(own[core], private, strict=True), (llc, shared)]
         hit = next((k for k, (level, _) in enumerate(path) if line in level), len(path))
         served.append(hit)
-        if inclusion == "exclusive":
-            if hit < len(path):
+        if inclusion in ("exclusive", "kept"):
+            if hit < len(path) and (inclusion == "exclusive" or hit < len(private)):
                 path[hit][0].remove(line)
+            elif hit < len(path):
+                put(*path[hit], line)
+                if hit == 0:
+                    continue
             for level, lines in path:
                 line = put(level, lines, line)
                 if line is None:

@@ -57,10 +57,19 @@ class Caches:
                 if evicted in mine:
                     mine.remove(evicted)
                 mine.insert(0, evicted)
-                del mine[self.spec.slice_lines :]
+                del mine[self.spec.slice_lines[evicted % self.spec.llc_slices] :]
 
 
-@pytest.mark.parametrize("change", [{}, {"llc_hit": "remove"}, {"architecture": "none"}, {"slices": 5}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"llc_hit": "remove"},
+        {"architecture": "none"},
+        {"slices": 5},
+        {"slices": 5, "whole_lines": "total"},
+    ],
+)
 def test_caches_hold_what_plain_lists_hold(change):
     """Random requests of random cores: the same levels, request by request."""
     spec = replace(SMALL, popularity=Zipf(entries=1600, exponent=0.83), **change)

@@ -1,0 +1,249 @@
+"""A window that loses jobs and what is inside: fewer get in the more are there, and only these are met."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from qmodels.checks import FloatArray
+from qmodels.composed.couplings.going_round import Profile, Region, going_round, profile_of
+from qmodels.composed.couplings.pools import Inside, Pool
+from qmodels.composed.moments import Span
+from qmodels.composed.planning import window_of
+from qmodels.llc.bounded_queues import bounded_queues
+from qmodels.llc.processor_core import Stages
+from qmodels.queues.distributions import birth_death_law
+
+NEAR = 1e-9
+LEAST_WEIGHT = 1e-250
+FEWEST_PHASES = 0.5
+"""Squared coefficient of variation above which two phases say a law's two moments."""
+
+Speeds = Callable[[float], FloatArray]
+"""Rates at which 1, 2, ... jobs inside leave, if jobs get in at a rate."""
+
+
+def lossy_pool(rate: float, *, speeds_at: Speeds, tokens: int) -> Pool:
+    """Return what jobs meet at a window that loses those that find it full.
+
+    Parameters
+    ----------
+    rate : float
+        Jobs that come. [1/ns]
+    speeds_at : callable
+        What is inside.
+    tokens : int
+        Most jobs inside.
+
+    Notes
+    -----
+    As `qmodels.composed.couplings.pools.open_pool`: all that is inside is one station of rate X(n) with n
+    jobs. With Poisson arrivals, as all are taken to be, the share of them that find the window full is the
+    share of time that it is.
+
+    Examples
+    --------
+    >>> pool = lossy_pool(2.0, speeds_at=lambda rate: np.arange(1.0, 4.0), tokens=3)
+    >>> round(pool.lost, 4), round(pool.hold, 4)
+    (0.2105, 1.0)
+    """
+
+    def law_at(inside: float) -> tuple[FloatArray, FloatArray]:
+        speeds = speeds_at(inside)
+        return birth_death_law(np.full(tokens, rate), speeds), speeds
+
+    def more(inside: float) -> float:
+        return rate * (1.0 - float(law_at(inside)[0][-1])) - inside
+
+    found = rate if more(rate) >= 0 else float(brentq(more, 0.0, rate, xtol=rate * NEAR))
+    law, speeds = law_at(found)
+    held, lost = float(law @ np.arange(law.size)), float(law[-1])
+    return Pool(
+        wait=Span(0.0, 0.0),
+        hold=held / float(law[1:] @ speeds),
+        taken=rate,
+        most=float(speeds[-1]),
+        busy=held / tokens,
+        lost=lost,
+    )
+
+
+def speeds_inside(state: Any, pool: str, inside: Inside) -> Speeds:
+    """Return the speeds of a window that loses jobs: what it holds tokens of is a region of its own.
+
+    Parameters
+    ----------
+    state : State
+        The system in a round of its fixed point.
+    pool : str
+        The window.
+    inside : Inside
+        Its inside, all of it.
+
+    Notes
+    -----
+    `going_round` what is outside of other pools, and these, of whose copies each job takes a random one.
+    """
+    (take,) = state.takes(pool)
+    flow, nested = state.system.flow(take.flow), state.nested
+    inner = [n for n in nested[pool] if n in state.curves and not any(n in nested[m] for m in nested[pool])]
+    if not inner:
+        return inside.speeds
+
+    def rates(rate: float) -> dict[str, float]:
+        return {**state.rates, flow.name: rate}
+
+    def times_at(rate: float) -> dict[str, float]:
+        met = state.met_at(rates(rate), {name: state.curves[name] for name in inner})
+        passage, held = state.walk(flow, state.calm.at(rates(rate)), met)
+        times = dict(passage.by_part)
+        for name in inner:
+            for part, time in held[name].parts.items():
+                times[part] -= time / state.tokens_each(name)
+            times.pop(name, None)
+        return {part: max(time, 0.0) for part, time in times.items()}
+
+    profile = Profile(lambda _: {}, limit=np.inf, rates=np.zeros(1), servers={})
+    now = state.rates[flow.name]
+    if any(time > 0 for time in times_at(now * NEAR).values()):
+        limit = now * state.calm.limit(state.rates, {flow.name})
+        most, servers = float(inside.profile.rates[-1]), state.servers({flow.name})
+        profile = profile_of(times_at, limit=limit, most=most, servers=servers)
+
+    @cache
+    def held(name: str, come: float) -> FloatArray:
+        return _copies_together(state.insides[name], come, inside.tokens)
+
+    def speeds_at(rate: float) -> FloatArray:
+        regions = []
+        for name in inner:
+            each = state.taken(name, rates(1.0))
+            one = state.insides[name].tokens == 1
+            come = state.rates[flow.name] if one else max(rate, NEAR)
+            regions.append(Region(speeds=held(name, come * each) / each))
+        return going_round(profile, inside.tokens, regions=regions).rates
+
+    return speeds_at
+
+
+def _copies_together(inside: Inside, rate: float, most: int) -> FloatArray:
+    """Return the rates at which 1, 2, ... jobs, each at a random copy of a pool, leave it.
+
+    Where a copy has one token those who hold one go round inside together, as many as do, with queues in
+    front of them: `qmodels.llc.bounded_queues`. Of others each is met by a stream of the rest.
+    """
+    copies = inside.copies
+    if inside.tokens > 1:
+        return scattered(inside.speeds(rate), copies, most)
+    throughput = np.append(0.0, going_round(inside.profile, copies).rates)
+    alone, each = 1.0 / float(throughput[1]), 1.0 / inside.profile.limit
+
+    def stages(busy: FloatArray) -> Stages:
+        mean = float(busy @ np.arange(copies + 1)) / float(busy @ throughput)
+        # A wait inside varies as that for jobs of exponential services at the fullest part.
+        waits = max(mean - alone, 0.0)
+        return _stages(mean, (inside.scv * alone**2 + waits * min(alone, each)) / mean**2)
+
+    found = bounded_queues(servers=copies, room=most, arrival_rate=rate, throughput=throughput, stages=stages)
+    return found.throughput
+
+
+def _stages(mean: float, scv: float) -> Stages:
+    """Return exponential stages in a row, some left early, of a mean and a squared coefficient of variation.
+
+    Two where it is at least `FEWEST_PHASES`, as Marie has them; else equal ones, as many as come nearest.
+    """
+    if scv >= FEWEST_PHASES:
+        return Stages(rates=np.array([2.0, 1.0 / scv]) / mean, onward=np.array([0.5 / scv, 0.0]))
+    count = round(1.0 / max(scv, 1e-2))
+    return Stages(rates=np.full(count, count / mean), onward=np.append(np.ones(count - 1), 0.0))
+
+
+def scattered(speeds: FloatArray, copies: int, most: int) -> FloatArray:
+    """Return the speeds of all copies of a pool together with 1, 2, ... jobs, each at a random copy.
+
+    Parameters
+    ----------
+    speeds : array of float
+        Of one copy with 1, 2, ... jobs; the last holds for more.
+    copies : int
+        How many there are.
+    most : int
+        Jobs, at most.
+
+    Notes
+    -----
+    Independent queues of which the number of all jobs is known: the weights of the copies are convolved.
+
+    Examples
+    --------
+    Single servers of rate 1: of n jobs at c of them n / (n + c - 1) of the servers are busy.
+
+    >>> scattered(np.array([1.0]), 4, 3).round(6)
+    array([1. , 1.6, 2. ])
+    """
+    down = speeds[np.minimum(np.arange(most), speeds.size - 1)]
+    # Weights are damped so that about so many jobs are the likeliest; the factor is taken out at the end.
+    damp = float(down[-1]) * most / (most + copies)
+    power = np.exp(np.concatenate(([0.0], np.cumsum(np.log(damp / down)))))
+    total, left = np.eye(1, most + 1)[0], copies
+    while left:
+        if left % 2:
+            total = np.convolve(total, power)[: most + 1]
+            total /= total.max()
+        left //= 2
+        power = np.convolve(power, power)[: most + 1]
+        power /= power.max()
+    known = total[:-1] > LEAST_WEIGHT
+    number = np.arange(1, most + 1)
+    rarely = copies * float(down[0]) * number / (number + copies - 1)
+    return np.where(known, copies * damp * total[:-1] / np.maximum(total[1:], LEAST_WEIGHT), rarely)
+
+
+def limit_inside(state: Any, pool: str, limit: float) -> float:
+    """Return the factor of the rates at which what a pool holds tokens of is full, at most ``limit``."""
+    for name in state.nested[pool]:
+        if name not in state.curves:
+            continue
+        now = state.taken(name, state.rates)
+
+        def room(factor: float, name: str = name, now: float = now) -> float:
+            return float(state.curves[name](factor * now).most) / now - factor
+
+        most = min(limit, room(NEAR)) * (1 - NEAR)
+        if room(most) < 0:
+            limit = float(brentq(room, most * NEAR, most))
+    return limit
+
+
+def make_up(state: Any, pool: str, met: Any) -> None:
+    """Let jobs wait so long at the first pool inside a window that they stay there as long as it says.
+
+    A stream that would stay as long is found in a table, which is not exact.
+    """
+    (take,) = state.takes(pool)
+    first = next((site.part for site in state.plan.takes if site.part in state.nested[pool]), None)
+    if first not in met.pools:
+        return
+    flow = state.system.flow(take.flow)
+    passage, _ = state.walk(flow, state.calm.at(state.rates), met)
+    visits = state.taken(first, {**state.rates, flow.name: 1.0})
+    wait = met.pools[first].wait
+    longer = wait.mean + (met.pools[pool].hold - passage.span.mean) / visits
+    if wait.mean > 0 and longer > 0:
+        met.pools[first] = replace(met.pools[first], wait=wait.stretched(longer / wait.mean))
+
+
+def entering(state: Any) -> dict[str, float]:
+    """Return the share of the jobs of each flow that find room in its window."""
+    curves: Mapping[str, Any] = state.curves
+    return {
+        flow.name: 1.0 - curves[window_of(flow.name)](state.rates[flow.name]).lost
+        for flow in state.system.flows
+        if flow.loses and window_of(flow.name) in curves
+    }
