@@ -136,7 +136,7 @@ def test_other_popularity_laws():
         ),
         (
             lambda: CacheSystem(private=(CacheLevel(lines=8),), inclusion="victim"),
-            "inclusion must be one of copy, inclusive, exclusive, got 'victim'",
+            "inclusion must be one of copy, inclusive, exclusive, kept, got 'victim'",
         ),
         (
             lambda: CacheSystem(popularity=0.8, shared=CacheLevel(lines=8)),

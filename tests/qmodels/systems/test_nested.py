@@ -10,6 +10,7 @@ import pytest
 
 import qmodels as qm
 from qmodels import systems
+from qmodels.systems.memory.banked_channels import BankedChannels
 from qmodels.systems.memory.memory_map import InterleavedRegion, MemoryMap
 from qmodels.systems.noc.memory import Interleaved
 from qmodels.systems.programs.collectives import gather
@@ -57,8 +58,8 @@ def spec_types():
 
 
 def test_every_spec_with_parts_is_tried_below():
-    # Laws of stations and classes have a check of their own, which names the owner.
-    assert set(spec_types()) - {Station, JobClass} == set(map(type, INSTANCES))
+    # Laws of stations, banks and classes have a check of their own, which names the owner.
+    assert set(spec_types()) - {Station, JobClass, BankedChannels} == set(map(type, INSTANCES))
 
 
 class Impostor:
