@@ -156,9 +156,9 @@ def test_small_packets_have_their_own_lists(small, finished):
     for packet in world.packets[world.packets["blocked"] == 0]:
         own = np.array(blocks_in(world, packet))
         assert np.all((own < 2400) == (packet["segments"] > 2))
-    _, bank, _ = spec.address_map.locate(blocks_of(world, 1))
+    _, bank, _ = spec.locate(blocks_of(world, 1))
     assert np.all(2 * bank < spec.dram.banks)
-    _, bank, _ = spec.address_map.locate(blocks_of(world, 2))
+    _, bank, _ = spec.locate(blocks_of(world, 2))
     assert np.all(2 * bank >= spec.dram.banks)
 
 
