@@ -148,7 +148,10 @@ def test_reading_what_was_written_gives_the_same_steps(program):
         ("repeat { visit a }", "program line 1: repeat.count is missing"),
         ("each 2 { }", "program line 1: each.steps must have a step, got "),
         ("each 2 { visit a } { visit b }", "program line 1: each.steps must be given once, got it twice"),
-        ("lookup llc hut { visit a }", "program line 1: lookup must have further or private or hit or miss before"),
+        (
+            "lookup llc hut { visit a }",
+            "program line 1: lookup must have further or private or hit or miss before",
+        ),
         ("lookup llc hit {} hit {}", "program line 1: lookup.hit must be given once, got it twice"),
         ("branch { visit a } { }", "program line 1: branch must have a probability before its braces"),
         ("branch 0.5 { visit a } 0.4 { }", "program line 1: branch.probabilities must be .* sum up to 1"),
