@@ -12,8 +12,7 @@ from qmodels.systems.stations.parts import INF, Station
 from validate.campaigns.experiment import Experiment
 from validate.composed.kernels import memories_of, named
 from validate.composed.replication import Run, SystemJob, run_replication
-from validate.composed.result import SystemSimulation
-from validate.composed.summary import summarize
+from validate.composed.summary import SystemSimulation, summarize
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from qmodels.systems.composed.steps import Allocate, Visit, all_steps
 from qmodels.systems.composed.system import System
 from qmodels.systems.stations.parts import INF, Station
 from validate.composed.replication import FLOWS, PARTS, Run, resources
-from validate.composed.result import SystemSimulation
 from validate.composed.state import COLUMN_NAMES
 from validate.engine.histogram import BINS
+from validate.estimates.simulation import Simulation
 from validate.estimates.statistics import (
     Estimate,
     Histogram,
@@ -30,6 +30,44 @@ from validate.estimates.statistics import (
     warm_up,
 )
 from validate.network.replication import BATCHES, WARM_UP_BATCHES
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class SystemSimulation(Simulation):
+    """Estimates of the steady state of a system.
+
+    Parameters
+    ----------
+    metrics : mapping of str to Estimate
+        See `qmodels.systems.composed.system.System`: the whole, ``[flow]`` where there are several, and
+        ``visit_latency[part]``.
+    numbers : mapping of str to Estimate
+        Jobs of each flow in the system and visits under way in each part, means over time.
+    visit_rates : mapping of str to Estimate
+        Visits to each part that end, per time. [1/ns]
+    waiting_for : tuple of str
+        The parts that jobs waited for when no event was left: each waited for another; empty if that
+        was never so.
+    overloaded : tuple of str
+        The flows whose jobs piled up for as long as the runs lasted.
+    """
+
+    numbers: Mapping[str, Estimate] = field(default_factory=dict)
+    visit_rates: Mapping[str, Estimate] = field(default_factory=dict)
+    waiting_for: tuple[str, ...] = ()
+    overloaded: tuple[str, ...] = ()
+
+    saved: ClassVar[tuple[str, ...]] = (
+        *Simulation.saved, "numbers", "visit_rates", "waiting_for", "overloaded",
+    )  # fmt: skip
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Which flows are overloaded or stuck, and what speaks against the intervals."""
+        lines = [f"overloaded: jobs of {', '.join(self.overloaded)} pile up"] if self.overloaded else []
+        if self.waiting_for:
+            lines.append(f"stuck: every job waits for another, at {', '.join(self.waiting_for)}")
+        return (*lines, *super().notes)
 
 
 class _Replications:

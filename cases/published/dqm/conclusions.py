@@ -116,7 +116,7 @@ CONCLUSIONS = (
         section="sec. 6, Table 1",
         margin="read conflicts avoided by two trials, beyond 36 [points]",
         assumption="the segments of a packet are read in a row: one output port, where the system has two",
-        group="reads_fitted",
+        group="reads",
         parameter=Parameter(
             name="output ports", value=int(BASE.traffic.output_ports), values=(1, 2, 4, 8), whole=True,
             open=(1, 2),

@@ -28,8 +28,8 @@ from qmodels.systems.spec.fields import replace_fields
 OPTIONS = {"replications": 2}
 """Nothing in these programs is random: the second replication only shows that."""
 WORDS = Parameter(
-    name="words that each sends", value=GATHER_WORDS, values=(1, 4, GATHER_WORDS, 20, 40, 128, 256, 512), whole=True,
-    open=(1, 512),
+    name="words that each sends", value=GATHER_WORDS, values=(1, 4, GATHER_WORDS, 20, 40, 128, 256, 512),
+    whole=True, open=(1, 512),
 )  # fmt: skip
 LARGE = replace(WORDS, value=LARGE_WORDS)
 MHZ = 200.0
