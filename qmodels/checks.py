@@ -89,7 +89,7 @@ LARGEST = 1e100
 
 def _within_range(name: str, array: FloatArray) -> FloatArray:
     size = np.abs(array)
-    _require(name, f"at most {LARGEST:g}", array, (size <= LARGEST) | np.isinf(size))
+    _require(name, f"at most {LARGEST:g} in size", array, (size <= LARGEST) | np.isinf(size))
     return array
 
 

@@ -84,7 +84,7 @@ def realistic(architecture: str) -> LlcProcessor:
     Examples
     --------
     >>> spec = realistic("slices")
-    >>> spec.l1_lines, spec.l2_lines, spec.slices * spec.slice_lines, spec.popularity.entries
+    >>> spec.l1_lines, spec.l2_lines, int(spec.slice_lines.sum()), spec.popularity.entries
     (1024, 8192, 458752, 143360000)
     """
     base = LlcProcessor(

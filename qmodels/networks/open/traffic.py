@@ -48,7 +48,7 @@ def routing_matrix(graph: Any) -> tuple[tuple[Any, ...], FloatArray]:
            [0.5 , 0.  ]]))
     """
     if not (hasattr(graph, "is_directed") and graph.is_directed()):
-        raise ValueError(f"routing must be a directed graph, got {checks.shown(graph)}")
+        raise ValueError(f"routing must be a directed graph, got {' '.join(str(graph).split())}")
     stations = tuple(graph.nodes)
     if not stations:
         raise ValueError("routing must have at least one station, got an empty graph")

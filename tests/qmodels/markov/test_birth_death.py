@@ -147,11 +147,11 @@ def test_bad_rates(arguments, message):
 
 
 def test_rates_whose_ratio_no_double_holds():
-    up = birth_death(birth_rates=[1e300], death_rates=[1e-300])
+    up = birth_death(birth_rates=[1e100], death_rates=[1e-300])
     assert up.probabilities.tolist() == [0.0, 1.0] and up.mean_number == 1.0
-    assert_allclose(up.log_probabilities, [-600 * np.log(10), 0.0], rtol=1e-14)
-    back = birth_death(birth_rates=[1e-300, 1e300], death_rates=[1e300, 1e-300])
+    assert_allclose(up.log_probabilities, [-400 * np.log(10), 0.0], rtol=1e-14)
+    back = birth_death(birth_rates=[1e-300, 1e100], death_rates=[1e100, 1e-300])
     assert_allclose(back.probabilities, [0.5, 0.0, 0.5], rtol=1e-14)
-    assert not birth_death(birth_rates=[1e300], death_rates=[1e-300], repeating=True).stable
-    rare = birth_death(birth_rates=[1e-300], death_rates=[1e300], repeating=True)
+    assert not birth_death(birth_rates=[1e100], death_rates=[1e-300], repeating=True).stable
+    rare = birth_death(birth_rates=[1e-300], death_rates=[1e100], repeating=True)
     assert rare.stable and rare.probabilities[0] == 1.0 and rare.mean_number == 0.0
