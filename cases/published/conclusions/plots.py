@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +57,11 @@ def _panel(axis: Any, found: Found) -> None:
     if parameter.grid[0] > 0 and parameter.grid[-1] / parameter.grid[0] > 15:
         axis.set_xscale("log")
         axis.xaxis.set_minor_formatter("")
+    else:
+        axis.locator_params(axis="x", nbins=6)
+    sizes = [abs(margin) for _, margin in found.curve] + [abs(check.margin) for check in found.checks]
+    if max(sizes) > 100 * max(median(sizes), 0.1):
+        axis.set_yscale("symlog", linthresh=max(median(sizes), 0.1))
     title = f"{found.conclusion.name}: {found.verdict}"
     axis.set_title(
         title, fontsize=10, loc="left", fontweight="bold", color=colors.get(found.verdict, "black")
