@@ -6,9 +6,10 @@ import numpy as np
 
 from qmodels.composed.as_network import HOLD, THINK, Solved
 from qmodels.composed.figures import Figures, FlowFigures, flow_metrics, parts_together
+from qmodels.composed.fixed_point.met import passage
+from qmodels.composed.fixed_point.state import State
 from qmodels.composed.from_parts import saturation_factor
 from qmodels.composed.moments import Span
-from qmodels.composed.state import State
 from qmodels.composed.times import DELAYED
 from qmodels.systems.composed.flow import Flow
 
@@ -62,7 +63,7 @@ def _with_spread(state: State, flow: Flow, found: FlowFigures) -> FlowFigures:
     if not np.isfinite(mean):
         spread = INF
     else:
-        about = state.passage(flow).latency
+        about = passage(state, flow).latency
         spread = about.scv * mean**2 if about.finite else INF
     return FlowFigures(
         latency=Span(mean, spread), throughput=found.throughput, parts=found.parts, lost=found.lost

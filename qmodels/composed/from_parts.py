@@ -9,10 +9,13 @@ import numpy as np
 from qmodels.composed.asking import Heard
 from qmodels.composed.couplings.pools import Pool
 from qmodels.composed.figures import Figures, FlowFigures, flow_metrics, parts_together
+from qmodels.composed.fixed_point.met import met_now, passage
+from qmodels.composed.fixed_point.settling import settle
+from qmodels.composed.fixed_point.state import State
+from qmodels.composed.fixed_point.walks import Met
 from qmodels.composed.moments import Span, moments_of
 from qmodels.composed.nesting import sites_inside
 from qmodels.composed.planning import window_of
-from qmodels.composed.state import Met, State
 from qmodels.composed.times import Passage
 from qmodels.systems.composed.flow import Flow
 
@@ -23,11 +26,11 @@ WINDOW = "window"
 
 def parts_figures(state: State) -> Figures:
     """Return the figures of a system whose parts are asked one by one."""
-    state.settle()
+    settle(state)
     heards = {flow.name: state.heard(flow) for flow in state.system.flows}
-    met = state.met(state.rates)
+    met = met_now(state, state.rates)
     pools = met.pools
-    passages = {flow.name: state.passage(flow, heards[flow.name]) for flow in state.system.flows}
+    passages = {flow.name: passage(state, flow, heards[flow.name]) for flow in state.system.flows}
     flows = {flow.name: flow_figures(state, flow, passages[flow.name], pools) for flow in state.system.flows}
     full = state.asking.at(state.rates)
     intensity = {name: load for name, load in full.intensity.items()}
@@ -122,7 +125,7 @@ def saturation_factor(state: State) -> float:
     alone = {name: rate if name in opened else 0.0 for name, rate in state.rates.items()}
     asking = state.calm if any(flow.loses for flow in state.system.flows) else state.asking
     factor = asking.limit(alone, opened)
-    for name, pool in state.met(state.rates).pools.items():
+    for name, pool in met_now(state, state.rates).pools.items():
         if any(take.flow in opened for take in state.takes(name)) and pool.taken > 0:
             factor = min(factor, pool.most / pool.taken)
     return factor

@@ -13,11 +13,11 @@ from qmodels.composed.as_network import solved_as_network
 from qmodels.composed.asking import Asking
 from qmodels.composed.errors import error_doubts, measured_errors
 from qmodels.composed.figures import Figures
+from qmodels.composed.fixed_point.state import State
 from qmodels.composed.from_network import network_figures
 from qmodels.composed.from_parts import parts_figures
 from qmodels.composed.parts import lookup_shares
 from qmodels.composed.planning import plan_of
-from qmodels.composed.state import State
 from qmodels.error_map import NUMBERS, MeasuredError
 from qmodels.systems.cache.spec import CacheSystem
 from qmodels.systems.composed.system import System
@@ -49,9 +49,9 @@ def solve_system(spec: System) -> Answer:
     -----
     Programs give streams of requests (`planning`), parts answer to them with times and with what leaves them
     (`asking`), times are put together along the programs (`passage`), and variability passes from each step
-    to the next (`variability`), until all of it fits (`state`). What streams cannot carry is in `couplings`,
-    a file each. Stations alone are a queueing network and go to its methods (`as_network`): there a product
-    form is exact. The errors were measured on systems drawn at random (`errors`).
+    to the next (`variability`), until all of it fits (`fixed_point`). What streams cannot carry is in
+    `couplings`, a file each. Stations alone are a queueing network and go to its methods (`as_network`):
+    there a product form is exact. The errors were measured on systems drawn at random (`errors`).
 
     Examples
     --------

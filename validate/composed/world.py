@@ -27,7 +27,7 @@ from validate.composed.kernels import (
     server_rows,
 )
 from validate.composed.network import new_network
-from validate.composed.program import program_of
+from validate.composed.programs.program import program_of
 from validate.composed.services import Services, new_services
 from validate.composed.state import LAYOUT, Core
 from validate.dram.addresses import new_books

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.optimize import brentq
 
 from qmodels.checks import FloatArray
-from qmodels.composed.couplings.going_round import Region, going_round, profile_of
+from qmodels.composed.asking import Heard
+from qmodels.composed.couplings.going_round import going_round
+from qmodels.composed.couplings.profile import profile_of
+from qmodels.composed.couplings.regions import Region
+from qmodels.composed.fixed_point.met import met_at, met_now, passage
+from qmodels.composed.fixed_point.state import State
+from qmodels.composed.fixed_point.walks import walk
 from qmodels.systems.composed.flow import Flow
 
 NEAR = 1e-4
@@ -17,7 +21,7 @@ FULL = 1 - 1e-9
 """Share of the rate at which the first resource is full that jobs see at most."""
 
 
-def closed_rate(state: Any, flow: Flow) -> float:
+def closed_rate(state: State, flow: Flow) -> float:
     r"""Return the rate of a closed flow.
 
     Parameters
@@ -41,9 +45,9 @@ def closed_rate(state: Any, flow: Flow) -> float:
     ]
     fixed = {pool: curve for pool, curve in state.curves.items() if pool not in own}
 
-    def times_of(heard: Any) -> dict[str, float]:
-        passage, held = state.walk(flow, heard, state.met_at(state.rates, fixed))
-        times = dict(passage.by_part)
+    def times_of(heard: Heard) -> dict[str, float]:
+        taken, held = walk(state, flow, heard, met_at(state, state.rates, fixed))
+        times = dict(taken.by_part)
         for pool in own:
             for part, time in held[pool].parts.items() if pool in held else ():
                 times[part] -= time / state.tokens_each(pool)
@@ -100,15 +104,15 @@ def spread(speeds: FloatArray, copies: int) -> FloatArray:
     return copies * np.interp(each, np.arange(len(speeds) + 1), np.append(0.0, speeds))
 
 
-def see(state: Any, flow: Flow) -> None:
+def see(state: State, flow: Flow) -> None:
     """Find the rate of the others that a job of a closed flow sees: its program takes what N / X says."""
     idle = float(flow.think.mean) if flow.think is not None else 0.0
     rate = state.rates[flow.name]
     time = flow.population / rate - idle
-    met = state.met({**state.rates, flow.name: rate})
+    met = met_now(state, {**state.rates, flow.name: rate})
 
     def beyond(seen: float) -> float:
-        return float(state.passage(flow, state.view(flow, seen), met).span.mean) - time
+        return float(passage(state, flow, state.view(flow, seen), met).span.mean) - time
 
     state.extra[flow.name] = 0.0
     high = state.asking.limit({**state.rates, flow.name: rate}, [flow.name]) * rate * FULL

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 
 from qmodels.checks import FloatArray
-from qmodels.composed.couplings.going_round import Profile, Region, going_round, profile_of
+from qmodels.composed.couplings.going_round import going_round
 from qmodels.composed.couplings.pools import Inside, Pool
+from qmodels.composed.couplings.profile import Profile, profile_of
+from qmodels.composed.couplings.regions import Region
+from qmodels.composed.fixed_point.met import met_at
+from qmodels.composed.fixed_point.state import State
+from qmodels.composed.fixed_point.walks import walk
 from qmodels.composed.moments import Span
 from qmodels.composed.planning import window_of
 from qmodels.llc.bounded_queues import bounded_queues
@@ -73,7 +76,7 @@ def lossy_pool(rate: float, *, speeds_at: Speeds, tokens: int) -> Pool:
     )
 
 
-def speeds_inside(state: Any, pool: str, inside: Inside) -> Speeds:
+def speeds_inside(state: State, pool: str, inside: Inside) -> Speeds:
     """Return the speeds of a window that loses jobs: what it holds tokens of is a region of its own.
 
     Parameters
@@ -99,8 +102,8 @@ def speeds_inside(state: Any, pool: str, inside: Inside) -> Speeds:
         return {**state.rates, flow.name: rate}
 
     def times_at(rate: float) -> dict[str, float]:
-        met = state.met_at(rates(rate), {name: state.curves[name] for name in inner})
-        passage, held = state.walk(flow, state.calm.at(rates(rate)), met)
+        met = met_at(state, rates(rate), {name: state.curves[name] for name in inner})
+        passage, held = walk(state, flow, state.calm.at(rates(rate)), met)
         times = dict(passage.by_part)
         for name in inner:
             for part, time in held[name].parts.items():
@@ -205,7 +208,7 @@ def scattered(speeds: FloatArray, copies: int, most: int) -> FloatArray:
     return np.where(known, copies * damp * total[:-1] / np.maximum(total[1:], LEAST_WEIGHT), rarely)
 
 
-def limit_inside(state: Any, pool: str, limit: float) -> float:
+def limit_inside(state: State, pool: str, limit: float) -> float:
     """Return the factor of the rates at which what a pool holds tokens of is full, at most ``limit``."""
     for name in state.nested[pool]:
         if name not in state.curves:
@@ -221,29 +224,10 @@ def limit_inside(state: Any, pool: str, limit: float) -> float:
     return limit
 
 
-def make_up(state: Any, pool: str, met: Any) -> None:
-    """Let jobs wait so long at the first pool inside a window that they stay there as long as it says.
-
-    A stream that would stay as long is found in a table, which is not exact.
-    """
-    (take,) = state.takes(pool)
-    first = next((site.part for site in state.plan.takes if site.part in state.nested[pool]), None)
-    if first not in met.pools:
-        return
-    flow = state.system.flow(take.flow)
-    passage, _ = state.walk(flow, state.calm.at(state.rates), met)
-    visits = state.taken(first, {**state.rates, flow.name: 1.0})
-    wait = met.pools[first].wait
-    longer = wait.mean + (met.pools[pool].hold - passage.span.mean) / visits
-    if wait.mean > 0 and longer > 0:
-        met.pools[first] = replace(met.pools[first], wait=wait.stretched(longer / wait.mean))
-
-
-def entering(state: Any) -> dict[str, float]:
+def entering(state: State) -> dict[str, float]:
     """Return the share of the jobs of each flow that find room in its window."""
-    curves: Mapping[str, Any] = state.curves
     return {
-        flow.name: 1.0 - curves[window_of(flow.name)](state.rates[flow.name]).lost
+        flow.name: 1.0 - state.curves[window_of(flow.name)](state.rates[flow.name]).lost
         for flow in state.system.flows
-        if flow.loses and window_of(flow.name) in curves
+        if flow.loses and window_of(flow.name) in state.curves
     }

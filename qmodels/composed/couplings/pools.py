@@ -11,7 +11,8 @@ from functools import cached_property
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.composed.couplings.going_round import Profile, going_round
+from qmodels.composed.couplings.going_round import going_round
+from qmodels.composed.couplings.profile import Profile
 from qmodels.composed.moments import NOTHING, Span
 from qmodels.laws.of_law import formulas
 from qmodels.markov.processes.qbd import first_passage

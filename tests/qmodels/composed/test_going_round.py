@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from qmodels.composed.couplings.going_round import Region, going_round, profile_of
+from qmodels.composed.couplings.going_round import going_round
 from qmodels.composed.couplings.pools import POISSON, ClosedPool, Inside, open_pool
+from qmodels.composed.couplings.profile import profile_of
+from qmodels.composed.couplings.regions import Region
 from qmodels.composed.couplings.revisits import effective_scv
 from qmodels.composed.couplings.siblings import as_batch
 from qmodels.composed.moments import Span, last_of, last_of_row, one_of

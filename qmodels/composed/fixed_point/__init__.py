@@ -1,0 +1,1 @@
+"""The fixed point that a system of parts settles in."""

@@ -1,0 +1,140 @@
+"""The insides of pools, made again in each round, and the curves of what is met there."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+from qmodels.composed.as_network import arrival_law, nodes_of
+from qmodels.composed.couplings.full_windows import limit_inside, lossy_pool, speeds_inside
+from qmodels.composed.couplings.pools import ClosedPool, Inside, Pool, open_pool
+from qmodels.composed.couplings.profile import profile_of
+from qmodels.composed.fixed_point.met import held_inside, held_without_pool, inner_curves
+from qmodels.composed.fixed_point.state import State, begun_scv
+from qmodels.composed.fixed_point.walks import NO_POOLS, Met, walk
+from qmodels.composed.moments import moments_of
+from qmodels.composed.nesting import asked_inside
+from qmodels.composed.parts.bursty import bursts_of
+from qmodels.composed.passage import Held
+from qmodels.composed.plan import Series, Take
+from qmodels.markov.processes.phase_type_fit import ph_from_moments
+from qmodels.systems.laws.kinds import phase_type, scaled
+from qmodels.systems.laws.phases import PhaseType
+
+MOST_PHASES = 8
+"""Of the law of the times between jobs that come to a pool."""
+
+
+def learn(state: State, pool: str) -> None:
+    """Find what is met at a pool by the rate at which its tokens are taken."""
+    if state.taken(pool, state.rates) <= 0:
+        return
+    takes, inside = state.takes(pool), inside_of(state, pool)
+    state.insides[pool] = inside
+    if state.loses(pool):
+        speeds = speeds_inside(state, pool, inside)
+        state.curves[pool] = cache(partial(lossy_pool, speeds_at=speeds, tokens=inside.tokens))
+        return
+    if not all(state.system.flow(take.flow).closed for take in takes):
+        state.curves[pool] = partial(_open_pool, state, pool, inside, _gaps(state, pool))
+        return
+    jobs = state.visitors(pool)
+    here = jobs / inside.copies if all(take.own for take in takes) else jobs
+    state.curves[pool] = ClosedPool(inside=inside, jobs=max(round(here), 1)).at
+
+
+def _gaps(state: State, pool: str) -> PhaseType:
+    """Return the law of the times between jobs that come to a copy of a pool, of mean 1."""
+    takes, taken = state.takes(pool), state.taken(pool, state.rates)
+    flow = state.system.flow(takes[0].flow)
+    first = next(iter(nodes_of(state.plan.roots[flow.name], 1.0)))[0]
+    begins = (
+        isinstance(first, Series) and isinstance(first.nodes[0], Take) and first.nodes[0].site is takes[0]
+    )
+    copies = state.insides[pool].copies
+    if len(takes) == 1 and begins and copies == 1:
+        law = phase_type(arrival_law(flow))
+        if law is not None and len(law.initial) <= MOST_PHASES:
+            return scaled(law, float(flow.mean_rate))
+    scv = peak = 0.0
+    for take in takes:
+        mean, variance = moments_of(take.batch)
+        share = state.rates[take.flow] * take.visits * mean / taken
+        begun = begun_scv(state.system.flow(take.flow))
+        scv += share * ((1 + (begun - 1) * min(take.visits, 1.0)) * mean + variance / mean)
+        peak += share * state.asking.peaks[take.flow]
+    scv = 1 + (scv - 1) / copies
+    known = phase_type(bursts_of(scv, peak)) if peak > 1 and scv > 1 else None
+    return known or ph_from_moments(mean=1.0, scv=max(scv, 1 / MOST_PHASES))
+
+
+def inside_of(state: State, pool: str) -> Inside:
+    """Return the inside of a pool; it stays the same while the other flows do."""
+    flows = {take.flow for take in state.takes(pool)}
+    total = sum(state.rates[name] for name in flows)
+    shares = tuple(round(state.rates[name] / total, 10) for name in sorted(flows))
+    others = tuple(rate for name, rate in state.rates.items() if name not in flows)
+    asking = state.asking_inside(pool)
+    key = (pool, shares, others, tuple(asking.scvs.items()), tuple(asking.batches.items()))
+    if key not in state.known:
+        state.known[key] = _make_inside(state, pool, flows)
+    found: Inside = state.known[key]
+    return found
+
+
+def _make_inside(state: State, pool: str, flows: set[str]) -> Inside:
+    taken, tokens = state.taken(pool, state.rates), state.tokens(pool)
+    inner = inner_curves(state, pool)
+
+    def times_at(rate: float) -> dict[str, float]:
+        rates = state.scaled(pool, state.rates, max(rate / taken, 1e-9))
+        met = Met(pools={n: curve(state.taken(n, rates)) for n, curve in inner.items()}, within={})
+        return held_inside(state, pool, state.asking_inside(pool).at(rates), met)
+
+    def alone_at(rate: float) -> dict[str, float]:
+        heard = [
+            state.asking_inside(pool).at(state.scaled(pool, state.rates, max(each / taken, 1e-9)))
+            for each in (rate, 0.0)
+        ]
+        return held_inside(state, pool, heard[0].alone(heard[1]), NO_POOLS)
+
+    limit = state.asking_inside(pool).limit(
+        state.rates, flows, asked_inside(state.plan, pool, state.system.interconnect)
+    )
+    if state.loses(pool):
+        limit = limit_inside(state, pool, limit)
+    else:
+        for name, curve in inner.items():
+            now = state.taken(name, state.rates)
+            limit = min(limit, curve(now).most / now)
+    copies = state.system.copies(pool) if pool in state.system.parts else 1
+    alone = sum(times_at(0.0).values())
+    most = max(2 * tokens * copies / max(alone, 1e-300), taken)
+    profile = profile_of(
+        times_at,
+        limit=limit * taken,
+        most=most,
+        servers=state.servers(flows),
+        alone_at=alone_at if state.leaves_traces else None,
+    )
+    return Inside(profile=profile, tokens=tokens, copies=copies, scv=_alone_scv(state, pool, flows))
+
+
+def _open_pool(state: State, pool: str, inside: Inside, gaps: PhaseType, rate: float) -> Pool:
+    """Return what open jobs meet at a pool."""
+    key = (pool, inside, gaps, rate, tuple(state.asking.scvs.items()), tuple(state.asking.batches.items()))
+    if key not in state.known:
+        state.known[key] = open_pool(inside, rate, gaps=gaps, plain=held_without_pool(state, pool, rate))
+    found: Pool = state.known[key]
+    return found
+
+
+def _alone_scv(state: State, pool: str, flows: set[str]) -> float:
+    """Return the variability of how long a job alone holds tokens of a pool."""
+    heard = state.asking_inside(pool).at(
+        {name: 0.0 if name in flows else rate for name, rate in state.rates.items()}
+    )
+    spans = [
+        walk(state, state.system.flow(n), heard, NO_POOLS)[1].get(pool, Held()).span for n in sorted(flows)
+    ]
+    mean = sum(span.mean for span in spans)
+    return sum(span.variance for span in spans) / mean**2 * len(spans) if mean > 0 else 1.0

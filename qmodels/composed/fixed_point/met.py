@@ -1,0 +1,130 @@
+"""What is met at pools and how long their tokens are held: each asks for the other, of inner pools first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from scipy.optimize import brentq
+
+from qmodels.composed.asking import Heard
+from qmodels.composed.couplings.pools import Pool
+from qmodels.composed.fixed_point.state import INF, Curves, Rates, State
+from qmodels.composed.fixed_point.walks import Met, walk
+from qmodels.composed.passage import Held
+from qmodels.composed.times import Passage
+from qmodels.systems.composed.flow import Flow
+
+NEARLY_NONE = 1e-9
+
+
+def met_now(state: State, rates: Rates) -> Met:
+    """Return what is met at the pools."""
+    return met_at(state, rates, state.curves)
+
+
+def met_at(state: State, rates: Rates, curves: Curves) -> Met:
+    """Return what is met at some pools."""
+    pools: dict[str, Pool] = {}
+    within: dict[str, Heard] = {}
+    slower: dict[str, float] = {}
+    # Outer ones first: what is inside a window that loses jobs is met at the rate of those that get in.
+    inner: dict[str, Rates] = {}
+    for name in reversed([name for name in state.nested if name in curves]):
+        here = inner.get(name, rates)
+        taken = state.taken(name, here)
+        if taken <= 0:
+            continue
+        # Fewer are inside an outer pool than would come to this one.
+        outer = min((slower[each] for each in slower if name in state.nested[each]), default=1.0)
+        pool = curves[name](taken * outer)
+        pool = replace(pool, taken=taken, busy=min(pool.busy / outer, 1.0))
+        if name in state.stays:
+            pool = pool.staying(state.stays[name])
+        pools[name] = pool
+        if state.loses(name):
+            factor = max(state.insides[name].rate_at(pool.hold) / taken, NEARLY_NONE)
+            scaled = state.scaled(name, here, factor)
+            within[name] = state.asking_inside(name).at(scaled)
+            inner |= dict.fromkeys(state.nested[name], scaled)
+            continue
+        if state.all_closed(name):
+            factor = state.insides[name].rate_at(pool.hold) / taken
+        else:
+            factor = slower[name] = outer * slowdown(state, name, state.scaled(name, here, outer), pool.hold)
+        within[name] = state.asking.at(state.scaled(name, here, factor))
+    met = Met(pools=pools, within=within)
+    for name in pools:
+        if state.loses(name):
+            _make_up(state, name, met)
+    return met
+
+
+def _make_up(state: State, pool: str, met: Met) -> None:
+    """Let jobs wait so long at the first pool inside a window that they stay there as long as it says.
+
+    A stream that would stay as long is found in a table, which is not exact.
+    """
+    (take,) = state.takes(pool)
+    first = next((site.part for site in state.plan.takes if site.part in state.nested[pool]), None)
+    if first not in met.pools:
+        return
+    flow = state.system.flow(take.flow)
+    passage, _ = walk(state, flow, state.calm.at(state.rates), met)
+    visits = state.taken(first, {**state.rates, flow.name: 1.0})
+    wait = met.pools[first].wait
+    longer = wait.mean + (met.pools[pool].hold - passage.span.mean) / visits
+    if wait.mean > 0 and longer > 0:
+        met.pools[first] = replace(met.pools[first], wait=wait.stretched(longer / wait.mean))
+
+
+def passage(state: State, flow: Flow, heard: Heard | None = None, met: Met | None = None) -> Passage:
+    """Return what a program takes."""
+    met = met_now(state, state.rates) if met is None else met
+    return walk(state, flow, state.heard(flow) if heard is None else heard, met)[0]
+
+
+def held_inside(state: State, pool: str, heard: Heard, met: Met) -> dict[str, float]:
+    """Return how long a token of a pool is held, by part."""
+    flows = {take.flow for take in state.takes(pool)}
+    taken, each = state.taken(pool, state.rates), state.tokens_each(pool)
+    times: dict[str, float] = {}
+    for name in sorted(flows):
+        held = walk(state, state.system.flow(name), heard, met)[1].get(pool, Held())
+        for part, time in held.parts.items():
+            share = state.rates[name] / taken / each
+            times[part] = times.get(part, 0.0) + (share * time if share else 0.0)
+    return times
+
+
+def held_without_pool(state: State, pool: str, rate: float) -> float:
+    """Return how long a token would be held if there were tokens for all, taken at a rate."""
+    rates = state.scaled(pool, state.rates, rate / state.taken(pool, state.rates))
+    met = met_at(state, rates, inner_curves(state, pool))
+    return sum(held_inside(state, pool, state.asking.at(rates), met).values())
+
+
+def slowdown(state: State, pool: str, rates: Rates, hold: float) -> float:
+    """Return by which factor the rates of jobs are lower that would be inside so long without a pool."""
+    taken = state.taken(pool, rates)
+    now = tuple(rates.items()), tuple(state.asking.scvs.items()), tuple(state.asking.batches.items())
+    key = ("factor", pool, hold, *now)
+    if key not in state.known:
+
+        def beyond(factor: float) -> float:
+            time = held_without_pool(state, pool, factor * taken)
+            return (1 / time if time > 0 else INF) - 1 / hold
+
+        if hold <= 0 or beyond(1.0) >= -1e-9 / hold:
+            state.known[key] = 1.0
+        elif beyond(1e-9) <= 0:
+            state.known[key] = 1e-9
+        else:
+            state.known[key] = float(brentq(beyond, 1e-9, 1.0, xtol=1e-7))
+    found: float = state.known[key]
+    return found
+
+
+def inner_curves(state: State, pool: str) -> dict[str, Callable[[float], Pool]]:
+    """Return what is known of the pools inside a pool."""
+    return {name: state.curves[name] for name in state.nested[pool] if name in state.curves}

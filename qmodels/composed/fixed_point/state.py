@@ -1,0 +1,211 @@
+"""What is known of a system in a round of its fixed point, and what follows from that alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from qmodels.composed.as_network import arrival_law
+from qmodels.composed.asking import Asking, Heard
+from qmodels.composed.couplings.pools import Inside, Pool
+from qmodels.composed.couplings.revisits import visit_laws
+from qmodels.composed.moments import moments_of
+from qmodels.composed.nesting import pools_inside
+from qmodels.composed.plan import Plan, Site
+from qmodels.composed.planning import window_of
+from qmodels.systems.composed.flow import Flow
+from qmodels.systems.composed.parts import Tokens
+from qmodels.systems.composed.system import System
+from qmodels.systems.laws.phases import HyperExponential
+from qmodels.systems.memory.dram_system import DramSystem
+from qmodels.systems.stations.parts import Station
+
+INF = float("inf")
+
+Rates = Mapping[str, float]
+Curves = Mapping[str, Callable[[float], Pool]]
+"""What is met at pools by the rate at which their tokens are taken."""
+
+
+@dataclass(eq=False)
+class State:
+    """What is known of a system in a round of the fixed point.
+
+    Parameters
+    ----------
+    system : System
+        The system.
+    plan : Plan
+        Its programs.
+    asking : Asking
+        Its parts.
+    rates : dict of str to float
+        Jobs of each flow that begin. [1/ns]
+    seen : dict of str to float
+        Of a closed flow, the rate of its jobs that one of them meets. [1/ns]
+    extra : dict of str to float
+        Of a closed flow, the time its jobs wait beyond what parts answer, where they alone fill one. [ns]
+    stays : dict of str to float
+        Time that jobs stay at pools that are a region of a closed flow. [ns]
+    ending : dict of str to float
+        Share of the jobs of each flow that come to its end.
+    insides : dict of str to Inside
+        The inside of each pool.
+    curves : dict of str to callable
+        What is met at each pool, by the rate at which its tokens are taken.
+    known : dict
+        Answers that stay the same while what they depend on does.
+    """
+
+    system: System
+    plan: Plan
+    asking: Asking
+    rates: dict[str, float] = field(default_factory=dict)
+    seen: dict[str, float] = field(default_factory=dict)
+    extra: dict[str, float] = field(default_factory=dict)
+    stays: dict[str, float] = field(default_factory=dict)
+    ending: dict[str, float] = field(default_factory=dict)
+    insides: dict[str, Inside] = field(default_factory=dict)
+    curves: dict[str, Callable[[float], Pool]] = field(default_factory=dict)
+    known: dict[Any, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.asking.peaks = {flow.name: peak_of(flow) for flow in self.system.flows}
+
+    @cached_property
+    def alike(self) -> list[tuple[Flow, list[str]]]:
+        """The closed flows, and the names of others like each, which go round as it does."""
+        found: list[tuple[Flow, list[str]]] = []
+        for flow in self.system.flows:
+            like = [others for first, others in found if replace(flow, name=first.name) == first]
+            if like:
+                like[0].append(flow.name)
+            elif flow.closed:
+                found.append((flow, []))
+        return found
+
+    @cached_property
+    def nested(self) -> dict[str, set[str]]:
+        """The pools, those inside others first, and what is inside of each."""
+        return pools_inside(self.plan)
+
+    @cached_property
+    def leaves_traces(self) -> bool:
+        """Whether there are parts that a job finds as others have left them though it meets none."""
+        return any(isinstance(part, DramSystem) for part in self.system.parts.values())
+
+    @cached_property
+    def calm(self) -> Asking:
+        """The parts as they answer to jobs inside a pool, whose arrival is counted there."""
+        return Asking(self.system, self.plan)
+
+    def all_closed(self, pool: str) -> bool:
+        """Return whether only jobs that go round take tokens of a pool."""
+        return all(self.system.flow(take.flow).closed for take in self.takes(pool))
+
+    def asking_inside(self, pool: str) -> Asking:
+        """Return what to ask for jobs that go round inside a pool."""
+        return self.asking if self.all_closed(pool) else self.calm
+
+    @cached_property
+    def visit_laws(self) -> dict[str, Any]:
+        """How often the jobs of each flow come to each part."""
+        return {name: visit_laws(root) for name, root in self.plan.roots.items()}
+
+    def heard(self, flow: Flow) -> Heard:
+        """Return what parts answer to the jobs of a flow; one of a closed flow does not meet itself."""
+        if not flow.closed:
+            return self.asking.at(self.rates)
+        return self.view(flow, self.seen.get(flow.name, self.rates[flow.name]))
+
+    def view(self, flow: Flow, rate: float) -> Heard:
+        """Return what parts answer if the jobs of a flow, others than one's own, have a rate."""
+        local = flow.population / max(len(flow.at), 1)
+        # At the copy at one's own place there are only those of that place.
+        here = max(local - 1, 0.0) / local * flow.population / max(flow.population - 1, 1)
+        return self.asking.at({**self.rates, flow.name: rate}, own={**self.rates, flow.name: rate * here})
+
+    @cached_property
+    def rows(self) -> dict[int, tuple[float, float]]:
+        """Of each leg, how long a packet keeps a channel busy [ns], and how many leave together."""
+        noc = self.system.network
+        if noc is None:
+            return {}
+        return {
+            number: (noc.flits(leg.bytes) / noc.clock_ghz * float(leg.shares.sum()), leg.together)
+            for number, leg in enumerate(self.plan.legs)
+        }
+
+    @cached_property
+    def turning(self) -> dict[str, Tokens]:
+        """The pools whose tokens take time to turn."""
+        return {
+            name: self.system.parts[name] for name in self.system.turning if self.system.parts[name].turning
+        }
+
+    def times_taken(self, take: Site) -> float:
+        """Return how often a take is done. [1/ns]."""
+        return self.rates[take.flow] * take.visits * moments_of(take.batch)[0]
+
+    def takes(self, pool: str) -> list[Site]:
+        """Return where tokens of a pool are taken."""
+        return [take for take in self.plan.takes if take.part == pool]
+
+    def taken(self, pool: str, rates: Rates) -> float:
+        """Return how often tokens of a pool are taken. [1/ns]."""
+        return sum(rates[t.flow] * t.visits * moments_of(t.batch)[0] for t in self.takes(pool))
+
+    def scaled(self, pool: str, rates: Rates, factor: float) -> dict[str, float]:
+        """Return rates with those of the flows that take tokens of a pool multiplied by a factor."""
+        flows = {take.flow for take in self.takes(pool)}
+        return {name: rate * factor if name in flows else rate for name, rate in rates.items()}
+
+    def tokens_each(self, pool: str) -> float:
+        """Return how many tokens are taken at once, mean."""
+        total = self.taken(pool, self.rates)
+        each = (
+            self.rates[t.flow] * t.visits * moments_of(t.batch)[0] * t.step.tokens for t in self.takes(pool)
+        )
+        return sum(each) / total if total > 0 else float(self.takes(pool)[0].step.tokens)
+
+    def tokens(self, pool: str) -> int:
+        """Return how many jobs hold tokens of one copy of a pool at most."""
+        if pool not in self.system.parts:
+            return next(flow.window for flow in self.system.flows if window_of(flow.name) == pool)
+        return max(int(self.system.parts[pool].count / self.tokens_each(pool) + 1e-9), 1)
+
+    def servers(self, flows: set[str]) -> dict[str, int]:
+        """Return the servers of stations of several that only these flows come to, at one place."""
+        found = {}
+        for name, part in self.system.parts.items():
+            if isinstance(part, Station) and 1 < part.servers < INF and self.system.copies(name) == 1:
+                if all(site.flow in flows for site in self.plan.sites if site.part == name):
+                    found[name] = int(part.servers)
+        return found
+
+    def loses(self, pool: str) -> bool:
+        """Return whether a pool is a window that loses jobs."""
+        return any(flow.loses and pool == window_of(flow.name) for flow in self.system.flows)
+
+    def visitors(self, pool: str) -> float:
+        """Return how many closed jobs, or copies of them, may come to a pool at once."""
+        takes, jobs = self.takes(pool), 0.0
+        for take in takes:
+            at_once = max(moments_of(take.batch)[0], moments_of(take.copies)[0])
+            jobs += self.system.flow(take.flow).population * at_once / sum(t.flow == take.flow for t in takes)
+        return jobs
+
+
+def begun_scv(flow: Flow) -> float:
+    """Return the squared coefficient of variation of the times between jobs of a flow that begin."""
+    return 1.0 if flow.closed else float(flow.arrivals.scv)  # type: ignore[union-attr]
+
+
+def peak_of(flow: Flow) -> float:
+    """Return the rate in a burst of a flow over its mean rate, 1 if it has none that are known."""
+    law = None if flow.closed else arrival_law(flow)
+    if not isinstance(law, HyperExponential) or len(law.means) != 2:
+        return 1.0
+    return sum(p / m for p, m in zip(law.probabilities, law.means, strict=True)) / float(flow.mean_rate)

@@ -1,0 +1,84 @@
+"""Variability, batches, trials and losses pass through the programs, a step further in each round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from qmodels.composed.asking import Asking
+from qmodels.composed.couplings.busy_banks import trials_of
+from qmodels.composed.couplings.full_windows import entering
+from qmodels.composed.couplings.losses import losses_of, surviving
+from qmodels.composed.couplings.revisits import effective_scv
+from qmodels.composed.couplings.siblings import Siblings
+from qmodels.composed.fixed_point.met import passage
+from qmodels.composed.fixed_point.state import INF, State, begun_scv
+from qmodels.composed.variability import scvs_of
+from qmodels.systems.composed.flow import Flow
+from qmodels.systems.packets.free_list import FreeList
+from qmodels.systems.stations.parts import Station
+
+DIGITS = 5
+"""Significant digits of what passes from part to part of variability."""
+
+
+def vary(state: State, weight: float) -> None:
+    """Let variability pass through the programs once more."""
+    _pass_on(state, state.asking, weight, begun_scv)
+    if any(flow.loses for flow in state.system.flows) or any(
+        isinstance(part, FreeList) or getattr(part, "capacity", INF) < INF
+        for part in state.system.parts.values()
+    ):
+        _lose(state)
+    if any(not state.system.flow(take.flow).closed for take in state.plan.takes):
+        _pass_on(state, state.calm, weight, None)
+
+
+def _lose(state: State) -> None:
+    """Find the trials of allocations, and the jobs that are lost."""
+    heard = state.asking.at(state.rates)
+    state.asking.trials = trials_of(state.system, state.plan, state.rates, heard)
+    times = {flow.name: passage(state, flow).span.mean for flow in state.system.flows}
+    losses = losses_of(state.system, state.plan, state.asking, heard, times)
+    state.asking.coming, state.ending = surviving(state.plan, losses, entering(state))
+    # Inside a window the jobs that are lost in front of it are not counted.
+    state.calm.coming, _ = surviving(state.plan, losses, {})
+    state.calm.trials = state.asking.trials
+
+
+def _pass_on(state: State, asking: Asking, weight: float, begun: Callable[[Flow], float] | None) -> None:
+    """Pass variability on; without what begins it, as where jobs go round, arrivals are by chance."""
+    heard = asking.at(state.rates)
+    scvs, batches = dict(asking.scvs), dict(asking.batches)
+    for flow in state.system.flows:
+        root = state.plan.roots[flow.name]
+        for number, size in Siblings(state.system, heard.responses).find(root).items():
+            batches[number] = _rounded(weight * size + (1 - weight) * batches.get(number, size))
+        if begun is None:
+            continue
+        found, _ = scvs_of(root, begun(flow), heard.responses, asking.raised)
+        for number, plain in found.items():
+            scv = _revisited(state, flow.name, number, plain)
+            asking.raised[number] = max(scv / plain, 1.0) if plain > 0 else 1.0
+            scvs[number] = _rounded(weight * scv + (1 - weight) * scvs.get(number, scv))
+    asking.scvs, asking.batches = scvs, batches
+
+
+def _revisited(state: State, flow: str, number: int, scv: float) -> float:
+    """Return the variability of visits to a station by jobs that come several times."""
+    part = state.plan.sites[number].part
+    station = state.system.parts[part]
+    if not isinstance(station, Station):
+        return scv
+    law: Any = station.service_law(flow)
+    return effective_scv(
+        scv=scv,
+        service_scv=float(law.scv),
+        law=state.visit_laws[flow][part],
+        sharing=station.discipline == "sharing",
+    )
+
+
+def _rounded(value: float) -> float:
+    """Return a number in as many digits as parts need, so that they are asked the same thing once."""
+    return float(f"{value:.{DIGITS}g}")

@@ -1,0 +1,1 @@
+"""From the programs of flows to one table of instructions."""
