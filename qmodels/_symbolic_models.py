@@ -108,8 +108,9 @@ def _mm1(p: Parameters) -> Built:
 def _erlang_b(load: Any, servers: int) -> Any:
     blocking: Any = 1
     for n in range(1, servers + 1):
-        blocking = erlang_b_step(n, load, blocking)
-    return _tidy(blocking)
+        # At once: SymPy asks nested fractions for their signs again at every level.
+        blocking = _tidy(erlang_b_step(n, load, blocking))
+    return blocking
 
 
 def _mmc_wait(lam: Any, mu: Any, c: int) -> tuple[Any, Any]:

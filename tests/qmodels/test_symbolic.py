@@ -151,6 +151,14 @@ def test_derivatives_and_elasticities_by_differences(name, whole, values):
         assert_allclose(float(relative), float(slope * point[parameter] / here), rtol=1e-12, atol=1e-13)
 
 
+def test_many_servers_are_one_fraction():
+    """Not one inside another: twelve of them took SymPy minutes to hours."""
+    rate = 9.0
+    waiting = symbolic("mmc", servers=12, service_rate=1).evaluate("mean_waiting_time", arrival_rate=rate)
+    numeric = queues.mmc(arrival_rate=rate, service_rate=1.0, servers=12)
+    assert_allclose(float(waiting), numeric.mean_waiting_time, rtol=1e-12)
+
+
 def test_solving_for_a_rate_that_meets_a_target():
     q = symbolic("mm1")
     lam, mu = q.parameters["arrival_rate"], q.parameters["service_rate"]
