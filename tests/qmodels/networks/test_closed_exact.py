@@ -1,6 +1,7 @@
 """Exact solutions of closed networks: MVA, convolution, a CTMC and 60-digit arithmetic agree."""
 
 import math
+from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
 
 import mpmath
 import numpy as np
@@ -233,25 +234,25 @@ def test_constants_and_curve_against_60_digits(think, people):
 
 @pytest.mark.parametrize(("people", "servers"), [(100_000, 1), (20_000, 16)])
 def test_many_jobs_against_30_digits(people, servers):
-    # Linear recurrences of the constants themselves; mpmath's exponents have no range to leave.
+    # Linear recurrences of the constants themselves; a decimal's exponent has no range to leave.
     demands, wide, think = [1.0, 0.7, 0.9999], 10.0 if servers == 1 else 15.9, 3.0
-    with mpmath.workdps(30):
-        g = [mpmath.mpf(1)]
+    with localcontext(prec=30, Emin=MIN_EMIN, Emax=MAX_EMAX):
+        g = [Decimal(1)]
         for k in range(1, people + 1):
-            g.append(g[-1] * think / k)
+            g.append(g[-1] * Decimal(think) / k)
 
         def with_server(g, demand):
-            h, ahead = [], mpmath.mpf(0)
-            for n in range(len(g)):
-                ahead = g[n] + mpmath.mpf(demand) * ahead
+            h, ahead = [], Decimal(0)
+            for constant in g:
+                ahead = constant + Decimal(demand) * ahead
                 h.append(ahead)
             return h
 
-        first = [mpmath.mpf(wide) ** k / mpmath.factorial(k) for k in range(servers)]
-        tail = with_server(g, mpmath.mpf(wide) / servers)
-        full = mpmath.mpf(wide) ** servers / mpmath.factorial(servers)
+        first = [Decimal(wide) ** k / math.factorial(k) for k in range(servers)]
+        tail = with_server(g, Decimal(wide) / servers)
+        full = Decimal(wide) ** servers / math.factorial(servers)
         g = [
-            mpmath.fsum(first[k] * g[n - k] for k in range(min(servers, n + 1)))
+            sum(first[k] * g[n - k] for k in range(min(servers, n + 1)))
             + (full * tail[n - servers] if n >= servers else 0)
             for n in range(people + 1)
         ]
@@ -259,7 +260,7 @@ def test_many_jobs_against_30_digits(people, servers):
             g = with_server(g, demand)
         wanted = float(g[-2] / g[-1])
         # The queue of a single server is the sum of the constants with it twice.
-        number = float(demands[2] * with_server(g, demands[2])[-2] / g[-1])
+        number = float(Decimal(demands[2]) * with_server(g, demands[2])[-2] / g[-1])
     r = mva(
         population=people, mean_service_time=[*demands, wide], servers=[1, 1, 1, servers], think_time=think
     )
