@@ -1,0 +1,26 @@
+"""How the suite is shared out among several processes."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+import pytest
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give each process whole rooms of tests, in order: a kernel is compiled and a fixture made once."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Rooms(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            file = PurePath(nodeid.partition("::")[0])
+            return str(file.parent if file.parts[0] == "tests" else file)
+
+    config.option.loadscopereorder = False
+    return Rooms(config, log)
+
+
+def pytest_collection_modifyitems(items):
+    """Put the benchmarks behind other tests, whose kernels they use."""
+    items.sort(key=lambda item: "benchmarks" in item.path.parts)
