@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from math import inf, sqrt
 
 import numpy as np
-from scipy.special import gammainc, gammaincinv
+from scipy.special import gammaincinv
 
 from qmodels.checks import FloatArray
-from qmodels.numerics.largest import largest_moments
+from qmodels.numerics.largest import integrated, largest_moments
 
 LEAST_SCV = 1e-6
 """Squared coefficient of variation below which a time counts as constant."""
@@ -133,12 +133,7 @@ def last_of(spans: Sequence[Span], counts: Sequence[float] | None = None) -> Spa
     end = max(s.mean + _REACH * sqrt(s.variance) * (1 + np.log1p(n)) for s, n in moving)
     # Denser near 0, where some laws are steep.
     times = floor + max(end - floor, floor * LEAST_SCV) * np.linspace(0.0, 1.0, _POINTS) ** 2
-    below = np.ones(_POINTS)
-    for span, n in moving:
-        below *= gammainc(1 / span.scv, times / (span.mean * span.scv)) ** n
-    mean = floor + float(np.trapezoid(1 - below, times))
-    second = floor**2 + float(np.trapezoid(2 * times * (1 - below), times))
-    return Span(mean, max(second - mean**2, 0.0))
+    return Span(*integrated(times, ((s.mean, s.variance, n, 0.0) for s, n in moving)))
 
 
 def last_of_law(law: FloatArray, span: Span) -> Span:

@@ -187,7 +187,9 @@ def exclusive_levels(
     and its slices: `qmodels.llc.victim`. With one core this is LRU with the sum of all sizes.
     Approximation (constant characteristic times); measured errors in `tests/qmodels/llc/test_hierarchy.py`.
     """
-    result, before = _private_levels(popularity, count, private)
+    result, before = private_levels(
+        private, lambda lines: hit_ratios(popularity=popularity, capacity=lines, count=count), len(popularity)
+    )
     sizes = np.atleast_1d(np.asarray(shared, dtype=float))
     if sizes.sum() == 0:
         return np.array(result)
@@ -224,14 +226,24 @@ def exclusive_levels(
     return np.array([*result, np.where(popularity > 0, hit, 0.0)])
 
 
-def _private_levels(
-    popularity: FloatArray, count: FloatArray, private: Sequence[int]
+def private_levels(
+    private: Sequence[int], held: Callable[[int], FloatArray], lines: int
 ) -> tuple[list[FloatArray], FloatArray]:
-    """Return where requests that reach each private level hit, and the hit ratios of all together."""
-    result, total, before = [], 0, np.zeros_like(popularity)
-    for lines in private:
-        total += lines
-        upto = hit_ratios(popularity=popularity, capacity=total, count=count)
+    """Return where requests that reach each private level hit, and the hit ratios of all together.
+
+    Parameters
+    ----------
+    private : sequence of int
+        Lines of each level; together they are one cache of the sum of their sizes.
+    held : callable
+        Probability that such a cache of so many lines holds each line.
+    lines : int
+        Lines that are told apart.
+    """
+    result, total, before = [], 0, np.zeros(lines)
+    for size in private:
+        total += size
+        upto = held(total)
         with np.errstate(divide="ignore", invalid="ignore"):
             local = np.where(before < 1.0, (upto - before) / (1.0 - before), 0.0)
         result.append(np.clip(local, 0.0, 1.0))

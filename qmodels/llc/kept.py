@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray, IntArray
+from qmodels.llc.hierarchy import private_levels
 
 STEPS, CLOSE = 60, 1e-5
 FOREVER = 1e-12
@@ -50,12 +51,7 @@ def kept_levels(
     `kept_hit` for the shared level.
     """
     p, number = popularity[None], count[None]
-    result, total, before = [], 0, np.zeros_like(popularity)
-    for lines in private:
-        total += lines
-        upto = lru_held(p, number, total)[0]
-        result.append(np.clip((upto - before) / np.maximum(1.0 - before, TINY), 0.0, 1.0))
-        before = upto
+    result, before = private_levels(private, lambda lines: lru_held(p, number, lines)[0], len(popularity))
     sizes = np.atleast_1d(np.asarray(shared, dtype=np.int64))
     if sizes.sum() == 0:
         return np.array(result)

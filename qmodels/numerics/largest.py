@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -39,7 +41,7 @@ def largest_moments(
     >>> round(largest_moments(mean=1.0, variance=1.0, count=4)[0], 2)  # 1 + 1/2 + 1/3 + 1/4
     2.08
     """
-    from scipy.special import gammainc, gammaincinv
+    from scipy.special import gammaincinv
 
     many, begin = np.broadcast_arrays(np.atleast_1d(np.asarray(count, dtype=float)), np.asarray(start))
     last = float(np.max(begin))
@@ -51,12 +53,27 @@ def largest_moments(
     # Nodes crowd where the law begins: a gamma law of small shape rises steeply.
     node = np.linspace(0.0, 1.0, POINTS) ** 2
     t = last + node * (mean + FAR * np.sqrt(variance * (1 + np.log(many.sum()))))
-    below = np.ones(POINTS)
-    for n, first in zip(many, begin, strict=True):
-        below = below * gammainc(shape, (t - first) / scale) ** n
-    above = 1 - below
-    first_moment = last + float(np.trapezoid(above, t))
-    second = last**2 + float(np.trapezoid(2 * t * above, t))
+    return integrated(t, ((mean, variance, n, first) for n, first in zip(many, begin, strict=True)))
+
+
+def integrated(t: FloatArray, times: Iterable[tuple[float, float, float, float]]) -> tuple[float, float]:
+    """Return mean and variance of the largest of independent times from their laws at some nodes.
+
+    Parameters
+    ----------
+    t : ndarray
+        The nodes, ascending: none of the times ends before the first, hardly one after the last.
+    times : iterable of tuple
+        Mean and variance of a gamma time, how many there are, and what each of them begins with.
+    """
+    from scipy.special import gammainc
+
+    below = np.ones(t.size)
+    for mean, variance, n, first in times:
+        below = below * gammainc(mean**2 / variance, (t - first) / (variance / mean)) ** n
+    above, least = 1 - below, float(t[0])
+    first_moment = least + float(np.trapezoid(above, t))
+    second = least**2 + float(np.trapezoid(2 * t * above, t))
     return first_moment, max(second - first_moment**2, 0.0)
 
 

@@ -96,7 +96,7 @@ def test_table_three_is_within_two_percent(found):
     assert [100 * (power(fit, p, rates[p]) / said("table3", p) - 1) for p in places()] == pytest.approx(
         100 * fit.residual
     )
-    # With our throughputs: at two places 2.3 to 4.3 % off, and a router's power follows its traffic by a fifth.
+    # Two of our throughputs are 2.3 to 4.3 % off, and a router's power follows its traffic by a fifth.
     for cell in select(found.cells, table="table3"):
         most = 2.2 if (cell["width"], cell["channels"]) in ((8, 8), (16, 2)) else 2.0
         assert max(abs(cell.error(cell.model)), abs(cell.error(cell.simulated))) < most
