@@ -194,6 +194,8 @@ def exclusive_levels(
     if sizes.sum() == 0:
         return np.array(result)
     rate, out = popularity / cores, 1.0 - before
+    if not np.any(rate * out > 0):  # nothing ever leaves the private levels
+        return np.array([*result, np.zeros_like(popularity)])
     group = np.zeros(len(rate), dtype=np.int64) if slice_of_line is None else slice_of_line
 
     def held(time: FloatArray) -> tuple[FloatArray, FloatArray]:

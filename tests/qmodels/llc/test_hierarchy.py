@@ -65,6 +65,10 @@ def test_a_last_level_that_holds_everything():
     after = copy_levels(popularity=p, count=one, cores=1, private=[100, 100], shared=100)
     assert_allclose(after[0], 1.0)
     assert_allclose(after[1:], 0.0)
+    # Nothing is ever a victim.
+    after = exclusive_levels(popularity=p, count=one, cores=2, private=[60, 40], shared=[20, 30])
+    assert_allclose(total(p, after), 1.0)
+    assert_allclose(after[2], 0.0)
 
 
 @checks
