@@ -14,7 +14,6 @@ from qmodels.systems.noc.topologies import mesh
 from qmodels.systems.programs import collectives
 from qmodels.systems.programs.message_network import service_table, services
 from qmodels.systems.programs.message_steps import compute, join, read_steps
-from qmodels.systems.programs.message_tasks import Task, task_graph
 from qmodels.systems.programs.messaging import MessageCosts, MessageProgram
 from qmodels.systems.spec.hashing import stable_hash
 from qmodels.systems.spec.toml import from_toml, to_toml
@@ -138,20 +137,6 @@ def test_packets_of_a_message():
     assert MessageCosts(header_bytes=0).packets(0) == (1, 0)
 
 
-def test_task_graphs_keep_to_the_order_of_the_tasks():
-    tasks = [
-        Task(name="a", process=0, cycles=10, priority=1),
-        Task(name="b", process=1, cycles=20),
-        Task(name="c", process=0, cycles=30),
-    ]
-    messages = [("a", "c", 9), ("b", "c", 2), ("a", "b", 1)]
-    assert task_graph(tasks, messages=messages) == (
-        ("priority 1", "compute 10", "send 1 1", "priority 7", "receive 1", "compute 30"),
-        ("priority 7", "receive 0", "compute 20", "send 0 2"),
-    )
-    assert received(task_graph(tasks, messages=messages))[0] == Counter({0: 2, 1: 1})
-
-
 def test_computing_keeps_every_digit():
     assert read_steps([compute(1 / 3)], process=0, processes=1)[0].cycles == 1 / 3
 
@@ -226,17 +211,3 @@ def test_bad_collectives_are_refused():
         collectives.gather(processes=4, words=1, root=4)
     with pytest.raises(ValueError, match=r"joined programs must have equally many processes, got \[1, 2\]"):
         join([[]], [[], []])
-
-
-def test_bad_task_graphs_are_refused():
-    one, two = Task(name="one", process=0, cycles=1), Task(name="two", process=1, cycles=1)
-    with pytest.raises(ValueError, match=r"tasks must have different names, got \['one', 'one'\]"):
-        task_graph([one, one], messages=[])
-    with pytest.raises(ValueError, match="messages must be between tasks, got 'onw'; did you mean 'one'"):
-        task_graph([one, two], messages=[("onw", "two", 1)])
-    with pytest.raises(
-        ValueError, match="messages must go from earlier tasks to later ones, got 'two' to 'one'"
-    ):
-        task_graph([one, two], messages=[("two", "one", 1)])
-    with pytest.raises(ValueError, match="priority of task 'x' must be a whole number from 0 to 7, got 9"):
-        Task(name="x", process=0, cycles=1, priority=9)
