@@ -107,7 +107,7 @@ def _part_summary(part: Part) -> dict[str, Any]:
         "designs": len(table["design"]),
         "saturated": int((~table["stable"]).sum()),
         "solve_seconds": analysis.seconds,
-        "trace": trace_summary(exploration.space.base.workload),
+        "trace": trace_summary(exploration.space.base),
         "star": {
             "design": None if part.star.row is None else int(table["design"][part.star.row]),
             "basis": part.star.basis,

@@ -30,7 +30,7 @@ def part_sections(part: Part) -> list[Section]:
 
 
 def _stream(analysis: Analysis) -> list[Section]:
-    section = trace_section(analysis.exploration.space.base.workload)
+    section = trace_section(analysis.exploration.space.base)
     return [] if section is None else [section]
 
 

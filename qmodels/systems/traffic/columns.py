@@ -68,7 +68,7 @@ def named_layout(columns: str) -> Layout:
         "columns must be like 'time=2,bytes=5,unit=us': the numbers of two columns from 1, if known flow=N, "
         f"and the unit of the times, one of {', '.join(UNITS)} (s if left out), got {columns!r}"
     )
-    pairs = [tuple(word.strip() for word in part.partition("=")[::2]) for part in columns.split(",")]
+    pairs = [(part.partition("=")[0].strip(), part.partition("=")[2].strip()) for part in columns.split(",")]
     given = dict(pairs)
     unit = given.pop("unit", "s")
     good = len(pairs) == len(dict(pairs)) and {"time", "bytes"} <= set(given) <= {"time", "bytes", "flow"}

@@ -56,7 +56,7 @@ class Captured:
             If there are several interfaces and none is chosen, or if it has no packets.
         """
         counts = {port: self.ports.count(port) for port in dict.fromkeys(self.ports)}
-        wanted = {port for port in counts if interface in (ALL, str(port[0]), port[1])}
+        wanted = {port for port in counts if interface and interface in (ALL, str(port[0]), port[1])}
         if not interface and len(counts) <= 1:
             wanted = set(counts)
         if (not wanted and (counts or interface)) or (interface != ALL and len(wanted) > 1):

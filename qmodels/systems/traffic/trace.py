@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from qmodels.systems.spec.reading import Place
 from qmodels.systems.traffic.sizes import LARGEST_PACKET
 from qmodels.systems.traffic.trace_files import one_line, packets_of
 from qmodels.systems.traffic.trace_statistics import TraceStatistics, trace_statistics
+
+if TYPE_CHECKING:
+    from qmodels.systems.traffic.description import TraceDescription
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -155,6 +158,13 @@ class Trace:
     def statistics(self) -> TraceStatistics:
         """Rate window by window and dispersion over time scales: what the mean rate hides."""
         return trace_statistics(self.times_ns, self.bytes)
+
+    @cached_property
+    def description(self) -> TraceDescription:
+        """What the trace is like, in numbers and words; see `qmodels.traffic.describe`."""
+        from qmodels.systems.traffic.description import describe
+
+        return describe(self)
 
     def window(self, start: int, count: int) -> Trace:
         """Return ``count`` consecutive packets from packet ``start`` (0 is the first); all must exist.

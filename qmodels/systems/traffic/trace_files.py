@@ -77,6 +77,20 @@ def one_line(path: str | os.PathLike[str]) -> Iterator[None]:
         raise ValueError(f"{os.fspath(path)}: {error}") from None
 
 
+def takes_option(path: str | os.PathLike[str]) -> str:
+    """Return which option on reading a file may need: ``interface``, ``columns`` or none."""
+    with one_line(path), opened(path) as file:
+        head = file.peek(HEAD)[:HEAD]
+        found = capture_of(head)
+        if found is not None:
+            return "interface" if found in WITH_INTERFACES else ""
+        try:
+            _text_of(head)
+        except ValueError:
+            return "columns"
+        return ""
+
+
 def opened(path: str | os.PathLike[str]) -> io.BufferedReader:
     """Open a file, through gzip if it is compressed."""
     with open(path, "rb") as file:

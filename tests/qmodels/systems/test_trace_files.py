@@ -121,6 +121,13 @@ def test_several_interfaces_are_named_where_none_is_chosen(tmp_path, given):
     assert str(caught.value) == f"{path}: 5 packets read: {rule} {NAMED}; got {given or 'none'!r}"
 
 
+def test_an_interface_without_a_name_is_not_meant_by_saying_nothing(tmp_path):
+    path = write(tmp_path, TWO.replace(interface(b"eth0"), interface()))
+    with pytest.raises(ValueError, match=r"one of 0 with 3 packets, 1 \(eth1\) with 2 packets"):
+        read_trace(path)
+    assert len(read_trace(path, interface=0)) == 3
+
+
 def test_interfaces_of_erf_are_those_of_the_flags(tmp_path):
     path = write(tmp_path, erf(1, 64) + erf(2, 65, port=1) + erf(3, 66))
     assert read_trace(path, interface=0).bytes.tolist() == [64, 66]
@@ -183,8 +190,8 @@ BAD = {
         "1 packets read: ERF record 2 must hold its extension headers, got a length of 26 bytes"),
     "erf, cells": (
         RECORDS[0] + erf(SECOND, 52, 3, body=bytes(56)), {},
-        "1 packets read: ERF record 2 must be of a type that holds a packet (Ethernet 2, 11, 16, 20, IP 22, 23, "
-        "HDLC 1, 5, 10, 15, 17, 19, or 48 and 27, which are skipped), got type 3"),
+        "1 packets read: ERF record 2 must be of a type that holds a packet (Ethernet 2, 11, 16, 20, "
+        "IP 22, 23, HDLC 1, 5, 10, 15, 17, 19, or 48 and 27, which are skipped), got type 3"),
     "erf, one packet": (RECORDS[0], {}, "1 packets read: trace must have at least 2 packets, got 1"),
     "erf, no length on the wire": (
         RECORDS[0] + erf(SECOND + 1, 0), {},
@@ -240,7 +247,8 @@ def test_how_a_trace_was_read_is_written_with_its_file(tmp_path, content, option
 @pytest.mark.parametrize(
     ("content", "options"),
     [(b"".join(RECORDS), {}), (TWO, {"interface": "all"}), (PCAP, {}),
-     (TEXT.encode(), {"columns": "time=2,bytes=4,unit=us"}), (gzip.compress(TWO, mtime=0), {"interface": "all"})],
+     (TEXT.encode(), {"columns": "time=2,bytes=4,unit=us"}),
+     (gzip.compress(TWO, mtime=0), {"interface": "all"})],
     ids=["erf", "pcapng", "pcap", "columns", "gzip"],
 )  # fmt: skip
 def test_changed_bytes_give_a_trace_or_one_line(tmp_path, content, options):
