@@ -10,7 +10,7 @@ import numpy as np
 
 from cases.study.packet_processor import BIAS, ERROR, error_columns
 from cases.study.stated_error import LEGEND, cell
-from cases.study.stream import trace_note, trace_summary
+from cases.study.stream import trace_limits, trace_note, trace_summary
 from cases.tables import columns_of, csv_text, text_table, unit
 from qmodels.systems.packets.packet_processor import PacketProcessor
 
@@ -212,13 +212,17 @@ def _saved(result: Result) -> dict[str, Any]:
 def _trace(result: Any) -> list[str]:
     """Return the trace of a system in a sentence and what of it does not fit; nothing without a trace."""
     spec = result.spec
-    note = trace_note(spec, _capacity(result)) if isinstance(spec, PacketProcessor) else None
+    if not isinstance(spec, PacketProcessor):
+        return []
+    note = trace_note(spec.workload, **trace_limits(spec, _capacity(result)))
     return [] if note is None else [note.text()]
 
 
 def _trace_data(result: Any) -> dict[str, Any]:
     spec = result.spec
-    found = trace_summary(spec, _capacity(result)) if isinstance(spec, PacketProcessor) else None
+    if not isinstance(spec, PacketProcessor):
+        return {}
+    found = trace_summary(spec.workload, **trace_limits(spec, _capacity(result)))
     return {} if found is None else {"trace": found}
 
 

@@ -14,6 +14,9 @@ from cases.cli.console import Forms, Output
 if TYPE_CHECKING:
     from qmodels.systems.traffic.description import TraceDescription
 
+Described = Mapping[str, tuple["TraceDescription", list[str]]]
+"""Traces by name, with what of them will not fit."""
+
 
 @app.command()
 def trace(
@@ -31,8 +34,6 @@ def trace(
     plot: Plot = None,
 ) -> int:
     """Describe traces: rate, bursts over time scales, steadiness, sizes, gaps; warn of what will not fit."""
-    from cases.cli.inputs import read_specs, reading_of
-
     output = Output(as_json, False, plot)
     specs = [file for file in files if file.suffix == ".toml"]
     traces = [file for file in files if file.suffix != ".toml"]
@@ -40,45 +41,58 @@ def trace(
         raise ValueError(f"trace must be given traces and at most one SPEC.toml, got {len(specs)} specs")
     if plot is not None and len(traces) > 1:
         raise ValueError(f"--plot needs one trace, got {len(traces)}")
-    said: dict[str, tuple[TraceDescription, Mapping[str, Any]]] = {}
+    reading = interface, columns
     if specs or settings:
-        for name, spec in read_specs(specs[0] if specs else None, traces, settings or (), interface, columns)[
-            0
-        ].items():
-            said[name] = spec.workload.arrivals.trace.description, _limits(spec)
+        said = _in_a_system(specs[0] if specs else None, traces, settings or [], *reading)
     else:
-        from qmodels.systems.traffic.trace import read_trace
-
-        for file in traces:
-            said[str(file)] = read_trace(file, **reading_of(file, interface, columns, traces)).description, {}
+        said = _alone(traces, *reading)
     first, _ = next(iter(said.values()))
     output.show(Forms(text=lambda: _text(said), data=lambda: _data(said)), first.plot)
     return 0
 
 
-def _limits(spec: Any) -> dict[str, Any]:
-    """Return what of a system a trace is held against; its capacity is the model's answer."""
-    from cases.study.stream import trace_limits
+def _alone(traces: list[Path], interface: str | None, columns: str | None) -> Described:
+    """Describe traces as they are."""
+    from cases.cli.inputs import reading_of
+    from qmodels.systems.traffic.trace import read_trace
+
+    said = {}
+    for file in traces:
+        found = read_trace(file, **reading_of(file, interface, columns, traces)).description
+        said[str(file)] = found, found.warnings()
+    return said
+
+
+def _in_a_system(
+    spec: Path | None, traces: list[Path], settings: list[str], *reading: str | None
+) -> Described:
+    """Describe traces and what of them does not fit a system, whose capacity is the model's answer."""
+    from cases.cli.inputs import read_specs
+    from cases.study.stream import trace_limits, trace_warnings
     from qmodels import solve
 
-    return trace_limits(spec, solve(spec)["saturation_data_rate"])
+    said = {}
+    for one in read_specs(spec, traces, settings, *reading)[0].values():
+        limits = trace_limits(one, solve(one)["saturation_data_rate"])
+        found: Any = one.workload.arrivals.trace.description
+        said[found.source] = found, trace_warnings(one.workload, **limits)
+    return said
 
 
-def _text(said: Mapping[str, tuple[TraceDescription, Mapping[str, Any]]]) -> str:
+def _text(said: Described) -> str:
     from cases.tables import text_table
 
     parts = []
-    for found, limits in said.values():
-        warnings = [f"  warning: {line}" for line in found.warnings(**limits)]
+    for found, warnings in said.values():
         table = text_table(["", "", "", ""], found.rows()).partition("\n")[2]
-        parts.append("\n".join([f"Trace {found.source}", f"  {found.summary}", table, *warnings]))
+        lines = [f"Trace {found.source}", f"  {found.summary}", table]
+        parts.append("\n".join([*lines, *(f"  warning: {line}" for line in warnings)]))
     return "\n\n".join(parts)
 
 
-def _data(said: Mapping[str, tuple[TraceDescription, Mapping[str, Any]]]) -> Any:
-    return {
-        "traces": {
-            name: {**found.to_dict(), "summary": found.summary, "warnings": found.warnings(**limits)}
-            for name, (found, limits) in said.items()
-        }
+def _data(said: Described) -> dict[str, Any]:
+    traces = {
+        name: {**found.to_dict(), "summary": found.summary, "warnings": warnings}
+        for name, (found, warnings) in said.items()
     }
+    return {"traces": traces}

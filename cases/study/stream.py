@@ -23,42 +23,47 @@ def peak_gbps(workload: Workload) -> Any:
 
 
 def trace_limits(spec: PacketProcessor, capacity_gbps: Any = None) -> dict[str, Any]:
-    """Return what a trace is held against in a system: its rate, store and slow times; not what is swept."""
-    workload = spec.workload
-    limits = {
-        "offered_gbps": workload.offered_gbps * workload.load_factor,
-        "capacity_gbps": capacity_gbps,
-        "store_bytes": spec.free_list.segments * workload.segment_bytes,
-        "times_ns": {"time that packets are held": workload.hold_ns},
-    }
-    if np.ndim(workload.hold_ns):
-        del limits["times_ns"]
-    given = {name: value for name, value in limits.items() if value is not None and np.ndim(value) == 0}
-    return {name: value if name == "times_ns" else float(value) for name, value in given.items()}
+    """Return what a trace is held against in a system beside its workload; not what is swept."""
+    store = spec.free_list.segments * spec.workload.segment_bytes
+    return _single(capacity_gbps=capacity_gbps, store_bytes=store)
 
 
-def trace_note(spec: PacketProcessor, capacity_gbps: Any = None) -> Section | None:
-    """Return a trace in one sentence, and warnings of what does not fit the system; None without one."""
-    if not isinstance(spec.workload.arrivals, Recorded):
+def trace_warnings(workload: Workload, **limits: Any) -> list[str]:
+    """Return what of a workload's trace will not fit it, and the limits of the system if they are given."""
+    if not isinstance(workload.arrivals, Recorded):
+        return []
+    given = {**_single(offered_gbps=workload.offered_gbps * workload.load_factor), **limits}
+    held = _single(hold=workload.hold_ns)
+    times = {"time that packets are held": held["hold"]} if held.get("hold") else {}
+    return workload.arrivals.trace.description.warnings(**given, times_ns=times)
+
+
+def _single(**values: Any) -> dict[str, float]:
+    """Return the values that are one number."""
+    return {name: float(value) for name, value in values.items() if value is not None and np.ndim(value) == 0}
+
+
+def trace_note(workload: Workload, **limits: Any) -> Section | None:
+    """Return a trace in one sentence, and warnings of what does not fit; None without one."""
+    if not isinstance(workload.arrivals, Recorded):
         return None
-    found = spec.workload.arrivals.trace.description
-    warnings = found.warnings(**trace_limits(spec, capacity_gbps))
-    lines = [found.summary, *(f"warning: {warning}" for warning in warnings)]
-    return Section(title=f"Trace {found.source}", lines=lines)
+    found = workload.arrivals.trace.description
+    warnings = (f"warning: {warning}" for warning in trace_warnings(workload, **limits))
+    return Section(title=f"Trace {found.source}", lines=[found.summary, *warnings])
 
 
-def trace_section(spec: PacketProcessor) -> Section | None:
+def trace_section(workload: Workload, **limits: Any) -> Section | None:
     """Return the same with the rate by window and the dispersion by time scale; None without a trace."""
-    note = trace_note(spec)
-    if note is None or not isinstance(spec.workload.arrivals, Recorded):
+    note = trace_note(workload, **limits)
+    if note is None or not isinstance(workload.arrivals, Recorded):
         return None
-    found = spec.workload.arrivals.trace.description
+    found = workload.arrivals.trace.description
     stats = found.statistics
     lines = [
         *note.lines,
         f"bytes in each {PART} of the recording, mean 1: "
         + " ".join(f"{share:.2f}" for share in stats.byte_share),
-        f"peak to mean {stats.peak_to_mean:.2f}{_in_gbps(spec.workload)}",
+        f"peak to mean {stats.peak_to_mean:.2f}{_in_gbps(workload)}",
     ]
     rows = []
     if len(stats.scale_ns):
@@ -82,10 +87,9 @@ def _in_gbps(workload: Workload) -> str:
     return f": {number(float(peak))} Gb/s in the busiest {PART}" if np.ndim(peak) == 0 else ""
 
 
-def trace_summary(spec: PacketProcessor, capacity_gbps: Any = None) -> dict[str, Any] | None:
+def trace_summary(workload: Workload, **limits: Any) -> dict[str, Any] | None:
     """Return the description for a program, with the warnings; None without a trace."""
-    if not isinstance(spec.workload.arrivals, Recorded):
+    if not isinstance(workload.arrivals, Recorded):
         return None
-    found = spec.workload.arrivals.trace.description
-    warnings = found.warnings(**trace_limits(spec, capacity_gbps))
-    return {**found.to_dict(), "peak_gbps": peak_gbps(spec.workload), "warnings": warnings}
+    found = workload.arrivals.trace.description.to_dict()
+    return {**found, "peak_gbps": peak_gbps(workload), "warnings": trace_warnings(workload, **limits)}

@@ -225,19 +225,18 @@ def test_the_trace_is_described_and_the_description_follows_it(tmp_path):
     """The numbers in the text are those of the trace's statistics, and change with it."""
     texts = {}
     for change in (late, ten_times_faster, lambda times: times):
-        spec = written(tmp_path / f"{change.__name__[:4]}.csv", change)
-        workload = spec.workload
+        workload = written(tmp_path / f"{change.__name__[:4]}.csv", change).workload
         found = workload.arrivals.trace.statistics
-        section = trace_section(spec)
+        section = trace_section(workload)
         texts[change] = section.text()
         assert " ".join(f"{share:.2f}" for share in found.byte_share) in texts[change]
         assert f"peak to mean {found.peak_to_mean:.2f}: " in texts[change]
         assert [row[1] for row in section.rows] == found.packet_dispersion.tolist()
         assert [row[2] for row in section.rows] == found.byte_dispersion.tolist()
         assert [row[0] for row in section.rows][:3] == [1, 4, 16]
-        assert trace_summary(spec)["peak_to_mean"] == found.peak_to_mean
+        assert trace_summary(workload)["peak_to_mean"] == found.peak_to_mean
     assert "0.00 0.00 0.00" in texts[late]
-    assert trace_section(PacketProcessor()) is None
+    assert trace_section(replace(workload, arrivals=type(PacketProcessor().workload.arrivals)())) is None
 
 
 # The rule itself, on simulated values that are made up.
