@@ -191,7 +191,7 @@ def _length(found: TraceDescription, precision: float) -> list[str]:
     said = []
     if not np.isfinite(found.slowest_ns):
         said.append(
-            "bursts or changes outlast the recording: the dispersion of bytes has not levelled off at the "
+            "bursts or changes may outlast the recording: the dispersion of bytes has not levelled off at the "
             f"longest time scale, {time_text(found.statistics.scale_ns[-1])}"
         )
     if found.rate_error > precision:
