@@ -53,7 +53,7 @@ def _moves(axes: Axes, found: Several) -> None:
                               arrowprops={"arrowstyle": "->", "color": "#555555", "lw": 1.2})  # fmt: skip
         if choice.chosen is not None:
             axes.scatter(*_spot(found, name, choice.chosen), marker="*", s=170, color=GREEN,
-                         edgecolors="white", lw=0.8, zorder=6)  # fmt: skip
+                         edgecolors=colors[name], lw=1.2, zorder=6)  # fmt: skip
     if choice.chosen is not None:
         axes.scatter([], [], marker="*", s=170, color=GREEN, label=f"robust, under each: {choice.chosen}")
     if heights:

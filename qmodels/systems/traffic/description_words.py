@@ -37,6 +37,7 @@ def rows(found: TraceDescription) -> list[Row]:
         ("byte rate", found.mean_gbps, "Gb/s", _known(found)),
         ("peak to mean", found.statistics.peak_to_mean, "",
          f"bytes of the busiest {PART}; the idlest has {share.min():.3g} of the mean"),
+        ("bytes by window", f"{WINDOWS}", "windows", "mean 1: " + " ".join(f"{one:.2f}" for one in share)),
         ("steady", _steady_word(found), "", _steady(found)),
         *_dispersion(found),
         ("sizes", f"{found.least_bytes}..{found.most_bytes}", "bytes",
@@ -191,8 +192,8 @@ def _length(found: TraceDescription, precision: float) -> list[str]:
     said = []
     if not np.isfinite(found.slowest_ns):
         said.append(
-            "bursts or changes may outlast the recording: the dispersion of bytes has not levelled off at the "
-            f"longest time scale, {time_text(found.statistics.scale_ns[-1])}"
+            "bursts or changes may outlast the recording: the dispersion of bytes has not levelled off at "
+            f"the longest time scale, {time_text(found.statistics.scale_ns[-1])}"
         )
     if found.rate_error > precision:
         times = (found.rate_error / precision) ** 2

@@ -51,7 +51,7 @@ def _rate(axes: Axes, found: TraceDescription) -> None:
         (found.statistics.byte_share, 1.8, BYTES, f"in {WINDOWS} windows"),
     ):
         edges = np.linspace(0, found.duration_ns / ns, values.size + 1)
-        axes.stairs(values * found.mean_gbps, edges, color=color, linewidth=width, label=label)
+        axes.stairs(values * found.mean_gbps, edges, color=color, linewidth=width, label=label, baseline=None)
     axes.axhline(found.mean_gbps, color="black", linewidth=0.8, linestyle=":", label="mean")
     axes.set(xlabel=f"time [{unit}]", ylabel="bytes offered [Gb/s]", xlim=(0, found.duration_ns / ns))
     axes.set_ylim(bottom=0)
@@ -87,10 +87,9 @@ def _dispersion(axes: Axes, found: TraceDescription) -> None:
 
 def _sizes(axes: Axes, found: TraceDescription) -> None:
     sizes, counts = np.unique(found.trace.bytes, return_counts=True)
-    axes.step(sizes, np.cumsum(counts) / found.packets, where="post", color=PACKETS, label="of packets")
-    axes.step(
-        sizes, np.cumsum(counts * sizes) / (counts @ sizes), where="post", color=BYTES, label="of bytes"
-    )
+    for weights, color, label in ((counts, PACKETS, "of packets"), (counts * sizes, BYTES, "of bytes")):
+        share = np.cumsum(weights) / weights.sum()
+        axes.step([0, *sizes], [0, *share], where="post", color=color, label=label)
     axes.set(xlabel="size [bytes]", ylabel="share up to a size", ylim=(0, 1.02))
     axes.legend(frameon=False, fontsize=8, loc="best")
     row = f"{found.train:.3g} of one size in a row, {found.train_alone:.3g} if independent"
@@ -99,7 +98,8 @@ def _sizes(axes: Axes, found: TraceDescription) -> None:
 
 def _gaps(axes: Axes, found: TraceDescription) -> None:
     gaps = np.sort(np.diff(found.trace.times_ns)) * found.packet_rate
-    points = np.unique(np.linspace(0, gaps.size - 1, min(gaps.size, 2000)).astype(int))
+    some = np.linspace(0, gaps.size - 1, min(gaps.size, 2000)).astype(int)
+    points = np.union1d(some, np.arange(max(gaps.size - 500, 0), gaps.size))  # all of the end
     beyond = 1 - (points + 0.5) / gaps.size
     low = max(min(0.5 / gaps.size, 0.01), 1e-5)
     axes.plot(gaps[points], beyond, color=BYTES, linewidth=1.4, label="recorded")

@@ -177,6 +177,8 @@ def test_a_description_prints_in_every_form():
         assert "peak to mean" in text and "warning: too short for a precision" in text
     assert repr(found).startswith("Trace made: 5000 packets in ")
     assert "rate steady" in found.summary
+    windows = dict((row[0], row[3]) for row in found.rows())["bytes by window"]
+    assert windows == "mean 1: " + " ".join(f"{one:.2f}" for one in found.statistics.byte_share)
     said = found.to_dict()
     assert said["peak_to_mean"] == found.statistics.peak_to_mean and said["steady"] is True
     assert set(said["size_correlation"]) == {"1", "10", "100"}
