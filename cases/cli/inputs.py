@@ -12,7 +12,7 @@ from cases.systems import found
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import find_field
 from qmodels.systems.spec.toml import read_value, spec_from_toml
-from qmodels.systems.traffic.trace_files import takes_option
+from qmodels.systems.traffic.readers.files import takes_option
 
 
 def read_specs(

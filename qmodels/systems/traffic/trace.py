@@ -14,8 +14,8 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.spec.reading import Place
+from qmodels.systems.traffic.readers.files import one_line, packets_of
 from qmodels.systems.traffic.sizes import LARGEST_PACKET
-from qmodels.systems.traffic.trace_files import one_line, packets_of
 from qmodels.systems.traffic.trace_statistics import TraceStatistics, trace_statistics
 
 if TYPE_CHECKING:
@@ -162,9 +162,11 @@ class Trace:
     @cached_property
     def description(self) -> TraceDescription:
         """What the trace is like, in numbers and words; see `qmodels.traffic.describe`."""
-        from qmodels.systems.traffic.description import describe
+        from qmodels.systems.traffic.description import TraceDescription
 
-        return describe(self)
+        names = ("source", "packet_rate", "mean_gbps", "gap_scv")
+        known = {name: getattr(self, name) for name in names}
+        return TraceDescription.of(self.times_ns, self.bytes, self.statistics, **known)
 
     def window(self, start: int, count: int) -> Trace:
         """Return ``count`` consecutive packets from packet ``start`` (0 is the first); all must exist.
@@ -183,6 +185,29 @@ class Trace:
             source=f"packets {start} to {stop - 1} of {self.source}",
             flows=None if self.flows is None else self.flows[start:stop],
         )
+
+
+def describe(trace: Trace) -> TraceDescription:
+    """Describe a trace: rate, bursts over time scales, steadiness, sizes, gaps and clock.
+
+    Parameters
+    ----------
+    trace : Trace
+        As `qmodels.read_trace` returns it.
+
+    Returns
+    -------
+    TraceDescription
+        Prints as a table in words; ``plot()``, ``warnings()``, ``to_dict()``.
+
+    Examples
+    --------
+    >>> times = np.concatenate([np.arange(2000) * 100.0, 200_000 + np.arange(2000) * 1000.0])
+    >>> found = describe(Trace(times_ns=times, bytes=np.full(4000, 64), source="a change by ten"))
+    >>> found.steadiness.steady, round(found.statistics.peak_to_mean, 1), found.resolution_ns
+    (False, 5.5, 100.0)
+    """
+    return trace.description
 
 
 def read_trace(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qmodels.systems.traffic.description import TraceDescription
+from qmodels.systems.traffic.trace_facts import TraceFacts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,7 +17,7 @@ FINE = 200
 BYTES, PACKETS, PLAIN = "#1f6fb4", "#d1610e", "#8a9097"
 
 
-def trace_figure(found: TraceDescription) -> Any:
+def trace_figure(found: TraceFacts) -> Any:
     """Return the figure of a trace."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -40,12 +40,12 @@ def _unit(longest: float) -> tuple[str, float]:
     return next(((unit, ns) for unit, ns in units if longest >= ns), ("ns", 1.0))
 
 
-def _rate(axes: Axes, found: TraceDescription) -> None:
+def _rate(axes: Axes, found: TraceFacts) -> None:
     from qmodels.systems.traffic.trace_statistics import WINDOWS, blocks_of
 
-    trace, (unit, ns) = found.trace, _unit(found.duration_ns)
+    unit, ns = _unit(found.duration_ns)
     steps = min(FINE, max(WINDOWS, found.packets // 20 // WINDOWS * WINDOWS))
-    octets = blocks_of(trace.times_ns, trace.bytes, found.duration_ns, steps)[1]
+    octets = blocks_of(found.times_ns, found.bytes, found.duration_ns, steps)[1]
     for values, width, color, label in (
         (octets / octets.mean(), 0.7, PLAIN, f"in {steps} steps"),
         (found.statistics.byte_share, 1.8, BYTES, f"in {WINDOWS} windows"),
@@ -60,7 +60,7 @@ def _rate(axes: Axes, found: TraceDescription) -> None:
     axes.set_ylim(top=1.18 * axes.get_ylim()[1])
 
 
-def _dispersion(axes: Axes, found: TraceDescription) -> None:
+def _dispersion(axes: Axes, found: TraceFacts) -> None:
     stats = found.statistics
     if stats.scale_ns.size:
         unit, ns = _unit(stats.scale_ns[-1])
@@ -85,8 +85,8 @@ def _dispersion(axes: Axes, found: TraceDescription) -> None:
     _title(axes, f"Bursts over time scales: {grown}" if stats.scale_ns.size else "Too few packets for bursts")
 
 
-def _sizes(axes: Axes, found: TraceDescription) -> None:
-    sizes, counts = np.unique(found.trace.bytes, return_counts=True)
+def _sizes(axes: Axes, found: TraceFacts) -> None:
+    sizes, counts = np.unique(found.bytes, return_counts=True)
     for weights, color, label in ((counts, PACKETS, "of packets"), (counts * sizes, BYTES, "of bytes")):
         share = np.cumsum(weights) / weights.sum()
         axes.step([0, *sizes], [0, *share], where="post", color=color, label=label)
@@ -96,8 +96,8 @@ def _sizes(axes: Axes, found: TraceDescription) -> None:
     _title(axes, f"Sizes: mean {found.mean_bytes:.4g} bytes; {row}")
 
 
-def _gaps(axes: Axes, found: TraceDescription) -> None:
-    gaps = np.sort(np.diff(found.trace.times_ns)) * found.packet_rate
+def _gaps(axes: Axes, found: TraceFacts) -> None:
+    gaps = np.sort(np.diff(found.times_ns)) * found.packet_rate
     some = np.linspace(0, gaps.size - 1, min(gaps.size, 2000)).astype(int)
     points = np.union1d(some, np.arange(max(gaps.size - 500, 0), gaps.size))  # all of the end
     beyond = 1 - (points + 0.5) / gaps.size

@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from typing import BinaryIO
 
-from qmodels.systems.traffic.captures import ETHERNET, RAW, flow_key
-from qmodels.systems.traffic.interfaces import Captured
+from qmodels.systems.traffic.readers.captures import ETHERNET, RAW, flow_key
+from qmodels.systems.traffic.readers.interfaces import Captured
 
 HEADER = 16
 """Bytes before a record's extension headers: time, type, flags, record length, lost or color, wire length."""

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qmodels.systems.traffic.description import LAGS, PART, Row, TraceDescription, time_text
 from qmodels.systems.traffic.steadiness import LEAST, LEVEL
+from qmodels.systems.traffic.trace_facts import LAGS, PART, TraceFacts, time_text
 from qmodels.systems.traffic.trace_statistics import WINDOWS
 
 if TYPE_CHECKING:
     from qmodels.checks import FloatArray
+
+Row = tuple[str, float | str, str, str]
+"""What, its value, its unit, and what that says."""
 
 PRECISION = 0.03
 """Relative half-width of a 95 % interval that a trace should allow."""
@@ -27,7 +30,7 @@ FEW_EQUAL = 0.01
 """Share of equal times that is no warning."""
 
 
-def rows(found: TraceDescription) -> list[Row]:
+def rows(found: TraceFacts) -> list[Row]:
     """Return the lines of the table: what, value, unit, what that says."""
     share = found.statistics.byte_share
     return [
@@ -51,7 +54,7 @@ def rows(found: TraceDescription) -> list[Row]:
     ]  # fmt: skip
 
 
-def _known(found: TraceDescription) -> str:
+def _known(found: TraceFacts) -> str:
     if not np.isfinite(found.rate_error):
         return "too few packets to say how well it is known"
     return f"known within {_percent(found.rate_error)} (95 %), bursts considered"
@@ -61,11 +64,11 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.0f} %"
 
 
-def _steady_word(found: TraceDescription) -> str:
+def _steady_word(found: TraceFacts) -> str:
     return {True: "yes", False: "no", None: "unknown"}[found.steadiness.steady]
 
 
-def _steady(found: TraceDescription) -> str:
+def _steady(found: TraceFacts) -> str:
     tests = found.steadiness
     if tests.steady is None:
         return f"fewer than {LEAST} packets a block: not tested"
@@ -76,7 +79,7 @@ def _steady(found: TraceDescription) -> str:
     )
 
 
-def _dispersion(found: TraceDescription) -> list[Row]:
+def _dispersion(found: TraceFacts) -> list[Row]:
     scales = found.statistics.scale_ns
     if not scales.size:
         return [("dispersion", "unknown", "", "too few packets for a time scale")]
@@ -98,7 +101,7 @@ def _span(values: FloatArray) -> str:
     return f"{values[0]:.3g} .. {values[-1]:.3g}"
 
 
-def _gaps(found: TraceDescription) -> str:
+def _gaps(found: TraceFacts) -> str:
     kind = "burstier than Poisson" if found.gap_scv > 1.1 else "about as Poisson"
     kind = "more regular than Poisson" if found.gap_scv < 0.9 else kind
     return (
@@ -108,7 +111,7 @@ def _gaps(found: TraceDescription) -> str:
 
 
 def warnings(
-    found: TraceDescription,
+    found: TraceFacts,
     *,
     offered_gbps: float | None = None,
     capacity_gbps: float | None = None,
@@ -120,7 +123,7 @@ def warnings(
 
     Parameters
     ----------
-    found : TraceDescription
+    found : TraceFacts
         The trace.
     offered_gbps : float, optional
         Mean rate at which the trace is to be played; its own when left out. [Gb/s]
@@ -135,11 +138,9 @@ def warnings(
 
     Examples
     --------
-    >>> from qmodels.systems.traffic.description import describe
     >>> from qmodels.systems.traffic.trace import Trace
-    >>> times = np.arange(20_000) * 10.0
-    >>> steady = describe(Trace(times_ns=times, bytes=np.full(20_000, 125), source="a clock"))
-    >>> steady.warnings(offered_gbps=50, capacity_gbps=40)
+    >>> clock = Trace(times_ns=np.arange(20_000) * 10.0, bytes=np.full(20_000, 125), source="a clock")
+    >>> warnings(clock.description, offered_gbps=50, capacity_gbps=40)
     ['the mean of 50 Gb/s is more than the 40 Gb/s that the design sustains']
     """
     offered = found.mean_gbps if offered_gbps is None else offered_gbps
@@ -152,7 +153,7 @@ def warnings(
                 f"{time_text(played)}, {played / time:.2g} of them ({MANY} wanted)"
             )
     if store_bytes is not None and found.most_bytes > store_bytes:
-        above = float(np.mean(found.trace.bytes > store_bytes))
+        above = float(np.mean(found.bytes > store_bytes))
         said.append(
             f"{_percent(above)} of the packets do not fit the store of {store_bytes:.0f} bytes, "
             f"the largest has {found.most_bytes}"
@@ -160,7 +161,7 @@ def warnings(
     return [*said, *_clock(found)]
 
 
-def _overload(found: TraceDescription, offered: float, capacity: float | None) -> list[str]:
+def _overload(found: TraceFacts, offered: float, capacity: float | None) -> list[str]:
     if capacity is None:
         return []
     limit = f"more than the {capacity:.4g} Gb/s that the design sustains"
@@ -176,7 +177,7 @@ def _overload(found: TraceDescription, offered: float, capacity: float | None) -
     ]
 
 
-def _change(found: TraceDescription) -> list[str]:
+def _change(found: TraceFacts) -> list[str]:
     tests, share = found.steadiness, found.statistics.byte_share
     if tests.steady is not False:
         return []
@@ -186,7 +187,7 @@ def _change(found: TraceDescription) -> list[str]:
     ]
 
 
-def _length(found: TraceDescription, precision: float) -> list[str]:
+def _length(found: TraceFacts, precision: float) -> list[str]:
     if found.statistics.scale_ns.size < 3:
         return [f"too short for bursts over time scales to be seen: {found.packets} packets"]
     said = []
@@ -205,7 +206,7 @@ def _length(found: TraceDescription, precision: float) -> list[str]:
     return said
 
 
-def _clock(found: TraceDescription) -> list[str]:
+def _clock(found: TraceFacts) -> list[str]:
     gap, step = 1 / found.packet_rate, found.resolution_ns
     share = f"{_percent(found.equal_times)} of the packets have the time of the one before"
     if found.equal_times > FEW_EQUAL and step > COARSE * gap:

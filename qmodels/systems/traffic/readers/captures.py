@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from qmodels.systems.traffic.interfaces import Captured
+from qmodels.systems.traffic.readers.interfaces import Captured
 
 PCAP_MAGIC = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1")
 """First bytes of a pcap file: micro- and nanoseconds, either byte order."""

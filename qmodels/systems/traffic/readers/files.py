@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from qmodels import checks
-from qmodels.systems.traffic.captures import PCAP_MAGIC, PCAPNG_MAGIC, read_pcap, read_pcapng
-from qmodels.systems.traffic.columns import (
+from qmodels.systems.traffic.readers.captures import PCAP_MAGIC, PCAPNG_MAGIC, read_pcap, read_pcapng
+from qmodels.systems.traffic.readers.columns import (
     HEADERS,
     decimal_of,
     header_words,
@@ -22,8 +22,8 @@ from qmodels.systems.traffic.columns import (
     read_time_bytes,
     rows,
 )
-from qmodels.systems.traffic.erf import looks_like_erf, read_erf
-from qmodels.systems.traffic.interfaces import Captured, Flows
+from qmodels.systems.traffic.readers.erf import looks_like_erf, read_erf
+from qmodels.systems.traffic.readers.interfaces import Captured, Flows
 
 CAPTURES = {"pcap": read_pcap, "pcapng": read_pcapng, "erf": read_erf}
 TEXTS = {"time-bytes": read_time_bytes, "tcpdump-summary": read_summary, "csv": read_csv}
