@@ -9,7 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from cases.cli.app import (
+    Columns,
     Csv,
+    Interface,
     Json,
     Options,
     Packets,
@@ -30,6 +32,8 @@ from cases.cli.console import Forms, Output
 def solve(
     spec: SpecFile = None,
     trace: TraceFile = None,
+    interface: Interface = None,
+    columns: Columns = None,
     settings: Settings = None,
     as_json: Json = False,
     as_csv: Csv = False,
@@ -45,7 +49,7 @@ def solve(
     from qmodels.systems.spec.fields import array_fields
 
     output = Output(as_json, as_csv, plot)
-    design = along_axes(_single(spec, trace, settings))
+    design = along_axes(_single(spec, settings, trace, interface, columns))
     swept = array_fields(design)
     if plot is not None and len(swept) > 1:
         raise ValueError(f"--plot needs one design or one swept field, got {', '.join(swept)}")
@@ -60,6 +64,8 @@ def simulator_command(show: Callable[[Any, Any, Output], None]) -> Callable[...,
     def command(
         spec: SpecFile = None,
         trace: TraceFile = None,
+        interface: Interface = None,
+        columns: Columns = None,
         settings: Settings = None,
         seed: Seed = 0,
         packets: Packets = None,
@@ -79,7 +85,7 @@ def simulator_command(show: Callable[[Any, Any, Output], None]) -> Callable[...,
         from validate.simulators import simulator_of
 
         output = Output(as_json, as_csv, plot)
-        design = _single(spec, trace, settings)
+        design = _single(spec, settings, trace, interface, columns)
         given: dict[str, Any] = {} if packets is None else {"packets": packets}
         given |= dict(named_value(option, "--option") for option in options or ())
         for name in given:
@@ -127,7 +133,7 @@ def size(
     from optimize.analysis.sizing import size as size_spec
     from qmodels import solve as solve_spec
 
-    design = _single(spec, None, settings)
+    design = _single(spec, settings)
     ends = choices_of(f"{field or '--field'}={within}")[1]
     if not field or len(ends) != 2:
         raise ValueError(f"size needs --field NAME and --within LOW,HIGH, got {field!r} and {within!r}")
@@ -173,8 +179,8 @@ def show_comparison(design: Any, simulated: Any, output: Output, head: Mapping[s
     output.show(compared, figure)
 
 
-def _single(spec: Path | None, trace: Path | None, settings: list[str] | None) -> Any:
+def _single(spec: Path | None, settings: list[str] | None, trace: Path | None = None, *reading: Any) -> Any:
     """Return the main spec of a command."""
     from cases.cli.inputs import read_specs
 
-    return next(iter(read_specs(spec, trace, settings or ())[0].values()))
+    return next(iter(read_specs(spec, trace, settings or (), *reading)[0].values()))

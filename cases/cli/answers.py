@@ -10,7 +10,7 @@ import numpy as np
 
 from cases.study.packet_processor import BIAS, ERROR, error_columns
 from cases.study.stated_error import LEGEND, cell
-from cases.study.stream import trace_section, trace_summary
+from cases.study.stream import trace_limits, trace_note, trace_summary
 from cases.tables import columns_of, csv_text, text_table, unit
 from qmodels.systems.packets.packet_processor import PacketProcessor
 
@@ -55,7 +55,7 @@ class Solved:
             "analytic": {**_saved(self.result), **stated},
             "units": self.result.units,
             "error_units": {name: error.unit for name, error in errors.items()},
-            **_trace_data(self.result.spec),
+            **_trace_data(self.result),
         }
 
     def csv(self) -> str:
@@ -106,13 +106,13 @@ class Swept:
         ]
         headings = [f"{name.replace('_', ' ')} {unit(name).removesuffix('1')}".rstrip() for name in names]
         table = text_table([*headings, "validated"], rows)
-        return "\n\n".join([f"Analytic answer; {LEGEND}\n{table}", *_trace(self.result.spec)])
+        return "\n\n".join([f"Analytic answer; {LEGEND}\n{table}", *_trace(self.result)])
 
     def data(self) -> dict[str, Any]:
         """Return the columns for a program."""
         columns = self.columns()
         units = {name: unit(name) for name in columns} | self.result.units
-        return {"analytic": columns, "units": units, **_trace_data(self.result.spec)}
+        return {"analytic": columns, "units": units, **_trace_data(self.result)}
 
     def csv(self) -> str:
         """Return the columns."""
@@ -131,8 +131,7 @@ class Simulated:
 
     def data(self) -> dict[str, Any]:
         """Return it for a program."""
-        spec = self.result.spec
-        return {"simulated": _saved(self.result), "units": self.result.units, **_trace_data(spec)}
+        return {"simulated": _saved(self.result), "units": self.result.units, **_trace_data(self.result)}
 
     def csv(self) -> str:
         """Return it as one row per metric."""
@@ -168,7 +167,7 @@ class Compared:
             self.comparison.table(),
             *([text_table(["metric", "stated error of the model"], stated, indent="")] if stated else []),
             *_breakdown(self.both),
-            *_trace(solved.spec),
+            *_trace(solved),
         ]
         return "\n\n".join(parts)
 
@@ -202,7 +201,7 @@ class Compared:
 
 def _text(name: str, result: Result) -> str:
     """Return a result for a terminal, with where the time goes."""
-    return "\n\n".join([repr(result), *_breakdown({name: result}), *_trace(result.spec)])
+    return "\n\n".join([repr(result), *_breakdown({name: result}), *_trace(result)])
 
 
 def _saved(result: Result) -> dict[str, Any]:
@@ -210,15 +209,27 @@ def _saved(result: Result) -> dict[str, Any]:
     return {name: getattr(result, name) for name in result.saved}
 
 
-def _trace(spec: Any) -> list[str]:
-    """Return how steady the trace of a spec is; nothing without a trace."""
-    section = trace_section(spec.workload) if isinstance(spec, PacketProcessor) else None
-    return [] if section is None else [section.text()]
+def _trace(result: Any) -> list[str]:
+    """Return the trace of a system in a sentence and what of it does not fit; nothing without a trace."""
+    spec = result.spec
+    if not isinstance(spec, PacketProcessor):
+        return []
+    note = trace_note(spec.workload, **trace_limits(spec, _capacity(result)))
+    return [] if note is None else [note.text()]
 
 
-def _trace_data(spec: Any) -> dict[str, Any]:
-    found = trace_summary(spec.workload) if isinstance(spec, PacketProcessor) else None
+def _trace_data(result: Any) -> dict[str, Any]:
+    spec = result.spec
+    if not isinstance(spec, PacketProcessor):
+        return {}
+    found = trace_summary(spec.workload, **trace_limits(spec, _capacity(result)))
     return {} if found is None else {"trace": found}
+
+
+def _capacity(result: Any) -> Any:
+    """Return what a system sustains [Gb/s], by whichever verb, if the answer says so."""
+    found = result.metrics.get("saturation_data_rate")
+    return getattr(found, "best", found)
 
 
 def plain(values: Any) -> dict[str, float]:

@@ -25,7 +25,27 @@ SpecFile = Annotated[
 ]
 TraceFile = Annotated[
     Path | None,
-    typer.Option("--trace", metavar="FILE", help="Packets from a capture (pcap, pcapng) or a text trace."),
+    typer.Option(
+        "--trace", metavar="FILE", help="Packets from a capture (pcap, pcapng, ERF) or a text trace."
+    ),
+]
+TraceFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--trace",
+        metavar="FILE",
+        help="Packets from a capture (pcap, pcapng, ERF) or a text trace; several are explored together.",
+    ),
+]
+Interface = Annotated[
+    str | None,
+    typer.Option("--interface", help="Of a pcapng or ERF trace: number or name of an interface, or all."),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns", metavar="time=N,bytes=N", help="Of a text trace: columns from 1, and unit=us; flow=N."
+    ),
 ]
 Settings = Annotated[
     list[str] | None,

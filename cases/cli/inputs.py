@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,15 @@ from cases.systems import found
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import find_field
 from qmodels.systems.spec.toml import read_value, spec_from_toml
+from qmodels.systems.traffic.readers.files import takes_option
 
 
 def read_specs(
-    spec: Path | None, trace: Path | None, settings: Iterable[str]
+    spec: Path | None,
+    traces: Path | Sequence[Path] | None,
+    settings: Iterable[str],
+    interface: str | None = None,
+    columns: str | None = None,
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the specs a command means, by name, and the varied fields of the joint case that were given.
 
@@ -23,15 +28,18 @@ def read_specs(
     ----------
     spec : Path or None
         TOML file of a system of any kind; None for the joint case.
-    trace : Path or None
-        File of recorded packets that replaces the arrivals and sizes of a packet processor's workload.
+    traces : Path, sequence of Path or None
+        Files of recorded packets, each of which replaces the arrivals and sizes of a packet processor's
+        workload.
     settings : iterable of str
         ``field=value``: a dotted path or a unique end of one, and a TOML value.
+    interface, columns : str, optional
+        How traces are read that need it, see `read_trace`.
 
     Returns
     -------
     dict of str to spec
-        That of the file or the trace, or both bundled ones, the default first.
+        That of the file or those of the traces, or both bundled ones, the default first.
     list of str
         Fields of the default space that `settings` names.
 
@@ -41,19 +49,24 @@ def read_specs(
         One line about the file or the field.
     """
     spec = spec and found(spec)
-    if spec is None and trace is None:
-        sources = {name: DATA / f"{name}.toml" for name in WORKLOADS}
-    else:
-        sources = {_name(trace or spec or Path()): spec or DATA / f"{WORKLOADS[0]}.toml"}
+    files = [traces] if isinstance(traces, Path) else list(traces or ())
     values = dict(named_value(setting) for setting in settings)
-    if trace is not None:
-        plain = spec_from_toml(next(iter(sources.values())))
+    if files:
+        source = spec or DATA / f"{WORKLOADS[0]}.toml"
+        plain = spec_from_toml(source)
         if not isinstance(plain, PacketProcessor):
             raise ValueError(f"--trace needs a packet processor, got a {type(plain).__name__}")
-        # The default sizes give way to the trace's own.
-        recorded = {"kind": "recorded", "trace": str(trace.absolute())}
-        values = {"workload.arrivals": recorded, "workload.sizes": "imix"} | values
-    specs = {name: spec_from_toml(source, values) for name, source in sources.items()}
+        specs = {}
+        for name, file in _names(files).items():
+            reading = {"file": str(file.absolute()), **reading_of(file, interface, columns, files)}
+            # The default sizes give way to the trace's own.
+            recorded = {"workload.arrivals": {"kind": "recorded", "trace": reading}, "workload.sizes": "imix"}
+            specs[name] = spec_from_toml(source, recorded | values)
+    else:
+        if interface or columns:
+            raise ValueError("--interface and --columns need a --trace")
+        sources = {_name(spec): spec} if spec else {name: DATA / f"{name}.toml" for name in WORKLOADS}
+        specs = {name: spec_from_toml(source, values) for name, source in sources.items()}
     main = next(iter(specs.values()))
     if not isinstance(main, PacketProcessor):
         return specs, []
@@ -114,6 +127,30 @@ def limits_of(texts: Iterable[str]) -> dict[str, tuple[float | None, float | Non
         before = found.get(metric, (None, None))
         found[metric] = (before[0] if low is None else low, before[1] if high is None else high)
     return found
+
+
+def reading_of(
+    file: Path, interface: str | None, columns: str | None, among: Sequence[Path] = ()
+) -> dict[str, str]:
+    """Return what of the options on reading traces one file takes; of a single file, or if none does, all."""
+    given = {name: said for name, said in (("interface", interface), ("columns", columns)) if said}
+    if len(among) < 2:
+        return given
+    takes = {one: takes_option(one) for one in among}
+    return {name: said for name, said in given.items() if takes[file] == name or name not in takes.values()}
+
+
+def _names(files: Sequence[Path]) -> dict[str, Path]:
+    """Return a name for the workload of each trace: its stem, or its whole name where two have one stem."""
+    if len({file.absolute() for file in files}) < len(files):
+        raise ValueError(f"--trace must name each file once, got {', '.join(map(str, files))}")
+    stems = [_name(file) for file in files]
+    names = [
+        stem if stems.count(stem) == 1 else re.sub(r"[^\w.-]+", "-", file.name)
+        for stem, file in zip(stems, files, strict=True)
+    ]
+    found = dict(zip(names, files, strict=True))
+    return found if len(found) == len(files) else {f"trace-{k + 1}": file for k, file in enumerate(files)}
 
 
 def _name(path: Path) -> str:

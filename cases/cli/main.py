@@ -9,11 +9,11 @@ from typing import NoReturn
 
 import typer
 
-from cases.cli import answering, concluding, kinds, studies
+from cases.cli import answering, concluding, kinds, studies, tracing
 from cases.cli.app import app
 from cases.cli.console import fail
 
-COMMANDS = (studies, answering, kinds, concluding)
+COMMANDS = (studies, answering, tracing, kinds, concluding)
 """Modules whose commands the application has."""
 
 

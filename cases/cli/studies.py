@@ -10,7 +10,9 @@ import typer
 
 from cases.cli.answering import show_comparison
 from cases.cli.app import (
+    Columns,
     Csv,
+    Interface,
     Json,
     Packets,
     Plot,
@@ -20,6 +22,7 @@ from cases.cli.app import (
     SpecFile,
     Targets,
     TraceFile,
+    TraceFiles,
     Workers,
     app,
     require_directory,
@@ -31,7 +34,9 @@ from cases.published.cases import CASES, published_case
 @app.command()
 def explore(
     spec: SpecFile = None,
-    trace: TraceFile = None,
+    trace: TraceFiles = None,
+    interface: Interface = None,
+    columns: Columns = None,
     settings: Settings = None,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Directory of the study.")] = Path(
         "study"
@@ -82,7 +87,7 @@ def explore(
 
     output = Output(as_json, as_csv, plot)
     _require_study_directory(out)
-    specs, given = read_specs(spec, trace, settings or ())
+    specs, given = read_specs(spec, trace, settings or (), interface, columns)
     main = next(iter(specs.values()))
     goals = {"minimize": minimize or (), "maximize": maximize or (), "limits": targets or ()}
     if vary or not isinstance(main, PacketProcessor):

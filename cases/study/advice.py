@@ -9,7 +9,7 @@ import numpy as np
 from cases.study.analysis import Analysis
 from cases.study.check import Check, half_widths
 from cases.study.packet_processor import CHOICES
-from cases.study.parts import Part, Study
+from cases.study.parts import Part
 from cases.study.section import Section
 from cases.study.stated_error import cell
 from cases.study.stream import peak_gbps
@@ -120,28 +120,3 @@ def marks(part: Part, row: int) -> str:
         "contradicted" if int(exploration.table["design"][row]) in star.contradicted else "",
     ]
     return ", ".join(filter(None, words))
-
-
-def moved_star(study: Study) -> Section | None:
-    """Return how the starred design differs between the workloads, or nothing to compare."""
-    main, *others = study.parts
-    lines = []
-    for part in others:
-        own = part.analysis
-        if main.star.row is None or part.star.row is None:
-            continue
-        design = int(main.analysis.exploration.table["design"][main.star.row])
-        row = part.row_of(design)
-        lines.append(f"{main.name}: {describe(main.analysis, main.star.row)}")
-        lines.append(f"{part.name}: {describe(own, part.star.row)}")
-        if row is not None and row != part.star.row:
-            on_front = "on the front" if row in own.exploration.front else "not on the front"
-            table, best = own.exploration.table, part.star.row
-            values = "; ".join(
-                f"{SHORT[name]} {number(cell(table, name, row))}, not {number(cell(table, name, best))}"
-                for name in own.exploration.objectives
-            )
-            lines.append(
-                f"the one of {main.name} under {part.name} is {on_front} ({verdict(table, row)}): {values}"
-            )
-    return Section(title="The starred design by workload (values analytic)", lines=lines) if lines else None

@@ -19,6 +19,7 @@ from cases.study.analysis import Budget
 from cases.study.check import Runs
 from cases.study.packet_processor import MAXIMIZE, MINIMIZE, SUBJECT_TO
 from cases.study.parts import Part, Study
+from cases.study.several import several_summary
 from cases.study.stream import trace_summary
 from cases.study.tables import design_columns, error_ranges, error_rows, greedy_rows, simulated_rows
 from cases.tables import columns_of, csv_text, json_text
@@ -88,6 +89,7 @@ def summary(study: Study) -> dict[str, Any]:
         },
         "interrupted": study.interrupted,
         "workloads": [_part_summary(part) for part in study.parts],
+        "together": several_summary(study),
     }
 
 

@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from cases.study.advice import SHORT, describe, estimate, marks, moved_star, recommendation, values_of
+from cases.study.advice import SHORT, describe, estimate, marks, recommendation, values_of
 from cases.study.analysis import Analysis
 from cases.study.check import Check
 from cases.study.packet_processor import CHOICES, MAXIMIZE, MINIMIZE
 from cases.study.parts import Part, Study
 from cases.study.section import Section
+from cases.study.several import several_section
 from cases.study.stated_error import LEGEND, UNKNOWN, cell, not_validated
-from cases.study.stream import trace_section
+from cases.study.stream import trace_limits, trace_section
 from cases.tables import number
 
 SHOWN = (*MINIMIZE, *MAXIMIZE, "packet_latency_p99")
@@ -30,7 +31,8 @@ def part_sections(part: Part) -> list[Section]:
 
 
 def _stream(analysis: Analysis) -> list[Section]:
-    section = trace_section(analysis.exploration.space.base.workload)
+    base = analysis.exploration.space.base
+    section = trace_section(base.workload, **trace_limits(base))
     return [] if section is None else [section]
 
 
@@ -207,5 +209,5 @@ def study_text(study: Study) -> str:
     for part in others:
         sections += [*_stream(part.analysis), _overview(part.analysis)]
         sections += [_front(part)] if part.analysis.exploration.knee is not None else []
-    moved = moved_star(study)
+    moved = several_section(study)
     return "\n\n".join(section.text() for section in [*sections, *([moved] if moved else [])])

@@ -10,6 +10,7 @@ import numpy as np
 from cases.plots import BLUE, GREEN, GREY, ORANGE, label, new_figure, save
 from cases.study.check import LOAD_OF_THE_CLAIM, Check, half_widths, model_error
 from cases.study.parts import Part, Study
+from cases.study.several_picture import several_figure
 from optimize.search.pareto import FloatArray
 from optimize.spaces.numbering import Columns
 from qmodels.systems.spec.metrics import is_relative
@@ -43,6 +44,9 @@ def save_plots(study: Study, directory: Path) -> list[Path]:
     figures = {"front": front_figure(study)}
     if any(part.check is not None and len(part.check.rows) for part in study.parts):
         figures["errors"] = error_figure(study)
+    together = several_figure(study)
+    if together is not None:
+        figures["traffic"] = together
     paths = []
     for name, figure in figures.items():
         for suffix in (".png", ".svg"):

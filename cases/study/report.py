@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from cases.plots import BLUE, GREEN, GREY, ORANGE, SHADES, label
-from cases.study.advice import marks, moved_star, recommendation
+from cases.study.advice import marks, recommendation
 from cases.study.check import Check, half_widths
 from cases.study.findings import part_sections
 from cases.study.packet_processor import CHOICES, ERROR, PART
 from cases.study.parts import Part, Study
 from cases.study.plots import VIEWS, latency_limit
 from cases.study.report_scripts import DETAIL, FILTER, RESET
+from cases.study.several import several_section
 from cases.study.stated_error import LEGEND
 from cases.tables import heading
 from optimize.search.pareto import FloatArray
@@ -62,7 +63,7 @@ def page(study: Study) -> str:
 
 def _study_html(study: Study) -> str:
     """Return the head of the page."""
-    moved = moved_star(study)
+    moved = several_section(study)
     runs = study.runs
     effort = f"{runs.replications} replications of up to {runs.packets} packets, seed {runs.seed}"
     first = "".join(recommendation(part).html() for part in study.parts)

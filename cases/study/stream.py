@@ -1,4 +1,4 @@
-"""What a recorded trace offers beyond its mean rate, in numbers and in words."""
+"""What a recorded trace offers beyond its mean rate, and what of it does not fit a system."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 
 from cases.study.section import Section
 from cases.tables import number
+from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.traffic.arrivals import Recorded
-from qmodels.systems.traffic.trace_statistics import WINDOWS
+from qmodels.systems.traffic.trace_facts import PART
 from qmodels.systems.traffic.workload import Workload
 
 
@@ -21,60 +22,74 @@ def peak_gbps(workload: Workload) -> Any:
     return offered * workload.arrivals.trace.statistics.peak_to_mean
 
 
-def trace_section(workload: Workload) -> Section | None:
-    """Return how steady the trace of a workload is; None without one."""
+def trace_limits(spec: PacketProcessor, capacity_gbps: Any = None) -> dict[str, Any]:
+    """Return what a trace is held against in a system beside its workload; not what is swept."""
+    store = spec.free_list.segments * spec.workload.segment_bytes
+    return _single(capacity_gbps=capacity_gbps, store_bytes=store)
+
+
+def trace_warnings(workload: Workload, **limits: Any) -> list[str]:
+    """Return what of a workload's trace will not fit it, and the limits of the system if they are given."""
+    if not isinstance(workload.arrivals, Recorded):
+        return []
+    given = {**_single(offered_gbps=workload.offered_gbps * workload.load_factor), **limits}
+    held = _single(hold=workload.hold_ns)
+    times = {"time that packets are held": held["hold"]} if held.get("hold") else {}
+    return workload.arrivals.trace.description.warnings(**given, times_ns=times)
+
+
+def _single(**values: Any) -> dict[str, float]:
+    """Return the values that are one number."""
+    return {name: float(value) for name, value in values.items() if value is not None and np.ndim(value) == 0}
+
+
+def trace_note(workload: Workload, **limits: Any) -> Section | None:
+    """Return a trace in one sentence, and warnings of what does not fit; None without one."""
     if not isinstance(workload.arrivals, Recorded):
         return None
-    trace = workload.arrivals.trace
-    found = trace.statistics
+    found = workload.arrivals.trace.description
+    warnings = (f"warning: {warning}" for warning in trace_warnings(workload, **limits))
+    return Section(title=f"Trace {found.source}", lines=[found.summary, *warnings])
+
+
+def trace_section(workload: Workload, **limits: Any) -> Section | None:
+    """Return the same with the rate by window and the dispersion by time scale; None without a trace."""
+    note = trace_note(workload, **limits)
+    if note is None or not isinstance(workload.arrivals, Recorded):
+        return None
+    found = workload.arrivals.trace.description
+    stats = found.statistics
     lines = [
-        f"{len(trace)} packets recorded in {number(float(trace.times_ns[-1] / 1e9))} s "
-        f"at {number(trace.mean_gbps)} Gb/s; the model takes the mean rate, the simulation the packets",
-        f"bytes in each {_PART} of the recording, mean 1: "
-        + " ".join(f"{share:.2f}" for share in found.byte_share),
-        f"peak to mean {found.peak_to_mean:.2f}{_in_gbps(workload)}",
+        *note.lines,
+        f"bytes in each {PART} of the recording, mean 1: "
+        + " ".join(f"{share:.2f}" for share in stats.byte_share),
+        f"peak to mean {stats.peak_to_mean:.2f}{_in_gbps(workload)}",
     ]
     rows = []
-    if len(found.scale_ns):
-        scv = float(trace.bytes.var() / trace.bytes.mean() ** 2)
+    if len(stats.scale_ns):
         lines.append(
             "index of dispersion by time scale (independent packets of these sizes: "
-            f"1 for packets, {1 + scv:.2f} for bytes, at every scale)"
+            f"1 for packets, {1 + found.size_scv:.2f} for bytes, at every scale)"
         )
-        scales = np.rint(found.scale_ns * trace.packet_rate).astype(int)
+        scales = np.rint(stats.scale_ns * found.packet_rate).astype(int)
         rows = [
             [int(scale), float(packets), float(octets)]
             for scale, packets, octets in zip(
-                scales, found.packet_dispersion, found.byte_dispersion, strict=True
+                scales, stats.packet_dispersion, stats.byte_dispersion, strict=True
             )
         ]
     headings = ["scale in mean gaps", "dispersion of packets", "dispersion of bytes"]
-    return Section(title=f"Trace {trace.source}", lines=lines, headings=headings, rows=rows)
-
-
-_PART = {20: "twentieth"}[WINDOWS]
+    return Section(title=note.title, lines=lines, headings=headings, rows=rows)
 
 
 def _in_gbps(workload: Workload) -> str:
     peak = peak_gbps(workload)
-    return f": {number(float(peak))} Gb/s in the busiest {_PART}" if np.ndim(peak) == 0 else ""
+    return f": {number(float(peak))} Gb/s in the busiest {PART}" if np.ndim(peak) == 0 else ""
 
 
-def trace_summary(workload: Workload) -> dict[str, Any] | None:
-    """Return the same for a program; None without a trace."""
+def trace_summary(workload: Workload, **limits: Any) -> dict[str, Any] | None:
+    """Return the description for a program, with the warnings; None without a trace."""
     if not isinstance(workload.arrivals, Recorded):
         return None
-    trace = workload.arrivals.trace
-    found = trace.statistics
-    return {
-        "source": trace.source,
-        "packets": len(trace),
-        "mean_gbps": trace.mean_gbps,
-        "peak_to_mean": found.peak_to_mean,
-        "peak_gbps": peak_gbps(workload),
-        "byte_share": found.byte_share,
-        "packet_share": found.packet_share,
-        "scale_mean_gaps": found.scale_ns * trace.packet_rate,
-        "packet_dispersion": found.packet_dispersion,
-        "byte_dispersion": found.byte_dispersion,
-    }
+    found = workload.arrivals.trace.description.to_dict()
+    return {**found, "peak_gbps": peak_gbps(workload), "warnings": trace_warnings(workload, **limits)}

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from cases.study import files as study_files
-from cases.study.advice import moved_star
 from cases.study.check import Runs
 from cases.study.files import SUMMARY, load_study, save_study
 from cases.study.findings import part_sections, study_text
 from cases.study.packet_processor import CHOICES, default_processor
 from cases.study.run import STORE, explore_case
+from cases.study.several import several_section
 from cases.tables import heading
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import replace_fields
@@ -110,7 +110,7 @@ def test_text_names_units_and_marks_the_simulated(small_study):
         assert words in text
     for title in ("Pareto front (analytic)", "Greedy search (analytic)", "Simulated check"):
         assert title in text
-    assert moved_star(study).title in text
+    assert several_section(study).title in text
 
 
 def test_loaded_study_gives_the_designs_back(small_study, small_specs):

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import os
-import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.spec.reading import Place
-from qmodels.systems.traffic.captures import (
-    PCAP_MAGIC,
-    PCAPNG_MAGIC,
-    Flows,
-    number_flows,
-    read_pcap,
-    read_pcapng,
-)
+from qmodels.systems.traffic.readers.files import one_line, packets_of
 from qmodels.systems.traffic.sizes import LARGEST_PACKET
 from qmodels.systems.traffic.trace_statistics import TraceStatistics, trace_statistics
 
-TCP_IP_HEADER_BYTES = 40
-"""IPv4 and TCP header without options, which tcpdump summaries leave out of a packet's size. [bytes]"""
+if TYPE_CHECKING:
+    from qmodels.systems.traffic.description import TraceDescription
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,6 +36,8 @@ class Trace:
         Path of the file, or what else the packets came from.
     flows : array of int, optional
         Number of each packet's flow, at least 0; None where it is not known.
+    read_as : str
+        What had to be said to read the file: ``interface=1`` or ``columns=time=2,bytes=5``; empty for others.
 
     Raises
     ------
@@ -65,6 +56,7 @@ class Trace:
     bytes: IntArray
     source: str
     flows: IntArray | None = None
+    read_as: str = ""
 
     def __post_init__(self) -> None:
         times = np.asarray(self.times_ns)
@@ -132,14 +124,20 @@ class Trace:
 
     @classmethod
     def __from_toml__(cls, value: Any, place: Place) -> Trace:
-        return read_trace(place.folder / place.read(value, str))
+        if not isinstance(value, dict):
+            return read_trace(place.folder / place.read(value, str))
+        place.check(value, ("file", "interface", "columns"), ("file",))
+        said = {name: place.at(name).read(one, str) for name, one in value.items()}
+        return read_trace(place.folder / said.pop("file"), **said)
 
-    def __to_toml__(self, table: Callable[[], Any], key: str) -> str:
+    def __to_toml__(self, table: Callable[[], Any], key: str) -> Any:
         if not os.path.isfile(self.source):
             raise ValueError(
                 f"{key} cannot be written: the trace is from {self.source!r}, which is not a file"
             )
-        return os.path.abspath(self.source)
+        file = os.path.abspath(self.source)
+        name, _, said = self.read_as.partition("=")
+        return {"file": file, name: said} if said else file
 
     @property
     def packet_rate(self) -> float:
@@ -161,6 +159,15 @@ class Trace:
         """Rate window by window and dispersion over time scales: what the mean rate hides."""
         return trace_statistics(self.times_ns, self.bytes)
 
+    @cached_property
+    def description(self) -> TraceDescription:
+        """What the trace is like, in numbers and words; see `qmodels.traffic.describe`."""
+        from qmodels.systems.traffic.description import TraceDescription
+
+        names = ("source", "packet_rate", "mean_gbps", "gap_scv")
+        known = {name: getattr(self, name) for name in names}
+        return TraceDescription.of(self.times_ns, self.bytes, self.statistics, **known)
+
     def window(self, start: int, count: int) -> Trace:
         """Return ``count`` consecutive packets from packet ``start`` (0 is the first); all must exist.
 
@@ -180,15 +187,45 @@ class Trace:
         )
 
 
-def read_trace(path: str | os.PathLike[str], format: str | None = None) -> Trace:
+def describe(trace: Trace) -> TraceDescription:
+    """Describe a trace: rate, bursts over time scales, steadiness, sizes, gaps and clock.
+
+    Parameters
+    ----------
+    trace : Trace
+        As `qmodels.read_trace` returns it.
+
+    Returns
+    -------
+    TraceDescription
+        Prints as a table in words; ``plot()``, ``warnings()``, ``to_dict()``.
+
+    Examples
+    --------
+    >>> times = np.concatenate([np.arange(2000) * 100.0, 200_000 + np.arange(2000) * 1000.0])
+    >>> found = describe(Trace(times_ns=times, bytes=np.full(4000, 64), source="a change by ten"))
+    >>> found.steadiness.steady, round(found.statistics.peak_to_mean, 1), found.resolution_ns
+    (False, 5.5, 100.0)
+    """
+    return trace.description
+
+
+def read_trace(
+    path: str | os.PathLike[str], format: str | None = None, *, interface: str | int = "", columns: str = ""
+) -> Trace:
     r"""Return the packets of a file; what it is shows from its content, not its name.
 
     Parameters
     ----------
     path : path
-        The file.
-    format : {"pcap", "pcapng", "time-bytes", "tcpdump-summary", "csv"}, optional
+        The file, compressed with gzip or not.
+    format : {"pcap", "pcapng", "erf", "time-bytes", "tcpdump-summary", "csv"}, optional
         What the file must be; anything when left out. See Notes.
+    interface : str or int
+        Of a pcapng or ERF file: number or name of the interface whose packets are meant, or ``"all"`` to
+        merge them by time. Needed where packets came on several.
+    columns : str
+        Of a text with other columns: which hold what, from 1, as ``"time=2,bytes=5,unit=us"``.
 
     Returns
     -------
@@ -199,11 +236,14 @@ def read_trace(path: str | os.PathLike[str], format: str | None = None) -> Trace
     ------
     ValueError
         One line that names the file, how much of it was read and what is wrong: unreadable,
-        empty, of no known or another format, cut off, times that decrease, impossible sizes.
+        empty, of no known or another format, cut off, times that decrease, impossible sizes,
+        several interfaces and none chosen (they are named).
 
     Notes
     -----
-    - *pcap* (micro- or nanoseconds, either byte order) and *pcapng*, read through Scapy.
+    - *pcap* (micro- or nanoseconds, either byte order), through dpkt, and *pcapng*, through python-pcapng.
+    - *erf*, of Endace's cards: Ethernet, IP and HDLC records. Lengths of Ethernet have the 4 bytes of the
+      frame check sequence, as the cards count them.
     - *time-bytes*: two columns, seconds and bytes, as the Bellcore traces [1]_. Their lengths
       are used as they stand (64 to 1518).
     - *tcpdump-summary*: the six columns of ``sanitize-tcp`` [2]_, as in LBL-TCP-3: time, hosts,
@@ -213,11 +253,11 @@ def read_trace(path: str | os.PathLike[str], format: str | None = None) -> Trace
       sizes and are refused.
     - *csv*: a header line ``time,bytes``, or ``time,flow,bytes`` with any word for a flow; seconds
       and bytes.
+    - any other text, by ``columns``: parted by commas, semicolons, tabs or blanks; a first line of words
+      is a header.
 
     Captures of Ethernet or IP and TCP summaries have flows: packets of one protocol, with the same
-    addresses and ports.
-
-    Blank lines and lines that start with ``#`` are skipped.
+    addresses and ports. Blank lines and lines that start with ``#`` are skipped.
 
     References
     ----------
@@ -229,149 +269,22 @@ def read_trace(path: str | os.PathLike[str], format: str | None = None) -> Trace
     --------
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "three.csv"
-    ...     _ = path.write_text("time,bytes\n0.0,64\n1e-6,1500\n3e-6,64\n")
-    ...     read_trace(path).times_ns
+    ...     path = pathlib.Path(folder) / "three.log"
+    ...     _ = path.write_text("# no, us, proto, length\n1 10.0 udp 64\n2 11.0 udp 1500\n3 13.0 udp 64\n")
+    ...     read_trace(path, columns="time=2,bytes=4,unit=us").times_ns
     array([   0., 1000., 3000.])
     """
     checks.path("path", path)
-    if format is not None:
-        checks.choice("format", format, _READERS)
-    try:
-        with _opened(path) as file:
-            found = _detect(file.peek(4096)[:4096])
-            if format not in (None, found):
-                raise ValueError(f"0 packets read: not {format}, it holds {found}")
-            times, sizes, flows = _READERS[found](file)
+    interface = str(interface)
+    with one_line(path):
+        times, sizes, flows = packets_of(path, format, interface, columns)
         try:
             return Trace(
                 times_ns=np.asarray(times),
                 bytes=np.asarray(sizes),
                 source=os.fspath(path),
                 flows=None if flows is None else np.asarray(flows),
+                read_as=f"interface={interface}" if interface else f"columns={columns}" if columns else "",
             )
         except ValueError as error:
             raise ValueError(f"{len(sizes)} packets read: {error}") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise ValueError(f"{os.fspath(path)}: compressed with gzip, and cut off or damaged") from None
-    except OSError as error:
-        raise ValueError(f"{os.fspath(path)}: cannot be read: {error.strerror or error}") from None
-    except ValueError as error:
-        raise ValueError(f"{os.fspath(path)}: {error}") from None
-
-
-def _opened(path: str | os.PathLike[str]) -> io.BufferedReader:
-    """Open a file, through gzip if it is compressed."""
-    with open(path, "rb") as file:
-        compressed = file.read(2) == b"\x1f\x8b"
-    return io.BufferedReader(gzip.GzipFile(path)) if compressed else open(path, "rb")
-
-
-def _detect(head: bytes) -> str:
-    """Return the format of a file by its first bytes or its first line."""
-    if not head.strip():
-        raise ValueError("0 packets read: the file is empty")
-    if head[:4] in PCAP_MAGIC:
-        return "pcap"
-    if head[:4] == PCAPNG_MAGIC:
-        return "pcapng"
-    _, first = next(_rows(head.decode("latin-1").splitlines()), (0, ""))
-    if [word.strip().lower() for word in first.split(",")] in _HEADERS:
-        return "csv"
-    words = first.split()
-    if not words or _decimal(words[0]) is None:
-        raise ValueError(f"0 packets read: starts with {head[:16]!r}, which is none of {', '.join(_READERS)}")
-    if len(words) in (5, 8):
-        raise ValueError(
-            f"0 packets read: a tcpdump summary of {len(words)} columns, which has no packet sizes"
-        )
-    if len(words) not in (2, 6):
-        raise ValueError(f"0 packets read: {len(words)} columns, expected 2 (time, bytes) or 6 (TCP summary)")
-    return "time-bytes" if len(words) == 2 else "tcpdump-summary"
-
-
-def _read_time_bytes(file: BinaryIO) -> tuple[list[float], list[int], Flows]:
-    times, sizes, _ = _columns(_text(file), count=2, separator=None, skip=0)
-    return _since_first_ns(times), sizes, None
-
-
-def _read_tcpdump_summary(file: BinaryIO) -> tuple[list[float], list[int], Flows]:
-    times, sizes, flows = _columns(_text(file), count=6, separator=None, skip=0)
-    if len(times) > 1 and times[0] > times[1]:
-        times[0] %= 1
-    return _since_first_ns(times), [size + TCP_IP_HEADER_BYTES for size in sizes], number_flows(flows)
-
-
-def _read_csv(file: BinaryIO) -> tuple[list[float], list[int], Flows]:
-    count = len(next(_rows(_text(file)))[1].split(","))
-    file.seek(0)
-    times, sizes, flows = _columns(_text(file), count=count, separator=",", skip=1)
-    return _since_first_ns(times), sizes, number_flows(flows) if count == 3 else None
-
-
-def _text(file: BinaryIO) -> Iterator[str]:
-    return (line.decode("latin-1") for line in file)
-
-
-def _columns(
-    lines: Iterable[str], *, count: int, separator: str | None, skip: int
-) -> tuple[list[Decimal], list[int], list[tuple[str, ...]]]:
-    """Return the first column (seconds), the last (bytes) and those between of a text file.
-
-    ``skip`` lines come before.
-    """
-    times: list[Decimal] = []
-    sizes: list[int] = []
-    between: list[tuple[str, ...]] = []
-    rows = _rows(lines)
-    for _ in range(skip):
-        next(rows)
-    for number, row in rows:
-        words = row.split(separator)
-        time = _decimal(words[0])
-        problem = None
-        if len(words) != count:
-            problem = f"{len(words)} columns instead of {count}"
-        elif time is None:
-            problem = f"the time must be a finite number, got {words[0]!r}"
-        elif time < 0:
-            problem = f"the time must be >= 0, got {words[0].strip()}"
-        elif not words[-1].strip().isdecimal():
-            problem = f"the bytes must be a whole number >= 0, got {words[-1].strip()!r}"
-        if problem or time is None:
-            raise ValueError(f"{len(sizes)} packets read: line {number}: {problem}")
-        times.append(time)
-        sizes.append(int(words[-1]))
-        between.append(tuple(words[1:-1]))
-    return times, sizes, between
-
-
-def _rows(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Yield the lines that say something, with their numbers."""
-    for number, line in enumerate(lines, start=1):
-        row = line.strip()
-        if row and not row.startswith("#"):
-            yield number, row
-
-
-def _decimal(word: str) -> Decimal | None:
-    try:
-        value = Decimal(word.strip())
-    except InvalidOperation:
-        return None
-    return value if value.is_finite() else None
-
-
-def _since_first_ns(seconds: list[Decimal]) -> list[float]:
-    return [float((time - seconds[0]) * 1_000_000_000) for time in seconds]
-
-
-_HEADERS = (["time", "bytes"], ["time", "flow", "bytes"])
-
-_READERS: dict[str, Callable[..., tuple[list[int] | list[float], list[int], Flows]]] = {
-    "pcap": read_pcap,
-    "pcapng": read_pcapng,
-    "time-bytes": _read_time_bytes,
-    "tcpdump-summary": _read_tcpdump_summary,
-    "csv": _read_csv,
-}

@@ -87,14 +87,14 @@ def trace_statistics(times_ns: FloatArray, sizes: IntArray) -> TraceStatistics:
     array([  2.3,   8.1,  31.7, 114.8])
     """
     duration = float(times_ns[-1])
-    packets, octets = _blocks(times_ns, sizes, duration, WINDOWS)
+    packets, octets = blocks_of(times_ns, sizes, duration, WINDOWS)
     mean_gap = duration / (times_ns.size - 1)
     steps = int(np.log(max((times_ns.size - 1) / BLOCKS, 0.5)) // np.log(SCALE)) + 1
     scales: FloatArray = mean_gap * np.power(float(SCALE), np.arange(steps))
     dispersion = np.empty((2, steps))
     for k, scale in enumerate(scales):
         count = int((times_ns.size - 1) / SCALE**k)
-        number, work = _blocks(times_ns, sizes, count * scale, count)
+        number, work = blocks_of(times_ns, sizes, count * scale, count)
         dispersion[:, k] = number.var(ddof=1) / number.mean(), work.var(ddof=1) / work.mean() / sizes.mean()
     return TraceStatistics(
         window_ns=duration / WINDOWS,
@@ -106,7 +106,7 @@ def trace_statistics(times_ns: FloatArray, sizes: IntArray) -> TraceStatistics:
     )
 
 
-def _blocks(times_ns: FloatArray, sizes: IntArray, end: float, count: int) -> tuple[FloatArray, FloatArray]:
+def blocks_of(times_ns: FloatArray, sizes: IntArray, end: float, count: int) -> tuple[FloatArray, FloatArray]:
     """Return packets and bytes of so many equal blocks of the time from 0 to an end, which is included."""
     packets = np.histogram(times_ns, bins=count, range=(0.0, end))[0]
     return packets.astype(float), np.histogram(times_ns, bins=count, range=(0.0, end), weights=sizes)[0]

@@ -9,7 +9,7 @@ import pytest
 
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
 from qmodels.systems.traffic.arrivals import Recorded
-from qmodels.systems.traffic.captures import flow_key
+from qmodels.systems.traffic.readers.captures import flow_key
 from qmodels.systems.traffic.trace import Trace, read_trace
 
 MAC = bytes(range(12))

@@ -99,9 +99,16 @@ def test_pcapng_clocks_differ_by_interface(tmp_path: Path) -> None:
         enhanced(SECOND * 1024 + 512, 65, interface=1),
         enhanced((SECOND + 1) * 1_000_000, 66, interface=2),
     ]
-    trace = read_trace(write(tmp_path, section() + clocks + b"".join(packets)))
+    path = write(tmp_path, section() + clocks + b"".join(packets))
+    trace = read_trace(path, interface="all")
     assert trace.times_ns.tolist() == [0, 499_999_993, 999_999_993]
     assert trace.bytes.tolist() == [64, 65, 66]
+    with pytest.raises(ValueError) as caught:
+        read_trace(path)
+    assert str(caught.value) == (
+        f"{path}: 3 packets read: interface must be the number or name of one of 0 with 1 packets, "
+        "1 with 1 packets, 2 with 1 packets; or all, merged by time; got 'none'"
+    )
 
 
 def test_pcapng_of_two_sections_with_clocks_and_byte_orders_of_their_own(tmp_path: Path) -> None:
@@ -236,7 +243,8 @@ def test_bad_traces_say_what_is_wrong(times: list[float], sizes: list[float], me
     assert str(caught.value) == message
 
 
-FORMATS = "pcap, pcapng, time-bytes, tcpdump-summary, csv"
+FORMATS = "pcap, pcapng, erf, time-bytes, tcpdump-summary, csv"
+HINT = "; of another text name the columns: time=2,bytes=5,unit=us"
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(8)
 NO_INTERFACE = section() + interface() + enhanced(1, 64) + enhanced(2, 64) + enhanced(3, 64, interface=3)
 BAD_FILES: dict[str, tuple[bytes | str, str]] = {
@@ -248,7 +256,7 @@ BAD_FILES: dict[str, tuple[bytes | str, str]] = {
     ),
     "prose": (
         "It was a dark night\n",
-        f"0 packets read: starts with b'It was a dark ni', which is none of {FORMATS}",
+        f"0 packets read: starts with b'It was a dark ni', which is none of {FORMATS}{HINT}",
     ),
     "compressed, damaged": (b"\x1f\x8b" + bytes(20), "compressed with gzip, and cut off or damaged"),
     "compressed, cut off": (gzip.compress(pcap())[:-12], "compressed with gzip, and cut off or damaged"),
@@ -307,7 +315,10 @@ BAD_FILES: dict[str, tuple[bytes | str, str]] = {
         "1 1 2 9 9 S 1 0\n",
         "0 packets read: a tcpdump summary of 8 columns, which has no packet sizes",
     ),
-    "three columns": ("1.5 1 2\n", "0 packets read: 3 columns, expected 2 (time, bytes) or 6 (TCP summary)"),
+    "three columns": (
+        "1.5 1 2\n",
+        f"0 packets read: 3 columns, expected 2 (time, bytes) or 6 (TCP summary){HINT}",
+    ),
     "a cut line": ("0.1 64\n0.2 64\n0.3\n", "2 packets read: line 3: 1 columns instead of 2"),
     "a word for a time": (
         "0.1 64\nsoon 64\n",

@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import struct
 import warnings
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, BinaryIO
+
+from qmodels.systems.traffic.readers.interfaces import Captured
 
 PCAP_MAGIC = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1")
 """First bytes of a pcap file: micro- and nanoseconds, either byte order."""
@@ -15,24 +17,11 @@ PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
 """First bytes of a pcapng file."""
 
 
-Flows = list[int] | None
-"""Number of each packet's flow, in the order of their first packets; None where it is not known."""
+ETHERNET, RAW = 1, (12, 101)
+"""Link types whose packets name their flow."""
 
-_ETHERNET, _RAW = 1, (12, 101)
 _VLAN, _MPLS = (b"\x81\x00", b"\x88\xa8"), (b"\x88\x47", b"\x88\x48")
 _TCP, _UDP = 6, 17
-
-
-def number_flows(keys: Iterable[Hashable]) -> list[int]:
-    """Return the number of each packet's flow.
-
-    Examples
-    --------
-    >>> number_flows(["b", "a", "b"])
-    [0, 1, 0]
-    """
-    numbers: dict[Hashable, int] = {}
-    return [numbers.setdefault(key, len(numbers)) for key in keys]
 
 
 def flow_key(frame: bytes, link: int) -> bytes | None:
@@ -50,10 +39,10 @@ def flow_key(frame: bytes, link: int) -> bytes | None:
     bytes or None
         Of a packet that is not IP the head of its frame; None for other link types.
     """
-    if link != _ETHERNET and link not in _RAW:
+    if link != ETHERNET and link not in RAW:
         return None
     at = 0
-    if link == _ETHERNET:
+    if link == ETHERNET:
         kind, at = frame[12:14], 14
         while kind in _VLAN:
             kind, at = frame[at + 2 : at + 4], at + 4
@@ -75,12 +64,8 @@ def flow_key(frame: bytes, link: int) -> bytes | None:
     return protocol + addresses + ports
 
 
-def _flows(keys: list[bytes | None]) -> Flows:
-    return None if None in keys else number_flows(keys)
-
-
-def read_pcap(file: BinaryIO) -> tuple[list[int], list[int], Flows]:
-    """Return times [ns since 1970], wire lengths [bytes] and flows of a pcap file's packets.
+def read_pcap(file: BinaryIO) -> Captured:
+    """Return the packets of a pcap file.
 
     Raises
     ------
@@ -89,9 +74,7 @@ def read_pcap(file: BinaryIO) -> tuple[list[int], list[int], Flows]:
     """
     from dpkt import pcap
 
-    times: list[int] = []
-    sizes: list[int] = []
-    keys: list[bytes | None] = []
+    found = Captured()
     head = file.read(pcap.FileHdr.__hdr_len__)
     if len(head) < pcap.FileHdr.__hdr_len__:
         raise ValueError("0 packets read: cut off or damaged in the file header")
@@ -105,17 +88,14 @@ def read_pcap(file: BinaryIO) -> tuple[list[int], list[int], Flows]:
         packet = header(head) if len(head) == header.__hdr_len__ else None
         frame = b"" if packet is None else file.read(packet.caplen)
         if packet is None or len(frame) < packet.caplen:
-            raise ValueError(f"{len(times)} packets read: cut off or damaged in the next one")
-        times.append(packet.tv_sec * 1_000_000_000 + packet.tv_usec * unit)
-        sizes.append(packet.len)
-        keys.append(flow_key(frame, link))
-    return times, sizes, _flows(keys)
+            raise ValueError(f"{len(found)} packets read: cut off or damaged in the next one")
+        time = packet.tv_sec * 1_000_000_000 + packet.tv_usec * unit
+        found.add(time, packet.len, flow_key(frame, link))
+    return found
 
 
-def read_pcapng(file: io.BufferedReader) -> tuple[list[int], list[int], Flows]:
-    """Return times [ns since 1970], wire lengths [bytes] and flows of a pcapng file's packets.
-
-    Interfaces may have clocks of their own, and a file several sections.
+def read_pcapng(file: io.BufferedReader) -> Captured:
+    """Return the packets of a pcapng file, whose interfaces may have clocks of their own.
 
     Raises
     ------
@@ -124,27 +104,24 @@ def read_pcapng(file: io.BufferedReader) -> tuple[list[int], list[int], Flows]:
     """
     from pcapng.blocks import EnhancedPacket, ObsoletePacket, SimplePacket
 
-    times: list[int] = []
-    sizes: list[int] = []
-    keys: list[bytes | None] = []
-    for block in _blocks(file, times):
+    found = Captured()
+    for block in _blocks(file, found):
         if isinstance(block, SimplePacket):
-            raise ValueError(f"{len(times)} packets read: the next one has no time (a simple packet block)")
+            raise ValueError(f"{len(found)} packets read: the next one has no time (a simple packet block)")
         if isinstance(block, EnhancedPacket | ObsoletePacket):
             try:
                 interface = block.interface
                 ticks, offset = (block.timestamp_high << 32) + block.timestamp_low, _second(interface)
                 time = offset * 1_000_000_000 + ticks * 1_000_000_000 // _ticks_per_second(interface)
                 wire, key = block.packet_len, flow_key(block.packet_data, interface.link_type)
+                port = int(block.interface_id), str(interface.options.get("if_name", ""))
             except _damage():
-                raise ValueError(f"{len(times)} packets read: the next one is damaged") from None
-            times.append(time)
-            sizes.append(wire)
-            keys.append(key)
-    return times, sizes, _flows(keys)
+                raise ValueError(f"{len(found)} packets read: the next one is damaged") from None
+            found.add(time, wire, key, port)
+    return found
 
 
-def _blocks(file: io.BufferedReader, times: list[int]) -> Iterator[Any]:
+def _blocks(file: io.BufferedReader, found: Captured) -> Iterator[Any]:
     """Yield the blocks of a file; where one is broken, say how many packets came before it."""
     from pcapng import FileScanner
 
@@ -158,14 +135,15 @@ def _blocks(file: io.BufferedReader, times: list[int]) -> Iterator[Any]:
                     raise ValueError
             yield block
     except _damage():
-        raise ValueError(f"{len(times)} packets read: cut off or damaged in the next block") from None
+        raise ValueError(f"{len(found)} packets read: cut off or damaged in the next block") from None
 
 
 def _damage() -> tuple[type[Exception], ...]:
-    """Return what python-pcapng raises about a damaged block."""
+    """Return what python-pcapng raises about a damaged block, endless recursion among it."""
     from pcapng.exceptions import PcapngException
 
-    return (PcapngException, LookupError, StopIteration, ValueError, struct.error)
+    ours = (LookupError, ArithmeticError, AttributeError, TypeError, ValueError, RecursionError)
+    return (PcapngException, StopIteration, struct.error, *ours)
 
 
 def _ticks_per_second(interface: Any) -> int:

@@ -1,0 +1,1 @@
+"""Files of recorded packets: captures and texts."""

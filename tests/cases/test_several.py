@@ -1,0 +1,185 @@
+"""Several workloads in one study: each claim of the text follows its numbers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cases.study.packet_processor import default_processor
+from cases.study.run import explore_case
+from cases.study.several import section_of, several, several_section, several_summary
+from cases.study.several_picture import several_figure
+from qmodels.systems.spec.fields import replace_fields
+
+FEW = {"channels": [2, 4], "alloc_trial_count": [1, 3], "link_width": [8, 16], "interleaving_step": [4]}
+
+
+def specs(**changes):
+    made = {
+        name: replace_fields(default_processor(name), {one: np.array(v) for one, v in FEW.items()})
+        for name in ("small-packets", "large-packets")
+    }
+    return {name: replace_fields(spec, changes) if changes else spec for name, spec in made.items()}
+
+
+@pytest.fixture(scope="module")
+def study():
+    return explore_case(specs(), simulate=False)
+
+
+@pytest.fixture(scope="module")
+def side(study):
+    return several(study)
+
+
+def changed(side, name, **columns):
+    """The same with other columns under one workload, and the choice made again."""
+    from optimize.decisions.robust import robust_choice
+
+    one = side.explorations[name]
+    table = {**one.table, **{key: value for key, value in columns.items() if key != "feasible"}}
+    other = replace(one, table=table, feasible=columns.get("feasible", one.feasible))
+    found = {**side.explorations, name: other}
+    choice = robust_choice(
+        {key: value.table for key, value in found.items()},
+        {key: value.feasible for key, value in found.items()},
+        minimize=one.minimize,
+        maximize=one.maximize,
+    )
+    return replace(side, explorations=found, choice=choice)
+
+
+def test_best_designs_are_the_knees_and_all_regrets_stand_in_the_table(study, side):
+    knees = [
+        part.analysis.exploration.table["design"][part.analysis.exploration.knee] for part in study.parts
+    ]
+    assert list(side.choice.best) == knees
+    section = section_of(side)
+    assert [row[0] for row in section.rows] == list(side.candidates)
+    for row in section.rows:
+        regrets = side.choice.regret_of(row[0]).values()
+        said = [f"{value:.3f}" if np.isfinite(value) else "fails" for value in (*regrets, max(regrets))]
+        assert row[1:4] == said
+    robust = side.choice.chosen
+    assert section.rows[0][0] == robust and "robust" in section.rows[0][-1]
+    assert f"of {side.choice.feasible} designs feasible under all: design {robust} (" in section.text()
+    assert "not simulated under small-packets and large-packets" in section.text()
+    assert several_section(study).text() == section.text()
+
+
+def test_the_text_says_how_the_best_design_moves(side):
+    old, new = side.choice.best
+    text = section_of(side).text()
+    if old == new:
+        pytest.fail("the workloads should differ in their best design for this test to say anything")
+    assert f"from small-packets to large-packets the best design moves from {old} to {new}: " in text
+    regret = side.choice.regret_of(old)["large-packets"]
+    if np.isfinite(regret):
+        assert f"regret {regret:.2f}: packet latency" in text
+    small = side.explorations["small-packets"]
+    same = changed(side, "large-packets", **small.table, feasible=small.feasible)
+    text = section_of(same).text()
+    assert f"the best design is the same for small-packets and large-packets: design {old} (" in text
+    assert "moves from" not in text and "regret at most 0.00" in text
+
+
+def test_a_relative_loss_is_that_of_the_table(side):
+    """Twice the latency of the robust design under a workload doubles what the text says of it."""
+    chosen, name = side.choice.chosen, "large-packets"
+    best = side.choice.best[1]
+    if chosen == best:
+        name, best = "small-packets", side.choice.best[0]
+    ratio = side.value(name, chosen, "packet_latency") / side.value(name, best, "packet_latency")
+    assert f"best for {name}: packet latency {100 * (ratio - 1):+.2g} %" in section_of(side).text()
+
+
+def test_a_design_that_fails_is_said_with_what_it_fails_on(side):
+    old = side.choice.best[0]
+    row = side.row("large-packets", old)
+    one = side.explorations["large-packets"]
+    feasible = one.feasible.copy()
+    feasible[row] = False
+    stable, loads = one.table["stable"].copy(), one.table["bottleneck_load"].copy()
+    stable[row], loads[row] = False, 1.25
+    text = section_of(
+        changed(side, "large-packets", feasible=feasible, stable=stable, bottleneck_load=loads)
+    ).text()
+    full = one.table["bottleneck"][row]
+    assert f"design {old} fails under large-packets: saturated, {full} at 125 %" in text
+    overflow = one.table["overflow_probability"].copy()
+    overflow[row] = 0.25
+    text = section_of(changed(side, "large-packets", feasible=feasible, overflow_probability=overflow)).text()
+    assert f"design {old} fails under large-packets: overflow probability 0.25, not <= 0.001" in text
+
+
+def test_nothing_may_be_feasible_under_all(side):
+    count = len(side.explorations["large-packets"].feasible)
+    nothing = changed(side, "large-packets", feasible=np.full(count, False))
+    lines = section_of(nothing).lines
+    small = int(side.explorations["small-packets"].feasible.sum())
+    assert "no design is feasible under large-packets" in lines
+    assert f"no design is feasible under all 2: {small} under small-packets, 0 under large-packets" in lines
+
+
+def test_simulated_designs_are_told(side):
+    chosen = side.choice.chosen
+    told = replace(side, simulated={"small-packets": {chosen}, "large-packets": set()})
+    assert "not simulated under large-packets" in section_of(told).lines
+    both = replace(side, simulated=dict.fromkeys(side.choice.names, {chosen}))
+    assert "not simulated" not in section_of(both).text()
+
+
+def test_one_workload_or_different_spaces_are_not_compared(study):
+    alone = replace(study, parts=study.parts[:1])
+    assert several(alone) is several_section(alone) is several_summary(alone) is several_figure(alone) is None
+    other = explore_case({"wide": next(iter(specs(link_width=np.array([32])).values()))}, simulate=False)
+    assert several(replace(study, parts=(study.parts[0], other.parts[0]))) is None
+
+
+def test_the_picture_has_every_regret(study, side):
+    moves, regrets = several_figure(study).axes
+    drawn = sorted(float(points.get_offsets()[0, 0]) for points in regrets.collections
+                   if points.get_label().startswith("_") and len(points.get_offsets()) == 1)  # fmt: skip
+    told = sorted(
+        value
+        for design in side.candidates
+        for value in side.choice.regret_of(design).values()
+        if np.isfinite(value)
+    )
+    assert drawn == pytest.approx(told)
+    labels = moves.get_legend_handles_labels()[1]
+    assert f"best for small-packets: {side.choice.best[0]}" in labels
+
+
+def test_each_trace_is_a_workload_of_the_study(run, tmp_path):
+    rng = np.random.default_rng(1)
+    for name, shares in (("web", (0.2, 0.2, 0.6)), ("voice", (0.9, 0.08, 0.02))):
+        times = np.cumsum(rng.exponential(1e-7, 2000))
+        sizes = rng.choice([64, 576, 1518], 2000, p=shares)
+        rows = [f"{time:.9f},{size}" for time, size in zip(times, sizes, strict=True)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["time,bytes", *rows]))
+    settings = [word for name, values in FEW.items() for word in ("--set", f"{name}={values}")]
+    code, text, errors = run(
+        "explore", "--no-simulate", "--trace", "web.csv", "--trace", "voice.csv", *settings
+    )
+    assert (code, errors) == (0, "")
+    assert "One design for all traffic" in text and "regret under voice" in text
+    said = json.loads((tmp_path / "study" / "study.json").read_text())
+    assert [one["name"] for one in said["workloads"]] == ["web", "voice"]
+    assert set(said["together"]["best"]) == {"web", "voice"}
+    assert (tmp_path / "study" / "traffic.png").is_file()
+
+
+def test_traces_of_one_stem_have_names_of_their_own(tmp_path):
+    from cases.cli.inputs import read_specs
+
+    for folder, ending in (("a", "csv"), ("a", "log"), ("b", "csv")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / f"x.{ending}").write_text("0 64\n1e-6 65\n2e-6 66\n")
+    read = lambda *names: list(read_specs(None, [tmp_path / name for name in names], [])[0])  # noqa: E731
+    assert read("a/x.csv") == ["x"]
+    assert read("a/x.csv", "a/x.log") == ["x.csv", "x.log"]
+    assert read("a/x.csv", "b/x.csv") == ["trace-1", "trace-2"]

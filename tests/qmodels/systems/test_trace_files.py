@@ -1,0 +1,267 @@
+"""Traces in ERF, in named columns, of several interfaces; and bytes changed at random."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+
+import numpy as np
+import pytest
+
+from qmodels.systems.spec.toml import from_toml, to_toml
+from qmodels.systems.traffic.arrivals import Recorded
+from qmodels.systems.traffic.trace import Trace, read_trace
+from qmodels.systems.traffic.workload import Workload
+
+SECOND = 1_700_000_000
+IP = bytes([0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 80, 1, 1])
+ETHERNET = bytes(12) + b"\x08\x00" + IP
+
+
+def erf(second, wire, kind=2, *, port=0, extensions=0, body=None):
+    """One record, built by the format's description."""
+    if body is None:
+        body = bytes(2) + ETHERNET if kind in (2, 11, 16, 20) else IP
+    headers = b"".join(bytes([0x80 * (k < extensions - 1) | 3]) + bytes(7) for k in range(extensions))
+    kind |= 0x80 if extensions else 0
+    length = 16 + len(headers) + len(body)
+    time = int(round(second * 2**32))
+    return struct.pack("<QBB", time, kind, 4 | port) + struct.pack(">HHH", length, 0, wire) + headers + body
+
+
+RECORDS = [erf(SECOND, 64), erf(SECOND + 0.5, 1518), erf(SECOND + 0.5, 70, 22), erf(SECOND + 2.25, 128, 2)]
+
+
+def block(kind, body):
+    body += bytes(-len(body) % 4)
+    return struct.pack("<II", kind, len(body) + 12) + body + struct.pack("<I", len(body) + 12)
+
+
+def option(code, value):
+    return struct.pack("<HH", code, len(value)) + value + bytes(-len(value) % 4)
+
+
+def interface(name=b"", resolution=6):
+    options = (option(2, name) if name else b"") + option(9, bytes([resolution])) + bytes(4)
+    return block(1, struct.pack("<HHI", 1, 0, 60) + options)
+
+
+def packet(port, ticks, wire):
+    return block(6, struct.pack("<IIIII", port, ticks >> 32, ticks & 0xFFFFFFFF, 38, wire) + ETHERNET)
+
+
+SECTION = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+# Two directions of a link with clocks of their own, the second behind the first in the file.
+TWO = (
+    SECTION + interface(b"eth0") + interface(b"eth1", 9)
+    + packet(0, 1_000_000, 64) + packet(0, 1_000_003, 65) + packet(1, 1_000_001_500, 66)
+    + packet(1, 1_000_009_000, 67) + packet(0, 1_000_006, 68)
+)  # fmt: skip
+PCAP = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 60, 1) + b"".join(
+    struct.pack("<IIII", SECOND, k, 38, 64) + ETHERNET for k in range(4)
+)
+TEXT = "# made by hand\nno;us;proto;len\n1;10;udp;64\n2;11.5;udp;1500\n3;13;tcp;64\n"
+
+
+def write(folder, content, name="packets"):
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "gzip"])
+def put(tmp_path, request):
+    """Write a file, compressed or not."""
+
+    def made(content):
+        content = content.encode() if isinstance(content, str) else content
+        return write(tmp_path, gzip.compress(content) if request.param else content)
+
+    return made
+
+
+def test_erf_gives_times_wire_lengths_and_flows(put):
+    skipped = erf(0, 0, 48, body=bytes(8)) + erf(SECOND, 0, 27, body=bytes(16))
+    trace = read_trace(put(RECORDS[0] + skipped + b"".join(RECORDS[1:])))
+    assert trace.times_ns.tolist() == [0, 500_000_000, 500_000_000, 2_250_000_000]
+    assert trace.bytes.tolist() == [64, 1518, 70, 128]
+    assert trace.flows.tolist() == [0, 0, 0, 0]  # one flow, whether the record begins with Ethernet or IP
+
+
+def test_erf_times_keep_nanoseconds_and_extension_headers_are_stepped_over(tmp_path):
+    times = [0, 7, 13, 1_000_000_001]
+    data = b"".join(
+        struct.pack("<Q", (SECOND << 32) + round(t * 2**32 / 1e9)) + erf(0, 64, extensions=k)[8:]
+        for k, t in enumerate(times)
+    )
+    trace = read_trace(write(tmp_path, data), "erf")
+    assert trace.times_ns.tolist() == times and set(trace.flows.tolist()) == {0}
+
+
+def test_an_interface_of_several_is_chosen_by_number_or_name(put):
+    path = put(TWO)
+    for wanted in ("eth0", "0", 0):
+        trace = read_trace(path, interface=wanted)
+        assert trace.times_ns.tolist() == [0, 3000, 6000] and trace.bytes.tolist() == [64, 65, 68]
+    assert read_trace(path, interface="eth1").times_ns.tolist() == [0, 7500]
+    merged = read_trace(path, interface="all")
+    assert merged.times_ns.tolist() == [0, 1500, 3000, 6000, 9000]
+    assert merged.bytes.tolist() == [64, 66, 65, 68, 67]
+
+
+NAMED = "0 (eth0) with 3 packets, 1 (eth1) with 2 packets; or all, merged by time"
+
+
+@pytest.mark.parametrize("given", ["", "eth2", "2"])
+def test_several_interfaces_are_named_where_none_is_chosen(tmp_path, given):
+    path = write(tmp_path, TWO)
+    with pytest.raises(ValueError) as caught:
+        read_trace(path, interface=given)
+    rule = "interface must be the number or name of one of"
+    assert str(caught.value) == f"{path}: 5 packets read: {rule} {NAMED}; got {given or 'none'!r}"
+
+
+def test_an_interface_without_a_name_is_not_meant_by_saying_nothing(tmp_path):
+    path = write(tmp_path, TWO.replace(interface(b"eth0"), interface()))
+    with pytest.raises(ValueError, match=r"one of 0 with 3 packets, 1 \(eth1\) with 2 packets"):
+        read_trace(path)
+    assert len(read_trace(path, interface=0)) == 3
+
+
+def test_interfaces_of_erf_are_those_of_the_flags(tmp_path):
+    path = write(tmp_path, erf(1, 64) + erf(2, 65, port=1) + erf(3, 66))
+    assert read_trace(path, interface=0).bytes.tolist() == [64, 66]
+    with pytest.raises(ValueError, match="one of 0 with 2 packets, 1 with 1 packets; or all"):
+        read_trace(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        (TEXT, "time=2,bytes=4,unit=us"),
+        (TEXT.replace(";", "\t"), "bytes=4,unit=us,time=2"),
+        (TEXT.replace(";", "  "), "time=2, bytes=4, unit=us"),
+        ('"No.","Time","Info","Length"\n"1","0.01","a, b","64"\n2,0.0115,c,1500\n3,0.013,d,64\n',
+         "time=2,bytes=4,unit=ms"),
+        ("64 10000\n1500 11500\n64 13000\n", "time=2,bytes=1,unit=ns"),
+        ("64 0.00001\n1500 0.0000115\n64 0.000013\n", "time=2,bytes=1"),
+    ],
+)  # fmt: skip
+def test_columns_in_any_order_and_unit(put, text, columns):
+    trace = read_trace(put(text), columns=columns)
+    assert trace.times_ns.tolist() == [0, 1500, 3000] and trace.bytes.tolist() == [64, 1500, 64]
+    assert trace.flows is None
+
+
+def test_a_named_column_gives_flows(tmp_path):
+    trace = read_trace(write(tmp_path, TEXT), columns="time=2,bytes=4,flow=3,unit=us")
+    assert trace.flows.tolist() == [0, 0, 1]
+
+
+RULE = (
+    "columns must be like 'time=2,bytes=5,unit=us': the numbers of two columns from 1, if known flow=N, "
+    "and the unit of the times, one of s, ms, us, ns (s if left out), got "
+)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    ["time=1", "time=1,bytes=0", "time=1,bytes=1", "time=1,bytes=2,unit=min", "time=a,bytes=2", "2,5",
+     "time=1,bytes=2,unit=us,unit=ms", "time=1,bytes=2,length=3", "time=²,bytes=1"],
+)  # fmt: skip
+def test_bad_columns_say_how_they_are_named(tmp_path, columns):
+    with pytest.raises(ValueError) as caught:
+        read_trace(write(tmp_path, TEXT), columns=columns)
+    assert str(caught.value).endswith(f"{RULE}{columns!r}")
+
+
+CUT = RECORDS[3][:-5]
+COLUMNS = {"columns": "time=1,bytes=2,unit=ms"}
+BAD = {
+    "erf, cut in a record": (b"".join(RECORDS[:3]) + CUT, {},
+                             "3 packets read: ERF record 4 is cut off: 51 of 56 bytes"),
+    "erf, cut in a header": (b"".join(RECORDS) + RECORDS[0][:9], {},
+                             "4 packets read: ERF record 5 is cut off: 9 of 16 bytes of its header"),
+    "erf, a length below its header": (
+        RECORDS[0] * 100 + RECORDS[0][:10] + b"\0\3" + RECORDS[0][12:], {},
+        "100 packets read: ERF record 101 must have a length of at least 16 bytes, got 3"),
+    "erf, extension headers beyond the record": (
+        RECORDS[0] + erf(SECOND, 64, 2 | 0x80, body=bytes([0x80]) + bytes(9)), {},
+        "1 packets read: ERF record 2 must hold its extension headers, got a length of 26 bytes"),
+    "erf, cells": (
+        RECORDS[0] + erf(SECOND, 52, 3, body=bytes(56)), {},
+        "1 packets read: ERF record 2 must be of a type that holds a packet (Ethernet 2, 11, 16, 20, "
+        "IP 22, 23, HDLC 1, 5, 10, 15, 17, 19, or 48 and 27, which are skipped), got type 3"),
+    "erf, one packet": (RECORDS[0], {}, "1 packets read: trace must have at least 2 packets, got 1"),
+    "erf, no length on the wire": (
+        RECORDS[0] + erf(SECOND + 1, 0), {},
+        "2 packets read: trace.bytes must be whole numbers from 1 to 65535, got 0 in packet 2"),
+    "erf, time runs back": (
+        RECORDS[1] + RECORDS[0], {},
+        "2 packets read: trace.times_ns must not decrease, got packet 2 5e+08 ns before packet 1"),
+    "erf, equal times": (
+        RECORDS[0] * 3, {},
+        "3 packets read: trace.times_ns must not all be the same, got 3 packets at one time"),
+    "columns, mixed units": (
+        "1.5 64\n2500us 64\n", COLUMNS,
+        "1 packets read: line 2: the time must be a finite number of ms, got '2500us'"),
+    "columns, a short line": ("1 64\n2\n", COLUMNS,
+                              "1 packets read: line 2: 1 columns instead of at least 2"),
+    "columns, a negative time": ("1 64\n-2 64\n", COLUMNS,
+                                 "1 packets read: line 2: the time must be >= 0, got -2"),
+    "columns, two headers": (
+        "t b\nt b\n1 64\n", COLUMNS,
+        "0 packets read: line 2: the time must be a finite number of ms, got 't'"),
+    "columns, no length": ("1 64\n2 long\n", COLUMNS,
+                           "1 packets read: line 2: the bytes must be a whole number >= 0, got 'long'"),
+    "columns of a capture": (PCAP, COLUMNS, "0 packets read: not a text with columns, it holds pcap"),
+    "an interface of pcap": (
+        PCAP, {"interface": 1},
+        "0 packets read: interface must be left out but for pcapng and erf files, got '1' for pcap"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_files_name_the_record_and_what_is_allowed(tmp_path, case):
+    content, options, message = BAD[case]
+    path = write(tmp_path, content)
+    with pytest.raises(ValueError) as caught:
+        read_trace(path, **options)
+    assert str(caught.value) == f"{path}: {message}"
+
+
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [(TWO, {"interface": "eth1"}), (TEXT, {"columns": "time=2,bytes=4,unit=us"}), (PCAP, {})],
+)
+def test_how_a_trace_was_read_is_written_with_its_file(tmp_path, content, options):
+    spec = Workload.from_trace(read_trace(write(tmp_path, content), **options))
+    again = from_toml(to_toml(spec), Workload)
+    assert isinstance(again.arrivals, Recorded) and again == spec
+    assert again.arrivals.trace.read_as == spec.arrivals.trace.read_as
+    arrivals = "[arrivals]\nkind = 'recorded'\ntrace = {file = 'x', interfaces = '1'}"
+    with pytest.raises(ValueError, match="unknown key arrivals.trace.interfaces; did you mean 'interface'"):
+        from_toml(arrivals, Workload)
+
+
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [(b"".join(RECORDS), {}), (TWO, {"interface": "all"}), (PCAP, {}),
+     (TEXT.encode(), {"columns": "time=2,bytes=4,unit=us"}),
+     (gzip.compress(TWO, mtime=0), {"interface": "all"})],
+    ids=["erf", "pcapng", "pcap", "columns", "gzip"],
+)  # fmt: skip
+def test_changed_bytes_give_a_trace_or_one_line(tmp_path, content, options):
+    rng = np.random.default_rng(17)
+    ends = {Trace: 0, ValueError: 0}
+    for _ in range(150):
+        data = bytearray(content)
+        for place in rng.integers(len(data), size=rng.integers(1, 6)):
+            data[place] = rng.choice([0, 255, rng.integers(256)])
+        path = write(tmp_path, bytes(data[: rng.integers(1, len(data) + 1)] if rng.random() < 0.3 else data))
+        try:
+            ends[type(read_trace(path, **options))] += 1
+        except ValueError as error:
+            assert str(error).startswith(f"{path}: ") and "\n" not in str(error)
+            ends[ValueError] += 1
+    assert min(ends.values()) > 0
