@@ -9,9 +9,9 @@ from cases.study.check import Check
 from cases.study.packet_processor import BIAS, ERROR, SUBJECT_TO
 from cases.study.recommendation import Recommendation
 from optimize.decisions.decision import Decision
+from optimize.decisions.uncertain import front_membership
 from optimize.search.exploration import conclude
 from optimize.search.pareto import FloatArray
-from optimize.search.uncertain import front_membership
 from optimize.spaces.numbering import Columns
 from qmodels.systems.spec.metrics import is_relative
 
