@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,13 +33,13 @@ class _Limit:
     points: float
     started: float
 
-    def more(self, done: int, spent: float, batch: int) -> int:
-        """Return how many of a batch still fit, by the mean time of those done."""
-        batch = int(min(batch, self.points - done))
+    def more(self, done: int, each: float, batch: int) -> int:
+        """Return how many of a batch still fit if one takes so long; one always does while time is left."""
         left = self.seconds - (time.perf_counter() - self.started)
-        if left <= 0:
+        batch = int(min(batch, self.points - done))
+        if left <= 0 or batch <= 0:
             return 0
-        return batch if not done or spent == 0 or math.isinf(left) else min(batch, int(left / (spent / done)))
+        return batch if math.isinf(left) or each <= 0 else max(1, min(batch, int(left / each)))
 
 
 def decide(
@@ -51,6 +51,7 @@ def decide(
     subject_to: Mapping[str, checks.Range] | None = None,
     budget_seconds: float | None = 60.0,
     points: int | None = None,
+    also: Iterable[int] = (),
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Decision:
@@ -76,6 +77,8 @@ def decide(
         Time for all of it; 0 simulates nothing, None does not limit. [s]
     points : int, optional
         Most designs to simulate. If that alone limits, the answer depends on the seed alone.
+    also : iterable of int
+        Rows to simulate whatever they decide, if anything is simulated.
     seed : int
         Of all that is drawn.
     progress : callable, optional
@@ -136,6 +139,7 @@ def decide(
     interrupted = False
     if limit.seconds > 0 and limit.points > 0:
         try:
+            _run(state, list(dict.fromkeys(also)), simulate)
             _spend(state, simulate, limit, reported)
         except KeyboardInterrupt:
             interrupted = True
@@ -159,16 +163,16 @@ def _reporter(progress: Callable[[int, int], None] | None, limit: _Limit, state:
 
 def _spend(state: State, simulate: Simulate, limit: _Limit, report: Callable[[], None]) -> None:
     """Simulate until the limit is reached or the decision stands."""
-    spent, batch = 0.0, 1
+    each, batch = 0.0, 1
     report()
     while True:
-        count = limit.more(len(state.tried), spent, batch)
+        count = limit.more(len(state.tried), each, batch)
         if not count or state.settled:
             break
         rows = state.next_rows(count)
         if not len(rows):
             break
-        spent += _run(state, rows.tolist(), simulate)
+        each = _run(state, rows.tolist(), simulate) / len(rows)
         report()
         batch = max(FIRST, len(state.tried) // 2)
     for _ in range(TRIES):
@@ -182,6 +186,8 @@ def _spend(state: State, simulate: Simulate, limit: _Limit, report: Callable[[],
 def _run(state: State, rows: list[int], simulate: Simulate) -> float:
     """Simulate rows, and each by itself if one of them cannot be; return the time it took."""
     started = time.perf_counter()
+    if not rows:
+        return 0.0
     specs = [state.model.spec(row) for row in rows]
     try:
         results = list(simulate(specs))

@@ -137,7 +137,7 @@ def _loss(
     value = 0.5 * residual @ alpha + np.log(np.diag(factor)).sum() + 0.5 * away @ away
     outer = inverse - np.outer(alpha, alpha)
     gradient = np.r_[
-        0.5 * np.einsum("ij,ij,ijk->k", outer, smooth, squares) * lengths**-2.0,
+        0.5 * np.tensordot(outer * smooth, squares, axes=2) * lengths**-2.0,
         np.sum(outer * kernel),
         noise**2 * np.trace(outer),
     ]

@@ -188,9 +188,9 @@ class State:
         first = self.best
         if first is not None and not free[first]:
             first = None
-        if first is None and not self.results and not self.failed:
-            near = self.model.closest if self.model.closest is not None else None
-            first = near if near is not None and free[near] else None
+        near = self.model.closest
+        if first is None and near is not None and free[near] and not self.tried:
+            first = near
         rows = np.flatnonzero(self._able)
         known = Known(
             rows=rows,
