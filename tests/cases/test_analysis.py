@@ -7,6 +7,7 @@ import pytest
 
 from cases.study.analysis import DIGITS, analyse, choose_within, representatives
 from cases.study.packet_processor import GREEDY_ORDER, default_space, solved_columns
+from cases.study.run import DEFAULT_GOALS
 from qmodels.systems.spec.fields import replace_fields
 
 
