@@ -26,7 +26,7 @@ SEEDS = range(5)
 
 
 def points(packets: int) -> int:
-    """Return how many designs a study simulates in the time, open and closed, from a trace of so many packets.
+    """Return how many designs a study simulates in the time, from a trace of so many packets.
 
     Examples
     --------
@@ -70,7 +70,8 @@ def judge(kept: Kept, front: IntArray, chosen: int | None) -> Judged:
 
 def line(name: str, judged: Judged, decision: Decision | None = None) -> str:
     """Return the words on one decision."""
-    text = f"{name}: hypervolume {100 * judged.hypervolume:.2f} %, chosen {100 * judged.regret:.1f} % from the best"
+    volume, regret = 100 * judged.hypervolume, 100 * judged.regret
+    text = f"{name}: hypervolume {volume:.2f} %, chosen {regret:.1f} % from the best"
     if decision is None:
         return text
     held = "simulated" if decision.chosen in decision.simulated else "not simulated"
