@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cases.decision_errors.kept import METRICS, WORKLOADS, Kept
+from cases.decision_errors.kept import METRICS, WORKLOADS, Kept, file_of
 from cases.study.packet_processor import DATA
 from cases.tables import as_columns, write_table
 from optimize.decisions.decision import Decision
@@ -36,7 +36,7 @@ def covered(kept: Kept, decision: Decision, metric: str) -> tuple[float, float]:
 def main() -> None:
     """Print and keep the coverage by workload and metric."""
     rows = []
-    for workload in WORKLOADS:
+    for workload in filter(lambda name: file_of(name).exists(), WORKLOADS):
         kept = Kept.load(workload)
         count = POINTS if workload == WORKLOADS[0] else FEW
         decisions = [kept.decide(count, seed, noise=False) for seed in SEEDS]

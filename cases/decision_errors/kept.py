@@ -43,7 +43,7 @@ from qmodels.systems.traffic.arrivals import OnOff
 from qmodels.systems.traffic.sizes import imix
 
 PACKETS, REPLICATIONS, SEED = 20_000, 4, 1000
-DRAWN = 100
+DRAWN, DRAWN_PACKETS = 100, 10_000
 KEPT_DIGITS = 5
 
 STUDENT_95, STUDENT_90 = 3.182, 2.353
@@ -99,10 +99,9 @@ def keep(workload: str, designs: npt.NDArray[np.int64], store: Path | None) -> N
     from validate import simulate
 
     space = default_space(processor(workload))
-    runs = simulate(
-        [space.spec(int(design)) for design in designs],
-        packets=PACKETS, replications=REPLICATIONS, seed=SEED, store=store,
-    )  # fmt: skip
+    specs = [space.spec(int(design)) for design in designs]
+    packets = PACKETS if workload == WORKLOADS[0] else DRAWN_PACKETS
+    runs = simulate(specs, packets=packets, replications=REPLICATIONS, seed=SEED, store=store)
     table: Columns = {"design": designs, "stable": np.array([run.stable for run in runs])}
     for name in METRICS:
         for end, suffix in (("best", ""), ("low", "_low"), ("high", "_high")):

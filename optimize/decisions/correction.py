@@ -144,8 +144,12 @@ class Correction:
         """The corrected metrics."""
         return tuple(self._scales)
 
-    def columns(self, name: str, rows: IntArray, simulated: FloatArray) -> tuple[FloatArray, ...]:
+    def columns(
+        self, name: str, rows: IntArray, simulated: FloatArray, *, calibrated: bool = True
+    ) -> tuple[FloatArray, ...]:
         """Return low, best and high of a metric for all rows, given its simulated values of some rows.
+
+        Ends that are not calibrated are those of the process, a tenth of the work.
 
         Where the model's value is not finite nothing is known: best is that value. Without simulations
         best is the model's value, and the interval the error that it states.
@@ -154,7 +158,7 @@ class Correction:
         start = scale.forward(model)
         shift = scale.forward(simulated) - start[rows]
         usable = np.isfinite(shift)
-        low, best, high = self._shifts(name, rows[usable], shift[usable])
+        low, best, high = self._shifts(name, rows[usable], shift[usable], FOLDS if calibrated else 0)
         finite = np.isfinite(start)
         ends = [scale.backward(np.where(finite, start + part, part)) for part in (low, best, high)]
         least = -np.inf if scale.kind == "difference" else 0.0
@@ -164,14 +168,14 @@ class Correction:
             np.where(finite, ends[2], 1.0 if scale.kind == "odds" else np.inf),
         )
 
-    def _shifts(self, name: str, rows: IntArray, shift: FloatArray) -> tuple[FloatArray, ...]:
+    def _shifts(self, name: str, rows: IntArray, shift: FloatArray, folds: int) -> tuple[FloatArray, ...]:
         every, points, spread = self._features, self._features[rows], self._spreads[name]
         whole = fit(points, shift, spread, self._last.get(name))
         self._last[name] = whole
         parts = []
         count = len(rows)
         fold = np.random.default_rng([self._seed, count]).permutation(count) % FOLDS
-        for k in range(min(FOLDS, count) if count > 1 else 0):
+        for k in range(min(folds, count) if count > 1 else 0):
             out = fold == k
             part = fit(points[~out], shift[~out], spread, whole)
             centre, own = part.predict(points[out])

@@ -85,12 +85,12 @@ class State:
             values[STABLE] = bool(columns[STABLE][0])
         return values
 
-    def _correct(self, names: Collection[str]) -> None:
+    def _correct(self, names: Collection[str], *, calibrated: bool = False) -> None:
         """Correct some metrics by all that was simulated, and conclude anew."""
         rows, table = self._rows, self.table
         for name in names:
             simulated = np.array([self._found[row][name] for row in rows.tolist()], dtype=float)
-            columns = self._correction.columns(name, rows, simulated)
+            columns = self._correction.columns(name, rows, simulated, calibrated=calibrated)
             for part, column in zip(_parts(name), columns, strict=True):
                 column[rows] = [self._found[row][part] for row in rows.tolist()]
                 table[part] = column
@@ -179,7 +179,9 @@ class State:
 
     @property
     def settled(self) -> bool:
-        """Whether nothing is open and the best design is simulated."""
+        """Whether nothing is open within calibrated intervals and the best design is simulated."""
+        if not len(self.open):
+            self._correct(self._needed, calibrated=True)
         return not len(self.open) and (self.best is None or self.best in self.results)
 
     def next_rows(self, count: int) -> IntArray:
@@ -224,7 +226,7 @@ class State:
 
     def conclude(self, *, budget: float, seconds: float, interrupted: bool) -> Decision:
         """Return the decision, every metric corrected."""
-        self._correct(self._correction.metrics)
+        self._correct(self._correction.metrics, calibrated=True)
         rows = self._rows
         best, own = self.best, self._nearest(self._is(self.results))
         chosen = own
