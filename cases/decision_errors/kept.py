@@ -121,7 +121,11 @@ class Kept:
     @classmethod
     def load(cls, workload: str) -> Kept:
         """Read what is kept and solve these designs."""
-        table = load_table(file_of(workload))
+        return cls.of(workload, load_table(file_of(workload)))
+
+    @classmethod
+    def of(cls, workload: str, table: Columns) -> Kept:
+        """Solve the designs of a table."""
         order = np.argsort(table["design"])
         table = {name: column[order] for name, column in table.items()}
         model = explore(
@@ -148,7 +152,7 @@ class Kept:
 
     def decide(self, points: int, seed: int, *, noise: bool) -> Decision:
         """Return a decision whose simulations are looked up; with noise as other packets would give."""
-        stated = stated_errors(self.model.table, self.model.subject_to)
+        stated = stated_errors(self.model)
         stated = {name: error for name, error in stated.items() if name in METRICS}
         return decide(
             self.model,

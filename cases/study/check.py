@@ -40,7 +40,7 @@ class Runs:
     Parameters
     ----------
     packets, replications, seed : int
-        As `validate.simulate` takes them.
+        As `validate.simulate` takes them; packets of a packet processor alone.
     workers : int or None
         Threads; None for one per core. Results do not depend on it.
 
@@ -68,10 +68,11 @@ class Runs:
         """Simulate one design or several, as `validate.simulate` does with these and other options."""
         from validate import simulate
 
+        if isinstance(specs[0] if isinstance(specs, list) else specs, PacketProcessor):
+            options["packets"] = self.packets
         with ThreadPoolExecutor(self.workers or os.cpu_count()) as pool:
             return simulate(
                 specs,
-                packets=self.packets,
                 replications=self.replications,
                 seed=self.seed,
                 confidence=LEVEL,

@@ -1,4 +1,4 @@
-"""The decision of a study: the packet processor's model and simulation handed to `optimize.decide`."""
+"""The decision of a study: a model and its simulation handed to `optimize.decide`."""
 
 from __future__ import annotations
 
@@ -14,28 +14,24 @@ from cases.study.packet_processor import ERROR
 from optimize.decisions.decide import decide
 from optimize.decisions.decision import Decision, Interrupted
 from optimize.search.exploration import Exploration
-from optimize.spaces.numbering import Columns
-from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.metrics import is_relative
 
 Progress = Callable[[int, int], None]
 
 
-def stated_errors(table: Columns, limited: Iterable[str] = ()) -> dict[str, npt.ArrayLike | None]:
+def stated_errors(model: Exploration) -> dict[str, npt.ArrayLike | None]:
     """Return the metrics that a simulation corrects, with the mean error that the model states of each.
 
-    Those with a measured error, and what the limits name besides, if the simulator estimates it.
+    Those with a stated error, and the objectives and limits that the simulator estimates; a cost is exact.
     """
     errors: dict[str, npt.ArrayLike | None] = {
         name.removeprefix(ERROR): np.asarray(column) / 100
-        for name, column in table.items()
+        for name, column in model.table.items()
         if name.startswith(ERROR)
     }
-    return {**{name: None for name in limited if name in ESTIMATED}, **errors}
-
-
-ESTIMATED = frozenset(PacketProcessor.metric_names) - {"cost"}
-"""What the simulator estimates; the cost is a formula."""
+    estimated = set(type(model.space.base).metric_names.both) - {"cost"}
+    asked = (*model.objectives, *model.subject_to)
+    return {**{name: None for name in asked if name in estimated}, **errors}
 
 
 def decide_case(
@@ -48,8 +44,8 @@ def decide_case(
     also: Iterable[int] = (),
     progress: Progress | None = None,
 ) -> Decision:
-    """Decide on an exploration of the joint case, see `optimize.decide`."""
-    stated = stated_errors(model.table, model.subject_to)
+    """Decide on an exploration of a system of any kind that has a simulator, see `optimize.decide`."""
+    stated = stated_errors(model)
     return decide(
         model,
         _Simulator(runs, store),
