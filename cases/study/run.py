@@ -23,6 +23,10 @@ STORE = "simulated.sqlite"
 """The file of a study's directory that keeps finished simulations."""
 
 
+MAIN = 0.75
+"""Share of the time for simulations that the main workload of several gets."""
+
+
 def explore_case(
     specs: Mapping[str, PacketProcessor],
     *,
@@ -47,7 +51,7 @@ def explore_case(
         case by default.
     budget_seconds : float or None
         Time for simulations, 0 for none; None if only `points` limits. Of several workloads the main one
-        gets half, the others share the rest; the design chosen for it is simulated under each of them. [s]
+        gets three quarters, the others share the rest; the design chosen for it is simulated under each. [s]
     points : int, optional
         Most designs to simulate under each workload.
     runs : Runs, optional
@@ -82,7 +86,7 @@ def explore_case(
         analyses.append(analyse(name, space, DEFAULT_GOALS if goals is None else goals))
     parts: list[Part] = []
     for analysis in analyses:
-        share = 1.0 if len(analyses) == 1 else 0.5 if not parts else 0.5 / (len(analyses) - 1)
+        share = 1.0 if len(analyses) == 1 else MAIN if not parts else (1 - MAIN) / (len(analyses) - 1)
         stopped = any(part.decision.interrupted for part in parts)
         decision = decide_case(
             analysis.exploration,
@@ -93,7 +97,7 @@ def explore_case(
             also=_row_of_star(analysis, parts),
             progress=_named(progress, f"{analysis.name}: simulation"),
         )
-        found = check(analysis.exploration, decision.results) if simulate and not stopped else None
+        found = check(analysis.exploration, decision.results) if decision.results else None
         parts.append(Part(analysis=analysis, decision=decision, check=found))
     return Study(parts=tuple(parts), runs=runs)
 

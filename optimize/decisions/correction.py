@@ -156,7 +156,8 @@ class Correction:
         """
         scale, model = self._scales[name], self._table[name].astype(float)
         start = scale.forward(model)
-        shift = scale.forward(simulated) - start[rows]
+        with np.errstate(invalid="ignore"):
+            shift = scale.forward(simulated) - start[rows]
         usable = np.isfinite(shift)
         low, best, high = self._shifts(name, rows[usable], shift[usable], FOLDS if calibrated else 0)
         finite = np.isfinite(start)

@@ -62,7 +62,8 @@ def chances(
         drawn = {}
         for name, best in known.best.items():
             normal = rng.standard_normal(count) / QUANTILE
-            away = np.where(normal > 0, known.high[name] - best, best - known.low[name])
+            with np.errstate(invalid="ignore"):
+                away = np.where(normal > 0, known.high[name] - best, best - known.low[name])
             drawn[name] = best + normal * np.where(np.isfinite(away), away, 0.0)
         able = rng.random(count) < known.stable
         for name, (least, most) in subject_to.items():
