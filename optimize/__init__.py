@@ -1,11 +1,11 @@
 """Exploration of any model over the fields of any dataclass.
 
 `Space` says which designs there are; `explore` evaluates them (all, along a search path, or those
-that bounds do not exclude) and finds the exact Pareto front; `two_stage` adds a simulation where
-the model is not sure. `choose`, `exact_front`, `sum_front` and `choose_by_gain` combine tabulated
-parts under budgets; `place` and `assign` put parts on nodes; `sensitivity`, `tornado` and `sobol` say
-which field matters, `size` which value meets a target. Nothing here knows what a design is: specs are
-(nested) dataclasses, models are callables.
+that bounds do not exclude) and finds the exact Pareto front; `decide` simulates where that can change
+the decision and gives every number an interval. `choose`, `exact_front`, `sum_front` and
+`choose_by_gain` combine tabulated parts under budgets; `place` and `assign` put parts on nodes;
+`sensitivity`, `tornado` and `sobol` say which field matters, `size` which value meets a target. Nothing
+here knows what a design is: specs are (nested) dataclasses, models are callables.
 """
 
 # A package of qmodels-toolkit: `import cases` looks for this line.
@@ -16,6 +16,9 @@ from optimize.analysis.sensitivity import Elasticity, sensitivity
 from optimize.analysis.sizing import Size, size
 from optimize.analysis.sobol import SobolIndices, sobol
 from optimize.analysis.tornado import Tornado, tornado
+from optimize.decisions.decide import decide
+from optimize.decisions.decision import Decision, Interrupted
+from optimize.decisions.uncertain import Membership, front_membership
 from optimize.programs.assignment import Assignment, assign
 from optimize.programs.components import Component, chosen_spec, tabulate
 from optimize.programs.congestion import CongestedChoice, choose_congested
@@ -38,8 +41,6 @@ from optimize.search.pareto import (
     pareto_ranks,
 )
 from optimize.search.proof import Proof, Violation
-from optimize.search.two_stage import TwoStage, two_stage
-from optimize.search.uncertain import Membership, front_membership, front_probability
 from optimize.spaces.space import Space
 from qmodels.systems.spec.fields import field_paths, find_field, get_field, replace_fields
 
@@ -49,11 +50,13 @@ __all__ = [
     "Component",
     "CongestedChoice",
     "Curve",
+    "Decision",
     "Elasticity",
     "ExactFront",
     "Exclusion",
     "Exploration",
     "FrontComparison",
+    "Interrupted",
     "Membership",
     "PiecewiseLinear",
     "Placement",
@@ -64,7 +67,6 @@ __all__ = [
     "Step",
     "SumFront",
     "Tornado",
-    "TwoStage",
     "Violation",
     "assign",
     "choose",
@@ -72,13 +74,13 @@ __all__ = [
     "choose_congested",
     "chosen_spec",
     "compare_fronts",
+    "decide",
     "epsilon_thin",
     "exact_front",
     "explore",
     "field_paths",
     "find_field",
     "front_membership",
-    "front_probability",
     "get_field",
     "hypervolume",
     "knee_index",
@@ -93,5 +95,4 @@ __all__ = [
     "sum_front",
     "tabulate",
     "tornado",
-    "two_stage",
 ]

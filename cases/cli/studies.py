@@ -42,11 +42,8 @@ def explore(
         "study"
     ),
     budget: Annotated[
-        float | None,
-        typer.Option(
-            "--budget", metavar="MM2", help="Cost budget of the MILP choice; the knee's cost if left out."
-        ),
-    ] = None,
+        float, typer.Option("--budget", metavar="SECONDS", help="Time for simulations; 0 for none.")
+    ] = 60.0,
     vary: Annotated[
         list[str] | None,
         typer.Option("--vary", metavar="FIELD=A,B", help="A field and its choices; of any kind; repeatable."),
@@ -59,12 +56,12 @@ def explore(
     ] = None,
     targets: Targets = None,
     simulate_points: Annotated[
-        int, typer.Option("--simulate-points", help="Most points of the front to simulate.")
-    ] = 12,
+        int | None, typer.Option("--simulate-points", help="Most designs to simulate for each workload.")
+    ] = None,
     no_simulate: Annotated[bool, typer.Option("--no-simulate", help="Solve only.")] = False,
     seed: Seed = 0,
     packets: Packets = None,
-    replications: Replications = 8,
+    replications: Replications = 4,
     workers: Workers = None,
     as_json: Json = False,
     as_csv: Csv = False,
@@ -101,9 +98,8 @@ def explore(
             specs,
             given=given,
             runs=Runs(**given_packets, replications=replications, seed=seed, workers=workers),
-            simulate=not no_simulate,
+            budget_seconds=0.0 if no_simulate else budget,
             points=simulate_points,
-            budget=budget,
             store=out / STORE,
             progress=progress,
         )

@@ -1,10 +1,9 @@
-"""The simulated check of an analysis: chosen designs simulated, resumable, and the model's error on them."""
+"""How designs of a study are simulated, and the model's error on those that were."""
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cases.study.packet_processor import MAXIMIZE, MINIMIZE, PART
+from cases.study.packet_processor import PART
+from optimize.decisions.decision import LEVEL
 from optimize.search.exploration import Exploration
 from optimize.search.explore import explore
 from optimize.search.pareto import FloatArray, IntArray
@@ -40,7 +40,7 @@ class Runs:
     Parameters
     ----------
     packets, replications, seed : int
-        As `validate.simulate` takes them.
+        As `validate.simulate` takes them; packets of a packet processor alone.
     workers : int or None
         Threads; None for one per core. Results do not depend on it.
 
@@ -51,7 +51,7 @@ class Runs:
     """
 
     packets: int = 20_000
-    replications: int = 8
+    replications: int = 4
     seed: int = 0
     workers: int | None = None
 
@@ -68,12 +68,14 @@ class Runs:
         """Simulate one design or several, as `validate.simulate` does with these and other options."""
         from validate import simulate
 
+        if isinstance(specs[0] if isinstance(specs, list) else specs, PacketProcessor):
+            options["packets"] = self.packets
         with ThreadPoolExecutor(self.workers or os.cpu_count()) as pool:
             return simulate(
                 specs,
-                packets=self.packets,
                 replications=self.replications,
                 seed=self.seed,
+                confidence=LEVEL,
                 executor=pool,
                 store=store,
                 progress=progress,
@@ -142,10 +144,6 @@ class Check:
         80 % loaded.
     disputed : tuple of int
         Designs that one of the two calls stable and the other saturated.
-    asked : int
-        How many were to be simulated; fewer are if the run was interrupted.
-    seconds : float
-        Time for the simulations that were not in the store. [s]
     """
 
     simulated: Exploration
@@ -153,62 +151,28 @@ class Check:
     errors: tuple[MetricError, ...]
     errors_in_range: tuple[MetricError, ...]
     disputed: tuple[int, ...]
-    asked: int
-    seconds: float
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether some designs are missing because the user stopped the run."""
-        return len(self.rows) < self.asked
 
 
-def check(
-    analytic: Exploration, rows: IntArray, *, runs: Runs, store: Path, progress: Progress | None = None
-) -> Check:
-    """Simulate designs of an analytic exploration and measure the model's error on them.
-
-    Parameters
-    ----------
-    analytic : Exploration
-        The exploration.
-    rows : ndarray of int
-        Rows of its table to simulate.
-    runs : Runs
-        How.
-    store : Path
-        File where each finished run is kept at once; those found there are not repeated.
-    progress : callable, optional
-        Called with (runs finished, runs in all). Ctrl-C ends the check with what is done.
-    """
-    from validate import CampaignInterrupted
-
-    designs = analytic.table["design"][rows]
-    started = time.perf_counter()
-    try:
-        campaign = runs.simulate([analytic.space.spec(k) for k in designs], store=store, progress=progress)
-    except CampaignInterrupted as stop:
-        campaign = stop.campaign
-    found = {stable_hash(spec): result for spec, result in zip(campaign.specs, campaign, strict=True)}
+def check(analytic: Exploration, results: Mapping[int, PacketSimulation]) -> Check:
+    """Measure the model's error on the simulated designs of an analytic exploration, given by its rows."""
+    rows = np.array(sorted(results), dtype=np.int64)
+    found = {stable_hash(analytic.spec(row)): result for row, result in results.items()}
     simulated = explore(
         analytic.space,
         lambda spec: simulated_columns(found[stable_hash(spec)]),
-        designs=designs[list(campaign.points)],
-        minimize=MINIMIZE,
-        maximize=MAXIMIZE,
+        designs=analytic.table["design"][rows],
+        minimize=analytic.minimize,
+        maximize=analytic.maximize,
     )
-    seconds = time.perf_counter() - started
-    places = np.searchsorted(analytic.table["design"], simulated.table["design"])
-    stable = analytic.table["stable"][places]
-    agreed = stable == simulated.table["stable"] if len(places) else np.zeros(0, dtype=bool)
-    in_range = analytic.table["bottleneck_load"][places] <= LOAD_OF_THE_CLAIM
+    stable = analytic.table["stable"][rows]
+    agreed = stable == simulated.table["stable"] if len(rows) else np.zeros(0, dtype=bool)
+    in_range = analytic.table["bottleneck_load"][rows] <= LOAD_OF_THE_CLAIM
     return Check(
         simulated=simulated,
-        rows=places,
-        errors=_errors(analytic, simulated, places, np.ones(len(places), dtype=bool)),
-        errors_in_range=_errors(analytic, simulated, places, in_range),
+        rows=rows,
+        errors=_errors(analytic, simulated, rows, np.ones(len(rows), dtype=bool)),
+        errors_in_range=_errors(analytic, simulated, rows, in_range),
         disputed=tuple(simulated.table["design"][~agreed].tolist()),
-        asked=len(rows),
-        seconds=seconds,
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from cases.study.analysis import Analysis
 from cases.study.check import Check, Runs
 from cases.study.recommendation import Recommendation, recommend
+from optimize.decisions.decision import Decision
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -20,11 +21,14 @@ class Part:
     ----------
     analysis : Analysis
         Every design solved.
+    decision : Decision
+        What was simulated, and what follows: the recommended design and an interval on every number.
     check : Check or None
-        Some designs simulated; None without simulation.
+        The model's error on the simulated designs; None without any.
     """
 
     analysis: Analysis
+    decision: Decision
     check: Check | None
 
     @property
@@ -34,8 +38,8 @@ class Part:
 
     @cached_property
     def star(self) -> Recommendation:
-        """Which design is recommended, see `recommend`."""
-        return recommend(self.analysis, self.check)
+        """Which design is recommended, and what contradicts the model."""
+        return recommend(self.decision)
 
     def row_of(self, design: int) -> int | None:
         """Return the row of a design in the analytic table."""
@@ -62,4 +66,4 @@ class Study:
     @property
     def interrupted(self) -> bool:
         """Whether the user stopped the simulations."""
-        return any(part.check is not None and part.check.interrupted for part in self.parts)
+        return any(part.decision.interrupted for part in self.parts)

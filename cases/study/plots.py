@@ -176,7 +176,7 @@ class _View:
             simulated[y][inside],
             xerr=half_widths(simulated, x)[inside],
             yerr=half_widths(simulated, y)[inside],
-            label="simulated with 95 % interval; line to the analytic value",
+            label="simulated with 90 % interval; line to the analytic value",
             **SIMULATED,
         )
         self._mark("simulated: beyond the axis", simulated, beyond)

@@ -70,7 +70,7 @@ def _study_html(study: Study) -> str:
     return (
         f"{_STYLE}<h2>Packet processor study</h2>{first}"
         "<p>Every design is <b>analytic</b>: solved by formulas, circles in the plots. Values marked "
-        "<b>simulated</b>, orange marks and numbers, are estimates with 95 % intervals: "
+        "<b>simulated</b>, orange marks and numbers, are estimates with 90 % intervals: "
         f"{effort}.</p>"
     ) + (moved.html() if moved else "")
 
@@ -235,7 +235,7 @@ def _estimates(plot: Any, check: Check, x: str, y: str, top: float | None) -> No
     edge = {"marker": "triangle", "size": 10, "line_color": ORANGE}
     stable = simulated["stable"]
     for text, chosen, look in (
-        ("simulated: best value, 95 % interval", stable & ~beyond, square),
+        ("simulated: best value, 90 % interval", stable & ~beyond, square),
         ("simulated: beyond the axis", stable & beyond, {**edge, "fill_color": "white"}),
         ("simulated: saturated", ~stable, {**edge, "fill_color": ORANGE}),
     ):

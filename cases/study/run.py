@@ -1,4 +1,4 @@
-"""The study of the joint case: one exploration or several, checked by simulation."""
+"""The study of the joint case: one exploration or several, with a decision for each."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 
 from cases.study.analysis import Analysis, analyse
 from cases.study.check import Runs, check
-from cases.study.packet_processor import default_space
+from cases.study.deciding import decide_case
+from cases.study.packet_processor import MAXIMIZE, MINIMIZE, SUBJECT_TO, default_space
 from cases.study.parts import Part, Study
-from optimize.search.pareto import IntArray
 from qmodels import checks
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.toml import to_toml
@@ -23,34 +23,39 @@ STORE = "simulated.sqlite"
 """The file of a study's directory that keeps finished simulations."""
 
 
+MAIN = 0.75
+"""Share of the time for simulations that the main workload of several gets."""
+
+
 def explore_case(
     specs: Mapping[str, PacketProcessor],
     *,
     given: Iterable[str] = (),
+    goals: Mapping[str, Any] | None = None,
+    budget_seconds: float | None = 60.0,
+    points: int | None = None,
     runs: Runs | None = None,
-    simulate: bool = True,
-    points: int = 12,
-    budget: float | None = None,
     store: Path | None = None,
     progress: Progress | None = None,
 ) -> Study:
-    """Explore the packet processor under one workload or several and check the front by simulation.
+    """Explore the packet processor under one workload or several, and simulate where that decides.
 
     Parameters
     ----------
     specs : mapping of str to PacketProcessor
-        The base spec of each workload by name; the first is the main one. Of the others only the
-        knee and the starred design of the main one are simulated, to show whether the best moves.
+        The base spec of each workload by name; the first is the main one.
     given : iterable of str
         Varied fields whose values in the specs are their only choices, see `default_space`.
+    goals : mapping, optional
+        ``minimize``, ``maximize`` and ``subject_to``, as `optimize.explore` takes them; those of the joint
+        case by default.
+    budget_seconds : float or None
+        Time for simulations, 0 for none; None if only `points` limits. Of several workloads the main one
+        gets three quarters, the others share the rest; the design chosen for it is simulated under each. [s]
+    points : int, optional
+        Most designs to simulate under each workload.
     runs : Runs, optional
         How designs are simulated.
-    simulate : bool
-        Whether to simulate at all.
-    points : int
-        Most points of the main front to simulate.
-    budget : float, optional
-        Cost budget for the choice by integer programming; by default the cost of the knee. [mm2]
     store : Path, optional
         File that keeps finished simulations; its directory is made when the first one starts.
         Required to simulate.
@@ -63,9 +68,11 @@ def explore_case(
         With what is done if the user interrupts the simulations.
     """
     runs = runs or Runs()
-    checks.count("points", points, minimum=0)
-    if budget is not None:
-        checks.nonnegative("budget", budget)
+    if points is not None:
+        checks.count("points", points, minimum=0)
+    if budget_seconds is not None:
+        checks.nonnegative("budget_seconds", budget_seconds)
+    simulate = budget_seconds != 0 and points != 0
     if simulate and store is None:
         raise ValueError("store must be the path of a file when designs are simulated, got None")
     spaces = {}
@@ -76,28 +83,37 @@ def explore_case(
     for name, space in spaces.items():
         if progress:
             progress("designs solved", len(analyses), len(spaces))
-        analyses.append(analyse(name, space, budget=budget, points=points))
+        analyses.append(analyse(name, space, DEFAULT_GOALS if goals is None else goals))
     parts: list[Part] = []
     for analysis in analyses:
-        stopped = any(part.check is not None and part.check.interrupted for part in parts)
-        done = None
-        if simulate and store is not None and not stopped:
-            rows = analysis.chosen if not parts else _two(analysis, parts[0])
-            if len(rows):
-                store.parent.mkdir(parents=True, exist_ok=True)
-                report = _named(progress, f"{analysis.name}: simulation runs")
-                done = check(analysis.exploration, rows, runs=runs, store=store, progress=report)
-        parts.append(Part(analysis=analysis, check=done))
+        share = 1.0 if len(analyses) == 1 else MAIN if not parts else (1 - MAIN) / (len(analyses) - 1)
+        stopped = any(part.decision.interrupted for part in parts)
+        decision = decide_case(
+            analysis.exploration,
+            runs=runs,
+            store=store,
+            budget_seconds=0.0 if stopped else None if budget_seconds is None else budget_seconds * share,
+            points=points,
+            also=_row_of_star(analysis, parts),
+            progress=_named(progress, f"{analysis.name}: simulation"),
+        )
+        found = check(analysis.exploration, decision.results) if decision.results else None
+        parts.append(Part(analysis=analysis, decision=decision, check=found))
     return Study(parts=tuple(parts), runs=runs)
+
+
+DEFAULT_GOALS = {"minimize": MINIMIZE, "maximize": MAXIMIZE, "subject_to": SUBJECT_TO}
+"""The objectives and the limit of the joint case."""
 
 
 def _named(progress: Progress | None, what: str) -> Callable[[int, int], None] | None:
     return None if progress is None else lambda done, total: progress(what, done, total)
 
 
-def _two(analysis: Analysis, main: Part) -> IntArray:
-    """Return the rows of the analysis' own knee and of the design starred in the main part, if they exist."""
-    own, star = analysis.exploration, main.star.row
-    designs: list[Any] = [] if own.knee is None else [own.table["design"][own.knee]]
-    designs += [] if star is None else [main.analysis.exploration.table["design"][star]]
-    return np.flatnonzero(np.isin(own.table["design"], designs))
+def _row_of_star(analysis: Analysis, parts: list[Part]) -> list[int]:
+    """Return the row of the design chosen for the main workload, if it exists here."""
+    if not parts or parts[0].decision.chosen is None:
+        return []
+    main = parts[0].decision
+    designs = analysis.exploration.table["design"]
+    return np.flatnonzero(designs == main.table["design"][main.chosen]).tolist()

@@ -125,16 +125,30 @@ def knee_index(objectives: npt.ArrayLike, /, *, maximize: Mask = False) -> int |
     >>> knee_index([[1, 9], [2, 3], [6, 2], [9, 1]])
     1
     """
-    costs = as_costs(objectives, maximize)
-    if not len(costs):
-        return None
-    finite = np.isfinite(costs)
-    best = costs.min(axis=0, where=finite, initial=np.inf)
-    worst = costs.max(axis=0, where=finite, initial=-np.inf)
+    values = np.asarray(objectives, dtype=float)
+    return int(np.argmin(ideal_distance(values, values, maximize=maximize))) if len(values) else None
+
+
+def ideal_distance(
+    objectives: npt.ArrayLike, front: npt.ArrayLike, /, *, maximize: Mask = False
+) -> FloatArray:
+    """Return how far points are from the ideal point of a front, its knee the nearest (see `knee_index`).
+
+    Every objective is scaled as there, by the front.
+
+    Examples
+    --------
+    >>> ideal_distance([[1, 9], [2, 3]], [[1, 9], [2, 3], [9, 1]]).round(3)
+    array([1.   , 0.28])
+    """
+    costs, goal = as_costs(objectives, maximize), as_costs(front, maximize)
+    finite = np.isfinite(goal)
+    best = goal.min(axis=0, where=finite, initial=np.inf)
+    worst = goal.max(axis=0, where=finite, initial=-np.inf)
     span = np.where(worst > best, worst - best, 1.0)
     with np.errstate(invalid="ignore"):
-        scaled = np.where(finite, (costs - best) / span, np.maximum(costs, 0.0))
-    return int(np.argmin((scaled**2).sum(axis=1)))
+        scaled = np.where(np.isfinite(costs), (costs - best) / span, np.maximum(costs, 0.0))
+    return np.asarray(np.sqrt((scaled**2).sum(axis=1)))
 
 
 def hypervolume(objectives: npt.ArrayLike, /, *, reference: npt.ArrayLike, maximize: Mask = False) -> float:

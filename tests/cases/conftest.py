@@ -189,7 +189,7 @@ def small_specs():
 def small_study(small_specs, tmp_path_factory):
     """A study of both workloads with a few simulated designs, and the directory it is saved in."""
     out = tmp_path_factory.mktemp("study") / "out"
-    study = explore_case(small_specs, runs=QUICK, points=4, store=out / STORE)
+    study = explore_case(small_specs, runs=QUICK, points=4, budget_seconds=None, store=out / STORE)
     save_study(study, out)
     return study, out
 

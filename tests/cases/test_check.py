@@ -8,7 +8,9 @@ import pytest
 from cases.study import check as check_module
 from cases.study.analysis import analyse
 from cases.study.check import LOAD_OF_THE_CLAIM, Runs, check, model_error
+from cases.study.deciding import decide_case
 from cases.study.packet_processor import default_space
+from cases.study.run import DEFAULT_GOALS
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.metrics import is_relative
 from validate.estimates.statistics import exactly
@@ -19,15 +21,19 @@ RUNS = Runs(packets=1000, replications=2, seed=5)
 
 @pytest.fixture(scope="module")
 def analysis(small_specs):
-    return analyse("large", default_space(small_specs["large-packets"]), points=3)
+    return analyse("large", default_space(small_specs["large-packets"]), DEFAULT_GOALS, points=3)
 
 
 @pytest.fixture(scope="module")
 def whole(analysis, tmp_path_factory):
-    """The check without any interruption."""
-    return check(
-        analysis.exploration, analysis.chosen, runs=RUNS, store=tmp_path_factory.mktemp("whole") / "store"
-    )
+    """The check of three designs."""
+    return check(analysis.exploration, simulated(analysis, RUNS, tmp_path_factory.mktemp("whole") / "store"))
+
+
+def simulated(analysis, runs, store):
+    """Return what the simulation says of the chosen rows."""
+    specs = [analysis.exploration.spec(row) for row in analysis.chosen]
+    return dict(zip(analysis.chosen.tolist(), runs.simulate(specs, store=store), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -80,47 +86,39 @@ RUNS_OF_A_DESIGN = 2 * RUNS.replications
 """Open and closed ones."""
 
 
-class Interrupt:
-    """Progress that stops after some runs, and notes how many were found at the start."""
+class Interrupted(Runs):
+    """Runs that the user stops once so many are finished."""
 
-    def __init__(self, after=None):
-        self.after = after
-        self.found = None
+    def simulate(self, specs, *, progress=None, **options):
+        def stop(done, total):
+            if done >= STOP:
+                raise KeyboardInterrupt
 
-    def __call__(self, done, total):
-        assert done <= total == 3 * RUNS_OF_A_DESIGN
-        if self.found is None:
-            self.found = done
-        if done == self.after:
-            raise KeyboardInterrupt
+        return super().simulate(specs, progress=stop, **options)
 
 
-@pytest.mark.parametrize("designs", [0, 1, 2])
-def test_interrupted_check_keeps_what_is_done_and_resumes(analysis, whole, tmp_path, monkeypatch, designs):
+STOP = RUNS_OF_A_DESIGN + 1
+
+
+def test_an_interrupted_study_keeps_what_is_done_and_resumes(analysis, tmp_path, monkeypatch):
     monkeypatch.setattr("validate.campaigns.run.IN_FLIGHT", 1)
-    after = designs * RUNS_OF_A_DESIGN + 1
-    options = {"runs": RUNS, "store": tmp_path / "store"}
-    partial = check(analysis.exploration, analysis.chosen, progress=Interrupt(after), **options)
-    assert partial.interrupted
-    assert len(partial.rows) == designs
-    assert partial.asked == 3
-    assert len(partial.errors) == (len(NAMES) if designs else 0)
-
-    seen = Interrupt()
-    resumed = check(analysis.exploration, analysis.chosen, progress=seen, **options)
-    assert seen.found == after
-    assert not resumed.interrupted
-    for name, column in whole.simulated.table.items():
-        assert np.array_equal(resumed.simulated.table[name], column), name
+    options = {"store": tmp_path / "store", "budget_seconds": None, "points": 4}
+    stopping = Interrupted(packets=1000, replications=2, seed=5)
+    partial = decide_case(analysis.exploration, runs=stopping, **options)
+    whole = decide_case(analysis.exploration, runs=RUNS, **options)
+    # The first batch is one design; of the second one is finished when the user stops.
+    assert partial.interrupted and not whole.interrupted
+    assert partial.simulated.tolist() == whole.simulated[:2].tolist() and len(whole.simulated) == 4
+    assert partial.chosen in partial.simulated and whole.chosen in whole.simulated
+    fresh = decide_case(analysis.exploration, runs=RUNS, **{**options, "store": tmp_path / "other"})
+    assert fresh.simulated.tolist() == whole.simulated.tolist() and fresh.chosen == whole.chosen
+    for name, column in whole.table.items():
+        assert np.array_equal(fresh.table[name], column), name
 
 
 def test_workers_change_nothing(analysis, whole, tmp_path):
-    alone = check(
-        analysis.exploration,
-        analysis.chosen,
-        runs=Runs(packets=1000, replications=2, seed=5, workers=1),
-        store=tmp_path / "store",
-    )
+    runs = Runs(packets=1000, replications=2, seed=5, workers=1)
+    alone = check(analysis.exploration, simulated(analysis, runs, tmp_path / "store"))
     for name, column in whole.simulated.table.items():
         assert np.array_equal(alone.simulated.table[name], column), name
 
@@ -163,11 +161,12 @@ def test_a_dispute_about_stability_is_reported(analysis, tmp_path, monkeypatch):
         return {
             **original(result),
             "stable": False,
-            "packet_latency": exactly(np.inf, confidence=0.95),
+            "packet_latency": exactly(np.inf, confidence=0.9),
         }
 
     monkeypatch.setattr(check_module, "simulated_columns", saturated)
-    found = check(analysis.exploration, analysis.chosen[:2], runs=RUNS, store=tmp_path / "store")
+    results = simulated(analysis, RUNS, tmp_path / "store")
+    found = check(analysis.exploration, {row: results[row] for row in analysis.chosen[:2].tolist()})
     assert found.disputed == tuple(analysis.exploration.table["design"][analysis.chosen[:2]])
     latency = next(error for error in found.errors if error.metric == "packet_latency")
     assert (latency.designs, latency.finite, latency.covered) == (2, 0, 0)

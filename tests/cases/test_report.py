@@ -228,5 +228,5 @@ def test_page_without_a_front_is_made(small_specs):
     from qmodels.systems.spec.fields import replace_fields
 
     overloaded = replace_fields(small_specs["large-packets"], {"load_factor": 100})
-    text = page(explore_case({"large-packets": overloaded}, simulate=False))
+    text = page(explore_case({"large-packets": overloaded}, budget_seconds=0))
     assert "No design is feasible" in text

@@ -70,14 +70,22 @@ def test_simulated_table_is_tidy(small_study):
         assert row["unit"] == METRICS[row["metric"]].unit
 
 
-def test_main_workload_gets_points_and_the_other_both_knees(small_study):
+def test_each_workload_gets_points_and_the_other_the_design_of_the_main(small_study):
     study, _ = small_study
     main, other = study.parts
-    assert list(main.check.rows) == list(main.analysis.chosen)
-    knees = {
-        int(part.analysis.exploration.table["design"][part.analysis.exploration.knee]) for part in study.parts
-    }
-    assert set(other.check.simulated.table["design"].tolist()) == knees
+    assert len(main.decision.simulated) == 4 and main.decision.chosen in main.decision.simulated
+    assert main.check.rows.tolist() == sorted(main.decision.simulated)
+    chosen = main.decision.table["design"][main.decision.chosen]
+    assert other.decision.table["design"][other.decision.simulated[0]] == chosen
+
+
+def test_corrected_numbers_have_intervals_around_them(small_study):
+    for part in small_study[0].parts:
+        decision = part.decision
+        assert set(decision.model.objectives) - {"cost"} <= set(decision.corrected)
+        for name in decision.corrected:
+            low, best, high = (decision.table[f"{name}{end}"] for end in ("_low", "", "_high"))
+            assert ((low <= best) & (best <= high)).all(), name
 
 
 def test_summary_is_plain_json(small_study):
@@ -149,7 +157,7 @@ def test_files_that_a_new_study_does_not_have_are_removed(small_specs, small_stu
     save_study(study, tmp_path)
     (tmp_path / "notes.txt").write_text("mine")
     main = {"large-packets": small_specs["large-packets"]}
-    save_study(explore_case(main, simulate=False), tmp_path)
+    save_study(explore_case(main, budget_seconds=0), tmp_path)
     left = {path.name for path in tmp_path.iterdir()}
     assert "notes.txt" in left
     assert not left & {"designs-small-packets.csv", "simulated.csv", "errors.csv", "errors.png"}
@@ -179,7 +187,7 @@ def test_store_is_required_to_simulate(small_specs):
 
 def test_points_must_not_be_negative(small_specs):
     with pytest.raises(ValueError, match="points must be a whole number >= 0, got -1"):
-        explore_case(small_specs, points=-1, simulate=False)
+        explore_case(small_specs, points=-1)
 
 
 def test_trace_that_is_in_no_file_is_refused_before_any_work(monkeypatch):
@@ -187,7 +195,7 @@ def test_trace_that_is_in_no_file_is_refused_before_any_work(monkeypatch):
     spec = replace_fields(default_processor("large-packets"), {"workload": Workload.from_trace(trace)})
     monkeypatch.setattr("cases.study.run.analyse", lambda *a, **k: pytest.fail("too late"))
     with pytest.raises(ValueError, match="the trace is from 'by hand', which is not a file"):
-        explore_case({"mine": spec}, simulate=False)
+        explore_case({"mine": spec}, budget_seconds=0)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +222,7 @@ def test_trace_that_changed_is_noticed(small_specs, tmp_path):
     toml = f"[workload.arrivals]\nkind = 'recorded'\ntrace = '{path}'\n"
     spec = study_files.from_toml(toml, type(small_specs["large-packets"]))
     specs = {"mine": replace_fields(spec, {"channels": 2})}
-    save_study(explore_case(specs, given=["channels"], simulate=False), tmp_path / "out")
+    save_study(explore_case(specs, given=["channels"], budget_seconds=0), tmp_path / "out")
     assert np.array_equal(
         load_study(tmp_path / "out")[0].space.base.workload.arrivals.trace.bytes, [64, 1500, 64]
     )

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 
-from optimize import checks
 from optimize.search.dominance import distinct_front, dominated_by
-from optimize.search.pareto import FloatArray, Mask, as_costs, nondominated
+from optimize.search.pareto import Mask, as_costs
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -93,71 +91,3 @@ def _mask(name: str, value: npt.ArrayLike | None, count: int) -> BoolArray:
     if mask.shape != (count,):
         raise ValueError(f"{name} must have one entry per point ({count}), got the shape {mask.shape}")
     return mask
-
-
-def front_probability(
-    best: npt.ArrayLike,
-    low: npt.ArrayLike,
-    high: npt.ArrayLike,
-    /,
-    *,
-    maximize: Mask = False,
-    level: float = 0.95,
-    draws: int = 2000,
-    seed: int = 0,
-) -> FloatArray:
-    r"""Estimate for every point the probability that it is on the front.
-
-    Parameters
-    ----------
-    best, low, high : array_like of shape (points, objectives)
-        Estimates of the objectives and the ends of their intervals. An interval of no width is an
-        exact value.
-    maximize : bool or sequence of bool
-        Which objectives are maximised.
-    level : float
-        Confidence level of the intervals, between 0 and 1.
-    draws : int
-        Samples of all objectives.
-    seed : int
-        Of the samples.
-
-    Returns
-    -------
-    ndarray of float
-        The share of samples in which the point is nondominated; its standard error is
-        :math:`\sqrt{p (1 - p) / \text{draws}}`.
-
-    Notes
-    -----
-    Every objective is taken to be normal around its estimate, independently of the others, with a
-    standard deviation such that the interval has the level: half the width over the normal
-    quantile. For intervals from few replications (Student's t) that is somewhat wide. Objectives
-    estimated under common random numbers are correlated; treating them as independent makes
-    decisions look less certain than they are.
-
-    Examples
-    --------
-    >>> front_probability([[1, 9], [3, 5], [3, 5], [9, 9]], [[1, 9], [2, 5], [2, 5], [9, 9]],
-    ...                   [[1, 9], [4, 5], [4, 5], [9, 9]]).round(1)
-    array([1. , 0.5, 0.5, 0. ])
-    """
-    centre, ends = as_costs(best, maximize), (as_costs(low, maximize), as_costs(high, maximize))
-    if not (centre.shape == ends[0].shape == ends[1].shape):
-        raise ValueError(
-            f"best, low and high must have one shape, got {centre.shape}, {ends[0].shape}, {ends[1].shape}"
-        )
-    checks.share("level", level)
-    checks.whole("draws", draws, least=1)
-    with np.errstate(invalid="ignore"):
-        half = np.abs(ends[1] - ends[0]) / 2
-    deviation = np.where(np.isfinite(half), half, 0.0) / NormalDist().inv_cdf((1 + level) / 2)
-    # Points that stay dominated over six deviations are left out: they are on the front in no sample.
-    span = 6 * deviation
-    able = ~dominated_by(centre - span, distinct_front(centre + span)) & ~np.isposinf(centre).any(axis=1)
-    rows = np.flatnonzero(able)
-    hits = np.zeros(len(centre))
-    rng = np.random.default_rng(seed)
-    for _ in range(draws if rows.size else 0):
-        hits[rows] += nondominated(centre[rows] + deviation[rows] * rng.standard_normal(centre[rows].shape))
-    return hits / draws

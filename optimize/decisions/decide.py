@@ -1,0 +1,207 @@
+"""From a model of all designs and simulations of some to a decision that one can defend."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from optimize import checks
+from optimize.decisions.decision import Decision, Interrupted
+from optimize.decisions.state import State
+from optimize.search.exploration import Exploration
+
+FIRST = 8
+"""Designs of the second batch; the first is the one that would be chosen, each later one half of all before,
+at least as many."""
+
+TRIES = 8
+"""Designs that are simulated beyond the limit if none of those simulated is feasible."""
+
+Simulate = Callable[[list[Any]], Sequence[Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Limit:
+    """How much may be simulated."""
+
+    seconds: float
+    points: float
+    started: float
+
+    def more(self, done: int, each: float, batch: int) -> int:
+        """Return how many of a batch still fit if one takes so long; one always does while time is left."""
+        left = self.seconds - (time.perf_counter() - self.started)
+        batch = int(min(batch, self.points - done))
+        if left <= 0 or batch <= 0:
+            return 0
+        return batch if math.isinf(left) or each <= 0 else max(1, min(batch, int(left / each)))
+
+
+def decide(
+    model: Exploration,
+    simulate: Simulate,
+    *,
+    stated: Mapping[str, npt.ArrayLike | None],
+    bounded: Collection[str] = (),
+    subject_to: Mapping[str, checks.Range] | None = None,
+    budget_seconds: float | None = 60.0,
+    points: int | None = None,
+    also: Iterable[int] = (),
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> Decision:
+    """Simulate where it can change the decision, correct the model by it, and choose a simulated design.
+
+    Parameters
+    ----------
+    model : Exploration
+        Every design by the model.
+    simulate : callable
+        Takes a list of specs and returns their results in that order: metrics as for `explore`, with
+        estimates that have ``best``, ``low`` and ``high``. Raised for one spec, an error makes this a
+        design that could not be simulated. On Ctrl-C it may raise `Interrupted` with what it has.
+    stated : mapping of str to array_like or None
+        The metrics that the simulation corrects, with the mean error that the model states (relative, or
+        a difference for those in `bounded`), a number or one for each row; None where it states nothing.
+        All others, such as a cost, are exact.
+    bounded : collection of str
+        Metrics between 0 and 1.
+    subject_to : mapping, optional
+        The constraints of the exploration.
+    budget_seconds : float, optional
+        Time for all of it; 0 simulates nothing, None does not limit. [s]
+    points : int, optional
+        Most designs to simulate. If that alone limits, the answer depends on the seed alone.
+    also : iterable of int
+        Rows to simulate whatever they decide, if anything is simulated.
+    seed : int
+        Of all that is drawn.
+    progress : callable, optional
+        Called with (done, in all) after each batch: seconds, or designs if only they are limited.
+
+    Returns
+    -------
+    Decision
+        With what is done if the user interrupts it.
+
+    Raises
+    ------
+    ValueError
+        For an argument that makes no sense, a metric that does not exist, or NaN from the simulation.
+
+    Notes
+    -----
+    The chosen design is the knee of the front (with one objective its best). First the knee by the model
+    is simulated, then batches: the knee by the corrected values, designs likely to be it, designs whose
+    place on the front is open, and a third drawn from all so that the intervals hold for all. It ends when
+    the limit is reached or nothing is open and the knee is simulated. If the limit leaves the
+    knee unsimulated, the simulated point of the front that is nearest to the ideal is chosen; if no
+    simulated design is feasible, up to eight more are tried, each the knee of what is left.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from optimize import Space, explore
+    >>> @dataclass(frozen=True)
+    ... class Memory:
+    ...     channels: int = 1
+    ...     width: int = 8
+    >>> def model(memory):
+    ...     rate = memory.channels * memory.width
+    ...     return {"latency": 640 / rate, "cost": 3 * memory.channels + memory.width / 4}
+    >>> def simulation(memories):
+    ...     return [{"latency": 1.1 * model(memory)["latency"]} for memory in memories]
+    >>> space = Space(Memory(), channels=[1, 2, 4, 8], width=[8, 16, 32])
+    >>> goals = {"minimize": ["latency", "cost"]}
+    >>> solved = explore(space, model, **goals)
+    >>> decide(solved, simulation, stated={"latency": 0.2}, budget_seconds=None).settled
+    True
+    """
+    if not callable(simulate):
+        raise ValueError(f"simulate must be a callable on a list of specs, got {simulate!r}")
+    if budget_seconds is not None and not 0 <= budget_seconds < math.inf:
+        raise ValueError(f"budget_seconds must be finite and >= 0, got {budget_seconds!r}")
+    if points is not None:
+        checks.whole("points", points, least=0)
+    checks.whole("seed", seed, least=0)
+    limit = _Limit(
+        seconds=math.inf if budget_seconds is None else budget_seconds,
+        points=math.inf if points is None else points,
+        started=time.perf_counter(),
+    )
+    state = State(model, stated, bounded, checks.ranges("subject_to", subject_to), seed)
+    reported = _reporter(progress, limit, state)
+    interrupted = False
+    if limit.seconds > 0 and limit.points > 0:
+        try:
+            _run(state, list(dict.fromkeys(also)), simulate)
+            _spend(state, simulate, limit, reported)
+        except KeyboardInterrupt:
+            interrupted = True
+    return state.conclude(
+        budget=limit.seconds, seconds=time.perf_counter() - limit.started, interrupted=interrupted
+    )
+
+
+def _reporter(progress: Callable[[int, int], None] | None, limit: _Limit, state: State) -> Callable[[], None]:
+    def report() -> None:
+        if progress is None:
+            return
+        if math.isfinite(limit.seconds):
+            spent = min(time.perf_counter() - limit.started, limit.seconds)
+            progress(round(spent), round(limit.seconds))
+        else:
+            progress(len(state.results), int(min(limit.points, len(state.model.feasible))))
+
+    return report
+
+
+def _spend(state: State, simulate: Simulate, limit: _Limit, report: Callable[[], None]) -> None:
+    """Simulate until the limit is reached or the decision stands."""
+    each, batch = 0.0, 1
+    report()
+    while True:
+        count = limit.more(len(state.tried), each, batch)
+        if not count or state.settled:
+            break
+        rows = state.next_rows(count)
+        if not len(rows):
+            break
+        each = _run(state, rows.tolist(), simulate) / len(rows)
+        report()
+        batch = max(FIRST, len(state.tried) // 2)
+    for _ in range(TRIES):
+        best = state.best
+        if best is None or state.simulated_feasible or best in state.failed:
+            break
+        _run(state, [best], simulate)
+        report()
+
+
+def _run(state: State, rows: list[int], simulate: Simulate) -> float:
+    """Simulate rows, and each by itself if one of them cannot be; return the time it took."""
+    started = time.perf_counter()
+    if not rows:
+        return 0.0
+    specs = [state.model.spec(row) for row in rows]
+    try:
+        results = list(simulate(specs))
+    except Interrupted as stop:
+        state.take({rows[place]: result for place, result in stop.results.items()})
+        raise
+    except Exception as error:
+        if len(rows) == 1:
+            state.fail(rows[0], error)
+        else:
+            for row in rows:
+                _run(state, [row], simulate)
+    else:
+        if len(results) != len(rows):
+            raise ValueError(f"simulate must return one result per spec, got {len(results)} for {len(rows)}")
+        state.take(dict(zip(rows, results, strict=True)))
+    return time.perf_counter() - started

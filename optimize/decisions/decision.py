@@ -1,0 +1,119 @@
+"""The answer to a question about a space: a design that was simulated, and how sure everything else is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from optimize.checks import Range
+from optimize.search.exploration import Exploration
+from optimize.search.pareto import IntArray
+from optimize.spaces.numbering import Columns
+
+BoolArray = npt.NDArray[np.bool_]
+
+LEVEL = 0.9
+"""Share of the designs that the intervals of a decision are to cover."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """What a simulation raises on Ctrl-C to hand over what it has: ``results`` by place of the spec."""
+
+    def __init__(self, results: dict[int, Any]) -> None:
+        super().__init__()
+        self.results = results
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Decision:
+    """Every design with intervals, which were simulated, and the one to take; made by `optimize.decide`.
+
+    Parameters
+    ----------
+    model : Exploration
+        Every design by the model.
+    subject_to : dict of str to (low, high)
+        The constraints.
+    table : dict of str to ndarray
+        The same rows. A corrected metric ``m`` has ``m`` (best), ``m_low`` and ``m_high``, the ends of its
+        90 % interval: of a simulated design the simulation's, of the others calibrated on the simulated ones.
+        Other metrics are the model's own, ``stable`` of a simulated design the simulation's. ``simulated``
+        says which rows were simulated.
+    corrected : tuple of str
+        Metrics that have intervals.
+    simulated : ndarray of int
+        Rows that were simulated, in their order.
+    results : dict of int to object
+        What the simulation returned, by row.
+    failed : dict of int to str
+        Why rows could not be simulated.
+    feasible : ndarray of bool
+        Whether the best values of a row satisfy the constraints and it keeps up.
+    front : ndarray of int
+        Rows that no other dominates by the best values, ascending.
+    chosen : int or None
+        Row of the recommended design, simulated unless nothing was; None if none is feasible.
+    reason : str
+        Why that one, in words.
+    open : ndarray of int
+        Rows, not simulated, that could enter the front within their intervals.
+    settled : bool
+        Whether no row is open.
+    budget, seconds : float
+        Time allowed for simulations, infinite if their number was limited, and spent. [s]
+    interrupted : bool
+        Whether the user stopped them.
+    """
+
+    model: Exploration
+    table: Columns
+    corrected: tuple[str, ...]
+    simulated: IntArray
+    results: dict[int, Any]
+    feasible: BoolArray
+    front: IntArray
+    chosen: int | None
+    reason: str
+    open: IntArray
+    settled: bool
+    budget: float
+    seconds: float
+    interrupted: bool
+    subject_to: dict[str, Range] = field(default_factory=dict)
+    failed: dict[int, str] = field(default_factory=dict)
+
+    def interval(self, metric: str, row: int) -> tuple[float, float, float]:
+        """Return low, best and high of a metric of a design; of one without interval its value thrice."""
+        names = (f"{metric}_low", metric, f"{metric}_high") if metric in self.corrected else (metric,) * 3
+        low, best, high = (float(self.table[name][row]) for name in names)
+        return low, best, high
+
+    @property
+    def contradicted(self) -> IntArray:
+        """Simulated rows that the model called feasible and their simulation does not."""
+        rows = self.simulated
+        return rows[self.model.feasible[rows] & ~self.feasible[rows]]
+
+    def __str__(self) -> str:
+        total, done = len(self.feasible), len(self.simulated)
+        lines = [
+            f"{total} designs by the model, {done} simulated in {self.seconds:.0f} s"
+            + (", interrupted" if self.interrupted else ""),
+            f"front: {len(self.front)} designs, "
+            + ("settled" if self.settled else f"open: {len(self.open)} more could enter it"),
+        ]
+        if self.failed:
+            lines.append(f"{len(self.failed)} could not be simulated: {next(iter(self.failed.values()))}")
+        if self.chosen is None:
+            return "\n".join([f"recommended: none: {self.reason}", *lines])
+        label = self.model.space.label(int(self.table["design"][self.chosen]))
+        values = []
+        for name in dict.fromkeys((*self.model.objectives, *self.subject_to)):
+            low, best, high = self.interval(name, self.chosen)
+            values.append(f"{name} {best:.5g}" + (f" [{low:.5g}, {high:.5g}]" if high > low else ""))
+        return "\n".join([f"recommended: {label}: {self.reason}", "  " + ", ".join(values), *lines])
+
+    __repr__ = __str__

@@ -1,0 +1,275 @@
+"""What is known while a decision is made: simulated rows, corrected columns, the present choice."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from optimize import checks
+from optimize.decisions.correction import Correction, features_of
+from optimize.decisions.decision import LEVEL, BoolArray, Decision
+from optimize.decisions.uncertain import front_membership
+from optimize.decisions.worth import Known, chances, next_rows
+from optimize.search.exploration import Exploration, conclude
+from optimize.search.pareto import FloatArray, IntArray, ideal_distance
+from optimize.spaces.evaluation import metric_columns
+from optimize.spaces.stability import LOAD, STABLE, saturated
+
+MARGIN = 0.05
+"""How far from a full resource the word of the model on who keeps up is not believed (chosen in view)."""
+
+
+class State:
+    """What is known of the designs of an exploration; the arguments are those of `optimize.decide`."""
+
+    def __init__(
+        self,
+        model: Exploration,
+        stated: Mapping[str, npt.ArrayLike | None],
+        bounded: Collection[str],
+        subject_to: dict[str, checks.Range],
+        seed: int,
+    ) -> None:
+        for name in stated:
+            if name not in model.table:
+                raise ValueError(f"stated must name metrics, got {name!r}{checks.nearest(name, model.table)}")
+        self.model, self.seed, self._subject_to = model, seed, subject_to
+        self.results: dict[int, Any] = {}
+        self.failed: dict[int, str] = {}
+        self._found: dict[int, dict[str, Any]] = {}
+        self._correction = Correction(
+            model.table, features_of(model.space, model.table), stated, bounded, level=LEVEL, seed=seed
+        )
+        needed = dict.fromkeys((*model.objectives, *subject_to))
+        self._needed = [name for name in needed if name in stated]
+        self.table = dict(model.table)
+        self._correct(self._needed)
+
+    @property
+    def tried(self) -> set[int]:
+        """Rows that were handed to the simulation."""
+        return {*self.results, *self.failed}
+
+    @property
+    def _rows(self) -> IntArray:
+        return np.array(list(self._found), dtype=np.int64)
+
+    def take(self, results: Mapping[int, Any]) -> None:
+        """Take what the simulation returned for rows."""
+        found = {row: self._read(row, result) for row, result in results.items()}
+        self.results.update(results)
+        self._found.update(found)
+        self._correct(self._needed)
+
+    def fail(self, row: int, error: Exception) -> None:
+        """Note that a row could not be simulated."""
+        label = self.model.space.label(int(self.model.table["design"][row]))
+        self.failed[row] = f"{label}: {type(error).__name__}: {error}".splitlines()[0]
+        self._correct(self._needed)
+
+    def _read(self, row: int, result: Any) -> dict[str, Any]:
+        columns = metric_columns(result)
+        values: dict[str, Any] = {}
+        for name in self._correction.metrics:
+            if name not in columns:
+                raise ValueError(f"simulate returned no metric {name!r}{checks.nearest(name, columns)}")
+            parts = [float(columns.get(part, columns[name])[0]) for part in _parts(name)]
+            if np.isnan(parts).any():
+                label = self.model.space.label(int(self.model.table["design"][row]))
+                raise ValueError(f"simulate returned NaN for {name!r} at {label}")
+            values |= dict(zip(_parts(name), parts, strict=True))
+        if STABLE in columns and STABLE in self.model.table:
+            values[STABLE] = bool(columns[STABLE][0])
+        return values
+
+    def _correct(self, names: Collection[str], *, calibrated: bool = False) -> None:
+        """Correct some metrics by all that was simulated, and conclude anew."""
+        rows, table = self._rows, self.table
+        for name in names:
+            simulated = np.array([self._found[row][name] for row in rows.tolist()], dtype=float)
+            columns = self._correction.columns(name, rows, simulated, calibrated=calibrated)
+            for part, column in zip(_parts(name), columns, strict=True):
+                column[rows] = [self._found[row][part] for row in rows.tolist()]
+                table[part] = column
+        self._keeps_up = self._stability()
+        if STABLE in table:
+            table[STABLE] = self._keeps_up >= 0.5
+        model = self.model
+        self._now = conclude(
+            minimize=model.minimize,
+            maximize=model.maximize,
+            subject_to=self._subject_to,
+            table=table,
+            excluded=(),
+            space=model.space,
+            method=model.method,
+            evaluations=0,
+            restored=0,
+        )
+        self._ends = {
+            name: tuple(table[part if name in self._needed else name].astype(float) for part in _parts(name))
+            for name in dict.fromkeys((*model.objectives, *self._subject_to))
+        }
+        self._membership()
+
+    def _stability(self) -> FloatArray:
+        """Return how likely each row keeps up: 0 or 1 if simulated, else by the load of its fullest resource.
+
+        The load beyond which designs do not keep up is the one nearest to 1 that contradicts the fewest
+        simulations; within 5 % of it nothing is sure.
+        """
+        table, rows = self.model.table, self._rows
+        full = saturated(table, self._subject_to)
+        likely = np.where(full, 0.0, 1.0)
+        if STABLE not in table or STABLE in self._subject_to:
+            return likely
+        seen = np.array([self._found[row].get(STABLE, not full[row]) for row in rows.tolist()], dtype=bool)
+        if LOAD in table and table[LOAD].dtype.kind in "iuf":
+            load = table[LOAD].astype(float)
+            cuts = np.unique(np.r_[1.0, load[rows] * (1 + 1e-9), load[rows] * (1 - 1e-9)])
+            wrong = [int(((load[rows] < cut) != seen).sum()) for cut in cuts]
+            cut = min(zip(wrong, np.abs(cuts - 1.0), cuts, strict=True))[2]
+            likely = np.clip(0.5 + (cut - load) / (2 * MARGIN * cut), 0.0, 1.0)
+            # What the model calls full has no values of its own: it may be simulated, not chosen unseen.
+            likely[full] = np.minimum(likely[full], 0.49)
+        likely[rows] = seen
+        return likely
+
+    def _membership(self) -> None:
+        names, low, high = self.model.objectives, {}, {}
+        for name, (least, _, most) in self._ends.items():
+            low[name], high[name] = least, most
+        possible, admitted = self._keeps_up > 0, self._keeps_up >= 1
+        for name, (floor, roof) in self._subject_to.items():
+            if roof is not None:
+                possible, admitted = possible & (low[name] <= roof), admitted & (high[name] <= roof)
+            if floor is not None:
+                possible, admitted = possible & (high[name] >= floor), admitted & (low[name] >= floor)
+        ends = [np.stack([end[name] for name in names], axis=1) for end in (low, high)]
+        member = front_membership(*ends, maximize=self.model.maximized, admitted=admitted, possible=possible)
+        self._able = ~member.off
+        self.open = np.flatnonzero(self._able & ~self._is(self.results))
+
+    def _is(self, rows: Collection[int]) -> BoolArray:
+        mask = np.zeros(len(self.model.feasible), dtype=bool)
+        mask[list(rows)] = True
+        return mask
+
+    def _nearest(self, among: BoolArray) -> int | None:
+        """Return the point of the front nearest to its ideal, of some rows."""
+        front = self._now.front
+        rows = front[among[front]]
+        if not len(rows):
+            return None
+        values = self._now.values
+        return int(rows[ideal_distance(values[rows], values[front], maximize=self.model.maximized).argmin()])
+
+    @property
+    def best(self) -> int | None:
+        """The row that would be chosen, simulated or not; one that cannot be simulated is passed over."""
+        return self._nearest(~self._is(self.failed))
+
+    @property
+    def simulated_feasible(self) -> bool:
+        """Whether a simulated design is feasible."""
+        return bool(self._now.feasible[self._rows].any())
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is open within calibrated intervals and the best design is simulated."""
+        if not len(self.open):
+            self._correct(self._needed, calibrated=True)
+        return not len(self.open) and (self.best is None or self.best in self.results)
+
+    def next_rows(self, count: int) -> IntArray:
+        """Return the rows to simulate next."""
+        free = ~self._is(self.tried)
+        first = self.best
+        if first is not None and not free[first]:
+            first = None
+        near = self.model.closest
+        if first is None and near is not None and free[near] and not self.tried:
+            first = near
+        rows = np.flatnonzero(self._able)
+        known = Known(
+            rows=rows,
+            low={name: ends[0][rows] for name, ends in self._ends.items()},
+            best={name: ends[1][rows] for name, ends in self._ends.items()},
+            high={name: ends[2][rows] for name, ends in self._ends.items()},
+            stable=self._keeps_up[rows],
+        )
+        seed = int(np.random.SeedSequence([self.seed, len(self.tried)]).generate_state(1)[0])
+        front, knee = (
+            chances(
+                known,
+                minimize=self.model.minimize,
+                maximize=self.model.maximize,
+                subject_to=self._subject_to,
+                seed=seed,
+            )
+            if count > 1
+            else (np.zeros(len(rows)), np.zeros(len(rows)))
+        )
+        return next_rows(
+            count,
+            first=first,
+            known=known,
+            front=front,
+            knee=knee,
+            free=free,
+            population=np.flatnonzero(self._keeps_up > 0),
+            seed=seed,
+        )
+
+    def conclude(self, *, budget: float, seconds: float, interrupted: bool) -> Decision:
+        """Return the decision, every metric corrected."""
+        self._correct(self._correction.metrics, calibrated=True)
+        rows = self._rows
+        best, own = self.best, self._nearest(self._is(self.results))
+        chosen = own
+        if own is None and len(rows) and self.simulated_feasible:
+            # None of the simulated designs is on the front of the best values: the nearest to its ideal.
+            held = rows[self._now.feasible[rows]]
+            values, front = self._now.values, self._now.front
+            far = ideal_distance(values[held], values[front], maximize=self.model.maximized)
+            chosen = int(held[far.argmin()])
+        if not len(rows):
+            chosen = best
+        reason = self._reason(chosen, best)
+        self.table["simulated"] = self._is(self.results)
+        return Decision(
+            model=self.model,
+            subject_to=self._subject_to,
+            table=self.table,
+            corrected=self._correction.metrics,
+            simulated=rows,
+            results=self.results,
+            failed=self.failed,
+            feasible=self._now.feasible,
+            front=self._now.front,
+            chosen=chosen,
+            reason=reason,
+            open=self.open,
+            settled=not len(self.open),
+            budget=budget,
+            seconds=seconds,
+            interrupted=interrupted,
+        )
+
+    def _reason(self, chosen: int | None, best: int | None) -> str:
+        goals = self.model.objectives
+        rule = f"best {goals[0].replace('_', ' ')}" if len(goals) == 1 else "knee of the front"
+        if chosen is None:
+            return "no design is feasible" if best is None else "no simulated design is feasible"
+        if not len(self._rows):
+            return f"{rule} by the model, not simulated"
+        if chosen == best:
+            return f"{rule}, which its simulation bears out"
+        return f"{rule} among the {len(self._rows)} simulated designs, as far as the budget reached"
+
+
+def _parts(name: str) -> tuple[str, str, str]:
+    return f"{name}_low", name, f"{name}_high"
