@@ -10,6 +10,8 @@ import pytest
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """Give each process whole rooms of tests, in order: a kernel is compiled and a fixture made once."""
+    if config.getvalue("dist") != "load":
+        return None  # asked for otherwise
     from xdist.scheduler import LoadScopeScheduling
 
     class Rooms(LoadScopeScheduling):

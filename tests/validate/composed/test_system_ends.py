@@ -118,7 +118,7 @@ def test_turning_in_the_model():
         }
         system = qm.System(parts=parts, flows=flows)
         answer, found = qm.solve(system), simulate(system, replications=4, passages=5000)
-        assert answer.latency == pytest.approx(float(found.latency), rel=0.08)
+        assert answer.latency == pytest.approx(float(found.latency), rel=0.03)
         assert any("turn" in doubt for doubt in answer.doubts)
         times[time] = answer.latency
     assert times[20.0] > times[0.0] + 5
