@@ -9,7 +9,9 @@ import numpy as np
 
 from cases.study.analysis import Analysis
 from cases.study.check import Check, Runs
+from cases.study.deciding import decision_of
 from cases.study.recommendation import Recommendation, recommend
+from optimize.decisions.decision import Decision
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,6 +38,11 @@ class Part:
     def star(self) -> Recommendation:
         """Which design is recommended, see `recommend`."""
         return recommend(self.analysis, self.check)
+
+    @cached_property
+    def decision(self) -> Decision:
+        """What was decided, with an interval on every number."""
+        return decision_of(self.analysis, self.check, self.star)
 
     def row_of(self, design: int) -> int | None:
         """Return the row of a design in the analytic table."""

@@ -1,0 +1,1 @@
+"""Decisions: a model everywhere, simulations where they decide, an interval on every number."""
