@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cases.study.packet_processor import GREEDY_ORDER, MAXIMIZE, MINIMIZE, SUBJECT_TO, solved_columns
+from cases.study.packet_processor import GREEDY_ORDER, solved_columns
 from cases.study.stream import peak_gbps
 from optimize.programs.milp import Choice, choose
 from optimize.search.exploration import Exploration
@@ -91,7 +92,9 @@ class Analysis:
         return tuple(step for step in steps if len(set(step.weights)) == 1)
 
 
-def analyse(name: str, space: Space, *, budget: float | None = None, points: int = 12) -> Analysis:
+def analyse(
+    name: str, space: Space, goals: Mapping[str, Any], *, budget: float | None = None, points: int = 12
+) -> Analysis:
     """Explore a space with the analytic model.
 
     Parameters
@@ -100,6 +103,8 @@ def analyse(name: str, space: Space, *, budget: float | None = None, points: int
         The workload, for the reports.
     space : Space
         The designs.
+    goals : mapping
+        ``minimize``, ``maximize`` and ``subject_to``, as `explore` takes them.
     budget : float, optional
         Cost budget of the choice by integer programming; by default the cost of the knee. [mm2]
     points : int
@@ -109,9 +114,7 @@ def analyse(name: str, space: Space, *, budget: float | None = None, points: int
     exploration = explore(
         space,
         solved_columns,
-        minimize=MINIMIZE,
-        maximize=MAXIMIZE,
-        subject_to=SUBJECT_TO,
+        **goals,
         vectorized=True,
         digits=DIGITS,
     )
@@ -121,13 +124,11 @@ def analyse(name: str, space: Space, *, budget: float | None = None, points: int
         greedy = explore(
             space,
             _Recall(exploration),
-            minimize=MINIMIZE,
-            maximize=MAXIMIZE,
-            subject_to=SUBJECT_TO,
+            **goals,
             vectorized=True,
             method="greedy",
             digits=DIGITS,
-            order=GREEDY_ORDER,
+            order=[*GREEDY_ORDER, *(name for name in space.choices if name not in GREEDY_ORDER)],
             # In steps of 1/k for k objectives, so that all alike is one of the weightings.
             weights=simplex_weights(len(exploration.objectives), len(exploration.objectives)),
         )

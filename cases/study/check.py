@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cases.study.packet_processor import MAXIMIZE, MINIMIZE, PART
+from cases.study.packet_processor import PART
+from optimize.checks import Range
 from optimize.search.exploration import Exploration
 from optimize.search.explore import explore
 from optimize.search.pareto import FloatArray, IntArray
@@ -146,6 +147,8 @@ class Check:
         How many were to be simulated; fewer are if the run was interrupted.
     seconds : float
         Time for the simulations that were not in the store. [s]
+    subject_to : dict of str to (low, high)
+        The limits of the study.
     """
 
     simulated: Exploration
@@ -155,6 +158,7 @@ class Check:
     disputed: tuple[int, ...]
     asked: int
     seconds: float
+    subject_to: dict[str, Range]
 
     @property
     def interrupted(self) -> bool:
@@ -193,8 +197,8 @@ def check(
         analytic.space,
         lambda spec: simulated_columns(found[stable_hash(spec)]),
         designs=designs[list(campaign.points)],
-        minimize=MINIMIZE,
-        maximize=MAXIMIZE,
+        minimize=analytic.minimize,
+        maximize=analytic.maximize,
     )
     seconds = time.perf_counter() - started
     places = np.searchsorted(analytic.table["design"], simulated.table["design"])
@@ -209,6 +213,7 @@ def check(
         disputed=tuple(simulated.table["design"][~agreed].tolist()),
         asked=len(rows),
         seconds=seconds,
+        subject_to=analytic.subject_to,
     )
 
 

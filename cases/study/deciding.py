@@ -6,7 +6,7 @@ import numpy as np
 
 from cases.study.analysis import Analysis
 from cases.study.check import Check
-from cases.study.packet_processor import BIAS, ERROR, SUBJECT_TO
+from cases.study.packet_processor import BIAS, ERROR
 from cases.study.recommendation import Recommendation
 from optimize.decisions.decision import Decision
 from optimize.search.exploration import conclude
@@ -51,7 +51,7 @@ def decision_of(analysis: Analysis, check: Check | None, star: Recommendation) -
     found = conclude(
         minimize=model.minimize,
         maximize=model.maximize,
-        subject_to=dict(SUBJECT_TO),
+        subject_to=model.subject_to,
         table=table,
         excluded=(),
         space=model.space,

@@ -9,7 +9,6 @@ import numpy as np
 
 from cases.study.analysis import Analysis
 from cases.study.check import Check, half_widths, model_error
-from cases.study.packet_processor import MAXIMIZE, MINIMIZE, SUBJECT_TO
 from cases.study.stream import peak_gbps
 from cases.tables import number
 from optimize.search.pareto import IntArray, knee_index, nondominated
@@ -140,7 +139,7 @@ def _keeps_up(check: Check, k: int) -> bool:
 def _violated(check: Check, k: int) -> list[str]:
     """Return the constraints of the study that a simulated design violates for sure."""
     table, said = check.simulated.table, []
-    for metric, (least, most) in SUBJECT_TO.items():
+    for metric, (least, most) in check.subject_to.items():
         low, best, high = (float(table[name][k]) for name in (f"{metric}_low", metric, f"{metric}_high"))
         if (most is not None and low > most) or (least is not None and high < least):
             said.append(f"{metric.replace('_', ' ')} {number(best)} in the simulation")
@@ -151,7 +150,7 @@ def _too_far(analysis: Analysis, check: Check, k: int, row: int) -> list[str]:
     """Return the objectives in which the model is farther off than it ever was at such loads."""
     table, simulated = analysis.exploration.table, check.simulated.table
     load, said = float(table["bottleneck_load"][row]), []
-    for metric in (*MINIMIZE, *MAXIMIZE):
+    for metric in analysis.exploration.objectives:
         most = largest_error(metric, load)
         if most is None:
             continue

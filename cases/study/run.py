@@ -10,6 +10,7 @@ import numpy as np
 
 from cases.study.analysis import Analysis, analyse
 from cases.study.check import Runs, check
+from cases.study.goals import chosen_space, goals_of
 from cases.study.packet_processor import default_space
 from cases.study.parts import Part, Study
 from optimize.search.pareto import IntArray
@@ -27,6 +28,9 @@ def explore_case(
     specs: Mapping[str, PacketProcessor],
     *,
     given: Iterable[str] = (),
+    choices: Mapping[str, Iterable[Any]] | None = None,
+    goals: Mapping[str, Any] | None = None,
+    budget_seconds: float | None = None,
     runs: Runs | None = None,
     simulate: bool = True,
     points: int = 12,
@@ -43,6 +47,12 @@ def explore_case(
         knee and the starred design of the main one are simulated, to show whether the best moves.
     given : iterable of str
         Varied fields whose values in the specs are their only choices, see `default_space`.
+    choices : mapping, optional
+        The fields to vary and their choices, instead of the default space.
+    goals : mapping, optional
+        ``minimize``, ``maximize`` and ``subject_to``, see `cases.study.goals.goals_of`.
+    budget_seconds : float, optional
+        Time for simulations; 0 for none. [s]
     runs : Runs, optional
         How designs are simulated.
     simulate : bool
@@ -66,17 +76,19 @@ def explore_case(
     checks.count("points", points, minimum=0)
     if budget is not None:
         checks.nonnegative("budget", budget)
+    simulate = simulate and budget_seconds != 0
     if simulate and store is None:
         raise ValueError("store must be the path of a file when designs are simulated, got None")
     spaces = {}
     for name, spec in specs.items():
         to_toml(spec)  # refuses a trace that is in no file before any work is done
-        spaces[name] = default_space(spec, given)
+        spaces[name] = default_space(spec, given) if choices is None else chosen_space(spec, choices)
+    wanted = goals_of(next(iter(specs.values())), goals)
     analyses: list[Analysis] = []
     for name, space in spaces.items():
         if progress:
             progress("designs solved", len(analyses), len(spaces))
-        analyses.append(analyse(name, space, budget=budget, points=points))
+        analyses.append(analyse(name, space, wanted, budget=budget, points=points))
     parts: list[Part] = []
     for analysis in analyses:
         stopped = any(part.check is not None and part.check.interrupted for part in parts)

@@ -83,6 +83,8 @@ class Exploration:
         How.
     minimize, maximize : tuple of str
         The objectives.
+    subject_to : dict of str to (low, high)
+        The limits.
     table : dict of str to ndarray
         Tidy columns: ``design``, every varied field, every metric. Of an estimate the column
         has the best value and ``<metric>_low`` and ``<metric>_high`` its interval.
@@ -115,6 +117,7 @@ class Exploration:
     method: str
     minimize: tuple[str, ...]
     maximize: tuple[str, ...]
+    subject_to: dict[str, Range]
     table: Columns
     feasible: npt.NDArray[np.bool_]
     front: IntArray
@@ -283,7 +286,7 @@ def _unstable(table: Columns, rows: IntArray) -> Exclusion:
     return replace(_exclusion(STABLE, table["design"][rows], *measure), resources=words)
 
 
-def _closest(table: Columns, subject_to: dict[str, Range], costs: FloatArray) -> int | None:
+def least_miss(table: Columns, subject_to: dict[str, Range], costs: FloatArray) -> int | None:
     """Return the row that is nearest to being feasible; None if all are infinitely far and alike."""
     terms = np.stack(_shortfalls(table, subject_to))
     endless = np.isinf(terms).sum(axis=0) + np.isposinf(costs).sum(axis=1)
@@ -316,10 +319,11 @@ def conclude(
         duplicates = len(front) - len(np.unique(costs[front], axis=0))
         nearest = knee_index(costs[front])
         knee = None if nearest is None else int(front[nearest])
-        closest = None if feasible.any() else _closest(table, subject_to, costs)
+        closest = None if feasible.any() else least_miss(table, subject_to, costs)
     return Exploration(
         minimize=minimize,
         maximize=maximize,
+        subject_to=subject_to,
         table=table,
         feasible=feasible,
         front=front,

@@ -1,4 +1,4 @@
-"""Conditions on metrics as one says them, ``packet_latency_p99 < 2us``, and values said back in such units."""
+"""Conditions on metrics as one says them, ``packet_latency_p99 < 2us``, and values said back so."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def conditions(spec: Any, given: Mapping[str, Range] | Iterable[str] | None) -> 
             high = bound if high is None else min(high, bound)
         if low is not None and high is not None and low > high:
             raise ValueError(
-                f"the conditions on {metric} contradict each other: at least {quantity(spec, metric, low)} and "
-                f"at most {quantity(spec, metric, high)}"
+                f"the conditions on {metric} contradict each other: at least {quantity(spec, metric, low)} "
+                f"and at most {quantity(spec, metric, high)}"
             )
         found[metric] = low, high
     return found
