@@ -8,6 +8,8 @@ from typing import Any
 
 from cases.study.phrases import Phrases, percent, said, words
 from optimize.decisions.changes import Change, Evaluate, growth, mending
+from optimize.decisions.decision import Decision
+from optimize.decisions.reasons import Question
 from optimize.spaces.stability import STABLE
 from qmodels.systems.spec.conditions import plain
 from qmodels.systems.spec.fields import find_field, get_field
@@ -23,8 +25,8 @@ class Claim:
     Parameters
     ----------
     about : str
-        What it answers: ``recommended``, ``limited by``, ``better``, ``buys most``, ``traffic``, ``limit``,
-        ``how sure``; where there is no answer ``not feasible``, ``nearest``, ``feasible with``.
+        What it answers: ``recommended``, ``overruled``, ``limited by``, ``better``,
+        ``buys most``, ``traffic``, ``limit``, ``how sure``; where there is no answer ``not feasible``, ``nearest``, ``feasible with``.
     text : str
         The sentence.
     values : dict
@@ -58,7 +60,8 @@ class Words(Phrases):
         row = self.question.decision.chosen
         if row is None:
             return self._nothing()
-        made = [self._recommended(row), self._limited(row), self._better(), *self._buys(row)]
+        made = [self._recommended(row), self._overruled(row), self._limited(row), self._better()]
+        made += self._buys(row)
         made += [self._growth(), self._relaxed(), *self._sure(row)]
         return tuple(claim for claim in made if claim is not None)
 
@@ -85,6 +88,19 @@ class Words(Phrases):
         intervals = {metric: decision.interval(metric, row) for metric in self.question.metrics}
         return Claim("recommended", text, {"design": self.number(row), "intervals": intervals})
 
+    def _overruled(self, row: int) -> Claim | None:
+        """Return which design the model alone would have chosen, and what speaks against it."""
+        knee = self.question.decision.model.knee
+        if knee is None or knee == row:
+            return None
+        to = self.question.alternative(knee)
+        how = "simulated" if self.question.decision.table["simulated"][knee] else "corrected"
+        against = self.fails(to) if to.fails else self.changes(to)
+        text = f"The model alone would have chosen {self.as_changed(to)}; {how}, {against}."
+        return Claim(
+            "overruled", text, {"design": self.number(knee), "changes": to.changes, "missed": to.missed}
+        )
+
     def _limited(self, row: int) -> Claim | None:
         resource, load = self.question.bottleneck(row)
         said = [f"The fullest resource is {self.fullest(resource, load)}."] if resource else []
@@ -102,7 +118,9 @@ class Words(Phrases):
         trade, failing = question.trade(), question.failing()
         if trade is not None:
             to, count = trade
-            text = f"Of {count} designs on the front {that} the next is {self.as_changed(to)}: {self.changes(to)}."
+            new = "" if question.decision.table["simulated"][to.row] else " (not simulated)"
+            text = f"Of {count} designs on the front {that} the next is {self.as_changed(to)}{new}"
+            text += f": {self.changes(to)}."
             return Claim("better", text, _values(self.number(to.row), count, to))
         unproven = question.unproven()
         if unproven:
@@ -121,7 +139,7 @@ class Words(Phrases):
     def _buys(self, row: int) -> list[Claim]:
         """Return which neighbouring choice improves the main objective, and the tightest limit, most."""
         question = self.question
-        tight = [limit.metric for limit in question.limits(row)]
+        tight = [limit.metric for limit in question.limits(row) if limit.room < 1]
         others = [name for name in question.decision.model.objectives if name != question.main]
         claims = []
         for metric in dict.fromkeys([question.main, *[*tight, *others][:1]]):
@@ -131,8 +149,8 @@ class Words(Phrases):
                 claims.append(Claim("buys most", text, {"metric": metric, "field": None}))
                 continue
             text = (
-                f"For the {words(metric)} {words(move.field)} {said(move.after)} instead of {said(move.before)} "
-                f"buys most: {self.changes(move.to, first=metric)}"
+                f"For the {words(metric)} {words(move.field)} {said(move.after)} instead of "
+                f"{said(move.before)} buys most: {self.changes(move.to, first=metric)}"
             )
             text += f"; but {self.fails(move.to)}." if move.to.fails else "."
             values = {"metric": metric, "field": move.field, "before": move.before, "after": move.after}
@@ -182,8 +200,8 @@ class Words(Phrases):
         text = f"Settled: within the intervals no other design could enter the front ({count} simulated)."
         if not decision.settled:
             text = (
-                f"Not settled: {len(decision.open)} designs that were not simulated could still enter the front "
-                f"({count} simulated). A larger --budget settles more."
+                f"Not settled: {len(decision.open)} designs that were not simulated could still enter the "
+                f"front ({count} simulated). A larger --budget settles more."
             )
         return [*claims, Claim("how sure", text, values)]
 
@@ -216,10 +234,17 @@ class Words(Phrases):
         elif change.what == "traffic":
             moved = f"{percent(change.change)} less traffic ({self._rate(change.after)})"
         else:
-            moved = f"{words(change.name)} {plain(change.after)}, beyond its choices (up to {plain(change.before)})"
-            if change.after < change.before:
-                moved = moved.replace("up to", "from")
+            end = "from" if change.after < change.before else "up to"
+            moved = f"{words(change.name)} {plain(change.after)}, beyond its choices ({end} {plain(change.before)})"
         return f"Feasible with {moved}: {self.design(change.row)}."
+
+
+def claims_of(
+    decision: Decision, evaluate: Evaluate, rate: Callable[[float], str] | None = None
+) -> tuple[Claim, ...]:
+    """Return the answer that a decision gives, with the cost as the main objective if it is one."""
+    main = "cost" if "cost" in decision.model.objectives else ""
+    return Words(question=Question(decision=decision, main=main), evaluate=evaluate, rate=rate).claims()
 
 
 def _values(design: int, count: int, to: Any) -> dict[str, Any]:

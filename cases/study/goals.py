@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cases.study.packet_processor import CHOICES, MAXIMIZE, MINIMIZE, SUBJECT_TO
@@ -79,13 +79,20 @@ def question_text(spec: Any, goals: Mapping[str, Any]) -> str:
     >>> question_text(PacketProcessor(), goals_of(PacketProcessor(), {"minimize": "cost"}))
     'least cost, with overflow probability at most 0.001'
     """
-    wanted = [f"{word} {name}" for word, names in (("least", goals["minimize"]), ("most", goals["maximize"]))
-              for name in names]  # fmt: skip
+    wanted = [
+        f"{word} {_listed(names)}"
+        for word, names in (("least", goals["minimize"]), ("most", goals["maximize"]))
+        if names
+    ]
     limits = [
         f"{metric} {word} {quantity(spec, metric, bound)}"
         for metric, ends in goals["subject_to"].items()
         for word, bound in zip(("at least", "at most"), ends, strict=True)
         if bound is not None
     ]
-    text = " and ".join(wanted) if len(wanted) < 3 else ", ".join(wanted)
-    return (text + (f", with {' and '.join(limits)}" if limits else "")).replace("_", " ")
+    text = " and ".join(wanted) + (f", with {_listed(limits)}" if limits else "")
+    return text.replace("_", " ")
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))

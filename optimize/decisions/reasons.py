@@ -204,7 +204,7 @@ class Question:
         return (self.alternative(int(rows[0])), rows.size) if rows.size else None
 
     def unproven(self) -> int:
-        """Return how many feasible designs are better in the main objective, yet neither chosen nor on the front."""
+        """Return how many feasible designs are better in the main objective than the chosen one."""
         rows = self._better()
         return int(self.decision.feasible[rows].sum())
 
