@@ -25,8 +25,9 @@ class Claim:
     Parameters
     ----------
     about : str
-        What it answers: ``recommended``, ``overruled``, ``limited by``, ``better``,
-        ``buys most``, ``traffic``, ``limit``, ``how sure``; where there is no answer ``not feasible``, ``nearest``, ``feasible with``.
+        What it answers: ``recommended``, ``overruled``, ``limited by``, ``better``, ``buys most``,
+        ``traffic``, ``limit``, ``how sure``; where there is no answer ``not feasible``, ``nearest``,
+        ``feasible with``.
     text : str
         The sentence.
     values : dict
@@ -107,7 +108,7 @@ class Words(Phrases):
         limits = self.question.limits(row)
         if limits:
             room = limits[0].room
-            how = f"missed by {percent(-room)}" if room < 0 else f"{percent(room)} of it are left"
+            how = f"missed by {percent(-room)}" if room < 0 else f"{percent(room)} of room"
             said.append(f"The tightest limit is {self.limit(limits[0])}: {how}.")
         values = {"resource": resource, "load": load, "limits": limits}
         return Claim("limited by", " ".join(said), values) if said else None
@@ -148,10 +149,8 @@ class Words(Phrases):
                 text = f"No neighbouring choice of one field improves the {words(metric)}."
                 claims.append(Claim("buys most", text, {"metric": metric, "field": None}))
                 continue
-            text = (
-                f"For the {words(metric)} {words(move.field)} {said(move.after)} instead of "
-                f"{said(move.before)} buys most: {self.changes(move.to, first=metric)}"
-            )
+            text = f"{words(move.field).capitalize()} {said(move.after)} instead of {said(move.before)}"
+            text += f" improves the {words(metric)} most: {self.changes(move.to, first=metric)}"
             text += f"; but {self.fails(move.to)}." if move.to.fails else "."
             values = {"metric": metric, "field": move.field, "before": move.before, "after": move.after}
             claims.append(Claim("buys most", text, values | {"changes": move.to.changes}))
@@ -166,7 +165,8 @@ class Words(Phrases):
         values = {"change": found.change, "most": found.most, "over": found.over, "resource": found.resource}
         if not found.over:
             return Claim("traffic", f"{more} at least.", values)
-        what = " and ".join(self.over(*one) for one in found.over)
+        stops = [one for one in found.over if one[0] == STABLE] or found.over
+        what = " and ".join(self.over(*one) for one in stops)
         full = f", with {self.fullest(found.resource, found.load)}" if found.resource else ""
         return Claim("traffic", f"{more} until {what}{full}.", values)
 
@@ -235,7 +235,8 @@ class Words(Phrases):
             moved = f"{percent(change.change)} less traffic ({self._rate(change.after)})"
         else:
             end = "from" if change.after < change.before else "up to"
-            moved = f"{words(change.name)} {plain(change.after)}, beyond its choices ({end} {plain(change.before)})"
+            moved = f"{words(change.name)} {plain(change.after)}, beyond its choices"
+            moved += f" ({end} {plain(change.before)})"
         return f"Feasible with {moved}: {self.design(change.row)}."
 
 

@@ -51,7 +51,7 @@ def front_section(decision: Decision) -> Section:
     table, model = decision.table, decision.model
     shown = front_rows(decision, POINTS)
     fields = [name for name, choices in model.space.choices.items() if len(choices) > 1]
-    metrics = list(dict.fromkeys((*model.objectives, *model.subject_to)))
+    metrics = [name for name in dict.fromkeys((*model.objectives, *model.subject_to)) if name not in fields]
     rows = []
     for row in shown:
         line = [int(table["design"][row]), *(table[name][row] for name in fields)]
@@ -65,7 +65,7 @@ def front_section(decision: Decision) -> Section:
     headings = ["design", *(SHORT.get(name, heading(name)) for name in (*fields, *metrics))]
     headings += ["fullest"] if RESOURCE in table else []
     few = f"{len(rows)} of {len(decision.front)} points, chosen to stand for all of them"
-    lines = [few if len(rows) < len(decision.front) else f"{len(rows)} points"]
+    lines = [few if len(rows) < len(decision.front) else "all of it"]
     return Section(title="Pareto front", lines=lines, headings=[*headings, ""], rows=rows)
 
 
