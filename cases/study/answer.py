@@ -211,7 +211,7 @@ class Words(Phrases):
         near = question.alternative(question.nearly(1)[0])
         alone = question.blocking()
         limits = [f"meets {self.limit(one)}" for one in question.limits(near.row) if one.metric in alone]
-        what = " and none ".join([*(["keeps up with the traffic"] if STABLE in alone else []), *limits])
+        what = "keeps up with the traffic" if STABLE in alone else " and none ".join(limits)
         text = f"No design is feasible: none {what or 'meets all limits together, though some meet each'}."
         nearest = f"The nearest is {self.design(near.row)}: {self.fails(near)}."
         values = {"design": self.number(near.row), "missed": near.missed, "resource": near.resource}
@@ -236,7 +236,8 @@ class Words(Phrases):
         else:
             end = "from" if change.after < change.before else "up to"
             moved = f"{words(change.name)} {plain(change.after)}, beyond its choices"
-            moved += f" ({end} {plain(change.before)})"
+            moved += f" ({end} {plain(change.before)}), else as"
+            return f"Feasible with {moved} {self.design(change.row)}."
         return f"Feasible with {moved}: {self.design(change.row)}."
 
 

@@ -121,12 +121,11 @@ def mending(question: Question, evaluate: Evaluate, traffic: str | None) -> tupl
     """
     decision = question.decision
     changes = []
-    for limit, rows, miss in question.excluded_alone():
-        if rows.size:
-            to = limit.bound + miss[0] * (1 if limit.sign == "<=" else -1)
-            changes.append(
-                Change(what="limit", name=limit.metric, before=limit.bound, after=float(to), row=int(rows[0]))
-            )
+    for limit, excluded in question.excluded_alone():
+        if excluded.size:
+            row = int(excluded[0])
+            to = float(decision.table[limit.metric][row])
+            changes.append(Change(what="limit", name=limit.metric, before=limit.bound, after=to, row=row))
     rows = question.nearly(CANDIDATES)
     if traffic is not None and traffic not in decision.model.space.paths.values():
         found = [

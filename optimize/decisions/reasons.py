@@ -15,7 +15,7 @@ from optimize.search.pareto import IntArray, as_costs, knee_index, nondominated
 from optimize.spaces.stability import LOAD, RESOURCE, STABLE, saturated
 
 TRIED = 64
-"""Designs, the nearest first, of which the relaxation of a limit looks for one that would be chosen."""
+"""Values of a limit, the nearest first, at which its relaxation looks for another choice."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,17 +235,19 @@ class Question:
     def relaxations(self) -> tuple[Relaxation, ...]:
         """Return for each limit the least change after which another design is chosen, the least first."""
         found = []
-        for limit, rows, miss in self.excluded_alone():
-            for k in range(min(len(rows), TRIED)):
-                if self._chosen_of(rows[: k + 1]):
-                    bound = limit.bound + miss[k] * (1 if limit.sign == "<=" else -1)
-                    to = self.alternative(int(rows[k]))
-                    found.append(Relaxation(limit=limit, bound=float(bound), to=to))
+        for limit, rows in self.excluded_alone():
+            values = self.decision.table[limit.metric][rows]
+            # Designs of one value come in together.
+            for count in 1 + np.flatnonzero(np.append(np.diff(values) != 0, True))[:TRIED]:
+                row = self._chosen_of(rows[:count])
+                if row is not None:
+                    bound = float(values[count - 1])
+                    found.append(Relaxation(limit=limit, bound=bound, to=self.alternative(row)))
                     break
         return tuple(sorted(found, key=lambda one: one.change))
 
-    def excluded_alone(self) -> Iterator[tuple[Limit, IntArray, Any]]:
-        """Yield each limit, the rows that it alone excludes, and by how much, the nearest first."""
+    def excluded_alone(self) -> Iterator[tuple[Limit, IntArray]]:
+        """Yield each limit and the rows that it alone excludes, the nearest first."""
         table, row = self.decision.table, self.decision.chosen or 0
         missed = misses(table, self.subject_to)
         costs = as_costs(
@@ -256,20 +258,16 @@ class Question:
             key = limit.metric, limit.sign, limit.bound
             others = np.all([good, *(miss == 0 for name, miss in missed.items() if name != key)], axis=0)
             rows = np.flatnonzero(others & (missed[key] > 0) & np.isfinite(missed[key]))
-            rows = rows[np.argsort(missed[key][rows], kind="stable")]
-            yield limit, rows, missed[key][rows]
+            yield limit, rows[np.argsort(missed[key][rows], kind="stable")]
 
-    def _chosen_of(self, rows: IntArray) -> bool:
-        """Return whether the last of some rows would be chosen if all of them were feasible."""
-        decision = self.decision
-        rows = np.concatenate([decision.front, rows])
-        values = objective_values({n: decision.table[n][rows] for n in decision.model.objectives},
-                                  decision.model.objectives)  # fmt: skip
+    def _chosen_of(self, rows: IntArray) -> int | None:
+        """Return which of some rows would be chosen if all were feasible; None if it is none of them."""
+        decision, before = self.decision, len(self.decision.front)
+        every = np.concatenate([decision.front, rows])
+        values = objective_values(decision.table, decision.model.objectives)[every]
         front = np.flatnonzero(nondominated(values, maximize=decision.model.maximized))
-        if len(rows) - 1 not in front:
-            return False
         knee = knee_index(values[front], maximize=decision.model.maximized)
-        return knee is not None and int(front[knee]) == len(rows) - 1
+        return None if knee is None or front[knee] < before else int(every[front[knee]])
 
     def _row_of(self, design: int) -> int | None:
         designs = self.decision.table["design"]
@@ -297,8 +295,9 @@ class Question:
         return least_miss(table, self.subject_to, costs) or 0
 
     def blocking(self) -> tuple[str, ...]:
-        """Return what excludes every design by itself: limited metrics, or that a design keeps up."""
+        """Return what excludes every design by itself: that none keeps up, or limited metrics."""
         table = self.decision.table
-        alone = [STABLE] if self.saturated else []
+        if self.saturated:
+            return (STABLE,)
         missed = misses(table, self.subject_to)
-        return (*alone, *(metric for (metric, _, _), miss in missed.items() if (miss > 0).all()))
+        return tuple(metric for (metric, _, _), miss in missed.items() if (miss > 0).all())

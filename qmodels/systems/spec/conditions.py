@@ -163,7 +163,8 @@ def quantity(spec: Any, metric: str, value: float) -> str:
     family = next((family for family in FAMILIES if unit in family), {})
     if unit == "1" or not math.isfinite(value):
         return plain(value)
-    fits = [one for one, size in family.items() if abs(value) * family[unit] >= size and one != "cm2"]
+    size = abs(value) * (1 + 1e-9) * family.get(unit, 1)
+    fits = [one for one, least in family.items() if size >= least and one not in ("um2", "cm2")]
     best = max(fits, key=lambda one: family[one]) if fits and value else unit
     scale = family[unit] / family[best] if family else 1.0
     return f"{plain(value * scale)} {best}"
