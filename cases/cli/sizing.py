@@ -14,12 +14,16 @@ from cases.study.phrases import percent, words
 from optimize.analysis.sizing import Size
 from optimize.analysis.sizing import size as size_spec
 from optimize.checks import Range, size_of
+from optimize.spaces.stability import STABLE
 from qmodels.systems.spec.conditions import conditions, plain, quantity
 from qmodels.systems.spec.fields import find_field, get_field, replace_fields, takes_array
 from qmodels.systems.spec.metrics import is_relative
 
 REACH = 16
 """Times a real value, and its part, up to which is looked by default; whole numbers from 1 to 4 times it."""
+
+
+FULL = "load of the fullest resource"
 
 
 def sized(
@@ -34,15 +38,19 @@ def sized(
     """
     from qmodels import solve
 
+    def metrics(one: Any) -> dict[str, Any]:
+        answer: Any = solve(one)
+        return answer.to_dict() | {FULL: np.nan_to_num(answer.bottleneck_load, nan=0.0)}
+
     path = find_field(spec, field)
     limits = conditions(spec, until)
     if not limits:
         raise ValueError('--until must state a condition, such as "packet_latency_p99 < 2us", got none')
     found = size_spec(
         spec,
-        lambda one: solve(one).to_dict(),
+        metrics,
         path,
-        subject_to={**limits, "stable": (1.0, None)},
+        subject_to={**limits, STABLE: (1.0, None), FULL: (None, 1.0)},
         within=_range(field, get_field(spec, path), within),
         which=which,
         vectorized=takes_array(spec, path),

@@ -73,6 +73,7 @@ def explore(
     _require_study_directory(out)
     specs, given = read_specs(spec, trace, settings or ())
     main = next(iter(specs.values()))
+    choices = exploring.choices(main, vary or ())
     goals = goals_of(main, {"minimize": minimize or (), "maximize": maximize or (), "subject_to": targets})
     runs = Runs(
         **({} if packets is None else {"packets": packets}),
@@ -82,7 +83,7 @@ def explore(
     )
     asked = exploring.Asked(
         specs=specs,
-        choices=exploring.choices(main, vary or ()),
+        choices=choices,
         given=given,
         goals=goals,
         seconds=exploring.budget_of(budget),
