@@ -20,6 +20,9 @@ Evaluate = Callable[[Any], object]
 MOST = 8
 """Times the traffic, or a field's end, up to which is looked."""
 
+LEAST = 1000
+"""Share of the traffic, inverted, down to which is looked where nothing is feasible."""
+
 TOLERANCE = 1e-4
 """Of the range looked at: where a search for the traffic stops."""
 
@@ -99,7 +102,7 @@ def growth(question: Question, evaluate: Evaluate, traffic: str, *, row: int | N
         return None
     spec = decision.model.spec(at)
     now = float(get_field(spec, traffic))
-    reach = (now, MOST * now) if at == decision.chosen else (now / MOST, now)
+    reach = (now, MOST * now) if at == decision.chosen else (now / LEAST, now)
     found = _sized(question, evaluate, spec, at, traffic, reach, "largest")
     if found is None or found.value is None:
         return None

@@ -13,7 +13,7 @@ from cases.study.advice import recommendation
 from cases.study.analysis import representatives
 from cases.study.check import Runs, half_widths
 from cases.study.files import SUMMARY, save_study
-from cases.study.findings import part_sections, study_text
+from cases.study.findings import part_sections, study_text, trust
 from cases.study.packet_processor import DATA, MAXIMIZE, MINIMIZE
 from cases.study.parts import Part, Study
 from cases.study.plots import error_figure, front_figure
@@ -117,14 +117,14 @@ def test_the_contradiction_is_the_first_thing_said(unsteady):
     part = study.parts[0]
     designs = part.analysis.exploration.table["design"]
     knee, star = (designs[row] for row in (part.analysis.exploration.knee, part.star.row))
-    title, *lines = study_text(study).splitlines()
-    assert title == "The simulation contradicts the model's best design for capture"
-    assert lines[0].strip().startswith(f"not starred: design {knee} (")
-    assert lines[0].endswith(f": {SATURATED}")
-    assert lines[1].strip().startswith(f"starred: design {star} (")
+    title, asked, recommended, overruled, *_ = [recommendation(part).title, *recommendation(part).lines]
+    assert study_text(study).startswith(f"{title}\n  {asked[:40]}")
+    assert title == "Recommended for capture" and recommended.startswith(f"design {star} (")
+    assert overruled.startswith(f"The model alone would have chosen design {knee} (")
+    assert "; simulated, it does not keep up" in overruled
     text = (out / "report.html").read_text(encoding="utf-8")
-    shown = title.partition("'")[0]
-    assert 0 < text.index(shown) < text.index("Pareto front (analytic)")
+    shown = title
+    assert 0 < text.index(shown) < text.index("Pareto front")
     head = text[text.index(shown) - 400 : text.index(shown)]
     assert "Packet processor study" in head, "it stands at the head of the page"
 
@@ -134,17 +134,15 @@ def test_the_count_of_contradictions_is_that_of_the_simulations(unsteady):
     simulated = part.check.simulated.table
     saturated = simulated["design"][~simulated["stable"]].tolist()
     assert len(saturated) > 1 and set(saturated) <= set(part.star.contradicted)
-    text = recommendation(part).text()
-    count = len(part.star.contradicted)
-    assert f"{count} of {len(part.check.rows)} simulated designs contradict the model:" in text
     only = [design for design in saturated if part.star.contradicted[design] == SATURATED]
-    assert f"  {', '.join(map(str, only))}: {SATURATED}" in text
+    (said,) = (line for line in trust(part.decision).lines if line.startswith("feasible by only one of"))
+    assert {str(design) for design in only} <= set(said.partition(": ")[2].split(", "))
     # One of them simulated as the model says: one less.
     k = int(np.flatnonzero(~simulated["stable"])[0])
     fewer = with_simulated(part, k, like_the_model=True)
     assert set(part.star.contradicted) - set(fewer.star.contradicted) == {saturated[0]}
-    said = f"{count - 1} of {len(part.check.rows)} simulated designs contradict the model:"
-    assert said in recommendation(fewer).text()
+    lines = [line for line in trust(fewer.decision).lines if line.startswith("feasible by only one of")]
+    assert not any(str(saturated[0]) in line.partition(": ")[2].split(", ") for line in lines)
 
 
 def test_saturated_simulations_count_in_every_summary(unsteady):
@@ -201,10 +199,11 @@ def test_a_steady_trace_of_the_same_packets_keeps_its_knee(steady):
     part = steady.parts[0]
     assert part.star.row == part.analysis.exploration.knee and part.star.against_knee == ""
     assert part.check.simulated.table["stable"].all()
-    first, *lines = study_text(steady).splitlines()
-    assert first == "Recommended for capture"
-    assert lines[0].endswith("knee of the analytic front, which its simulation bears out")
-    assert "the busiest twentieth of the trace offers" not in study_text(steady)
+    section = recommendation(part)
+    assert section.title == "Recommended for capture"
+    assert "Why: knee of the analytic front, which its simulation bears out." in section.lines[1]
+    assert not any("The busiest twentieth of the trace offers" in line for line in section.lines)
+    assert not any("The model alone would have chosen" in line for line in section.lines)
 
 
 @pytest.mark.parametrize("change", [late, ten_times_faster])
@@ -216,9 +215,9 @@ def test_without_simulation_the_trace_speaks_against_the_knee(tmp_path, change):
     peak = peak_gbps(exploration.space.base.workload)
     assert capacity[exploration.knee] < peak <= capacity[part.star.row]
     assert part.star.row in exploration.front and not part.star.by_simulation
-    text = study_text(study)
-    assert text.startswith("The trace contradicts the model's best design for capture\n")
-    assert "sustain the busiest twentieth of the trace, not simulated" in text
+    section = recommendation(part)
+    assert "sustain the busiest twentieth of the trace, not simulated" in section.lines[1]
+    assert section.lines[2].startswith("The model alone would have chosen design ")
 
 
 def test_the_trace_is_described_and_the_description_follows_it(tmp_path):
@@ -274,7 +273,6 @@ def place_of_knee(part):
 def test_no_contradiction_where_the_two_agree(agreed):
     assert contradictions(agreed.analysis, agreed.check) == {}
     assert agreed.star.row == agreed.analysis.exploration.knee
-    assert "contradict" not in recommendation(agreed).text()
 
 
 @pytest.mark.parametrize("metric", [*MINIMIZE, *MAXIMIZE])
@@ -322,10 +320,9 @@ def test_nothing_is_starred_where_nothing_keeps_up(agreed):
     for k in range(len(agreed.check.rows)):
         part = with_simulated(part, k, stable=False, packet_latency=np.inf)
     assert part.star.row is None
-    text = recommendation(part).text()
-    assert "no design is starred: " in text and "\n  starred: " not in text
+    assert recommendation(part).title == "No design is feasible for capture"
     assert "starred: best simulated" not in labels(front_figure(Study(parts=(part,), runs=RUNS)))
-    assert "no design is starred" in page(Study(parts=(part,), runs=RUNS))
+    assert "No design is feasible for capture" in page(Study(parts=(part,), runs=RUNS))
 
 
 def test_largest_errors_are_those_of_the_map():
