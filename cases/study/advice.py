@@ -61,7 +61,8 @@ def answer_section(decision: Decision, claims: tuple[Claim, ...], name: str) -> 
     """Return an answer below what was asked."""
     model = decision.model
     goals = {"minimize": model.minimize, "maximize": model.maximize, "subject_to": model.subject_to}
-    title = f"Recommended for {name}" if decision.chosen is not None else f"No design is feasible for {name}"
+    word = "recommended" if decision.feasible.any() else "feasible"
+    title = f"Recommended for {name}" if decision.chosen is not None else f"No design is {word} for {name}"
     asked = f"asked for: {question_text(model.space.base, goals)}"
     return Section(title=title, lines=[asked, *(claim.text for claim in claims)])
 

@@ -208,6 +208,10 @@ class Words(Phrases):
     def _nothing(self) -> tuple[Claim, ...]:
         """Return which limit and resource exclude all designs, and the smallest changes that do not."""
         question = self.question
+        if count := int(question.decision.feasible.sum()):
+            text = f"No design is recommended: {question.decision.reason}. {count} designs keep every limit "
+            text += "by their best values, but no simulation has borne one out."
+            return (Claim("not feasible", text, {"alone": (), "count": count}),)
         near = question.alternative(question.nearly(1)[0])
         alone = question.blocking()
         limits = [f"meets {self.limit(one)}" for one in question.limits(near.row) if one.metric in alone]

@@ -281,7 +281,8 @@ class Question:
 
     def nearly(self, count: int) -> list[int]:
         """Return the rows that come nearest to being feasible, the nearest first."""
-        left, found = np.arange(len(self.decision.feasible)), []
+        left = np.arange(len(self.decision.feasible))
+        found: list[int] = []
         while left.size and len(found) < count:
             found.append(int(left[self._closest(left)]))
             left = left[left != found[-1]]

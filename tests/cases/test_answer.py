@@ -150,6 +150,12 @@ def test_the_models_own_choice_is_said_to_be_overruled_and_why():
     assert f"is {quantity(NOC, 'packet_latency', 2 * latency(16))}, " in words
 
 
+def test_feasible_by_their_values_yet_none_borne_out_is_no_recommendation():
+    none = replace(decided(between(16)), chosen=None, reason="no simulated design is feasible")
+    (claim,) = claims_of(none, columns_of_answer)
+    assert claim.text.startswith("No design is recommended: no simulated design is feasible. 2 designs keep")
+
+
 def test_with_two_objectives_the_next_cheaper_is_a_trade():
     base = PacketProcessor()
     goals = goals_of(base, {"minimize": ["packet_latency", "cost"]})
