@@ -23,10 +23,10 @@ MOST = 8
 LEAST = 1000
 """Share of the traffic, inverted, down to which is looked where nothing is feasible."""
 
-TOLERANCE = 1e-4
+TOLERANCE = 3e-4
 """Of the range looked at: where a search for the traffic stops."""
 
-CANDIDATES = 6
+CANDIDATES = 3
 """Designs, those that miss least, that are asked for a change that would make them feasible."""
 
 
