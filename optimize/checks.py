@@ -78,5 +78,5 @@ def ranges(name: str, value: Mapping[str, Range] | None) -> dict[str, Range]:
 
 
 def size_of(bound: float) -> float:
-    """Return what the miss of a bound is divided by: its size, or 1 where that is 0 or infinite."""
-    return abs(bound) if 0 < abs(bound) < math.inf else 1.0
+    """Return what the miss of a bound is divided by: its size, or 1 where that is (next to) 0 or infinite."""
+    return abs(bound) if np.finfo(float).tiny <= abs(bound) < math.inf else 1.0

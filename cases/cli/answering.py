@@ -20,12 +20,11 @@ from cases.cli.app import (
     Seed,
     Settings,
     SpecFile,
-    Targets,
     TraceFile,
     Workers,
     app,
 )  # fmt: skip
-from cases.cli.console import Forms, Output
+from cases.cli.console import Output
 
 
 @app.command()
@@ -118,45 +117,30 @@ def compare(design: Any, result: Any, output: Output) -> None:
 
 @app.command()
 def size(
-    spec: SpecFile = None,
-    field: Annotated[str, typer.Option("--field", help="Field whose value is looked for.")] = "",
+    words: Annotated[
+        list[str],
+        typer.Argument(metavar="[SPEC.toml] FIELD", help="The system; the field whose value is asked."),
+    ],
+    until: Annotated[
+        list[str] | None,
+        typer.Option("--until", metavar="CONDITION", help='Such as "packet_latency_p99 < 2us"; repeatable.'),
+    ] = None,
     within: Annotated[
-        str, typer.Option("--within", metavar="LOW,HIGH", help="Its range; whole numbers or reals.")
-    ] = "",
-    targets: Targets = None,
+        str | None,
+        typer.Option("--within", metavar="LOW,HIGH", help="Values to look at; by default as far as it goes."),
+    ] = None,
     largest: Annotated[bool, typer.Option("--largest", help="The largest value, not the smallest.")] = False,
     settings: Settings = None,
     as_json: Json = False,
 ) -> int:
-    """Find the smallest or largest value of a field with which the model meets its targets."""
-    from cases.cli.inputs import choices_of, limits_of
-    from optimize.analysis.sizing import size as size_spec
-    from qmodels import solve as solve_spec
+    """Find the smallest or largest value of a field with which conditions are met, and why not another."""
+    from cases.cli.sizing import sized
 
-    design = _single(spec, settings)
-    ends = choices_of(f"{field or '--field'}={within}")[1]
-    if not field or len(ends) != 2:
-        raise ValueError(f"size needs --field NAME and --within LOW,HIGH, got {field!r} and {within!r}")
-    found = size_spec(
-        design,
-        lambda one: solve_spec(one).to_dict(),
-        field,
-        subject_to=limits_of(targets or ()),
-        within=(ends[0], ends[1]),
-        which="largest" if largest else "smallest",
-    )
-    said = {
-        name: getattr(found, name) for name in ("status", "field", "value", "metrics", "misses", "message")
-    }
-
-    def text() -> str:
-        values = ", ".join(f"{name} = {value:.6g}" for name, value in found.metrics.items())
-        best = f"{field} = {found.best:.6g}"
-        head = f"{best} is the {'largest' if largest else 'smallest'} that meets the targets"
-        head = head if found.status == "met" else f"no value meets the targets; the nearest is {best}"
-        return "\n".join([f"{head}: {values}", *([found.message] if found.message else [])])
-
-    Output(as_json).show(Forms(text=text, data=lambda: said | {"best": found.best}))
+    if len(words) > 2:
+        raise ValueError(f"size takes [SPEC.toml] FIELD, got {' '.join(words)!r}")
+    design = _single(Path(words[0]) if len(words) == 2 else None, None, settings)
+    found = sized(design, words[-1], until or (), within=within, which="largest" if largest else "smallest")
+    Output(as_json).show(found)
     return 0
 
 

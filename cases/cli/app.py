@@ -76,7 +76,11 @@ Options = Annotated[
 ]
 Targets = Annotated[
     list[str] | None,
-    typer.Option("--subject-to", metavar="M<=X", help='Limit of a metric, "m<=x" or "m>=x"; repeatable.'),
+    typer.Option(
+        "--subject-to",
+        metavar="CONDITION",
+        help='Limit of a metric or field, such as "packet_latency_p99 < 2us"; repeatable.',
+    ),
 ]
 Replications = Annotated[int, typer.Option("--replications", help="Independent replications.")]
 Workers = Annotated[int | None, typer.Option("--workers", help="Threads; one per core if left out.")]

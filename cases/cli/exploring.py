@@ -1,34 +1,191 @@
-"""Explorations of systems of any kind: varied fields, objectives and limits given on the command line."""
+"""What ``qmodels explore`` does: a study of the joint case, or an exploration of any other kind."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cases.cli.inputs import choices_of, limits_of
-from cases.tables import heading, text_table
+from cases.cli.console import Forms
+from cases.cli.inputs import choices_of
+from cases.study.advice import answer_section
+from cases.study.answer import claims_of
+from cases.study.check import Runs
+from cases.study.deciding import decide_case
+from cases.study.findings import front_section, trust
+from cases.study.run import STORE as SIMULATED
+from cases.tables import csv_text
+from optimize.decisions.decision import Decision
 from optimize.search.exploration import Exploration
 from optimize.search.explore import explore
 from optimize.spaces.space import Space
-from optimize.spaces.stability import STABLE
+from optimize.spaces.stability import LOAD, RESOURCE
+from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.conditions import seconds
 from qmodels.systems.spec.fields import find_field, replace_fields, takes_array
 from qmodels.systems.spec.toml import read_value, spec_from_toml, to_toml
 
 SPEC, DESIGNS, STORE = "spec.toml", "designs.csv", "solved.sqlite"
 """What an exploration is kept in: the system, its designs with all their metrics, those solved so far."""
 
+Progress = Callable[[str, int, int], None]
+
+
+def budget_of(text: str) -> float:
+    """Return the seconds of ``--budget``.
+
+    Examples
+    --------
+    >>> budget_of("2min")
+    120.0
+    """
+    try:
+        return seconds(text, "--budget")
+    except ValueError as error:
+        if text.replace(".", "", 1).isdigit():
+            raise ValueError(f"{error}; a limit of the cost is --subject-to 'cost <= {text}mm2'") from None
+        raise
+
+
+def choices(spec: Any, vary: Iterable[str]) -> dict[str, list[Any]]:
+    """Return the fields to vary with their choices; none leaves the joint case its own.
+
+    Raises
+    ------
+    ValueError
+        If there is none to vary of another kind, or a field is unknown or given twice.
+    """
+    found: dict[str, list[Any]] = {}
+    for name, values in map(choices_of, vary):
+        path = find_field(spec, name)
+        if path in found:
+            raise ValueError(f"--vary must name a field once, got {name!r} twice")
+        found[path] = values
+    if not found and not isinstance(spec, PacketProcessor):
+        raise ValueError("--vary must name a field and its choices, such as --vary link_width=8,16, got none")
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explored:
+    """What an exploration shows: its forms, its picture, its files, and whether the user stopped it."""
+
+    forms: Forms
+    figure: Callable[[], Any]
+    paths: list[Path]
+    interrupted: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What ``qmodels explore`` is asked, checked.
+
+    Parameters
+    ----------
+    specs : mapping of str to spec
+        What is explored, by name; several of the joint case alone.
+    choices : mapping
+        The fields to vary; empty for the joint case's own.
+    given : list of str
+        Fields of the joint case that were set.
+    goals : mapping
+        See `cases.study.goals.goals_of`.
+    seconds : float
+        Time for simulations. [s]
+    runs : Runs
+        How designs are simulated.
+    out : Path
+        Where all is kept.
+    """
+
+    specs: Mapping[str, Any]
+    choices: Mapping[str, Iterable[Any]]
+    given: list[str]
+    goals: Mapping[str, Any]
+    seconds: float
+    runs: Runs
+    out: Path
+
+    def explored(self, progress: Progress | None) -> Explored:
+        """Explore and write the files."""
+        joint = isinstance(next(iter(self.specs.values())), PacketProcessor)
+        return self._study(progress) if joint else self._any(progress)
+
+    def _study(self, progress: Progress | None) -> Explored:
+        from cases.study.files import save_study, summary
+        from cases.study.findings import study_text
+        from cases.study.plots import front_figure
+        from cases.study.run import explore_case
+        from cases.study.tables import design_columns
+
+        study = explore_case(
+            self.specs,
+            given=self.given,
+            choices=self.choices or None,
+            goals=self.goals,
+            budget_seconds=self.seconds,
+            runs=self.runs,
+            store=self.out / SIMULATED,
+            progress=progress,
+        )
+        paths = save_study(study, self.out)
+        designs = design_columns(study.parts[0])
+        forms = Forms(
+            text=lambda: study_text(study),
+            data=lambda: summary(study),
+            csv=lambda: csv_text({name: column[designs["front"]] for name, column in designs.items()}),
+        )
+        figure = lambda: front_figure(study)  # noqa: E731
+        return Explored(forms=forms, figure=figure, paths=paths, interrupted=study.interrupted)
+
+    def _any(self, progress: Progress | None) -> Explored:
+        (name, spec), *_ = self.specs.items()
+        solved = None if progress is None else lambda done, total: progress("designs solved", done, total)
+        self.out.mkdir(parents=True, exist_ok=True)
+        found = explored(spec, self.choices, self.goals, out=self.out, progress=solved)
+        decision = decide_case(
+            found,
+            runs=self.runs,
+            store=self.out / SIMULATED,
+            budget_seconds=self.seconds,
+            progress=None if progress is None else lambda done, total: progress("simulation", done, total),
+        )
+        answer = claims_of(decision, columns_of_answer)
+        columns = front_columns(decision)
+        sections = [answer_section(decision, answer, name)]
+        sections += [front_section(decision)] if len(decision.front) else []
+        sections.append(trust(decision))
+        data = {"answer": answer, "front": columns, "designs": len(found.feasible)}
+        forms = Forms(
+            text=lambda: "\n\n".join(section.text() for section in sections),
+            data=lambda: data,
+            csv=lambda: csv_text(columns),
+        )
+        return Explored(
+            forms=forms,
+            figure=lambda: found.plot().figure,
+            paths=save(found, self.out),
+            interrupted=decision.interrupted,
+        )
+
+
+def columns_of_answer(spec: Any) -> dict[str, Any]:
+    """Return what the table of an exploration of any kind holds: metrics, and what fills up first."""
+    from qmodels import solve
+
+    answer: Any = solve(spec)
+    return answer.to_dict() | {RESOURCE: answer.bottleneck, LOAD: answer.bottleneck_load}
+
 
 def explored(
     spec: Any,
-    vary: Iterable[str],
-    minimize: Iterable[str],
-    maximize: Iterable[str],
-    limits: Iterable[str],
+    choices: Mapping[str, Iterable[Any]],
+    goals: Mapping[str, Any],
     *,
     out: Path,
     progress: Callable[[int, int], None] | None = None,
@@ -38,25 +195,18 @@ def explored(
     What the model does not know of the given system (NaN) is left out of the table. Designs are kept in the
     directory as they are solved: the same exploration goes on where it was stopped.
     """
-    from qmodels import solve
-
-    choices = {find_field(spec, name): values for name, values in map(choices_of, vary)}
-    if not choices:
-        raise ValueError("--vary must name a field and its choices, such as --vary link_width=8,16, got none")
     space = Space(spec, choices)
-    out.mkdir(parents=True, exist_ok=True)
-    known = [name for name, value in solve(space.spec(0)).to_dict().items() if not np.any(np.isnan(value))]
+    first = columns_of_answer(space.spec(0))
+    known = [name for name, value in first.items() if isinstance(value, str) or not np.any(np.isnan(value))]
 
     def metrics(one: Any) -> dict[str, Any]:
-        found = solve(one).to_dict()
+        found = columns_of_answer(one)
         return {name: found[name] for name in known}
 
     return explore(
         space,
         metrics,
-        minimize=list(minimize),
-        maximize=list(maximize),
-        subject_to=limits_of(limits),
+        **goals,
         vectorized=[name for name in choices if takes_array(spec, name) and name in space.numeric],
         store=out / STORE,
         identity=f"solve {version('qmodels-toolkit')} {' '.join(known)}",
@@ -64,19 +214,11 @@ def explored(
     )
 
 
-def front_columns(found: Exploration) -> dict[str, Any]:
+def front_columns(decision: Decision) -> dict[str, Any]:
     """Return the front: number, varied fields, objectives and limited metrics of each design."""
-    limited = [one.constraint.split(" ")[0] for one in found.excluded if one.constraint != STABLE]
-    names = dict.fromkeys(["design", *found.space.choices, *found.objectives, *limited])
-    return {name: found.table[name][found.front] for name in names if name in found.table}
-
-
-def front_text(found: Exploration) -> str:
-    """Return what was explored, and the front as a table."""
-    columns = front_columns(found)
-    rows = list(zip(*(column.tolist() for column in columns.values()), strict=True))
-    table = text_table([heading(name) for name in columns], rows) if rows else ""
-    return f"{found}\n\nFront\n{table}" if rows else str(found)
+    model = decision.model
+    names = dict.fromkeys(["design", *model.space.choices, *model.objectives, *model.subject_to])
+    return {name: decision.table[name][decision.front] for name in names}
 
 
 def save(found: Exploration, out: Path) -> list[Path]:

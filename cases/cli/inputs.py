@@ -102,33 +102,6 @@ def choices_of(setting: str) -> tuple[str, list[Any]]:
     return name, [read_value(part.strip()) for part in setting.partition("=")[2].split(",")]
 
 
-def limit_of(text: str) -> tuple[str, tuple[float | None, float | None]]:
-    """Return metric and range of ``metric<=x`` or ``metric>=x``.
-
-    Examples
-    --------
-    >>> limit_of("packet_latency <= 250"), limit_of("data_rate>=40")
-    (('packet_latency', (None, 250.0)), ('data_rate', (40.0, None)))
-    """
-    found = re.fullmatch(r"\s*(\S.*?)\s*([<>]=)\s*(\S+)\s*", text)
-    try:
-        metric, sign, limit = found.groups() if found else ("", "", "")
-        value = float(limit)
-    except ValueError:
-        raise ValueError(f'--subject-to must be "metric<=x" or "metric>=x", got {text!r}') from None
-    return metric, (None, value) if sign == "<=" else (value, None)
-
-
-def limits_of(texts: Iterable[str]) -> dict[str, tuple[float | None, float | None]]:
-    """Return the ranges of all limits; the last of two that limit one side of a metric counts."""
-    found: dict[str, tuple[float | None, float | None]] = {}
-    for text in texts:
-        metric, (low, high) = limit_of(text)
-        before = found.get(metric, (None, None))
-        found[metric] = (before[0] if low is None else low, before[1] if high is None else high)
-    return found
-
-
 def reading_of(
     file: Path, interface: str | None, columns: str | None, among: Sequence[Path] = ()
 ) -> dict[str, str]:

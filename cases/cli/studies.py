@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -41,24 +41,20 @@ def explore(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Directory of the study.")] = Path(
         "study"
     ),
-    budget: Annotated[
-        float, typer.Option("--budget", metavar="SECONDS", help="Time for simulations; 0 for none.")
-    ] = 60.0,
     vary: Annotated[
         list[str] | None,
         typer.Option("--vary", metavar="FIELD=A,B", help="A field and its choices; of any kind; repeatable."),
     ] = None,
     minimize: Annotated[
-        list[str] | None, typer.Option("--minimize", metavar="M", help="With --vary: a metric; repeatable.")
+        list[str] | None, typer.Option("--minimize", metavar="METRIC", help="An objective; repeatable.")
     ] = None,
     maximize: Annotated[
-        list[str] | None, typer.Option("--maximize", metavar="M", help="With --vary: a metric; repeatable.")
+        list[str] | None, typer.Option("--maximize", metavar="METRIC", help="An objective; repeatable.")
     ] = None,
     targets: Targets = None,
-    simulate_points: Annotated[
-        int | None, typer.Option("--simulate-points", help="Most designs to simulate for each workload.")
-    ] = None,
-    no_simulate: Annotated[bool, typer.Option("--no-simulate", help="Solve only.")] = False,
+    budget: Annotated[
+        str, typer.Option("--budget", metavar="TIME", help="Time for simulations: 60s, 2min, 0 for none.")
+    ] = "60s",
     seed: Seed = 0,
     packets: Packets = None,
     replications: Replications = 4,
@@ -67,69 +63,44 @@ def explore(
     as_csv: Csv = False,
     plot: Plot = None,
 ) -> int:
-    """Explore all designs to the Pareto front and check it by simulation; resumes a study that was stopped.
+    """Answer which design is best, and why: all designs solved, those simulated that decide; resumes a study.
 
-    A varied field that is set (--set channels=4 or --set 'channels=[2,4]') is explored over these values.
-    With --vary, of a system of any kind, all combinations of the choices are solved.
+    Without objectives a packet processor is explored for its latency, energy, cost, conflicts and throughput.
+    A varied field that is set (--set channels=4 or --set 'channels=[2,4]') is explored over these values;
+    with --vary these fields alone vary, of a system of any kind.
     """
+    from cases.cli import exploring
     from cases.cli.inputs import read_specs
     from cases.study.check import Runs
-    from cases.study.files import save_study, summary
-    from cases.study.findings import study_text
-    from cases.study.plots import front_figure
-    from cases.study.run import STORE, explore_case
-    from cases.study.tables import design_columns
-    from cases.tables import csv_text
-    from qmodels.systems.packets.packet_processor import PacketProcessor
+    from cases.study.goals import goals_of
 
     output = Output(as_json, as_csv, plot)
     _require_study_directory(out)
     specs, given = read_specs(spec, trace, settings or (), interface, columns)
     main = next(iter(specs.values()))
-    goals = {"minimize": minimize or (), "maximize": maximize or (), "limits": targets or ()}
-    if vary or not isinstance(main, PacketProcessor):
-        _explore_any(main, out, output, vary=vary or (), **goals)
-        return 0
-    if any(goals.values()):
-        raise ValueError("--minimize, --maximize and --subject-to need --vary: the joint case has its own")
-    given_packets = {} if packets is None else {"packets": packets}
-    with progress_bars() as progress:
-        study = explore_case(
-            specs,
-            given=given,
-            runs=Runs(**given_packets, replications=replications, seed=seed, workers=workers),
-            budget_seconds=0.0 if no_simulate else budget,
-            points=simulate_points,
-            store=out / STORE,
-            progress=progress,
-        )
-    paths = [*save_study(study, out), *([] if plot is None else [plot])]
-    designs = design_columns(study.parts[0])
-    forms = Forms(
-        text=lambda: study_text(study) + _listed(paths),
-        data=lambda: summary(study),
-        csv=lambda: csv_text({name: column[designs["front"]] for name, column in designs.items()}),
+    choices = exploring.choices(main, vary or ())
+    goals = goals_of(main, {"minimize": minimize or (), "maximize": maximize or (), "subject_to": targets})
+    runs = Runs(
+        **({} if packets is None else {"packets": packets}),
+        replications=replications,
+        seed=seed,
+        workers=workers,
     )
-    output.show(forms, lambda: front_figure(study))
-    return 130 if study.interrupted else 0
-
-
-def _explore_any(main: Any, out: Path, output: Output, **goals: Any) -> None:
-    """Explore all combinations of the choices of a system of any kind."""
-    from cases.cli import exploring
-    from cases.tables import csv_text
-
+    asked = exploring.Asked(
+        specs=specs,
+        choices=choices,
+        given=given,
+        goals=goals,
+        seconds=exploring.budget_of(budget),
+        runs=runs,
+        out=out,
+    )
     with progress_bars() as bars:
-        solved = None if bars is None else lambda done, total: bars("designs solved", done, total)
-        found = exploring.explored(main, **goals, out=out, progress=solved)
-    paths = exploring.save(found, out)
-    columns = exploring.front_columns(found)
-    forms = Forms(
-        text=lambda: exploring.front_text(found) + _listed(paths),
-        data=lambda: {"front": columns, "designs": len(found.feasible)},
-        csv=lambda: csv_text(columns),
-    )
-    output.show(forms, lambda: found.plot().figure)
+        explored = asked.explored(bars)
+    paths = [*explored.paths, *([] if plot is None else [plot])]
+    text = explored.forms.text
+    output.show(explored.forms._replace(text=lambda: text() + _listed(paths)), explored.figure)
+    return 130 if explored.interrupted else 0
 
 
 @app.command()

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from cases.study.advice import answer
 from cases.study.analysis import Budget
 from cases.study.check import Runs
-from cases.study.packet_processor import MAXIMIZE, MINIMIZE, SUBJECT_TO
 from cases.study.parts import Part, Study
 from cases.study.several import several_summary
 from cases.study.stream import trace_summary
@@ -38,6 +38,7 @@ def save_study(study: Study, out: Path) -> list[Path]:
     Each file appears whole or not at all: all are made in a temporary directory and then renamed,
     ``study.json`` last. Files of an earlier study that this one does not have are removed.
     """
+    from cases.study.findings import full_text
     from cases.study.plots import save_plots
     from cases.study.report import page
 
@@ -51,6 +52,7 @@ def save_study(study: Study, out: Path) -> list[Path]:
         if any(part.check and len(part.check.rows) for part in study.parts):
             texts["simulated.csv"] = lambda: csv_text(columns_of(simulated_rows(study)))
             texts["errors.csv"] = lambda: csv_text(columns_of(error_rows(study)))
+        texts["study.txt"] = lambda: full_text(study)
         texts["report.html"] = lambda: page(study)
         for name, make in texts.items():
             (work / name).write_text(make(), encoding="utf-8")
@@ -81,7 +83,7 @@ def summary(study: Study) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "versions": {"qmodels": _version(), "python": platform.python_version(), "numpy": np.__version__},
-        "objectives": {"minimize": MINIMIZE, "maximize": MAXIMIZE, "subject_to": SUBJECT_TO},
+        "objectives": _goals(study),
         "simulation": {
             "packets": study.runs.packets,
             "replications": study.runs.replications,
@@ -91,6 +93,11 @@ def summary(study: Study) -> dict[str, Any]:
         "workloads": [_part_summary(part) for part in study.parts],
         "together": several_summary(study),
     }
+
+
+def _goals(study: Study) -> dict[str, Any]:
+    model = study.parts[0].decision.model
+    return {"minimize": model.minimize, "maximize": model.maximize, "subject_to": model.subject_to}
 
 
 def _part_summary(part: Part) -> dict[str, Any]:
@@ -110,6 +117,7 @@ def _part_summary(part: Part) -> dict[str, Any]:
         "saturated": int((~table["stable"]).sum()),
         "solve_seconds": analysis.seconds,
         "trace": trace_summary(exploration.space.base.workload),
+        "answer": answer(part),
         "star": {
             "design": None if part.star.row is None else int(table["design"][part.star.row]),
             "basis": part.star.basis,

@@ -1,86 +1,120 @@
-"""What a study found, in sentences and small tables."""
+"""What a study found, in sentences and small tables: the answer, the front, the trust, the rest."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from cases.study.advice import SHORT, describe, estimate, marks, recommendation, values_of
+from cases.study.advice import SHORT, marks, recommendation
 from cases.study.analysis import Analysis
-from cases.study.check import Check
-from cases.study.packet_processor import CHOICES, MAXIMIZE, MINIMIZE
+from cases.study.check import Check, half_widths
 from cases.study.parts import Part, Study
 from cases.study.section import Section
 from cases.study.several import several_section
-from cases.study.stated_error import LEGEND, UNKNOWN, cell, not_validated
-from cases.study.stream import trace_limits, trace_section
-from cases.tables import number
+from cases.study.stated_error import LEGEND, cell
+from cases.study.stream import trace_limits, trace_note, trace_section
+from cases.tables import heading, number
+from optimize.decisions.decision import Decision
+from optimize.search.exploration import objective_values
+from optimize.search.pareto import IntArray, epsilon_thin
+from optimize.spaces.stability import LOAD, RESOURCE
+from qmodels.systems.spec.metrics import is_relative
 
-SHOWN = (*MINIMIZE, *MAXIMIZE, "packet_latency_p99")
+POINTS = 12
+"""Rows of the table of the front."""
+
+
+def answer_sections(part: Part) -> list[Section]:
+    """Return what is read first: the answer, the front, and how far to trust them."""
+    if part.decision.chosen is None:
+        return [recommendation(part), trust(part.decision)]
+    return [recommendation(part), front_section(part.decision), trust(part.decision)]
+
+
+def detail_sections(part: Part) -> list[Section]:
+    """Return what else was found: of the trace, by other searches, and in each simulated design."""
+    base = part.analysis.exploration.space.base
+    stream = trace_section(base.workload, **trace_limits(base))
+    sections = [] if stream is None else [stream]
+    if part.analysis.exploration.knee is not None:
+        sections += [_greedy(part.analysis), _program(part)]
+    return sections + (_check(part, part.check) if part.check is not None else [])
 
 
 def part_sections(part: Part) -> list[Section]:
-    """Return what the study of one workload found, what is recommended and contradicted first."""
-    analysis, check = part.analysis, part.check
-    sections = [recommendation(part), *_stream(analysis), _overview(analysis)]
-    if analysis.exploration.knee is None:
-        return sections
-    sections += [_front(part), _greedy(analysis), _budget(part)]
-    return sections + (_check(part, check) if check is not None else [])
+    """Return all that the study of one workload found, the answer first."""
+    return [*answer_sections(part), *detail_sections(part)]
 
 
-def _stream(analysis: Analysis) -> list[Section]:
-    base = analysis.exploration.space.base
-    section = trace_section(base.workload, **trace_limits(base))
-    return [] if section is None else [section]
-
-
-def _overview(analysis: Analysis) -> Section:
-    exploration = analysis.exploration
-    table = exploration.table
-    workload = exploration.space.base.workload
-    saturated = int((~table["stable"]).sum())
-    goals = f"least {', '.join(MINIMIZE)} and most {', '.join(MAXIMIZE)}"
-    lines = [
-        f"{number(float(workload.offered_gbps * workload.load_factor))} Gb/s offered in packets of "
-        f"{number(workload.sizes.mean_bytes)} bytes on average",
-        f"{len(table['design'])} designs solved in {analysis.seconds:.1f} s (analytic); "
-        f"{saturated} saturated, "
-        f"{len(exploration.front)} on the Pareto front of {goals}",
-    ]
-    lines += [str(exclusion) for exclusion in exploration.excluded if exclusion.designs]
-    return Section(title=f"Workload {analysis.name}", lines=[line.replace("_", " ") for line in lines])
-
-
-def _front(part: Part) -> Section:
-    analysis = part.analysis
-    exploration, star = analysis.exploration, part.star.row
-    table = exploration.table
-    shown = analysis.chosen if star is None else np.union1d(analysis.chosen, [star])
-    rows = [
-        [
-            int(table["design"][row]),
-            *(table[name][row] for name in CHOICES),
-            *(cell(table, name, row) for name in SHOWN),
-            f"{table['bottleneck'][row]} {100 * table['bottleneck_load'][row]:.0f} %",
-            not_validated(table, row),
-            marks(part, int(row)),
+def front_section(decision: Decision) -> Section:
+    """Return the front of a decision, of systems of any kind: best values with half of their intervals."""
+    table, model = decision.table, decision.model
+    shown = front_rows(decision, POINTS)
+    fields = [name for name, choices in model.space.choices.items() if len(choices) > 1]
+    metrics = [name for name in dict.fromkeys((*model.objectives, *model.subject_to)) if name not in fields]
+    rows = []
+    for row in shown:
+        line = [int(table["design"][row]), *(table[name][row] for name in fields)]
+        line += [_with_interval(decision, name, int(row)) for name in metrics]
+        line += [f"{table[RESOURCE][row]} {100 * table[LOAD][row]:.0f} %"] if RESOURCE in table else []
+        said = [
+            "recommended" if row == decision.chosen else "",
+            "simulated" if table["simulated"][row] else "",
         ]
-        for row in shown
-    ]
-    headings = [
-        "design",
-        *(SHORT.get(name, name) for name in (*CHOICES, *SHOWN)),
-        "fills up first",
-        "validated",
-        "",
-    ]
-    lines = [
-        f"{len(rows)} of {len(exploration.front)} points, chosen to stand for all of them",
-        LEGEND + (f"; {UNKNOWN}" if not all(table["validated"][shown]) else ""),
-    ]
-    return Section(title="Pareto front (analytic)", lines=lines, headings=headings, rows=rows)
+        rows.append([*line, ", ".join(filter(None, said))])
+    headings = ["design", *(SHORT.get(name, heading(name)) for name in (*fields, *metrics))]
+    headings += ["fullest"] if RESOURCE in table else []
+    few = f"{len(rows)} of {len(decision.front)} points, chosen to stand for all of them"
+    lines = [few if len(rows) < len(decision.front) else "all of it"]
+    return Section(title="Pareto front", lines=lines, headings=[*headings, ""], rows=rows)
+
+
+def front_rows(decision: Decision, points: int) -> IntArray:
+    """Return at most so many rows of the front that stand for all of it, the recommended one among them."""
+    kept = [] if decision.chosen is None else [decision.chosen]
+    values, tolerance = objective_values(decision.table, decision.model.objectives)[decision.front], 0.0
+    while True:
+        few = decision.front[epsilon_thin(values, tolerance, maximize=decision.model.maximized)]
+        if len(few) <= max(points - len(kept), 1):
+            return np.union1d(few, kept).astype(np.int64)
+        tolerance += 0.05
+
+
+def _with_interval(decision: Decision, metric: str, row: int) -> Any:
+    low, best, high = decision.interval(metric, row)
+    if low == high or not np.isfinite(best):
+        return best
+    return f"{number(best)} ± {number((high - low) / 2)}"
+
+
+def trust(decision: Decision) -> Section:
+    """Return how far to trust the numbers: what was simulated, and how far the model was off there."""
+    model, rows = decision.model, decision.simulated
+    count = len(decision.feasible)
+    lines = [f"{count} designs solved, {int((~decision.feasible).sum())} not feasible; {len(rows)} simulated"]
+    lines[0] += f" in {decision.seconds:.0f} s" + (" (interrupted)" if decision.interrupted else "")
+    if not len(rows):
+        stated = ": ± is the error that the model states of itself" if decision.corrected else ""
+        lines.append(f"no design was simulated{stated}")
+        return Section(title="How far to trust it", lines=lines)
+    for metric in (name for name in (*model.objectives, *model.subject_to) if name in decision.corrected):
+        ours, true = model.table[metric][rows].astype(float), decision.table[metric][rows].astype(float)
+        known = np.isfinite(ours) & np.isfinite(true) & (true != 0 if is_relative(metric) else True)
+        if known.any():
+            off = (ours - true)[known] / (true[known] if is_relative(metric) else 1.0)
+            unit = "%" if is_relative(metric) else "points"
+            mean, size, most = (100 * value for value in (off.mean(), np.abs(off).mean(), np.abs(off).max()))
+            lines.append(
+                f"{metric.replace('_', ' ')}: the model alone is off by {size:.1f} {unit} on average "
+                f"({mean:+.1f} signed, {most:.1f} at most) in {known.sum()} simulated designs"
+            )
+    turned = decision.feasible[rows] != model.feasible[rows]
+    if turned.any():
+        named = ", ".join(str(design) for design in decision.table["design"][rows[turned]][:POINTS])
+        lines.append(f"feasible by only one of model and simulation: {named}")
+    return Section(title="How far to trust it", lines=lines)
 
 
 def _greedy(analysis: Analysis) -> Section:
@@ -103,34 +137,41 @@ def _greedy(analysis: Analysis) -> Section:
             f"{len(analysis.against.missed)} of {analysis.against.exact_points} points of the front missed, "
             f"hypervolume ratio {analysis.against.hypervolume_ratio:.3f}"
         )
-    headings = ["field", "value", "design", *(SHORT[name] for name in objectives), ""]
+    headings = ["field", "value", "design", *(SHORT.get(name, name) for name in objectives), ""]
     return Section(title="Greedy search (analytic)", lines=lines, headings=headings, rows=rows)
 
 
-def _budget(part: Part) -> Section:
-    analysis = part.analysis
-    budget, table = analysis.budget, analysis.exploration.table
+def _program(part: Part) -> Section:
+    """Return what an integer program chooses within the cost of the model's knee."""
+    budget = part.analysis.budget
     title = "Least latency within a cost budget, by integer programming (analytic)"
     if budget is None or budget.row is None:
         limit = "" if budget is None else f" for at most {number(budget.limit)} mm2"
         return Section(title=title, lines=[f"no feasible design{limit}"])
     found = "equals" if budget.agrees else f"differs from ({number(budget.exhaustive)} ns)"
-    against = part.star.contradicted.get(int(table["design"][budget.row]))
-    return Section(
-        title=title,
-        lines=[
-            *([f"contradicted: {against}"] if against else []),
-            f"at most {number(budget.limit)} mm2: {describe(analysis, budget.row)}",
-            values_of(part, budget.row),
-            f"{budget.choice.status}, gap {number(float(budget.choice.gap or 0.0))}; "
-            f"{found} the best of all designs; {budget.choice.solver}",
-        ],
-    )
+    design = int(part.analysis.exploration.table["design"][budget.row])
+    lines = [
+        f"at most {number(budget.limit)} mm2: design {design} with "
+        f"{number(float(budget.choice.objective or 0))} ns",
+        f"{budget.choice.status}, gap {number(float(budget.choice.gap or 0.0))}; "
+        f"{found} the best of all designs; {budget.choice.solver}",
+    ]
+    return Section(title=title, lines=lines)
+
+
+def _estimate(check: Check, metric: str, k: int) -> str:
+    """Return a simulated value with half the width of its interval."""
+    spread = float(half_widths(check.simulated.table, metric)[k])
+    interval = f" ± {number(spread)}" if np.isfinite(spread) and spread > 0 else ""
+    return number(check.simulated.table[metric][k]) + interval
 
 
 def _check(part: Part, check: Check) -> list[Section]:
     table, simulated = part.analysis.exploration.table, check.simulated.table
-    lines = [f"{len(check.rows)} designs simulated" + (" (interrupted)" if part.decision.interrupted else "")]
+    lines = [
+        f"{len(check.rows)} of {check.asked} designs simulated"
+        + (" (interrupted)" if check.interrupted else "")
+    ]
     if not len(check.rows):
         return [Section(title="Simulated check", lines=lines)]
     if any(simulated["short"]):
@@ -143,13 +184,13 @@ def _check(part: Part, check: Check) -> list[Section]:
         ]
         if designs:
             lines.append(f"{model} by the model, {other} in the simulation: {', '.join(designs)}")
-    lines.append(f"analytic {LEGEND}; simulated ±: half of the 90 % interval")
+    lines.append(f"analytic {LEGEND}; simulated ±: half of the 95 % interval")
     shown = ("packet_latency", "saturation_data_rate", "energy_per_packet", "write_conflict_probability")
     rows = []
     for k, row in enumerate(check.rows):
         line: list[Any] = [int(table["design"][row])]
         for name in shown:
-            line += [cell(table, name, row), estimate(check, name, k)]
+            line += [cell(table, name, row), _estimate(check, name, k)]
         rows.append([*line, f"{100 * table['bottleneck_load'][row]:.0f} %", marks(part, int(row))])
     headings = ["design"]
     for name in shown:
@@ -187,7 +228,7 @@ def _errors(check: Check) -> Section:
             "in % of the simulated value, or percentage points of a probability; over all simulated designs "
             "and over those whose busiest resource is at most 80 % loaded",
             "mean: of the finite errors; largest: infinite where only one of the two is saturated; "
-            "inside: within the 90 % interval, of all",
+            "inside: within the 95 % interval, of all",
         ],
         headings=headings,
         rows=rows,
@@ -199,12 +240,22 @@ def _percent(share: float) -> float:
 
 
 def study_text(study: Study) -> str:
-    """Return the findings for a terminal: first of every workload what is recommended and contradicted."""
-    main, *others = study.parts
-    first, *rest = part_sections(main)
-    sections = [first, *(recommendation(part) for part in others), *rest]
-    for part in others:
-        sections += [*_stream(part.analysis), _overview(part.analysis)]
-        sections += [_front(part)] if part.analysis.exploration.knee is not None else []
+    """Return the findings for a terminal: the answers of all workloads, then their fronts and their trust."""
+    answered = [answer_sections(part) for part in study.parts]
+    sections = [first for first, *_ in answered]
+    for part in study.parts:
+        base = part.analysis.exploration.space.base
+        note = trace_note(base.workload, **trace_limits(base))
+        sections += [] if note is None else [note]
     moved = several_section(study)
-    return "\n\n".join(section.text() for section in [*sections, *([moved] if moved else [])])
+    sections += [moved] if moved else []
+    for part, (_, *rest) in zip(study.parts, answered, strict=True):
+        title = f"{{}}, {part.name}" if len(study.parts) > 1 else "{}"
+        sections += [replace(section, title=title.format(section.title)) for section in rest]
+    return "\n\n".join(section.text() for section in sections)
+
+
+def full_text(study: Study) -> str:
+    """Return all that was found, for a file."""
+    details = [section for part in study.parts for section in detail_sections(part)]
+    return "\n\n".join([study_text(study), *(section.text() for section in details)]) + "\n"

@@ -11,7 +11,8 @@ import numpy as np
 from cases.study.analysis import Analysis, analyse
 from cases.study.check import Runs, check
 from cases.study.deciding import decide_case
-from cases.study.packet_processor import MAXIMIZE, MINIMIZE, SUBJECT_TO, default_space
+from cases.study.goals import chosen_space, goals_of
+from cases.study.packet_processor import default_space
 from cases.study.parts import Part, Study
 from qmodels import checks
 from qmodels.systems.packets.packet_processor import PacketProcessor
@@ -31,6 +32,7 @@ def explore_case(
     specs: Mapping[str, PacketProcessor],
     *,
     given: Iterable[str] = (),
+    choices: Mapping[str, Iterable[Any]] | None = None,
     goals: Mapping[str, Any] | None = None,
     budget_seconds: float | None = 60.0,
     points: int | None = None,
@@ -46,9 +48,10 @@ def explore_case(
         The base spec of each workload by name; the first is the main one.
     given : iterable of str
         Varied fields whose values in the specs are their only choices, see `default_space`.
+    choices : mapping, optional
+        The fields to vary and their choices, instead of the default space.
     goals : mapping, optional
-        ``minimize``, ``maximize`` and ``subject_to``, as `optimize.explore` takes them; those of the joint
-        case by default.
+        ``minimize``, ``maximize`` and ``subject_to``, see `cases.study.goals.goals_of`.
     budget_seconds : float or None
         Time for simulations, 0 for none; None if only `points` limits. Of several workloads the main one
         gets three quarters, the others share the rest; the design chosen for it is simulated under each. [s]
@@ -78,12 +81,13 @@ def explore_case(
     spaces = {}
     for name, spec in specs.items():
         to_toml(spec)  # refuses a trace that is in no file before any work is done
-        spaces[name] = default_space(spec, given)
+        spaces[name] = default_space(spec, given) if choices is None else chosen_space(spec, choices)
+    wanted = goals_of(next(iter(specs.values())), goals)
     analyses: list[Analysis] = []
     for name, space in spaces.items():
         if progress:
             progress("designs solved", len(analyses), len(spaces))
-        analyses.append(analyse(name, space, DEFAULT_GOALS if goals is None else goals))
+        analyses.append(analyse(name, space, wanted))
     parts: list[Part] = []
     for analysis in analyses:
         share = 1.0 if len(analyses) == 1 else MAIN if not parts else (1 - MAIN) / (len(analyses) - 1)
@@ -100,10 +104,6 @@ def explore_case(
         found = check(analysis.exploration, decision.results) if decision.results else None
         parts.append(Part(analysis=analysis, decision=decision, check=found))
     return Study(parts=tuple(parts), runs=runs)
-
-
-DEFAULT_GOALS = {"minimize": MINIMIZE, "maximize": MAXIMIZE, "subject_to": SUBJECT_TO}
-"""The objectives and the limit of the joint case."""
 
 
 def _named(progress: Progress | None, what: str) -> Callable[[int, int], None] | None:

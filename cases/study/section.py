@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from textwrap import fill
 from typing import Any
 
 from cases.tables import number, text_table
+
+WIDTH = 110
+"""Columns of a terminal that sentences take."""
+
+
+def _wrapped(line: str) -> str:
+    # No line ends between a number and its unit.
+    kept = re.sub(r"(?<=\d) (?=\S)", "\u00a0", line)
+    text = fill(kept, WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
+    return text.replace("\u00a0", " ")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +45,7 @@ class Section:
 
     def text(self) -> str:
         """Return the section for a terminal."""
-        parts = [self.title, *(f"  {line}" for line in self.lines)]
+        parts = [self.title, *(_wrapped(line) for line in self.lines)]
         if self.rows:
             parts.append(text_table(self.headings, self.rows))
         return "\n".join(parts)

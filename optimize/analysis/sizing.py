@@ -19,6 +19,9 @@ WHICH = ("smallest", "largest")
 POINTS = 9
 """Values of the first bracket."""
 
+ENDLESS = 1e9
+"""Relative miss that counts for an infinite one, so that what else is missed still ranks."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Size:
@@ -255,7 +258,7 @@ class _Search:
                 if metric != metric:
                     raise ValueError(f"evaluate returned NaN for {name!r} at {self.name}={value!r}")
             self.metrics[value] = metrics
-            self.missed[value] = sum(self._miss(name, metric) for name, metric in metrics.items())
+            self.missed[value] = sum(min(self._miss(*one), ENDLESS) for one in metrics.items())
         return bool(new)
 
     def _miss(self, name: str, metric: float) -> float:

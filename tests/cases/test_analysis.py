@@ -7,13 +7,13 @@ import pytest
 
 from cases.study.analysis import DIGITS, analyse, choose_within, representatives
 from cases.study.packet_processor import GREEDY_ORDER, default_space, solved_columns
-from cases.study.run import DEFAULT_GOALS
+from cases.study.goals import goals_of
 from qmodels.systems.spec.fields import replace_fields
 
 
 @pytest.fixture(scope="module")
 def analysis(small_specs):
-    return analyse("large", default_space(small_specs["large-packets"]), DEFAULT_GOALS, points=5)
+    return analyse("large", default_space(small_specs["large-packets"]), goals_of(small_specs["large-packets"]), points=5)
 
 
 def dominated(point, others):
@@ -100,7 +100,7 @@ def test_no_representatives_are_asked_for(analysis):
 
 def test_nothing_keeps_up(small_specs):
     overloaded = replace_fields(small_specs["large-packets"], {"load_factor": 100})
-    analysis = analyse("large", default_space(overloaded), DEFAULT_GOALS)
+    analysis = analyse("large", default_space(overloaded), goals_of(overloaded))
     assert analysis.exploration.knee is None
     assert analysis.greedy is analysis.budget is analysis.against is None
     assert len(analysis.chosen) == 0

@@ -68,17 +68,28 @@ def test_a_network_on_chip_is_compared_and_swept(run, file):
 
 def test_an_exploration_of_any_kind_is_kept_and_shown(run, file, tmp_path):
     words = ("explore", file("noc"), "--vary", "link_width=8,16,32", "--vary", "injection_rate=0.01,0.02")
-    goals = ("--minimize", "packet_latency", "--maximize", "bandwidth", "--subject-to", "packet_latency<=40")
+    goals = (
+        "--minimize",
+        "packet_latency",
+        "--maximize",
+        "bandwidth",
+        "--subject-to",
+        "packet_latency<0.04us",
+    )
     code, out, err = run(*words, *goals, "--out", "kept", "--json")
     assert (code, err) == (0, "")
     front = json.loads(out)["front"]
     assert front["link_width"] == [32, 32] and front["injection_rate"] == [0.01, 0.02]
+    answer = {claim["about"]: claim for claim in json.loads(out)["answer"]}
+    assert answer["recommended"]["values"]["design"] in front["design"]
     assert json.loads(out)["designs"] == 6 and max(front["packet_latency"]) < 40
     rows = list(csv.DictReader(io.StringIO((tmp_path / "kept" / "designs.csv").read_text())))
     assert [int(row["design"]) for row in rows if row["front"] == "True"] == front["design"]
     # Once more it is read from what was kept, and drawn.
+    store = (tmp_path / "kept" / "solved.sqlite").stat().st_mtime_ns
     code, again, _ = run(*words, *goals, "--out", "kept", "--plot", "kept/front.svg")
-    assert code == 0 and "knee: " in again and "(0 evaluated, 6 restored)" in again
+    assert code == 0 and again.startswith("Recommended for noc\n") and "6 designs solved" in again
+    assert (tmp_path / "kept" / "solved.sqlite").stat().st_mtime_ns == store
     drawn = (tmp_path / "kept" / "front.svg").read_text()
     assert "packet_latency (least is best)" in drawn and "bandwidth (most is best)" in drawn
     shown = json.loads(run("show", "kept", "--design", front["design"][0], "--json")[1])
@@ -88,18 +99,43 @@ def test_an_exploration_of_any_kind_is_kept_and_shown(run, file, tmp_path):
 
 
 @pytest.mark.parametrize(("options", "which"), [((), "smallest"), (("--largest",), "largest")])
-def test_the_size_of_a_field_meets_its_target(run, file, options, which):
-    path, limit = file("noc"), 30.0 if which == "smallest" else 0.9
-    target = f"packet_latency<={limit}" if which == "smallest" else f"max_utilization<={limit}"
-    field, within = ("link_width", "1,64") if which == "smallest" else ("injection_rate", "0.001,0.2")
-    words = ("size", path, "--field", field, "--within", within, "--subject-to", target, *options)
+def test_the_size_of_a_field_meets_its_condition_and_says_why_not_another(run, file, options, which):
+    path = file("noc")
+    field, metric, limit, until, within = (
+        ("link_width", "packet_latency", 30.0, "packet_latency <= 0.03us", ())
+        if which == "smallest"
+        else ("injection_rate", "max_utilization", 0.3, "max_utilization <= 30%", ("--within", "0.001,0.2"))
+    )
+    words = ("size", path, field, "--until", until, *within, *options)
     code, out, _ = run(*words, "--json")
-    found, metric = json.loads(out), target.partition("<=")[0]
+    found = json.loads(out)
     assert code == 0 and found["status"] == "met" and found["metrics"][metric] <= limit
     spec = spec_from_toml(path)
     for value, met in ((found["value"], True), (found["misses"], False)):
         assert bool(solve(replace_fields(spec, {field: value}))[metric] <= limit) is met
-    assert f"is the {which} that meets the targets" in run(*words)[1]
+    text = run(*words)[1]
+    assert f"{found['value']:.6g} is the {which} that meets {metric.replace('_', ' ')} at most " in text
+    assert f"\nWith {found['misses']:.6g}: " in text and "beyond the limit" in text
+    assert text.splitlines() == found["answer"]
+
+
+def test_a_size_that_nothing_meets_names_the_nearest_and_the_end(run, file):
+    out = run("size", file("noc"), "link_width", "--until", "packet_latency < 1ns", "--within", "1,8")[1]
+    assert out.startswith("No link width meets packet latency at most 1 ns; the nearest is 8.\nWith 8: ")
+
+
+def test_the_question_of_the_channels_has_its_answer_in_a_few_lines(run, toml):
+    out = run("size", toml, "channels", "--until", "packet_latency_p99 < 1.2us")[1]
+    first, there, short, *trust = out.splitlines()
+    channels = int(first.split()[1])
+    assert first == f"Channels {channels} is the smallest that meets packet latency p99 at most 1.2 us."
+    spec = spec_from_toml(toml)
+    for line, count in ((there, channels), (short, channels - 1)):
+        answer = solve(replace_fields(spec, {"channels": count}))
+        assert line.startswith(f"With {count}: packet latency p99 ")
+        assert f"fullest: {answer.bottleneck} at {100 * answer.bottleneck_load:.0f} %" in line
+        assert bool(answer.stable and answer.packet_latency_p99 < 1200) is (count == channels)
+    assert "The model is off by" in trust[0]
 
 
 @pytest.mark.parametrize(
@@ -113,11 +149,27 @@ def test_the_size_of_a_field_meets_its_target(run, file, options, which):
         (("solve", "--trace", "a.csv"), "--trace needs a packet processor, got a Noc"),
         (("explore",), "--vary must name a field and its choices"),
         (("explore", "--vary", "link_width"), "--vary must be field=value, got 'link_width'"),
-        (("explore", "--vary", "link_width=8", "--minimize", "cost"), "no metric 'cost'|must be a metric"),
-        (("size", "--field", "link_width"), "size needs --field NAME and --within LOW,HIGH"),
         (
-            ("size", "--field", "link_width", "--within", "1,8", "--subject-to", "packet_latency=3"),
-            '--subject-to must be "metric<=x" or "metric>=x"',
+            ("explore", "--vary", "link_width=8", "--minimize", "cost"),
+            "minimize must name a metric or field of a Noc, got 'cost'",
+        ),
+        (
+            ("explore", "--vary", "link_width=8,16"),
+            "--minimize or --maximize must name a metric",
+        ),
+        (
+            ("explore", "--vary", "link_width=8", "--minimize", "packet_latancy"),
+            "minimize must .* got 'packet_latancy'; did you mean 'packet_latency'",
+        ),
+        (("explore", "--vary", "link_width=8,16", "--vary", "links=3"), "Noc has no field 'links'"),
+        (("size", "link_width"), "--until must state a condition"),
+        (("size", "link_width", "more", "--until", "packet_latency<3"), "size takes .SPEC.toml. FIELD, got"),
+        (("size", "link_wdth", "--until", "packet_latency<3"), "did you mean 'link_width'"),
+        (("size", "link_width", "--until", "packet_latency=3"), "a condition must be"),
+        (("size", "link_width", "--until", "packet_latency<3", "--within", "7"), "--within must be LOW,HIGH"),
+        (
+            ("size", "topology", "--until", "packet_latency<3"),
+            "topology must be a number > 0 to be sized without --within",
         ),
     ],
 )
@@ -132,4 +184,3 @@ def test_unknown_kinds_are_refused_with_the_nearest(run, tmp_path):
     assert "did you mean 'noc'" in run("init", "nocs")[2]
     (tmp_path / "bad.toml").write_text('kind = "drams"\n')
     assert "did you mean 'dram'" in run("solve", tmp_path / "bad.toml")[2]
-    assert "need --vary" in run("explore", "--minimize", "cost")[2]

@@ -117,14 +117,14 @@ def test_the_contradiction_is_the_first_thing_said(unsteady):
     part = study.parts[0]
     designs = part.analysis.exploration.table["design"]
     knee, star = (designs[row] for row in (part.analysis.exploration.knee, part.star.row))
-    title, *lines = study_text(study).splitlines()
-    assert title == "The simulation contradicts the model's best design for capture"
-    assert lines[0].strip().startswith(f"not starred: design {knee} (")
-    assert lines[0].endswith(f": {SATURATED}")
-    assert lines[1].strip().startswith(f"starred: design {star} (")
+    title, asked, recommended, overruled, *_ = [recommendation(part).title, *recommendation(part).lines]
+    assert study_text(study).startswith(f"{title}\n  {asked[:40]}")
+    assert title == "Recommended for capture" and recommended.startswith(f"design {star} (")
+    assert overruled.startswith(f"The model alone would have chosen design {knee} (")
+    assert "; simulated, it does not keep up" in overruled
     text = (out / "report.html").read_text(encoding="utf-8")
-    shown = title.partition("'")[0]
-    assert 0 < text.index(shown) < text.index("Pareto front (analytic)")
+    shown = title
+    assert 0 < text.index(shown) < text.index("Pareto front")
     head = text[text.index(shown) - 400 : text.index(shown)]
     assert "Packet processor study" in head, "it stands at the head of the page"
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from cases.study import files as study_files
+from cases.study.advice import answer
 from cases.study.check import Runs
 from cases.study.files import SUMMARY, load_study, save_study
 from cases.study.findings import part_sections, study_text
@@ -30,6 +31,7 @@ FILES = {
     "greedy.csv",
     "simulated.csv",
     "errors.csv",
+    "study.txt",
     "report.html",
     "front.png",
     "front.svg",
@@ -101,24 +103,55 @@ def test_summary_is_plain_json(small_study):
     assert set(saved["files"]) == FILES - {STORE}
 
 
-def test_text_names_units_and_marks_the_simulated(small_study):
-    study, _ = small_study
-    text = study_text(study)
-    titles = [section.title for part in study.parts[:1] for section in part_sections(part)]
-    assert all(title in text for title in titles)
-    for words in (
-        "latency ns",
-        "saturates Gb/s",
-        "energy nJ",
-        "cost mm2",
-        "hypervolume ratio",
-        "equals the best",
-        "±",
-    ):
+def test_the_text_has_answers_first_then_fronts_then_trust_and_a_file_the_rest(small_study):
+    study, out = small_study
+    text, everything = study_text(study), (out / "study.txt").read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 110 and everything.startswith(text)
+    titles = [section.title for part in study.parts for section in part_sections(part)]
+    assert all(title in everything for title in titles)
+    first = [text.index(f"Recommended for {part.name}") for part in study.parts]
+    fronts = [text.index(f"Pareto front, {part.name}") for part in study.parts]
+    trust = [text.index(f"How far to trust it, {part.name}") for part in study.parts]
+    assert first[0] == 0 and first[1] < fronts[0] < trust[0] < fronts[1] < trust[1]
+    for words in ("latency ns", "saturates Gb/s", "energy nJ", "cost mm2", "±"):
         assert words in text
-    for title in ("Pareto front (analytic)", "Greedy search (analytic)", "Simulated check"):
-        assert title in text
+    for words in ("hypervolume ratio", "equals the best", "Greedy search (analytic)", "Simulated check"):
+        assert words in everything and words not in text
     assert several_section(study).title in text
+
+
+def test_the_summary_has_the_answer_with_its_values(small_study):
+    study, out = small_study
+    saved = json.loads((out / SUMMARY).read_text(encoding="utf-8"))["workloads"]
+    for part, entry in zip(study.parts, saved, strict=True):
+        assert [claim["text"] for claim in entry["answer"]] == [claim.text for claim in answer(part)]
+        recommended = entry["answer"][0]
+        assert recommended["about"] == "recommended"
+        design = int(part.decision.table["design"][part.decision.chosen])
+        assert recommended["values"]["design"] == design and f"design {design} (" in recommended["text"]
+        low, best, high = recommended["values"]["intervals"]["packet_latency"]
+        assert low <= best <= high
+
+
+def test_goals_are_taken_as_conditions(small_specs):
+    main = {"large-packets": small_specs["large-packets"]}
+    goals = {"minimize": "cost", "subject_to": ["packet_latency_p99 < 2us"]}
+    model = explore_case(main, goals=goals, budget_seconds=0).parts[0].decision.model
+    table = model.table
+    assert (model.minimize, model.maximize) == (("cost",), ())
+    good = table["stable"] & (table["packet_latency_p99"] < 2000) & (table["overflow_probability"] <= 1e-3)
+    assert (model.feasible == good).all() and 0 < good.sum() < len(good)
+    assert table["cost"][model.knee] == table["cost"][good].min()
+    with pytest.raises(ValueError, match="minimize must name a metric or field .*; did you mean 'cost'"):
+        explore_case(main, goals={"minimize": "cots"}, budget_seconds=0)
+
+
+def test_chosen_fields_alone_vary():
+    choices = {"dram.channels": [2, 4], "banks": [4, 8]}
+    study = explore_case({"mine": default_processor()}, choices=choices, budget_seconds=0)
+    space = study.parts[0].decision.model.space
+    assert space.size == 4 and space.choices["channels"] == (2, 4)
+    assert f"design {study.parts[0].decision.chosen} (channels " in study_text(study)
 
 
 def test_loaded_study_gives_the_designs_back(small_study, small_specs):
@@ -167,9 +200,10 @@ def test_files_that_a_new_study_does_not_have_are_removed(small_specs, small_stu
 def test_a_study_in_which_nothing_keeps_up(small_specs, tmp_path):
     overloaded = {name: replace_fields(spec, {"load_factor": 100}) for name, spec in small_specs.items()}
     study = explore_case(overloaded, runs=Runs(), store=tmp_path / STORE)
-    text = study_text(study)
-    assert "No design is feasible" in text
-    assert re.search(r"saturated: [a-z ]+ at \d+ %", text)
+    text = " ".join(study_text(study).split())
+    assert text.startswith("No design is feasible for large-packets asked for: ")
+    assert "none keeps up with the traffic" in text and "less traffic (" in text
+    assert re.search(r"it does not keep up \([a-z ]+ at \d+ %\)", text)
     save_study(study, tmp_path)
     saved = json.loads((tmp_path / SUMMARY).read_text(encoding="utf-8"))["workloads"][0]
     assert (saved["knee"], saved["front"], saved["budget"]) == (None, [], None)

@@ -1,0 +1,257 @@
+"""The answer to a question about designs in sentences, each with the values it was made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from cases.study.phrases import Phrases, percent, said, words
+from optimize.decisions.changes import Change, Evaluate, growth, mending
+from optimize.decisions.decision import Decision
+from optimize.decisions.reasons import Question
+from optimize.spaces.stability import STABLE
+from qmodels.systems.spec.conditions import plain
+from qmodels.systems.spec.fields import find_field, get_field
+
+TRAFFIC = ("load_factor", "injection_rate", "rate", "arrival_rate")
+"""Fields that scale what a system is offered: the first that a spec has."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of an answer and what it was made from.
+
+    Parameters
+    ----------
+    about : str
+        What it answers: ``recommended``, ``overruled``, ``limited by``, ``better``, ``buys most``,
+        ``traffic``, ``limit``, ``how sure``; where there is no answer ``not feasible``, ``nearest``,
+        ``feasible with``.
+    text : str
+        The sentence.
+    values : dict
+        Its values, in the units of the metrics.
+    """
+
+    about: str
+    text: str
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Words(Phrases):
+    """Puts what a `Question` finds into sentences.
+
+    Parameters
+    ----------
+    question : Question
+        What was asked and decided.
+    evaluate : callable
+        The model, for what needs solving on; see `optimize.explore`.
+    rate : callable, optional
+        Says the traffic that a system is offered, given the value of its traffic field.
+    """
+
+    evaluate: Evaluate
+    rate: Callable[[float], str] | None = None
+
+    def claims(self) -> tuple[Claim, ...]:
+        """Return the answer, the recommendation first; or that there is none, and what would help."""
+        row = self.question.decision.chosen
+        if row is None:
+            return self._nothing()
+        made = [self._recommended(row), self._overruled(row), self._limited(row), self._better()]
+        made += self._buys(row)
+        made += [self._growth(), self._relaxed(), *self._sure(row)]
+        return tuple(claim for claim in made if claim is not None)
+
+    @property
+    def traffic(self) -> str | None:
+        """The field that scales the traffic; None if the system has none, or it is varied."""
+        space = self.question.decision.model.space
+        for name in TRAFFIC:
+            try:
+                path = find_field(space.base, name)
+            except ValueError:
+                continue
+            number = isinstance(get_field(space.base, path), (int, float))
+            return path if number and path not in space.paths.values() else None
+        return None
+
+    def _rate(self, value: float) -> str:
+        return f"{words(self.traffic or '')} {plain(value)}" if self.rate is None else self.rate(value)
+
+    def _recommended(self, row: int) -> Claim:
+        decision = self.question.decision
+        values = ", ".join(self.value(metric, row) for metric in self.question.metrics)
+        text = f"{self.design(row)}: {values}. Why: {decision.reason}."
+        intervals = {metric: decision.interval(metric, row) for metric in self.question.metrics}
+        return Claim("recommended", text, {"design": self.number(row), "intervals": intervals})
+
+    def _overruled(self, row: int) -> Claim | None:
+        """Return which design the model alone would have chosen, and what speaks against it."""
+        knee = self.question.decision.model.knee
+        if knee is None or knee == row:
+            return None
+        to = self.question.alternative(knee)
+        how = "simulated" if self.question.decision.table["simulated"][knee] else "corrected"
+        against = self.fails(to) if to.fails else self.changes(to)
+        text = f"The model alone would have chosen {self.as_changed(to)}; {how}, {against}."
+        return Claim(
+            "overruled", text, {"design": self.number(knee), "changes": to.changes, "missed": to.missed}
+        )
+
+    def _limited(self, row: int) -> Claim | None:
+        resource, load = self.question.bottleneck(row)
+        said = [f"The fullest resource is {self.fullest(resource, load)}."] if resource else []
+        limits = self.question.limits(row)
+        if limits:
+            room = limits[0].room
+            how = f"missed by {percent(-room)}" if room < 0 else f"{percent(room)} of room"
+            said.append(f"The tightest limit is {self.limit(limits[0])}: {how}.")
+        values = {"resource": resource, "load": load, "limits": limits}
+        return Claim("limited by", " ".join(said), values) if said else None
+
+    def _better(self) -> Claim:
+        """Return what the next design that is better in the main objective costs, or fails on."""
+        question, that = self.question, self.that(self.question.main)
+        trade, failing = question.trade(), question.failing()
+        if trade is not None:
+            to, count = trade
+            new = "" if question.decision.table["simulated"][to.row] else " (not simulated)"
+            text = f"Of {count} designs on the front {that} the next is {self.as_changed(to)}{new}"
+            text += f": {self.changes(to)}."
+            return Claim("better", text, _values(self.number(to.row), count, to))
+        unproven = question.unproven()
+        if unproven:
+            text = f"{unproven} designs {that} may do as well, but no simulation has borne one out."
+            return Claim("better", text, {"design": None, "count": unproven})
+        if failing is None:
+            return Claim("better", f"There is no design {that}.", {"design": None, "count": 0})
+        to, count = failing
+        many = (
+            f"None of {count} designs {that} is an answer" if count > 1 else f"The only design {that} fails"
+        )
+        change = self.change(to, question.main)
+        text = f"{many}: {self.as_changed(to)} with {change} comes nearest, but {self.fails(to)}."
+        return Claim("better", text, _values(self.number(to.row), count, to))
+
+    def _buys(self, row: int) -> list[Claim]:
+        """Return which neighbouring choice improves the main objective, and the tightest limit, most."""
+        question = self.question
+        tight = [limit.metric for limit in question.limits(row) if limit.room < 1]
+        others = [name for name in question.decision.model.objectives if name != question.main]
+        claims = []
+        for metric in dict.fromkeys([question.main, *[*tight, *others][:1]]):
+            move = question.buys(metric)
+            if move is None:
+                text = f"No neighbouring choice of one field improves the {words(metric)}."
+                claims.append(Claim("buys most", text, {"metric": metric, "field": None}))
+                continue
+            text = f"{words(move.field).capitalize()} {said(move.after)} instead of {said(move.before)}"
+            text += f" improves the {words(metric)} most: {self.changes(move.to, first=metric)}"
+            text += f"; but {self.fails(move.to)}." if move.to.fails else "."
+            values = {"metric": metric, "field": move.field, "before": move.before, "after": move.after}
+            claims.append(Claim("buys most", text, values | {"changes": move.to.changes}))
+        return claims
+
+    def _growth(self) -> Claim | None:
+        traffic = self.traffic
+        found = None if traffic is None else growth(self.question, self.evaluate, traffic)
+        if found is None:
+            return None
+        more = f"The traffic may grow by {percent(found.change)} (to {self._rate(found.most)})"
+        values = {"change": found.change, "most": found.most, "over": found.over, "resource": found.resource}
+        if not found.over:
+            return Claim("traffic", f"{more} at least.", values)
+        stops = [one for one in found.over if one[0] == STABLE] or found.over
+        what = " and ".join(self.over(*one) for one in stops)
+        full = f", with {self.fullest(found.resource, found.load)}" if found.resource else ""
+        return Claim("traffic", f"{more} until {what}{full}.", values)
+
+    def _relaxed(self) -> Claim | None:
+        """Return the limit whose least relaxation changes the choice."""
+        relaxations = self.question.relaxations()
+        if not relaxations:
+            return None
+        least = relaxations[0]
+        metric, way = least.limit.metric, "more" if least.limit.sign == "<=" else "less"
+        text = (
+            f"Were the limit of the {words(metric)} {percent(least.change)} {way} "
+            f"({self.quantity(metric, least.bound)}), {self.as_changed(least.to)} would be chosen: "
+            f"{self.changes(least.to)}."
+        )
+        values = {"metric": metric, "bound": least.bound, "change": least.change}
+        return Claim("limit", text, values | {"design": self.number(least.to.row)})
+
+    def _sure(self, row: int) -> list[Claim]:
+        decision = self.question.decision
+        simulated, count = bool(decision.table["simulated"][row]), len(decision.simulated)
+        unsure = [limit for limit in self.question.limits(row) if limit.unsure]
+        text = (
+            "The recommended design was simulated" if simulated else "It is the model's word: not simulated"
+        )
+        text += "".join(f"; the limit {self.limit(one)} lies within its interval" for one in unsure)
+        claims = [Claim("how sure", f"{text}.", {"simulated": simulated, "unsure": unsure})]
+        values = {"settled": decision.settled, "open": len(decision.open), "simulated": count}
+        if not decision.corrected:
+            return claims
+        text = f"Settled: within the intervals no other design could enter the front ({count} simulated)."
+        if not decision.settled:
+            text = (
+                f"Not settled: {len(decision.open)} designs that were not simulated could still enter the "
+                f"front ({count} simulated). A larger --budget settles more."
+            )
+        return [*claims, Claim("how sure", text, values)]
+
+    def _nothing(self) -> tuple[Claim, ...]:
+        """Return which limit and resource exclude all designs, and the smallest changes that do not."""
+        question = self.question
+        if count := int(question.decision.feasible.sum()):
+            text = f"No design is recommended: {question.decision.reason}. {count} designs keep every limit "
+            text += "by their best values, but no simulation has borne one out."
+            return (Claim("not feasible", text, {"alone": (), "count": count}),)
+        near = question.alternative(question.nearly(1)[0])
+        alone = question.blocking()
+        limits = [f"meets {self.limit(one)}" for one in question.limits(near.row) if one.metric in alone]
+        what = "keeps up with the traffic" if STABLE in alone else " and none ".join(limits)
+        text = f"No design is feasible: none {what or 'meets all limits together, though some meet each'}."
+        nearest = f"The nearest is {self.design(near.row)}: {self.fails(near)}."
+        values = {"design": self.number(near.row), "missed": near.missed, "resource": near.resource}
+        claims = [
+            Claim("not feasible", text, {"alone": alone}),
+            Claim("nearest", nearest, values | {"load": near.load}),
+        ]
+        for change in mending(question, self.evaluate, self.traffic):
+            claims.append(Claim("feasible with", self._mends(change), {"change": change}))
+        if len(claims) == 2:
+            claims.append(
+                Claim("feasible with", "No change of one limit, of the traffic or of one field helps.")
+            )
+        return tuple(claims)
+
+    def _mends(self, change: Change) -> str:
+        if change.what == "limit":
+            moved = f"a {words(change.name)} of {self.quantity(change.name, change.after)}"
+            moved += f" allowed ({percent(change.change)} from the limit)"
+        elif change.what == "traffic":
+            moved = f"{percent(change.change)} less traffic ({self._rate(change.after)})"
+        else:
+            end = "from" if change.after < change.before else "up to"
+            moved = f"{words(change.name)} {plain(change.after)}, beyond its choices"
+            moved += f" ({end} {plain(change.before)}), else as"
+            return f"Feasible with {moved} {self.design(change.row)}."
+        return f"Feasible with {moved}: {self.design(change.row)}."
+
+
+def claims_of(
+    decision: Decision, evaluate: Evaluate, rate: Callable[[float], str] | None = None
+) -> tuple[Claim, ...]:
+    """Return the answer that a decision gives, with the cost as the main objective if it is one."""
+    main = "cost" if "cost" in decision.model.objectives else ""
+    return Words(question=Question(decision=decision, main=main), evaluate=evaluate, rate=rate).claims()
+
+
+def _values(design: int, count: int, to: Any) -> dict[str, Any]:
+    return {"design": design, "count": count, "changes": to.changes, "missed": to.missed, "load": to.load}
