@@ -16,6 +16,7 @@ from optimize.analysis.sensitivity import Elasticity, sensitivity
 from optimize.analysis.sizing import Size, size
 from optimize.analysis.sobol import SobolIndices, sobol
 from optimize.analysis.tornado import Tornado, tornado
+from optimize.exact.design import ExactDesign, exact_design
 from optimize.programs.assignment import Assignment, assign
 from optimize.programs.components import Component, chosen_spec, tabulate
 from optimize.programs.congestion import CongestedChoice, choose_congested
@@ -50,6 +51,7 @@ __all__ = [
     "CongestedChoice",
     "Curve",
     "Elasticity",
+    "ExactDesign",
     "ExactFront",
     "Exclusion",
     "Exploration",
@@ -73,6 +75,7 @@ __all__ = [
     "chosen_spec",
     "compare_fronts",
     "epsilon_thin",
+    "exact_design",
     "exact_front",
     "explore",
     "field_paths",

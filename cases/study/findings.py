@@ -11,6 +11,7 @@ from cases.study.analysis import Analysis
 from cases.study.check import Check
 from cases.study.packet_processor import CHOICES, MAXIMIZE, MINIMIZE
 from cases.study.parts import Part, Study
+from cases.study.searches import search_section
 from cases.study.section import Section
 from cases.study.stated_error import LEGEND, UNKNOWN, cell, not_validated
 from cases.study.stream import trace_section
@@ -108,20 +109,21 @@ def _greedy(analysis: Analysis) -> Section:
 def _budget(part: Part) -> Section:
     analysis = part.analysis
     budget, table = analysis.budget, analysis.exploration.table
-    title = "Least latency within a cost budget, by integer programming (analytic)"
+    title = "Least latency within a cost budget, by every method (analytic)"
     if budget is None or budget.row is None:
         limit = "" if budget is None else f" for at most {number(budget.limit)} mm2"
         return Section(title=title, lines=[f"no feasible design{limit}"])
     found = "equals" if budget.agrees else f"differs from ({number(budget.exhaustive)} ns)"
     against = part.star.contradicted.get(int(table["design"][budget.row]))
-    return Section(
-        title=title,
-        lines=[
+    return search_section(
+        analysis,
+        title,
+        [
             *([f"contradicted: {against}"] if against else []),
             f"at most {number(budget.limit)} mm2: {describe(analysis, budget.row)}",
             values_of(part, budget.row),
-            f"{budget.choice.status}, gap {number(float(budget.choice.gap or 0.0))}; "
-            f"{found} the best of all designs; {budget.choice.solver}",
+            f"the exact program {found} the best of all designs; {budget.choice.solver}; it rests on: "
+            f"{budget.choice.rests_on}",
         ],
     )
 
