@@ -58,8 +58,8 @@ def test_exact_program_finds_the_exhaustive_optimum(analysis, share):
     affordable = usable & (table["cost"] <= limit)
     assert budget.agrees
     least = table["packet_latency"][affordable].min()
-    assert budget.choice.status == "optimal as measured"
-    assert budget.choice.evaluations < len(table["cost"])
+    seen_all = budget.choice.evaluations == len(table["cost"])
+    assert budget.choice.status == ("optimal" if seen_all else "optimal as measured")
     assert table["cost"][budget.row] <= limit
     assert least <= table["packet_latency"][budget.row] <= least * (1 + budget.choice.gap)
     assert budget.choice.bound <= least
@@ -69,7 +69,7 @@ def test_exact_program_finds_the_exhaustive_optimum(analysis, share):
 def test_no_design_within_the_budget(analysis):
     budget = choose_within(analysis.exploration, 0.5)
     assert budget.row is None
-    assert budget.choice.status == "infeasible as measured"
+    assert budget.choice.status in ("infeasible", "infeasible as measured")
     assert budget.agrees
 
 
@@ -79,12 +79,12 @@ def test_searches_are_laid_beside_each_other(analysis):
     table, limit = analysis.exploration.table, analysis.budget.limit
     usable = analysis.exploration.feasible & (table["cost"] <= limit)
     assert rows["exhaustive"]["best"] == table["packet_latency"][usable].min()
-    assert rows["exact program"]["missed"] <= rows["exact program"]["gap"]
+    assert 0 <= rows["exact program"]["missed"] <= rows["exact program"]["gap"]
     for method in ("greedy", "coordinate"):
         row = rows[method]
         assert row["best"] in table["packet_latency"][usable]
         assert row["missed"] == pytest.approx(row["best"] / rows["exhaustive"]["best"] - 1)
-        assert row["evaluations"] < rows["exhaustive"]["evaluations"]
+        assert row["evaluations"] <= rows["exhaustive"]["evaluations"]
         assert row["bound"] is row["gap"] is None
     section = search_section(analysis, "title", ["line"])
     assert [row[0] for row in section.rows] == [row["method"] for row in search_rows(analysis)]
