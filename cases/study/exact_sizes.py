@@ -37,7 +37,7 @@ QUESTIONS: tuple[tuple[str, dict[str, tuple[float | None, float | None]]], ...] 
 )
 """What is minimised, and the ranges that hold meanwhile."""
 
-OPTIONS: dict[str, dict[str, Any]] = {"default": {}, "full": {}, "fine": {"gap": 0.03}}
+OPTIONS: dict[str, dict[str, Any]] = {"default": {}, "full": {}, "fine": {"gap": 0.1}}
 """How closely the best design is sought."""
 
 METRICS = ("packet_latency", "packet_latency_p99", "cost", "overflow_probability", "stable")

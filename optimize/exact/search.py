@@ -37,6 +37,9 @@ PREFERRED = 0.02
 WEIGHT = 10.0
 """Of an exceeded limit, in ranges of the objective's tables per unit of the limit's."""
 
+CHECK = 60.0
+"""Seconds for the program that confirms a bound at the end."""
+
 WIDE = 0.5
 """Part of a gap that choices which are nearly in order may take up."""
 
@@ -235,21 +238,35 @@ class Search:
 
     def _close(self) -> None:
         """Show in steps that nothing is better than the best design by more than less and less."""
+        shown = 1.0, 0
         for step in [*(step for step in STEPS if step > self._gap), self._gap]:
-            if 0 in self._modelled:
-                self._relations.widen(0, WIDE * step, self._slack)
+            self._widen(step)
             while not self._spent():
                 level = self._level(step)
                 if self._prove(level):
-                    self.bound = max(self.bound, level)
+                    self.bound, shown = max(self.bound, level), (step, self._relations.version)
                     break
                 if self.value >= level:  # not a better design but the end of the budget
-                    return
+                    return self._confirm(*shown)
             else:
-                return
+                return self._confirm(*shown)
             if self.value == inf:
                 break
         self.finished = True
+
+    def _widen(self, step: float) -> None:
+        """Let choices that are nearly in order count as ordered, as far as a gap has room for that."""
+        if 0 in self._modelled:
+            self._relations.widen(0, WIDE * step, self._slack)
+
+    def _confirm(self, step: float, version: int) -> None:
+        """Give the bound up if what was evaluated since it was shown takes that away."""
+        if self._relations.version == version or self.bound == -inf:
+            return
+        self._widen(step)
+        status, _ = self._master.solve(self._limits(self.bound), self._cuts(self.bound), seconds=CHECK)
+        if status != "infeasible":
+            self.bound = -inf
 
     def _level(self, step: float) -> float:
         """Return the value to beat: what the order of choices cannot tell apart does not count."""
