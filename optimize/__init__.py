@@ -19,6 +19,7 @@ from optimize.analysis.tornado import Tornado, tornado
 from optimize.decisions.decide import decide
 from optimize.decisions.decision import Decision, Interrupted
 from optimize.decisions.uncertain import Membership, front_membership
+from optimize.exact.design import ExactDesign, exact_design
 from optimize.programs.assignment import Assignment, assign
 from optimize.programs.components import Component, chosen_spec, tabulate
 from optimize.programs.congestion import CongestedChoice, choose_congested
@@ -52,6 +53,7 @@ __all__ = [
     "Curve",
     "Decision",
     "Elasticity",
+    "ExactDesign",
     "ExactFront",
     "Exclusion",
     "Exploration",
@@ -76,6 +78,7 @@ __all__ = [
     "compare_fronts",
     "decide",
     "epsilon_thin",
+    "exact_design",
     "exact_front",
     "explore",
     "field_paths",

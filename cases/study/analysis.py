@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cases.study.exact import exact_case
 from cases.study.packet_processor import GREEDY_ORDER, solved_columns
 from cases.study.stream import peak_gbps
-from optimize.programs.milp import Choice, choose
+from optimize.checks import Range
+from optimize.exact.design import ExactDesign
 from optimize.search.exploration import Exploration
 from optimize.search.explore import explore
 from optimize.search.greedy import Step, simplex_weights
@@ -28,14 +30,14 @@ DIGITS = 5
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Budget:
-    """The design of least latency within a cost budget, by integer programming and by search.
+    """The design of least latency within a cost budget, by an exact program and by looking at all.
 
     Parameters
     ----------
     limit : float
         The budget. [mm2]
-    choice : Choice
-        The answer of the integer program.
+    choice : ExactDesign
+        The answer of the exact program, which solves some designs only.
     row : int or None
         The row it chose; None if nothing fits.
     exhaustive : float
@@ -43,14 +45,16 @@ class Budget:
     """
 
     limit: float
-    choice: Choice
+    choice: ExactDesign
     row: int | None
     exhaustive: float
 
     @property
     def agrees(self) -> bool:
-        """Whether the two found the same least latency."""
-        return self.choice.objective == self.exhaustive if self.row is not None else np.isinf(self.exhaustive)
+        """Whether the two found the same least latency, to the digits in which designs are compared."""
+        if self.choice.objective is None:
+            return bool(np.isinf(self.exhaustive))
+        return abs(self.choice.objective - self.exhaustive) <= 10.0 ** (1 - DIGITS) * self.exhaustive
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -123,7 +127,7 @@ def analyse(
     if exploration.knee is not None:
         greedy = explore(
             space,
-            _Recall(exploration),
+            Recall(exploration),
             **goals,
             vectorized=True,
             method="greedy",
@@ -153,13 +157,14 @@ def analyse(
     )
 
 
-class _Recall:
+class Recall:
     """The model, answering from the table of an exhaustive exploration: a search need not solve again."""
 
     def __init__(self, exploration: Exploration) -> None:
         self._exploration = exploration
 
     def __call__(self, spec: PacketProcessor) -> Columns:
+        """Return the columns of the table for a sweep."""
         space, table = self._exploration.space, self._exploration.table
         digits = []
         for name, choices in space.choices.items():
@@ -172,16 +177,26 @@ class _Recall:
         }
 
 
+def limits_within(exploration: Exploration, limit: float) -> dict[str, Range]:
+    """Return the limits of a study with one for the cost."""
+    least, _ = exploration.subject_to.get("cost", (None, None))
+    return {**exploration.subject_to, "cost": (least, limit)}
+
+
 def choose_within(exploration: Exploration, limit: float) -> Budget:
     """Choose the feasible design of least mean latency that costs at most `limit`."""
-    rows = np.flatnonzero(exploration.feasible)
-    table = {name: exploration.table[name][rows] for name in ("packet_latency", "cost")}
-    choice = choose({"design": table}, minimize="packet_latency", subject_to={"cost": (None, limit)})
-    affordable = table["packet_latency"][table["cost"] <= limit]
+    table, cost = exploration.table, exploration.table["cost"]
+    choice = exact_case(
+        exploration.space,
+        evaluate=Recall(exploration),
+        minimize="packet_latency",
+        subject_to=limits_within(exploration, limit),
+    )
+    affordable = table["packet_latency"][exploration.feasible & (cost <= limit)]
     return Budget(
         limit=limit,
         choice=choice,
-        row=int(rows[choice.chosen["design"]]) if choice.chosen else None,
+        row=None if choice.design is None else int(np.searchsorted(table["design"], choice.design)),
         exhaustive=float(affordable.min(initial=np.inf)),
     )
 

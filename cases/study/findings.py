@@ -11,6 +11,7 @@ from cases.study.advice import SHORT, marks, recommendation
 from cases.study.analysis import Analysis
 from cases.study.check import Check, half_widths
 from cases.study.parts import Part, Study
+from cases.study.searches import search_section
 from cases.study.section import Section
 from cases.study.several import several_section
 from cases.study.stated_error import LEGEND, cell
@@ -39,7 +40,7 @@ def detail_sections(part: Part) -> list[Section]:
     stream = trace_section(base.workload, **trace_limits(base))
     sections = [] if stream is None else [stream]
     if part.analysis.exploration.knee is not None:
-        sections += [_greedy(part.analysis), _program(part)]
+        sections += [_greedy(part.analysis), _searches(part)]
     return sections + (_check(part, part.check) if part.check is not None else [])
 
 
@@ -141,22 +142,25 @@ def _greedy(analysis: Analysis) -> Section:
     return Section(title="Greedy search (analytic)", lines=lines, headings=headings, rows=rows)
 
 
-def _program(part: Part) -> Section:
-    """Return what an integer program chooses within the cost of the model's knee."""
-    budget = part.analysis.budget
-    title = "Least latency within a cost budget, by integer programming (analytic)"
+def _searches(part: Part) -> Section:
+    """Return what every search chooses within the cost of the model's knee, and what it cost."""
+    analysis, budget = part.analysis, part.analysis.budget
+    title = "Least latency within a cost budget, by every method (analytic)"
     if budget is None or budget.row is None:
         limit = "" if budget is None else f" for at most {number(budget.limit)} mm2"
         return Section(title=title, lines=[f"no feasible design{limit}"])
     found = "equals" if budget.agrees else f"differs from ({number(budget.exhaustive)} ns)"
-    design = int(part.analysis.exploration.table["design"][budget.row])
-    lines = [
-        f"at most {number(budget.limit)} mm2: design {design} with "
-        f"{number(float(budget.choice.objective or 0))} ns",
-        f"{budget.choice.status}, gap {number(float(budget.choice.gap or 0.0))}; "
-        f"{found} the best of all designs; {budget.choice.solver}",
-    ]
-    return Section(title=title, lines=lines)
+    design = int(analysis.exploration.table["design"][budget.row])
+    return search_section(
+        analysis,
+        title,
+        [
+            f"at most {number(budget.limit)} mm2: design {design} with "
+            f"{number(float(budget.choice.objective or 0))} ns",
+            f"the exact program {found} the best of all designs; {budget.choice.solver}; it rests on: "
+            f"{budget.choice.rests_on}",
+        ],
+    )
 
 
 def _estimate(check: Check, metric: str, k: int) -> str:

@@ -84,15 +84,15 @@ class Model:
         """Require sum(coefficient * variable) == value."""
         self._problem += self._sum(terms) == float(value)
 
-    def solve(self, time_limit: float | None = None) -> Outcome:
-        """Run HiGHS to proven optimality, or until the time limit in seconds."""
+    def solve(self, time_limit: float | None = None, gap: float = 0.0) -> Outcome:
+        """Run HiGHS to a relative gap, by default proven optimality, or until the time limit in seconds."""
         if self._costs is not None:
             self._problem += self._sum(self._costs)
             self._costs = None
         solver = self._pulp.HiGHS(
             msg=False,
             timeLimit=time_limit,
-            gapRel=0,
+            gapRel=gap,
             gapAbs=0,
             output_flag=False,
             primal_feasibility_tolerance=TOLERANCE,
