@@ -37,8 +37,8 @@ def save_study(study: Study, out: Path) -> list[Path]:
     Each file appears whole or not at all: all are made in a temporary directory and then renamed,
     ``study.json`` last. Files of an earlier study that this one does not have are removed.
     """
+    from cases.study.page.page import page
     from cases.study.plots import save_plots
-    from cases.study.report import page
 
     out.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=".writing-", dir=out))

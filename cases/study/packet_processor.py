@@ -163,7 +163,7 @@ def error_columns(result: Answer) -> dict[str, Any]:
 
 
 def result_columns(result: Answer) -> dict[str, Any]:
-    """Return the metrics of a result with its verdict, the stated errors, the shares of the latency and the loads."""
+    """Return the metrics of a result with its verdict, stated errors, shares of the latency and loads."""
     return {
         **result.metrics,
         "stable": result.stable,

@@ -15,10 +15,10 @@ from cases.study.check import Runs, half_widths
 from cases.study.files import SUMMARY, save_study
 from cases.study.findings import part_sections, study_text
 from cases.study.packet_processor import DATA, MAXIMIZE, MINIMIZE
+from cases.study.page.page import page
 from cases.study.parts import Part, Study
 from cases.study.plots import error_figure, front_figure
 from cases.study.recommendation import FAR, SATURATED, contradictions, largest_error, recommend
-from cases.study.report import page
 from cases.study.run import STORE, explore_case
 from cases.study.stream import peak_gbps, trace_section, trace_summary
 from qmodels.packet_processor.error_map import measured_errors

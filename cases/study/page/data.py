@@ -50,7 +50,7 @@ def _workload(part: Part) -> dict[str, Any]:
         "verdict": _section(recommendation(part)),
         "unsettled": _section(unsettled(part)),
         "details": [_section(section) for section in part_sections(part)[1:]],
-        "interval": _interval_words(decision),
+        "interval": f"{100 * LEVEL:.0f} % interval",
         "count": len(decision.feasible),
         "fields": [
             {"name": name, "label": heading(name).replace("_", " "), "choices": list(values)}
@@ -99,12 +99,6 @@ def _metric(decision: Decision, name: str) -> dict[str, Any]:
         "corrected": name in decision.corrected,
         "error_unit": "%" if is_relative(name) else "percentage points",
     }
-
-
-def _interval_words(decision: Decision) -> str:
-    """Return where the intervals of designs that were not simulated are from."""
-    source = f"{len(decision.simulated)} simulated designs" if len(decision.simulated) else "the error map"
-    return f"{100 * LEVEL:.0f} % interval from {source}"
 
 
 def _stems(decision: Decision, prefix: str) -> list[str]:

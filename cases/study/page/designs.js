@@ -7,7 +7,7 @@ function tableColumns() {
     ...["design", ...state.work.fields.map((f) => f.name)].map((name) => ({ name, label: name === "design" ? "design" : labelOf(name), text: (row) => show(column(name)[row]), by: (row) => column(name)[row] })),
     { name: "standing", label: "standing", text: standing, by: (row) => standing(row) },
     ...metrics.map((name) => ({ name, label: titled(name), text: (row) => shown(name, row), by: (row) => column(name)[row], kind: (row) => kindOf(row, name) })),
-    { name: "bottleneck", label: "fills up first (model)", text: (row) => `${column("bottleneck")[row]} ${show(100 * column("bottleneck_load")[row])} %`, by: (row) => column("bottleneck_load")[row] },
+    { name: "bottleneck", label: "fills up first (model)", text: (row) => `${column("bottleneck")[row]} ${percent(column("bottleneck_load")[row])}`, by: (row) => column("bottleneck_load")[row] },
   ];
 }
 const standing = (row) => [row === state.work.rows.chosen && "recommended", row === state.work.rows.knee && "model's knee", column("front")[row] && "front",
@@ -38,7 +38,7 @@ function drawTable() {
   const body = part.map((row) => h("tr", { class: row === state.row && "on", "data-row": row }, columns.map((c, k) => (k
     ? h("td", { class: c.kind ? c.kind(row) : null }, c.text(row))
     : h("th", { scope: "row" }, h("button", { type: "button", "aria-label": `Show design ${c.text(row)}`, onclick: () => choose(row) }, c.text(row)))))));
-  $("table").replaceChildren(h("table", {}, h("caption", {}, `Values that the model alone gives have no interval; blue: ${state.work.interval}; orange: simulated`),
+  $("table").replaceChildren(h("table", {}, h("caption", {}, `Blue: corrected, with its ${state.work.interval}; orange: simulated, with the interval of the simulation; without interval: by the model alone`),
     h("thead", {}, h("tr", {}, head)), h("tbody", {}, body)));
 }
 // The recommended design first, then what was simulated, then the front.
@@ -47,7 +47,7 @@ const rank = (row) => (row === state.work.rows.chosen ? 0 : column("simulated")[
 function drawChosen() {
   const row = state.row, star = row === state.work.rows.chosen;
   $("chosen-words").textContent = row === null ? "No design is shown"
-    : `${star ? "Recommended: " : "Shown: "}${described(row)}. ${standing(row)}. Fills up first: ${column("bottleneck")[row]} at ${show(100 * column("bottleneck_load")[row])} % by the model`;
+    : `${star ? "Recommended: " : "Shown: "}${described(row)}. ${standing(row)}. Fills up first: ${column("bottleneck")[row]} at ${percent(column("bottleneck_load")[row])} by the model`;
   $("chosen-number").value = row === null ? "" : column("design")[row];
   document.querySelectorAll("#table tr[data-row]").forEach((tr) => tr.classList.toggle("on", Number(tr.dataset.row) === row));
 }
@@ -64,15 +64,14 @@ function drawLatency() {
   const said = kinds.map((kind) => `${kind} ${show(d3.sum(bars.filter((bar) => bar.kind === kind), (bar) => bar.value) || Infinity)}`).join(" ns, ");
   const words = `Mean packet latency of design ${column("design")[row]}: ${said} ns${k < 0 ? ", not simulated" : ""}` +
     (ends ? `; ${kindOf(row, main)} value ${shown(main, row)} ns` : "");
-  plotInto(target, words, { height: 96 + 46 * kinds.length, marginLeft: 76, marginRight: 60, x: { label: "mean packet latency [ns]", grid: true },
+  plotInto(target, words, { height: 90 + 58 * kinds.length, marginLeft: 76, marginRight: 60, marginBottom: 42, x: { label: "mean packet latency [ns]", labelAnchor: "center", grid: true },
     y: { label: null, domain: kinds }, color: { legend: true, domain: state.work.parts, scheme: "observable10" },
     marks: [Plot.barX(bars, { x: "value", y: "kind", fill: "part", title: (bar) => `${bar.kind}, ${bar.part}: ${show(bar.value)} ns`, insetTop: 3, insetBottom: 3 }),
-      Plot.text(totals, { x: (t) => t[1], y: (t) => t[0], text: (t) => ` ${show(t[1])}`, textAnchor: "start", dx: 4 }),
+      Plot.text(totals, { x: (t) => t[1], y: (t) => t[0], text: (t) => ` ${show(t[1])}`, textAnchor: "start", dx: 4, fill: "var(--ink)", stroke: "var(--panel)", strokeWidth: 5 }),
       ...(ends ? [Plot.ruleX([column(main)[row]], { stroke: "var(--ink)", strokeDasharray: "3,3" })] : [])] });
   const cells = state.work.parts.map((part) => [part, ...kinds.map((kind) => values[kind](part)),
     ...(kinds.length > 1 ? [values.model(part) - values.simulated(part)] : [])]);
-  $("latency-table").replaceChildren(h("details", {}, h("summary", {}, "As a table"),
-    tableOf("Shares of the mean packet latency [ns]", ["", ...kinds, ...(kinds.length > 1 ? ["model minus simulated"] : [])], cells)));
+  $("latency-table").replaceChildren(folded("Shares of the mean packet latency [ns]", ["", ...kinds, ...(kinds.length > 1 ? ["model minus simulated"] : [])], cells));
 }
 
 function neighbours(row) {
@@ -96,7 +95,7 @@ function drawSensitivity() {
   const good = (bar) => (better && bar.value !== here ? ((bar.value < here) === (better === "down") ? "better" : "worse") : "no better or worse");
   const worst = d3.greatest(fine, (bar) => Math.abs(bar.value - here));
   const words = worst ? `Largest change of ${labelOf(name)}: ${worst.label} gives ${shown(name, worst.row)} instead of ${shown(name, row)}` : "No neighbour keeps up";
-  plotInto(target, words, { height: 60 + 24 * bars.length, marginLeft: Math.min(230, widthOf(target) * 0.48), marginRight: 70, marginTop: 10,
+  plotInto(target, words, { height: 70 + 24 * bars.length, marginBottom: 42, marginLeft: Math.min(230, widthOf(target) * 0.48), marginRight: 70, marginTop: 10,
     x: { label: titled(name), grid: true, labelAnchor: "center" }, y: { label: null, domain: bars.map((bar) => bar.label) },
     color: { domain: ["better", "worse", "no better or worse"], range: ["var(--green)", "var(--hot)", "var(--grey)"], legend: true },
     marks: [Plot.ruleX([here], { stroke: "var(--ink)" }),

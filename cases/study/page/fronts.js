@@ -27,7 +27,7 @@ function scaleOf(name, values) {
     tickFormat: (k) => String(state.work.fields.find((f) => f.name === name).choices[k] ?? "") };
   const [low, high] = d3.extent(values);
   // A logarithmic axis where a linear one would press all but the worst into a corner.
-  if (low > 0 && high / low > 20) return { type: "log", domain: [Math.max(low, high * 1e-9) / 1.1, high * 1.1], clamp: true, tickFormat: "~g" };
+  if (low > 0 && high / low > 8) return { type: "log", domain: [Math.max(low, high * 1e-9) / 1.1, high * 1.1], clamp: true, tickFormat: "~g" };
   const room = (high - low || Math.abs(high) || 1) * 0.05;
   return { type: "linear", domain: [low >= 0 ? Math.max(0, low - room) : low - room, high + room] };
 }
@@ -66,7 +66,7 @@ function drawFront(figure, k) {
   const colour = (p) => LOOKS[p.kind === "model" ? "other" : p.kind][1];
   const bars = (axis) => Plot[axis === "x" ? "ruleY" : "ruleX"](fine.filter((p) => `${axis}1` in p && p.inside), {
     x: "x", y: "y", [`${axis}1`]: `${axis}1`, [`${axis}2`]: `${axis}2`, stroke: colour, strokeWidth: (p) => (p.kind === "simulated" ? 2 : 1),
-    strokeOpacity: (p) => (p.kind === "simulated" ? 0.9 : p.front ? 0.22 : 0.09) });
+    strokeOpacity: (p) => (p.kind === "simulated" ? 0.9 : p.front ? 0.16 : 0.08) });
   const moved = fine.filter((p) => p.inside && (p.kind === "simulated" || (state.modelToo && p.front)) && Number.isFinite(p.xm) && Number.isFinite(p.ym));
   const star = points.filter((p) => p.row === state.work.rows.chosen);
   const order = fine.slice().sort((a, b) => (a.kind === "simulated") - (b.kind === "simulated") || a.front - b.front);
@@ -79,7 +79,8 @@ function drawFront(figure, k) {
       Plot.link(moved, { x1: "xm", y1: "ym", x2: "x", y2: "y", stroke: "var(--soft)", strokeDasharray: "2,2", strokeOpacity: 0.7 }),
       Plot.dot(moved, { x: "xm", y: "ym", symbol: "times", stroke: "var(--soft)", r: 3 }),
       Plot.dot(order, { x: "x", y: "y", symbol: (p) => (p.kind === "simulated" ? "square" : "circle"), fill: colour,
-        r: (p) => (p.kind === "simulated" ? 5 : p.front ? 3 : 2), fillOpacity: dim, ariaLabel: (p) => `design ${column("design")[p.row]}` }),
+        r: (p) => (p.kind === "simulated" ? 4.5 : p.front ? 2.5 : 1.8), fillOpacity: dim,
+        stroke: (p) => (p.kind === "simulated" ? "var(--paper)" : "none"), ariaLabel: (p) => `design ${column("design")[p.row]}` }),
       Plot.dot(points.filter((p) => !p.at), { x: "x", y: "y", symbol: "triangle", fill: "var(--hot)", r: 3, fillOpacity: (p) => (p.inside ? 0.8 : 0.06) }),
       Plot.dot(star, { x: "x", y: "y", symbol: "star", r: 9, fill: "var(--green)", stroke: "var(--paper)", strokeWidth: 1.2 }),
       Plot.text(star, { x: "x", y: "y", text: (p) => `recommended: ${column("design")[p.row]}`, dy: -16, fill: "var(--ink)",

@@ -29,6 +29,7 @@ function controls() {
   $("moved-section").hidden = DATA.moved === null;
   if (DATA.moved) $("moved").replaceChildren(...DATA.moved.lines.map((line) => h("p", { style: "white-space:normal" }, line)));
 }
+redraws.all.push(drawWords);
 controls();
 start(DATA.workloads[0]);
 let width = document.documentElement.clientWidth, waiting = null;

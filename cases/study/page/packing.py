@@ -11,7 +11,7 @@ import numpy as np
 def packed(values: Any, words: Any = None) -> dict[str, Any]:
     """Return a column for JSON: its type, its bytes and the words it counts in; one value if all are equal.
 
-    Real numbers are rounded to the upper three bytes of a 32-bit float: an error of 1.6e-5 of the value at most.
+    Real numbers are rounded to the upper three bytes of a 32-bit float: to 1.6e-5 of the value.
 
     Examples
     --------

@@ -18,12 +18,13 @@ function drawParallel() {
     .attr("aria-label", `Parallel coordinates of ${rows.length} designs over ${names.map(labelOf).join(", ")}; their limits can be set in numbers below`);
   for (const name of names) {
     const field = state.work.fields.find((f) => f.name === name);
-    const axis = d3.axisLeft(up[name]).ticks(5, field ? undefined : "~g");
-    if (field) axis.tickValues(d3.range(field.choices.length)).tickFormat((k) => String(field.choices[k]));
+    const axis = d3.axisLeft(up[name]).ticks(5);
+    if (!field) axis.tickFormat((value) => (up[name].base && !sparse(value) ? "" : show(value)));
+    else axis.tickValues(d3.range(field.choices.length)).tickFormat((k) => String(field.choices[k]));
     const group = svg.append("g").attr("transform", `translate(${across(name)},0)`).call(axis);
     group.selectAll(".tick text").attr("paint-order", "stroke").attr("stroke", "var(--panel)").attr("stroke-width", 3);
     const words = group.append("text").attr("class", "axis-name").attr("text-anchor", "middle").attr("y", 12);
-    wrap(titled(name)).forEach((line, k) => words.append("tspan").attr("x", 0).attr("dy", k ? 13 : 0).text(line));
+    wrap(labelOf(name) + (goalOf(name) ? `, ${goalOf(name)}` : "")).forEach((line, k) => words.append("tspan").attr("x", 0).attr("dy", k ? 13 : 0).text(line));
     const end = ({ selection, sourceEvent }) => {
       if (!sourceEvent) return;
       const [y0, y1] = selection ?? [0, 0];
@@ -32,7 +33,8 @@ function drawParallel() {
     const one = d3.brushY().extent([[-14, top - 6], [14, height - bottom + 6]]).on("end", end);
     const held = group.append("g").attr("class", "axis-brush").attr("data-axis", name).call(one);
     const range = state.filters.get(name);
-    if (range) one.move(held, [up[name](range[1]), up[name](range[0])]);
+    const [least, most] = up[name].domain(), pixel = (value) => up[name](Math.min(Math.max(value, least), most));
+    if (range) one.move(held, [pixel(range[1]), pixel(range[0])]);
   }
   host.replaceChildren(canvas, svg.node());
   const lines = (context) => {
@@ -58,10 +60,12 @@ function drawParallel() {
   lines(context);
   host.again = () => lines(context);
 }
+// Of a logarithmic axis the ticks at 1, 2 and 5 have room for a number.
+const sparse = (value) => [1, 2, 5].includes(Number(value.toExponential(0)[0]));
 function axisScale(name, rows, range) {
   const values = rows.map((row) => at(name, row)).filter(Number.isFinite), [low, high] = d3.extent(values);
   if (isField(name)) return d3.scaleLinear([0, Math.max(1, state.work.fields.find((f) => f.name === name).choices.length - 1)], range);
-  if (low > 0 && high / low > 20) return d3.scaleLog([Math.max(low, high * 1e-9), high], range).clamp(true);
+  if (low > 0 && high / low > 8) return d3.scaleLog([Math.max(low, high * 1e-9), high], range).clamp(true);
   return d3.scaleLinear([low ?? 0, high > low ? high : (low ?? 0) + 1], range);
 }
 function wrap(text) {

@@ -50,9 +50,10 @@ function shown(name, row) {
   const ends = interval(name, row);
   return show(column(name)[row]) + (ends ? ` (${show(ends[0])} to ${show(ends[1])})` : "");
 }
-// What a value is: of a simulation, corrected, or the model's own.
-const kindOf = (row, ...names) => column("simulated")[row] ? "simulated"
-  : names.some((n) => !isField(n) && interval(n, row)) ? "corrected" : "model";
+// What values are: of a simulation, corrected, or the model's own.
+const kindOf = (row, ...names) => !names.some((n) => state.work.metricOf[n]?.corrected) ? "model"
+  : column("simulated")[row] ? "simulated" : names.some((n) => !isField(n) && interval(n, row)) ? "corrected" : "model";
+const percent = (share) => (share === null ? "–" : `${(100 * share).toFixed(1)} %`);
 const described = (row) => `design ${column("design")[row]} (` +
   state.work.fields.map((f) => `${f.label} ${column(f.name)[row]}`).join(", ") + ")";
 
@@ -95,9 +96,11 @@ function tableOf(caption, headings, rows) {
   return h("table", {}, h("caption", {}, caption),
     h("thead", {}, h("tr", {}, headings.map((word) => h("th", { scope: "col" }, word)))), h("tbody", {}, body));
 }
+const scrolled = (words, content) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": words }, content);
+const folded = (caption, headings, rows) => h("details", {}, h("summary", {}, "As a table"), scrolled(caption, tableOf(caption, headings, rows)));
 function sectionOf({ title, lines, headings, rows }, level) {
   return [h(level, {}, title), ...lines.map((line) => h("p", {}, line)),
-    ...(rows.length ? [h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title }, tableOf(title, headings, rows))] : [])];
+    ...(rows.length ? [scrolled(title, tableOf(title, headings, rows))] : [])];
 }
 const options = (select, names, chosen) => select.replaceChildren(...names.map((name) =>
   h("option", { value: name, selected: name === chosen }, titled(name))));
@@ -107,6 +110,7 @@ function plotInto(target, words, plot) {
     ariaLabel: words, ...plot });
   const drawn = svg.tagName === "svg" ? svg : svg.querySelector("svg[viewBox]");
   drawn.setAttribute("role", "img");
+  if (svg !== drawn) svg.querySelectorAll("svg").forEach((one) => one !== drawn && one.setAttribute("aria-hidden", "true"));
   target.replaceChildren(svg, h("p", { class: "caption" }, words));
   return svg;
 }

@@ -4,11 +4,16 @@ function drawTraffic() {
   $("traffic-words").textContent = `${traffic.words}; packets of ${show(traffic.mean_bytes)} bytes on average`;
   const places = ["rate", "dispersion", "sizes"].filter((name) => name === "sizes" || traffic.window_gbps).map((name) => h("div", { class: "figure", id: `traffic-${name}` }));
   host.replaceChildren(...places);
-  if (traffic.window_gbps) { drawRate(traffic); drawDispersion(traffic); }
+  if (traffic.window_gbps) { drawRate(traffic); drawDispersion(traffic); trafficTable(traffic); } else $("traffic-table").replaceChildren();
   const sizes = traffic.size_bytes.map((bytes, k) => ({ bytes, share: 100 * traffic.size_share[k] }));
   plotInto($("traffic-sizes"), `Packet sizes from ${show(sizes[0].bytes)} to ${show(sizes.at(-1).bytes)} bytes`, { height: 230, marginLeft: 46, marginBottom: 40,
     x: { label: "packet size [bytes]", labelAnchor: "center" }, y: { label: "packets up to it [%]", domain: [0, 100], grid: true },
     marks: [Plot.line([{ bytes: 0, share: 0 }, ...sizes], { x: "bytes", y: "share", curve: "step-after", stroke: "var(--blue)", strokeWidth: 2 }), Plot.ruleY([0])] });
+}
+function trafficTable(traffic) {
+  const rows = traffic.scale_gaps.map((gaps, k) => [show(Math.round(gaps)), traffic.packet_dispersion[k], traffic.byte_dispersion[k]]);
+  $("traffic-table").replaceChildren(folded("Rate in each window [Gb/s]", ["window", "rate"], traffic.window_gbps.map((rate, k) => [k + 1, rate])),
+    folded("Index of dispersion", ["scale [mean gaps]", "packets", "bytes"], rows));
 }
 function drawRate(traffic) {
   const windows = traffic.window_gbps.map((rate, k) => ({ from: k * traffic.window_us, to: (k + 1) * traffic.window_us, rate }));

@@ -35,8 +35,8 @@ def traffic(workload: Workload) -> dict[str, Any]:
     rates = offered * np.asarray(summary["byte_share"])
     duration_ns = summary["packets"] * float(workload.sizes.mean_bytes) * 8 / offered
     return found | {
-        "words": f"{summary['packets']} packets of {Path(summary['source']).name} at {number(offered)} Gb/s on average, "
-        f"{number(float(rates.max()))} Gb/s in the busiest of {len(rates)} windows of "
+        "words": f"{summary['packets']} packets of {Path(summary['source']).name} at {number(offered)} Gb/s "
+        f"on average, {number(float(rates.max()))} Gb/s in the busiest of {len(rates)} windows of "
         f"{number(duration_ns / len(rates) / 1000)} us",
         "window_us": duration_ns / len(rates) / 1000,
         "window_gbps": rates.tolist(),
