@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cases.study.packet_processor import LOAD, MAXIMIZE, MINIMIZE, PART
+from cases.study.packet_processor import MAXIMIZE, MINIMIZE, PART
 from optimize.search.exploration import Exploration
 from optimize.search.explore import explore
 from optimize.search.pareto import FloatArray, IntArray
@@ -92,12 +92,6 @@ def simulated_columns(result: PacketSimulation) -> dict[str, Any]:
     }
 
 
-def simulated_loads(result: PacketSimulation, groups: Iterable[str]) -> dict[str, float]:
-    """Return the columns of the busy fractions; 0 of a group that the design has no member of."""
-    found = result.utilization
-    return {LOAD + name: float(found[name].best) if name in found else 0.0 for name in groups}
-
-
 @dataclass(frozen=True, kw_only=True)
 class MetricError:
     """How far the model is from the simulation in one metric, over some designs.
@@ -161,6 +155,7 @@ class Check:
     disputed: tuple[int, ...]
     asked: int
     seconds: float
+    results: dict[int, PacketSimulation]
 
     @property
     def interrupted(self) -> bool:
@@ -194,11 +189,10 @@ def check(
         campaign = runs.simulate([analytic.space.spec(k) for k in designs], store=store, progress=progress)
     except CampaignInterrupted as stop:
         campaign = stop.campaign
-    groups = [name.removeprefix(LOAD) for name in analytic.table if name.startswith(LOAD)]
     found = {stable_hash(spec): result for spec, result in zip(campaign.specs, campaign, strict=True)}
     simulated = explore(
         analytic.space,
-        lambda spec: simulated_columns(result := found[stable_hash(spec)]) | simulated_loads(result, groups),
+        lambda spec: simulated_columns(found[stable_hash(spec)]),
         designs=designs[list(campaign.points)],
         minimize=MINIMIZE,
         maximize=MAXIMIZE,
@@ -216,6 +210,7 @@ def check(
         disputed=tuple(simulated.table["design"][~agreed].tolist()),
         asked=len(rows),
         seconds=seconds,
+        results={int(row): found[stable_hash(analytic.spec(row))] for row in places},
     )
 
 

@@ -72,7 +72,7 @@ def decision_of(analysis: Analysis, check: Check | None, star: Recommendation) -
         table=table,
         corrected=corrected,
         simulated=rows,
-        results={},
+        results={} if check is None else check.results,
         feasible=found.feasible,
         front=found.front,
         chosen=star.row,

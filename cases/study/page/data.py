@@ -18,10 +18,8 @@ from cases.study.parts import Part, Study
 from cases.study.section import Section
 from cases.tables import heading, number
 from optimize.decisions.decision import LEVEL, Decision
+from optimize.search.pareto import FloatArray
 from qmodels.systems.spec.metrics import METRICS, is_relative
-
-FLAGS = ("stable", "feasible", "front", "open", "simulated", "validated")
-"""Columns that say yes or no."""
 
 
 def page_data(study: Study) -> dict[str, Any]:
@@ -108,7 +106,7 @@ def _stems(decision: Decision, prefix: str) -> list[str]:
 def _columns(decision: Decision) -> dict[str, Any]:
     table, model = decision.table, decision.model.table
     rows = np.arange(len(decision.feasible))
-    flags = {
+    flags: dict[str, Any] = {
         **{name: table[name] for name in ("stable", "simulated", "validated") if name in table},
         "feasible": decision.feasible,
         "front": np.isin(rows, decision.front),
@@ -134,18 +132,26 @@ def _simulation(part: Part) -> dict[str, Any]:
     The shares of the latency, the loads, and the model's error by metric: in percent of the simulated value,
     or in percentage points, with what it is against either end of the simulation's interval.
     """
-    if part.check is None or not len(part.check.rows):
+    decision = part.decision
+    results = [decision.results[row] for row in decision.simulated.tolist()]
+    if not results:
         return {}
-    table, model = part.check.simulated.table, part.analysis.exploration.table
-    rows = part.decision.simulated
-    order = [int(np.flatnonzero(part.check.rows == row)[0]) for row in rows]
-    names = [name for name in table if name.startswith((PART, LOAD)) and not name.endswith(("_low", "_high"))]
-    found = {name: packed(table[name][order]) for name in names}
-    for name in metrics_of(part.decision):
-        for end in ("", "_low", "_high") if f"{name}_low" in table else ():
-            error = 100 * model_error(name, model[name][rows], table[name + end][order])
-            found[ERROR + name + end] = packed(error)
-    return found
+    found = {}
+    for name in _stems(decision, PART):
+        found[PART + name] = _best([one.latency_parts[name] for one in results])
+    for name in _stems(decision, LOAD):  # none of a group that a design has no member of
+        found[LOAD + name] = _best([one.utilization.get(name, 0.0) for one in results])
+    for name in set(results[0].metrics).intersection(metrics_of(decision)):
+        model = decision.model.table[name][decision.simulated]
+        for end in ("low", "best", "high"):
+            simulated = np.array([getattr(one.metrics[name], end) for one in results])
+            ending = "" if end == "best" else f"_{end}"
+            found[ERROR + name + ending] = 100 * model_error(name, model, simulated)
+    return {name: packed(values) for name, values in sorted(found.items())}
+
+
+def _best(values: list[Any]) -> FloatArray:
+    return np.array([float(getattr(value, "best", value)) for value in values])
 
 
 def unsettled(part: Part) -> Section:

@@ -97,7 +97,7 @@ function tableOf(caption, headings, rows) {
     h("thead", {}, h("tr", {}, headings.map((word) => h("th", { scope: "col" }, word)))), h("tbody", {}, body));
 }
 const scrolled = (words, content) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": words }, content);
-const folded = (caption, headings, rows) => h("details", {}, h("summary", {}, "As a table"), scrolled(caption, tableOf(caption, headings, rows)));
+const folded = (caption, headings, rows) => h("details", {}, h("summary", {}, `As a table: ${caption}`), scrolled(caption, tableOf(caption, headings, rows)));
 function sectionOf({ title, lines, headings, rows }, level) {
   return [h(level, {}, title), ...lines.map((line) => h("p", {}, line)),
     ...(rows.length ? [scrolled(title, tableOf(title, headings, rows))] : [])];

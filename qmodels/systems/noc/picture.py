@@ -61,7 +61,10 @@ def topology_figure(topology: Topology) -> Any:
             curve = f"arc3,rad={_bend(topology, u, v)}"
             look = {"arrowstyle": style, "color": "#9aa3ad", "lw": 1.4, "connectionstyle": curve}
             axes.annotate("", places[v], places[u], arrowprops={**look, "shrinkA": 9, "shrinkB": 9})
-    axes.scatter(*places.T, marker="s", s=230, facecolors="white", edgecolors="#3d444d", zorder=2)
+    framed = topology.nodes <= LABELLED and topology.kind not in ("crossbar", "bus")
+    if not framed:  # else the frame of its nodes' numbers is the router
+        square: Any = {"marker": "s", "facecolors": "white", "edgecolors": "#3d444d", "zorder": 2}
+        axes.scatter(places[:, 0], places[:, 1], s=60, **square)
     _nodes(axes, topology, places)
     used = [role for role in COLOURS if role in (topology.roles or ("both",))]
     dots = [Line2D([], [], marker="o", linestyle="", color=COLOURS[role], label=role) for role in used]
@@ -108,8 +111,9 @@ def _nodes(axes: Any, topology: Topology, places: FloatArray) -> None:
             if node != served[0]:
                 continue
             text = f"{served[0]}-{served[-1]}"
-        colour = COLOURS[roles[node]]
-        axes.annotate(text, spot, ha="center", va="center", fontsize=8, color=colour, zorder=3)
+        look = {"ha": "center", "va": "center", "fontsize": 8, "color": COLOURS[roles[node]], "zorder": 3}
+        frame = None if many else {"boxstyle": "square", "fc": "white", "ec": "#3d444d"}
+        axes.annotate(text, spot, bbox=frame, **look)
     if topology.nodes > LABELLED:
         colours = [COLOURS[roles[int(np.flatnonzero(routers == k)[0])]] for k in np.unique(routers)]
-        axes.scatter(*places[np.unique(routers)].T, s=12, color=colours, zorder=3)
+        axes.scatter(places[:, 0], places[:, 1], s=12, color=colours, zorder=3)

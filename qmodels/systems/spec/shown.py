@@ -7,7 +7,7 @@ from io import BytesIO
 from matplotlib.figure import Figure
 
 
-class Shown(Figure):  # type: ignore[misc]
+class Shown(Figure):
     """A figure whose picture is its representation in a notebook, whether or not pyplot is in use."""
 
     def _repr_png_(self) -> bytes:
