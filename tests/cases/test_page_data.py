@@ -15,7 +15,7 @@ from cases.study.check import model_error
 from cases.study.packet_processor import CHOICES, LOAD, PART
 from cases.study.page.data import metrics_of, page_data, unsettled
 from cases.study.page.packing import packed, unpacked
-from cases.study.page.page import LIBRARIES, page
+from cases.study.page.page import LIBRARIES, SCRIPTS, page
 from cases.study.parts import Study
 from cases.study.run import explore_case
 from qmodels.systems.spec.fields import replace_fields
@@ -142,3 +142,11 @@ def test_every_copy_has_the_licences(small_study):
         page(Study(parts=small_study[0].parts[:1], runs=small_study[0].runs)).count("appear in all copies")
         >= 2
     )
+
+
+def test_no_word_of_a_study_ends_the_script_that_holds_it(small_study):
+    study = small_study[0]
+    named = replace(study.parts[0], analysis=replace(study.parts[0].analysis, name="</script><b>"))
+    text = page(Study(parts=(named,), runs=study.runs))
+    assert text.count("</script") == len(LIBRARIES) + len(SCRIPTS) + 1
+    assert "\\u003c/script>" in text
