@@ -1,10 +1,11 @@
 // The processor drawn: engines, networks, slices, channels and pointer memory with how busy each is.
+const counted = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
 const PARTS = [
   { id: "pointer", title: () => "Pointer memory", loads: ["pointer memory"], wide: [0, 0.02, 0.29, 0.36], narrow: [0, 0.13, 0.48, 0.16] },
-  { id: "engines", title: (s) => `${s.initiators} packet engines`, count: (s) => s.initiators, loads: [], wide: [0, 0.56, 0.29, 0.24], narrow: [0, 0, 1, 0.09] },
-  { id: "slices", title: (s) => (s.slices ? `${s.slices} cache slices` : "No cache slices"), count: (s) => s.slices, loads: ["llc slices"], wide: [0.34, 0, 0.31, 0.27], narrow: [0.52, 0.13, 0.48, 0.16] },
+  { id: "engines", title: (s) => counted(s.initiators, "packet engine"), count: (s) => s.initiators, loads: [], wide: [0, 0.56, 0.29, 0.24], narrow: [0, 0, 1, 0.09] },
+  { id: "slices", title: (s) => (s.slices ? counted(s.slices, "cache slice") : "No cache slices"), count: (s) => s.slices, loads: ["llc slices"], wide: [0.34, 0, 0.31, 0.27], narrow: [0.52, 0.13, 0.48, 0.16] },
   { id: "network", title: (s) => s.network, loads: ["request links", "response links"], wide: [0.34, 0.33, 0.31, 0.67], narrow: [0, 0.33, 1, 0.4] },
-  { id: "channels", title: (s) => `${s.channels} memory channels`, count: (s) => s.channels, loads: ["dram buses", "dram banks"], wide: [0.7, 0.33, 0.3, 0.5], narrow: [0, 0.77, 1, 0.23] },
+  { id: "channels", title: (s) => counted(s.channels, "memory channel"), count: (s) => s.channels, loads: ["dram buses", "dram banks"], wide: [0.7, 0.33, 0.3, 0.5], narrow: [0, 0.77, 1, 0.23] },
 ];
 const JOINED = [["engines", "network"], ["engines", "pointer"], ["network", "slices"], ["network", "channels"]];
 const MEMBERS = { engines: "var(--green)", channels: "var(--orange)", slices: "var(--blue)" };
@@ -75,7 +76,7 @@ function drawNetwork(svg, box, built) {
     g.append("circle").attr("cx", x).attr("cy", y).attr("r", size > 90 ? 8 : 5).attr("fill", "var(--paper)").attr("stroke", colour).attr("stroke-width", 2);
     if (what && size > 90) g.append("text").attr("x", x).attr("y", y + 3.5).attr("text-anchor", "middle").attr("font-size", 10).attr("stroke", "none").attr("fill", "currentColor").text(what);
   });
-  svg.append("text").attr("x", box.x + 8).attr("y", box.y + box.h - 6).attr("font-size", 11).attr("fill", "var(--soft)").text(`${built.link_width} B links; e engine, m memory`);
+  fitted(svg, `${built.link_width} B links; e engine, m memory`, box.x + 8, box.y + box.h - 7, box.w - 16).attr("font-size", 11).attr("fill", "var(--soft)");
 }
 redraws.all.push(drawSystem);
 redraws.row.push(drawSystem);
