@@ -27,7 +27,7 @@ function controls() {
   $("sensitivity-metric").addEventListener("change", () => { state.sensitivity = $("sensitivity-metric").value; drawSensitivity(); });
   $("errors-metric").addEventListener("change", () => { state.error = $("errors-metric").value; drawErrors(); });
   $("moved-section").hidden = DATA.moved === null;
-  if (DATA.moved) $("moved").replaceChildren(...DATA.moved.lines.map((line) => h("p", { style: "white-space:normal" }, line)));
+  if (DATA.moved) $("moved").replaceChildren(...sectionOf(DATA.moved, "h3"));
 }
 redraws.all.push(drawWords);
 controls();

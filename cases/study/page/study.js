@@ -93,7 +93,7 @@ function h(tag, attributes = {}, ...children) {
 function tableOf(caption, headings, rows) {
   const body = rows.map((row) => h("tr", {}, row.map((cell, k) =>
     h(k ? "td" : "th", k ? {} : { scope: "row" }, cell instanceof Node ? cell : show(cell)))));
-  return h("table", {}, h("caption", {}, caption),
+  return h("table", { "aria-label": caption }, h("caption", {}, caption),
     h("thead", {}, h("tr", {}, headings.map((word) => h("th", { scope: "col" }, word)))), h("tbody", {}, body));
 }
 const scrolled = (words, content) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": words }, content);
