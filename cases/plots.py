@@ -44,11 +44,9 @@ def save(figure: Figure, path: Path) -> None:
 
 def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Figure, Any]:
     """Return a figure without a screen, and its axes in rows and columns."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    from qmodels.systems.spec.shown import Shown
 
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = Shown(figsize=(width, height), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)
     for one in axes.flat:
         one.spines[["top", "right"]].set_visible(False)

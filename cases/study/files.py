@@ -39,8 +39,8 @@ def save_study(study: Study, out: Path) -> list[Path]:
     ``study.json`` last. Files of an earlier study that this one does not have are removed.
     """
     from cases.study.findings import full_text
+    from cases.study.page.page import page
     from cases.study.plots import save_plots
-    from cases.study.report import page
 
     out.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=".writing-", dir=out))

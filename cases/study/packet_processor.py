@@ -62,6 +62,9 @@ GREEDY_ORDER = ("alloc_trial_count", "interleaving_step", "channels", "link_widt
 PART = "part: "
 """Prefix of the columns that hold the shares of the packet latency."""
 
+LOAD = "load: "
+"""Prefix of the columns that hold the busy fraction of the busiest member of each group of resources."""
+
 ERROR = "error: "
 """Prefix of the columns that hold the error which an answer states of its metrics."""
 
@@ -160,7 +163,7 @@ def error_columns(result: Answer) -> dict[str, Any]:
 
 
 def result_columns(result: Answer) -> dict[str, Any]:
-    """Return the metrics of a result with its verdict, the stated errors and the shares of the latency."""
+    """Return the metrics of a result with its verdict, stated errors, shares of the latency and loads."""
     return {
         **result.metrics,
         "stable": result.stable,
@@ -168,6 +171,7 @@ def result_columns(result: Answer) -> dict[str, Any]:
         "bottleneck_load": result.bottleneck_load,
         **error_columns(result),
         **{PART + name: value for name, value in result.latency_parts.items()},
+        **{LOAD + name: value for name, value in result.utilization.items()},
     }
 
 

@@ -1,15 +1,14 @@
-"""A heading, sentences and a table: the unit of a report, for a terminal and a page alike."""
+"""A heading, sentences and a table: the unit of a report."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from textwrap import fill
 from typing import Any
 
-from cases.tables import number, text_table
+from cases.tables import text_table
 
 WIDTH = 110
 """Columns of a terminal that sentences take."""
@@ -49,12 +48,3 @@ class Section:
         if self.rows:
             parts.append(text_table(self.headings, self.rows))
         return "\n".join(parts)
-
-    def html(self) -> str:
-        """Return the section for a page."""
-        body = "".join(f"<p>{escape(line)}</p>" for line in self.lines)
-        if self.rows:
-            cells = ["".join(f"<th>{escape(word)}</th>" for word in self.headings)]
-            cells += ["".join(f"<td>{escape(number(value))}</td>" for value in row) for row in self.rows]
-            body += f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
-        return f"<h3>{escape(self.title)}</h3>{body}"

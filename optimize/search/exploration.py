@@ -133,14 +133,13 @@ class Exploration:
     def plot(self, axes: Any = None) -> Any:
         """Draw the designs along the first two objectives, front and knee marked; return the axes.
 
-        With one objective it stands over the field with most choices. Needs matplotlib.
+        With one objective it stands over the field with most choices. Own axes are shown at once in a
+        notebook. Needs matplotlib.
         """
-        from optimize.search.picture import draw
+        from optimize.search.picture import draw, own_axes
 
         if axes is None:
-            from matplotlib.figure import Figure
-
-            axes = Figure(figsize=(6, 4), layout="constrained").add_subplot()
+            axes = own_axes()
         draw(self, axes)
         return axes
 

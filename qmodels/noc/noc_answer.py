@@ -312,9 +312,9 @@ class NocAnswer(Answer):
 
     def plot(self) -> Any:
         """Return a matplotlib figure: the latency over the load up to saturation, and the rates asked for."""
-        from matplotlib.figure import Figure
+        from qmodels.systems.spec.shown import Shown
 
-        figure = Figure(figsize=(6, 4), layout="constrained")
+        figure = Shown(figsize=(6, 4), layout="constrained")
         axes = figure.add_subplot()
         loads, latency = self.waits.loads, np.ravel(self.packet_latency)
         highest = 1.0 if isinstance(self.spec.process, Bernoulli) else np.inf

@@ -111,8 +111,22 @@ class Browser:
         elif method == "Log.entryAdded" and parameters["entry"]["level"] in ("error", "warning"):
             self.messages.append(parameters["entry"]["text"])
 
+    def emulate(self, width, scheme="light"):
+        """Give the page a width and a colour scheme."""
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=900,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.call("Emulation.setEmulatedMedia", features=features)
+
     def open(self, path):
         """Open a file from disk."""
+        self.requests.clear()
+        self.messages.clear()
         self.call("Page.navigate", url=path.as_uri())
         self.wait("document.readyState === 'complete'")
 
@@ -139,6 +153,17 @@ class Browser:
             self._mouse("mouseMoved", [a + (b - a) * k / 5 for a, b in zip(start, end, strict=True)], 1)
         self._mouse("mouseReleased", end, 0)
 
+    def press(self, key, times=1):
+        """Press and release a key some times."""
+        text = {"Enter": "\r", "Space": " "}.get(key, key if len(key) == 1 else "")
+        name = " " if key == "Space" else key
+        code = {"Enter": 13, "Tab": 9, "Space": 32, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39,
+                "ArrowDown": 40}.get(key, ord(key[0]))  # fmt: skip
+        event = {"key": name, "code": key, "windowsVirtualKeyCode": code, "text": text}
+        for _ in range(times):
+            self.call("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", **event)
+            self.call("Input.dispatchKeyEvent", type="keyUp", **event)
+
     def click(self, point):
         """Click on a point of the page."""
         self._mouse("mouseMoved", point, 0)
@@ -163,12 +188,12 @@ class Browser:
             self._process.wait(10)
 
 
-@pytest.fixture
-def browser(tmp_path):
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
     executable = shutil.which("chromium") or shutil.which("chromium-browser")
     if executable is None:
         pytest.skip("no chromium here")
-    started = Browser(executable, tmp_path / "profile")
+    started = Browser(executable, tmp_path_factory.mktemp("profile"))
     yield started
     started.close()
 

@@ -172,7 +172,7 @@ def test_failing_half_way_leaves_the_old_study(small_study, tmp_path, monkeypatc
     def fail(study):
         raise OSError("disk full")
 
-    monkeypatch.setattr("cases.study.report.page", fail)
+    monkeypatch.setattr("cases.study.page.page.page", fail)
     with pytest.raises(OSError, match="disk full"):
         save_study(study, tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -82,6 +82,16 @@ def test_the_table_is_tidy_and_complete():
     assert (result.evaluations, result.restored, result.history, result.method) == (72, 0, (), "exhaustive")
 
 
+def test_its_picture_is_shown_at_once_and_marks_the_front():
+    result = explore(grid(), solve, **GOALS)
+    axes = result.plot()
+    assert axes._repr_png_().startswith(b"\x89PNG")
+    front = next(dots for dots in axes.collections if dots.get_label() == "front")
+    drawn = {tuple(map(float, pair)) for pair in front.get_offsets()}
+    assert drawn == {(result.table["latency"][row], result.table["cost"][row]) for row in result.front}
+    assert axes.texts[0].get_text() == f"knee: design {result.table['design'][result.knee]}"
+
+
 def test_the_front_is_the_definition():
     result = explore(grid(), solve, **GOALS)
     goals = np.stack([result.table["latency"], result.table["cost"], -result.table["throughput"]], axis=1)

@@ -78,3 +78,32 @@ def test_load_as_axis_needs_loads():
     sweep = compare(runs(rate=[0.2, 0.5, 0.8]), model=lambda rate: {"latency": 1.0})
     with pytest.raises(ValueError, match="x must be a setting, the model says no 'load'"):
         sweep.plot(x="load")
+
+
+def test_one_comparison_shows_its_errors_with_the_intervals_and_where_time_goes():
+    from types import SimpleNamespace
+
+    from validate.comparison.result import Comparison, row
+    from validate.estimates.statistics import Estimate
+
+    def reference(low, best, high):
+        return Estimate(low=low, best=best, high=high, confidence=0.95)
+
+    rows = [
+        row("packet_latency", "ns", 110.0, reference(95.0, 100.0, 125.0)),
+        row("row_hit_ratio", "1", 0.5, reference(0.38, 0.4, 0.45)),
+        row("read_latency", "ns", np.inf, reference(10.0, 11.0, 12.0)),
+    ]
+    shares = SimpleNamespace(latency_parts={"lookup": 10.0, "read": 20.0})
+    both = Comparison(rows={one.metric: one for one in rows}, model=shares, reference=shares)
+    figure = both.plot()
+    errors, times = figure.axes
+    bars = [line.get_xdata() for line in errors.get_lines() if line.get_linewidth() == 2]
+    np.testing.assert_allclose(sorted(map(sorted, bars)), [[-12.0, 100 * 15 / 95], [5.0, 12.0]])
+    points = [float(x) for line in errors.get_lines() if line.get_marker() == "o" for x in line.get_xdata()]
+    assert points == pytest.approx([10.0, 10.0])
+    assert [text.get_text().strip() for text in errors.texts] == ["no finite error"]
+    assert [bar.get_width() for bar in times.patches] == [10.0, 10.0, 20.0, 20.0]
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    alone = Comparison(rows=both.rows, model=SimpleNamespace(), reference=shares)
+    assert len(alone.plot().axes) == 1

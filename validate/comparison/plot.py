@@ -33,11 +33,9 @@ def plot(sweep: Any, metrics: Sequence[str], x: str | None) -> Figure:
         raise ValueError("x must be a setting, the model says no 'load'")
     columns = min(len(shown), 3 if len(shown) > 4 else 2)
     rows = math.ceil(len(shown) / columns)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    from qmodels.systems.spec.shown import Shown
 
-    figure = Figure(figsize=(4.2 * columns + 0.6, 3.2 * rows + 0.3), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = Shown(figsize=(4.2 * columns + 0.6, 3.2 * rows + 0.3), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for panel in panels[len(shown) :]:
         panel.set_visible(False)

@@ -104,6 +104,16 @@ class Comparison:
             lines.append(f"? the interval may well be too narrow and too low: {doubt}")
         return "\n".join(lines)
 
+    def plot(self) -> Figure:
+        """Return a figure, which a notebook shows at once: the model's error by metric, and where time goes.
+
+        Each error has the interval of the reference. The second panel is there where both say the shares
+        of the latency.
+        """
+        from validate.comparison.picture import comparison_figure
+
+        return comparison_figure(self)
+
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return the rows as plain dictionaries."""
         return {name: asdict(one) for name, one in self.rows.items()}

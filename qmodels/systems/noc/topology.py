@@ -102,6 +102,12 @@ class Topology(Layout):
         """Return the routers visited from a source node to a target node by the default routing."""
         return self._usual_routes.path(source * self.nodes + target)
 
+    def plot(self) -> Any:
+        """Return a matplotlib figure, which a notebook shows at once: routers, links, and what nodes are."""
+        from qmodels.systems.noc.picture import topology_figure
+
+        return topology_figure(self)
+
     def graph(self) -> nx.DiGraph[Any]:
         """Return the routers and links as a NetworkX directed graph."""
         import networkx as nx

@@ -9,9 +9,9 @@ import numpy as np
 
 def sweep_figure(result: Any) -> Any:
     """Return the main metric (the first one) along the swept field; of several fields along the longest."""
-    from matplotlib.figure import Figure
+    from qmodels.systems.spec.shown import Shown
 
-    figure = Figure(figsize=(6, 4), layout="constrained")
+    figure = Shown(figsize=(6, 4), layout="constrained")
     axes = figure.add_subplot()
     name = result.main
     swept = result.swept() or {"point": np.arange(np.prod(result.shape)).reshape(result.shape)}
@@ -36,7 +36,7 @@ def sweep_figure(result: Any) -> Any:
 
 def parts_figure(result: Any) -> Any:
     """Return the shares of the latency, or where a kind has none the load of its resources, as bars."""
-    from matplotlib.figure import Figure
+    from qmodels.systems.spec.shown import Shown
 
     shares = result.latency_parts or result.utilization
     values = {str(name): float(value) for name, value in shares.items()} if isinstance(shares, dict) else {}
@@ -44,7 +44,7 @@ def parts_figure(result: Any) -> Any:
     if not values:
         values = {name: float(value) for name, value in result.metrics.items() if result.units[name] == "1"}
         unit = "1"
-    figure = Figure(figsize=(6, 0.8 + 0.3 * len(values)), layout="constrained")
+    figure = Shown(figsize=(6, 0.8 + 0.3 * len(values)), layout="constrained")
     axes = figure.add_subplot()
     names = list(values)[::-1]
     axes.barh(names, [values[name] if np.isfinite(values[name]) else 0.0 for name in names])
