@@ -18,16 +18,22 @@ from qmodels.packet_processor.trials.walk import KINDS
 
 
 class ConflictLaw(NamedTuple):
-    """What trials do to the conflicts of reads.
+    """What remains of the conflicts that are counted one by one.
 
     Parameters
     ----------
+    crossed : float
+        Part of the reads that cross a write on its way which it finds at the bank.
+    old_run : float
+        Part of the writes of an old run that keep their bank as long as if they opened their row.
     read_kept : float
         Part of the reads' conflicts that trials leave alone.
     read_cut : float
         Read conflicts for each conflict of a write that was forced upon a busy bank.
     """
 
+    crossed: float
+    old_run: float
     read_kept: float
     read_cut: float
 
@@ -70,17 +76,29 @@ class BusyTimes:
 
 
 class Crowd(NamedTuple):
-    """How many times more packets are stored just after a packet than on average, and so long after it as it
-    is held; see `qmodels.packet_processor.trials.density`."""
+    """How many times more packets come than on average, see `qmodels.packet_processor.trials.density`.
+
+    Parameters
+    ----------
+    near : ndarray
+        While a packet's writes are on their way.
+    held : ndarray
+        While it is read, and on other runs than its own.
+    asked : ndarray
+        While it is read, with their lookups.
+    """
 
     near: FloatArray
     held: FloatArray
+    asked: FloatArray
 
 
 def crowd(c: Columns, rate: FloatArray) -> Crowd:
     """Return how dense packets are while writes are on their way, and while packets are read."""
     way = c.mean_segments * c.segment_time + c.opening
-    return Crowd(near=c.density.near(rate * way), held=c.density.held(rate * c.hold))
+    cut = np.minimum(c.mean_segments / c.run_length, 1.0)
+    held, asked = (c.density.held(rate * c.hold, part) for part in (cut, np.inf))
+    return Crowd(near=c.density.near(rate * way), held=held, asked=asked)
 
 
 def busy_times(
@@ -219,6 +237,7 @@ def conflicts(
     and its write conflicts if the bank is still busy when the write gets there. Beyond that operations of
     the pointer memory cross on their way, see `qmodels.packet_processor.trials.crossings`.
     """
+    port = port_wait(c, rate)
     forced = c.walks.by_visits(
         "forced",
         busy=busy.reads - busy.way[:, None],
@@ -232,7 +251,7 @@ def conflicts(
         c,
         rate,
         engine,
-        port=port_wait(c, rate),
+        port=port,
         read_busy=busy.after,
         write_busy=busy.service,
         each=busy.each,
@@ -243,7 +262,8 @@ def conflicts(
         request_gap=request_gap,
     )
     cut, dense = 1.0 / c.run_length, rate * crowd.near
-    met = c.walks.by_starts("forced", busy=busy.rest, pace=segment_gap, rate=dense, cut=cut)
+    left = busy.rest + LAW.old_run * (busy.service - busy.rest)
+    met = c.walks.by_starts("forced", busy=left, pace=segment_gap, rate=dense, cut=cut)
     taken, alone = (
         c.walks.by_starts("forced", busy=busy.write, pace=allocation, rate=dense, cut=cut, first=first)
         for first in (False, True)
@@ -252,7 +272,7 @@ def conflicts(
     return Conflicts(
         forced=forced,
         starts=met + 2.0 * avoided * crossed.writes,
-        late=crossed.reads + crossed.lookups,
-        spread=crossed.between,
-        dbg=(met, crossed.writes, avoided, port_wait(c, rate)),
+        late=LAW.crossed * (crossed.reads + crossed.lookups),
+        spread=LAW.crossed * crossed.between,
+        dbg=(met, crossed.writes, avoided, port),
     )
