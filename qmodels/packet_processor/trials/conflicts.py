@@ -127,7 +127,7 @@ def busy_times(
         each = np.maximum(c.burst + memory.bus_wait, c.burst / np.maximum(1.0 - memory.bus_others, 1e-9))
         late = (c.square_segments / c.mean_segments - 1.0) / 2 * np.maximum(c.segment_time - allocation, 0.0)
         way = allocation + c.segment_time + shared
-        written = service + memory.write_bus_wait + memory.write_backlog / c.banks
+        written = service + memory.write_bus_wait + memory.write_backlog
         times = {
             "reads": read[:, None] + (c.walks.reads - 1.0) * each[:, None],
             "lookup": one,

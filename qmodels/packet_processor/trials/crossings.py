@@ -91,6 +91,9 @@ def crossings(
         (c.rows.across, np.zeros_like(span), np.maximum(n - c.around[:, None], 0.0), time["w"] * c.around[:, None]),
     )
     own = n * time["a"] + c.enqueue_packet_accesses[:, None] * c.pointer_time[:, None]
+    # Only one of those that come meanwhile is the next, and every other operation reads.
+    come = rate[:, None] * own
+    own = own * -np.expm1(-2.0 * come) / (2.0 * come)
     wait = np.maximum(np.nan_to_num(engine.inject_wait, posinf=1e9), 1e-6)
     scale = (wait * np.sqrt(2.0 / np.clip(engine.inject_intensity, 1e-3, 1.0) - 1.0))[:, None]
     other_engine = 1.0 - 1.0 / float(c.spec.noc.initiators)
