@@ -90,10 +90,7 @@ def crossings(
         (c.rows.within, np.zeros_like(span), n - 1.0 + 0.0 * span, time["w"]),
         (c.rows.across, np.zeros_like(span), np.maximum(n - c.around[:, None], 0.0), time["w"] * c.around[:, None]),
     )
-    own = n * time["a"] + c.enqueue_packet_accesses[:, None] * c.pointer_time[:, None]
-    # Only one of those that come meanwhile is the next, and every other operation reads.
-    come = rate[:, None] * own
-    own = own * -np.expm1(-2.0 * come) / (2.0 * come)
+    own = _before_next(c, rate, n * time["a"] + c.enqueue_packet_accesses[:, None] * pointer)
     wait = np.maximum(np.nan_to_num(engine.inject_wait, posinf=1e9), 1e-6)
     scale = (wait * np.sqrt(2.0 / np.clip(engine.inject_intensity, 1e-3, 1.0) - 1.0))[:, None]
     other_engine = 1.0 - 1.0 / float(c.spec.noc.initiators)
@@ -135,6 +132,20 @@ def crossings(
         lookups=asked * sum(over(alone, time["w"] - time["a"], read_busy, None, kind)[0] for kind in KINDS),
         writes=following * sum(over(last - stored, time["w"], write_busy, writes, kind)[0] for kind in KINDS),
     )
+
+
+def _before_next(c: Columns, rate: FloatArray, store: FloatArray) -> FloatArray:
+    """Return the time in which as many reading operations come as are the next one after storing a packet.
+
+    They come from its arrival at the pointer memory, in M/G/1, to the end of its own operation (``store``);
+    only one is the next, and every other operation reads.
+    """
+    pointer = c.pointer_time[:, None]
+    drain = (c.dequeue_packet_accesses[:, None] + c.segments * c.dequeue_accesses[:, None]) * pointer
+    busy = np.minimum(rate * ((store + drain) @ c.size_share), 0.99)
+    waits = rate * ((store**2 + drain**2) @ c.size_share) / 2.0 / (1.0 - busy)
+    come = rate[:, None] * (waits[:, None] + store)
+    return np.asarray(-np.expm1(-2.0 * come) / 2.0 / rate[:, None])
 
 
 def _train(c: Columns, per_packet: FloatArray, gap: FloatArray) -> _Train:
