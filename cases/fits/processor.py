@@ -48,7 +48,7 @@ FITS = tuple(
         problem=lambda metric=metric: conflict(metric),  # type: ignore[misc]
     )
     for name, metric, fields in (
-        ("writes", WRITES, ("crossed", "old_run")),
+        ("writes", WRITES, ("old_run",)),
         ("reads", READS, ("read_kept", "read_cut")),
     )
 )

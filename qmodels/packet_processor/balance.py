@@ -153,7 +153,13 @@ class _Ring:
             arrivals=arrivals,
         )
         busy = busy_times(
-            c, paths=self.paths, engine=engine, memory=memory, allocation=allocation, port=self.port, changes=changes
+            c,
+            paths=self.paths,
+            engine=engine,
+            memory=memory,
+            allocation=allocation,
+            port=self.port,
+            changes=changes,
         )
         writes = write_stream(c, rate, segment_gap)
         with np.errstate(over="ignore", invalid="ignore"):

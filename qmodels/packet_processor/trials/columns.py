@@ -108,11 +108,19 @@ class TrialColumns:
         self, kind: str, table: str, row: IntArray, load: FloatArray, pace: FloatArray
     ) -> FloatArray:
         if len(self.walks) == 1:
-            return lookup(getattr(self.walks[0], table)[kind], row, load=load, pace=pace, vanishes=table == "visits")
+            return lookup(
+                getattr(self.walks[0], table)[kind], row, load=load, pace=pace, vanishes=table == "visits"
+            )
         each = np.zeros_like(load)
         for number, walk in enumerate(self.walks):
             mine = self.walk == number
-            each[mine] = lookup(getattr(walk, table)[kind], row[mine], load=load[mine], pace=pace[mine], vanishes=table == "visits")
+            each[mine] = lookup(
+                getattr(walk, table)[kind],
+                row[mine],
+                load=load[mine],
+                pace=pace[mine],
+                vanishes=table == "visits",
+            )
         return each
 
 

@@ -22,8 +22,6 @@ class ConflictLaw(NamedTuple):
 
     Parameters
     ----------
-    crossed : float
-        Part of the reads that cross a write on its way which it finds at the bank.
     old_run : float
         Part of the writes of an old run that keep their bank as long as if they opened their row.
     read_kept : float
@@ -32,7 +30,6 @@ class ConflictLaw(NamedTuple):
         Read conflicts for each conflict of a write that was forced upon a busy bank.
     """
 
-    crossed: float
     old_run: float
     read_kept: float
     read_cut: float
@@ -163,14 +160,12 @@ def on_the_books(
         busy=busy.reads,
         lone=busy.lookup,
         pace=allocation,
-        rate=rate * crowd.held,
+        rate=rate * crowd.asked,
         lone_rate=rate * crowd.near,
         lookups=c.miss_rate,
     )
     cut = 1.0 / c.run_length
-    return visits + c.walks.by_starts(
-        kind, busy=busy.write, pace=allocation, rate=rate * crowd.near, cut=cut
-    )
+    return visits + c.walks.by_starts(kind, busy=busy.write, pace=allocation, rate=rate * crowd.near, cut=cut)
 
 
 def trials(
@@ -206,7 +201,6 @@ class Conflicts:
     starts: FloatArray
     late: FloatArray
     spread: FloatArray
-    dbg: object = None
 
     @property
     def write(self) -> FloatArray:
@@ -237,7 +231,6 @@ def conflicts(
     and its write conflicts if the bank is still busy when the write gets there. Beyond that operations of
     the pointer memory cross on their way, see `qmodels.packet_processor.trials.crossings`.
     """
-    port = port_wait(c, rate)
     forced = c.walks.by_visits(
         "forced",
         busy=busy.reads - busy.way[:, None],
@@ -251,7 +244,7 @@ def conflicts(
         c,
         rate,
         engine,
-        port=port,
+        port=port_wait(c, rate),
         read_busy=busy.after,
         write_busy=busy.service,
         each=busy.each,
@@ -272,7 +265,6 @@ def conflicts(
     return Conflicts(
         forced=forced,
         starts=met + 2.0 * avoided * crossed.writes,
-        late=LAW.crossed * (crossed.reads + crossed.lookups),
-        spread=LAW.crossed * crossed.between,
-        dbg=(met, crossed.writes, avoided, port),
+        late=crossed.reads + crossed.lookups,
+        spread=crossed.between,
     )

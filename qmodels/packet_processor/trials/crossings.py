@@ -1,4 +1,4 @@
-"""Operations of the pointer memory whose accesses cross on their way: what was not there when a block was taken."""
+"""Operations whose accesses cross on their way: what a write meets that was not there at its allocation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ PLACES = (np.arange(4) + 0.5) / 4.0
 """Parts of its way through a packet at which an access is followed."""
 
 
-KINDS = FIRST, NEAR, FAR = range(3)
+KINDS = range(3)
+NEAR = 1
 """Writes: the first at its place, one right behind another of its packet, one a round behind it."""
 
 
@@ -40,9 +41,9 @@ class Crossings(NamedTuple):
 
 
 class _Train(NamedTuple):
-    """What comes to a place in one visit: ``count`` accesses ``gap`` apart, the first ``start`` late."""
+    """What comes to a place in one visit: ``number`` accesses ``gap`` apart, the first ``start`` late."""
 
-    count: FloatArray
+    number: FloatArray
     gap: FloatArray
     start: FloatArray
 
@@ -64,8 +65,9 @@ def crossings(
 ) -> Crossings:
     r"""Return what writes meet on their way.
 
-    ``port`` is the wait for a channel's port, ``read_busy`` and ``write_busy`` are how long a bank is busy after an access that opens its row joined
-    it, ``near`` and ``held`` how much denser packets are just after a packet, and after a hold.
+    ``port`` is the wait for a channel's port; ``read_busy`` and ``write_busy`` are how long a bank is busy
+    with a read and a write that came to it, and ``each`` how much longer with one more read behind; ``near``
+    and ``held`` are how much denser packets are just after a packet, and after a hold.
 
     Notes
     -----
@@ -88,7 +90,12 @@ def crossings(
     kinds = (
         (visits, n - 1.0 - span, span, np.full_like(time["w"], np.inf)),
         (c.rows.within, np.zeros_like(span), n - 1.0 + 0.0 * span, time["w"]),
-        (c.rows.across, np.zeros_like(span), np.maximum(n - c.around[:, None], 0.0), time["w"] * c.around[:, None]),
+        (
+            c.rows.across,
+            np.zeros_like(span),
+            np.maximum(n - c.around[:, None], 0.0),
+            time["w"] * c.around[:, None],
+        ),
     )
     own = _before_next(c, rate, n * time["a"] + c.enqueue_packet_accesses[:, None] * pointer)
     wait = np.maximum(np.nan_to_num(engine.inject_wait, posinf=1e9), 1e-6)
@@ -109,9 +116,9 @@ def crossings(
                 whole = whole + _ahead(window, np.minimum(busy[:, None], before), 0.0, scale)
                 continue
             gap = train.gap if kind != NEAR else np.maximum(train.gap, c.segment_time)
-            queued = (train.count - 1.0) * np.maximum(each - gap, 0.0)
+            queued = (train.number - 1.0) * np.maximum(each - gap, 0.0)
             least = np.minimum((busy + queued)[:, None], before)
-            inside = (train.count - 1.0)[:, None] * np.minimum(least, gap[:, None])
+            inside = (train.number - 1.0)[:, None] * np.minimum(least, gap[:, None])
             for place in PLACES:
                 start = window - place * train.start[:, None]
                 whole = whole + _ahead(start, least + inside, own, scale) / len(PLACES)
@@ -153,9 +160,11 @@ def _train(c: Columns, per_packet: FloatArray, gap: FloatArray) -> _Train:
     near, far = c.rows.within @ c.size_share, c.rows.across @ c.size_share
     later = np.maximum(near + far, 1e-12)
     visits = c.rows.visits
-    span = np.minimum(c.walks.chunk[:, None] * np.maximum(visits - 1.0, 0.0), c.segments * (1.0 - 1.0 / visits))
+    span = np.minimum(
+        c.walks.chunk[:, None] * np.maximum(visits - 1.0, 0.0), c.segments * (1.0 - 1.0 / visits)
+    )
     return _Train(
-        count=c.mean_segments / per_packet,
+        number=c.mean_segments / per_packet,
         gap=gap * (near + far * c.around) / later,
         start=gap * ((span * visits) @ c.size_share) / per_packet,
     )

@@ -21,7 +21,7 @@ AGES = np.geomspace(1e-3, 20.0, 60)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Density:
-    r"""Segments of later packets up to a time after a segment, over those that come in such a time on average.
+    r"""Segments of packets up to a time after a segment, over those that come in such a time on average.
 
     1 for Poisson packets. With pairs of packets that lie :math:`u` apart :math:`g(u)` times as often,
 

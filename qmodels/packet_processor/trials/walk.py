@@ -235,7 +235,7 @@ def _between(grid: FloatArray, value: FloatArray) -> tuple[IntArray, FloatArray]
 
 
 def lookup(
-    table: FloatArray, row: IntArray, *, load: FloatArray, pace: FloatArray, vanishes: bool
+    table: FloatArray, row: IntArray, *, load: FloatArray, pace: FloatArray, vanishes: bool = True
 ) -> FloatArray:
     """Return rows of a table, (rows, `LOADS`, `PACES`), at given loads and paces of the same shape.
 
