@@ -48,7 +48,7 @@ FITS = tuple(
         problem=lambda metric=metric: conflict(metric),  # type: ignore[misc]
     )
     for name, metric, fields in (
-        ("writes", WRITES, ("overlap_loss", "read_spread", "read_followed")),
+        ("writes", WRITES, ("old_run",)),
         ("reads", READS, ("read_kept", "read_cut")),
     )
 )

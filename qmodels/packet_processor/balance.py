@@ -11,7 +11,14 @@ from qmodels.checks import FloatArray
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.memory import even_loads, memory_state
 from qmodels.packet_processor.networks.links import EngineState, PathState, engine_state, path_state
-from qmodels.packet_processor.trials.conflicts import BusyTimes, busy_times, on_the_books, port_wait
+from qmodels.packet_processor.trials.conflicts import (
+    BusyTimes,
+    Crowd,
+    busy_times,
+    crowd,
+    on_the_books,
+    port_wait,
+)
 from qmodels.packet_processor.trials.rows import read_stream, write_stream
 from qmodels.packet_processor.variability import Variability
 
@@ -55,6 +62,8 @@ class Balance(Pace):
     ----------
     rate : ndarray
         Packets offered.
+    crowd : Crowd
+        How much denser packets come around a packet.
     intensity : dict of group to ndarray
         Traffic intensity of the most loaded resource of each group.
     available : ndarray
@@ -74,6 +83,7 @@ class Balance(Pace):
     """
 
     rate: FloatArray
+    crowd: Crowd
     intensity: dict[str, FloatArray]
     available: FloatArray
     paths: PathState
@@ -116,6 +126,7 @@ class _Ring:
         self.request_gap = np.maximum(c.dequeue_accesses * c.pointer_time, c.request_time)
         spread = np.minimum(c.channels, np.maximum(mean / c.step, 1.0))
         self.drain_gap = np.maximum(self.request_gap, c.burst / spread)
+        self.crowd = crowd(c, rate)
         self.paths, self.port = path_state(c, rate), port_wait(c, rate)
         self.even, self.reads = even_loads(c), read_stream(c, rate, self.request_gap)
         self.from_reads, self.from_all = others_at_bank(c, rate, self.trains)
@@ -142,7 +153,13 @@ class _Ring:
             arrivals=arrivals,
         )
         busy = busy_times(
-            c, paths=self.paths, engine=engine, memory=memory, allocation=allocation, port=self.port
+            c,
+            paths=self.paths,
+            engine=engine,
+            memory=memory,
+            allocation=allocation,
+            port=self.port,
+            changes=changes,
         )
         writes = write_stream(c, rate, segment_gap)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -151,7 +168,7 @@ class _Ring:
                 found = writes.meets(self.from_reads, np.minimum(on_books, 1e9), own_too=True)
                 found, wanted = np.where(on_books < 1e9, found, 1.0), np.ones_like(changes)
             else:
-                found = on_the_books(c, rate, busy, allocation, "extra")
+                found = on_the_books(c, rate, busy, self.crowd, allocation, "extra")
                 wanted = np.stack([writes.changes(self.from_reads), self.reads.changes(self.from_all)])
             if self.opened is not None:
                 wanted = self.opened
@@ -204,6 +221,7 @@ def balance(
     return Balance(
         **vars(last),
         rate=rate,
+        crowd=ring.crowd,
         intensity=intensity,
         available=available,
         paths=ring.paths,

@@ -13,6 +13,7 @@ from qmodels.checks import FloatArray, IntArray
 from qmodels.llc import hit_ratios
 from qmodels.packet_processor.controllers.columns import Controlled, check_controlled, controlled
 from qmodels.packet_processor.trials.columns import TrialColumns, trial_columns
+from qmodels.packet_processor.trials.density import Density, density
 from qmodels.packet_processor.trials.row_visits import RowVisits, row_visits
 from qmodels.systems.memory.address_map import scatter
 from qmodels.systems.memory.dram import Dram
@@ -73,6 +74,7 @@ class Columns:
     dequeue_packet_accesses: FloatArray
     rows: RowVisits
     walks: TrialColumns
+    density: Density
     memory: Controlled | None
 
     @cached_property
@@ -139,6 +141,7 @@ class Columns:
             **columns,
             rows=rows,
             walks=self.walks.take(designs),
+            density=self.density.take(designs),
             memory=None if self.memory is None else self.memory.take(designs),
             shape=designs.shape,
             full_shape=designs.shape,
@@ -191,6 +194,7 @@ def columns(spec: PacketProcessor) -> Columns:
             row_blocks=same_row,
             **{name: flat[name] for name in ("step", "channels", "banks", "run_length", "trials", "small")},
         ),
+        density=density(load, shape),
         memory=controlled(spec, flat, flat["lookups"] * (1.0 - looked_up["hit_ratio"])),
         **looked_up,
         **flat,

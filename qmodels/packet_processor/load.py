@@ -127,10 +127,11 @@ def _open_conflicts(c: Columns, b: Balance, held: FloatArray) -> _Met:
     """Return trials and conflicts with open pages at banks held for such a time."""
     from_reads, from_all = others_at_bank(c, b.rate, b.trains)
     parts = conflict_parts(c, b)
+    others = from_all * b.crowd.held + b.rate * c.miss_rate * (b.crowd.asked - b.crowd.held) / c.places
     # Both lists' heads are busy: that of VMS3 is on a bank of the other half, which this packet has not used.
     small = np.minimum(np.expm1(-from_reads * held) ** 2 + parts.late, 1.0)
-    met = read_stream(c, b.rate, b.request_gap).meets(from_all, held, own_too=False)
-    return _Met(trials(c, b.rate, b.busy, b.allocation), parts.write, small, parts.read(met))
+    met = read_stream(c, b.rate, b.request_gap).meets(others, held, own_too=False)
+    return _Met(trials(c, b.rate, b.busy, b.crowd, b.allocation), parts.write, small, parts.read(met))
 
 
 def conflict_parts(c: Columns, b: Balance) -> Conflicts:
@@ -139,6 +140,7 @@ def conflict_parts(c: Columns, b: Balance) -> Conflicts:
         c,
         b.rate,
         b.busy,
+        b.crowd,
         b.engine,
         allocation=b.allocation,
         segment_gap=b.segment_gap,

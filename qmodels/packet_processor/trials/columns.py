@@ -59,6 +59,7 @@ class TrialColumns:
         lone: FloatArray,
         pace: FloatArray,
         rate: FloatArray,
+        lone_rate: FloatArray,
         lookups: FloatArray,
     ) -> FloatArray:
         """Return what reads and lookups of others do to a segment, mean.
@@ -71,8 +72,8 @@ class TrialColumns:
             Time that a visit keeps its places busy, by arc, and that of a lookup. [ns]
         pace : ndarray
             Time between the segments of a packet. [ns]
-        rate : ndarray
-            Packets per ns.
+        rate, lone_rate : ndarray
+            Packets stored per ns, after a visit and after a lookup.
         lookups : ndarray
             Lookups of a packet that go to DRAM.
         """
@@ -80,7 +81,9 @@ class TrialColumns:
         visits = np.concatenate([self.arcs, lookups[:, None]], axis=1)
         number = self.walks[0].visits[kind].shape[1]
         arc = np.append(np.arange(self.arcs.shape[1]), 0)
-        load = (rate * self.packets)[:, None] * times
+        load = times * self.packets[:, None]
+        load[:, :-1] *= rate[:, None]
+        load[:, -1] *= lone_rate
         each = self._of_walks(kind, "visits", self.row[:, None] * number + arc, load, pace[:, None] / times)
         total = (visits * each).sum(axis=1) * self.share
         return np.divide(total, self.segments, out=np.zeros_like(total), where=self.segments > 0)
@@ -105,11 +108,19 @@ class TrialColumns:
         self, kind: str, table: str, row: IntArray, load: FloatArray, pace: FloatArray
     ) -> FloatArray:
         if len(self.walks) == 1:
-            return lookup(getattr(self.walks[0], table)[kind], row, load=load, pace=pace)
+            return lookup(
+                getattr(self.walks[0], table)[kind], row, load=load, pace=pace, vanishes=table == "visits"
+            )
         each = np.zeros_like(load)
         for number, walk in enumerate(self.walks):
             mine = self.walk == number
-            each[mine] = lookup(getattr(walk, table)[kind], row[mine], load=load[mine], pace=pace[mine])
+            each[mine] = lookup(
+                getattr(walk, table)[kind],
+                row[mine],
+                load=load[mine],
+                pace=pace[mine],
+                vanishes=table == "visits",
+            )
         return each
 
 

@@ -234,12 +234,18 @@ def _between(grid: FloatArray, value: FloatArray) -> tuple[IntArray, FloatArray]
     return below, place - below
 
 
-def lookup(table: FloatArray, row: IntArray, *, load: FloatArray, pace: FloatArray) -> FloatArray:
-    """Return rows of a table, (rows, `LOADS`, `PACES`), at given loads and paces of the same shape."""
+def lookup(
+    table: FloatArray, row: IntArray, *, load: FloatArray, pace: FloatArray, vanishes: bool = True
+) -> FloatArray:
+    """Return rows of a table, (rows, `LOADS`, `PACES`), at given loads and paces of the same shape.
+
+    Below the least load the value ``vanishes`` with it, or stays what a packet alone does to itself.
+    """
     i, a = _between(LOADS, load)
     j, b = _between(PACES, pace)
     flat = table.reshape(-1)
     first = (row * len(LOADS) + i) * len(PACES) + j
     low = (1 - b) * flat[first] + b * flat[first + 1]
     high = (1 - b) * flat[first + len(PACES)] + b * flat[first + len(PACES) + 1]
-    return np.asarray(np.minimum(load / LOADS[0], 1.0) * ((1 - a) * low + a * high))
+    value = (1 - a) * low + a * high
+    return np.asarray(np.minimum(load / LOADS[0], 1.0) * value if vanishes else value)
