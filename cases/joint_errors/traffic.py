@@ -1,7 +1,7 @@
 """Traffic as it is: the joint model against simulations of recorded and generated streams of packets.
 
-``python -m cases.joint_errors.traffic`` simulates a dozen designs at loads from 10 to 92 % under each stream of
-`streams` and writes ``cases/data/traffic.csv`` (simulated with its interval); it takes about 20 minutes on
+``python -m cases.joint_errors.traffic`` simulates a dozen designs at loads from 10 to 92 % under each stream
+of `streams` and writes ``cases/data/traffic.csv`` (simulated with its interval); it takes about 20 minutes on
 one core. With ``--summary`` it solves the kept designs again and prints how far the model is, of the designs
 that were looked at while it was made and of the others. The streams are drawn from a seed;
 `BELLCORE`, where the environment names its file, comes on top.
@@ -35,7 +35,7 @@ SIZES = {"mmpp": imix(), "on-off": bimodal(small=64, large=576, small_fraction=0
 LOADS = (0.1, 0.3, 0.45, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.88, 0.92)
 """Parts of the capacity offered on average."""
 STEP_LOADS = (0.05, 0.1, 0.2, 0.25, 0.3, 0.35, 0.4, 0.43, 0.46, 0.5, 0.65, 0.8)
-"""The same of a stream whose busy half has 1.8 times the mean rate: the last two overload it for that half."""
+"""The same of a stream whose busy half has 1.8 times the mean rate: the last two overload it then."""
 CHOICES: dict[str, tuple[int, ...]] = {
     "dram.interleaving_step": (1, 2, 4, 8, 16, 32),
     "dram.channels": (2, 3, 4, 4, 6, 8),

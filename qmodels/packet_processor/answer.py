@@ -20,8 +20,6 @@ from qmodels.packet_processor.networks.link_shares import link_shares
 from qmodels.packet_processor.overflow import blocking
 from qmodels.packet_processor.result import PacketAnswer
 from qmodels.packet_processor.saturation import saturation_rate
-from qmodels.packet_processor.tail import mixture_quantile
-from qmodels.packet_processor.variability import variability
 from qmodels.systems.packets.free_list import allocation_accesses
 from qmodels.systems.packets.packet_processor import PacketProcessor
 
@@ -62,11 +60,10 @@ def solve_packet_processor(spec: PacketProcessor) -> PacketAnswer:
     (True, 'dram buses')
     """
     c = columns(spec)
-    arrivals = variability(spec.workload, c.shape)
-    point = operate(c, np.asarray(c.packet_rate), arrivals)
+    point = operate(c, np.asarray(c.packet_rate))
     parts = latency(c, point)
     stable = point.load < 1.0
-    metrics = _metrics(c, point, parts, saturation_rate(c, point, arrivals))
+    metrics = _metrics(c, point, parts, saturation_rate(c, point))
     bursts = burstiness(spec.workload, c.shape)
     doubted = doubts(c, point, bursts)
     if c.memory is None:
@@ -114,7 +111,7 @@ def _metrics(c: Columns, point: OperatingPoint, parts: Latency, saturation: Floa
     total = _where(stable, parts.total @ share)
     values = {
         "packet_latency": total,
-        "packet_latency_p99": _tail(c, parts, stable),
+        "packet_latency_p99": _where(stable, parts.tail),
         "lookup_latency": _where(stable, parts.lookup),
         "write_latency": _where(stable, parts.store_wait + (parts.allocation + parts.write) @ share),
         "read_latency": _where(stable, parts.drain_wait + (parts.dequeue + parts.read) @ share),
@@ -195,20 +192,6 @@ def _events(c: Columns, point: OperatingPoint) -> dict[str, FloatArray]:
         + mean * (point.accesses + c.enqueue_accesses + c.dequeue_accesses),
         "lookups": c.lookups,
     }
-
-
-def _tail(c: Columns, parts: Latency, stable: Any) -> FloatArray:
-    """Return the 99th percentile: by size, the lone packet's time plus a gamma law of the waits."""
-    fine = np.asarray(stable)[:, None]
-    wait = np.where(fine, parts.wait, 1.0)
-    quantile = mixture_quantile(
-        floor=np.where(fine, parts.total, wait) - wait,
-        weight=c.size_share,
-        mean=wait,
-        variance=np.where(fine, parts.variance, 1.0),
-        level=0.99,
-    )
-    return _where(stable, quantile)
 
 
 def _resources(c: Columns, point: OperatingPoint) -> dict[str, float]:
