@@ -12,13 +12,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from cases.joint_errors.measured import at_load
+from cases.joint_errors.measured import at_load, markdown_table
 from cases.study.packet_processor import DATA, default_processor
-from cases.tables import Table, as_columns, write_table
+from cases.tables import Table, as_columns, load_table, write_table
 from qmodels.checks import FloatArray
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import replace_fields
@@ -155,12 +157,92 @@ def measure(**options: Any) -> Table:
     return as_columns(rows)
 
 
+def kept() -> Table:
+    """Return the kept simulations of the streams there are here."""
+    table = load_table(FILE)
+    here = table["stream"] != "bellcore" if not os.environ.get(BELLCORE) else slice(None)
+    return {name: column[here] for name, column in table.items()}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Errors:
+    """The model beside the simulation; arrays, one element a design, errors in % and infinite if unstable."""
+
+    stream: npt.NDArray[Any]
+    load: FloatArray
+    held_out: npt.NDArray[np.bool_]
+    simulated_stable: npt.NDArray[np.bool_]
+    stable: npt.NDArray[np.bool_]
+    validated: npt.NDArray[np.bool_]
+    overloaded: npt.NDArray[np.bool_]
+    mean: FloatArray
+    p99: FloatArray
+
+    def chosen(self, stream: str, above: float, to: float) -> npt.NDArray[np.bool_]:
+        """Return the designs of a stream in a region of load that keep up in the simulation."""
+        inside = (self.load > above) & (self.load <= to) & self.simulated_stable
+        return np.asarray(inside & (self.stream == stream))
+
+
+def errors(table: Table) -> Errors:
+    """Solve the designs of a table again, a sweep for each stream, and return how far the model is."""
+    from qmodels import solve
+
+    parts = []
+    for name, base in streams().items():
+        mean, p99 = (
+            {
+                key: column[(table["stream"] == name) & (table["metric"] == metric)]
+                for key, column in table.items()
+            }
+            for metric in METRICS[:2]
+        )
+        fields = {field: mean[field].astype(int) for field in CHOICES}
+        model = solve(replace_fields(base, fields | {"workload.offered_gbps": mean["gbps"]}))
+        said = [mask for words, mask in model.doubts.items() if words.startswith("stretches of the trace")]
+        with np.errstate(invalid="ignore"):
+            off = [
+                100.0 * (model.metrics[metric] / rows["simulated"] - 1.0)
+                for metric, rows in zip(METRICS, (mean, p99), strict=False)
+            ]
+        parts.append(
+            {
+                "stream": mean["stream"],
+                "load": mean["load"],
+                "held_out": mean["held_out"].astype(bool),
+                "simulated_stable": mean["stable"].astype(bool),
+                "stable": np.asarray(model.stable),
+                "validated": np.asarray(model.validated),
+                "overloaded": np.any([np.zeros(mean["load"].shape, dtype=bool), *said], axis=0),
+                "mean": off[0],
+                "p99": off[1],
+            }
+        )
+    return Errors(**{name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+
+
+def summary(found: Errors) -> str:
+    """Return the mean error of mean and tail by stream and region, of all designs and of those held out."""
+    rows = []
+    for name in dict.fromkeys(found.stream.tolist()):
+        for above, to in BARS:
+            all_of = found.chosen(name, above, to) & np.isfinite(found.mean)
+            cells = [name, f"{above:.0%} to {to:.0%}", str(all_of.sum())]
+            for error in (found.mean, found.p99):
+                for mine in (all_of, all_of & found.held_out):
+                    cells.append(f"{np.abs(error[mine]).mean():.1f}" if mine.any() else "")
+            rows.append(cells)
+    headings = ["stream", "load", "designs", "mean", "held out", "p99", "held out"]
+    return markdown_table(headings, rows)
+
+
 def main() -> None:
-    """Measure and write the table."""
+    """Measure and write the table, and print how far the model is."""
     if "--summary" not in sys.argv:
         store = FILE.with_suffix(".sqlite")
         write_table(FILE, measure(store=store))
         store.unlink()
+    print(summary(errors(kept())))
 
 
 if __name__ == "__main__":

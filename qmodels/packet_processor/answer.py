@@ -14,6 +14,7 @@ from qmodels.packet_processor.design import Columns, columns
 from qmodels.packet_processor.doubts import doubts
 from qmodels.packet_processor.energy import energy_per_packet
 from qmodels.packet_processor.error_map import measured_errors
+from qmodels.packet_processor.following.waits import PILED_UP
 from qmodels.packet_processor.latency import Latency, latency
 from qmodels.packet_processor.load import OperatingPoint, operate
 from qmodels.packet_processor.networks.link_shares import link_shares
@@ -35,14 +36,16 @@ def solve_packet_processor(spec: PacketProcessor) -> PacketAnswer:
     Returns
     -------
     PacketAnswer
-        Where the offered load exceeds a
-        resource, latencies are ``inf`` and ``stable`` is False.
+        Where the offered load exceeds a resource, or a recorded trace piles up packets up to its end,
+        latencies are ``inf`` and ``stable`` is False.
 
     Notes
     -----
     The packet latency is that of a lone packet in an idle system (its critical path through
     pointer memory, links, banks and buses, `qmodels.packet_processor.lone_packet`) plus the mean work of
-    other packets it finds at each of them (`qmodels.queues.general.paced`). Row visits, allocation
+    other packets it finds at each of them: as Poisson packets bring it (`qmodels.queues.general.paced`),
+    or as packets that are followed do, those of the trace if there is one
+    (`qmodels.packet_processor.following`), whichever is more. Row visits, allocation
     trials and the pace of segments depend on one another and are iterated. Sustainable
     throughput is the largest offered load that leaves every resource below its capacity at the
     operating point of that very load. A memory behind controllers has no such law: a sample of packets
@@ -62,8 +65,8 @@ def solve_packet_processor(spec: PacketProcessor) -> PacketAnswer:
     c = columns(spec)
     point = operate(c, np.asarray(c.packet_rate))
     parts = latency(c, point)
-    stable = point.load < 1.0
-    metrics = _metrics(c, point, parts, saturation_rate(c, point))
+    stable = (point.load < 1.0) & (parts.growth <= PILED_UP)
+    metrics = _metrics(c, point, parts, stable, saturation_rate(c, point))
     bursts = burstiness(spec.workload, c.shape)
     doubted = doubts(c, point, bursts)
     if c.memory is None:
@@ -105,9 +108,11 @@ def _plain(value: Any) -> Any:
     return value if np.ndim(value) else np.asarray(value).item()
 
 
-def _metrics(c: Columns, point: OperatingPoint, parts: Latency, saturation: FloatArray) -> dict[str, Any]:
+def _metrics(
+    c: Columns, point: OperatingPoint, parts: Latency, stable: Any, saturation: FloatArray
+) -> dict[str, Any]:
     """Return every metric in the broadcast shape of the whole sweep."""
-    spec, share, stable, events = c.spec, c.size_share, point.load < 1.0, _events(c, point)
+    spec, share, events = c.spec, c.size_share, _events(c, point)
     total = _where(stable, parts.total @ share)
     values = {
         "packet_latency": total,

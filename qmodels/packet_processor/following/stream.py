@@ -18,6 +18,8 @@ LONGEST, PIECES = 48_000, 8
 """Packets of a trace that are followed; of a longer one so many pieces, evenly placed."""
 DRAWN, SEED = 4_000, 11
 """Packets drawn where there is no trace."""
+WINDOWS, ERRORS = 512, 2.0
+"""Most windows in which a trace's load is looked at, and the standard errors that it has to exceed 1 by."""
 HOLDS = 5.0
 """Mean holds at the begin and at the end that are not measured: the store fills, and reads are missing."""
 
@@ -55,6 +57,31 @@ class Stream:
         margin = min(HOLDS * hold, end / 4.0)
         inside = (self.times >= margin) & (self.times <= end - margin)
         return inside if inside.any() else np.ones(inside.size, dtype=bool)
+
+
+def overloaded(stream: Stream, load: FloatArray, hold: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the part of the time in which a trace offers more than a design carries, and the backlog.
+
+    Looked at in windows of `HOLDS` mean holds, in which writes have become reads, a hold being given in
+    mean gaps; the backlog is the most work that the windows leave undone on the way, as time of the
+    fullest resource [mean gaps]. Both are 0 where packets are drawn.
+    """
+    part, worst = np.zeros_like(load), np.zeros_like(load)
+    end = float(stream.times[-1])
+    for mean in np.unique(hold) if stream.recorded else ():
+        count = int(min(end / max(HOLDS * mean, end / WINDOWS), WINDOWS))
+        mine = hold == mean
+        window = np.minimum((stream.times / end * count).astype(np.int64), count - 1)
+        work = np.bincount(window, weights=stream.segments, minlength=count)
+        each = stream.segments.size / count
+        square = float((stream.segments.astype(float) ** 2).mean() / stream.segments.mean() ** 2)
+        offered = load[mine] * (work / work.mean())[:, None]
+        part[mine] = (offered > 1.0 + ERRORS * np.sqrt(square / each)).mean(axis=0)
+        left = np.zeros(offered.shape[1])
+        for now in offered:
+            left = np.maximum(left + (now - 1.0) * end / count, 0.0)
+            worst[mine] = np.maximum(worst[mine], left)
+    return part, np.where(part > 0, worst, 0.0)
 
 
 def streams(workload: Workload, shape: tuple[int, ...]) -> tuple[list[Stream], IntArray]:

@@ -16,8 +16,6 @@ KINDS = 5
 """Waits of write, read, lookup, and for the pointer memory to store and to drain."""
 MISSES = np.array([0.0, 1.0])
 """Lookups of a packet that go to DRAM between which is interpolated."""
-ALLOCATION_STEP = 0.1
-"""Relative step of the time of an allocation to which it is rounded, so that designs share a run."""
 TOP, LEVEL = 0.15, 0.99
 """Part of the packets, the slowest, among which the 99th percentile is looked for."""
 PILED_UP = 0.005
@@ -144,8 +142,8 @@ def followed(c: Columns, point: Balance) -> Followed:
     """Follow the stream of every design that keeps up on average; the others have no waits."""
     rate, router = point.rate, c.spec.noc.router
     found, which = streams(c.spec.workload, c.shape)
-    step = np.log(np.maximum(point.allocation, 1e-12)) / ALLOCATION_STEP
-    allocation = np.exp(np.round(step) * ALLOCATION_STEP)
+    # One access, whatever the trials: their share is small, and designs that differ in them share a run.
+    allocation = (1.0 + c.enqueue_accesses) * c.pointer_time
     touched = np.maximum(c.segments / np.maximum(c.touched, 1.0), 1.0)
     piece = ((touched**2 @ c.size_share) / (touched @ c.size_share) + 1.0) / 2.0 * c.burst
     opening, ones = c.precharge + c.recovery, np.ones_like(rate)
