@@ -16,6 +16,7 @@ from qmodels.packet_processor.following.waits import followed
 from qmodels.packet_processor.load import OperatingPoint
 from qmodels.packet_processor.lone_packet import LONGEST_WALK, LonePacket, last_delivered, last_of_first
 from qmodels.packet_processor.tail import mixture_quantile
+from qmodels.systems.traffic.arrivals import Poisson, modelled
 
 PACE_STEP = 1 / 64
 """Of a burst: paces of a packet's segments between which lone packets are interpolated."""
@@ -107,7 +108,9 @@ def latency(c: Columns, point: OperatingPoint) -> Latency:
         ]
     )
     stream = followed(c, point)
-    waits = np.maximum(poisson, stream.mean)
+    # Of Poisson packets the mean is known without a sample's chance: only their tail is that of the sample.
+    arrivals = modelled("workload.arrivals", c.spec.workload.arrivals)
+    waits = poisson if isinstance(arrivals, Poisson) else np.maximum(poisson, stream.mean)
     grown, slower = (
         np.divide(waits, by, out=np.ones_like(waits), where=by > 0) for by in (poisson, stream.mean)
     )

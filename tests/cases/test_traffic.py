@@ -18,7 +18,7 @@ MOST = {
     ("on-off", 0): (10, 37),
     ("mmpp", 0): (20, 28),
     ("small-packets", 1): (18, 20),
-    ("large-packets", 1): (18, 20),
+    ("large-packets", 1): (18, 21),
     ("mmpp", 1): (15, 23),
 }
 

@@ -64,6 +64,8 @@ def run(stream: Stream, rate: float, hold: float, miss: float, numbers: tuple[fl
     out = np.zeros((KINDS + 1, count))
     inside = np.flatnonzero(stream.measured(hold * rate))
     follow(z, stream.times / rate, stream.segments, stream.hold * hold, places, out)
+    rounding = 16.0 * np.finfo(float).eps * float(stream.times[-1]) / rate
+    out[:ALONE][out[:ALONE] < rounding] = 0.0
     mean = out[:ALONE, inside].mean(axis=1)
     growth = _growth(out.sum(axis=0), stream.times / rate) if stream.recorded else 0.0
     # Banks that take turns part packets that find the same work: each wait is as many waits for others,
