@@ -10,14 +10,13 @@ from qmodels.checks import FloatArray
 from qmodels.packet_processor.design import columns
 from qmodels.packet_processor.load import conflict_parts, operate
 from qmodels.packet_processor.trials import conflicts
-from qmodels.packet_processor.variability import variability
 
 
 def conflict(metric: str) -> Problem:
     """Relative errors of the conflict probabilities of writes or reads; only trials differ within a group."""
     kept = planes()
     designs = [columns(plane.spec) for plane in kept]
-    points = [operate(c, c.packet_rate, variability(c.spec.workload, c.shape)) for c in designs]
+    points = [operate(c, c.packet_rate) for c in designs]
     # What reads meet before trials spread them does not depend on the constants; it is not kept.
     met = []
     for design, point in zip(designs, points, strict=True):

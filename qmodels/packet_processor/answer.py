@@ -14,14 +14,13 @@ from qmodels.packet_processor.design import Columns, columns
 from qmodels.packet_processor.doubts import doubts
 from qmodels.packet_processor.energy import energy_per_packet
 from qmodels.packet_processor.error_map import measured_errors
+from qmodels.packet_processor.following.waits import PILED_UP
 from qmodels.packet_processor.latency import Latency, latency
 from qmodels.packet_processor.load import OperatingPoint, operate
 from qmodels.packet_processor.networks.link_shares import link_shares
 from qmodels.packet_processor.overflow import blocking
 from qmodels.packet_processor.result import PacketAnswer
 from qmodels.packet_processor.saturation import saturation_rate
-from qmodels.packet_processor.tail import mixture_quantile
-from qmodels.packet_processor.variability import variability
 from qmodels.systems.packets.free_list import allocation_accesses
 from qmodels.systems.packets.packet_processor import PacketProcessor
 
@@ -37,14 +36,16 @@ def solve_packet_processor(spec: PacketProcessor) -> PacketAnswer:
     Returns
     -------
     PacketAnswer
-        Where the offered load exceeds a
-        resource, latencies are ``inf`` and ``stable`` is False.
+        Where the offered load exceeds a resource, or a recorded trace piles up packets up to its end,
+        latencies are ``inf`` and ``stable`` is False.
 
     Notes
     -----
     The packet latency is that of a lone packet in an idle system (its critical path through
     pointer memory, links, banks and buses, `qmodels.packet_processor.lone_packet`) plus the mean work of
-    other packets it finds at each of them (`qmodels.queues.general.paced`). Row visits, allocation
+    other packets it finds at each of them: as Poisson packets bring it (`qmodels.queues.general.paced`),
+    or as packets that are followed do, those of the trace if there is one
+    (`qmodels.packet_processor.following`), whichever is more. Row visits, allocation
     trials and the pace of segments depend on one another and are iterated. Sustainable
     throughput is the largest offered load that leaves every resource below its capacity at the
     operating point of that very load. A memory behind controllers has no such law: a sample of packets
@@ -62,11 +63,10 @@ def solve_packet_processor(spec: PacketProcessor) -> PacketAnswer:
     (True, 'dram buses')
     """
     c = columns(spec)
-    arrivals = variability(spec.workload, c.shape)
-    point = operate(c, np.asarray(c.packet_rate), arrivals)
+    point = operate(c, np.asarray(c.packet_rate))
     parts = latency(c, point)
-    stable = point.load < 1.0
-    metrics = _metrics(c, point, parts, saturation_rate(c, point, arrivals))
+    stable = (point.load < 1.0) & (parts.growth <= PILED_UP)
+    metrics = _metrics(c, point, parts, stable, saturation_rate(c, point))
     bursts = burstiness(spec.workload, c.shape)
     doubted = doubts(c, point, bursts)
     if c.memory is None:
@@ -108,13 +108,15 @@ def _plain(value: Any) -> Any:
     return value if np.ndim(value) else np.asarray(value).item()
 
 
-def _metrics(c: Columns, point: OperatingPoint, parts: Latency, saturation: FloatArray) -> dict[str, Any]:
+def _metrics(
+    c: Columns, point: OperatingPoint, parts: Latency, stable: Any, saturation: FloatArray
+) -> dict[str, Any]:
     """Return every metric in the broadcast shape of the whole sweep."""
-    spec, share, stable, events = c.spec, c.size_share, point.load < 1.0, _events(c, point)
+    spec, share, events = c.spec, c.size_share, _events(c, point)
     total = _where(stable, parts.total @ share)
     values = {
         "packet_latency": total,
-        "packet_latency_p99": _tail(c, parts, stable),
+        "packet_latency_p99": _where(stable, parts.tail),
         "lookup_latency": _where(stable, parts.lookup),
         "write_latency": _where(stable, parts.store_wait + (parts.allocation + parts.write) @ share),
         "read_latency": _where(stable, parts.drain_wait + (parts.dequeue + parts.read) @ share),
@@ -195,20 +197,6 @@ def _events(c: Columns, point: OperatingPoint) -> dict[str, FloatArray]:
         + mean * (point.accesses + c.enqueue_accesses + c.dequeue_accesses),
         "lookups": c.lookups,
     }
-
-
-def _tail(c: Columns, parts: Latency, stable: Any) -> FloatArray:
-    """Return the 99th percentile: by size, the lone packet's time plus a gamma law of the waits."""
-    fine = np.asarray(stable)[:, None]
-    wait = np.where(fine, parts.wait, 1.0)
-    quantile = mixture_quantile(
-        floor=np.where(fine, parts.total, wait) - wait,
-        weight=c.size_share,
-        mean=wait,
-        variance=np.where(fine, parts.variance, 1.0),
-        level=0.99,
-    )
-    return _where(stable, quantile)
 
 
 def _resources(c: Columns, point: OperatingPoint) -> dict[str, float]:

@@ -20,7 +20,6 @@ from qmodels.packet_processor.trials.conflicts import (
     port_wait,
 )
 from qmodels.packet_processor.trials.rows import read_stream, write_stream
-from qmodels.packet_processor.variability import Variability
 
 ITERATIONS = 80
 DAMPING = 0.8
@@ -119,8 +118,8 @@ class Balance(Pace):
 class _Ring:
     """The ring at given packet rates: what stays as it is from round to round."""
 
-    def __init__(self, c: Columns, rate: FloatArray, arrivals: Variability) -> None:
-        self.c, self.rate, self.arrivals = c, rate, arrivals
+    def __init__(self, c: Columns, rate: FloatArray) -> None:
+        self.c, self.rate = c, rate
         mean = c.mean_segments
         self.trains = np.full_like(rate, mean) if c.closed_pages else c.rows.visits @ c.size_share
         self.request_gap = np.maximum(c.dequeue_accesses * c.pointer_time, c.request_time)
@@ -135,14 +134,12 @@ class _Ring:
 
     def round(self, blocked: FloatArray, changes: FloatArray) -> tuple[Pace, FloatArray, FloatArray]:
         """Return what follows from accesses beyond one and row changes, and these as they follow from it."""
-        c, rate, arrivals = self.c, self.rate, self.arrivals
+        c, rate = self.c, self.rate
         beyond = closed_trials(c, blocked).mean_accesses - 1.0 if c.closed_pages else blocked
         accesses = 1.0 + (1.0 - c.small_part) * beyond
         allocation = (accesses + c.enqueue_accesses) * c.pointer_time
         segment_gap = np.maximum(allocation, c.segment_time)
-        engine = engine_state(
-            c, rate, self.paths, issue_gap=allocation, drain_gap=self.drain_gap, arrivals=arrivals
-        )
+        engine = engine_state(c, rate, self.paths, issue_gap=allocation, drain_gap=self.drain_gap)
         memory = memory_state(
             c,
             rate,
@@ -150,7 +147,6 @@ class _Ring:
             trains=self.trains,
             changes=changes,
             request_gap=self.request_gap,
-            arrivals=arrivals,
         )
         busy = busy_times(
             c,
@@ -202,7 +198,6 @@ class _Ring:
 def balance(
     c: Columns,
     rate: FloatArray,
-    arrivals: Variability,
     start: tuple[FloatArray, FloatArray] | None = None,
 ) -> Balance:
     """Return where all designs settle at the given packet rates.
@@ -211,7 +206,7 @@ def balance(
     and loads links and banks, which makes banks busy: the ring is iterated with damping from
     the empty system, or from the trials and row changes at a similar rate.
     """
-    ring = _Ring(c, rate, arrivals)
+    ring = _Ring(c, rate)
     opened = np.stack([ring.trains, ring.trains]) / c.mean_segments
     last, blocked, changes = ring.settle(*(start or (np.zeros_like(rate), opened)))
     intensity = _intensity(c, rate, ring.paths, last.accesses, changes)

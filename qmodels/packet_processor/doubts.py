@@ -10,6 +10,7 @@ from qmodels.packet_processor.burstiness import Burstiness
 from qmodels.packet_processor.controllers.errors import behind_controllers
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.error_map import ERRORS, wrong_directions
+from qmodels.packet_processor.following.stream import overloaded, streams
 
 VALIDATED_LOAD = 0.8
 VALIDATED_RUN = 32.0
@@ -32,6 +33,7 @@ def doubts(c: Columns, point: Balance, bursts: Burstiness) -> dict[str, npt.NDAr
     most = ERRORS.reach("dispersion")
     largest = np.max(bursts.dispersion, initial=0.0)
     memory = _of_banks(c, point) if c.memory is None else behind_controllers(c, load, bursts.dispersion)
+    memory = memory | _overloaded(c, point)
     found = memory | {
         f"load above {VALIDATED_LOAD:.0%}": load > VALIDATED_LOAD,
         f"free-list runs shorter than {VALIDATED_RUN:g} blocks": c.run_length < VALIDATED_RUN,
@@ -55,6 +57,19 @@ def doubts(c: Columns, point: Balance, bursts: Burstiness) -> dict[str, npt.NDAr
         ),
     }
     return {words: mask for words, mask in found.items() if mask.any()}
+
+
+def _overloaded(c: Columns, point: Balance) -> dict[str, npt.NDArray[np.bool_]]:
+    """Return the designs that stretches of a trace overload, and in words how far at most."""
+    stream = streams(c.spec.workload, c.shape)[0][0]
+    part, backlog = overloaded(stream, point.load, c.hold * point.rate)
+    worst = int(np.argmax(part * (point.load < 1.0)))
+    name = max(point.loads, key=lambda group: float(point.loads[group][worst]))
+    words = (
+        f"stretches of the trace, up to {part[worst]:.0%} of its time, offer more than the {name} carry: "
+        f"a backlog of up to {backlog[worst] / point.rate[worst] / 1000.0:.3g} us"
+    )
+    return {words: part > 0}
 
 
 def _of_banks(c: Columns, point: Balance) -> dict[str, npt.NDArray[np.bool_]]:

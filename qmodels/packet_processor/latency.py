@@ -12,8 +12,11 @@ from qmodels.checks import FloatArray
 from qmodels.packet_processor.balance import returns
 from qmodels.packet_processor.controllers.columns import Controlled
 from qmodels.packet_processor.design import Columns
+from qmodels.packet_processor.following.waits import followed
 from qmodels.packet_processor.load import OperatingPoint
 from qmodels.packet_processor.lone_packet import LONGEST_WALK, LonePacket, last_delivered, last_of_first
+from qmodels.packet_processor.tail import mixture_quantile
+from qmodels.systems.traffic.arrivals import Poisson, modelled
 
 PACE_STEP = 1 / 64
 """Of a burst: paces of a packet's segments between which lone packets are interpolated."""
@@ -35,8 +38,10 @@ class Latency:
         The rest of storing and draining, by size.
     wait : ndarray
         Part of the latency that is waiting or lookups, by size.
-    variance : ndarray
-        Variance of that part, by size.
+    tail : ndarray
+        99th percentile.
+    growth : ndarray
+        Packets that pile up over the length of a trace for each that arrives.
     """
 
     lookup: FloatArray
@@ -46,8 +51,8 @@ class Latency:
     dequeue: FloatArray
     write: FloatArray
     read: FloatArray
-    wait: FloatArray
-    variance: FloatArray
+    tail: FloatArray
+    growth: FloatArray
 
     @property
     def total(self) -> FloatArray:
@@ -89,28 +94,42 @@ def latency(c: Columns, point: OperatingPoint) -> Latency:
     read_wait = before_read[:, None] + slow.read + squeeze.read + longest_hold + refreshed
     single = _table_read(c, point, before_read + engine.held_up + refresh)
     hit = np.where(c.slices > 0, 2 * c.bus_time + point.slice_wait + c.slice_time, 0.0)
-    lookup = c.lookups * hit + np.where(c.miss_rate > 0, c.miss_rate * single, 0.0)
-    variance = (
-        _shared_variance(c, point, single)[:, None]
-        + _wait_variance(longest_hold, paths.response.used[:, None])
-        + 2 * met_channels * (c.refresh * refresh)[:, None]
-        + slow.write**2
-        + slow.read**2
-        + _squeeze_variance(c, squeeze.write, memory.write_others, memory.write_uneven, memory.rival)
-        + _squeeze_variance(c, squeeze.read, memory.bus_others, memory.bus_uneven, memory.rival)
-    )
     allocation, dequeue = _operations(c, point)
     written, returned = _alone(c, point)
+    alone = _table_read(c, point, -memory.bank_wait)
+    share = c.size_share
+    poisson = np.stack(
+        [
+            write_wait @ share,
+            read_wait @ share,
+            np.where(c.miss_rate > 0, c.miss_rate * (single - alone), 0.0),
+            point.pointer_wait,
+            point.pointer_wait,
+        ]
+    )
+    stream = followed(c, point)
+    # Of Poisson packets the mean is known without a sample's chance: only their tail is that of the sample.
+    arrivals = modelled("workload.arrivals", c.spec.workload.arrivals)
+    waits = poisson if isinstance(arrivals, Poisson) else np.maximum(poisson, stream.mean)
+    grown, slower = (
+        np.divide(waits, by, out=np.ones_like(waits), where=by > 0) for by in (poisson, stream.mean)
+    )
+    tail = stream.quantile(
+        segments=c.segments,
+        fixed=allocation + dequeue + written + returned + (c.lookups * hit)[:, None],
+        missed=alone,
+        factor=slower,
+    )
     return Latency(
-        lookup=lookup,
-        store_wait=point.store_wait,
-        drain_wait=point.drain_wait,
+        lookup=c.lookups * hit + np.where(c.miss_rate > 0, c.miss_rate * alone, 0.0) + waits[2],
+        store_wait=waits[3],
+        drain_wait=waits[4],
         allocation=allocation,
         dequeue=dequeue,
-        write=written + write_wait,
-        read=returned + read_wait,
-        wait=(lookup + point.store_wait + point.drain_wait)[:, None] + write_wait + read_wait,
-        variance=variance,
+        write=written + write_wait * grown[0][:, None],
+        read=returned + read_wait * grown[1][:, None],
+        tail=tail,
+        growth=stream.growth,
     )
 
 
@@ -138,20 +157,36 @@ def _behind_controllers(c: Columns, point: OperatingPoint, memory: Controlled) -
         c.hit_ratio * single**2 + np.maximum(met["lookup_square"] - met["lookup"] ** 2, 0.0)
     )
     shared = _queues_variance(point) + np.where(c.miss_rate > 0, table, 0.0)
-    before = (lookup + point.store_wait + point.drain_wait + 2 * requested + back)[:, None]
+    before = (lookup + point.pointer_wait + point.pointer_wait + 2 * requested + back)[:, None]
+    variance = _wait_variance(longest_hold, paths.response.used[:, None]) + shared[:, None]
+    write, read = written + requested[:, None], returned + (requested + back)[:, None] + longest_hold
+    wait = before + longest_hold + sum(varies)
+    total = (lookup + 2 * point.pointer_wait)[:, None] + allocation + dequeue + write + read
     return Latency(
         lookup=lookup,
-        store_wait=point.store_wait,
-        drain_wait=point.drain_wait,
+        store_wait=point.pointer_wait,
+        drain_wait=point.pointer_wait,
         allocation=allocation,
         dequeue=dequeue,
-        write=written + requested[:, None],
-        read=returned + (requested + back)[:, None] + longest_hold,
-        wait=before + longest_hold + sum(varies),
-        variance=shared[:, None]
-        + _wait_variance(longest_hold, paths.response.used[:, None])
-        + met["written_variance"]
-        + met["returned_variance"],
+        write=write,
+        read=read,
+        tail=_tail(c, point, total, wait, variance + met["written_variance"] + met["returned_variance"]),
+        growth=np.zeros_like(point.rate),
+    )
+
+
+def _tail(
+    c: Columns, point: OperatingPoint, total: FloatArray, wait: FloatArray, variance: FloatArray
+) -> FloatArray:
+    """Return the 99th percentile: by size, the lone packet's time plus a gamma law of the waits."""
+    stable = (point.load < 1.0)[:, None]
+    wait = np.where(stable, wait, 1.0)
+    return mixture_quantile(
+        floor=np.where(stable, total, wait) - wait,
+        weight=c.size_share,
+        mean=wait,
+        variance=np.where(stable, variance, 1.0),
+        level=0.99,
     )
 
 
@@ -175,20 +210,12 @@ def _table_read(c: Columns, point: OperatingPoint, waits: FloatArray) -> FloatAr
     return waits + point.memory.bank_wait + links + c.precharge + c.burst + c.access
 
 
-def _shared_variance(c: Columns, point: OperatingPoint, single: FloatArray) -> FloatArray:
-    """Return the variance of the waits that do not depend on a packet's size; a lookup's read is given."""
-    memory = point.memory
-    lookups = c.miss_rate * (c.hit_ratio * single**2 + memory.bank_wait**2)
-    backlog = memory.backlog_square - memory.write_backlog**2
-    return _queues_variance(point) + backlog + np.where(c.miss_rate > 0, lookups, 0.0)
-
-
 def _queues_variance(point: OperatingPoint) -> FloatArray:
     """Return the variance of the waits at the pointer memory and at an engine's links."""
     engine, pointer = point.engine, point.intensity["pointer memory"]
     return (
-        _wait_variance(point.store_wait, pointer)
-        + _wait_variance(point.drain_wait, pointer)
+        _wait_variance(point.pointer_wait, pointer)
+        + _wait_variance(point.pointer_wait, pointer)
         + 2 * _wait_variance(engine.inject_wait, engine.inject_intensity)
         + _wait_variance(engine.eject_wait, engine.eject_intensity)
     )
@@ -233,15 +260,6 @@ def _squeeze(c: Columns, gap: FloatArray, others: FloatArray) -> FloatArray:
     burst = c.burst[:, None]
     left = np.maximum(1.0 - others, 1e-9)[:, None]
     return (c.segments / touched - 1.0) * (np.maximum(burst / left, arriving) - np.maximum(burst, arriving))
-
-
-def _squeeze_variance(
-    c: Columns, squeeze: FloatArray, others: FloatArray, uneven: FloatArray, rival: FloatArray
-) -> FloatArray:
-    """Return the variance of a squeeze: rivals come one at a time, and more of them at some moments."""
-    left = np.maximum(1.0 - others, 1e-9)
-    own = squeeze * (left / np.maximum(others, 1e-12))[:, None]
-    return squeeze * (rival / left**2)[:, None] + own**2 * uneven[:, None]
 
 
 def _slowest(c: Columns, decay: FloatArray, probability: FloatArray, gap: FloatArray) -> FloatArray:

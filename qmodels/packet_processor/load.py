@@ -21,8 +21,7 @@ from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.memory import MemoryState, memory_state, uneven_loads
 from qmodels.packet_processor.trials.conflicts import Conflicts, conflicts, trials
 from qmodels.packet_processor.trials.rows import read_stream, write_stream
-from qmodels.packet_processor.variability import Variability
-from qmodels.queues.general.paced import burst_work, mean_work
+from qmodels.queues.general.paced import mean_work
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,9 +38,8 @@ class OperatingPoint(Balance):
         Banks and buses.
     bank_busy : ndarray
         Probability that a bank is not idle.
-    store_wait, drain_wait, slice_wait : ndarray
-        Work in front of the pointer memory as a packet to store and to drain finds it; work in
-        front of an LLC slice.
+    pointer_wait, slice_wait : ndarray
+        Work in front of the pointer memory, and of an LLC slice.
     """
 
     trials: TrialResult
@@ -49,14 +47,13 @@ class OperatingPoint(Balance):
     read_conflict: FloatArray
     memory: MemoryState
     bank_busy: FloatArray
-    store_wait: FloatArray
-    drain_wait: FloatArray
+    pointer_wait: FloatArray
     slice_wait: FloatArray
 
 
-def operate(c: Columns, rate: FloatArray, arrivals: Variability) -> OperatingPoint:
+def operate(c: Columns, rate: FloatArray) -> OperatingPoint:
     """Return the operating point of all designs at the given packet rates."""
-    b = balance(c, rate, arrivals)
+    b = balance(c, rate)
     memory = memory_state(
         c,
         rate,
@@ -64,13 +61,12 @@ def operate(c: Columns, rate: FloatArray, arrivals: Variability) -> OperatingPoi
         trains=b.trains,
         changes=b.changes,
         request_gap=b.request_gap,
-        arrivals=arrivals,
     )
     held = np.where(np.isfinite(memory.held), memory.held, 1e9)
     met = (_closed_conflicts if c.closed_pages else _open_conflicts)(c, b, held)
     if c.memory is not None:
         met = _followed_conflicts(c, met, c.memory.at(rate))
-    store_wait, drain_wait = _pointer_waits(c, rate, b, met.trials, arrivals)
+    pointer_wait = _pointer_wait(c, rate, b, met.trials)
     slices = np.maximum(c.slices, 1.0)
     slice_wait = mean_work(
         train_rate=rate * c.lookups / slices,
@@ -84,8 +80,7 @@ def operate(c: Columns, rate: FloatArray, arrivals: Variability) -> OperatingPoi
         read_conflict=met.read,
         memory=memory,
         bank_busy=np.minimum(memory.visit_rate * held, 1.0),
-        store_wait=store_wait,
-        drain_wait=drain_wait,
+        pointer_wait=pointer_wait,
         slice_wait=np.where(c.slices > 0, slice_wait, 0.0),
     )
 
@@ -148,16 +143,9 @@ def conflict_parts(c: Columns, b: Balance) -> Conflicts:
     )
 
 
-def _pointer_waits(
-    c: Columns, rate: FloatArray, b: Balance, tried: TrialResult, arrivals: Variability
-) -> tuple[FloatArray, FloatArray]:
-    """Return the work packets to store and to drain find at the pointer memory.
-
-    Packets come to be stored in the bursts of their arrival and find more work than there is at
-    a random moment, when they come to be drained.
-    """
+def _pointer_wait(c: Columns, rate: FloatArray, b: Balance, tried: TrialResult) -> FloatArray:
+    """Return the work in front of the pointer memory at a random moment."""
     mean, time = c.mean_segments, c.pointer_time
-    intensity = b.intensity["pointer memory"]
     enqueue, dequeue = pointer_work(c, b.accesses)
     by_segment = np.where(c.is_small, 1.0, tried.mean_accesses[:, None]) + c.enqueue_accesses[:, None]
     stored, drained = (
@@ -166,9 +154,4 @@ def _pointer_waits(
     )
     variance = stored + drained + (1.0 - c.small_part) * mean * tried.accesses_variance
     area = (enqueue**2 + dequeue**2 + variance * time**2) / 2
-    burst = burst_work(rate=rate, work=enqueue, arrival_scv=arrivals(intensity))
-    storing, draining = (
-        mean_work(train_rate=rate, area=area, intensity=intensity, burst=share * burst)
-        for share in (1.0, np.minimum(intensity, 1.0))
-    )
-    return storing, draining
+    return np.asarray(mean_work(train_rate=rate, area=area, intensity=b.intensity["pointer memory"]))

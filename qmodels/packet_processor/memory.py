@@ -9,8 +9,7 @@ import numpy as np
 from qmodels.checks import FloatArray
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.trials.rows import run_blocks_in_row
-from qmodels.packet_processor.variability import Variability
-from qmodels.queues.general.paced import burst_work, mean_work, train_area
+from qmodels.queues.general.paced import mean_work, train_area
 from qmodels.queues.general.transient import wait_terms
 
 NODES = 6
@@ -110,7 +109,6 @@ def memory_state(
     trains: FloatArray,
     changes: FloatArray,
     request_gap: FloatArray,
-    arrivals: Variability,
 ) -> MemoryState:
     """Return the state of banks and buses.
 
@@ -118,10 +116,8 @@ def memory_state(
     read; a train that has to open its row holds the bank longer by the opening. Trains of
     several banks take turns on the bus: an access finds the others' single accesses as in
     M/D/1, but one access of every train there is (processor sharing) the longer trains are.
-    Reads and lookups find the writes' backlog if they need the very bank it stands at. Bursts of
-    arrivals are bursts of writes; reads are taken to come as evenly as Poisson packets, which is
-    true of bursts much shorter than the hold and false of longer ones, which come back as bursts of
-    reads: `qmodels.packet_processor.burstiness` tells them apart.
+    Reads and lookups find the writes' backlog if they need the very bank it stands at. Packets
+    are taken to come as Poisson does; what else does is followed: `qmodels.packet_processor.following`.
 
     Behind controllers a bank is busy for as long as they have an access to it.
     """
@@ -135,7 +131,7 @@ def memory_state(
     square = _long_accesses(c, trains)
     area = _read_area(c, trains, square, changes[1], request_gap)
     area_bus = c.burst**2 * (1.0 - accesses / (2.0 * square))
-    nodes = _at_moments(c, rate, uneven, opened_work, area, area_bus, arrivals)
+    nodes = _at_moments(c, rate, uneven, opened_work, area, area_bus)
     mean_of = {name: np.mean(values, axis=0) for name, values in nodes.items()}
     on_channel_work = c.segments * c.burst[:, None] / c.touched
     return MemoryState(
@@ -186,7 +182,6 @@ def _at_moments(
     opened_work: FloatArray,
     area: FloatArray,
     area_bus: FloatArray,
-    arrivals: Variability,
 ) -> dict[str, list[FloatArray]]:
     """Return waits and shares at the moments of uneven load.
 
@@ -207,7 +202,7 @@ def _at_moments(
         nodes["write"].append(mean_work(train_rate=reading / c.burst, area=area_bus, intensity=reading))
         nodes["others"].append(1.0 / np.maximum(1.0 - elsewhere, 1e-9))
         nodes["write others"].append(1.0 / np.maximum(1.0 - reading, 1e-9))
-        nodes["backlog"].append(_write_backlog(c, rate, reading, arrivals))
+        nodes["backlog"].append(_write_backlog(c, rate, reading))
     return nodes
 
 
@@ -258,7 +253,7 @@ def _write_overlap(c: Columns, rate: FloatArray) -> FloatArray:
     return rate * work * np.where(c.channels > 1, np.maximum(part, 1.0 - c.mean_segments / c.step), 1.0)
 
 
-def _write_backlog(c: Columns, rate: FloatArray, reads: FloatArray, arrivals: Variability) -> FloatArray:
+def _write_backlog(c: Columns, rate: FloatArray, reads: FloatArray) -> FloatArray:
     """Return the time until earlier packets' writes on a packet's channel are done.
 
     The writes of successive packets follow one another through the address space: with a small
@@ -281,14 +276,11 @@ def _write_backlog(c: Columns, rate: FloatArray, reads: FloatArray, arrivals: Va
     part = (touched @ c.size_share) / c.channels
 
     def long_run(share: FloatArray) -> FloatArray:
-        burst = burst_work(
-            rate=rate, work=first * share, arrival_scv=arrivals(np.minimum(intensity * share, 1.0))
-        )
         return mean_work(
             train_rate=rate * share,
             area=square / 2,
             intensity=intensity * share,
-            burst=burst + noise * np.minimum(intensity * share, 1.0),
+            burst=noise * np.minimum(intensity * share, 1.0),
         )
 
     spread = long_run(part)
@@ -297,7 +289,7 @@ def _write_backlog(c: Columns, rate: FloatArray, reads: FloatArray, arrivals: Va
         service_mean=first,
         service_scv=square / first**2 - 1.0,
         gap_mean=1.0 / rate,
-        gap_scv=arrivals(np.minimum(intensity, 1.0)) + 2.0 * noise * rate,
+        gap_scv=1.0 + 2.0 * noise * rate,
         first=meet,
         limit=long_run(np.ones_like(rate)),
         count=np.maximum((c.step / mean).astype(np.int64), 2),

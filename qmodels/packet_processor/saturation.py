@@ -7,14 +7,13 @@ import numpy as np
 from qmodels.checks import FloatArray
 from qmodels.packet_processor.balance import Balance, balance
 from qmodels.packet_processor.design import Columns
-from qmodels.packet_processor.variability import Variability
 
 STEPS = 60
 TOLERANCE = 1e-6
 OVERSHOOT = 0.02
 
 
-def saturation_rate(c: Columns, point: Balance, arrivals: Variability) -> FloatArray:
+def saturation_rate(c: Columns, point: Balance) -> FloatArray:
     """Return the largest packet rate at which every resource keeps up, from a balance at any rate.
 
     The load of the fullest resource is nearly proportional to the rate: the secant through the
@@ -52,9 +51,7 @@ def saturation_rate(c: Columns, point: Balance, arrivals: Variability) -> FloatA
         todo = todo[open_still]
         if todo.size == 0:
             break
-        again = balance(
-            c.take(todo), rate[todo], arrivals.take(todo), start=(blocked[todo], changes[:, todo])
-        )
+        again = balance(c.take(todo), rate[todo], start=(blocked[todo], changes[:, todo]))
         gap[todo] = again.load - 1.0
         blocked[todo], changes[:, todo] = again.blocked, again.changes
     return np.where(np.isfinite(high), (low + high) / 2, low)

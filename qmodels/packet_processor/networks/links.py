@@ -13,8 +13,7 @@ from qmodels.constants import kept
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.networks.blocking import blocking_factors
 from qmodels.packet_processor.networks.link_shares import link_shares
-from qmodels.packet_processor.variability import Variability
-from qmodels.queues.general.paced import burst_work, mean_work, train_area
+from qmodels.queues.general.paced import mean_work, train_area
 
 ENDS, ALIGNMENT = 1.0, 0.5
 """Cycles at the network interfaces, and until the next cycle begins, mean. [cycles]"""
@@ -204,7 +203,6 @@ def engine_state(
     *,
     issue_gap: FloatArray,
     drain_gap: FloatArray,
-    arrivals: Variability,
 ) -> EngineState:
     """Return the work at an engine's links at a packet rate.
 
@@ -229,16 +227,7 @@ def engine_state(
     eject_intensity = own * reads * segment
     eject_work = mean_work(train_rate=own, area=eject_area, intensity=eject_intensity)
     return EngineState(
-        inject_wait=mean_work(
-            train_rate=own,
-            area=inject_area,
-            intensity=inject_intensity,
-            burst=burst_work(
-                rate=rate,
-                work=mean * np.maximum(segment - issue_gap, 0.0) / engines,
-                arrival_scv=arrivals(inject_intensity),
-            ),
-        ),
+        inject_wait=mean_work(train_rate=own, area=inject_area, intensity=inject_intensity),
         eject_wait=paths.response.end_factor * eject_work,
         inject_intensity=inject_intensity,
         eject_intensity=eject_intensity,

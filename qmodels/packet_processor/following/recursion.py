@@ -1,0 +1,231 @@
+"""Packets on their way, one after the other, through servers of which only the work in front is kept.
+
+A server is the time at which it will have done what has come to it. Work that comes at ``a`` is done at
+``max(server, a)`` plus its length: exact for one server, first come first served. Segments of a packet that
+come one by one are taken as work that begins with the first of them and is not done before the last has come.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qmodels.markov.chains.compiled import compiled
+from qmodels.packet_processor.following.calendar import pop, push
+
+(
+    CHANNELS, ENGINES, STEP, BANKS, BANK_STEP, ROW_BLOCKS, BURST, SEGMENT, REQUEST, ENQUEUE, ALLOCATION,
+    DEQUEUE, NEXT, RETURN, SMALL, READ_SHARE, PIECE, BUFFER, OPENING, LOOKUP,
+) = range(20)  # fmt: skip
+"""Numbers of a design: times in ns; the bus time of reads, of a piece of a packet in the way of others; the
+time of the flits buffered on a path; what an access that opens its row adds; a lookup's least time."""
+INJECT, EJECT = range(2)
+TO_CHANNEL, FROM_CHANNEL, ALL, READS = range(4)
+WRITE, READ, LOOK, STORE, DRAIN, ALONE = range(6)
+COUNT, FIRST, LAST = range(3)
+
+
+@compiled
+def follow(z: Any, arrive: Any, sizes: Any, hold: Any, places: Any, out: Any) -> None:
+    """Fill in what each packet waits on its way.
+
+    Parameters
+    ----------
+    z : array
+        See the names above.
+    arrive, sizes, hold : arrays
+        Times [ns], segments and holds [ns] of the packets.
+    places : array of int, (4, packets)
+        Engine, egress, channel of the lookup that misses or -1, and its bank.
+    out : array, (6, packets)
+        Filled: waits of write, read, lookup, and for the pointer memory to store and to drain; the time to
+        write and to read without others. Writes begin when the lookup is done, reads a hold after the
+        last write: a full memory slows down what comes to it.
+    """
+    count, pointer = arrive.size, 0.0
+    engine = np.zeros((2, int(z[ENGINES])))
+    channel = np.zeros((4, int(z[CHANNELS])))
+    bank = np.zeros((2, int(z[CHANNELS]), int(z[BANKS])))
+    piece = np.zeros((3, int(z[CHANNELS])), dtype=np.int64)
+    times, items = np.empty(2 * count + 2), np.empty(2 * count + 2, dtype=np.int64)
+    size, following, block = 0, 0, 0
+    first = np.zeros(count, dtype=np.int64)
+    while following < count or size > 0:
+        if following < count and (size == 0 or arrive[following] <= times[0]):
+            p, following = following, following + 1
+            first[p] = block
+            block += sizes[p]
+            if places[2, p] >= 0:
+                begin = max(pointer, arrive[p]) + z[ENQUEUE] + z[ALLOCATION]
+                out[LOOK, p] = look_up(z, begin, places[:, p], engine, channel, bank)
+            size = push(times, items, size, arrive[p] + z[LOOKUP] + out[LOOK, p], 2 * p)
+            continue
+        now, item = times[0], items[0]
+        size = pop(times, items, size)
+        p = item >> 1
+        begin = max(pointer, now)
+        spread(z, first[p], sizes[p], piece)
+        if item & 1:
+            returns = sizes[p] - 1 if sizes[p] <= z[SMALL] else 0
+            pointer = begin + z[DEQUEUE] + sizes[p] * z[NEXT] + returns * z[RETURN]
+            out[DRAIN, p] = begin - now
+            wait, alone = drain(z, begin, places[1, p], first[p], sizes[p], piece, engine, channel, bank)
+            out[READ, p] = wait
+        else:
+            pointer = begin + z[ENQUEUE] + sizes[p] * z[ALLOCATION]
+            out[STORE, p] = begin - now
+            wait, alone = store(z, begin, places[0, p], first[p], sizes[p], piece, engine, channel, bank)
+            out[WRITE, p] = wait
+            size = push(times, items, size, begin + alone + wait + hold[p], 2 * p + 1)
+        out[ALONE, p] += alone
+
+
+@compiled
+def spread(z: Any, block: Any, count: Any, piece: Any) -> None:
+    """Fill in how many of consecutive blocks are on each channel, and which of them is first and last."""
+    channels, step = int(z[CHANNELS]), int(z[STEP])
+    piece[COUNT] = 0
+    chunk = block // step
+    c, left, j = chunk % channels, (chunk + 1) * step - block, 0
+    while j < count:
+        end = min(j + left, count)
+        if piece[COUNT, c] == 0:
+            piece[FIRST, c] = j
+        piece[COUNT, c] += end - j
+        piece[LAST, c] = end - 1
+        j, left, c = end, step, c + 1
+        if c == channels:
+            c = 0
+
+
+@compiled
+def place(z: Any, block: Any) -> Any:
+    """Return bank and row of a block; the pieces of a packet on other channels are taken to have the same."""
+    channels, step = int(z[CHANNELS]), int(z[STEP])
+    index = block // (step * channels) * step + block % step
+    return index // int(z[BANK_STEP]) % int(z[BANKS]), index // int(z[ROW_BLOCKS])
+
+
+@compiled
+def read_at(z: Any, c: Any, b: Any, row: Any, begin: Any, count: Any, channel: Any, bank: Any) -> Any:
+    """Return when the first and the last of some reads have had the bus; they come together.
+
+    Banks take turns on the bus: reads wait for as much of other reads as there are others, and share it with
+    the banks at which writes stand, which are the more the longer those wait; at their own bank they
+    wait for all that is there.
+    """
+    s = z[BURST]
+    own = count * s
+    ahead = max(channel[READS, c] - begin, 0.0)
+    writes = max(channel[ALL, c] - max(channel[READS, c], begin), 0.0)
+    channel[READS, c] = max(channel[READS, c], begin) + own
+    channel[ALL, c] = max(channel[ALL, c], begin) + own
+    standing = 1.0 + writes / (z[BANK_STEP] * s)
+    held = max(bank[0, c, b] - begin, 0.0)
+    one = begin + s + max(min(ahead, ahead / z[PIECE] * s) + min(s * standing, writes), held)
+    end = begin + own + max(min(ahead, ahead / z[PIECE] * own) + min(own * standing, writes), held)
+    bank[0, c, b] = end + (z[OPENING] if bank[1, c, b] != row else 0.0)
+    bank[1, c, b] = row
+    return one, end, min(s, ahead + writes)
+
+
+@compiled
+def look_up(z: Any, begin: Any, places: Any, engine: Any, channel: Any, bank: Any) -> Any:
+    """Return the wait of a lookup's read of DRAM."""
+    g, c = places[0], places[2]
+    engine[INJECT, g] = max(engine[INJECT, g], begin) + z[REQUEST]
+    channel[TO_CHANNEL, c] = max(channel[TO_CHANNEL, c], engine[INJECT, g]) + z[REQUEST]
+    _, end, _ = read_at(z, c, places[3], -1.0, channel[TO_CHANNEL, c], 1, channel, bank)
+    channel[FROM_CHANNEL, c] = max(channel[FROM_CHANNEL, c], end) + z[SEGMENT]
+    ejecting = max(engine[EJECT, g], channel[FROM_CHANNEL, c])
+    engine[EJECT, g] = ejecting + z[SEGMENT]
+    channel[FROM_CHANNEL, c] = max(channel[FROM_CHANNEL, c], ejecting - z[BUFFER])
+    return engine[EJECT, g] - begin - 2 * z[REQUEST] - z[BURST] - 2 * z[SEGMENT]
+
+
+@compiled
+def store(
+    z: Any, begin: Any, g: Any, block: Any, count: Any, piece: Any, engine: Any, channel: Any, bank: Any
+) -> Any:
+    """Return the wait of a packet's writes, and their time without others, from the pointer operation on.
+
+    Writes of successive packets stand at one bank of a channel after another: they have what the
+    reads leave them of the bus.
+    """
+    s, segment, b_row = z[BURST], z[SEGMENT], place(z, block)
+    b, row = b_row[0], float(b_row[1])
+    ready, gap = z[ENQUEUE] + z[ALLOCATION], max(z[ALLOCATION], segment)
+    out = max(engine[INJECT, g], begin + ready)
+    engine[INJECT, g] = out + count * segment
+    later = z[READ_SHARE] / (1.0 - z[READ_SHARE])
+    end, alone = begin, 0.0
+    for c in range(piece.shape[1]):
+        own = piece[COUNT, c] * s
+        if own == 0.0:
+            continue
+        head = max(channel[TO_CHANNEL, c], out + segment + piece[FIRST, c] * gap)
+        done = head + piece[COUNT, c] * segment
+        channel[TO_CHANNEL, c] = done
+        engine[INJECT, g] = max(engine[INJECT, g], done - segment - z[BUFFER])
+        head += segment
+        last = max(out + 2 * segment + piece[LAST, c] * gap, done)
+        reads = max(channel[READS, c] - head, 0.0)
+        free = max(channel[ALL, c], head)
+        channel[ALL, c] = free + own
+        writes = max(free - head - reads, 0.0)
+        standing = 1.0 + writes / (z[BANK_STEP] * s)
+        work = own + writes
+        at = max(
+            last + s + min(s, reads),
+            head + work + min(work / standing, reads) + work * later / standing,
+            max(bank[0, c, b], head) + own,
+        )
+        bank[0, c, b] = at + (z[OPENING] if bank[1, c, b] != row else 0.0)
+        bank[1, c, b] = row
+        end = max(end, at)
+        came = ready + segment + piece[FIRST, c] * gap
+        paced = max(ready + segment + piece[LAST, c] * gap, came + own / s * segment - segment) + segment + s
+        alone = max(alone, max(paced, came + segment + own))
+    return end - begin - alone, alone
+
+
+@compiled
+def drain(
+    z: Any, begin: Any, g: Any, block: Any, count: Any, piece: Any, engine: Any, channel: Any, bank: Any
+) -> Any:
+    """Return the wait of a packet's reads, and their time without others, from the pointer operation on.
+
+    What an engine does not take stands in the buffers in front of it and then at the channels, which
+    send nothing to others meanwhile.
+    """
+    s, segment, request, b_row = z[BURST], z[SEGMENT], z[REQUEST], place(z, block)
+    b, row = b_row[0], float(b_row[1])
+    ready, gap = z[DEQUEUE] + z[NEXT], max(z[NEXT], request)
+    out = max(engine[INJECT, g], begin + ready)
+    engine[INJECT, g] = out + count * request
+    first, last, first_alone, last_alone, used = np.inf, 0.0, np.inf, 0.0, 0.0
+    for c in range(piece.shape[1]):
+        number = piece[COUNT, c]
+        if number == 0:
+            continue
+        used += 1.0
+        head = max(channel[TO_CHANNEL, c], out + request + piece[FIRST, c] * gap)
+        channel[TO_CHANNEL, c] = head + number * request
+        came = max(out + 2 * request + piece[LAST, c] * gap, channel[TO_CHANNEL, c])
+        one, end, turn = read_at(z, c, b, row, head + request, number, channel, bank)
+        head = max(channel[FROM_CHANNEL, c], one)
+        channel[FROM_CHANNEL, c] = head + number * segment
+        first = min(first, head + segment)
+        last = max(last, max(max(end, came + s + turn) + segment, channel[FROM_CHANNEL, c]))
+        asked = ready + 2 * request + piece[FIRST, c] * gap
+        served = max(ready + 2 * request + piece[LAST, c] * gap + s, asked + number * s)
+        first_alone = min(first_alone, asked + s + segment)
+        last_alone = max(last_alone, max(served + segment, asked + s + number * segment))
+    engine[EJECT, g] = max(engine[EJECT, g], first) + count * segment
+    alone = max(last_alone + segment, first_alone + count * segment)
+    for c in range(piece.shape[1]):
+        if piece[COUNT, c]:
+            stands = engine[EJECT, g] - segment - z[BUFFER] * np.sqrt(used)
+            channel[FROM_CHANNEL, c] = max(channel[FROM_CHANNEL, c], stands)
+    return max(last + segment, engine[EJECT, g]) - begin - alone, alone

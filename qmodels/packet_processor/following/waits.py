@@ -1,0 +1,186 @@
+"""What packets wait for when a stream of them is followed, for every design of a sweep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from qmodels.checks import FloatArray, IntArray
+from qmodels.packet_processor.balance import Balance
+from qmodels.packet_processor.design import Columns
+from qmodels.packet_processor.following.stream import Stream, streams
+
+KINDS = 5
+"""Waits of write, read, lookup, and for the pointer memory to store and to drain."""
+MISSES = np.array([0.0, 1.0])
+"""Lookups of a packet that go to DRAM between which is interpolated."""
+TOP, LEVEL = 0.15, 0.99
+"""Part of the packets, the slowest, among which the 99th percentile is looked for."""
+PILED_UP = 0.005
+"""Packets piled up for each that arrived above which a trace is taken to overload a design in the end."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Run:
+    """One stream followed through one design.
+
+    Parameters
+    ----------
+    mean : ndarray, (5,)
+        Mean of each wait. [ns]
+    growth : float
+        Packets by which the number in the system grew from the second fifth of a trace to its last one,
+        for each that arrived between.
+    rank : int
+        Packets above the 99th percentile.
+    top : ndarray, (5, packets)
+        Waits of the slowest packets.
+    sizes : ndarray of int
+        Their segments.
+    missed : ndarray
+        1 for those whose lookup went to DRAM.
+    """
+
+    mean: FloatArray
+    growth: float
+    rank: int
+    top: FloatArray
+    sizes: IntArray
+    missed: FloatArray
+
+
+@lru_cache(maxsize=8192)
+def run(stream: Stream, rate: float, hold: float, miss: float, numbers: tuple[float, ...]) -> Run:
+    """Follow a stream at a packet rate, with holds of that mean; the numbers are those of `recursion`."""
+    from qmodels.packet_processor.following.recursion import ALONE, LOOKUP, READ, WRITE, follow
+
+    z, count = np.array(numbers), stream.times.size
+    engine, egress, missed, channel, bank = stream.drawn
+    places = np.stack([engine * z[1], egress * z[1], channel * z[0], bank * z[3]]).astype(np.int64)
+    asks = missed < miss
+    places[2, ~asks] = -1
+    out = np.zeros((KINDS + 1, count))
+    inside = np.flatnonzero(stream.measured(hold * rate))
+    follow(z, stream.times / rate, stream.segments, stream.hold * hold, places, out)
+    rounding = 16.0 * np.finfo(float).eps * float(stream.times[-1]) / rate
+    out[:ALONE][out[:ALONE] < rounding] = 0.0
+    mean = out[:ALONE, inside].mean(axis=1)
+    growth = _growth(out.sum(axis=0), stream.times / rate) if stream.recorded else 0.0
+    # Banks that take turns part packets that find the same work: each wait is as many waits for others,
+    # exponential with the mean, as make it up on average.
+    for k in (WRITE, READ):
+        apart = np.sqrt(np.maximum(out[k], 0.0) * mean[k])
+        out[k] = np.maximum(out[k] + apart * (stream.spread[k] - 1.0), 0.0)
+    latency = out.sum(axis=0) + asks * z[LOOKUP]
+    slow = max(int(TOP * inside.size), min(inside.size, 200))
+    at = inside[np.argpartition(latency[inside], inside.size - slow)[inside.size - slow :]]
+    return Run(
+        mean=mean,
+        growth=growth,
+        rank=int((1.0 - LEVEL) * inside.size),
+        top=out[:ALONE, at],
+        sizes=stream.segments[at],
+        missed=asks[at].astype(float),
+    )
+
+
+def _growth(latency: FloatArray, arrive: FloatArray) -> float:
+    """Return the growth of the number in the system by Little's law over two fifths of the packets."""
+    fifth = latency.size // 5
+    early, late = (
+        latency[part].sum() / max(float(np.ptp(arrive[part])), 1e-9)
+        for part in (slice(fifth, 2 * fifth), slice(-fifth, None))
+    )
+    return float(late - early) / (0.6 * latency.size)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Followed:
+    """Runs of all designs.
+
+    Parameters
+    ----------
+    mean : ndarray, (5, designs)
+        Mean waits, see `Run`.
+    growth : ndarray
+        See `Run`.
+    shares : list of (Run, ndarray, ndarray)
+        Runs, the designs each belongs to, and its weight for them.
+    """
+
+    mean: FloatArray
+    growth: FloatArray
+    shares: list[tuple[Run, IntArray, FloatArray]]
+
+    def quantile(
+        self, *, segments: FloatArray, fixed: FloatArray, missed: FloatArray, factor: FloatArray
+    ) -> FloatArray:
+        """Return the 99th percentile of the latency of every design.
+
+        Parameters
+        ----------
+        segments : ndarray
+            Segments of packets of each size.
+        fixed : ndarray, (designs, sizes)
+            Latency without waits and without lookups in DRAM.
+        missed : ndarray
+            Time of a lookup in DRAM without waits.
+        factor : ndarray, (5, designs)
+            Of each wait.
+        """
+        found = np.zeros(len(missed))
+        for one, designs, weight in self.shares:
+            size = np.searchsorted(segments, one.sizes)
+            latency = fixed[designs][:, size] + missed[designs][:, None] * one.missed
+            latency += factor[:, designs].T @ one.top
+            place = latency.shape[1] - 1 - one.rank
+            found[designs] += weight * np.partition(latency, place, axis=1)[:, place]
+        return found
+
+
+def followed(c: Columns, point: Balance) -> Followed:
+    """Follow the stream of every design that keeps up on average; the others have no waits."""
+    rate, router = point.rate, c.spec.noc.router
+    found, which = streams(c.spec.workload, c.shape)
+    # One access, whatever the trials: their share is small, and designs that differ in them share a run.
+    allocation = (1.0 + c.enqueue_accesses) * c.pointer_time
+    touched = np.maximum(c.segments / np.maximum(c.touched, 1.0), 1.0)
+    piece = ((touched**2 @ c.size_share) / (touched @ c.size_share) + 1.0) / 2.0 * c.burst
+    opening, ones = c.precharge + c.recovery, np.ones_like(rate)
+    idle = c.lookups * np.where(c.slices > 0, 2 * c.bus_time + c.slice_time, 0.0)
+    columns = np.stack(
+        [
+            c.channels, ones * float(c.spec.noc.initiators), c.step, c.banks, c.bank_step,
+            ones if c.closed_pages else c.row_blocks, c.burst, c.segment_time, c.request_time,
+            c.enqueue_packet_accesses * c.pointer_time, allocation,
+            c.dequeue_packet_accesses * c.pointer_time, c.dequeue_accesses * c.pointer_time,
+            c.pointer_time, c.small, ones, piece,
+            router.buffer_flits * (point.paths.response.links - 1.0) * c.cycle_time, opening,
+            ones, rate, c.hold, which,
+        ]
+    )  # fmt: skip
+    share = np.minimum(c.miss_rate, 1.0)
+    mean, growth = np.zeros((KINDS, rate.size)), np.zeros_like(rate)
+    shares: list[tuple[Run, IntArray, FloatArray]] = []
+    for node in MISSES:
+        weight = np.maximum(1.0 - np.abs(share - node) / MISSES[1], 0.0)
+        mine = np.flatnonzero((weight > 0) & (point.load < 1.0))
+        if mine.size == 0:
+            continue
+        here = columns[:, mine]
+        reads = rate[mine] * c.burst[mine] * (c.mean_segments + node) / c.channels[mine]
+        here[15] = np.minimum(reads, 0.95)
+        here[19] = idle[mine] + node * (c.access + c.burst + 2 * (c.segment_time + c.request_time))[mine]
+        keys, at = np.unique(here, axis=1, return_inverse=True)
+        order = np.argsort(at.reshape(-1), kind="stable")
+        ends = np.cumsum(np.bincount(at.reshape(-1), minlength=keys.shape[1]))
+        for key, group in zip(keys.T, np.split(order, ends[:-1]), strict=True):
+            designs = mine[group]
+            *numbers, speed, hold, number = key.tolist()
+            one = run(found[int(number)], speed, hold, float(node), tuple(numbers))
+            mean[:, designs] += weight[designs] * one.mean[:, None]
+            growth[designs] += weight[designs] * one.growth
+            shares.append((one, designs, weight[designs]))
+    return Followed(mean=mean, growth=growth, shares=shares)
