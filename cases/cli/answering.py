@@ -138,7 +138,7 @@ def size(
 
     if len(words) > 2:
         raise ValueError(f"size takes [SPEC.toml] FIELD, got {' '.join(words)!r}")
-    design = _single(Path(words[0]) if len(words) == 2 else None, None, settings)
+    design = _single(Path(words[0]) if len(words) == 2 else None, settings)
     found = sized(design, words[-1], until or (), within=within, which="largest" if largest else "smallest")
     Output(as_json).show(found)
     return 0

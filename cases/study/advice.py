@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import numpy as np
-
 from cases.study.answer import Claim, claims_of
 from cases.study.goals import question_text
 from cases.study.packet_processor import solved_columns
-from cases.study.parts import Part, Study
+from cases.study.parts import Part
 from cases.study.section import Section
 from cases.study.stream import peak_gbps
 from optimize.decisions.decision import Decision

@@ -172,12 +172,8 @@ def _estimate(check: Check, metric: str, k: int) -> str:
 
 def _check(part: Part, check: Check) -> list[Section]:
     table, simulated = part.analysis.exploration.table, check.simulated.table
-    lines = [
-        f"{len(check.rows)} of {check.asked} designs simulated"
-        + (" (interrupted)" if check.interrupted else "")
-    ]
-    if not len(check.rows):
-        return [Section(title="Simulated check", lines=lines)]
+    interrupted = " (interrupted)" if part.decision.interrupted else ""
+    lines = [f"{len(check.rows)} designs simulated{interrupted}"]
     if any(simulated["short"]):
         lines.append("some runs were too short for their warm-up: use more packets")
     for model, other in (("stable", "saturated"), ("saturated", "stable")):
@@ -188,7 +184,7 @@ def _check(part: Part, check: Check) -> list[Section]:
         ]
         if designs:
             lines.append(f"{model} by the model, {other} in the simulation: {', '.join(designs)}")
-    lines.append(f"analytic {LEGEND}; simulated ±: half of the 95 % interval")
+    lines.append(f"analytic {LEGEND}; simulated ±: half of the 90 % interval")
     shown = ("packet_latency", "saturation_data_rate", "energy_per_packet", "write_conflict_probability")
     rows = []
     for k, row in enumerate(check.rows):
@@ -232,7 +228,7 @@ def _errors(check: Check) -> Section:
             "in % of the simulated value, or percentage points of a probability; over all simulated designs "
             "and over those whose busiest resource is at most 80 % loaded",
             "mean: of the finite errors; largest: infinite where only one of the two is saturated; "
-            "inside: within the 95 % interval, of all",
+            "inside: within the 90 % interval, of all",
         ],
         headings=headings,
         rows=rows,

@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 
 from cases.study.analysis import DIGITS, analyse, choose_within, representatives
-from cases.study.packet_processor import GREEDY_ORDER, default_space, solved_columns
 from cases.study.goals import goals_of
+from cases.study.packet_processor import GREEDY_ORDER, default_space, solved_columns
 from cases.study.searches import search_rows, search_section
 from qmodels.systems.spec.fields import replace_fields
 
 
 @pytest.fixture(scope="module")
 def analysis(small_specs):
-    return analyse("large", default_space(small_specs["large-packets"]), goals_of(small_specs["large-packets"]), points=5)
+    return analyse(
+        "large", default_space(small_specs["large-packets"]), goals_of(small_specs["large-packets"]), points=5
+    )
 
 
 def dominated(point, others):

@@ -9,8 +9,8 @@ from cases.study import check as check_module
 from cases.study.analysis import analyse
 from cases.study.check import LOAD_OF_THE_CLAIM, Runs, check, model_error
 from cases.study.deciding import decide_case
-from cases.study.packet_processor import default_space
 from cases.study.goals import goals_of
+from cases.study.packet_processor import default_space
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.metrics import is_relative
 from validate.estimates.statistics import exactly
@@ -21,7 +21,9 @@ RUNS = Runs(packets=1000, replications=2, seed=5)
 
 @pytest.fixture(scope="module")
 def analysis(small_specs):
-    return analyse("large", default_space(small_specs["large-packets"]), goals_of(small_specs["large-packets"]), points=3)
+    return analyse(
+        "large", default_space(small_specs["large-packets"]), goals_of(small_specs["large-packets"]), points=3
+    )
 
 
 @pytest.fixture(scope="module")
