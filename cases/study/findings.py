@@ -104,7 +104,7 @@ def trust(decision: Decision) -> Section:
         ours, true = model.table[metric][rows].astype(float), decision.table[metric][rows].astype(float)
         known = np.isfinite(ours) & np.isfinite(true) & (true != 0 if is_relative(metric) else True)
         if known.any():
-            off = (ours - true)[known] / (true[known] if is_relative(metric) else 1.0)
+            off = (ours[known] - true[known]) / (true[known] if is_relative(metric) else 1.0)
             unit = "%" if is_relative(metric) else "points"
             mean, size, most = (100 * value for value in (off.mean(), np.abs(off).mean(), np.abs(off).max()))
             lines.append(

@@ -58,7 +58,8 @@ def test_explore_and_show(run, tmp_path):
     assert main_part["space"]["channels"] == [2, 4]
     assert main_part["space"]["link_width"] == [16]
     assert main_part["designs"] == 2 * 5 * 2 * 2
-    design = main_part["simulated"][0]
+    design = main_part["answer"][0]["values"]["design"]
+    assert design in main_part["simulated"]
 
     code, out, _ = run("show", "mine", "--design", design, "--json")
     shown = json.loads(out)
