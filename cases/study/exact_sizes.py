@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,11 @@ from qmodels.systems.packets.packet_processor import PacketProcessor
 
 FILE = DATA / "exact-sizes.csv"
 
-SPACES: dict[str, Mapping[str, Any]] = {"default": CHOICES, "full": FULL_CHOICES, "fine": FINE_CHOICES}
+SPACES: dict[str, Mapping[str, Iterable[Any]]] = {
+    "default": CHOICES,
+    "full": FULL_CHOICES,
+    "fine": FINE_CHOICES,
+}
 
 QUESTIONS: tuple[tuple[str, dict[str, tuple[float | None, float | None]]], ...] = (
     ("packet_latency", {"cost": (None, 30.0), "overflow_probability": (None, 1e-3)}),

@@ -243,6 +243,7 @@ class Search:
             self._widen(step)
             while not self._spent():
                 level = self._level(step)
+                self.bound = self.bound if self.bound <= self.value else -inf  # contradicted since
                 if self._prove(level):
                     self.bound, shown = max(self.bound, level), (step, self._relations.version)
                     break
@@ -261,6 +262,8 @@ class Search:
 
     def _confirm(self, step: float, version: int) -> None:
         """Give the bound up if what was evaluated since it was shown takes that away."""
+        if self.bound > self.value:
+            self.bound = -inf
         if self._relations.version == version or self.bound == -inf:
             return
         self._widen(step)
@@ -337,9 +340,11 @@ class Search:
         higher = self._lifted(digits, level)
         if higher != rest:
             self._slice(higher, cells)
-            corner = self._corner(higher)[place]
-            if any(self._missed(g, corner[[g]], level)[0] for g in self._modelled):
-                return
+            corner, pairs = self._corner(higher)[place], list(zip(self._rest, higher, rest, strict=True))
+            for g in self._modelled:  # whether that takes the design itself with it
+                missed = self._missed(g, corner[[g]], level)[0]
+                if missed and all(self._relations.related(g, axis)[u, v] for axis, u, v in pairs):
+                    return
         self._slice(rest, cells if higher == rest else np.array([place]))
 
     def _lifted(self, digits: Designs, level: float) -> tuple[int, ...]:
@@ -366,7 +371,7 @@ class Search:
             options = [
                 (axis, v, np.log(related[axis][v].sum() / related[axis][here[axis]].sum()))
                 for axis in self._rest
-                for v in np.flatnonzero(related[axis][:, here[axis]])
+                for v in np.flatnonzero(related[axis][:, digits[axis]])
                 if related[axis][v].sum() > related[axis][here[axis]].sum()
             ]
             if not options:

@@ -52,11 +52,12 @@ def test_fine_space_cannot_be_enumerated():
 
 def test_kept_table_agrees_with_enumeration_where_there_is_one():
     rows = read_rows(FILE)
+    assert rows
     for row in rows:
         assert row["bound"] <= row["best"]
         if np.isfinite(row["exhaustive"]):
             assert row["best"] == pytest.approx(row["exhaustive"], rel=row["gap"] + 1e-12)
-    assert {row["designs"] for row in rows} >= {2700, 1_080_000}
+    assert 2700 in {row["designs"] for row in rows}
 
 
 @pytest.mark.slow
