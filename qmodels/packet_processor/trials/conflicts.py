@@ -154,7 +154,10 @@ def port_wait(c: Columns, rate: FloatArray) -> FloatArray:
 def on_the_books(
     c: Columns, rate: FloatArray, busy: BusyTimes, crowd: Crowd, allocation: FloatArray, kind: str
 ) -> FloatArray:
-    """Return what an allocation by trials meets, one of `trials.walk.KINDS`, mean."""
+    """Return what an allocation by trials meets, one of `trials.walk.KINDS`, mean.
+
+    Reads on the packet's own run count as well: without them the accesses come out up to 1.4 % too low.
+    """
     visits = c.walks.by_visits(
         kind,
         busy=busy.reads,

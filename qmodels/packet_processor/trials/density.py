@@ -85,9 +85,9 @@ def density(workload: Workload, shape: tuple[int, ...] = ()) -> Density:
 
     Examples
     --------
-    >>> bursts = density(Workload(arrivals=OnOff(on_packets=10, peak_to_mean=3)))
-    >>> bursts.near(np.array([0.01, 1e4])).round(2), bursts.held(np.array([2.0]), np.array([0.1])).round(2)
-    (array([3., 1.]), array([0.57]))
+    >>> bursts = density(Workload(arrivals=OnOff(on_packets=10, peak_to_mean=3)), (2,))
+    >>> bursts.near(np.array([0.01, 1e4])).round(2), bursts.held(np.array([2.0, 1e4]), np.inf).round(2)
+    (array([3., 1.]), array([2.05, 1.  ]))
     """
     arrivals = modelled("workload.arrivals", workload.arrivals)
     one = np.array([], dtype=np.int64)
