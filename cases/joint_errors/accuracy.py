@@ -5,15 +5,15 @@ lists for small packets, under three packet mixes, Poisson and bursty arrivals, 
 their saturation and writes every run to ``cases/data/accuracy.csv`` and the error by region of load and of
 burstiness to the map that answers show (``qmodels/packet_processor/error_map.csv``). It also measures
 whether the model orders the choices as the simulation does, see `cases.joint_errors.directions`, and brings
-the tables of the guide up to date. A quarter of an hour on two cores; ``--summary`` makes the maps and the
-tables from the kept runs alone.
+the tables of the guide up to date. A quarter of an hour on two cores; ``--solve`` solves the model anew
+beside the kept runs, at the rates that they were offered, and ``--summary`` makes the maps and tables alone.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
@@ -23,6 +23,7 @@ import numpy as np
 
 from cases.joint_errors import directions
 from cases.joint_errors.measured import at_load, compared, markdown_table, within
+from cases.study.check import model_error
 from cases.study.packet_processor import CHOICES, DATA, default_space
 from cases.tables import Table, as_columns, load_table, write_table
 from qmodels.error_map import summarize
@@ -100,7 +101,16 @@ def cases(count: int = DESIGNS, seed: int = SEED) -> Iterator[tuple[dict[str, An
         space = default_space(replace_fields(PacketProcessor(), fields), choices=DRAWN)
         spec = space.spec(int(rng.integers(space.size)))
         drawn = {name: get_field(spec, name) for name in DRAWN}
-        yield {"mix": mix, "load": load, "arrivals": arrivals, **drawn}, at_load(spec, load)
+        offered = at_load(spec, load)
+        rate = float(offered.workload.offered_gbps)
+        yield {"mix": mix, "load": load, "arrivals": arrivals, **drawn, "offered_gbps": rate}, offered
+
+
+def design(what: Mapping[str, Any]) -> PacketProcessor:
+    """Return the design that a row of the table names, at its rate."""
+    fields: dict[str, Any] = {name: int(what[name]) for name in DRAWN}
+    fields |= {"workload.sizes": MIXES[what["mix"]], "workload.arrivals": ARRIVALS[what["arrivals"]]}
+    return replace_fields(PacketProcessor(), {**fields, "workload.offered_gbps": float(what["offered_gbps"])})
 
 
 def measure(count: int = DESIGNS, seed: int = SEED, **options: Any) -> Table:
@@ -111,6 +121,21 @@ def measure(count: int = DESIGNS, seed: int = SEED, **options: Any) -> Table:
     )
     usual = {"packets": PACKETS, "replications": REPLICATIONS, "seed": seed}
     return as_columns(compared(drawn, METRICS, **usual | options))
+
+
+def solved_anew(table: Table) -> Table:
+    """Return kept runs beside what the model says of their designs now."""
+    from qmodels import solve
+
+    model = table["model"].copy()
+    for rows in np.split(np.arange(len(model)), len(model) // len(METRICS)):
+        answer: Any = solve(design({name: table[name][rows[0]] for name in table}))
+        model[rows] = [float(answer.metrics[name]) for name in table["metric"][rows]]
+    error = [
+        100.0 * float(model_error(metric, value, simulated))
+        for metric, value, simulated in zip(table["metric"], model, table["simulated"], strict=True)
+    ]
+    return {**table, "model": model, "error": np.array(error)}
 
 
 def summary(table: Table) -> list[dict[str, Any]]:
@@ -162,7 +187,10 @@ def with_table(text: str, table: str) -> str:
 
 def main() -> None:
     """Measure, write the tables and the maps, bring the guide up to date and print it all."""
-    if "--summary" not in sys.argv:
+    if "--solve" in sys.argv:
+        write_table(FILE, solved_anew(load_table(FILE)))
+        write_table(directions.FILE, directions.solved_anew(load_table(directions.FILE)))
+    elif "--summary" not in sys.argv:
         store = FILE.with_suffix(".sqlite")
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             write_table(FILE, measure(store=store, executor=pool))

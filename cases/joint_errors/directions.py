@@ -111,7 +111,9 @@ def bases(seed: int = SEED) -> Iterator[tuple[dict[str, Any], PacketProcessor]]:
                 drawn["channels"] = int(rng.choice((4, 8)))
                 fields = {f"workload.{name}": value for name, value in packets.items()}
                 spec = replace_fields(PacketProcessor(), fields | drawn)
-                yield {"base": number, "mix": mix, "load": load}, at_load(spec, load)
+                offered = at_load(spec, load)
+                rate = float(offered.workload.offered_gbps)
+                yield {"base": number, "mix": mix, "load": load, **drawn, "offered_gbps": rate}, offered
                 number += 1
 
 
@@ -145,6 +147,29 @@ def measure(*, executor: Executor, seed: int = SEED, limit: int | None = None) -
                     if metric in one[1].runs and metric in other[1].runs
                 ]
     return as_columns(rows)
+
+
+def solved_anew(table: Table) -> Table:
+    """Return kept pairs beside what the model says of their designs now."""
+    from qmodels import solve
+
+    answers: dict[PacketProcessor, Any] = {}
+    found = {name: column.copy() for name, column in table.items()}
+    for row in range(len(table["base"])):
+        what = {name: column[row] for name, column in table.items()}
+        fields = {f"workload.{name}": value for name, value in WORKLOADS[what["mix"]].items()}
+        fields |= {name: int(what[name]) for name in AXES}
+        base = replace_fields(
+            PacketProcessor(), {**fields, "workload.offered_gbps": float(what["offered_gbps"])}
+        )
+        for end in ("first", "second"):
+            spec = replace_fields(base, {what["decision"]: int(what[end])})
+            if spec not in answers:
+                answers[spec] = solve(spec)
+            answer = answers[spec]
+            found[f"{end}_model"][row] = float(answer.metrics[what["metric"]])
+            found[f"{end}_load"][row] = float(answer.bottleneck_load)
+    return {name: np.array([_short(value) for value in column.tolist()]) for name, column in found.items()}
 
 
 def _measured(spec: PacketProcessor, *, closed: bool, executor: Executor, seed: int) -> Design | None:

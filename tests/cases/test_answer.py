@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cases.cli.exploring import columns_of_answer, model_decision
+from cases.cli.exploring import columns_of_answer
 from cases.study.answer import claims_of
+from cases.study.check import Runs
+from cases.study.deciding import decide_case
 from cases.study.goals import chosen_space, goals_of, question_text
 from cases.study.section import Section
 from optimize import Space, explore
@@ -20,11 +22,15 @@ WIDTHS = [4, 8, 16, 32]
 NOC = Noc(topology=spidergon(8), injection_rate=0.01, packet_bytes=64)
 
 
+def solved_only(exploration):
+    return decide_case(exploration, runs=Runs(), store=None, budget_seconds=0)
+
+
 def decided(limit, *, rate=0.01, widths=WIDTHS, minimize="link_width"):
     """Return the decision on the link width of a network, under a condition."""
     base = replace_fields(NOC, {"injection_rate": rate})
     goals = goals_of(base, {"minimize": minimize, "subject_to": [limit]})
-    return model_decision(explore(Space(base, link_width=widths), columns_of_answer, **goals))
+    return solved_only(explore(Space(base, link_width=widths), columns_of_answer, **goals))
 
 
 def said(decision, about):
@@ -128,8 +134,10 @@ def corrected(decision, row, factor, spread, **changes):
 
 def test_how_sure_it_is_follows_simulation_interval_and_what_is_open():
     decision = decided(between(16))
-    assert said(decision, "how sure") == "It is the model's word: not simulated."
-    close = corrected(decision, 2, 1.0, 0.01)
+    words = said(decision, "how sure")
+    assert words.startswith("It is the model's word: not simulated; the limit packet latency at most")
+    assert f"Not settled: {len(decision.open)} designs that were not simulated" in words
+    close = corrected(decision, 2, 1.0, 0.01, settled=True, open=np.zeros(0, dtype=int))
     assert said(close, "how sure") == (
         "The recommended design was simulated. "
         "Settled: within the intervals no other design could enter the front (1 simulated)."
@@ -160,7 +168,7 @@ def test_with_two_objectives_the_next_cheaper_is_a_trade():
     base = PacketProcessor()
     goals = goals_of(base, {"minimize": ["packet_latency", "cost"]})
     space = chosen_space(base, {"channels": [2, 4, 8]})
-    decision = model_decision(explore(space, columns_of_answer, **goals))
+    decision = solved_only(explore(space, columns_of_answer, **goals))
     words = said(decision, "better")
     cost = decision.table["cost"]
     cheaper = max(value for value in cost[decision.front] if value < cost[decision.chosen])
