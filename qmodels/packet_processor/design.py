@@ -170,6 +170,7 @@ def columns(spec: PacketProcessor) -> Columns:
     shape = np.broadcast_shapes(*(np.shape(value) for value in (*named.values(), *bursts)))
     full_shape = np.broadcast_shapes(shape, *(value.shape for value in array_fields(spec).values()))
     flat = {k: np.broadcast_to(np.asarray(v, dtype=float), shape).reshape(-1) for k, v in named.items()}
+    flat["step"] = np.where(flat["channels"] == 1, 1.0, flat["step"])  # all blocks follow each other anyway
     segments, share = (np.asarray(part, dtype=float) for part in load.segment_law)
     caches = np.stack([flat["slices"], flat.pop("lines"), flat["channels"], flat["banks"]])
     same_row = np.minimum(flat["row_blocks"], flat["bank_step"])
