@@ -60,7 +60,8 @@ def _moves(axes: Axes, found: Several) -> None:
         axes.set_ylim(0, 4 * max(heights))
     axes.set(xlabel=label(X), ylabel=label(Y))
     axes.set_title("How the best design moves (analytic; dots: fronts)", fontsize=10, loc="left")
-    axes.legend(frameon=False, fontsize=8, loc="upper right")
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(frameon=False, fontsize=8, loc="upper right")
 
 
 def _spot(found: Several, name: str, design: Any) -> tuple[float, float]:
@@ -91,4 +92,5 @@ def _regrets(axes: Axes, found: Several) -> None:
         axes.scatter([], [], s=55, color=color, label=f"under {name}")
     axes.set(xlim=(0, end), ylim=(-0.6, len(names) - 0.4), xlabel="regret [ranges of an objective]")
     axes.set_title("What each choice regrets", fontsize=10, loc="left")
-    axes.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=3)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=3)

@@ -76,7 +76,7 @@ def test_an_exploration_of_any_kind_is_kept_and_shown(run, file, tmp_path):
         "--subject-to",
         "packet_latency<0.04us",
     )
-    code, out, err = run(*words, *goals, "--out", "kept", "--json")
+    code, out, err = run(*words, *goals, "--out", "kept", "--json", "--budget", "0")
     assert (code, err) == (0, "")
     front = json.loads(out)["front"]
     assert front["link_width"] == [32, 32] and front["injection_rate"] == [0.01, 0.02]
@@ -87,8 +87,9 @@ def test_an_exploration_of_any_kind_is_kept_and_shown(run, file, tmp_path):
     assert [int(row["design"]) for row in rows if row["front"] == "True"] == front["design"]
     # Once more it is read from what was kept, and drawn.
     store = (tmp_path / "kept" / "solved.sqlite").stat().st_mtime_ns
-    code, again, _ = run(*words, *goals, "--out", "kept", "--plot", "kept/front.svg")
+    code, again, _ = run(*words, *goals, "--out", "kept", "--plot", "kept/front.svg", "--budget", "2s")
     assert code == 0 and again.startswith("Recommended for noc\n") and "6 designs solved" in again
+    assert "The recommended design was simulated" in again
     assert (tmp_path / "kept" / "solved.sqlite").stat().st_mtime_ns == store
     drawn = (tmp_path / "kept" / "front.svg").read_text()
     assert "packet_latency (least is best)" in drawn and "bandwidth (most is best)" in drawn

@@ -27,7 +27,7 @@ def specs(**changes):
 
 @pytest.fixture(scope="module")
 def study():
-    return explore_case(specs(), simulate=False)
+    return explore_case(specs(), budget_seconds=0)
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +135,7 @@ def test_simulated_designs_are_told(side):
 def test_one_workload_or_different_spaces_are_not_compared(study):
     alone = replace(study, parts=study.parts[:1])
     assert several(alone) is several_section(alone) is several_summary(alone) is several_figure(alone) is None
-    other = explore_case({"wide": next(iter(specs(link_width=np.array([32])).values()))}, simulate=False)
+    other = explore_case({"wide": next(iter(specs(link_width=np.array([32])).values()))}, budget_seconds=0)
     assert several(replace(study, parts=(study.parts[0], other.parts[0]))) is None
 
 
@@ -163,7 +163,7 @@ def test_each_trace_is_a_workload_of_the_study(run, tmp_path):
         (tmp_path / f"{name}.csv").write_text("\n".join(["time,bytes", *rows]))
     settings = [word for name, values in FEW.items() for word in ("--set", f"{name}={values}")]
     code, text, errors = run(
-        "explore", "--no-simulate", "--trace", "web.csv", "--trace", "voice.csv", *settings
+        "explore", "--budget", "0", "--trace", "web.csv", "--trace", "voice.csv", *settings
     )
     assert (code, errors) == (0, "")
     assert "One design for all traffic" in text and "regret under voice" in text

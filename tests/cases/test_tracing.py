@@ -64,7 +64,7 @@ def test_a_trace_as_json_and_as_a_picture(run, bursty, tmp_path):
         (["trace", "a.csv", "b.csv", "--plot", "x.png"], "--plot needs one trace, got 2"),
         (["trace", "absent.pcap"], "absent.pcap: cannot be read: No such file or directory"),
         (["solve", "--interface", "1"], "--interface and --columns need a --trace"),
-        (["explore", "--no-simulate", "--trace", "a.csv", "--trace", "a.csv"],
+        (["explore", "--budget", "0", "--trace", "a.csv", "--trace", "a.csv"],
          "--trace must name each file once, got a.csv, a.csv"),
     ],
 )  # fmt: skip

@@ -69,9 +69,9 @@ def overloaded(stream: Stream, load: FloatArray, hold: FloatArray) -> tuple[Floa
     part, worst = np.zeros_like(load), np.zeros_like(load)
     end = float(stream.times[-1])
     for mean in np.unique(hold) if stream.recorded else ():
-        count = int(min(end / max(HOLDS * mean, end / WINDOWS), WINDOWS))
+        count = max(int(end / max(HOLDS * mean, end / WINDOWS)), 1) if end > 0 else 1
         mine = hold == mean
-        window = np.minimum((stream.times / end * count).astype(np.int64), count - 1)
+        window = np.minimum((stream.times / max(end, 1e-300) * count).astype(np.int64), count - 1)
         work = np.bincount(window, weights=stream.segments, minlength=count)
         each = stream.segments.size / count
         square = float((stream.segments.astype(float) ** 2).mean() / stream.segments.mean() ** 2)

@@ -89,6 +89,8 @@ def run(stream: Stream, rate: float, hold: float, miss: float, numbers: tuple[fl
 def _growth(latency: FloatArray, arrive: FloatArray) -> float:
     """Return the growth of the number in the system by Little's law over two fifths of the packets."""
     fifth = latency.size // 5
+    if fifth < 2:
+        return 0.0
     early, late = (
         latency[part].sum() / max(float(np.ptp(arrive[part])), 1e-9)
         for part in (slice(fifth, 2 * fifth), slice(-fifth, None))

@@ -66,7 +66,8 @@ class Density:
         for part, age in zip(weight / weight.sum(), AGES, strict=True):
             time = np.maximum(hold * age, 1e-12)
             between = self.near(time)
-            found += part * (between + np.expm1(-cut * time * between) / (cut * time))
+            met = np.multiply(cut * time, between, out=np.zeros_like(between), where=between > 0)
+            found += part * (between + np.expm1(-met) / (cut * time))
         return found
 
     def take(self, designs: IntArray) -> Density:
