@@ -13,12 +13,12 @@ import numpy as np
 
 from cases.cli.console import Forms
 from cases.cli.inputs import choices_of
-from cases.study.advice import answer_section
-from cases.study.answer import claims_of
 from cases.study.check import Runs
 from cases.study.deciding import decide_case
-from cases.study.findings import front_section, trust
 from cases.study.run import STORE as SIMULATED
+from cases.study.words.advice import answer_section
+from cases.study.words.answer import claims_of
+from cases.study.words.findings import front_section, trust
 from cases.tables import csv_text
 from optimize.decisions.decision import Decision
 from optimize.search.exploration import Exploration
@@ -118,10 +118,10 @@ class Asked:
 
     def _study(self, progress: Progress | None) -> Explored:
         from cases.study.files import save_study, summary
-        from cases.study.findings import study_text
         from cases.study.plots import front_figure
         from cases.study.run import explore_case
         from cases.study.tables import design_columns
+        from cases.study.words.findings import study_text
 
         study = explore_case(
             self.specs,

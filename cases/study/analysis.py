@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cases.study.exact import exact_case
 from cases.study.packet_processor import GREEDY_ORDER, solved_columns
-from cases.study.stream import peak_gbps
+from cases.study.words.stream import peak_gbps
 from optimize.checks import Range
 from optimize.exact.design import ExactDesign
 from optimize.search.exploration import Exploration

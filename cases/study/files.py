@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from cases.study.advice import answer
 from cases.study.analysis import Budget
 from cases.study.check import Runs
 from cases.study.parts import Part, Study
-from cases.study.several import several_summary
-from cases.study.stream import trace_summary
 from cases.study.tables import design_columns, error_ranges, error_rows, greedy_rows, simulated_rows
+from cases.study.words.advice import answer
+from cases.study.words.several import several_summary
+from cases.study.words.stream import trace_summary
 from cases.tables import columns_of, csv_text, json_text
 from optimize.spaces.space import Space
 from qmodels.systems.packets.packet_processor import PacketProcessor
@@ -38,9 +38,9 @@ def save_study(study: Study, out: Path) -> list[Path]:
     Each file appears whole or not at all: all are made in a temporary directory and then renamed,
     ``study.json`` last. Files of an earlier study that this one does not have are removed.
     """
-    from cases.study.findings import full_text
     from cases.study.page.page import page
     from cases.study.plots import save_plots
+    from cases.study.words.findings import full_text
 
     out.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=".writing-", dir=out))

@@ -9,7 +9,7 @@ import numpy as np
 
 from cases.study.analysis import Analysis, Recall, limits_within
 from cases.study.packet_processor import GREEDY_ORDER
-from cases.study.section import Section
+from cases.study.words.section import Section
 from optimize.search.explore import explore
 
 HEADINGS = {

@@ -8,7 +8,7 @@ import numpy as np
 
 from cases.plots import BLUE, GREEN, GREY, ORANGE, SHADES, label, new_figure
 from cases.study.parts import Study
-from cases.study.several import Several, several
+from cases.study.words.several import Several, several
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

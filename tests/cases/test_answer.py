@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from cases.cli.exploring import columns_of_answer
-from cases.study.answer import claims_of
 from cases.study.check import Runs
 from cases.study.deciding import decide_case
 from cases.study.goals import chosen_space, goals_of, question_text
-from cases.study.section import Section
+from cases.study.words.answer import claims_of
+from cases.study.words.section import Section
 from optimize import Space, explore
 from qmodels import Noc, PacketProcessor, solve, spidergon
 from qmodels.systems.spec.conditions import quantity

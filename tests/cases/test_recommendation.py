@@ -9,16 +9,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cases.study.advice import recommendation
 from cases.study.analysis import representatives
 from cases.study.check import Runs
 from cases.study.files import SUMMARY, save_study
-from cases.study.findings import part_sections, study_text, trust
 from cases.study.packet_processor import DATA
 from cases.study.plots import error_figure, front_figure
 from cases.study.recommendation import SATURATED, recommend
 from cases.study.run import STORE, explore_case
-from cases.study.stream import peak_gbps, trace_section, trace_summary
+from cases.study.words.advice import recommendation
+from cases.study.words.findings import part_sections, study_text, trust
+from cases.study.words.stream import peak_gbps, trace_section, trace_summary
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.spec.toml import from_toml

@@ -10,8 +10,8 @@ import pytest
 
 from cases.study.packet_processor import default_processor
 from cases.study.run import explore_case
-from cases.study.several import section_of, several, several_section, several_summary
 from cases.study.several_picture import several_figure
+from cases.study.words.several import section_of, several, several_section, several_summary
 from qmodels.systems.spec.fields import replace_fields
 
 FEW = {"channels": [2, 4], "alloc_trial_count": [1, 3], "link_width": [8, 16], "interleaving_step": [4]}

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from cases.study import files as study_files
-from cases.study.advice import answer
 from cases.study.check import Runs
 from cases.study.files import SUMMARY, load_study, save_study
-from cases.study.findings import part_sections, study_text
 from cases.study.packet_processor import CHOICES, default_processor
 from cases.study.run import STORE, explore_case
-from cases.study.several import several_section
+from cases.study.words.advice import answer
+from cases.study.words.findings import part_sections, study_text
+from cases.study.words.several import several_section
 from cases.tables import heading
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import replace_fields

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from cases.plots import label
-from cases.study.advice import recommendation
 from cases.study.check import model_error
-from cases.study.findings import part_sections
 from cases.study.packet_processor import ERROR, LOAD, PART
 from cases.study.page.packing import packed
 from cases.study.page.system import system
 from cases.study.page.traffic import traffic
 from cases.study.parts import Part, Study
-from cases.study.section import Section
-from cases.study.several import several_section
+from cases.study.words.advice import recommendation
+from cases.study.words.findings import part_sections
+from cases.study.words.section import Section
+from cases.study.words.several import several_section
 from cases.tables import heading, number
 from optimize.decisions.decision import LEVEL, Decision
 from optimize.search.pareto import FloatArray

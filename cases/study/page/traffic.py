@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cases.study.stream import trace_summary
+from cases.study.words.stream import trace_summary
 from cases.tables import number
 from qmodels.systems.traffic.workload import Workload
 

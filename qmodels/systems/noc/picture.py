@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.systems.noc.layout import GRIDS
-
-if TYPE_CHECKING:
-    from qmodels.systems.noc.topology import Topology
 
 LABELLED = 128
 """Most nodes that are numbered: more would hide the links."""
@@ -18,7 +15,7 @@ LABELLED = 128
 COLOURS = {"initiator": "#1f6fb4", "memory": "#d1610e", "both": "#6b7280"}
 
 
-def positions(topology: Topology) -> FloatArray:
+def positions(topology: Any) -> FloatArray:
     """Return where the routers stand: a circle, a grid, or as the links of a custom topology pull them.
 
     Examples
@@ -44,7 +41,7 @@ def positions(topology: Topology) -> FloatArray:
     return np.stack([np.cos(angle), np.sin(angle)], axis=1)
 
 
-def topology_figure(topology: Topology) -> Any:
+def topology_figure(topology: Any) -> Any:
     """Return the figure: routers with the nodes they serve, links both ways as lines, others as arrows."""
     from matplotlib.lines import Line2D
 
@@ -80,17 +77,17 @@ def topology_figure(topology: Topology) -> Any:
     return figure
 
 
-def _bend(topology: Topology, u: int, v: int) -> float:
+def _bend(topology: Any, u: int, v: int) -> float:
     """Return how far a link is bent: those that close a circle of a torus pass beside the others."""
     wraps = topology.kind == "torus" and np.abs(np.diff(_coordinates(topology, (u, v)), axis=1)).max() > 1
     return 0.25 if wraps else 0.0
 
 
-def _coordinates(topology: Topology, routers: tuple[int, int]) -> Any:
+def _coordinates(topology: Any, routers: tuple[int, int]) -> Any:
     return np.array(np.unravel_index(routers, topology.dimensions))
 
 
-def _nodes(axes: Any, topology: Topology, places: FloatArray) -> None:
+def _nodes(axes: Any, topology: Any, places: FloatArray) -> None:
     """Draw the numbers of the nodes, on their router or around one that serves many."""
     roles = topology.roles or ("both",) * topology.nodes
     nodes = np.arange(topology.nodes)

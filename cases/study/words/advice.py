@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from cases.study.answer import Claim, claims_of
 from cases.study.goals import question_text
 from cases.study.packet_processor import solved_columns
 from cases.study.parts import Part
-from cases.study.section import Section
-from cases.study.stream import peak_gbps
+from cases.study.words.answer import Claim, claims_of
+from cases.study.words.section import Section
+from cases.study.words.stream import peak_gbps
 from optimize.decisions.decision import Decision
 from qmodels.systems.spec.conditions import quantity
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cases.study.section import Section
+from cases.study.words.section import Section
 from cases.tables import number
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.traffic.arrivals import Recorded

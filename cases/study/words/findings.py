@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from cases.study.advice import SHORT, marks, recommendation
 from cases.study.analysis import Analysis
 from cases.study.check import Check, half_widths
 from cases.study.parts import Part, Study
 from cases.study.searches import search_section
-from cases.study.section import Section
-from cases.study.several import several_section
-from cases.study.stated_error import LEGEND, cell
-from cases.study.stream import trace_limits, trace_note, trace_section
+from cases.study.words.advice import SHORT, marks, recommendation
+from cases.study.words.section import Section
+from cases.study.words.several import several_section
+from cases.study.words.stated_error import LEGEND, cell
+from cases.study.words.stream import trace_limits, trace_note, trace_section
 from cases.tables import heading, number
 from optimize.decisions.decision import Decision
 from optimize.search.exploration import objective_values

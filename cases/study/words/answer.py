@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from cases.study.phrases import Phrases, percent, said, words
+from cases.study.words.phrases import Phrases, percent, said, words
 from optimize.decisions.changes import Change, Evaluate, growth, mending
 from optimize.decisions.decision import Decision
 from optimize.decisions.reasons import Question

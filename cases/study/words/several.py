@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from cases.study.advice import SHORT
 from cases.study.parts import Part, Study
-from cases.study.section import Section
+from cases.study.words.advice import SHORT
+from cases.study.words.section import Section
 from cases.tables import number
 from optimize.decisions.robust import RobustChoice, robust_choice
 from optimize.search.exploration import Exploration

@@ -1,0 +1,1 @@
+"""What a study says: its answer, its findings and its traffic, in sentences and small tables."""
