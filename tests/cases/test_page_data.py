@@ -95,13 +95,13 @@ def test_what_is_not_settled_follows_the_decision(small_study, small_specs):
     assert "not settled: 3 of" in words and f"{len(part.decision.simulated)} simulated" in words
     assert "is settled" in said(open=open_rows[:0], settled=True)
     assert "interrupted" in said(interrupted=True) and "interrupted" not in said(interrupted=False)
-    alone = explore_case({"large-packets": small_specs["large-packets"]}, simulate=False).parts[0]
+    alone = explore_case({"large-packets": small_specs["large-packets"]}, budget_seconds=0).parts[0]
     assert "No design was simulated" in " ".join(unsettled(alone).lines)
 
 
 def test_a_page_without_a_front_is_made(small_specs):
     overloaded = replace_fields(small_specs["large-packets"], {"load_factor": 100})
-    study = explore_case({"large-packets": overloaded}, simulate=False)
+    study = explore_case({"large-packets": overloaded}, budget_seconds=0)
     (work,) = page_data(study)["workloads"]
     assert work["rows"]["chosen"] is None and work["verdict"]["title"].startswith("No design is feasible")
     assert "No design is feasible" in page(study)

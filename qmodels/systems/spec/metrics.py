@@ -68,7 +68,12 @@ def metric(name: str) -> Metric:
 
 
 def is_relative(name: str) -> bool:
-    """Return whether the error of a metric is stated relative to its value: all but shares of one."""
+    """Return whether the error of a metric is stated relative to its value: all but shares of one.
+
+    A metric that another package declares is taken to be none of these.
+    """
+    if name.partition("[")[0] not in METRICS:
+        return True
     return metric(name).unit != "1" or any(word in name for word in ("accesses", "speedup", "_scv"))
 
 

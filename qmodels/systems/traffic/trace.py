@@ -207,6 +207,8 @@ def describe(trace: Trace) -> TraceDescription:
     >>> found.steadiness.steady, round(found.statistics.peak_to_mean, 1), found.resolution_ns
     (False, 5.5, 100.0)
     """
+    if not isinstance(trace, Trace):
+        raise ValueError(f"trace must be a Trace, such as of read_trace, got {checks.shown(trace)}")
     return trace.description
 
 
@@ -275,6 +277,10 @@ def read_trace(
     array([   0., 1000., 3000.])
     """
     checks.path("path", path)
+    if isinstance(interface, bool) or not isinstance(interface, str | int):
+        raise ValueError(f"interface must be a number, a name or all, got {checks.shown(interface)}")
+    if not isinstance(columns, str):
+        raise ValueError(f"columns must be a text such as 'time=1,bytes=2', got {checks.shown(columns)}")
     interface = str(interface)
     with one_line(path):
         times, sizes, flows = packets_of(path, format, interface, columns)
