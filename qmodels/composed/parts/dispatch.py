@@ -12,6 +12,7 @@ from qmodels.composed.parts.serving import serving_copy
 from qmodels.composed.parts.station import station_copy
 from qmodels.composed.streams import PartAnswer, Stream
 from qmodels.systems.composed.parts import ServingPart
+from qmodels.systems.composed.steps import Acquire
 from qmodels.systems.composed.system import System
 from qmodels.systems.laws.kinds import scaled
 from qmodels.systems.laws.times import Exponential, Law
@@ -65,13 +66,17 @@ def load_of(part_name: str, system: System, streams: tuple[Stream, ...]) -> floa
 
 
 def _arrivals(system: System, streams: tuple[Stream, ...]) -> Any:
-    """Return the law of the arrivals, where they are those of a flow that begins with the step."""
+    """Return the law of the arrivals, where they are those of a flow that begins with the step.
+
+    Tokens may be taken before: a window takes them likewise, and a pool that never binds changes nothing.
+    """
     if len(streams) > 1:
         return None
     (stream,) = streams
     flow = system.flow(stream.flow)
     law = flow.arrivals
-    if law is None or flow.program[0] is not stream.step or abs(stream.scv - law.scv) > ALIKE:
+    first = next((step for step in flow.program if not isinstance(step, Acquire)), None)
+    if law is None or first is not stream.step or abs(stream.scv - law.scv) > ALIKE:
         return None
     if not isinstance(law, Law) or isinstance(law, Exponential):
         return None
