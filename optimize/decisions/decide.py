@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy.typing as npt
@@ -74,7 +74,8 @@ def decide(
     subject_to : mapping, optional
         The constraints of the exploration.
     budget_seconds : float, optional
-        Time for all of it; 0 simulates nothing, None does not limit. [s]
+        Time for all but the first simulation, which may have to compile; 0 simulates nothing, None does not
+        limit. [s]
     points : int, optional
         Most designs to simulate. If that alone limits, the answer depends on the seed alone.
     also : iterable of int
@@ -105,7 +106,7 @@ def decide(
 
     Examples
     --------
-    >>> from dataclasses import dataclass
+    >>> from dataclasses import dataclass, replace
     >>> from optimize import Space, explore
     >>> @dataclass(frozen=True)
     ... class Memory:
@@ -163,7 +164,7 @@ def _reporter(progress: Callable[[int, int], None] | None, limit: _Limit, state:
 
 def _spend(state: State, simulate: Simulate, limit: _Limit, report: Callable[[], None]) -> None:
     """Simulate until the limit is reached or the decision stands."""
-    each, batch = 0.0, 1
+    each, batch, first = 0.0, 1, False
     report()
     while True:
         count = limit.more(len(state.tried), each, batch)
@@ -173,6 +174,10 @@ def _spend(state: State, simulate: Simulate, limit: _Limit, report: Callable[[],
         if not len(rows):
             break
         each = _run(state, rows.tolist(), simulate) / len(rows)
+        if not first:
+            # What a first simulation has to prepare, such as compiling, is not the budget's.
+            first, each = True, 0.0
+            limit = replace(limit, started=time.perf_counter())
         report()
         batch = max(FIRST, len(state.tried) // 2)
     for _ in range(TRIES):
