@@ -164,7 +164,7 @@ def _reporter(progress: Callable[[int, int], None] | None, limit: _Limit, state:
 
 def _spend(state: State, simulate: Simulate, limit: _Limit, report: Callable[[], None]) -> None:
     """Simulate until the limit is reached or the decision stands."""
-    each, batch, first = 0.0, 1, False
+    each, batch, first = 0.0, 1, True
     report()
     while True:
         count = limit.more(len(state.tried), each, batch)
@@ -174,11 +174,12 @@ def _spend(state: State, simulate: Simulate, limit: _Limit, report: Callable[[],
         if not len(rows):
             break
         each = _run(state, rows.tolist(), simulate) / len(rows)
-        if not first:
-            # What a first simulation has to prepare, such as compiling, is not the budget's.
-            first, each = True, 0.0
-            limit = replace(limit, started=time.perf_counter())
         report()
+        if first:
+            # What a first simulation prepares, such as compiling, is not the budget's; two tell the time.
+            first, each, batch = False, 0.0, 2
+            limit = replace(limit, started=time.perf_counter())
+            continue
         batch = max(FIRST, len(state.tried) // 2)
     for _ in range(TRIES):
         best = state.best
