@@ -8,6 +8,7 @@ from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
 from optimize.decisions.process import BLOCK, Process, fit
 from optimize.search.pareto import FloatArray, IntArray
@@ -28,6 +29,11 @@ FOLDS = 10
 PSEUDO = 5
 """Scores of a normal distribution that are counted with those of the simulated designs: they are all there is
 before the first simulation and weigh little after some tens."""
+
+FREEDOM = 0.5
+"""Degrees of freedom of Student's factor for each simulated design, by which the intervals from few designs
+are widened: their parameters are the most probable ones, as if known. Chosen in view of
+`cases.decision_errors.coverage`."""
 
 
 class Scale:
@@ -113,7 +119,7 @@ class Correction:
     are left out tenth by tenth, everything is fitted anew without them, and of the ends
     :math:`\mu_{-k(i)}(x) \pm r_i \sigma_{-k(i)}(x)` the quantiles are taken, where :math:`r_i` is how far
     design i was from its own prediction, in units of its own spread. It covers what a simulation of the
-    design would show, noise included.
+    design would show, noise included. From few designs it is wider by Student's factor (`FREEDOM`).
 
     References
     ----------
@@ -188,7 +194,17 @@ class Correction:
         ]
         best = whole.predict(every)[0]
         low, high = (np.concatenate(ends) for ends in zip(*blocks, strict=True))
-        return np.minimum(low, best), best, np.maximum(high, best)
+        wider = _student(count, self._level)
+        return best - wider * np.maximum(best - low, 0.0), best, best + wider * np.maximum(high - best, 0.0)
+
+
+def _student(count: int, level: float) -> float:
+    """Return how much wider than a normal interval one from so few designs is."""
+    if count == 0:
+        return 1.0
+    quantile = (1 + level) / 2
+    freedom = max(FREEDOM * count, 1.0)
+    return float(special.stdtrit(freedom, quantile)) / NormalDist().inv_cdf(quantile)
 
 
 def _ends(

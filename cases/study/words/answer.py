@@ -85,7 +85,7 @@ class Words(Phrases):
     def _recommended(self, row: int) -> Claim:
         decision = self.question.decision
         values = ", ".join(self.value(metric, row) for metric in self.question.metrics)
-        text = f"{self.design(row)}: {values}. Why: {decision.reason}."
+        text = f"{self.design(row)}: {values} ({self.how(row)}). Why: {decision.reason}."
         intervals = {metric: decision.interval(metric, row) for metric in self.question.metrics}
         return Claim("recommended", text, {"design": self.number(row), "intervals": intervals})
 
@@ -119,9 +119,8 @@ class Words(Phrases):
         trade, failing = question.trade(), question.failing()
         if trade is not None:
             to, count = trade
-            new = "" if question.decision.table["simulated"][to.row] else " (not simulated)"
-            text = f"Of {count} designs on the front {that} the next is {self.as_changed(to)}{new}"
-            text += f": {self.changes(to)}."
+            text = f"Of {count} designs on the front {that} the next is {self.as_changed(to)}: "
+            text += f"{self.changes(to)} ({self.how(to.row)})."
             return Claim("better", text, _values(self.number(to.row), count, to))
         unproven = question.unproven()
         if unproven:
@@ -151,6 +150,7 @@ class Words(Phrases):
                 continue
             text = f"{words(move.field).capitalize()} {said(move.after)} instead of {said(move.before)}"
             text += f" improves the {words(metric)} most: {self.changes(move.to, first=metric)}"
+            text += f" ({self.how(move.to.row)})"
             text += f"; but {self.fails(move.to)}." if move.to.fails else "."
             values = {"metric": metric, "field": move.field, "before": move.before, "after": move.after}
             claims.append(Claim("buys most", text, values | {"changes": move.to.changes}))
@@ -161,7 +161,7 @@ class Words(Phrases):
         found = None if traffic is None else growth(self.question, self.evaluate, traffic)
         if found is None:
             return None
-        more = f"The traffic may grow by {percent(found.change)} (to {self._rate(found.most)})"
+        more = f"By the model the traffic may grow by {percent(found.change)} (to {self._rate(found.most)})"
         values = {"change": found.change, "most": found.most, "over": found.over, "resource": found.resource}
         if not found.over:
             return Claim("traffic", f"{more} at least.", values)

@@ -17,11 +17,16 @@ from cases.study.words.several import several_section
 from cases.study.words.stated_error import LEGEND, cell
 from cases.study.words.stream import trace_limits, trace_note, trace_section
 from cases.tables import heading, number
-from optimize.decisions.decision import Decision
+from optimize.decisions.decision import LEVEL, Decision
 from optimize.search.exploration import objective_values
 from optimize.search.pareto import IntArray, epsilon_thin
 from optimize.spaces.stability import LOAD, RESOURCE
 from qmodels.systems.spec.metrics import is_relative
+
+SURE = 40
+LESS = "80 to 90 %"
+"""Simulated designs from which intervals were found to cover, and what they cover with 5 to 20 of them
+(`cases.decision_errors.coverage`)."""
 
 POINTS = 12
 """Rows of the table of the front."""
@@ -69,6 +74,11 @@ def front_section(decision: Decision) -> Section:
     headings += ["fullest"] if RESOURCE in table else []
     few = f"{len(rows)} of {len(decision.front)} points, chosen to stand for all of them"
     lines = [few if len(rows) < len(decision.front) else "all of it"]
+    if decision.corrected:
+        source = "the model corrected by the simulations" if len(decision.simulated) else "the model"
+        lines.append(
+            f"±: half of the {LEVEL:.0%} interval, of {source} or, where it says so, of the simulation"
+        )
     return Section(title="Pareto front", lines=lines, headings=[*headings, ""], rows=rows)
 
 
@@ -111,6 +121,11 @@ def trust(decision: Decision) -> Section:
                 f"{metric.replace('_', ' ')}: the model alone is off by {size:.1f} {unit} on average "
                 f"({mean:+.1f} signed, {most:.1f} at most) in {known.sum()} simulated designs"
             )
+    if len(rows) < SURE:
+        lines.append(
+            f"intervals from fewer than {SURE} simulated designs cover less than they say: {LESS} where "
+            f"{LEVEL:.0%} is meant"
+        )
     turned = decision.feasible[rows] != model.feasible[rows]
     if turned.any():
         named = ", ".join(str(design) for design in decision.table["design"][rows[turned]][:POINTS])

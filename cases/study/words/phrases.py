@@ -59,6 +59,13 @@ class Phrases:
         ends = "" if low == high else f" ({self.quantity(metric, low)} to {self.quantity(metric, high)})"
         return f"{words(metric)} {self.quantity(metric, best)}{ends}"
 
+    def how(self, row: int) -> str:
+        """Return where the values of a design come from."""
+        decision = self.question.decision
+        if decision.table["simulated"][row]:
+            return "simulated"
+        return "corrected, not simulated" if len(decision.simulated) else "analytic, not simulated"
+
     def limit(self, limit: Limit) -> str:
         """Return ``packet latency p99 at most 2 us``."""
         word = "at most" if limit.sign == "<=" else "at least"

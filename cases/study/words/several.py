@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ class Several:
     Parameters
     ----------
     explorations : mapping of str to Exploration
-        Of each workload, over one space.
+        Of each workload, over one space, with the values of its decision.
     choice : RobustChoice
         Regrets of every design, and the robust one.
     starred : mapping of str to int
@@ -80,7 +80,12 @@ def several(study: Study) -> Several | None:
     """Return the workloads of a study side by side; None for a single one, or where spaces differ."""
     if len(study.parts) < 2:
         return None
-    explorations = {part.name: part.analysis.exploration for part in study.parts}
+    explorations = {
+        part.name: replace(
+            part.analysis.exploration, table=part.decision.table, feasible=part.decision.feasible
+        )
+        for part in study.parts
+    }
     main = study.parts[0].analysis.exploration
     if any(one.space.choices != main.space.choices for one in explorations.values()):
         return None
@@ -111,9 +116,10 @@ def several_section(study: Study) -> Section | None:
 def section_of(found: Several) -> Section:
     """Return the workloads of a study side by side in words and a table."""
     choice = found.choice
+    values = "corrected by the simulations" if any(found.simulated.values()) else "analytic"
     lines = [
         "regret: how much farther from the ideal a design is than the best for that traffic, every objective "
-        "scaled to its range on that front (0.1: a tenth of the range of one); values analytic"
+        f"scaled to its range on that front (0.1: a tenth of the range of one); values {values}"
     ]
     for k, name in enumerate(choice.names):
         lines += _moves(found, k) if k else []
