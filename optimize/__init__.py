@@ -8,7 +8,7 @@ the decision and gives every number an interval. `choose`, `exact_front`, `sum_f
 here knows what a design is: specs are (nested) dataclasses, models are callables.
 """
 
-# A package of qmodels-toolkit: `import cases` looks for this line.
+# A package of qmodels-toolkit: `qmodels.beside` looks for this name.
 
 from __future__ import annotations
 

@@ -9,10 +9,11 @@ True
 Verbs, kinds of systems and what most need stand here. The rest is in groups: `qm.queues` (single
 stations), `qm.networks`, `qm.markov`, `qm.laws` (times), `qm.traffic` (arrivals, sizes, popularity, traces),
 `qm.noc` (topologies, patterns, routers), `qm.memory`, `qm.packets` (parts of processors), `qm.steps` and
-`qm.parts` (programs and parts of a `qm.System`), `qm.symbolic`.
+`qm.parts` (programs and parts of a `qm.System`), `qm.symbolic`; the explorer is `qm.optimize`, the
+simulators are `qm.validate`, the studies `qm.cases`.
 """
 
-# A package of qmodels-toolkit: `import cases` looks for this line.
+# A package of qmodels-toolkit: `qmodels.beside` looks for this name.
 
 from __future__ import annotations
 
@@ -21,7 +22,22 @@ from typing import TYPE_CHECKING
 from qmodels.systems.spec.lazy_names import attached
 
 if TYPE_CHECKING:
-    from qmodels import laws, markov, memory, networks, noc, packets, parts, queues, steps, symbolic, traffic
+    from qmodels import (
+        cases,
+        laws,
+        markov,
+        memory,
+        networks,
+        noc,
+        optimize,
+        packets,
+        parts,
+        queues,
+        steps,
+        symbolic,
+        traffic,
+        validate,
+    )
     from qmodels.answer import Answer, load
     from qmodels.dispatch import solve
     from qmodels.systems.cache.llc_processor import LlcProcessor
@@ -61,6 +77,7 @@ __all__ = [
     "Tokens",
     "WorkQueues",
     "Workload",
+    "cases",
     "crossbar",
     "dram",
     "laws",
@@ -70,6 +87,7 @@ __all__ = [
     "mesh",
     "networks",
     "noc",
+    "optimize",
     "packets",
     "parts",
     "queues",
@@ -83,6 +101,7 @@ __all__ = [
     "tandem",
     "torus",
     "traffic",
+    "validate",
 ]
 
 GROUPS = ("queues", "networks", "markov", "laws", "traffic", "noc", "memory", "packets", "steps", "parts")

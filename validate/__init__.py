@@ -1,51 +1,13 @@
 """Simulation of the systems that ``qmodels`` solves, and the comparison of the two."""
 
-# A package of qmodels-toolkit: `import cases` looks for this line.
-
-from __future__ import annotations
+# A package of qmodels-toolkit: `qmodels.beside` looks for this name.
 
 from typing import TYPE_CHECKING
 
-from qmodels.systems.spec.lazy_names import attached
+from validate import public
 
 if TYPE_CHECKING:
-    from validate.calibration.calibrate import calibrate
-    from validate.calibration.result import Calibration
-    from validate.campaigns.parquet import write_parquet
-    from validate.campaigns.result import Campaign, CampaignInterrupted
-    from validate.campaigns.simulate import simulate
-    from validate.comparison.model import compare
-    from validate.comparison.result import Comparison, SweepComparison
-    from validate.data_queueing.result import DataQueueingSimulation
-    from validate.estimates.statistics import Estimate
-    from validate.network.result import NetworkSimulation
-    from validate.noc.saturation import saturation_rate
-    from validate.packet_processor.result import PacketSimulation
-    from validate.readers import RunSet, read_booksim, read_dramsim3, read_gem5, read_ramulator, read_table
+    from validate.public import *  # noqa: F403
 
-__all__ = [
-    "Calibration",
-    "Campaign",
-    "CampaignInterrupted",
-    "Comparison",
-    "DataQueueingSimulation",
-    "Estimate",
-    "NetworkSimulation",
-    "RunSet",
-    "PacketSimulation",
-    "SweepComparison",
-    "calibrate",
-    "compare",
-    "read_booksim",
-    "read_dramsim3",
-    "read_gem5",
-    "read_ramulator",
-    "read_table",
-    "saturation_rate",
-    "simulate",
-    "write_parquet",
-]
-
-
-# The compiler behind the kernels is slow to load.
-__getattr__, __dir__ = attached(__name__, __file__, __all__)
+__all__ = public.__all__
+__getattr__, __dir__ = public.__getattr__, public.__dir__

@@ -5,11 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -350,71 +345,3 @@ def test_bad_traces(run, tmp_path, content, message):
     assert "capture: " in err
     assert message in err
     assert [path.name for path in tmp_path.iterdir()] == ["capture"]
-
-
-@pytest.mark.parametrize("name", ["optimize", "validate"])
-def test_a_foreign_module_of_our_name_is_named(tmp_path, name):
-    (tmp_path / f"{name}.py").write_text("")
-    here = os.getcwd()
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), here])}
-    told = f"the module {name!r} that Python finds, {tmp_path / name}.py, is not the package"
-    ended = subprocess.run(
-        [sys.executable, "-c", "import cases"], capture_output=True, text=True, env=environment, cwd=tmp_path
-    )
-    assert ended.returncode != 0
-    assert ended.stderr.splitlines()[-1].startswith(f"ImportError: {told}")
-    ended = subprocess.run(
-        [sys.executable, "-m", "cases.cli.main", "solve"],
-        capture_output=True,
-        text=True,
-        env=environment,
-        cwd=tmp_path,
-    )
-    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
-    assert ended.stderr.startswith(f"qmodels: error: {told}")
-
-
-@pytest.fixture
-def installed(tmp_path):
-    """The packages as an installation has them: all our files in one directory."""
-    for name in ("cases", "qmodels", "optimize", "validate"):
-        (tmp_path / name).mkdir()
-        for path in Path(name).glob("*.py" if name == "cases" else "__init__.py"):
-            shutil.copy(path, tmp_path / name / path.name)
-    return tmp_path
-
-
-FOREIGN = "from configobj.validate import *\nfrom configobj.validate import __all__\n"
-"""What configobj 5.0.9 writes into ``validate/__init__.py``."""
-
-
-def broken(installed, change, *words):
-    """Run Python in an installation whose ``validate/__init__.py`` was changed."""
-    change(installed / "validate" / "__init__.py")
-    environment = {**os.environ, "PYTHONPATH": str(installed)}
-    return subprocess.run(
-        [sys.executable, *words], capture_output=True, text=True, env=environment, cwd=installed
-    )
-
-
-@pytest.mark.parametrize("command", ["--help", *COMMANDS])
-def test_every_command_names_the_file_that_another_distribution_has_overwritten(installed, command):
-    ended = broken(installed, lambda file: file.write_text(FOREIGN), "-m", "cases.cli.main", command)
-    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
-    file = installed / "validate" / "__init__.py"
-    assert ended.stderr.startswith(f"qmodels: error: another distribution has overwritten {file}, ")
-
-
-def test_python_code_gets_an_import_error(installed):
-    ended = broken(installed, lambda file: file.write_text(FOREIGN), "-c", "import cases")
-    file = installed / "validate" / "__init__.py"
-    assert ended.stderr.splitlines()[-1].startswith(
-        f"ImportError: another distribution has overwritten {file}, "
-    )
-    ended = broken(installed, lambda file: file.unlink(), "-S", "-c", "import cases")
-    assert ended.stderr.splitlines()[-1].startswith(f"ImportError: {file} of qmodels is missing, ")
-
-
-def test_an_installation_in_order_is_left_alone(installed):
-    ended = broken(installed, lambda file: None, "-c", "import cases")
-    assert (ended.returncode, ended.stderr) == (0, "")
