@@ -8,7 +8,6 @@ from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from optimize.decisions.process import BLOCK, Process, fit
 from optimize.search.pareto import FloatArray, IntArray
@@ -202,6 +201,8 @@ def _student(count: int, level: float) -> float:
     """Return how much wider than a normal interval one from so few designs is."""
     if count == 0:
         return 1.0
+    from scipy import special  # slow to load, and needed only once something was simulated
+
     quantile = (1 + level) / 2
     freedom = max(FREEDOM * count, 1.0)
     return float(special.stdtrit(freedom, quantile)) / NormalDist().inv_cdf(quantile)
