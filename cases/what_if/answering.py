@@ -1,0 +1,104 @@
+"""What a page shows of a design's answer, as plain values: metrics, shares, loads and the drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from cases.study.page.system import system
+from qmodels.systems.noc.picture import positions
+from qmodels.systems.noc.topology import Topology
+from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.spec.fields import parts, walk
+from qmodels.systems.spec.kind import metric_of
+from qmodels.systems.stations.queueing_network import QueueingNetwork
+
+MOST_ROUTERS = 256
+"""Routers of a network that is drawn."""
+
+
+def plain(value: Any) -> float | None:
+    """Return a value that JSON has: a simulated one by its best; nothing for what is not finite."""
+    number = float(getattr(value, "best", value))
+    return number if isfinite(number) else None
+
+
+def answer_data(answer: Any, spec: Any) -> dict[str, Any]:
+    """Return an answer, or a simulation, for a page."""
+    shares = answer.latency_parts or _residence(answer)
+    busy = answer.utilization if isinstance(answer.utilization, Mapping) else {}
+    offered = answer.traffic_intensity
+    first = next(iter(answer.metrics), "")
+    return {
+        "title": answer.title,
+        "stable": bool(np.all(answer.stable)),
+        "bottleneck": str(answer.bottleneck or ""),
+        "remarks": answer.remarks(),
+        "metrics": {name: _metric(answer, spec, name) for name in answer.metrics},
+        "parts": {str(name): plain(value) for name, value in shares.items()},
+        "unit": metric_of(spec, first).unit if answer.latency_parts else "time",
+        "loads": {str(name): plain(busy.get(name, offered.get(name))) for name in dict.fromkeys((*busy, *offered))},
+    }  # fmt: skip
+
+
+def _residence(answer: Any) -> dict[str, Any]:
+    """Return the time at each station per passage, of a network of queues."""
+    stem = "residence_time["
+    return {name[len(stem) : -1]: v for name, v in answer.metrics.items() if name.startswith(stem)}
+
+
+def _metric(answer: Any, spec: Any, name: str) -> dict[str, Any]:
+    value, about = answer.metrics[name], metric_of(spec, name)
+    found = {"value": plain(value), "unit": about.unit, "meaning": about.meaning, "better": about.better}
+    if hasattr(value, "best"):
+        return {**found, "low": plain(value.low), "high": plain(value.high)}
+    error = getattr(answer, "error", {}).get(name)
+    return {**found, "error": str(error) if error is not None and answer.stable and error.known else ""}
+
+
+def picture(spec: Any) -> dict[str, Any]:
+    """Return what the drawing of a system needs: its network, or how its stations are joined."""
+    if isinstance(spec, PacketProcessor):
+        return {"processor": system(spec)}
+    for _, part, _ in walk(spec):
+        if isinstance(part, Topology) and part.routers <= MOST_ROUTERS:
+            links = sorted(set(part.links))
+            return {"network": {"title": f"{part.kind}, {part.nodes} nodes", "places": positions(part).round(4).tolist(),
+                                "links": [list(link) for link in links]}}  # fmt: skip
+    return {"joined": sorted(set(_routes(spec)))} if isinstance(spec, QueueingNetwork) else {}
+
+
+def _routes(spec: QueueingNetwork) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of stations between which jobs go."""
+    names = [station.name for station in spec.stations]
+    for source, _, rule in spec.routing:
+        for target in _words(rule):
+            if source in names and target in names:
+                yield source, target
+
+
+def _words(rule: Any) -> Iterator[str]:
+    if isinstance(rule, str):
+        yield rule
+    for part in parts(rule).values():
+        yield from _words(part)
+
+
+def comparison(now: Mapping[str, Any], pinned: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what of the metrics is other than that of the pinned design, in words and in percent."""
+    found = []
+    for name, one in now["metrics"].items():
+        before, value = pinned["metrics"].get(name, {}).get("value"), one["value"]
+        if before == value or before is None or value is None:
+            continue
+        higher, up = value > before, one["better"] == "up"
+        verdict = ("better" if higher == up else "worse") if one["better"] else ""
+        share = 100 * (value / before - 1) if before else None
+        size = "from 0" if share is None else f"by {abs(share):.3g} %"
+        words = f"{name.replace('_', ' ')} {'rises' if higher else 'falls'} {size}"
+        found.append({"name": name, "before": before, "value": value, "percent": share, "verdict": verdict,
+                      "words": words + (f" ({verdict})" if verdict else "")})  # fmt: skip
+    return found
