@@ -36,7 +36,11 @@ def _require_siblings(names: tuple[str, ...] = ("qmodels", "optimize", "validate
 
 def _started_as_command() -> bool:
     """Return whether this is the command ``qmodels``, rather than Python code that imports us."""
-    return Path(sys.argv[0] if sys.argv else "").stem == "qmodels" or "cases.cli.main" in sys.orig_argv[:4]
+    words = sys.orig_argv[:5]
+    modules = [name for option, name in zip(words, words[1:], strict=False) if option == "-m"]
+    return Path(sys.argv[0] if sys.argv else "").stem == "qmodels" or bool(
+        {"qmodels", "cases.cli.main"}.intersection(modules)
+    )
 
 
 try:

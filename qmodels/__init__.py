@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from qmodels import laws, markov, memory, networks, noc, packets, parts, queues, steps, symbolic, traffic
     from qmodels.answer import Answer, load
     from qmodels.dispatch import solve
+    from qmodels.interactive import what_if
     from qmodels.systems.cache.llc_processor import LlcProcessor
     from qmodels.systems.cache.spec import CacheLevel, CacheSystem
     from qmodels.systems.composed.flow import Flow
@@ -83,6 +84,7 @@ __all__ = [
     "tandem",
     "torus",
     "traffic",
+    "what_if",
 ]
 
 GROUPS = ("queues", "networks", "markov", "laws", "traffic", "noc", "memory", "packets", "steps", "parts")

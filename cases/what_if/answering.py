@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -31,8 +31,9 @@ def answer_data(answer: Any, spec: Any) -> dict[str, Any]:
     shares = answer.latency_parts or _residence(answer)
     busy = answer.utilization if isinstance(answer.utilization, Mapping) else {}
     offered = answer.traffic_intensity
-    first = next(iter(answer.metrics), "")
+    first = main_metric(answer, spec)
     return {
+        "main": first,
         "title": answer.title,
         "stable": bool(np.all(answer.stable)),
         "bottleneck": str(answer.bottleneck or ""),
@@ -44,6 +45,12 @@ def answer_data(answer: Any, spec: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def main_metric(answer: Any, spec: Any) -> str:
+    """Return the metric to look at first: of many places one of the whole."""
+    whole = [name for name in answer.metrics if "[" not in name and metric_of(spec, name).better == "down"]
+    return whole[0] if "[" in answer.main and whole else answer.main
+
+
 def _residence(answer: Any) -> dict[str, Any]:
     """Return the time at each station per passage, of a network of queues."""
     stem = "residence_time["
@@ -52,7 +59,7 @@ def _residence(answer: Any) -> dict[str, Any]:
 
 def _metric(answer: Any, spec: Any, name: str) -> dict[str, Any]:
     value, about = answer.metrics[name], metric_of(spec, name)
-    found = {"value": plain(value), "unit": about.unit, "meaning": about.meaning, "better": about.better}
+    found = {"value": plain(value), "endless": bool(np.isinf(getattr(value, "best", value))), "unit": about.unit, "meaning": about.meaning, "better": about.better}
     if hasattr(value, "best"):
         return {**found, "low": plain(value.low), "high": plain(value.high)}
     error = getattr(answer, "error", {}).get(name)
@@ -63,11 +70,16 @@ def picture(spec: Any) -> dict[str, Any]:
     """Return what the drawing of a system needs: its network, or how its stations are joined."""
     if isinstance(spec, PacketProcessor):
         return {"processor": system(spec)}
-    for _, part, _ in walk(spec):
+    for path, part, _ in walk(spec):
         if isinstance(part, Topology) and part.routers <= MOST_ROUTERS:
-            links = sorted(set(part.links))
-            return {"network": {"title": f"{part.kind}, {part.nodes} nodes", "places": positions(part).round(4).tolist(),
-                                "links": [list(link) for link in links]}}  # fmt: skip
+            inside = path.split(".")[:-1]
+            network = {
+                "title": f"{part.kind}, {part.nodes} nodes",
+                "prefix": f"{inside[-1]} " if inside else "",  # of the names of its links among the loads
+                "places": positions(part).round(4).tolist(),
+                "links": sorted(set(part.links)),
+            }
+            return {"network": network}
     return {"joined": sorted(set(_routes(spec)))} if isinstance(spec, QueueingNetwork) else {}
 
 
@@ -91,14 +103,15 @@ def comparison(now: Mapping[str, Any], pinned: Mapping[str, Any]) -> list[dict[s
     """Return what of the metrics is other than that of the pinned design, in words and in percent."""
     found = []
     for name, one in now["metrics"].items():
-        before, value = pinned["metrics"].get(name, {}).get("value"), one["value"]
-        if before == value or before is None or value is None:
+        known = pinned["metrics"].get(name)
+        if known is None or (one["value"], one["endless"]) == (known["value"], known["endless"]):
             continue
-        higher, up = value > before, one["better"] == "up"
-        verdict = ("better" if higher == up else "worse") if one["better"] else ""
-        share = 100 * (value / before - 1) if before else None
-        size = "from 0" if share is None else f"by {abs(share):.3g} %"
-        words = f"{name.replace('_', ' ')} {'rises' if higher else 'falls'} {size}"
-        found.append({"name": name, "before": before, "value": value, "percent": share, "verdict": verdict,
-                      "words": words + (f" ({verdict})" if verdict else "")})  # fmt: skip
+        before, value = (inf if metric["endless"] else metric["value"] for metric in (known, one))
+        if before is None or value is None:
+            continue
+        higher = value > before
+        verdict = ("better" if higher == (one["better"] == "up") else "worse") if one["better"] else ""
+        size = " without end" if inf in (before, value) else f" by {abs(100 * (value / before - 1)):.3g} %" if before else ""
+        words = f"{name.replace('_', ' ')} {'rises' if higher else 'falls'}{size}"
+        found.append({"name": name, "words": words + (f" ({verdict})" if verdict else "")})
     return found

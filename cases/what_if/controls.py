@@ -60,7 +60,7 @@ class Control:
 
     def data(self) -> dict[str, Any]:
         """Return it for a page."""
-        names = ("path", "type", "value", "unit", "meaning", "rule", "choices")
+        names = ("path", "type", "value", "unit", "meaning", "rule", "choices", "swaps")
         return {name: getattr(self, name) for name in names}
 
     def neighbours(self) -> tuple[str, ...]:

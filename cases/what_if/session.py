@@ -72,6 +72,7 @@ class Session:
         self._version = 0
         self.simulating = Simulating()
         self.pinned = spec
+        solve(spec)  # what it takes to import the model is not the design's
         self._answer(spec)
         self._controls = controls(spec)
 

@@ -1,5 +1,6 @@
 // One design, changed by hand: fields to the left, its answer to the right. `call(name, arguments)` asks Python.
 const named = (name) => name.replaceAll("_", " ");
+const SLOW = 600;  // milliseconds of a solve from which neighbours are looked at only when asked for
 const later = (milliseconds) => new Promise((done) => { setTimeout(done, milliseconds); });
 
 function whatIf(root, call) {
@@ -45,8 +46,8 @@ function whatIf(root, call) {
     if (layout !== at.fields.layout) {
       const focused = root.getRootNode().activeElement?.closest?.("[data-path]")?.dataset.path, open = new Set([...at.fields.querySelectorAll("details[open]")].map((one) => one.dataset.part));
       fields.clear();
-      const groups = d3.groups(state.controls, (one) => (one.path.includes(".") ? one.path.split(".")[0] : ""));
-      at.fields.replaceChildren(...groups.map(([part, mine], k) => h("details", { "data-part": part, open: open.size ? open.has(part) : k === 0 || groups.length < 3 },
+      const groups = d3.sort(d3.groups(state.controls, (one) => (one.path.includes(".") ? one.path.split(".")[0] : "")), ([part]) => Boolean(part));
+      at.fields.replaceChildren(...groups.map(([part, mine], k) => h("details", { "data-part": part, open: open.size ? open.has(part) : k < (groups[0][0] || root.clientWidth < 700 ? 1 : 2) || groups.length < 3 },
         h("summary", {}, part ? named(part) : "the system"), ...d3.groups(mine, (one) => one.path.split(".").slice(1, -1).join(".")).map(([group, few]) =>
           h("fieldset", {}, group ? h("legend", {}, group.split(".").map(named).join(" › ")) : "", ...few.map(fieldOf))))));
       at.fields.layout = layout;
@@ -57,7 +58,7 @@ function whatIf(root, call) {
   }
   function fieldOf(control) {
     const { path, type } = control, id = `what-if-${next += 1}`, last = path.split(".").at(-1), set = (text, together) => change({ [path]: String(text) }, together);
-    const words = named(path.endsWith(".kind") && control.type === "choice" ? path.split(".").slice(-2).join(" ") : last);
+    const words = named(last);
     const error = h("p", { class: "error", id: `${id}-error`, role: "alert", hidden: true });
     const hint = h("p", { class: "hint", id: `${id}-hint` }, [control.meaning, control.rule].filter(Boolean).join("; "));
     const shared = { id, "aria-describedby": `${id}-error ${id}-hint` };
@@ -71,7 +72,7 @@ function whatIf(root, call) {
         oninput: () => { main.value = choices[slider.value]; slider.setAttribute("aria-valuetext", main.value); set(main.value, dragging === path); dragging = path; },
         onchange: () => { dragging = null; } });
     }
-    fields.set(path, { main, row: h("div", { class: `field ${type}`, "data-path": path }, h("label", { for: id }, words, control.unit ? h("span", { class: "unit" }, ` [${control.unit}]`) : ""), slider, main, error, hint),
+    fields.set(path, { main, row: h("div", { class: `field ${type}${type === "text" && control.value.length > 9 ? " wide" : ""}`, "data-path": path }, h("label", { for: id }, words, control.unit ? h("span", { class: "unit" }, ` [${control.unit}]`) : ""), slider, main, error, hint),
       set: (one) => {
         const wrong = state.refused[path], value = wrong?.text ?? one.value, active = root.getRootNode().activeElement === main;
         if (type === "flag") main.checked = value === "true";
@@ -80,11 +81,11 @@ function whatIf(root, call) {
           main.value = value;
         } else if (dragging !== path && !(active && wrong)) main.value = value;
         if (slider && dragging !== path) {
-          const place = choices.indexOf(value);
+          const place = choices.indexOf(one.value);
           if (place < 1 || place > choices.length - 2) choices = one.choices;  // else it stays where it was left
           slider.max = choices.length - 1;
-          slider.value = Math.max(0, choices.indexOf(value));
-          slider.setAttribute("aria-valuetext", value);
+          slider.value = Math.max(0, choices.indexOf(one.value));
+          slider.setAttribute("aria-valuetext", one.value);
         }
         main.setAttribute("aria-invalid", Boolean(wrong));
         error.hidden = !wrong;
@@ -104,11 +105,11 @@ function whatIf(root, call) {
 
   // The answer.
   const unitOf = (one) => (one.unit === "1" ? "" : ` ${one.unit}`);
-  const valueOf = (one) => (one ? show(one.value ?? Infinity) : "–");
+  const valueOf = (one) => (one?.endless ? "∞" : one?.value === null || !one ? "–" : show(one.value));
   function drawAnswer() {
-    const { answer, pinned, comparison, simulated } = state, [main] = Object.keys(answer.metrics), first = answer.metrics[main];
-    at.model.textContent = answer.title;
-    at.status.textContent = `${named(main)} ${valueOf(first)}${unitOf(first)}${first.error ? ` (error ${first.error})` : ""}. ${answer.remarks[0]}. ${answer.milliseconds.toFixed(answer.milliseconds < 10 ? 1 : 0)} ms`;
+    const { answer, pinned, comparison, simulated } = state, { main } = answer, first = answer.metrics[main];
+    at.model.textContent = `${state.kind}: ${answer.title}; solved in ${show(Number(answer.milliseconds.toPrecision(2)))} ms`;
+    at.status.textContent = `${named(main)} ${valueOf(first)}${unitOf(first)}${first.error ? ` (error ${first.error})` : ""}. ${answer.remarks[0]}`;
     at.bar.classList.toggle("overloaded", !answer.stable);
     at.undo.disabled = !state.undo;
     at.redo.disabled = !state.redo;
@@ -119,14 +120,15 @@ function whatIf(root, call) {
       h("ul", {}, comparison.fields.map((line) => h("li", {}, line))),
       h("p", {}, comparison.metrics.length ? `${comparison.metrics.slice(0, 3).map((one) => one.words).join("; ")}.` : "No metric changes.")]));
     const cells = Object.entries(answer.metrics).map(([name, one]) => [`${named(name)}${one.unit === "1" ? "" : ` [${one.unit}]`}`, valueOf(one), one.error ?? "",
-      ...(simulated ? [simulated.metrics[name] ? `${valueOf(simulated.metrics[name])} (${show(simulated.metrics[name].low ?? Infinity)} to ${show(simulated.metrics[name].high ?? Infinity)})` : "–"] : []),
+      ...(simulated ? [simulated.metrics[name] ? `${valueOf(simulated.metrics[name])} (${show(simulated.metrics[name].low ?? NaN)} to ${show(simulated.metrics[name].high ?? NaN)})` : "–"] : []),
       valueOf(pinned.metrics[name]), changes.get(name)?.words.replace(named(name), "").trim() ?? ""]);
     at.metrics.replaceChildren(scrolled("Metrics", tableOf("All metrics", ["", "now", "stated error", ...(simulated ? ["simulated"] : []), "pinned", "against pinned"], cells)));
     drawFigures();
     fill(at.metric, Object.keys(answer.metrics), metric in answer.metrics ? metric : main);
-    fill(at.x, Object.keys(answer.metrics), at.x.value || Object.keys(answer.metrics)[1] || main);
-    fill(at.y, Object.keys(answer.metrics), at.y.value || main);
-    const varied = state.controls.filter((one) => one.type !== "text" && one.choices.length + (one.type === "flag") > 1 && !one.path.endsWith(".kind")).map((one) => one.path);
+    const metrics = Object.keys(answer.metrics), against = metrics.find((name) => name === "cost") ?? metrics.find((name) => answer.metrics[name].better === "up" && answer.metrics[name].value !== null) ?? metrics.at(-1);
+    fill(at.x, metrics, metrics.includes(at.x.value) ? at.x.value : against);
+    fill(at.y, metrics, metrics.includes(at.y.value) ? at.y.value : main);
+    const varied = state.controls.filter((one) => one.type !== "text" && one.choices.length + 2 * (one.type === "flag") > 1 && !one.swaps).map((one) => one.path);
     fill(at.first, varied, at.first.value || varied[0]);
     fill(at.second, varied, at.second.value || varied[1]);
     if (at.export.open) drawExport();
@@ -141,9 +143,9 @@ function whatIf(root, call) {
     const bars = rows.flatMap(([kind, one]) => Object.entries(one.parts).map(([part, value]) => ({ kind, part, value }))).filter((bar) => Number.isFinite(bar.value));
     at.shares.hidden = !bars.length;
     if (bars.length) {
-      const parts = [...new Set(bars.map((bar) => bar.part))], said = rows.map(([kind]) => `${kind} ${show(d3.sum(bars.filter((bar) => bar.kind === kind), (bar) => bar.value))}`).join(", ");
+      const parts = [...new Set(bars.map((bar) => bar.part))], said = rows.map(([kind]) => `${kind} ${show(d3.sum(bars.filter((bar) => bar.kind === kind), (bar) => bar.value) || Infinity)}`).join(", ");
       sharesInto(at.latency, `Where the time goes [${answer.unit}]: ${said}`, { bars, kinds: rows.map(([kind]) => kind), parts, label: "time", unit: answer.unit });
-      at.latencyTable.replaceChildren(folded(`Where the time goes [${answer.unit}]`, ["", ...rows.map(([kind]) => kind)], parts.map((part) => [part, ...rows.map(([, one]) => valueOf({ value: one.parts[part] }))])));
+      at.latencyTable.replaceChildren(folded(`Where the time goes [${answer.unit}]`, ["", ...rows.map(([kind]) => kind)], parts.map((part) => [part, ...rows.map(([, one]) => valueOf({ value: one.parts[part] ?? null }))])));
     }
     const loads = Object.entries(answer.loads).map(([name, model]) => ({ name, model, simulated: simulated?.loads[name] ?? null, first: name === answer.bottleneck }));
     at.drawing.hidden = !loads.length && !picture.network;
@@ -154,9 +156,15 @@ function whatIf(root, call) {
   }
 
   // What is around it.
-  async function lookAround() {
-    const { version } = state;
+  async function lookAround(asked = false) {
+    const { version, answer } = state;
     Object.assign(around, { found: [], total: 0 });
+    at.look.hidden = asked || answer.milliseconds < SLOW;
+    if (!at.look.hidden) {
+      at.aroundWords.textContent = `Each step takes about ${show(answer.milliseconds / 1000)} s, in which no change is answered.`;
+      at.around.replaceChildren();
+      return;
+    }
     for (let start = 0; start !== null;) {
       const part = await ask("neighbours", { start, version });
       if (part.error || part.version !== state.version || version !== state.version) return;
@@ -171,14 +179,15 @@ function whatIf(root, call) {
     const rows = known.map((one) => {
       const [[path, to]] = Object.entries(one.values), value = one.metrics[at.metric.value];
       const share = value === null ? Infinity : 100 * (value / here.value - 1);
-      return { path, to, from: one.from, value, share: value === here.value ? 0 : share, verdict: better && value !== null ? ((value > here.value) === (better === "up") ? "better" : "worse") : value === null ? "worse" : "" };
+      return { path, to, from: one.from, stable: one.stable, value, share: value === here.value ? 0 : share, verdict: better && value !== null ? ((value > here.value) === (better === "up") ? "better" : "worse") : value === null ? "worse" : "" };
     });
-    const some = d3.sort(rows.filter((row) => row.share), (row) => -Math.abs(row.share)), most = d3.max(some, (row) => (Number.isFinite(row.share) ? Math.abs(row.share) : 0)) || 1;
+    const some = d3.sort(rows.filter((row) => Math.abs(row.share) > 1e-3), (row) => -Math.abs(row.share)), most = d3.max(some, (row) => (Number.isFinite(row.share) ? Math.abs(row.share) : 0)) || 1;
     const refused = around.found.filter((one) => one.error);
     at.aroundWords.textContent = `${around.found.length} of ${around.total} steps looked at; ${some.length} change ${named(at.metric.value)}${refused.length ? `, ${refused.length} are not possible` : ""}.`;
-    const cells = some.map((row) => [`${named(row.path)}: ${row.from} → ${row.to}`, row.value === null ? "overloaded" : show(row.value),
-      h("span", { class: `change ${row.verdict}` }, h("i", { style: `width:${Math.max(2, Math.min(70, (70 * Math.abs(row.share)) / most))}px` }), `${Number.isFinite(row.share) ? `${row.share > 0 ? "+" : ""}${show(row.share)} %` : ""} ${row.verdict}`),
+    const cells = some.map((row) => [`${named(row.path)}: ${row.from} → ${row.to}`, row.value !== null ? show(row.value) : row.stable ? "–" : "overloaded",
+      h("span", { class: `change ${row.verdict}` }, h("i", { style: `width:${Math.max(2, Math.min(70, (70 * Math.abs(row.share)) / most))}px` }), `${Number.isFinite(row.share) ? `${row.share > 0 ? "+" : ""}${show(Number(row.share.toPrecision(3)))} %` : ""} ${row.verdict}`),
       h("button", { type: "button", "aria-label": `Take ${named(row.path)} ${row.to}`, onclick: () => change({ [row.path]: row.to }) }, "Take")]);
+    if (around.found.length === around.total && !at.first.chosen) [at.first.value, at.second.value] = [...new Set(some.filter((row) => Number.isFinite(row.share)).map((row) => row.path)), at.first.value, at.second.value];
     at.around.replaceChildren(some.length ? tableOf(`One step of each field, by its effect on ${named(at.metric.value)}${unitOf(here)}`, ["step", "value", "change", ""], cells) : "",
       ...(refused.length ? [folded("Steps that are not possible", ["step", "why"], refused.map((one) => [Object.entries(one.values).map(([path, to]) => `${named(path)}: ${to}`).join(), one.error]))] : []));
   }
@@ -236,18 +245,20 @@ function whatIf(root, call) {
       h("span", { class: "controls" }, button("undo", "Undo", () => act("undo")), button("redo", "Redo", () => act("redo")), button("pin", "Pin this design", () => act("pin")), button("unchange", "Back to the pinned", () => act("unchange")))),
     h("main", {}, section("Fields", h("p", {}, h("label", {}, "Find ", put("find", "input", { type: "search", oninput: narrow }))), put("fields", "div")),
       h("div", { class: "results" },
-        section("Against the pinned design", put("changed", "div"), put("remarks", "ul", { class: "remarks" }), put("metrics", "div")),
-        put("shares", "div", {}, section("Where the time goes", put("latency", "div", { class: "figure" }), put("latencyTable", "div"))),
-        put("drawing", "div", {}, section("The system and how busy it is", put("system", "div", { class: "figure" }), put("loads", "div"))),
-        section("What one step of each field would change", h("p", { class: "controls" }, h("label", {}, "Metric ", put("metric", "select", { onchange: () => { metric = at.metric.value; drawAround(); } }))),
-          put("aroundWords", "p", { role: "status" }), h("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Neighbours" }, put("around", "div"))),
-        section("The front of a small sweep", h("p", { class: "controls" }, h("label", {}, "Field ", put("first", "select")), h("label", {}, "and ", put("second", "select")), h("label", {}, "Across ", put("x", "select")), h("label", {}, "Up ", put("y", "select")), button("sweep", "Sweep", sweep)),
-          put("frontWords", "p", { role: "status" }), put("front", "div", { class: "figure" }), put("frontTable", "div")),
-        section("Simulate this design", h("p", { class: "controls" }, button("simulate", "Simulate", async () => follow(await ask("simulate"))), button("cancel", "Cancel", async () => ask("cancel")), put("progress", "progress", { "aria-label": "Replications finished" })), put("simulated", "p", { role: "status" })),
-        section("Take it with you", put("export", "details", { ontoggle: () => at.export.open && drawExport() }, h("summary", {}, "As TOML and as Python"),
+        h("div", {},
+          put("shares", "div", {}, section("Where the time goes", put("latency", "div", { class: "figure" }), put("latencyTable", "div"))),
+          put("drawing", "div", {}, section("The system and how busy it is", put("system", "div", { class: "figure" }), put("loads", "div"))),
+          section("Simulate this design", h("p", { class: "controls" }, button("simulate", "Simulate", async () => follow(await ask("simulate"))), button("cancel", "Cancel", async () => ask("cancel")), put("progress", "progress", { "aria-label": "Replications finished" })), put("simulated", "p", { role: "status" })),
+          section("Take it with you", put("export", "details", { ontoggle: () => at.export.open && drawExport() }, h("summary", {}, "As TOML and as Python"),
           h("label", { class: "block" }, "TOML, which may be edited", put("toml", "textarea", { rows: 12, spellcheck: "false" })),
           h("p", { class: "controls" }, button("load", "Take this TOML", () => act("load", { text: at.toml.value }, at.tomlError)), put("tomlLink", "a", {}, "Save the TOML")), put("tomlError", "p", { class: "error", role: "alert" }),
-          h("label", { class: "block" }, "Python", put("python", "textarea", { rows: 8, readonly: true, spellcheck: "false" })), h("p", {}, put("pythonLink", "a", {}, "Save the Python")))))));
+          h("label", { class: "block" }, "Python", put("python", "textarea", { rows: 8, readonly: true, spellcheck: "false" })), h("p", {}, put("pythonLink", "a", {}, "Save the Python"))))),
+        h("div", {},
+          section("Against the pinned design", put("changed", "div"), put("remarks", "ul", { class: "remarks" }), put("metrics", "div")),
+          section("What one step of each field would change", h("p", { class: "controls" }, h("label", {}, "Metric ", put("metric", "select", { onchange: () => { metric = at.metric.value; drawAround(); } })), button("look", "Look at them", () => lookAround(true))),
+            put("aroundWords", "p", { role: "status" }), h("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Neighbours" }, put("around", "div"))),
+          section("The front of a small sweep", h("p", { class: "controls" }, h("label", {}, "Field ", put("first", "select", { onchange: () => { at.first.chosen = true; } })), h("label", {}, "and ", put("second", "select", { onchange: () => { at.first.chosen = true; } })), h("label", {}, "Across ", put("x", "select")), h("label", {}, "Up ", put("y", "select")), button("sweep", "Sweep", sweep)),
+            put("frontWords", "p", { role: "status" }), put("front", "div", { class: "figure" }), put("frontTable", "div"))))));
   at.cancel.hidden = at.progress.hidden = true;
   act("state").then(() => { root.dataset.ready = "yes"; });
   let width = root.clientWidth;

@@ -8,28 +8,8 @@ from cases.what_if.page import module, style
 from cases.what_if.session import Session
 
 
-def what_if(spec: Any) -> Any:
-    """Return a widget in which a design is changed by hand, with its answer beside it (needs anywidget).
-
-    Parameters
-    ----------
-    spec : spec of a registered kind
-        Where to begin. ``widget.session.spec`` is the design as it is now.
-
-    Raises
-    ------
-    ImportError
-        If anywidget is not installed: ``pip install 'qmodels-toolkit[notebook]'``.
-    TypeError, ValueError
-        If the spec is none, or a sweep.
-
-    Examples
-    --------
-    >>> import qmodels as qm
-    >>> widget = what_if(qm.Noc(injection_rate=0.02))
-    >>> widget.session.change({"link_width": "32"})["answer"]["stable"], widget.session.spec.link_width
-    (True, 32)
-    """
+def widget_of(spec: Any) -> Any:
+    """Return what `qmodels.interactive.what_if` says."""
     session = Session(spec)
     try:
         from anywidget import AnyWidget

@@ -73,9 +73,9 @@ function drawNetwork(svg, box, built) {
 // Any other system: its fullest resources as boxes, joined as jobs go; its network, each link as hot as it is busy.
 const MOST_BOXES = 12;
 function systemPicture(width, { network, joined = [] }, loads, words) {
-  const full = d3.sort(loads, (load) => -(load.model ?? 0)).slice(0, joined.length ? undefined : MOST_BOXES), gap = joined.length ? 34 : 12;
+  const full = joined.length ? loads : d3.sort(loads, (load) => -(load.model ?? 0)).slice(0, MOST_BOXES), gap = joined.length ? 34 : 12;
   const across = Math.max(1, Math.min(full.length, Math.floor(width / 190))), wide = (width - 4 - gap * (across - 1)) / across;
-  const tall = full.some((load) => load.simulated !== null) ? 72 : 58, below = Math.ceil(full.length / across) * (tall + gap), side = network ? Math.min(width, 380) : 0;
+  const tall = full.some((load) => load.simulated !== null) ? 72 : 58, below = Math.ceil(full.length / across) * (tall + gap), side = network ? Math.min(width, 380, 120 + 50 * Math.sqrt(network.places.length)) : 0;
   const svg = pictureOf(width, Math.max(20, side + below), `${words}. ${busyWords(full)}`), hosts = new Map();
   if (network) linksOf(svg, network, new Map(loads.map((load) => [load.name, load.model])), width / 2, side);
   full.forEach((load, k) => hosts.set(load.name, { x: 2 + (k % across) * (wide + gap), y: side + 2 + Math.floor(k / across) * (tall + gap), w: wide, h: tall }));
@@ -87,12 +87,12 @@ function systemPicture(width, { network, joined = [] }, loads, words) {
   for (const load of full) drawBox(svg, { ...hosts.get(load.name), title: () => load.name }, {}, [{ ...load, name: "load" }], ["load"]);
   return svg.node();
 }
-function linksOf(svg, { title, places, links }, busy, middle, side) {
+function linksOf(svg, { title, prefix, places, links }, busy, middle, side) {
   const xs = d3.extent(places, (p) => p[0]), ys = d3.extent(places, (p) => p[1]), span = Math.max(xs[1] - xs[0], ys[1] - ys[0]) || 1, size = side - 66;
   const spot = ([x, y]) => [middle + ((x - (xs[0] + xs[1]) / 2) / span) * size, 40 + size / 2 - ((y - (ys[0] + ys[1]) / 2) / span) * size];
   fitted(svg, title, Math.max(4, middle - side / 2), 16, side).attr("font-weight", 600);
   for (const [from, to] of links) {
-    const [a, b] = [spot(places[from]), spot(places[to])], load = busy.get(`${from}->${to}`), far = Math.hypot(b[0] - a[0], b[1] - a[1]) || 1;
+    const [a, b] = [spot(places[from]), spot(places[to])], load = busy.get(`${prefix}${from}->${to}`), far = Math.hypot(b[0] - a[0], b[1] - a[1]) || 1;
     const [dx, dy] = [(-3 * (b[1] - a[1])) / far, (3 * (b[0] - a[0])) / far];  // the two ways of a link side by side
     svg.append("path").attr("d", d3.line()([[a[0] + dx, a[1] + dy], [b[0] + dx, b[1] + dy]])).attr("stroke", load === undefined ? "var(--grey)" : heat(load)).attr("stroke-width", 1.5 + 5 * Math.min(load ?? 0, 1))
       .append("title").text(`${from} to ${to}${load === undefined ? "" : `: ${percent(load)}`}`);
