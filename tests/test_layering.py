@@ -21,7 +21,7 @@ def allowed(module: str) -> tuple[str, ...]:
     if module.startswith("validate"):
         extra = ("qmodels.solve",) if module.startswith("validate.comparison") else ()
         return ("validate", "qmodels.systems", "qmodels.checks", *extra)
-    if module in ("qmodels.interactive", "qmodels.__main__"):  # the command and the notebook's page, when called
+    if module in ("qmodels.interactive", "qmodels.__main__"):  # open what is on the floor above
         return ("qmodels", "cases.what_if.widget", "cases.cli.main")
     if module.startswith("qmodels.systems"):
         return ("qmodels.systems", "qmodels.checks", "qmodels.guarded")

@@ -34,14 +34,14 @@ def serve(
 
     designs = read_specs(spec, trace, settings or (), interface, columns)[0]
     session = Session(next(iter(designs.values())))
-    with Server(session, port) as server:
-        put(f"{server.url}\nOnly for this machine; Ctrl-C ends it.\n")
-        if browser:
-            webbrowser.open(server.url)
-        try:
+    try:
+        with Server(session, port) as server:
+            put(f"{server.url}\nOnly for this machine; Ctrl-C ends it.\n")
+            if browser:
+                webbrowser.open(server.url)
             server.serve_forever()
-        except KeyboardInterrupt:
-            pass
+    except KeyboardInterrupt:
+        pass
     if session.simulating.alive:  # what compiles or simulates cannot be interrupted
         sys.stdout.flush()
         os._exit(0)

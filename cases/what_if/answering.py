@@ -41,8 +41,8 @@ def answer_data(answer: Any, spec: Any) -> dict[str, Any]:
         "metrics": {name: _metric(answer, spec, name) for name in answer.metrics},
         "parts": {str(name): plain(value) for name, value in shares.items()},
         "unit": metric_of(spec, first).unit if answer.latency_parts else "time",
-        "loads": {str(name): plain(busy.get(name, offered.get(name))) for name in dict.fromkeys((*busy, *offered))},
-    }  # fmt: skip
+        "loads": {str(name): plain(value) for name, value in {**offered, **busy}.items()},
+    }
 
 
 def main_metric(answer: Any, spec: Any) -> str:
@@ -59,7 +59,13 @@ def _residence(answer: Any) -> dict[str, Any]:
 
 def _metric(answer: Any, spec: Any, name: str) -> dict[str, Any]:
     value, about = answer.metrics[name], metric_of(spec, name)
-    found = {"value": plain(value), "endless": bool(np.isinf(getattr(value, "best", value))), "unit": about.unit, "meaning": about.meaning, "better": about.better}
+    found = {
+        "value": plain(value),
+        "endless": bool(np.isinf(getattr(value, "best", value))),
+        "unit": about.unit,
+        "meaning": about.meaning,
+        "better": about.better,
+    }
     if hasattr(value, "best"):
         return {**found, "low": plain(value.low), "high": plain(value.high)}
     error = getattr(answer, "error", {}).get(name)
@@ -111,7 +117,8 @@ def comparison(now: Mapping[str, Any], pinned: Mapping[str, Any]) -> list[dict[s
             continue
         higher = value > before
         verdict = ("better" if higher == (one["better"] == "up") else "worse") if one["better"] else ""
-        size = " without end" if inf in (before, value) else f" by {abs(100 * (value / before - 1)):.3g} %" if before else ""
+        size = f" by {abs(100 * (value / before - 1)):.3g} %" if before and value < inf else ""
+        size = " without end" if value == inf else " from without end" if before == inf else size
         words = f"{name.replace('_', ' ')} {'rises' if higher else 'falls'}{size}"
         found.append({"name": name, "words": words + (f" ({verdict})" if verdict else "")})
     return found

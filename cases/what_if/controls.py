@@ -6,7 +6,6 @@ import re
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from math import inf, isfinite
 from typing import Any, get_args, get_origin
 
@@ -23,6 +22,9 @@ RUNGS = 24
 
 NONE = "none"
 """The choice of a part that may be left out."""
+
+_RULES: dict[tuple[type[Any], str], str] = {}
+"""What the checks of fields say that they allow: to ask them takes some time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +45,10 @@ class Control:
         What may be chosen; of a number the places of its slider, its value among them.
     hint, held : object
         What the field may hold, and does.
+    swaps : bool
+        Whether it chooses the kind of a part.
+    optional : bool
+        Whether it may be left empty.
     owner : spec, optional
         What writes the field as a text of its own, as a flow does its program.
     """
@@ -56,6 +62,8 @@ class Control:
     choices: tuple[str, ...] = ()
     hint: Any
     held: Any
+    swaps: bool = False
+    optional: bool = False
     owner: Any = None
 
     def data(self) -> dict[str, Any]:
@@ -71,11 +79,6 @@ class Control:
             return ()
         at = self.choices.index(self.value)
         return tuple(self.choices[k] for k in (at - 1, at + 1) if 0 <= k < len(self.choices))
-
-    @property
-    def swaps(self) -> bool:
-        """Whether it chooses the kind of a part."""
-        return is_spec(self.held) or (self.held is None and bool(self.choices))
 
 
 def controls(spec: Any) -> dict[str, Control]:
@@ -115,7 +118,7 @@ def _read(control: Control, text: str) -> tuple[str, Any]:
     if control.swaps:
         return path.removesuffix(".kind"), _swapped(control, text)
     given = [one for one in alternatives(hint) if one is not types.NoneType]
-    if len(given) < len(alternatives(hint)) and not text.strip():
+    if control.optional and not text.strip():
         return path, None
     if control.owner is not None:
         outer, _, name = path.rpartition(".")
@@ -165,15 +168,18 @@ def _member(hint: Any, number: int) -> Any:
 
 def _control(value: Any, hint: Any, path: str, owner: Any, name: str) -> Iterator[Control]:
     meaning, unit = documentation(type(owner)).get(name, ("", "")) if owner is not None else ("", "")
-    about = {"unit": unit, "meaning": meaning, "hint": hint, "held": value}
+    about: dict[str, Any] = {"unit": unit, "meaning": meaning, "hint": hint, "held": value}
     words = tuple(word for one in alternatives(hint) for word in spec_types(one))
-    optional = types.NoneType in alternatives(hint)
+    optional = types.NoneType in alternatives(hint) or (
+        owner is not None and type(owner).__dataclass_fields__[name].default is None
+    )
+    about["optional"] = optional
     written = None if value is None else to_plain(value, hint, path)
     if (is_spec(value) and isinstance(written, dict)) or (value is None and words):
         if len(words) + optional > 1:
             known = (NONE, *words) if optional else words
             word = NONE if value is None else str(word_of(value, hint) or words[0])
-            yield Control(path=f"{path}.kind", type="choice", value=word, choices=known, **about)
+            yield Control(path=f"{path}.kind", type="choice", value=word, choices=known, swaps=True, **about)
         if value is not None:
             yield from _inside(value, type(value), path)
     elif is_branch(value) and not is_spec(value):
@@ -183,7 +189,7 @@ def _control(value: Any, hint: Any, path: str, owner: Any, name: str) -> Iterato
 
 
 def _leaf(written: Any, path: str, owner: Any, name: str, about: dict[str, Any]) -> Control:
-    rule = "" if owner is None else _rule(type(owner), name, _Example(owner))
+    rule = "" if owner is None else _rule(owner, name)
     given = [one for one in alternatives(about["hint"]) if one is not types.NoneType]
     text = "" if written is None else written if isinstance(written, str) else literal(written)
     about |= {"path": path, "value": text, "rule": rule}
@@ -201,22 +207,11 @@ def _leaf(written: Any, path: str, owner: Any, name: str, about: dict[str, Any])
     return Control(type="text", **about)
 
 
-class _Example:
-    """An owner of a field that is the same key for all owners of its class."""
-
-    def __init__(self, spec: Any) -> None:
-        self.spec = spec
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Example)
-
-    def __hash__(self) -> int:
-        return 0
-
-
-@cache
-def _rule(cls: type[Any], name: str, owner: _Example) -> str:
-    return allowed(cls, owner.spec, name)
+def _rule(owner: Any, name: str) -> str:
+    key = type(owner), name
+    if key not in _RULES:
+        _RULES[key] = allowed(type(owner), owner, name)
+    return _RULES[key]
 
 
 def bounds(rule: str) -> tuple[float, float]:

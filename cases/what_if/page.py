@@ -11,8 +11,8 @@ HERE = Path(__file__).parent
 
 ASK = """
 whatIf(document.getElementById("what-if"), async (name, values) => {
-  const asked = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ name, arguments: values }) };
-  return (await fetch("call", asked)).json();
+  const headers = { "Content-Type": "application/json" }, body = JSON.stringify({ name, arguments: values });
+  return (await fetch("call", { method: "POST", headers, body })).json();
 });
 """
 """How the page of the server asks: at its own address."""

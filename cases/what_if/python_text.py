@@ -47,8 +47,8 @@ def _text(value: Any, imports: Imports, indent: str) -> str:
     if is_spec(value) and not hasattr(type(value), "__stable_text__"):
         fields = type(value).__dataclass_fields__
         given = [name for name in field_names(type(value)) if not _usual(fields[name], getattr(value, name))]
-        return _listed(f"{_called(type(value), imports)}(", [(f"{n}=", getattr(value, n)) for n in given], ")",
-                       imports, indent)  # fmt: skip
+        items = [(f"{name}=", getattr(value, name)) for name in given]
+        return _listed(f"{_called(type(value), imports)}(", items, ")", imports, indent)
     if isinstance(value, Named):
         return _listed("{", [(f"{name!r}: ", one) for name, one in value.items()], "}", imports, indent)
     if type(value) is tuple and is_branch(value):

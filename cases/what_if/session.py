@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from functools import partial
 from threading import RLock
 from typing import Any
 
@@ -20,6 +21,9 @@ from qmodels.systems.spec.fields import array_fields, varied_fields
 from qmodels.systems.spec.hashing import stable_hash
 from qmodels.systems.spec.kind import kind_of, metric_of
 from qmodels.systems.spec.toml import spec_from_toml, to_toml
+
+Job = tuple[dict[str, str], Control | None]
+"""Fields to set, and the control of the one of which it is the neighbour."""
 
 KEPT = 512
 """Answers that are kept: a neighbour that was looked at is there at once."""
@@ -58,8 +62,10 @@ class Session:
     (2, 16)
     """
 
-    CALLS = ("state", "change", "undo", "redo", "unchange", "pin", "load", "neighbours", "sweep", "simulate", "cancel",
-             "simulation", "export")  # fmt: skip
+    CALLS = (
+        *("state", "change", "undo", "redo", "unchange", "pin", "load", "export"),
+        *("neighbours", "sweep", "simulate", "cancel", "simulation"),
+    )
 
     def __init__(self, spec: Any) -> None:
         kind_of(spec)
@@ -99,7 +105,10 @@ class Session:
         """Return all that a page shows of the design."""
         spec = self.spec
         now, before = self._answer(spec), self._answer(self.pinned)
-        fields = varied_fields([self.pinned, spec]).items()
+        fields = [
+            f"{path.replace('_', ' ')}: {_said(old)} → {_said(new)}"
+            for path, (old, new) in varied_fields([self.pinned, spec]).items()
+        ]
         return {
             "version": self._version,
             "kind": kind_of(spec).name,
@@ -110,13 +119,13 @@ class Session:
             "simulated": self.simulating.known.get(stable_hash(spec)),
             "pinned": before,
             "comparison": {
-                "fields": [f"{path.replace('_', ' ')}: {_said(old)} → {_said(new)}" for path, (old, new) in fields],
+                "fields": fields,
                 "metrics": comparison(now, before),
                 "same": stable_hash(spec) == stable_hash(self.pinned),
             },
             "undo": self._at > 0,
             "redo": self._at + 1 < len(self._history),
-        }  # fmt: skip
+        }
 
     def change(self, values: Mapping[str, str], together: bool = False) -> dict[str, Any]:
         """Set fields, and return the state, or the ``error`` beside the state that stays.
@@ -175,8 +184,8 @@ class Session:
         return self._slice(start, version, [({one.path: text}, one) for one, text in steps])
 
     def sweep(self, start: int, version: int, fields: list[str], metrics: list[str]) -> dict[str, Any]:
-        """Return designs around this one over two fields, and which of them are on the front of two metrics."""
-        grid = [{}]  # type: list[dict[str, str]]
+        """Return designs around this one over two fields, and which are on the front of two metrics."""
+        grid: list[dict[str, str]] = [{}]
         for field in fields:
             if field not in self._controls:
                 raise ValueError(f"there is no field {field!r}")
@@ -199,7 +208,7 @@ class Session:
     def export(self) -> dict[str, Any]:
         """Return the design as TOML and as Python."""
         found = {}
-        for name, write in (("toml", lambda spec: to_toml(spec, kind=True)), ("python", python_text)):
+        for name, write in (("toml", partial(to_toml, kind=True)), ("python", python_text)):
             try:
                 found[name] = write(self.spec)
             except ValueError as error:
@@ -233,7 +242,9 @@ class Session:
         self._refused = {path: one for path, one in self._refused.items() if path in self._controls}
         return self.state()
 
-    def _slice(self, start: int, version: int, jobs: list[tuple[dict[str, str], Control | None]]) -> dict[str, Any]:
+    def _slice(
+        self, start: int, version: int, jobs: list[tuple[dict[str, str], Control | None]]
+    ) -> dict[str, Any]:
         """Return the answers to the jobs from one on that fit in a slice of time, at least one."""
         found: list[dict[str, Any]] = []
         deadline = time.perf_counter() + SLICE_SECONDS

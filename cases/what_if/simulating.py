@@ -13,7 +13,7 @@ from cases.what_if.answering import answer_data
 REPLICATIONS = 8
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     """Somebody wants no more of it."""
 
 
@@ -57,14 +57,14 @@ class Simulating:
         def report(done: int, total: int) -> None:
             self._progress |= {"done": done, "total": total}
             if self._stop.is_set():
-                raise Stopped
+                raise StoppedError
 
         started = time.perf_counter()
         try:
             # One core stays with the page.
             with ThreadPoolExecutor(max(1, (os.cpu_count() or 2) - 1)) as pool:
                 result = simulate(spec, replications=REPLICATIONS, executor=pool, progress=report)
-        except Stopped:
+        except StoppedError:
             self._progress = {"state": "cancelled"}
         except Exception as error:
             self._progress = {"state": "failed", "error": " ".join(str(error).split())}

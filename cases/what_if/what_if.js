@@ -70,7 +70,7 @@ function whatIf(root, call) {
     if (type === "number") {
       slider = h("input", { type: "range", min: 0, step: 1, "aria-label": `${words}, slider`, "aria-describedby": `${id}-error`,
         oninput: () => { main.value = choices[slider.value]; slider.setAttribute("aria-valuetext", main.value); set(main.value, dragging === path); dragging = path; },
-        onchange: () => { dragging = null; } });
+        onchange: () => { dragging = null; }, onpointerup: () => { dragging = null; }, onblur: () => { dragging = null; } });
     }
     fields.set(path, { main, row: h("div", { class: `field ${type}${type === "text" && control.value.length > 9 ? " wide" : ""}`, "data-path": path }, h("label", { for: id }, words, control.unit ? h("span", { class: "unit" }, ` [${control.unit}]`) : ""), slider, main, error, hint),
       set: (one) => {

@@ -16,7 +16,7 @@ QUIET_SECONDS = 1.0
 
 
 class TerminalProgress:
-    """A bar on standard error, or under the cell of a notebook, with the rate and the remaining time, gone at the end.
+    """A bar with the rate and the remaining time, gone at the end: on standard error, or under a cell.
 
     The rate counts what was simulated, not what was found in a store.
     """

@@ -11,19 +11,23 @@ from cases.study.parts import Study
 
 HERE = Path(__file__).parent
 LIBRARIES = ("d3", "plot")
-SCRIPTS = ("elements", "picture", "study", "fronts", "parallel", "designs", "system", "traffic", "errors", "main")
-"""Our scripts, in the order in which they build on one another; the first two serve any page."""
+SHARED = ("elements", "picture")
+"""Our scripts that serve any page."""
+
+SCRIPTS = (*SHARED, "study", "fronts", "parallel", "designs", "system", "traffic", "errors", "main")
+"""Our scripts, in the order in which they build on one another."""
 
 
 def page(study: Study) -> str:
     """Return the page of a study."""
     data = page_data(study)
+    scripts = (*map(library, LIBRARIES), *(_text(f"{name}.js") for name in SCRIPTS))
     parts = {
         "TITLE": escape(data["title"]),
         "STYLE": _text("page.css"),
         # A script ends at the first "</script", also in a string.
         "DATA": json.dumps(data, allow_nan=False).replace("<", "\\u003c"),
-        "SCRIPTS": "".join(map(script, (*map(library, LIBRARIES), *(_text(f"{name}.js") for name in SCRIPTS)))),
+        "SCRIPTS": "".join(map(script, scripts)),
     }
     html = _text("page.html")
     for name, text in parts.items():
@@ -44,7 +48,7 @@ def library(name: str) -> str:
 
 def shared() -> tuple[str, str]:
     """Return the style of all pages of ours, and the scripts that they share beside the libraries."""
-    return _text("page.css"), "\n".join(_text(f"{name}.js") for name in SCRIPTS[:2])
+    return _text("page.css"), "\n".join(_text(f"{name}.js") for name in SHARED)
 
 
 def script(text: str) -> str:

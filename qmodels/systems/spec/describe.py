@@ -300,7 +300,7 @@ def example(cls: type[Any], given: Mapping[str, Any]) -> Any:
     """
     samples = {one: _sample(held(cls)[one], k) for k, one in enumerate(needed(cls), 2)}
     try:
-        return cls(**samples | given)
+        return cls(**{**samples, **given})
     except (TypeError, ValueError):
         return _starter(cls) or cls(**samples)
 
