@@ -94,15 +94,17 @@ def controls(spec: Any) -> dict[str, Control]:
     return {one.path: one for one in _inside(spec, type(spec), "")}
 
 
-def changed(spec: Any, values: Mapping[str, str]) -> Any:
+def changed(spec: Any, values: Mapping[str, str], known: Mapping[str, Control] | None = None) -> Any:
     """Return a spec with fields set to what a hand has written, by the path of their controls.
+
+    ``known`` are its controls, if they are at hand.
 
     Raises
     ------
     ValueError
         One line, if there is no such field, or it does not take the value.
     """
-    known = controls(spec)
+    known = controls(spec) if known is None else known
     for path in values:
         if path not in known:
             raise ValueError(f"{type(spec).__name__} has no field {path!r}")

@@ -53,6 +53,7 @@ class Handler(BaseHTTPRequestHandler):
 
     server: Server
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # head and body are two packets: the second would wait for 40 ms
     timeout = 120
 
     def do_GET(self) -> None:  # noqa: N802, D102

@@ -142,7 +142,7 @@ class Session:
         before = {path: one["text"] for path, one in self._refused.items() if path not in values}
         for tried in ({**before, **values}, values) if before else (values,):
             try:
-                spec = changed(self.spec, tried)
+                spec = changed(self.spec, tried, self._controls)
                 self._answer(spec)
             except Exception as refusal:
                 error = _one_line(refusal)
@@ -178,9 +178,13 @@ class Session:
         self.pinned = self.spec
         return self.state()
 
-    def neighbours(self, start: int, version: int) -> dict[str, Any]:
-        """Return what one step of each field would change, for as many as a slice of time allows."""
-        steps = [(one, text) for one in self._controls.values() for text in one.neighbours()]
+    def neighbours(self, start: int, version: int, first: str = "") -> dict[str, Any]:
+        """Return what one step of each field would change, for as many as a slice of time allows.
+
+        Those of the ``first`` field come first: who moves it goes on to a design that is known by then.
+        """
+        fields = sorted(self._controls.values(), key=lambda one: one.path != first)
+        steps = [(one, text) for one in fields for text in one.neighbours()]
         return self._slice(start, version, [({one.path: text}, one) for one, text in steps])
 
     def sweep(self, start: int, version: int, fields: list[str], metrics: list[str]) -> dict[str, Any]:
@@ -252,7 +256,7 @@ class Session:
             values, control = jobs[start + len(found)]
             one: dict[str, Any] = {"values": values, "from": control.value if control else ""}
             try:
-                answer = self._answer(changed(self.spec, values))
+                answer = self._answer(changed(self.spec, values, self._controls))
                 one |= {"metrics": {name: metric["value"] for name, metric in answer["metrics"].items()},
                         "stable": answer["stable"], "bottleneck": answer["bottleneck"]}  # fmt: skip
             except Exception as error:
@@ -268,7 +272,7 @@ class Session:
         rows, places = [], []
         for k, values in enumerate(grid):
             try:
-                answer = self._answer(changed(self.spec, values))
+                answer = self._answer(changed(self.spec, values, self._controls))
             except Exception:
                 continue
             row = [answer["metrics"].get(name, {}).get("value") for name in metrics]

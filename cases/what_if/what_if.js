@@ -4,7 +4,7 @@ const SLOW = 600;  // milliseconds of a solve from which neighbours are looked a
 const later = (milliseconds) => new Promise((done) => { setTimeout(done, milliseconds); });
 
 function whatIf(root, call) {
-  let state = null, line = Promise.resolve(), queued = null, dragging = null, timer = null, metric = null, sweepOf = null, next = 0;
+  let state = null, line = Promise.resolve(), queued = null, dragging = null, timer = null, last = "", metric = null, sweepOf = null, next = 0;
   const fields = new Map(), at = {}, around = { found: [], total: 0 };
   const put = (name, tag, attributes = {}, ...children) => (at[name] = h(tag, attributes, ...children));
   const button = (name, words, press) => put(name, "button", { type: "button", onclick: press }, words);
@@ -23,6 +23,7 @@ function whatIf(root, call) {
   }
   const act = (name, values, where) => (line = line.then(async () => take(await ask(name, values), where)));
   function change(values, together = false) {
+    [last] = Object.keys(values);
     if (queued) { Object.assign(queued.values, values); queued.together &&= together; return; }
     const mine = queued = { values: { ...values }, together };
     line = line.then(async () => { queued = null; take(await ask("change", mine)); });
@@ -157,7 +158,7 @@ function whatIf(root, call) {
 
   // What is around it.
   async function lookAround(asked = false) {
-    const { version, answer } = state;
+    const { version, answer } = state, first = last;
     Object.assign(around, { found: [], total: 0 });
     at.look.hidden = asked || answer.milliseconds < SLOW;
     if (!at.look.hidden) {
@@ -166,7 +167,7 @@ function whatIf(root, call) {
       return;
     }
     for (let start = 0; start !== null;) {
-      const part = await ask("neighbours", { start, version });
+      const part = await ask("neighbours", { start, version, first });
       if (part.error || part.version !== state.version || version !== state.version) return;
       around.found.push(...part.found);
       around.total = part.total;

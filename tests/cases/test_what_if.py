@@ -167,6 +167,8 @@ def test_neighbours_come_in_slices_and_end_when_the_design_changes(starters, mon
             expected = qm.solve(changed(session.spec, one["values"]))
             assert one["metrics"]["packet_latency"] == plain(expected.packet_latency)
     assert any("must" in one.get("error", "") for one in found)
+    near = session.neighbours(0, 0, "router.buffer_flits")["found"][0]["values"]
+    assert near == {"router.buffer_flits": "4"}
     session.change({"link_width": "32"})
     stale = session.neighbours(3, 0)
     assert stale["found"] == [] and stale["next"] is None and stale["version"] == 1
