@@ -28,7 +28,7 @@ def plain(value: Any) -> float | None:
 
 def answer_data(answer: Any, spec: Any) -> dict[str, Any]:
     """Return an answer, or a simulation, for a page."""
-    shares = answer.latency_parts or _residence(answer)
+    shares = answer.latency_parts or _jobs(answer)
     busy = answer.utilization if isinstance(answer.utilization, Mapping) else {}
     offered = answer.traffic_intensity
     first = main_metric(answer, spec)
@@ -40,7 +40,9 @@ def answer_data(answer: Any, spec: Any) -> dict[str, Any]:
         "remarks": answer.remarks(),
         "metrics": {name: _metric(answer, spec, name) for name in answer.metrics},
         "parts": {str(name): plain(value) for name, value in shares.items()},
-        "unit": metric_of(spec, first).unit if answer.latency_parts else "time",
+        "share": f"time [{metric_of(spec, first).unit}]"
+        if answer.latency_parts
+        else "jobs there, as the times are",
         "loads": {str(name): plain(value) for name, value in {**offered, **busy}.items()},
     }
 
@@ -51,10 +53,11 @@ def main_metric(answer: Any, spec: Any) -> str:
     return whole[0] if "[" in answer.main and whole else answer.main
 
 
-def _residence(answer: Any) -> dict[str, Any]:
-    """Return the time at each station per passage, of a network of queues."""
-    stem = "residence_time["
-    return {name[len(stem) : -1]: v for name, v in answer.metrics.items() if name.startswith(stem)}
+def _jobs(answer: Any) -> dict[str, Any]:
+    """Return the jobs at each station of a network of queues: as the times of a passage, by Little's law."""
+    places = {name.partition("[")[2].rstrip("]"): value for name, value in answer.metrics.items()
+              if name.startswith("mean_number_in_system[")}  # fmt: skip
+    return {place: value for place, value in places.items() if ", " not in place} or places
 
 
 def _metric(answer: Any, spec: Any, name: str) -> dict[str, Any]:

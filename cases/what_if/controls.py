@@ -20,6 +20,9 @@ from qmodels.systems.spec.writing import document, literal, to_plain
 RUNGS = 24
 """Steps of a slider to either side."""
 
+FEW = 16
+"""Counts up to this go by one."""
+
 NONE = "none"
 """The choice of a part that may be left out."""
 
@@ -247,23 +250,21 @@ def ladder(value: float, low: float, high: float, *, whole: bool) -> list[float]
     for way in (-1, 1):
         for _ in range(RUNGS):
             last = found[0 if way < 0 else -1]
-            new = _step(last, way, high - low, whole)
-            if not low <= new <= high or new == last or (new == 0 == low and not whole and value > 1):
+            new = min(max(_step(last, way, low, high, whole), low), high)
+            if new == last:
                 break
-            found.insert(0 if way < 0 else len(found), new)
+            found.insert(0 if way < 0 else len(found), int(new) if whole else new)
     return found
 
 
-def _step(value: float, way: int, span: float, whole: bool) -> float:
+def _step(value: float, way: int, low: float, high: float, whole: bool) -> float:
     if whole:
         count = int(value)
-        if count >= 4 and count & (count - 1) == 0:
+        if count >= 4 and count & (count - 1) == 0 and high > FEW:
             return count * 2 if way > 0 else count // 2
-        if count == 2 or abs(count) <= 16:
-            return count + way
-        return count + way * round(abs(count) / 10)
-    if span <= 1:
-        stride = span / 20
+        return count + way * (1 if abs(count) <= FEW else round(abs(count) / 10))
+    if high - low <= 1:
+        stride = (high - low) / 20
         fine = 0 < value < stride if way > 0 else value < stride
         return float(f"{value * 2.0**way if fine else value + way * stride:.3g}")
     return float(f"{value * 1.1**way if value else way:.3g}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -46,7 +47,7 @@ def _text(value: Any, imports: Imports, indent: str) -> str:
         value = value.tolist()
     if is_spec(value) and not hasattr(type(value), "__stable_text__"):
         fields = type(value).__dataclass_fields__
-        given = [name for name in field_names(type(value)) if not _usual(fields[name], getattr(value, name))]
+        given = [name for name in field_names(type(value)) if not _usual(value, fields[name])]
         items = [(f"{name}=", getattr(value, name)) for name in given]
         return _listed(f"{_called(type(value), imports)}(", items, ")", imports, indent)
     if isinstance(value, Named):
@@ -72,9 +73,16 @@ def _listed(head: str, items: list[tuple[str, Any]], tail: str, imports: Imports
     return "\n".join([head, *(f"{inner}{text}," for text in texts), indent + tail.lstrip(",")])
 
 
-def _usual(field: Any, value: Any) -> bool:
+def _usual(spec: Any, field: Any) -> bool:
+    """Return whether a field has its default, or what the spec itself puts in the place of None."""
+    value = getattr(spec, field.name)
     made = field.default_factory() if callable(field.default_factory) else field.default
-    return type(made) is type(value) and bool(np.all(made == value))
+    if type(made) is type(value):
+        return bool(np.all(made == value))
+    try:
+        return made is None and replace(spec, **{field.name: None}) == spec
+    except (TypeError, ValueError):
+        return False
 
 
 def _called(cls: type[Any], imports: Imports) -> str:

@@ -55,7 +55,7 @@ class Session:
     >>> import qmodels as qm
     >>> session = Session(qm.Noc(injection_rate=0.02))
     >>> session.change({"link_width": "32"})["comparison"]["metrics"][0]["words"]
-    'packet latency falls by 22.8 % (better)'
+    'packet latency falls by 27.2 % (better)'
     >>> session.change({"link_width": "none"})["error"]
     "link_width must be a whole number, got 'none'"
     >>> session.undo()["version"], session.spec.link_width

@@ -126,7 +126,7 @@ function whatIf(root, call) {
     at.metrics.replaceChildren(scrolled("Metrics", tableOf("All metrics", ["", "now", "stated error", ...(simulated ? ["simulated"] : []), "pinned", "against pinned"], cells)));
     drawFigures();
     fill(at.metric, Object.keys(answer.metrics), metric in answer.metrics ? metric : main);
-    const metrics = Object.keys(answer.metrics), against = metrics.find((name) => name === "cost") ?? metrics.find((name) => answer.metrics[name].better === "up" && answer.metrics[name].value !== null) ?? metrics.at(-1);
+    const metrics = Object.keys(answer.metrics), against = metrics.find((name) => name === "cost") ?? metrics.find((name) => name !== main && answer.metrics[name].better === "up" && answer.metrics[name].value !== null) ?? metrics.at(-1);
     fill(at.x, metrics, metrics.includes(at.x.value) ? at.x.value : against);
     fill(at.y, metrics, metrics.includes(at.y.value) ? at.y.value : main);
     const varied = state.controls.filter((one) => one.type !== "text" && one.choices.length + 2 * (one.type === "flag") > 1 && !one.swaps).map((one) => one.path);
@@ -145,8 +145,8 @@ function whatIf(root, call) {
     at.shares.hidden = !bars.length;
     if (bars.length) {
       const parts = [...new Set(bars.map((bar) => bar.part))], said = rows.map(([kind]) => `${kind} ${show(d3.sum(bars.filter((bar) => bar.kind === kind), (bar) => bar.value) || Infinity)}`).join(", ");
-      sharesInto(at.latency, `Where the time goes [${answer.unit}]: ${said}`, { bars, kinds: rows.map(([kind]) => kind), parts, label: "time", unit: answer.unit });
-      at.latencyTable.replaceChildren(folded(`Where the time goes [${answer.unit}]`, ["", ...rows.map(([kind]) => kind)], parts.map((part) => [part, ...rows.map(([, one]) => valueOf({ value: one.parts[part] ?? null }))])));
+      sharesInto(at.latency, `${answer.share}: ${said}`, { bars, kinds: rows.map(([kind]) => kind), parts, label: answer.share });
+      at.latencyTable.replaceChildren(folded(answer.share, ["", ...rows.map(([kind]) => kind)], parts.map((part) => [part, ...rows.map(([, one]) => valueOf({ value: one.parts[part] ?? null }))])));
     }
     const loads = Object.entries(answer.loads).map(([name, model]) => ({ name, model, simulated: simulated?.loads[name] ?? null, first: name === answer.bottleneck }));
     at.drawing.hidden = !loads.length && !picture.network;

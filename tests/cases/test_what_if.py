@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from dataclasses import replace
 
@@ -230,9 +231,16 @@ def test_only_designs_of_a_kind_and_no_sweeps(starters):
     assert "unexpected keyword" in session.call("undo", {"far": 3})["error"]
 
 
+def test_without_anywidget_what_if_says_what_to_install(starters, monkeypatch):
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    with pytest.raises(ImportError, match=r"needs anywidget: pip install 'qmodels-toolkit\[notebook\]'"):
+        qm.what_if(starters["noc"])
+
+
 def test_the_widget_answers_messages(starters, monkeypatch):
     pytest.importorskip("anywidget")
     widget = qm.what_if(starters["noc"])
+    assert "application/vnd.jupyter.widget-view+json" in widget._repr_mimebundle_()[0]
     sent = []
     monkeypatch.setattr(widget, "send", sent.append)
     widget._handle_custom_msg({"id": 7, "name": "change", "arguments": {"values": {"link_width": "32"}}}, [])

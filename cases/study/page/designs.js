@@ -63,7 +63,7 @@ function drawLatency() {
   const said = kinds.map((kind) => `${kind} ${show(d3.sum(bars.filter((bar) => bar.kind === kind), (bar) => bar.value) || Infinity)}`).join(" ns, ");
   const words = `Mean packet latency of design ${column("design")[row]}: ${said} ns${k < 0 ? ", not simulated" : ""}` +
     (ends ? `; ${kindOf(row, main)} value ${shown(main, row)} ns` : "");
-  sharesInto(target, words, { bars, kinds, parts: state.work.parts, label: "mean packet latency", unit: "ns",
+  sharesInto(target, words, { bars, kinds, parts: state.work.parts, label: "mean packet latency [ns]",
     marks: ends ? [Plot.ruleX([column(main)[row]], { stroke: "var(--ink)", strokeDasharray: "3,3" })] : [] });
   const cells = state.work.parts.map((part) => [part, ...kinds.map((kind) => values[kind](part)),
     ...(kinds.length > 1 ? [values.model(part) - values.simulated(part)] : [])]);

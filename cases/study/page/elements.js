@@ -33,10 +33,10 @@ function plotInto(target, words, plot) {
   return svg;
 }
 // Shares of one or more times as stacked bars; bars are {kind, part, value}, marks are drawn over them.
-function sharesInto(target, words, { bars, kinds, parts, label, unit, marks = [] }) {
+function sharesInto(target, words, { bars, kinds, parts, label, marks = [] }) {
   const totals = d3.rollups(bars, (group) => d3.sum(group, (bar) => bar.value), (bar) => bar.kind);
-  return plotInto(target, words, { height: 90 + 58 * kinds.length, marginLeft: 76, marginRight: 60, marginBottom: 42, x: { label: `${label} [${unit}]`, labelAnchor: "center", grid: true },
+  return plotInto(target, words, { height: 90 + 58 * kinds.length, marginLeft: 76, marginRight: 60, marginBottom: 42, x: { label, labelAnchor: "center", grid: true },
     y: { label: null, domain: kinds }, color: { legend: true, domain: parts, scheme: "observable10" },
-    marks: [Plot.barX(bars, { x: "value", y: "kind", fill: "part", title: (bar) => `${bar.kind}, ${bar.part}: ${show(bar.value)} ${unit}`, insetTop: 3, insetBottom: 3 }),
+    marks: [Plot.barX(bars, { x: "value", y: "kind", fill: "part", title: (bar) => `${bar.kind}, ${bar.part}: ${show(bar.value)}`, insetTop: 3, insetBottom: 3 }),
       Plot.text(totals, { x: (t) => t[1], y: (t) => t[0], text: (t) => ` ${show(t[1])}`, textAnchor: "start", dx: 4, fill: "var(--ink)", stroke: "var(--panel)", strokeWidth: 5 }), ...marks] });
 }

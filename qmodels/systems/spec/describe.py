@@ -296,7 +296,7 @@ def example(cls: type[Any], given: Mapping[str, Any]) -> Any:
     --------
     >>> from qmodels.systems.laws.times import Erlang
     >>> example(Erlang, {"mean": 0.5})
-    Erlang(mean=0.5, phases=2)
+    Erlang(mean=0.5, phases=3)
     """
     samples = {one: _sample(held(cls)[one], k) for k, one in enumerate(needed(cls), 2)}
     try:
