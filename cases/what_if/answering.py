@@ -42,7 +42,7 @@ def answer_data(answer: Any, spec: Any) -> dict[str, Any]:
         "parts": {str(name): plain(value) for name, value in shares.items()},
         "share": f"time [{metric_of(spec, first).unit}]"
         if answer.latency_parts
-        else "jobs there, as the times are",
+        else "mean jobs there, in the ratio of the times",
         "loads": {str(name): plain(value) for name, value in {**offered, **busy}.items()},
     }
 

@@ -123,7 +123,7 @@ class Session:
                 "metrics": comparison(now, before),
                 "same": stable_hash(spec) == stable_hash(self.pinned),
             },
-            "undo": self._at > 0,
+            "undo": self._at > 0 or bool(self._refused),
             "redo": self._at + 1 < len(self._history),
         }
 
@@ -162,7 +162,10 @@ class Session:
         return self._go(spec)
 
     def undo(self) -> dict[str, Any]:
-        """Return to the design before."""
+        """Return to the design before; what was refused since then is withdrawn first."""
+        if self._refused:
+            self._refused = {}
+            return self.state()
         return self._step(-1)
 
     def redo(self) -> dict[str, Any]:

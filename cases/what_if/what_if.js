@@ -80,7 +80,7 @@ function whatIf(root, call) {
         else if (type === "choice") {
           main.replaceChildren(...one.choices.map((word) => h("option", { value: word, selected: word === value }, word)));
           main.value = value;
-        } else if (dragging !== path && !(active && wrong)) main.value = value;
+        } else if (dragging !== path && !(active && main.value !== main.shown)) main.value = main.shown = value;  // else somebody writes there
         if (slider && dragging !== path) {
           const place = choices.indexOf(one.value);
           if (place < 1 || place > choices.length - 2) choices = one.choices;  // else it stays where it was left
@@ -105,7 +105,7 @@ function whatIf(root, call) {
   }
 
   // The answer.
-  const unitOf = (one) => (one.unit === "1" ? "" : ` ${one.unit}`);
+  const unitOf = (one) => (["1", "time"].includes(one.unit) ? "" : ` ${one.unit}`);
   const valueOf = (one) => (one?.endless ? "∞" : one?.value === null || !one ? "–" : show(one.value));
   function drawAnswer() {
     const { answer, pinned, comparison, simulated } = state, { main } = answer, first = answer.metrics[main];
@@ -126,7 +126,7 @@ function whatIf(root, call) {
     at.metrics.replaceChildren(scrolled("Metrics", tableOf("All metrics", ["", "now", "stated error", ...(simulated ? ["simulated"] : []), "pinned", "against pinned"], cells)));
     drawFigures();
     fill(at.metric, Object.keys(answer.metrics), metric in answer.metrics ? metric : main);
-    const metrics = Object.keys(answer.metrics), against = metrics.find((name) => name === "cost") ?? metrics.find((name) => name !== main && answer.metrics[name].better === "up" && answer.metrics[name].value !== null) ?? metrics.at(-1);
+    const metrics = Object.keys(answer.metrics), against = metrics.find((name) => name === "cost") ?? metrics.find((name) => name.startsWith("saturation_")) ?? metrics.find((name) => name !== main && !name.includes("[") && answer.metrics[name].better === "up" && answer.metrics[name].value !== null) ?? metrics.at(-1);
     fill(at.x, metrics, metrics.includes(at.x.value) ? at.x.value : against);
     fill(at.y, metrics, metrics.includes(at.y.value) ? at.y.value : main);
     const varied = state.controls.filter((one) => one.type !== "text" && one.choices.length + 2 * (one.type === "flag") > 1 && !one.swaps).map((one) => one.path);

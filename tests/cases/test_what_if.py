@@ -130,6 +130,10 @@ def test_two_fields_that_only_fit_together_are_set_one_by_one(starters):
     session.change({"link_width": "none"})
     assert session.change({"packet_bytes": "64"})["refused"].keys() == {"link_width"}
     assert session.spec.packet_bytes == 64
+    withdrawn = session.undo()
+    assert withdrawn["refused"] == {} and session.spec.packet_bytes == 64
+    session.undo()
+    assert session.spec.packet_bytes == 128
 
 
 def test_history_and_the_pinned_design(starters):

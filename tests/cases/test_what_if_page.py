@@ -157,6 +157,17 @@ def test_a_simulation_with_progress(opened, browser):
     assert f"{found:.4g}"[:4] in text(browser, '[aria-label="Metrics"]')
 
 
+def test_what_is_being_written_is_not_overwritten(opened, browser):
+    server = opened(kind_named("noc").starter())
+    browser.value("document.querySelector('[data-path=packet_bytes] input[type=text]').focus()")
+    browser.press("End")
+    browser.press("7")
+    write(browser, "link_width", "32")
+    browser.wait("document.getElementById('what-if').dataset.version === '1'")
+    written = browser.value("document.querySelector('[data-path=packet_bytes] input[type=text]').value")
+    assert "7" in written and server.session.spec.packet_bytes == 128
+
+
 def test_export_and_a_design_from_toml(opened, browser):
     session = opened(kind_named("noc").starter()).session
     browser.value(f"{part('Take it with you', 'details')}.open = true")
