@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     )
     from qmodels.answer import Answer, load
     from qmodels.dispatch import solve
+    from qmodels.interactive import what_if
     from qmodels.systems.cache.llc_processor import LlcProcessor
     from qmodels.systems.cache.spec import CacheLevel, CacheSystem
     from qmodels.systems.composed.flow import Flow
@@ -102,6 +103,7 @@ __all__ = [
     "torus",
     "traffic",
     "validate",
+    "what_if",
 ]
 
 GROUPS = ("queues", "networks", "markov", "laws", "traffic", "noc", "memory", "packets", "steps", "parts")

@@ -23,6 +23,8 @@ def allowed(module: str) -> tuple[str, ...]:
     if module.startswith("validate"):
         extra = ("qmodels.solve",) if module.startswith("validate.comparison") else ()
         return ("validate", "qmodels.systems", "qmodels.checks", *extra)
+    if module == "qmodels.interactive":  # opens what is on the floor above
+        return ("qmodels", "cases.what_if.widget")
     if module.startswith("qmodels.systems"):
         return ("qmodels.systems", "qmodels.checks", "qmodels.guarded")
     return ("qmodels",)

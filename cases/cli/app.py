@@ -19,6 +19,28 @@ app = typer.Typer(
     "checked by simulation.",
 )
 
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            found = version("qmodels-toolkit")
+        except PackageNotFoundError:
+            found = "(of a source tree that is not installed)"
+        print(f"qmodels {found}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Say which one this is.")
+    ] = False,
+) -> None:
+    pass
+
+
 SpecFile = Annotated[
     Path | None,
     typer.Argument(metavar="[SPEC.toml]", help="Spec of a system of any kind; the bundled case if left out."),

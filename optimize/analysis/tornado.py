@@ -72,12 +72,12 @@ class Tornado:
         Infinite ends are drawn beyond all others and labelled. The value at the spec must be
         finite.
         """
-        import matplotlib.pyplot as plt
+        from optimize.search.picture import own_axes
 
         if not np.isfinite(self.base):
             raise ValueError(f"a tornado needs a finite {self.metric} at the spec, got {self.base}")
         if axes is None:
-            _, axes = plt.subplots(figsize=(7, 1.2 + 0.45 * len(self.bars)), layout="constrained")
+            axes = own_axes(7, 1.2 + 0.45 * len(self.bars))
         bars = self.bars[::-1]
         swings = np.array([[bar.at_low, bar.at_high] for bar in bars]) - self.base
         reach = np.abs(swings[np.isfinite(swings)]).max(initial=0.0) or abs(self.base) or 1.0

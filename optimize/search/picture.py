@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 
-def own_axes() -> Any:
+def own_axes(width: float = 6, height: float = 4) -> Any:
     """Return axes of a figure of their own; as the last value of a notebook's cell they are shown."""
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6, 4), layout="constrained")
+    figure = Figure(figsize=(width, height), layout="constrained")
 
     class ShownAxes(Axes):
         def _repr_png_(self) -> bytes:

@@ -1,4 +1,4 @@
-"""How far a campaign has come: a bar on a terminal, nothing in a pipe."""
+"""How far a campaign has come: a bar on a terminal or in a notebook, nothing in a pipe."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUIET_SECONDS = 1.0
 
 
 class TerminalProgress:
-    """A bar on standard error with the rate and the remaining time, gone at the end.
+    """A bar with the rate and the remaining time, gone at the end: on standard error, or under a cell.
 
     The rate counts what was simulated, not what was found in a store.
     """
@@ -32,7 +32,7 @@ class TerminalProgress:
         if self._found is None:
             self._found = done
         elapsed = monotonic() - self._started
-        if not sys.stderr.isatty() or elapsed < QUIET_SECONDS:
+        if not (sys.stderr.isatty() or in_notebook()) or elapsed < QUIET_SECONDS:
             return
         if self._bars is None:
             self._open(done, total)
@@ -41,6 +41,9 @@ class TerminalProgress:
         self._bars.update(self._task, completed=done, total=total, rate=f"{rate:.3g}/s", left=left)
 
     def _open(self, done: int, total: int) -> None:
+        if in_notebook():
+            self._bars = CellBar()
+            return
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
         from rich.progress import Progress as Bars
@@ -67,6 +70,31 @@ class TerminalProgress:
     ) -> None:
         if self._bars is not None:
             self._bars.stop()
+
+
+class CellBar:
+    """A bar under the cell of a notebook, gone at the end."""
+
+    def __init__(self) -> None:
+        from IPython.display import HTML, display
+
+        self._html = HTML
+        self._place = display(HTML(""), display_id=True)
+
+    def update(self, _: Any, *, completed: int, total: int, rate: str, left: str) -> None:
+        """Draw."""
+        words = f"runs {completed}/{total} {rate} {left}"
+        self._place.update(self._html(f"<progress value='{completed}' max='{total}'></progress> {words}"))
+
+    def stop(self) -> None:
+        """Leave nothing."""
+        self._place.update(self._html(""))
+
+
+def in_notebook() -> bool:
+    """Return whether a kernel of a notebook runs this."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return hasattr(shell, "kernel")
 
 
 def duration(seconds: float) -> str:

@@ -59,16 +59,12 @@ function drawLatency() {
   const values = { model: (part) => column(`part: ${part}`)[row], simulated: (part) => state.work.simulation[`part: ${part}`]?.[k] };
   const kinds = k < 0 || !state.work.simulation[`part: ${state.work.parts[0]}`] ? ["model"] : ["model", "simulated"];
   const bars = kinds.flatMap((kind) => state.work.parts.map((part) => ({ kind, part, value: values[kind](part) }))).filter((bar) => Number.isFinite(bar.value));
-  const totals = d3.rollups(bars, (group) => d3.sum(group, (bar) => bar.value), (bar) => bar.kind);
   const main = state.work.goals.find((name) => name.endsWith("latency")) ?? "packet_latency", ends = interval(main, row);
   const said = kinds.map((kind) => `${kind} ${show(d3.sum(bars.filter((bar) => bar.kind === kind), (bar) => bar.value) || Infinity)}`).join(" ns, ");
   const words = `Mean packet latency of design ${column("design")[row]}: ${said} ns${k < 0 ? ", not simulated" : ""}` +
     (ends ? `; ${kindOf(row, main)} value ${shown(main, row)} ns` : "");
-  plotInto(target, words, { height: 90 + 58 * kinds.length, marginLeft: 76, marginRight: 60, marginBottom: 42, x: { label: "mean packet latency [ns]", labelAnchor: "center", grid: true },
-    y: { label: null, domain: kinds }, color: { legend: true, domain: state.work.parts, scheme: "observable10" },
-    marks: [Plot.barX(bars, { x: "value", y: "kind", fill: "part", title: (bar) => `${bar.kind}, ${bar.part}: ${show(bar.value)} ns`, insetTop: 3, insetBottom: 3 }),
-      Plot.text(totals, { x: (t) => t[1], y: (t) => t[0], text: (t) => ` ${show(t[1])}`, textAnchor: "start", dx: 4, fill: "var(--ink)", stroke: "var(--panel)", strokeWidth: 5 }),
-      ...(ends ? [Plot.ruleX([column(main)[row]], { stroke: "var(--ink)", strokeDasharray: "3,3" })] : [])] });
+  sharesInto(target, words, { bars, kinds, parts: state.work.parts, label: "mean packet latency [ns]",
+    marks: ends ? [Plot.ruleX([column(main)[row]], { stroke: "var(--ink)", strokeDasharray: "3,3" })] : [] });
   const cells = state.work.parts.map((part) => [part, ...kinds.map((kind) => values[kind](part)),
     ...(kinds.length > 1 ? [values.model(part) - values.simulated(part)] : [])]);
   $("latency-table").replaceChildren(folded("Shares of the mean packet latency [ns]", ["", ...kinds, ...(kinds.length > 1 ? ["model minus simulated"] : [])], cells));

@@ -1,4 +1,3 @@
-"use strict";
 // The study, what is shown of it, and small helpers for all parts of the page.
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const TYPES = { u1: Uint8Array, u2: Uint16Array, f3: Float32Array };
@@ -38,8 +37,6 @@ const at = (name, row) => (isField(name) ? state.work.placeOf[name].get(column(n
 const labelOf = (name) => (isField(name) ? state.work.fields.find((f) => f.name === name) : state.work.metricOf[name]).label;
 const goalOf = (name) => (isField(name) ? "" : state.work.metricOf[name].goal);
 const titled = (name) => labelOf(name) + (goalOf(name) ? ` (${goalOf(name)} is best)` : "");
-const show = (value) => typeof value !== "number" ? String(value) : Number.isNaN(value) ? "–" : !Number.isFinite(value) ? "saturated"
-  : Math.abs(value) >= 1e4 && Math.abs(value) < 1e15 ? value.toFixed(0) : String(Number(value.toPrecision(4)));
 
 function interval(name, row) {
   const low = column(`${name}_low`), high = column(`${name}_high`);
@@ -53,7 +50,6 @@ function shown(name, row) {
 // What values are: of a simulation, corrected, or the model's own.
 const kindOf = (row, ...names) => !names.some((n) => state.work.metricOf[n]?.corrected) ? "model"
   : column("simulated")[row] ? "simulated" : names.some((n) => !isField(n) && interval(n, row)) ? "corrected" : "model";
-const percent = (share) => (share === null ? "–" : `${(100 * share).toFixed(1)} %`);
 const described = (row) => `design ${column("design")[row]} (` +
   state.work.fields.map((f) => `${f.label} ${column(f.name)[row]}`).join(", ") + ")";
 
@@ -80,37 +76,9 @@ function choose(row) {
   redraw("row");
 }
 
-// Elements: h("p", {class: "x"}, "text", child).
-function h(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (value !== null && value !== false) element.setAttribute(name, value === true ? "" : value);
-  }
-  element.append(...children.flat().filter((child) => child !== null));
-  return element;
-}
-function tableOf(caption, headings, rows) {
-  const body = rows.map((row) => h("tr", {}, row.map((cell, k) =>
-    h(k ? "td" : "th", k ? {} : { scope: "row" }, cell instanceof Node ? cell : show(cell)))));
-  return h("table", { "aria-label": caption }, h("caption", {}, caption),
-    h("thead", {}, h("tr", {}, headings.map((word) => h("th", { scope: "col" }, word)))), h("tbody", {}, body));
-}
-const scrolled = (words, content) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": words }, content);
-const folded = (caption, headings, rows) => h("details", {}, h("summary", {}, `As a table: ${caption}`), scrolled(caption, tableOf(caption, headings, rows)));
 function sectionOf({ title, lines, headings, rows }, level) {
   return [h(level, {}, title), ...lines.map((line) => h("p", {}, line)),
     ...(rows.length ? [scrolled(title, tableOf(title, headings, rows))] : [])];
 }
 const options = (select, names, chosen) => select.replaceChildren(...names.map((name) =>
   h("option", { value: name, selected: name === chosen }, titled(name))));
-const widthOf = (element) => Math.max(280, Math.floor(element.clientWidth || element.parentElement.clientWidth));
-function plotInto(target, words, plot) {
-  const svg = Plot.plot({ width: widthOf(target), style: { background: "transparent", fontSize: "12px", overflow: "visible" },
-    ariaLabel: words, ...plot });
-  const drawn = svg.tagName === "svg" ? svg : svg.querySelector("svg[viewBox]");
-  drawn.setAttribute("role", "img");
-  if (svg !== drawn) svg.querySelectorAll("svg").forEach((one) => one !== drawn && one.setAttribute("aria-hidden", "true"));
-  target.replaceChildren(svg, h("p", { class: "caption" }, words));
-  return svg;
-}

@@ -6,7 +6,7 @@ import inspect
 import re
 import types
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from textwrap import wrap
 from typing import Any, get_args, get_origin
@@ -282,6 +282,27 @@ def allowed(cls: type[Any], spec: Any, name: str) -> str:
                 if rule and not any(rule[1] in known for known in rules):
                     rules = [known for known in rules if known not in rule[1]] + [rule[1]]
     return " and ".join(rules)
+
+
+def example(cls: type[Any], given: Mapping[str, Any]) -> Any:
+    """Return a spec of a class with the given fields as far as it takes them; others have small values.
+
+    Raises
+    ------
+    ValueError
+        What the class says to the small values, if it takes none of them.
+
+    Examples
+    --------
+    >>> from qmodels.systems.laws.times import Erlang
+    >>> example(Erlang, {"mean": 0.5})
+    Erlang(mean=0.5, phases=3)
+    """
+    samples = {one: _sample(held(cls)[one], k) for k, one in enumerate(needed(cls), 2)}
+    try:
+        return cls(**{**samples, **given})
+    except (TypeError, ValueError):
+        return _starter(cls) or cls(**samples)
 
 
 def _sample(hint: Any, number: int) -> Any:

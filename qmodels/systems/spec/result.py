@@ -96,6 +96,9 @@ class Result:
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *(name for name in self.metrics if name.isidentifier())})
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.metrics)
+
     @property
     def title(self) -> str:
         """One line that says what was solved or simulated."""

@@ -1,0 +1,71 @@
+"""The page on which a design is changed: one text of scripts and style for the browser and for notebooks."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+
+from cases.study.page.page import LIBRARIES, library, script, shared
+
+HERE = Path(__file__).parent
+
+ASK = """
+whatIf(document.getElementById("what-if"), async (name, values) => {
+  const headers = { "Content-Type": "application/json" }, body = JSON.stringify({ name, arguments: values });
+  return (await fetch("call", { method: "POST", headers, body })).json();
+});
+"""
+"""How the page of the server asks: at its own address."""
+
+RENDER = """
+function render({ model, el }) {
+  const shadow = el.attachShadow({ mode: "open" }), host = document.createElement("div"), waiting = new Map();
+  const style = document.createElement("style");
+  style.textContent = model.get("style");
+  host.className = "what-if";
+  shadow.append(style, host);
+  let next = 0;
+  const hear = (message) => { waiting.get(message.id)?.(message.answer); waiting.delete(message.id); };
+  model.on("msg:custom", hear);
+  whatIf(host, (name, values) => new Promise((done) => {
+    waiting.set(next, done);
+    model.send({ id: next, name, arguments: values });
+    next += 1;
+  }));
+  return () => model.off("msg:custom", hear);
+}
+export default { render };
+"""
+"""How a notebook asks: by messages to its kernel."""
+
+
+def style() -> str:
+    """Return the style."""
+    return shared()[0] + _text("what_if.css")
+
+
+def _text(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")
+
+
+def _ours() -> str:
+    return f"{shared()[1]}\n{_text('what_if.js')}"
+
+
+def page(title: str) -> str:
+    """Return the page that the server gives."""
+    scripts = "".join(map(script, (*map(library, LIBRARIES), _ours() + ASK)))
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta name="color-scheme" content="light dark"><title>{escape(title)}</title>'
+        f'<link rel="icon" href="data:,"><style>{style()}</style></head>'
+        f'<body><div class="what-if" id="what-if"></div>{scripts}</body></html>\n'
+    )
+
+
+def module() -> str:
+    """Return the module that a notebook loads: the libraries in a scope of their own, then ours."""
+    libraries = "\n".join(map(library, LIBRARIES))
+    inside = f"(function (globalThis, self, define, exports, module) {{{libraries}\n}}).call(own, own, own);"
+    return f"const own = {{}};\n{inside}\nconst {{ d3, Plot }} = own;\n{_ours()}{RENDER}"

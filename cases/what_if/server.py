@@ -1,0 +1,108 @@
+"""The page in a browser: a server for this machine alone, behind an address that nobody can guess."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from cases.what_if.page import page
+from cases.what_if.session import Session
+
+HOST = "127.0.0.1"
+MOST_BYTES = 4_000_000
+"""Of a request: a design with all its lists."""
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class Server(ThreadingHTTPServer):
+    """Serves one session at ``url``; requests for another host, or without the token, get nothing.
+
+    Parameters
+    ----------
+    session : Session
+        What is shown; it stays when a page is closed or opened again.
+    port : int
+        0 for any that is free.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, session: Session, port: int = 0) -> None:
+        super().__init__((HOST, port), Handler)
+        self.session = session
+        self.token = secrets.token_urlsafe(24)
+        self.names = {f"{name}:{self.server_port}" for name in (HOST, "localhost")}
+        self.url = f"http://{HOST}:{self.server_port}/{self.token}/"
+
+    def handle_error(self, *_: Any) -> None:
+        """Say nothing of a page that was closed before its answer came."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    """The page itself (GET), and what it asks (POST)."""
+
+    server: Server
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # head and body are two packets: the second would wait for 40 ms
+    timeout = 120
+
+    def do_GET(self) -> None:  # noqa: N802, D102
+        if self._allowed(""):
+            self._send(200, page("What if"), "text/html")
+
+    def do_POST(self) -> None:  # noqa: N802, D102
+        if not self._allowed("call"):
+            return
+        if self.headers.get_content_type() != "application/json":
+            self._send(415, "JSON only")
+            return
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal() or int(length) > MOST_BYTES:
+            self._send(413, "too long")
+            return
+        try:
+            asked = json.loads(self.rfile.read(int(length)))
+            name, arguments = asked["name"], asked["arguments"]
+            if not isinstance(name, str) or not isinstance(arguments, dict):
+                raise TypeError
+        except (ValueError, TypeError, KeyError):
+            self._send(400, "not a call")
+            return
+        self._send(200, json.dumps(self.server.session.call(name, arguments)), "application/json")
+
+    def _allowed(self, path: str) -> bool:
+        """Answer what does not come from our own page: another site may have our address by its own name."""
+        origin = self.headers.get("Origin")
+        ours = self.headers.get("Host") in self.server.names and (
+            origin is None or origin.removeprefix("http://") in self.server.names
+        )
+        given = self.path.encode("utf-8", "replace")
+        if ours and secrets.compare_digest(given, f"/{self.server.token}/{path}".encode()):
+            return True
+        self._send(404 if ours else 403, "not found" if ours else "not for you")
+        return False
+
+    def _send(self, code: int, text: str, kind: str = "text/plain") -> None:
+        body = text.encode()
+        self.send_response(code)
+        for name, value in {**HEADERS, "Content-Type": f"{kind}; charset=utf-8"}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        if code != 200:
+            self.close_connection = True  # what else was sent is not read
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Write nothing."""

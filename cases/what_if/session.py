@@ -1,0 +1,307 @@
+"""A session of edits: a design, what came before it, what it is compared with, and the answer to each."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from functools import partial
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from cases.what_if.answering import answer_data, comparison, picture
+from cases.what_if.controls import Control, changed, controls
+from cases.what_if.python_text import python_text
+from cases.what_if.simulating import Simulating
+from optimize.search.pareto import nondominated
+from qmodels.dispatch import solve
+from qmodels.systems.spec.fields import array_fields, varied_fields
+from qmodels.systems.spec.hashing import stable_hash
+from qmodels.systems.spec.kind import kind_of, metric_of
+from qmodels.systems.spec.toml import spec_from_toml, to_toml
+
+Job = tuple[dict[str, str], Control | None]
+"""Fields to set, and the control of the one of which it is the neighbour."""
+
+KEPT = 512
+"""Answers that are kept: a neighbour that was looked at is there at once."""
+
+SLICE_SECONDS = 0.05
+"""What one call works ahead, so that a change never waits long."""
+
+SWEPT = 7
+"""Most values of a field in a sweep of two."""
+
+
+class Session:
+    """What a page and a notebook do with one design; every method returns plain values for JSON.
+
+    Parameters
+    ----------
+    spec : spec of a registered kind
+        Where it starts, and what it is compared with at first.
+
+    Raises
+    ------
+    TypeError
+        If it is of no kind.
+    ValueError
+        If it has array fields, or no model covers it.
+
+    Examples
+    --------
+    >>> import qmodels as qm
+    >>> session = Session(qm.Noc(injection_rate=0.02))
+    >>> session.change({"link_width": "32"})["comparison"]["metrics"][0]["words"]
+    'packet latency falls by 27.2 % (better)'
+    >>> session.change({"link_width": "none"})["error"]
+    "link_width must be a whole number, got 'none'"
+    >>> session.undo()["version"], session.spec.link_width
+    (2, 16)
+    """
+
+    CALLS = (
+        *("state", "change", "undo", "redo", "unchange", "pin", "load", "export"),
+        *("neighbours", "sweep", "simulate", "cancel", "simulation"),
+    )
+
+    def __init__(self, spec: Any) -> None:
+        kind_of(spec)
+        for path, value in array_fields(spec).items():
+            raise ValueError(f"what_if needs one design, got {path} = {np.asarray(value).tolist()}")
+        self._answers: OrderedDict[str, dict[str, Any]] = OrderedDict()
+        self._lock = RLock()
+        self._history, self._at = [spec], 0
+        self._refused: dict[str, dict[str, str]] = {}
+        self._version = 0
+        self.simulating = Simulating()
+        self.pinned = spec
+        solve(spec)  # what it takes to import the model is not the design's
+        self._answer(spec)
+        self._controls = controls(spec)
+
+    @property
+    def spec(self) -> Any:
+        """The design as it is now."""
+        return self._history[self._at]
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Do what a page asks for; whatever goes wrong is one line under ``error``."""
+        try:
+            if name not in self.CALLS:
+                raise ValueError(f"there is no call {name!r}")
+            if name in ("cancel", "simulation"):
+                found: dict[str, Any] = getattr(self, name)(**arguments)
+                return found
+            with self._lock:
+                found = getattr(self, name)(**arguments)
+                return found
+        except Exception as error:
+            return {"error": _one_line(error)}
+
+    def state(self) -> dict[str, Any]:
+        """Return all that a page shows of the design."""
+        spec = self.spec
+        now, before = self._answer(spec), self._answer(self.pinned)
+        fields = [
+            f"{path.replace('_', ' ')}: {_said(old)} → {_said(new)}"
+            for path, (old, new) in varied_fields([self.pinned, spec]).items()
+        ]
+        return {
+            "version": self._version,
+            "kind": kind_of(spec).name,
+            "controls": [one.data() for one in self._controls.values()],
+            "refused": self._refused,
+            "answer": now,
+            "picture": picture(spec),
+            "simulated": self.simulating.known.get(stable_hash(spec)),
+            "pinned": before,
+            "comparison": {
+                "fields": fields,
+                "metrics": comparison(now, before),
+                "same": stable_hash(spec) == stable_hash(self.pinned),
+            },
+            "undo": self._at > 0 or bool(self._refused),
+            "redo": self._at + 1 < len(self._history),
+        }
+
+    def change(self, values: Mapping[str, str], together: bool = False) -> dict[str, Any]:
+        """Set fields, and return the state, or the ``error`` beside the state that stays.
+
+        What was refused before is tried with it: two fields that only fit together are set one by one.
+
+        Parameters
+        ----------
+        values : mapping
+            Path of a control to what was written there.
+        together : bool
+            Whether this and the change before it are one step of the history, as while a slider moves.
+        """
+        before = {path: one["text"] for path, one in self._refused.items() if path not in values}
+        for tried in ({**before, **values}, values) if before else (values,):
+            try:
+                spec = changed(self.spec, tried, self._controls)
+                self._answer(spec)
+            except Exception as refusal:
+                error = _one_line(refusal)
+                continue
+            for path in tried:
+                self._refused.pop(path, None)
+            return self._go(spec, together)
+        self._refused |= {path: {"text": text, "error": error} for path, text in values.items()}
+        return {**self.state(), "error": error}
+
+    def load(self, text: str) -> dict[str, Any]:
+        """Take a whole design as TOML."""
+        spec = spec_from_toml(text)
+        for path in array_fields(spec):
+            raise ValueError(f"{path} must be one number here")
+        self._answer(spec)
+        return self._go(spec)
+
+    def undo(self) -> dict[str, Any]:
+        """Return to the design before; what was refused since then is withdrawn first."""
+        if self._refused:
+            self._refused = {}
+            return self.state()
+        return self._step(-1)
+
+    def redo(self) -> dict[str, Any]:
+        """Take an undone change again."""
+        return self._step(1)
+
+    def unchange(self) -> dict[str, Any]:
+        """Go back to the pinned design, as a change like any other."""
+        return self._go(self.pinned)
+
+    def pin(self) -> dict[str, Any]:
+        """Compare with this design from now on."""
+        self.pinned = self.spec
+        return self.state()
+
+    def neighbours(self, start: int, version: int, first: str = "") -> dict[str, Any]:
+        """Return what one step of each field would change, for as many as a slice of time allows.
+
+        Those of the ``first`` field come first: who moves it goes on to a design that is known by then.
+        """
+        fields = sorted(self._controls.values(), key=lambda one: one.path != first)
+        steps = [(one, text) for one in fields for text in one.neighbours()]
+        return self._slice(start, version, [({one.path: text}, one) for one, text in steps])
+
+    def sweep(self, start: int, version: int, fields: list[str], metrics: list[str]) -> dict[str, Any]:
+        """Return designs around this one over two fields, and which are on the front of two metrics."""
+        grid: list[dict[str, str]] = [{}]
+        for field in fields:
+            if field not in self._controls:
+                raise ValueError(f"there is no field {field!r}")
+            grid = [{**one, field: text} for one in grid for text in _near(self._controls[field])]
+        found = self._slice(start, version, [(values, None) for values in grid])
+        return found if found["next"] is not None else {**found, "front": self._front(grid, metrics)}
+
+    def simulate(self) -> dict[str, Any]:
+        """Begin to simulate this design in the background."""
+        return self.simulating.begin(self.spec, stable_hash(self.spec))
+
+    def cancel(self) -> dict[str, Any]:
+        """Stop the simulation after the replications under way."""
+        return self.simulating.cancel()
+
+    def simulation(self) -> dict[str, Any]:
+        """Return how far the simulation is."""
+        return self.simulating.progress()
+
+    def export(self) -> dict[str, Any]:
+        """Return the design as TOML and as Python."""
+        found = {}
+        for name, write in (("toml", partial(to_toml, kind=True)), ("python", python_text)):
+            try:
+                found[name] = write(self.spec)
+            except ValueError as error:
+                found[name] = f"# {_one_line(error)}"
+        return found
+
+    def _answer(self, spec: Any) -> dict[str, Any]:
+        key = stable_hash(spec)
+        if key not in self._answers:
+            started = time.perf_counter()
+            with np.errstate(all="ignore"):
+                found = answer_data(solve(spec), spec)
+            found["milliseconds"] = 1e3 * (time.perf_counter() - started)
+            self._answers[key] = found
+            if len(self._answers) > KEPT:
+                self._answers.popitem(last=False)
+        self._answers.move_to_end(key)
+        return self._answers[key]
+
+    def _go(self, spec: Any, together: bool = False) -> dict[str, Any]:
+        if stable_hash(spec) == stable_hash(self.spec):
+            return self.state()
+        kept = self._history[: self._at + 1]
+        self._history = [*(kept[:-1] if together and self._at else kept), spec]
+        return self._step(len(self._history))
+
+    def _step(self, way: int) -> dict[str, Any]:
+        self._at = min(max(self._at + way, 0), len(self._history) - 1)
+        self._version += 1
+        self._controls = controls(self.spec)
+        self._refused = {path: one for path, one in self._refused.items() if path in self._controls}
+        return self.state()
+
+    def _slice(
+        self, start: int, version: int, jobs: list[tuple[dict[str, str], Control | None]]
+    ) -> dict[str, Any]:
+        """Return the answers to the jobs from one on that fit in a slice of time, at least one."""
+        found: list[dict[str, Any]] = []
+        deadline = time.perf_counter() + SLICE_SECONDS
+        while version == self._version and start + len(found) < len(jobs):
+            values, control = jobs[start + len(found)]
+            one: dict[str, Any] = {"values": values, "from": control.value if control else ""}
+            try:
+                answer = self._answer(changed(self.spec, values, self._controls))
+                one |= {"metrics": {name: metric["value"] for name, metric in answer["metrics"].items()},
+                        "stable": answer["stable"], "bottleneck": answer["bottleneck"]}  # fmt: skip
+            except Exception as error:
+                one["error"] = _one_line(error)
+            found.append(one)
+            if time.perf_counter() > deadline:
+                break
+        done = start + len(found)
+        more = version == self._version and done < len(jobs)
+        return {"version": self._version, "found": found, "total": len(jobs), "next": done if more else None}
+
+    def _front(self, grid: list[dict[str, str]], metrics: list[str]) -> list[int]:
+        rows, places = [], []
+        for k, values in enumerate(grid):
+            try:
+                answer = self._answer(changed(self.spec, values, self._controls))
+            except Exception:
+                continue
+            row = [answer["metrics"].get(name, {}).get("value") for name in metrics]
+            if answer["stable"] and None not in row:
+                rows.append(row)
+                places.append(k)
+        if not rows:
+            return []
+        up = [metric_of(self.spec, name).better == "up" for name in metrics]
+        return np.array(places)[nondominated(rows, maximize=up)].tolist()
+
+
+def _near(control: Control) -> Iterator[str]:
+    """Yield the choices around the value of a control."""
+    choices = ("false", "true") if control.type == "flag" else control.choices
+    at = choices.index(control.value)
+    first = max(0, min(at - SWEPT // 2, len(choices) - SWEPT))
+    yield from choices[first : first + SWEPT]
+
+
+def _said(value: Any) -> str:
+    return "–" if value is None else str(value)
+
+
+def _one_line(error: Exception) -> str:
+    """Return what went wrong in one line; what is no refusal says what it is."""
+    words = " ".join([str(error), *getattr(error, "__notes__", ())]).split()
+    name = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+    return name + " ".join(words)

@@ -1,0 +1,64 @@
+"""What a notebook and a shell expect: pictures and bars without magic, names that complete, a version."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import version
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import qmodels as qm
+from optimize.analysis.tornado import tornado
+from validate.campaigns import progress
+
+
+def test_metrics_complete_as_attributes_and_as_keys():
+    answer = qm.solve(qm.Noc(injection_rate=0.02))
+    assert {"packet_latency", "saturation_rate"} <= set(dir(answer))
+    assert answer._ipython_key_completions_() == list(answer.metrics)
+
+
+def test_pictures_are_shown_without_magic():
+    rng = np.random.default_rng(1)
+    trace = qm.traffic.Trace(
+        times_ns=np.cumsum(rng.exponential(100, 4000)), bytes=np.full(4000, 64), source="made"
+    )
+    noc = qm.Noc(injection_rate=0.02)
+    bars = tornado(
+        noc, lambda one: {"x": qm.solve(one).packet_latency}, {"packet_bytes": (64, 128)}, metric="x"
+    )
+    for picture in (trace.description.plot(), noc.topology.plot(), qm.solve(noc).plot(), bars.plot()):
+        assert picture._repr_png_().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("kernel", [True, False])
+def test_a_bar_under_the_cell_of_a_notebook(monkeypatch, capsys, kernel):
+    shown = []
+    place = SimpleNamespace(update=shown.append)
+    shell = SimpleNamespace(kernel=3) if kernel else SimpleNamespace()
+    screen = SimpleNamespace(HTML=str, display=lambda _, display_id: place)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell, display=screen))
+    monkeypatch.setitem(sys.modules, "IPython.display", screen)
+    clock = iter([0.0, 0.5, 10.0])
+    monkeypatch.setattr(progress, "monotonic", lambda: next(clock))
+    with progress.TerminalProgress() as bar:
+        bar(0, 8)
+        bar(2, 8)
+    expected = ["<progress value='2' max='8'></progress> runs 2/8 0.2/s 30 s left", ""]
+    assert shown == (expected if kernel else [])
+    assert capsys.readouterr().err == ""
+
+
+def test_python_m_qmodels_is_the_command():
+    for command in (["-m", "qmodels"], ["-m", "cases.cli.main"]):
+        done = subprocess.run(
+            [sys.executable, *command, "--version"], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (
+            0,
+            f"qmodels {version('qmodels-toolkit')}\n",
+            "",
+        )
