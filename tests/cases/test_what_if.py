@@ -217,7 +217,7 @@ def test_a_simulation_runs_beside_and_can_be_stopped(starters):
 
 
 def _ended(session):
-    for _ in range(1200):
+    for _ in range(12_000):  # a first simulation compiles
         if not session.simulating.alive:
             return session.call("simulation", {})
         time.sleep(0.05)

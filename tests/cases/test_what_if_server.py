@@ -34,7 +34,7 @@ def server():
 
 def ask(server, method="POST", path=None, body=STATE, headers=None):
     """Return status and text of one request."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=300)
     try:
         connection.request(
             method, f"/{server.token}/call" if path is None else path, body, {**JSON, **(headers or {})}
@@ -122,7 +122,7 @@ def test_ctrl_c_ends_the_command_in_silence():
         url = process.stdout.readline().strip()
         assert url.startswith("http://127.0.0.1:") and "Ctrl-C" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=60) == ("", "") and process.returncode == 0
+        assert process.communicate(timeout=300) == ("", "") and process.returncode == 0
 
 
 def test_bad_input_is_one_line(run):
