@@ -21,10 +21,12 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "myst_nb",
     "mathml",
+    "reference",
 ]
 root_doc = "index"
 exclude_patterns = [
     ".build",
+    "machinery",
     "gallery/*",
     "pictures/*.ipynb",
     "**sg_execution_times.rst",
@@ -44,6 +46,7 @@ nb_execution_timeout = 240
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 
+default_role = "py:obj"  # as docstrings use it
 autodoc_typehints = "none"  # numpydoc has the types, in words
 numpydoc_show_class_members = False
 numpydoc_use_plots = False

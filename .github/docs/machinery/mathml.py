@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from html import escape
 from typing import Any
 
 from docutils import nodes
+from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.util import logging
+
+LOG = logging.getLogger(__name__)
+LARGER = re.compile(r"\\(?:bigg?|Bigg?)[lr]?\b")
+"""Sizes of brackets that the converter does not know."""
 
 
 def setup(app: Any) -> dict[str, bool]:
@@ -15,10 +23,19 @@ def setup(app: Any) -> dict[str, bool]:
 
 
 def _inline(writer: Any, node: Any) -> None:
-    writer.body.append(tex2mathml(node.astext()))
+    writer.body.append(_mathml(node))
     raise nodes.SkipNode
 
 
 def _block(writer: Any, node: Any) -> None:
-    writer.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
+    writer.body.append(f'<div class="math">{_mathml(node, as_block=True)}</div>')
     raise nodes.SkipNode
+
+
+def _mathml(node: Any, **options: bool) -> str:
+    text = LARGER.sub("", node.astext()).replace(r"\dots", r"\ldots")
+    try:
+        return str(tex2mathml(text, **options))
+    except MathError as error:
+        LOG.warning("%s in the formula %s", error, text, location=node)
+        return f"<code>{escape(text)}</code>"
