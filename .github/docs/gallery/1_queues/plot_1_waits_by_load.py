@@ -2,7 +2,7 @@
 Waiting by load
 ===============
 
-An M/M/1 queue: what grows is 1 / (1 - load), so that half the distance to full doubles the wait. Quantiles grow alike.
+An M/M/1 queue: half the distance to full doubles the wait, its percentiles too.
 """
 
 import matplotlib.pyplot as plt

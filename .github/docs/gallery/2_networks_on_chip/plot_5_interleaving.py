@@ -2,7 +2,7 @@
 Interleaving addresses over channels
 ====================================
 
-Eight cores of a Spidergon write to memory: what they can send by the number of channels that addresses are spread over.
+Eight cores of a Spidergon write to memory: what they can send, by the channels their addresses are on.
 """
 
 import matplotlib.pyplot as plt

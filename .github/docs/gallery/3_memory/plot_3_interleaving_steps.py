@@ -2,7 +2,7 @@
 Interleaving steps
 ==================
 
-Which of four channels has each segment of a packet: with step 1 neighbours lie side by side, with 8 a packet on one.
+Which of four channels has each segment: with step 1 a packet is on all of them, with step 8 mostly on one.
 """
 
 import matplotlib.pyplot as plt

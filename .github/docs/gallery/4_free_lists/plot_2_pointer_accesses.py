@@ -2,7 +2,7 @@
 What trials cost
 ================
 
-Accesses of the pointer memory for an allocation: the mean stays close to one, the worst grows with the trials.
+Pointer accesses for an allocation: the mean stays close to one, the worst grows with the trials.
 """
 
 import matplotlib.pyplot as plt

@@ -21,9 +21,7 @@ for at, channels in enumerate((1, 2, 4, 8)):
     limit = qm.solve(spec).saturation_data_rate
     ax.axhline(limit, color=f"C{at}", linestyle="--")
     words = f"{channels} channel{'s' if channels > 1 else ''}: {limit:.0f} Gb/s"
-    ax.annotate(
-        words, (years[-1], limit), xytext=(0, 3), textcoords="offset points", color=f"C{at}", ha="right"
-    )
+    ax.text(1.01, limit, words, transform=ax.get_yaxis_transform(), color=f"C{at}", va="center")
 ax.set(xlabel="year", ylabel="data rate [Gb/s]", ylim=(15, 300))
 ax.set_yticks([20, 50, 100, 200], ["20", "50", "100", "200"])
 ax.minorticks_off()

@@ -2,7 +2,7 @@
 An error map
 ============
 
-What the model of the packet processor was measured to be off by, in each region of load: it flags every answer.
+What the model of the packet processor was measured to be off by, by load: it flags every answer.
 """
 
 import matplotlib.pyplot as plt

@@ -21,7 +21,7 @@ found = sobol(
         "free_list.clock_ghz": (0.8, 1.6),
     },
     metric="packet_latency",
-    samples=96,
+    samples=128,
     vectorized=True,
 )
 fig, ax = plt.subplots()
