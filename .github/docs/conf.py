@@ -8,7 +8,7 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parents[1]
-sys.path[:0] = [str(ROOT), str(DOCS / "machinery")]
+sys.path[:0] = [str(ROOT), str(DOCS)]
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])  # for notebooks
 os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
 os.environ.setdefault("IPYTHONDIR", str(DOCS / ".build" / "ipython"))
@@ -20,15 +20,15 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "myst_nb",
-    "mathml",
-    "reference",
+    "machinery.mathml",
+    "machinery.reference",
 ]
 root_doc = "index"
 exclude_patterns = [
     ".build",
     "machinery",
-    "gallery/*",
-    "pictures/*.ipynb",
+    "gallery/**",
+    "pictures/**/*.ipynb",
     "**sg_execution_times.rst",
 ]
 templates_path: list[str] = []
@@ -72,8 +72,8 @@ sphinx_gallery_conf = {
     "examples_dirs": ["gallery"],
     "gallery_dirs": ["pictures"],
     "filename_pattern": r"\.py$",
-    "image_scrapers": ("gallery_style.figures",),
-    "reset_modules": ("matplotlib", "gallery_style.reset"),
+    "image_scrapers": ("machinery.gallery_style.figures",),
+    "reset_modules": ("matplotlib", "machinery.gallery_style.reset"),
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "min_reported_time": 10_000,

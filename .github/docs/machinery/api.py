@@ -93,6 +93,12 @@ def homes() -> dict[int, str]:
     return found
 
 
+def documented(module: str) -> dict[str, Any]:
+    """Return what is documented on the page of a module, by its whole name."""
+    found = {f"{module}.{name}": value for name, value in names(module).items()}
+    return {home: value for home, value in found.items() if homes()[id(value)] == home}
+
+
 def pages() -> Iterator[tuple[str, str]]:
     """Yield a page for each module, and their contents."""
     yield (
@@ -125,13 +131,11 @@ def _page(module: str) -> str:
         for name in members:
             lines += [f"   * - :py:obj:`{name} <{homes()[id(here[name])]}>`", f"     - {_first(here[name])}"]
         lines.append("")
-    for members in subjects.values():
-        for name in members:
-            if homes()[id(here[name])] == f"{module}.{name}":
-                lines += [
-                    _titled(name, "-" if len(subjects) == 1 else "~"),
-                    *_documented(module, name, here[name]),
-                ]
+    ours = documented(module)
+    for home in (f"{module}.{name}" for members in subjects.values() for name in members):
+        if home in ours:
+            name = home.rpartition(".")[2]
+            lines += [_titled(name, "-" if len(subjects) == 1 else "~"), *_directive(home, ours[home])]
     return "\n".join(lines)
 
 
@@ -140,9 +144,9 @@ def _first(value: Any) -> str:
     return re.sub(r" ?\[\d+\]_", "", " ".join(text.split()))
 
 
-def _documented(module: str, name: str, value: Any) -> list[str]:
+def _directive(home: str, value: Any) -> list[str]:
     if not callable(value) or type(value).__name__ == "UnionType":
-        return [f".. py:data:: {module}.{name}", "", f"   {_first(value)}", ""]
+        return [f".. py:data:: {home}", "", f"   {_first(value)}", ""]
     if inspect.isclass(value):
-        return [f".. autoclass:: {module}.{name}", "   :members:", "   :member-order: bysource", ""]
-    return [f".. autofunction:: {module}.{name}", ""]
+        return [f".. autoclass:: {home}", "   :members:", "   :member-order: bysource", ""]
+    return [f".. autofunction:: {home}", ""]

@@ -6,10 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import api
-import commands
-import errors
-import fields
+from machinery import api, commands, errors, fields
 
 
 def setup(app: Any) -> dict[str, bool]:
