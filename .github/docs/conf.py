@@ -47,9 +47,12 @@ nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 
 default_role = "py:obj"  # as docstrings use it
+smartquotes = False  # "--set" is to be copied
 autodoc_typehints = "none"  # numpydoc has the types, in words
 numpydoc_show_class_members = False
 numpydoc_use_plots = False
+
+toc_object_entries = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = "qmodels"
@@ -60,9 +63,10 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_theme_options = {
     "navbar_align": "left",
+    "header_links_before_dropdown": 8,
     "show_toc_level": 2,
     "navigation_with_keys": False,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "reference/generated/fields/*": []},  # wide tables
     "footer_start": [],
     "footer_end": [],
 }

@@ -31,8 +31,8 @@ PAGE = """# {kind}
 {metrics}
 ## Fields
 
-| field | of | holds | unit | default | allowed | meaning |
-|---|---|---|---|---|---|---|
+| field | of | holds | default | meaning, and what is allowed |
+|---|---|---|---|---|
 {fields}"""
 
 
@@ -57,7 +57,9 @@ def _metrics(names: MetricNames) -> Iterator[str]:
 def _rows(rows: Iterable[FieldRow]) -> Iterator[str]:
     for row in rows:
         default = f"`{row.default}`" if row.default and row.default != "required" else row.default
-        cells = [f"`{row.name}`", row.of, row.type, row.unit, default, row.allowed, _code(row.meaning)]
+        holds = f"{row.type} [{row.unit}]" if row.unit else row.type
+        meaning = f"{_code(row.meaning)} ({row.allowed})" if row.allowed else _code(row.meaning)
+        cells = [f"`{row.name}`", row.of, holds, default, meaning]
         yield "| " + " | ".join(map(_cell, cells)) + " |\n"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from machinery import api, commands, errors, fields
 def setup(app: Any) -> dict[str, bool]:
     """Write the pages when a build begins."""
     app.connect("builder-inited", lambda app: write(Path(app.srcdir) / "reference" / "generated"))
+    app.connect("autodoc-process-docstring", _initials, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -31,3 +33,8 @@ def write(folder: Path) -> None:
     for path in folder.rglob("*.*"):
         if path not in found:
             path.unlink()
+
+
+def _initials(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """Keep the initial of an author at the beginning of a source from being read as the letter of a list."""
+    lines[:] = [re.sub(r"^(\s*\.\. \[\w+\] )(?=[A-Z]\. )", r"\1\\", line) for line in lines]
