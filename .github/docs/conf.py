@@ -66,7 +66,7 @@ html_theme_options = {
     "header_links_before_dropdown": 8,
     "show_toc_level": 2,
     "navigation_with_keys": False,
-    "secondary_sidebar_items": {"**": ["page-toc"], "reference/generated/fields/*": []},  # wide tables
+    "secondary_sidebar_items": ["page-toc"],
     "footer_start": [],
     "footer_end": [],
 }

@@ -32,6 +32,10 @@ COLUMNS = {"designs": "systems", "bias": "bias", "mean": "mean size", "largest":
 def pages() -> Iterator[tuple[str, str]]:
     """Yield the page of all maps."""
     lines = [
+        "---",
+        "html_theme.sidebar_secondary.remove: true",
+        "---",
+        "",
         "# Measured errors",
         "",
         "Model minus simulation, by metric and region: the maps that answers look their error up in",
@@ -44,10 +48,7 @@ def pages() -> Iterator[tuple[str, str]]:
             line[1:].strip() for line in path.read_text(encoding="utf-8").splitlines() if line[:1] == "#"
         ]
         lines += [f"## {title}", "", *about[:-1], "", f"{about[-1].replace('Made by: ', 'Made by: `')}`", ""]
-        lines += [
-            "| metric | unit | region | load | " + " | ".join(COLUMNS.values()) + " |",
-            "|---" * 8 + "|",
-        ]
+        lines += ["| metric | region | load | " + " | ".join(COLUMNS.values()) + " |", "|---" * 7 + "|"]
         for row in ErrorMap(path).rows:
             cells = [
                 f"`{row['metric']}`",
@@ -64,7 +65,7 @@ def pages() -> Iterator[tuple[str, str]]:
 def _load(above: float, to: float) -> str:
     if math.isnan(to):
         return ""
-    return f"{to:.3g}" if above == to else f"{above:.3g} to {to:.3g}"
+    return f"{to:.3g}" if above == to else f"{above:.3g}\u2013{to:.3g}"
 
 
 def _number(value: float, *, sign: str) -> str:

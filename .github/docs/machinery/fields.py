@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 from qmodels.systems.spec.describe import FieldRow, describe
 from qmodels.systems.spec.kind import KINDS, kind_named
@@ -11,7 +12,7 @@ from qmodels.systems.spec.metrics import MetricNames, metric
 INDEX = """# Fields and metrics, by kind of system
 
 What `qmodels describe KIND` says. A dotted name is what `--set`, `Space` and `replace_fields` take; `*`
-stands for the members of a list, and "of" for the part that has the field where several may stand there.
+stands for the XX
 
 ```{{toctree}}
 :maxdepth: 1
@@ -20,7 +21,11 @@ stands for the members of a list, and "of" for the part that has the field where
 ```
 """
 
-PAGE = """# {kind}
+PAGE = """---
+html_theme.sidebar_secondary.remove: true
+---
+
+# {kind}
 
 {{py:obj}}`{name} <qmodels.{name}>`
 
@@ -31,8 +36,6 @@ PAGE = """# {kind}
 {metrics}
 ## Fields
 
-| field | of | holds | default | meaning, and what is allowed |
-|---|---|---|---|---|
 {fields}"""
 
 
@@ -42,7 +45,7 @@ def pages() -> Iterator[tuple[str, str]]:
     for kind in KINDS:
         spec = kind_named(kind).spec()
         metrics = "".join(_metrics(spec.metric_names))
-        rows = "".join(_rows(describe(kind)))
+        rows = "".join(_fields(describe(kind)))
         yield f"fields/{kind}.md", PAGE.format(kind=kind, name=spec.__name__, metrics=metrics, fields=rows)
 
 
@@ -54,13 +57,19 @@ def _metrics(names: MetricNames) -> Iterator[str]:
         yield f"| `{name}` | {'' if one.unit == '1' else one.unit} | {who}{always} | {_cell(one.meaning)} |\n"
 
 
-def _rows(rows: Iterable[FieldRow]) -> Iterator[str]:
-    for row in rows:
-        default = f"`{row.default}`" if row.default and row.default != "required" else row.default
-        holds = f"{row.type} [{row.unit}]" if row.unit else row.type
-        meaning = f"{_code(row.meaning)} ({row.allowed})" if row.allowed else _code(row.meaning)
-        cells = [f"`{row.name}`", row.of, holds, default, meaning]
-        yield "| " + " | ".join(map(_cell, cells)) + " |\n"
+def _fields(rows: Iterable[FieldRow]) -> Iterator[str]:
+    """Yield a table for each part and each spec that may stand in its place."""
+    for (part, of), members in groupby(rows, lambda row: (row.name.rpartition(".")[0], row.of)):
+        if part:
+            yield f"### `{part}`{f': {of}' if of else ''}\n\n"
+        yield "| field | holds | default | meaning, and what is allowed |\n|---|---|---|---|\n"
+        for row in members:
+            default = f"`{row.default}`" if row.default and row.default != "required" else row.default
+            holds = f"{row.type} [{row.unit}]" if row.unit else row.type
+            meaning = f"{_code(row.meaning)} ({row.allowed})" if row.allowed else _code(row.meaning)
+            cells = [f"`{row.name.rpartition('.')[2]}`", holds, default, meaning]
+            yield "| " + " | ".join(map(_cell, cells)) + " |\n"
+        yield "\n"
 
 
 def _code(text: str) -> str:
