@@ -33,6 +33,7 @@ def test_every_error_map_is_shown():
     assert files == set(errors.MAPS.values())
     ((_, text),) = errors.pages()
     assert all(f"## {title}\n" in text for title in errors.MAPS)
+    assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {8}
     assert "| `packet_latency` [%] | Poisson arrivals | 0\u20130.3 | 18 | +0.17 | 1.65 | 3.98 |" in text
 
 

@@ -51,8 +51,7 @@ def pages() -> Iterator[tuple[str, str]]:
         lines += ["| metric | region | load | " + " | ".join(COLUMNS.values()) + " |", "|---" * 7 + "|"]
         for row in ErrorMap(path).rows:
             cells = [
-                f"`{row['metric']}`",
-                row["unit"],
+                f"`{row['metric']}` [{row['unit']}]",
                 row["region"],
                 _load(row["load_above"], row["load_to"]),
             ]
