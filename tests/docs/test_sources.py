@@ -14,7 +14,9 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / ".github" / "docs"
 sys.path.append(str(DOCS))
 
-from machinery import commands, errors, fields  # noqa: E402
+from machinery import commands, errors, fields, models  # noqa: E402
+
+from qmodels.systems.spec.kind import KINDS  # noqa: E402
 
 SCRIPTS = sorted(DOCS.glob("gallery/*/*.py"))
 PAGES = [path for path in sorted(DOCS.glob("[!.]*/**/*.md")) if "generated" not in path.parts]
@@ -48,6 +50,12 @@ def test_every_kind_has_a_page_of_fields_with_units_and_ranges():
         for line in text.splitlines():
             if line.startswith("| `"):
                 assert len(re.findall(r"(?<!\\)\|", line)) == 5, (name, line)
+
+
+def test_the_model_of_every_kind_is_shown():
+    ((_, text),) = models.pages()
+    assert text.count(".. autofunction:: qmodels.") == len(KINDS)
+    assert ".. autofunction:: qmodels.noc.solve_noc.solve_noc\n" in text
 
 
 def test_every_command_is_shown_with_its_options():
