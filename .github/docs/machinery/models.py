@@ -10,9 +10,9 @@ from qmodels.systems.spec.kind import KINDS, kind_named
 HEAD = """How each kind is solved
 =======================
 
-What ``solve(spec)`` calls for a spec of each kind: assumptions, equations, sources, and where it is good. The measured
-errors of all are in :doc:`errors`; formulas of single queues, networks and chains stand with their names in
-:doc:`api/index`.
+What ``solve(spec)`` calls for a spec of each kind: assumptions, equations, sources, and where it is good. The
+measured errors of all are in :doc:`errors`; formulas of single queues, networks and chains stand with their
+names in :doc:`api/index`.
 """
 
 
