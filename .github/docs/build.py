@@ -31,7 +31,7 @@ def main() -> int:
         shutil.rmtree(OUT, ignore_errors=True)
     builder = "linkcheck" if options.links else "html"
     began = time.monotonic()
-    words = ["-W", "--keep-going", "-n", "-q", "-b", builder, "-d", str(OUT / "trees")]
+    words = ["-W", "--keep-going", "-n", "-q", "-j", "auto", "-b", builder, "-d", str(OUT / "trees")]
     failed = subprocess.call([sys.executable, "-m", "sphinx", *words, str(DOCS), str(OUT / builder)])
     if builder == "html" and not failed:
         failed = len(loaded(OUT / "html"))
