@@ -25,7 +25,7 @@ GROUPS = (
 
 SUBJECTS = {
     "qmodels": {
-        "Verbs and answers": "solve load Answer",
+        "Verbs and answers": "solve what_if load Answer",
         "Kinds of systems": """
             PacketProcessor DataQueueing Noc DramSystem CacheSystem LlcProcessor NumaMachine
             MessageProgram WorkQueues QueueingNetwork System
@@ -35,7 +35,7 @@ SUBJECTS = {
             single_station tandem Workload read_trace
         """,
     },
-    "optimize": {
+    "qmodels.optimize": {
         "Spaces and fields": "Space field_paths find_field get_field replace_fields",
         "Exploration": "explore Exploration Exclusion Step simplex_weights Proof Violation",
         "Fronts": """
@@ -52,7 +52,7 @@ SUBJECTS = {
             sensitivity Elasticity tornado Tornado sobol SobolIndices size Size
         """,
     },
-    "validate": {
+    "qmodels.validate": {
         "Simulation": """
             simulate Estimate Campaign CampaignInterrupted PacketSimulation NetworkSimulation
             DataQueueingSimulation saturation_rate write_parquet
@@ -67,7 +67,7 @@ SUBJECTS = {
 """The names of packages with several subjects, by subject."""
 
 
-ORDER = ("qmodels", *(f"qmodels.{group}" for group in GROUPS), "optimize", "validate")
+ORDER = ("qmodels", *(f"qmodels.{group}" for group in GROUPS), "qmodels.optimize", "qmodels.validate")
 """The modules with public names; what stands in several is documented in the first."""
 
 
