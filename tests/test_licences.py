@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 TABLE = dict(
-    re.findall(r"^\| ([\w-]+) \| (\w+) \|", (ROOT / ".github/guide/dependencies.md").read_text(), re.M)
+    re.findall(r"^\| ([\w-]+) \| (\w+) \|", (ROOT / ".github/docs/project/dependencies.md").read_text(), re.M)
 )
 TABLE.pop("package")
 

@@ -80,7 +80,7 @@ DRAWN: dict[str, tuple[int, ...]] = {**CHOICES, "small_packet_segments": (0, 1, 
 
 DESIGNS, SEED = 96, 1
 PACKETS, REPLICATIONS = 10_000, 4
-GUIDE = Path(__file__).parents[2] / ".github" / "guide" / "accuracy.md"
+GUIDE = Path(__file__).parents[2] / ".github" / "docs" / "reference" / "accuracy.md"
 
 
 def cases(count: int = DESIGNS, seed: int = SEED) -> Iterator[tuple[dict[str, Any], PacketProcessor]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from cases.published.cases import CASES, published_case
 from cases.published.tags import TAGS, tag_rows
 
-GUIDE = Path(__file__).parents[2] / ".github" / "guide" / "papers.md"
+GUIDE = Path(__file__).parents[2] / ".github" / "docs" / "papers" / "published.md"
 
 
 def guide_table() -> str:

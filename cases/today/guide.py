@@ -1,4 +1,4 @@
-"""The guide's page of conclusions: ``python -m cases.today.guide > .github/guide/conclusions.md``."""
+"""The guide's page of conclusions: ``python -m cases.today.guide > .github/docs/papers/conclusions.md``."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from cases.joint_errors.accuracy import (
     DESIGNS,
     DRAWN,
     FILE,
+    GUIDE,
     LOADS,
     METRICS,
     REGIONS,
@@ -104,7 +105,7 @@ def test_the_summary_is_signed() -> None:
 
 
 def test_the_guide_shows_the_summaries() -> None:
-    guide = (Path(__file__).parents[2] / ".github" / "guide" / "accuracy.md").read_text(encoding="utf-8")
+    guide = GUIDE.read_text(encoding="utf-8")
     assert markdown(summary(load_table(FILE))) in guide
     assert directions.markdown(load_table(directions.FILE)) in guide
 

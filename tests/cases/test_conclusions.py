@@ -19,7 +19,7 @@ from cases.published.conclusions.words import data, flip_text, markdown, text
 from cases.published.tags import tags
 from qmodels.systems.cache.llc_processor import LlcProcessor
 
-GUIDE = Path(__file__).parents[2] / ".github" / "guide" / "conclusions.md"
+GUIDE = Path(__file__).parents[2] / ".github" / "docs" / "papers" / "conclusions.md"
 LINE = Parameter(name="x", value=1.0, values=(0.0, 2.0, 4.0))
 COSTLY = ("srp",)
 """Papers whose margins take more than some seconds."""

@@ -128,7 +128,7 @@ def test_packing_keeps_values(values):
 
 
 def test_the_libraries_are_named_with_version_and_licence():
-    table = (ROOT / ".github/guide/dependencies.md").read_text()
+    table = (ROOT / ".github/docs/project/dependencies.md").read_text()
     for name in LIBRARIES:
         (path,) = (ROOT / "cases/study/page/libraries").glob(f"{name}.*js")
         found = re.search(r"// https://d3js.org v(\S+)|plot v(\S+)", path.read_text()[:200])

@@ -16,7 +16,7 @@ from cases.today.pointer_banks import Design, deciding, design_of, solved
 from cases.today.processor import processor
 from qmodels.systems.cache.llc_processor import LlcProcessor
 
-PAGE = (Path(__file__).parents[2] / ".github" / "guide" / "conclusions.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / ".github/docs/papers/conclusions.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("gbps", "banks"), [(400, 2), (400, 4), (800, 16)])

@@ -29,7 +29,7 @@ class StationaryDistribution:
     class_weights : array or None
         Probability to end in each closed class; None where it depends on a start that was not given.
     residual : float
-        Largest balance residual of a class: the sum of |inflow - outflow| relative to the flow.
+        Largest balance residual of a class: the sum of ``|inflow - outflow|`` relative to the flow.
     method : str
         "gth", "direct" or "iterative"; the last used where classes differ.
     iterations : int

@@ -71,6 +71,7 @@ def topology_figure(topology: Any) -> Any:
         f"{topology.kind}: {topology.nodes} nodes, {topology.routers} routers, {len(links)} links",
         fontsize=10,
     )
+    axes.update_datalim(places)  # what is annotated has no limits of its own
     axes.margins(0.15)
     axes.set_aspect("equal")
     axes.axis("off")

@@ -32,6 +32,9 @@ def test_every_link_and_node_is_drawn_once(kind):
     places = positions(topology)
     apart = np.linalg.norm(places[:, None] - places[None], axis=2) + 9 * np.eye(len(places))
     assert places.shape == (topology.routers, 2) and apart.min() > 0.2
+    (axes,) = topology.plot().axes
+    for at, (low, high) in zip(places.T, (axes.get_xlim(), axes.get_ylim()), strict=True):
+        assert low < at.min() and at.max() < high, "routers outside the picture"
     texts, arrows = drawn(topology)
     assert len(arrows) == len({tuple(sorted(link)) for link in topology.links})
     nodes = {str(node) for node in range(topology.nodes)}

@@ -9,7 +9,7 @@ import pytest
 from qmodels.systems.spec.kind import KINDS, kind_named
 from qmodels.systems.spec.metrics import METRICS, markdown, metric
 
-TABLE = Path(__file__).parents[3] / ".github" / "metrics.md"
+TABLE = Path(__file__).parents[3] / ".github" / "docs" / "reference" / "metrics.md"
 
 
 def test_the_documented_table_is_made_from_the_declarations():

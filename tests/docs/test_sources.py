@@ -1,0 +1,85 @@
+"""The sources of the documentation: pages that commands write, pictures, links within, what is never loaded."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / ".github" / "docs"
+sys.path.append(str(DOCS))
+
+from machinery import commands, errors, fields  # noqa: E402
+
+SCRIPTS = sorted(DOCS.glob("gallery/*/*.py"))
+PAGES = [path for path in sorted(DOCS.glob("[!.]*/**/*.md")) if "generated" not in path.parts]
+
+
+def build():
+    """Return the module of the build command."""
+    spec = importlib.util.spec_from_file_location("docs_build", DOCS / "build.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_error_map_is_shown():
+    files = {str(path.relative_to(ROOT / "qmodels")) for path in (ROOT / "qmodels").rglob("*error_map.csv")}
+    assert files == set(errors.MAPS.values())
+    ((_, text),) = errors.pages()
+    assert all(f"## {title}\n" in text for title in errors.MAPS)
+    assert "| `packet_latency` | % | Poisson arrivals | 0 to 0.3 | 18 | +0.17 | 1.65 | 3.98 |" in text
+
+
+def test_every_kind_has_a_page_of_fields_with_units_and_ranges():
+    pages = dict(fields.pages())
+    assert (
+        "| `router.buffer_flits` |  | whole number | flits | `8` | a whole number >= 1 |"
+        in pages["fields/noc.md"]
+    )
+    assert "| `packet_latency` | ns | both |" in pages["fields/noc.md"]
+    for name, text in pages.items():
+        for line in text.splitlines():
+            if line.startswith("| `"):
+                assert len(re.findall(r"(?<!\\)\|", line)) in (5, 8), (name, line)
+
+
+def test_every_command_is_shown_with_its_options():
+    ((_, text),) = commands.pages()
+    for command in ("solve", "explore", "size", "reproduce", "trace"):
+        assert f"## `qmodels {command}`" in text
+    assert "`--subject-to`" in text and "qmodels solve [OPTIONS]" in text
+
+
+def test_the_gallery_has_at_least_25_pictures_of_one_idea_each():
+    assert len(SCRIPTS) >= 25
+    titles = []
+    for path in SCRIPTS:
+        text = path.read_text(encoding="utf-8")
+        title, line, _, words = (ast.get_docstring(ast.parse(text)) or "").split("\n", 3)
+        titles.append(title)
+        assert set(line) == {"="} and len(line) >= len(title) and words.endswith("."), path
+        assert len(text.splitlines()) <= 60, f"{path} is too long for one idea"
+        assert "plt.show()" in text or re.search(r"^figure = ", text, re.M), f"{path} shows nothing"
+    assert len(set(titles)) == len(titles)
+
+
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "README.md"], ids=lambda path: path.name)
+def test_links_within_lead_somewhere(path):
+    text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+        if not re.match(r"[a-z]+:", target) and "generated/" not in target and "pictures/" not in target:
+            assert (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+def test_what_a_page_would_load_from_elsewhere_is_found(tmp_path):
+    (tmp_path / "page.html").write_text(
+        '<a href="https://a.org">fine</a><script src="https://cdn.org/x.js"></script>'
+    )
+    (tmp_path / "style.css").write_text("@font-face { src: url(https://fonts.org/x.woff2); }")
+    assert len(build().loaded(tmp_path)) == 2
