@@ -59,7 +59,9 @@ def metric_columns(result: object, shape: int | tuple[int, ...] | None = None) -
     several = "" if count is None else f", or {count} of them"
     columns: Columns = {}
     # A tuple describes the result, as its shape does: with one design it would pass for an array of one.
-    described = ((name, value) for name in attributes if not isinstance(value := getattr(result, name), tuple))
+    described = (
+        (name, value) for name in attributes if not isinstance(value := getattr(result, name), tuple)
+    )
     for name, value in [*explicit.items(), *described]:
         parts = {name: value}
         if hasattr(value, "best"):
