@@ -19,11 +19,9 @@ BYTES, PACKETS, PLAIN = "#1f6fb4", "#d1610e", "#8a9097"
 
 def trace_figure(found: TraceFacts) -> Any:
     """Return the figure of a trace."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    from qmodels.systems.spec.shown import Shown
 
-    figure = Figure(figsize=(11, 7), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = Shown(figsize=(11, 7), layout="constrained")
     axes = figure.subplots(2, 2)
     for one, draw in zip(axes.flat, (_rate, _dispersion, _sizes, _gaps), strict=True):
         one.spines[["top", "right"]].set_visible(False)
