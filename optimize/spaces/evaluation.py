@@ -58,7 +58,11 @@ def metric_columns(result: object, shape: int | tuple[int, ...] | None = None) -
     count = math.prod(shape) if isinstance(shape, tuple) else shape
     several = "" if count is None else f", or {count} of them"
     columns: Columns = {}
-    for name, value in [*explicit.items(), *((name, getattr(result, name)) for name in attributes)]:
+    # A tuple describes the result, as its shape does: with one design it would pass for an array of one.
+    described = (
+        (name, value) for name in attributes if not isinstance(value := getattr(result, name), tuple)
+    )
+    for name, value in [*explicit.items(), *described]:
         parts = {name: value}
         if hasattr(value, "best"):
             bounds = ("low", "high") if hasattr(value, "low") and hasattr(value, "high") else ()

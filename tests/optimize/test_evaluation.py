@@ -127,3 +127,9 @@ class Colour(enum.Enum):
 def test_what_is_no_metric_is_refused(result, message):
     with pytest.raises(ValueError, match=message):
         metric_columns(result, 2)
+
+
+def test_the_shape_of_an_answer_is_no_metric():
+    """With one design in a batch it looked like an array of one, and searches of a sweep's answers failed."""
+    one = SimpleNamespace(metrics={"latency": np.array([3.0])}, shape=(1,))
+    assert as_lists(metric_columns(one, 1)) == {"latency": [3.0]}

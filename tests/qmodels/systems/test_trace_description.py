@@ -183,6 +183,7 @@ def test_a_description_prints_in_every_form():
     assert said["peak_to_mean"] == found.statistics.peak_to_mean and said["steady"] is True
     assert set(said["size_correlation"]) == {"1", "10", "100"}
     figure = found.plot()
+    assert figure._repr_png_()[:4] == b"\x89PNG"  # a notebook shows it, pyplot imported or not
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert titles[0] == f"Rate over time: peak to mean {found.statistics.peak_to_mean:.2f}"
     heights = figure.axes[0].patches[1].get_data().values
