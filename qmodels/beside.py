@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from importlib.abc import MetaPathFinder
+from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
 from pathlib import Path
@@ -21,10 +21,25 @@ ROOT = Path(__file__).resolve().parent.parent
 NAMES = ("optimize", "validate", "cases")
 
 
+class _Same(Loader):
+    """Gives a module of ours by its longer name: the same one, not a second copy."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        self._module = import_module(spec.name.removeprefix("qmodels."))
+        self._spec = self._module.__spec__
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._spec
+
+
 class _Beside(MetaPathFinder):
     """Finds our packages beside this one; names of one may stand in a file of its own, `public.py`."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        first, _, rest = fullname.removeprefix("qmodels.").partition(".")
+        if first in NAMES and rest and fullname.startswith("qmodels."):
+            return ModuleSpec(fullname, _Same())
         if fullname not in NAMES:
             return None
         folder = ROOT / fullname

@@ -60,3 +60,5 @@ def test_it_is_the_same_module_by_both_names():
     import qmodels
 
     assert qmodels.optimize is optimize
+    code = "import qmodels.optimize.search.pareto as p, optimize.search.pareto as q"
+    assert python(ROOT, f"{code}; print(p is q, q.__spec__.name)") == "True optimize.search.pareto\n"

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import qmodels as qm
-from optimize import replace_fields
+from qmodels.optimize import replace_fields
 
 trials = np.arange(1, 7)
 found = [

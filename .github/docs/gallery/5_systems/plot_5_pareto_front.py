@@ -8,7 +8,7 @@ Every design of a space, and those that nothing beats in both latency and cost.
 import matplotlib.pyplot as plt
 
 import qmodels as qm
-from optimize import Space, explore
+from qmodels.optimize import Space, explore
 
 processor = qm.PacketProcessor()
 space = Space(

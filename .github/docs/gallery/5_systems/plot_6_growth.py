@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import qmodels as qm
-from optimize import replace_fields
+from qmodels.optimize import replace_fields
 
 years = np.arange(2026, 2037)
 traffic = 20 * 1.3 ** (years - years[0])

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 import qmodels as qm
-from validate import compare
+from qmodels.validate import compare
 
 noc = qm.Noc(topology=qm.mesh(4, 4), injection_rate=0.02)
 limit = qm.solve(noc).saturation_rate

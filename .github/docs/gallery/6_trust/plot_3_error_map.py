@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import qmodels as qm
-from optimize import replace_fields
+from qmodels.optimize import replace_fields
 
 metrics = ["packet_latency", "packet_latency_p99", "write_latency", "read_latency", "saturation_data_rate"]
 loads = [0.15, 0.4, 0.57, 0.72, 0.9]

@@ -8,7 +8,7 @@ Every field from a low to a high value, the others as they are: a tornado, the l
 import matplotlib.pyplot as plt
 
 import qmodels as qm
-from optimize import tornado
+from qmodels.optimize import tornado
 
 found = tornado(
     qm.PacketProcessor(),

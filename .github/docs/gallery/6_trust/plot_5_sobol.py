@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import qmodels as qm
-from optimize import sobol
+from qmodels.optimize import sobol
 
 found = sobol(
     qm.PacketProcessor(),
