@@ -54,6 +54,8 @@ class BlockPools(NamedTuple):
         Of all channels of all memories, after one that is never busy.
     boards : array of int, shape (memories, 2)
         The first bank of each memory, and the banks of a channel.
+    memory_of : array of int
+        Of each pool, the memory that its blocks are in, or `NOWHERE`.
     """
 
     numbers: Any
@@ -62,6 +64,7 @@ class BlockPools(NamedTuple):
     addresses: Any
     banks: Any
     boards: Any
+    memory_of: Any
 
 
 def new_pools(
@@ -123,6 +126,7 @@ def new_pools(
         boards=np.array(
             [(at, m.geometry.channel_banks) for at, m in zip(first, memories, strict=False)], dtype=np.int64
         ).reshape(-1, 2),
+        memory_of=np.array(memory_of, dtype=np.int64),
     )
 
 
