@@ -163,7 +163,7 @@ def use_bus(w: World, c: Core, j: int) -> None:
 def free_bank(w: World, c: Core, b: BlockPools, event: int, number: int) -> None:
     """End the access of a bank, also on its score, and let it begin the next one that waits."""
     drop(w.heap, w.places, event)
-    m = np.int64(0)
+    m = 0
     while m + 1 < c.memories.size and c.memories[m + 1]["first_bank"] <= number:
         m += 1
     place, memory, bank = number - c.memories[m]["first_bank"], c.memories[m], c.rows[number]

@@ -140,6 +140,9 @@ def _move(w: World, c: Core, j: int, at: int) -> None:
         release(w, c, j, at)
     elif i["op"] == state.MARK:
         mark(w, c, j, at)
+    elif i["op"] == state.MOVE:
+        flow = c.flows[w.jobs[j]["home"]]
+        strand["place"] = c.places[flow["places_at"] + int(uniform(w.streams, i["stream"]) * flow["places"])]
     else:
         c.slots[j, i["at"]] -= 1
         if c.slots[j, i["at"]] > 0:

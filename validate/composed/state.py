@@ -36,6 +36,7 @@ def _constants(first: int, count: int) -> Any:
     RETURN,  # at: slot whose place becomes that of the strand at once
     ADDRESS,  # part, size: blocks, at: one of the ways below, resume: stream of addresses
     MARK,  # at: number of the stage that ends
+    MOVE,  # stream: to any node of the flow
     # Those that may take some:
     HOLD,  # law, column
     ACQUIRE,  # part, size: tokens, at: number of their use
@@ -52,7 +53,7 @@ def _constants(first: int, count: int) -> Any:
     PASS,  # part: a station that knows when it will be done, service: its time, -1 if that is random; time:
     # what passes after it, column: of that, at: as of SERVE
     BANK,  # part
-) = _constants(0, 28)
+) = _constants(0, 29)
 FIRST_VISIT: Any = HOLD
 BY_SEGMENTS: Any = np.int64(-1)
 

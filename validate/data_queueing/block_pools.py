@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.packets.free_list import FreeList
 from validate.data_queueing.free_lists import (
     BANK,
@@ -69,7 +68,7 @@ class BlockPools(NamedTuple):
 
 def new_pools(
     free_lists: Sequence[FreeList],
-    memories: Sequence[DramSystem],
+    memories: Sequence[Any],
     memory_of: Sequence[int],
     rngs: Sequence[np.random.Generator],
 ) -> BlockPools:
@@ -79,8 +78,8 @@ def new_pools(
     ----------
     free_lists : sequence of FreeList
         The lists.
-    memories : sequence of DramSystem
-        All memories with blocks of lists.
+    memories : sequence
+        All memories with blocks of lists: their geometry, address map and page policy.
     memory_of : sequence of int
         Of each of the lists, the memory that its blocks are in, or `NOWHERE`.
     rngs : sequence of numpy.random.Generator
@@ -130,7 +129,7 @@ def new_pools(
     )
 
 
-def _lists_in(memory: DramSystem, free_list: FreeList, rng: np.random.Generator) -> tuple[Any, Any, Any]:
+def _lists_in(memory: Any, free_list: FreeList, rng: np.random.Generator) -> tuple[Any, Any, Any]:
     """Return lists of blocks of a memory."""
 
     def locate(blocks: Any) -> tuple[Any, Any, Any]:

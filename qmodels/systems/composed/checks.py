@@ -19,6 +19,7 @@ from qmodels.systems.composed.steps import (
     Fork,
     Free,
     Lookup,
+    Move,
     Read,
     Release,
     Repeat,
@@ -83,6 +84,8 @@ def _check_step(system: Any, flow: Any, step: Any, here: str) -> None:
         _check_name(f"{where} must go to a part that is placed", step.to, list(system.place))
         _check_begins(flow, where)
         return
+    if isinstance(step, Move):
+        _check_begins(flow, where)
     name = getattr(step, "part", None)
     if name is not None:
         kinds = TAKES[type(step)]

@@ -296,6 +296,11 @@ class Mark:
 
 
 @dataclass(frozen=True)
+class Move:
+    """Be at any of the flow's own nodes from now on, at random and at once: another engine takes over."""
+
+
+@dataclass(frozen=True)
 class Fork:
     """Do several branches at the same time, and go on when the last is done.
 
@@ -393,6 +398,7 @@ Step: TypeAlias = (
     | Release
     | Hold
     | Mark
+    | Move
     | Fork
     | Each
     | Repeat

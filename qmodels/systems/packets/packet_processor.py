@@ -151,10 +151,8 @@ class PacketProcessor:
     def system(self) -> System:
         """Return the system of parts that the processor is, for `validate.simulate`; times are in ns.
 
-        It differs in three things that no latency shows: a packet is read by the engine that it came to,
-        lookups move lines when they are made and not when the slice is done with them, and a network's
-        cycle that begins with an event comes after it. Its stages (``stage_latency``) are those of
-        `qmodels.systems.packets.processor_system.STAGES`.
+        Lookups move lines when they are made, and not when the slice is done with them. Its stages
+        (``stage_latency``) are those of `qmodels.systems.packets.processor_system.STAGES`.
 
         Examples
         --------

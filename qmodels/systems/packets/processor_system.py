@@ -12,6 +12,7 @@ from qmodels.systems.composed.steps import (
     Hold,
     Lookup,
     Mark,
+    Move,
     Read,
     Repeat,
     Visit,
@@ -78,16 +79,17 @@ def processor_system(processor: Any, *, window: int = 0) -> System:
 def _program(processor: Any, *, held: bool) -> tuple[Any, ...]:
     workload = processor.workload
     lookup, write, hold, read = (Mark(name) for name in STAGES)
-    program: tuple[Any, ...] = (lookup,)
+    program: tuple[Any, ...] = () if held else (Move(),)  # jobs that go round keep their place
     if workload.lookups_per_packet:
-        program = (Repeat(_lookup(processor), int(workload.lookups_per_packet)), lookup)
+        program += (Repeat(_lookup(processor), int(workload.lookups_per_packet)),)
     program += (
+        lookup,
         Allocate("pointers", "segments", steps=(Write("dram", addresses="allocated"),)),
         write,
     )
     if held and workload.hold_ns > 0:
         program += (Hold(Exponential(mean=float(workload.hold_ns)), counted=False),)
-    return (*program, hold, Free("pointers", steps=(Read("dram", addresses="allocated"),)), read)
+    return (*program, hold, Move(), Free("pointers", steps=(Read("dram", addresses="allocated"),)), read)
 
 
 def _lookup(processor: Any) -> tuple[Any, ...]:

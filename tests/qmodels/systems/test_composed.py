@@ -200,7 +200,7 @@ def test_every_step_is_described():
     rows = [row for row in describe("system") if row.name.startswith("flows.*.program.*.")]
     assert {row.of for row in rows} == {
         "visit", "send", "read", "write", "lookup", "allocate", "free", "acquire", "release", "hold", "mark",
-        "fork", "each", "repeat", "branch",
+        "move", "fork", "each", "repeat", "branch",
     }  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from qmodels.steps import (
     Hold,
     Lookup,
     Mark,
+    Move,
     Read,
     Release,
     Repeat,
@@ -36,7 +37,7 @@ release mshrs; fork { visit crypto } { }
 branch 0.75 { visit fast } 0.25 { hold exponential(mean=50) counted=false }
 each { write "my dram" addresses=allocated; send "8" bytes=64 }
 repeat 3 { visit crypto bytes=64 }
-mark looked-up
+mark looked-up; move
 allocate list segments { write dram addresses=allocated }
 free list { read dram addresses=allocated }
 """
@@ -54,6 +55,7 @@ STEPS = (
     Each((Write("my dram", addresses="allocated"), Send("8", bytes=64))),
     Repeat((Visit("crypto", bytes=64),), 3),
     Mark("looked-up"),
+    Move(),
     Allocate("list", "segments", steps=(Write("dram", addresses="allocated"),)),
     Free("list", steps=(Read("dram", addresses="allocated"),)),
 )
@@ -76,6 +78,7 @@ def test_how_steps_are_written():
         "}",
         "repeat 3 { visit crypto bytes=64 }",
         "mark looked-up",
+        "move",
         "allocate list segments { write dram addresses=allocated }",
         "free list { read dram addresses=allocated }",
     ]

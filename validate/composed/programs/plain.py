@@ -10,6 +10,7 @@ from qmodels.systems.composed.steps import (
     Acquire,
     Hold,
     Mark,
+    Move,
     Read,
     Release,
     Send,
@@ -104,6 +105,10 @@ def _mark(code: Code, step: Mark, depth: int) -> None:
     code.put(state.MARK, at=code.stage(step.name))
 
 
+def _move(code: Code, step: Move, depth: int) -> None:
+    code.put(state.MOVE, stream=code.sources.stream(f"moves {code.flow}"))
+
+
 def _access(code: Code, step: Read | Write, depth: int) -> None:
     code.put(
         state.ADDRESS,
@@ -149,6 +154,7 @@ PLAIN: dict[type, Callable[[Code, Any, int], None]] = {
     Write: _access,
     Hold: _hold,
     Mark: _mark,
+    Move: _move,
     Acquire: _acquire,
     Release: _release,
 }
