@@ -91,8 +91,8 @@ def parse(text: str, name: str = "program") -> tuple[Any, ...]:
 
     Examples
     --------
-    >>> parse("visit parser; hold exponential(mean=2.0)")
-    (Visit(part='parser', bytes=0, reply_bytes=0, same=False), Hold(time=Exponential(mean=2.0), counted=True))
+    >>> parse("send parser; hold exponential(mean=2.0)")
+    (Send(to='parser', bytes=0), Hold(time=Exponential(mean=2.0), counted=True))
     """
     if not isinstance(text, str):
         raise ValueError(f"{name} must be a text, got {shown(text)}")
