@@ -28,7 +28,7 @@ from qmodels.systems.spec.hashing import stable_hash
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
 from qmodels.systems.traffic.sizes import bimodal, imix
 from validate.estimates.statistics import paired_difference
-from validate.packet_processor import state as c
+from validate.packet_processor import counts as c
 from validate.packet_processor.energy import energy_per_packet
 from validate.packet_processor.run import Job, Run, run_replication
 

@@ -39,6 +39,8 @@ from qmodels.systems.composed.steps import (
     Free,
     Hold,
     Lookup,
+    Mark,
+    Move,
     Read,
     Release,
     Repeat,
@@ -103,10 +105,17 @@ class _Planner:
         kinds: dict[type[Any], Callable[[Flow, Any, Here], tuple[Node, Here]]] = {
             Visit: self._visit, Read: self._access, Write: self._access,
             Allocate: self._list, Free: self._list, Send: self._send, Lookup: self._lookup,
-            Hold: self._hold, Acquire: self._acquire, Release: self._release,
+            Hold: self._hold, Mark: self._mark, Move: self._move,
+            Acquire: self._acquire, Release: self._release,
             Fork: self._fork, Each: self._each, Repeat: self._repeat, Branch: self._branch,
         }  # fmt: skip
         return kinds[type(step)](flow, step, here)
+
+    def _mark(self, flow: Flow, step: Mark, here: Here) -> tuple[Node, Here]:
+        return Series(()), here
+
+    def _move(self, flow: Flow, step: Move, here: Here) -> tuple[Node, Here]:
+        return Series(()), replace(here, place=self._over(flow.at))
 
     def _visit(self, flow: Flow, step: Visit, here: Here) -> tuple[Node, Here]:
         nodes = self.system.place.get(step.part, ())

@@ -20,7 +20,9 @@ from qmodels.composed.parts import lookup_shares
 from qmodels.composed.planning import plan_of
 from qmodels.error_map import NUMBERS, MeasuredError
 from qmodels.systems.cache.spec import CacheSystem
+from qmodels.systems.composed.steps import Allocate, Free, all_steps, step_name
 from qmodels.systems.composed.system import System
+from qmodels.systems.memory.dram import Dram
 from qmodels.systems.spec.fields import points_of, swept_fields
 
 
@@ -76,7 +78,22 @@ def solve_system(spec: System) -> Answer:
     return _stacked(spec, [_solve_point(point) for point in points_of(spec)[1]], shape)
 
 
+def _require_models(system: System) -> None:
+    """Refuse what can only be simulated."""
+    without = [f"parts.{name} (Dram)" for name, part in system.parts.items() if isinstance(part, Dram)]
+    without += ["replies"] if system.replies else []
+    without += ["nodes beside an interconnect"] if system.nodes and system.interconnect else []
+    for flow in system.flows:
+        for step in all_steps(flow.program):
+            branching = isinstance(step, Allocate | Free) and step.steps
+            by_line = getattr(step, "by_line", False) or getattr(step, "addresses", "") == "looked-up"
+            without += [f"flow {flow.name!r}: {step_name(step)!r}"] if branching or by_line else []
+    if without:
+        raise ValueError(f"system must have a model for all it has, got none for {', '.join(without)}")
+
+
 def _solve_point(system: System) -> Answer:
+    _require_models(system)
     shares = {
         name: lookup_shares(part) for name, part in system.parts.items() if isinstance(part, CacheSystem)
     }

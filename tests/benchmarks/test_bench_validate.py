@@ -1,31 +1,21 @@
 from __future__ import annotations
 
-import numpy as np
-
 from qmodels.systems.packets.packet_processor import PacketProcessor
-from validate.packet_processor.inputs import draw_world, new_parts
-from validate.packet_processor.loop import begin, run
-from validate.packet_processor.state import EVENTS
+from validate.composed.world import new_machine
+from validate.packet_processor import counts as c
+from validate.packet_processor.run import Job, run_replication
 
 
 def test_one_replication(benchmark):
     """20,000 packets of the default design; events per second in the extra information."""
-
-    def setup():
-        spec = PacketProcessor()
-        world = draw_world(spec, seed=np.random.SeedSequence(1), packets=20_000)
-        begin(world)
-        return (world, *new_parts(spec, world)), {}
-
-    def simulate_all(world, *parts):
-        run(world, *parts, 20_001)
-        return int(world.counts[EVENTS])
-
-    events = benchmark.pedantic(simulate_all, setup=setup, rounds=5, warmup_rounds=1)
+    job = Job(spec=PacketProcessor(), seed=1, replication=0, packets=20_000)
+    run = benchmark.pedantic(run_replication, args=(job,), rounds=5, warmup_rounds=1)
+    assert run.packets == 20_000
     if benchmark.stats is not None:
-        benchmark.extra_info["events_per_second"] = events / benchmark.stats["min"]
+        benchmark.extra_info["events_per_second"] = int(run.counts[c.EVENTS]) / benchmark.stats["min"]
 
 
-def test_drawing_a_replication(benchmark):
-    """Everything random of 20,000 packets, the list of 4 million blocks included."""
-    benchmark(draw_world, PacketProcessor(), seed=np.random.SeedSequence(1), packets=20_000)
+def test_a_replication_before_its_first_packet(benchmark):
+    """Caches and lists put in order, the list of 4 million blocks included."""
+    system = PacketProcessor().system()
+    benchmark(new_machine, system, seed=1, replication=0)

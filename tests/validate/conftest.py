@@ -7,15 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from qmodels.systems.composed.steps import Hold
+from qmodels.systems.laws.times import Deterministic, Replay
 from qmodels.systems.memory.dram import Dram
 from qmodels.systems.noc.topology import Topology
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.packets.processor_noc import ProcessorNoc
+from qmodels.systems.packets.processor_system import processor_system
 from qmodels.systems.traffic.sizes import fixed
 from qmodels.systems.traffic.workload import Workload
-from validate.packet_processor.inputs import draw_world, new_parts
-from validate.packet_processor.loop import begin, run
+from validate.composed.replication import advance
+from validate.composed.world import new_machine
 
 
 @pytest.fixture
@@ -31,19 +34,23 @@ def pair() -> PacketProcessor:
 
 @pytest.fixture
 def finished() -> Callable[..., Any]:
-    """Draw a world, give it arrival times if there are any, and run it to its end."""
+    """Run the system of a processor until so many packets have left, which come at given times if any."""
 
     def finish(
-        spec: PacketProcessor, *, packets: int, seed: int = 0, arrivals: Any = None, **options: Any
+        spec: PacketProcessor, *, packets: int, seed: int = 0, arrivals: Any = None, hold: Any = None
     ) -> Any:
-        world = draw_world(
-            spec, seed=np.random.SeedSequence(seed, spawn_key=(0,)), packets=packets, **options
-        )
+        system = processor_system(spec)
+        (flow,) = system.flows
         if arrivals is not None:
-            world.packets["arrival"] = arrivals
-        begin(world)
-        run(world, *new_parts(spec, world), packets + 1)
-        return world
+            gaps = (*np.diff([0.0, *arrivals]).tolist(), 1e12)
+            flow = replace(flow, arrivals=Replay(values=gaps), rate=None)
+        if hold is not None:
+            program = tuple(
+                replace(s, time=Deterministic(mean=hold)) if isinstance(s, Hold) else s for s in flow.program
+            )
+            flow = replace(flow, program=program)
+        machine = new_machine(replace(system, flows=(flow,)), seed=seed, replication=0)
+        return advance(machine, ended=packets)[0]
 
     return finish
 

@@ -10,26 +10,26 @@ import numba
 import numpy as np
 import pytest
 
+from validate.composed import blocks as system_blocks
+from validate.composed import in_order as system_banks
+from validate.composed import machine as system_machine
+from validate.composed import strands as system_strands
 from validate.data_queueing import inputs as data_queueing_inputs
 from validate.data_queueing import kernel as data_queueing_kernel
 from validate.data_queueing import replay as data_queueing_replay
 from validate.engine import events as engine
 from validate.engine import jit
 from validate.engine.prefetch import prefetch
-from validate.packet_processor import inputs as packet_inputs
-from validate.packet_processor import kernel as packet_kernel
-from validate.packet_processor import loop as packet_loop
-from validate.packet_processor import network as packet_network
 
 KERNELS = (
     data_queueing_inputs,
     data_queueing_kernel,
     data_queueing_replay,
     engine,
-    packet_inputs,
-    packet_kernel,
-    packet_loop,
-    packet_network,
+    system_banks,
+    system_blocks,
+    system_machine,
+    system_strands,
 )
 
 
@@ -44,12 +44,12 @@ def test_every_compiled_function_is_kept_under_the_hash_of_its_sources():
 
 
 def test_sources_are_all_modules_that_kernels_are_imported_from():
-    names = {str(path.relative_to(jit.ROOT)) for path in jit.sources(Path(packet_kernel.__file__))}
+    names = {str(path.relative_to(jit.ROOT)) for path in jit.sources(Path(system_machine.__file__))}
     assert {
-        "validate/packet_processor/kernel.py",
-        "validate/packet_processor/network.py",
-        "validate/packet_processor/state.py",
-        "validate/engine/events.py",
+        "validate/composed/machine.py",
+        "validate/composed/in_order.py",
+        "validate/composed/state.py",
+        "validate/network/calendar.py",
         "validate/data_queueing/free_lists.py",
         "qmodels/systems/memory/address_map.py",
     } <= names

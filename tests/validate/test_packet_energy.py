@@ -37,7 +37,7 @@ def run() -> Any:
 
 
 def misses(run: Any) -> float:
-    from validate.packet_processor import state as c
+    from validate.packet_processor import counts as c
 
     return float(run.counts[c.LOOKUPS] - run.counts[c.LOOKUP_HITS]) / float(run.counts[c.LEFT_PACKETS])
 

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from qmodels.systems.traffic.sizes import fixed
-from validate.packet_processor.run import packet_parts
+from validate.composed.replication import table_sums
+from validate.packet_processor.run import mean_parts
 
 
-def parts_of(world, packet=0):
-    return packet_parts(world)[:, packet]
+def parts_of(machine):
+    """Return the means of the parts of the latency of all packets."""
+    return mean_parts(table_sums(machine.core.stages), table_sums(machine.core.operations))
+
+
+def came(machine):
+    """Return the writes, those of them in conflict, the reads and those in conflict."""
+    return table_sums(machine.core.arrived)[:2].ravel().tolist()
+
+
+def row_hits(machine):
+    return int(machine.core.memories["hits"][0])
 
 
 def test_one_segment_with_closed_pages(pair, finished):
@@ -45,7 +55,7 @@ def test_two_segments_of_one_bank(pair, finished):
     # Reads are issued at 4 and 5 after the dequeue began, at the bank at 12 and 13; bursts 12-22 and 42-52;
     # data of the second leave at 82 and are back at 94.
     assert_allclose(parts_of(world)[4:], [0, 5, 89])
-    assert world.counts[[11, 12, 13, 14]].tolist() == [2, 1, 2, 1]
+    assert came(world) == [2, 1, 2, 1]
 
 
 def test_two_segments_of_one_open_row(pair, finished):
@@ -60,7 +70,7 @@ def test_two_segments_of_one_open_row(pair, finished):
     assert_allclose(parts_of(world)[:4], [0, 0, 6, 98.5 - 6])
     # Reads are hits: the bus takes them at 12 and 22; the second is back at 22 + 10 + 30 + 12.
     assert_allclose(parts_of(world)[4:], [0, 5, 74 - 5 + 0.5])
-    assert world.counts[[12, 14, 15, 16]].tolist() == [0, 0, 4, 3]
+    assert came(world) == [2, 0, 2, 0] and row_hits(world) == 3
 
 
 def test_lookup_by_way_of_a_slice(pair, finished):
@@ -81,19 +91,17 @@ def test_lookup_by_way_of_dram(pair, finished):
 
 
 def test_second_packet_waits_for_the_pointer_memory(pair, finished):
-    world = finished(pair, packets=2, arrivals=[0.0, 1.0])
-    assert_allclose(parts_of(world, 1)[1:3], [3, 4])
+    # The second waits 3 ns, each takes 4.
+    assert_allclose(parts_of(finished(pair, packets=2, arrivals=[0.0, 1.0]))[1:3], [1.5, 4])
 
 
 def test_hold_is_no_part_of_the_latency(pair, finished):
     spec = replace(pair, workload=replace(pair.workload, hold_ns=1e6))
-    world = finished(spec, packets=1, arrivals=[0.0])
-    assert world.packets["hold"][0] > 0
-    # The request is sent in the network's next cycle. Sums of times around 1e6 ns: rounding only.
-    ready = world.packets["read_end"][0]
-    wait = np.ceil(ready) - ready
-    assert_allclose(parts_of(world), [0, 0, 4, 52, 0, 4, 60 + wait], rtol=0, atol=1e-8)
-    assert np.isclose(world.packets["read_join"][0] - world.packets["written"][0], world.packets["hold"][0])
+    world = finished(spec, packets=1, arrivals=[0.0], hold=1e6 + 0.25)
+    # The request is sent in the network's next cycle.
+    assert_allclose(parts_of(world), [0, 0, 4, 52, 0, 4, 60.75], rtol=0, atol=1e-8)
+    assert_allclose(world.core.stages["time_sum"][2], 1e6 + 0.25)
+    assert_allclose(world.core.flows["latency_sum"], 120.75)
 
 
 def test_small_list_refuses_a_whole_packet(pair, finished):
@@ -103,10 +111,10 @@ def test_small_list_refuses_a_whole_packet(pair, finished):
         free_list=replace(pair.free_list, segments=6),
     )
     world = finished(spec, packets=3, arrivals=[0.0, 1.0, 5000.0])
-    assert world.packets["blocked"].tolist() == [0, 1, 0]
-    assert world.counts[[0, 1, 2, 3, 4]].tolist() == [3, 12, 1, 4, 2]
-    # The refusal takes the two accesses of a packet and no more.
-    assert world.packets["left"][1] - world.packets["write_start"][1] == 2.0
+    flow = world.core.flows[0]
+    assert (flow["ended"], flow["lost"], flow["segments"], flow["lost_segments"]) == (2, 1, 8, 4)
+    # The refusal takes the two accesses of a packet and no more, beside two enqueues and two dequeues.
+    assert_allclose(world.core.servers["busy_sum"], 3 * 2 + 2 * 4 * 2 + 2 * (3 + 4))
 
 
 def test_refresh_holds_back_what_comes_meanwhile(pair, finished):
@@ -123,6 +131,6 @@ def test_refresh_closes_the_row(pair, finished):
     spec = replace(pair, dram=dram)
     packets = finished(spec, packets=1, arrivals=[100.0])
     # Written before the refresh at 1000 ns and read before it: the read hits the open row.
-    assert packets.counts[16] == 1
+    assert row_hits(packets) == 1
     spec = replace(spec, workload=replace(spec.workload, hold_ns=1e6))
-    assert finished(spec, packets=1, arrivals=[100.0]).counts[16] == 0
+    assert row_hits(finished(spec, packets=1, arrivals=[100.0], hold=1e6)) == 0

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
 
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.traffic.trace import Trace
 from qmodels.systems.traffic.workload import Workload
 from validate import simulate
-from validate.packet_processor.state import BLOCKED_PACKETS, LEFT_BYTES
+from validate.network.state import FREE
 
 SIZES = np.tile([64, 576], 1500)
 EVEN = Trace(times_ns=100.0 * np.arange(SIZES.size), bytes=SIZES, source="even gaps")
@@ -32,30 +31,23 @@ def test_a_window_and_the_whole_trace(wanted, replayed):
     assert result.packet_latency.best < np.inf and result.blocking_probability.best == 0
 
 
-@pytest.mark.parametrize("wanted", [1000, 20_000])
-def test_packets_are_consecutive_ones_of_the_trace(finished, wanted):
+@pytest.mark.parametrize("wanted", [1000, 5000])
+def test_packets_are_consecutive_ones_of_the_trace_round_and_round(finished, wanted):
     rng = np.random.default_rng(5)
     trace = Trace(
         times_ns=np.cumsum(rng.exponential(100.0, size=3000)),
         bytes=rng.integers(40, 1500, size=3000),
         source="by chance",
     )
-    spec = recorded(trace)
-    packets = finished(spec, packets=wanted).packets
-    (start,) = (
-        k
-        for k in range(3001 - packets.size)
-        if np.array_equal(trace.bytes[k : k + packets.size], packets["bytes"])
-    )
-    times = trace.times_ns[start : start + packets.size] * trace.mean_gbps / spec.workload.offered_gbps
-    assert_allclose(packets["arrival"], times - times[0], rtol=1e-9, atol=1e-6)
-    assert packets.size == min(wanted, 3000)
-
-
-def test_all_bytes_of_a_whole_trace_leave(finished):
-    world = finished(recorded(EVEN), packets=SIZES.size)
-    assert world.counts[LEFT_BYTES] == SIZES.sum() and world.counts[BLOCKED_PACKETS] == 0
-    assert_array_equal(world.packets["bytes"], SIZES)
+    machine = finished(recorded(trace), packets=wanted)
+    flow, world = machine.core.flows[0], machine.world
+    inside = (world.jobs["phase"] != FREE) & (world.jobs["parent"] < 0)
+    assert flow["lost"] == 0 and inside.sum() == flow["number"] == flow["born"] - wanted
+    arrived = np.take(trace.bytes, np.arange(flow["born"]), mode="wrap")
+    assert flow["bytes"] + machine.core.strands["bytes"][inside].sum() == arrived.sum()
+    # The whole trace has the offered rate, and its first packet comes a mean gap after the last one.
+    rate = recorded(trace).workload.offered_gbps
+    assert 8 * arrived.sum() / world.state["now"][0] == pytest.approx(rate, rel=0.05)
 
 
 @pytest.mark.parametrize("size", [2, 3, 4, 10, 40, 400])

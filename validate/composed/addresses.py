@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from qmodels.systems.memory import address_map
 from qmodels.systems.memory.dram_traffic import SPAN
-from validate.composed.state import IN_SEQUENCE, RANDOMLY, Core
+from validate.composed.state import IN_SEQUENCE, LOOKED_UP, RANDOMLY, Core
 from validate.composed.strands import count_of
 from validate.dram.addresses import AddressBooks
 from validate.dram.addresses import locate as place_of
@@ -24,11 +27,24 @@ def first_block(w: World, c: Core, j: int, at: int) -> None:
         c.sequences[i["resume"]] = (strand["block"] + count_of(c, j, i["size"])) % SPAN
 
 
+scatter = lean_part(address_map.scatter)
+
+
 @lean_part
-def locate(c: Core, j: int, part: int, branch: int) -> None:
-    """Find the channel, bank and row of the block of a strand, or of a branch that has a number."""
+def locate(c: Core, j: int, part: int, i: Any) -> None:
+    """Find the channel, bank and row of the block of a strand, or of a branch that has a number.
+
+    That of a line has a row of its own, below those of blocks.
+    """
     strand, p = c.strands[j], c.parts[part]
-    block = (strand["block"] + (strand["number"] if branch else 0)) % SPAN
+    if i["at"] == LOOKED_UP:
+        memory = c.memories[p["member"]]
+        spread = scatter(scatter(strand["line"]) + 1) % (memory["channels"] * memory["banks"])
+        strand["channel"] = p["first"] + spread % memory["channels"]
+        strand["bank"], strand["row"] = spread // memory["channels"], -strand["line"] - 2
+        strand["target"] = c.channels[strand["channel"]]["node"]
+        return
+    block = (strand["block"] + (strand["number"] if i["size"] == 1 else 0)) % SPAN
     books = AddressBooks(c.map_numbers, c.map_images)
     channel, strand["bank"], strand["row"] = place_of(books, p["member"], block)
     strand["channel"] = p["first"] + channel

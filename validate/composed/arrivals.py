@@ -11,7 +11,6 @@ from qmodels.systems.composed.system import System
 from qmodels.systems.laws.phases import HyperExponential
 from qmodels.systems.laws.times import Empirical, Exponential, Law, Replay
 from qmodels.systems.traffic.arrivals import OnOff, Poisson, Recorded
-from qmodels.systems.traffic.sizes import segment_count
 from validate.composed.state import FLOW
 from validate.network.state import NONE, World
 from validate.network.world import Sources
@@ -27,7 +26,10 @@ def new_flows(spec: System, sources: Sources, entries: list[int], places: list[i
         row["entry"] = entry
         law, row["scale"] = (flow.think, 1.0) if flow.closed else _gaps(flow)
         row["law"] = sources.law(f"{'thinking' if flow.closed else 'arrivals'} {flow.name}", law)
-        row["sizes"] = sources.law(f"sizes {flow.name}", _segments(flow))
+        row["sizes"], row["segment_bytes"] = (
+            sources.law(f"sizes {flow.name}", _bytes(flow)),
+            flow.segment_bytes,
+        )
         row["window"], row["population"] = flow.window or 0, flow.population
         row["rounds"] = flow.rounds or 0
         row["loses"] = flow.loses
@@ -58,14 +60,13 @@ def _gaps(flow: Flow) -> tuple[Law, float]:
             return law, mean / law.mean  # type: ignore[union-attr, return-value]
 
 
-def _segments(flow: Flow) -> Law | None:
-    """Return the law of the segments of jobs."""
+def _bytes(flow: Flow) -> Law | None:
+    """Return the law of the bytes of jobs."""
     if flow.sizes is None:
         return None
     if isinstance(flow.arrivals, Recorded):
-        return Replay(values=tuple(segment_count(flow.arrivals.trace.bytes, flow.segment_bytes).tolist()))
-    counts, probability = flow.sizes.segments(flow.segment_bytes)
-    return Empirical(values=tuple(counts.tolist()), weights=tuple(probability.tolist()))
+        return Replay(values=tuple(flow.arrivals.trace.bytes.tolist()))
+    return Empirical(values=flow.sizes.bytes, weights=flow.sizes.probability)
 
 
 def set_traces(spec: System, world: World, flows: Any, replication: int) -> None:

@@ -7,8 +7,16 @@ memory stands on the score of its bank from when it is issued until its data are
 from __future__ import annotations
 
 from validate.composed.addresses import locate
-from validate.composed.state import ALLOCATE, AS_ALLOCATED, OPERATING, Core
-from validate.composed.strands import count_of, go_on, wake_at
+from validate.composed.state import (
+    ALLOCATE,
+    AS_ALLOCATED,
+    AT_ONCE,
+    BRANCHING_SCORED,
+    OPERATING,
+    OWN_BLOCK,
+    Core,
+)
+from validate.composed.strands import count_of, go_on, new_branch, wake_at
 from validate.composed.visits import end_operation
 from validate.data_queueing.block_pools import (
     BlockPools,
@@ -28,8 +36,15 @@ def operate(w: World, c: Core, b: BlockPools, j: int) -> None:
     strand = c.strands[j]
     i = c.code[strand["at"] - 1]
     server = c.servers[c.parts[i["part"]]["first"]]
+    if strand["done"] < 0:
+        begun = c.operations[2 * c.parts[i["part"]]["first"] + (i["op"] != ALLOCATE)]
+        begun["begun"] += 1
+        begun["waited"] += w.state[0]["now"] - strand["asked"]
+        strand["began"], strand["refused"], w.jobs[j]["tasks"] = w.state[0]["now"], 0, 1
     if i["op"] == ALLOCATE:
-        accesses = _allocate(c, b, j, count_of(c, j, i["size"]))
+        accesses = _allocate(w, c, b, j, count_of(c, j, i["size"]))
+    elif i["stream"] != AT_ONCE:
+        accesses = _follow(w, c, b, j)
     elif strand["done"] < 0:
         number = c.strands[strand["root"]]["blocks"]
         accesses = server["dequeue_packet"] + number * server["dequeue"]
@@ -46,10 +61,52 @@ def operate(w: World, c: Core, b: BlockPools, j: int) -> None:
 
 
 @lean_part
-def _allocate(c: Core, b: BlockPools, j: int, count: int) -> float:
+def _follow(w: World, c: Core, b: BlockPools, j: int) -> float:
+    """Do what is next of following the blocks of a job; return the accesses it takes, -1 after the last."""
+    strand = c.strands[j]
+    i = c.code[strand["at"] - 1]
+    server, job = c.servers[c.parts[i["part"]]["first"]], c.strands[strand["root"]]
+    if strand["done"] < 0:
+        strand["done"], strand["block"] = 0, job["first_block"]
+        further = job["blocks"] - 1 if job["blocks"] <= server["small"] else 0
+        return server["dequeue_packet"] + further
+    if strand["done"] > 0:
+        _begin_branch(w, c, j, strand["block"], 0)
+        strand["block"] = b.blocks[strand["block"]]["next"]
+    if strand["done"] == job["blocks"]:
+        return -1.0
+    strand["done"] += 1
+    return server["dequeue"]
+
+
+@lean_part
+def _begin_branch(w: World, c: Core, j: int, block: int, issued: int) -> None:
+    """Let the branch of the block that an operation is done with begin."""
+    strand = c.strands[j]
+    t = new_branch(w, c, j, strand["done"] - 1, strand["at"])
+    child = c.strands[t]
+    child["own"], child["issued"] = block, issued
+    if issued:
+        child["channel"], child["bank"], child["row"] = strand["channel"], strand["bank"], strand["row"]
+    w.jobs[j]["tasks"] += 1
+
+
+@lean_part
+def _find(c: Core, b: BlockPools, j: int, memory: int, block: int) -> None:
+    """Find where a block is in a memory."""
+    strand, first, banks = c.strands[j], b.boards[memory, 0], b.boards[memory, 1]
+    score = b.blocks[block]["bank"] - first
+    strand["channel"] = c.memories[memory]["first"] + score // banks
+    strand["bank"], strand["row"] = score % banks, b.blocks[block]["page"]
+    strand["target"] = c.channels[strand["channel"]]["node"]
+
+
+@lean_part
+def _allocate(w: World, c: Core, b: BlockPools, j: int, count: int) -> float:
     """Do what is next of taking so many blocks; return the accesses that this takes, -1 after the last."""
     strand = c.strands[j]
-    p = c.parts[c.code[strand["at"] - 1]["part"]]
+    i = c.code[strand["at"] - 1]
+    p = c.parts[i["part"]]
     server, job = c.servers[p["first"]], c.strands[strand["root"]]
     if strand["done"] < 0:
         strand["refused"] = free_blocks(b, p["member"], count) < count
@@ -58,6 +115,9 @@ def _allocate(c: Core, b: BlockPools, j: int, count: int) -> float:
     if strand["refused"]:
         job["lost"] = 1
         return -1.0
+    scored = int(i["stream"] == BRANCHING_SCORED)
+    if strand["done"] > 0 and i["stream"] != AT_ONCE:
+        _begin_branch(w, c, j, job["last_block"], scored)
     if strand["done"] == count:
         return -1.0
     block, accesses = take_block(b, p["member"], count)
@@ -69,6 +129,14 @@ def _allocate(c: Core, b: BlockPools, j: int, count: int) -> float:
     job["blocks"] += 1
     job["holder"] = p["member"]
     strand["done"] += 1
+    server["taken_blocks"] += 1
+    server["accesses"] += accesses
+    server["most_accesses"] = max(server["most_accesses"], accesses)
+    if scored:
+        memory = b.memory_of[p["member"]]
+        _find(c, b, j, memory, block)
+        channel = strand["channel"] - c.memories[memory]["first"]
+        begin_access(b, memory, channel, strand["bank"], strand["row"])
     return accesses + server["enqueue"]
 
 
@@ -88,16 +156,12 @@ def place(w: World, c: Core, b: BlockPools, j: int) -> None:
     i = c.code[strand["at"] - 1]
     p = c.parts[i["part"]]
     if i["at"] == AS_ALLOCATED:
-        block = c.strands[strand["root"]]["first_block"]
-        for _ in range(strand["number"] if i["size"] else 0):
+        block = strand["own"] if i["size"] == OWN_BLOCK else c.strands[strand["root"]]["first_block"]
+        for _ in range(strand["number"] if i["size"] == 1 else 0):
             block = b.blocks[block]["next"]
-        score = b.blocks[block]["bank"] - b.boards[p["member"], 0]
-        strand["channel"] = p["first"] + score // b.boards[p["member"], 1]
-        strand["bank"] = score % b.boards[p["member"], 1]
-        strand["row"] = b.blocks[block]["page"]
-        strand["target"] = c.channels[strand["channel"]]["node"]
+        _find(c, b, j, p["member"], block)
     else:
-        locate(c, j, i["part"], i["size"])
+        locate(c, j, i["part"], i)
     strand["issued"] = 1
     begin_access(b, p["member"], strand["channel"] - p["first"], strand["bank"], strand["row"])
     go_on(w, c, j)

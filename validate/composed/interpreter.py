@@ -16,6 +16,7 @@ from validate.composed.strands import (
     go_on,
     join_up,
     leave,
+    mark,
     split,
     wake_at,
 )
@@ -86,8 +87,11 @@ def _visit(w: World, c: Core, j: int, at: int) -> bool:
         return travel(w, c, j, i["size"])
     if op == state.ACQUIRE:
         return acquire(w, c, j, at)
+    if op == state.LOCATE and strand["issued"]:
+        strand["target"] = c.channels[strand["channel"]]["node"]
+        return True
     if op == state.LOCATE and not c.parts[part]["scored"]:
-        locate(c, j, part, i["size"])
+        locate(c, j, part, i)
         return True
     if op == state.HOLD:
         wake_at(w, j, state.HOLDING, w.state[0]["now"] + draw(w.laws, w.numbers, w.streams, i["law"]))
@@ -98,6 +102,8 @@ def _visit(w: World, c: Core, j: int, at: int) -> bool:
         ask(w, c, j, state.LOOKING, state.LOOKUP)
     elif op == state.LOCATE:
         ask(w, c, j, state.LOOKING, state.PLACING)
+    elif op == state.GIVE:
+        ask(w, c, j, state.OPERATING, state.GIVING_BACK)
     elif op == state.ENQUIRE:
         enquire(w, c, j, part)
     elif op == state.BANK:
@@ -132,6 +138,11 @@ def _move(w: World, c: Core, j: int, at: int) -> None:
         pick(w, c, j, at)
     elif i["op"] == state.RELEASE:
         release(w, c, j, at)
+    elif i["op"] == state.MARK:
+        mark(w, c, j, at)
+    elif i["op"] == state.MOVE:
+        flow = c.flows[w.jobs[j]["home"]]
+        strand["place"] = c.places[flow["places_at"] + int(uniform(w.streams, i["stream"]) * flow["places"])]
     else:
         c.slots[j, i["at"]] -= 1
         if c.slots[j, i["at"]] > 0:

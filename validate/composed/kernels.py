@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -12,15 +11,15 @@ from qmodels.systems.cache.spec import CacheLevel, CacheSystem
 from qmodels.systems.composed.steps import Allocate, Read, Write, all_steps
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram_system import DramSystem, dram
-from qmodels.systems.memory.dram_traffic import RandomBlocks
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.traffic.popularity import Zipf
 from validate.cache.draw_kernel import LAW
 from validate.cache.hierarchies import SOURCES, Hierarchies, new_hierarchies, warm_up
 from validate.cache.hierarchy_kernel import PLAN
 from validate.cache.lru_kernel import CACHE, SLOT
+from validate.composed.located import Located, memories
 from validate.composed.network import grown_network, no_network
-from validate.composed.state import CHANNEL, SERVER
+from validate.composed.state import SERVER
 from validate.data_queueing.block_pools import NOWHERE, BlockPools, new_pools
 from validate.data_queueing.free_lists import BANK, BLOCK, LIST
 from validate.dram.channels import Channels, new_channels, with_room
@@ -82,6 +81,7 @@ BLOCKS: Layout = {
     "addresses": ("i8", 1),
     "banks": (BANK, 1),
     "boards": ("i8", 2),
+    "memory_of": ("i8", 1),
 }
 
 
@@ -112,11 +112,12 @@ def new_kernels(spec: System, network: Network | None, *, seed: int, replication
 
     None of a system of stations and pools alone, which then needs less to be compiled.
     """
-    memories, caches, lists = (named(spec, kind) for kind in (DramSystem, CacheSystem, FreeList))
-    if not (network or memories or caches or lists):
+    controlled, caches, lists = (named(spec, kind) for kind in (DramSystem, CacheSystem, FreeList))
+    places = memories(spec)
+    if not (network or places or caches or lists):
         return None
     channels = new_channels(
-        list(memories.values()) or [dram("DDR4-3200")],
+        list(controlled.values()) or [dram("DDR4-3200")],
         capacity=0,
         start=float(np.random.default_rng([seed, replication]).random()),
     )
@@ -132,8 +133,8 @@ def new_kernels(spec: System, network: Network | None, *, seed: int, replication
     hierarchies.hits[:] = 0
     blocks = new_blocks(
         tuple(lists.values()) or (FreeList(segments=1),),
-        tuple(replace(memory, traffic=RandomBlocks()) for memory in memories.values()),
-        tuple(_number_of(list(memories), memories_of(spec, name)) for name in lists) or (NOWHERE,),
+        tuple(places.values()),
+        tuple(_number_of(list(places), memories_of(spec, name)) for name in lists) or (NOWHERE,),
         np.random.default_rng([seed, replication]),
     )
     return Kernels(network or no_network(), channels, hierarchies, blocks, None)
@@ -164,7 +165,7 @@ def memories_of(spec: System, free_list: str) -> tuple[str, ...]:
 
 def new_blocks(
     free_lists: tuple[FreeList, ...],
-    memories: tuple[DramSystem, ...],
+    memories: tuple[Located, ...],
     memory_of: tuple[int, ...],
     rng: np.random.Generator,
 ) -> BlockPools:
@@ -190,7 +191,7 @@ def new_blocks(
 
 @lru_cache(maxsize=2)
 def _in_order(
-    free_lists: tuple[FreeList, ...], memories: tuple[DramSystem, ...], memory_of: tuple[int, ...]
+    free_lists: tuple[FreeList, ...], memories: tuple[Located, ...], memory_of: tuple[int, ...]
 ) -> BlockPools:
     rngs = [np.random.default_rng([0, k]) for k in range(len(free_lists))]
     return new_pools(free_lists, memories, memory_of, rngs)
@@ -198,15 +199,6 @@ def _in_order(
 
 def _number_of(names: list[str], found: tuple[str, ...]) -> int:
     return names.index(found[0]) if found else NOWHERE
-
-
-def channel_rows(spec: System) -> Any:
-    """Return the channels of all memories, one memory after the other."""
-    found = []
-    for name, part in named(spec, DramSystem).items():
-        at = spec.place.get(name) or (NONE,)
-        found += [(part.clock_ghz, at[k % len(at)]) for k in range(part.geometry.channels)]
-    return np.array(found, dtype=CHANNEL)
 
 
 def server_rows(spec: System) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from validate.cache.hierarchies import Hierarchies, draw_core, draw_line, look_up
 from validate.composed.blocks import give_all_back, operate, place
+from validate.composed.in_order import bank_of, come, free_bank, join_bank, use_bus
 from validate.composed.interpreter import drain
 from validate.composed.kernel import core_at, handle
 from validate.composed.kernels import BLOCKS, CACHES, CHANNELS, NETWORK, Kernels
@@ -17,6 +18,7 @@ from validate.composed.state import (
     ASKED,
     GIVING_BACK,
     LOOKUP,
+    OPENING,
     OPERATION,
     PACKET,
     PLACING,
@@ -41,6 +43,8 @@ from validate.noc.state import World as Network
 
 ROUNDING = 1e-6
 """Of a cycle: times are multiples of clocks and may come out a little early or late."""
+TABLE_ROWS = 1 << 40
+"""Rows of lines at a controller, which knows no negative ones, begin here."""
 
 network_at: Any = pointer_to("SystemNetwork", NETWORK)
 channels_at: Any = pointer_to("SystemChannels", CHANNELS)
@@ -152,9 +156,17 @@ def _carry(w: World, c: Core, n: Network, cycle: int) -> None:
 
 @lean_part
 def _handle(w: World, c: Core, d: Channels, b: BlockPools, event: int) -> None:
-    _end_access(w, c, b, event - w.classes.size - w.nodes.size)
+    j = event - w.classes.size - w.nodes.size
     channel = event - w.classes.size - c.state[0]["stations"]
-    if 0 <= channel < c.channels.size:
+    if j >= 0 and w.jobs[j]["phase"] == OPENING:
+        use_bus(w, c, j)
+    elif j >= 0:
+        if w.jobs[j]["phase"] == ACCESSING:
+            _end_access(w, c, b, j)
+        handle(w, c, event)
+    elif channel >= c.channels.size:
+        free_bank(w, c, b, event, channel - c.channels.size)
+    elif channel >= 0:
         drop(w.heap, w.places, event)
         ghz = c.channels[channel]["ghz"]
         _call_again(w, c, channel, advance(d, channel, int(w.state[0]["now"] * ghz + 0.5)))
@@ -169,12 +181,14 @@ def _handle(w: World, c: Core, d: Channels, b: BlockPools, event: int) -> None:
 
 @lean_part
 def _end_access(w: World, c: Core, b: BlockPools, j: int) -> None:
-    """Take a strand whose access ends with this event, if it is one, off the score of its bank."""
-    if j >= 0 and w.jobs[j]["phase"] == ACCESSING:
-        p = c.parts[c.code[c.strands[j]["at"] - 1]["part"]]
-        if p["scored"]:
-            c.strands[j]["issued"] = 0
-            end_access(b, p["member"], c.strands[j]["channel"] - p["first"], c.strands[j]["bank"])
+    """Take a strand whose access ends off its bank, and off the score unless the bank does that."""
+    p, strand = c.parts[c.code[c.strands[j]["at"] - 1]["part"]], c.strands[j]
+    strand["issued"] = 0
+    if strand["channel"] >= c.state[0]["controlled"]:
+        return
+    c.rows[bank_of(c, j)]["present"] -= 1
+    if p["scored"]:
+        end_access(b, p["member"], strand["channel"] - p["first"], strand["bank"])
 
 
 @lean_part
@@ -197,7 +211,7 @@ def post(w: World, c: Core, n: Network, d: Channels, h: Hierarchies, b: BlockPoo
         strand = c.strands[j]
         if kind == PACKET:
             own["sent"] = own["cycle"]
-            send(n, _way(w, c, strand["place"], strand["target"]), strand["flits"], j, own["cycle"])
+            send(n, _way(w, c, j), strand["flits"], j, own["cycle"])
         elif kind == LOOKUP:
             _look_up(w, c, h, j)
         elif kind == PLACING:
@@ -207,11 +221,17 @@ def post(w: World, c: Core, n: Network, d: Channels, h: Hierarchies, b: BlockPoo
         elif kind == GIVING_BACK:
             give_all_back(c, b, j)
             go_on(w, c, j)
+        elif strand["channel"] >= own["controlled"]:
+            join_bank(w, c, j)
         else:
             channel = strand["channel"]
-            write = c.code[strand["at"] - 1]["at"]
+            write, row = c.code[strand["at"] - 1]["at"], strand["row"]
+            bank = c.rows[bank_of(c, j)]
+            come(c, j, bank["present"] == 0)
+            bank["present"] += 1
             strand["cycle"] = int(w.state[0]["now"] * c.channels[channel]["ghz"] + ROUNDING)
-            first = offer(d, channel, j, strand["bank"], strand["row"], write, strand["cycle"])
+            place_in_bank = row if row >= 0 else TABLE_ROWS - row
+            first = offer(d, channel, j, strand["bank"], place_in_bank, write, strand["cycle"])
             _call_again(w, c, channel, first)
     own["letters"] = 0
 
@@ -224,7 +244,9 @@ def _look_up(w: World, c: Core, h: Hierarchies, j: int) -> None:
     p, home = c.parts[i["part"]], c.strands[strand["root"]]["home"]
     member = p["member"]
     core = home % h.plan[member]["cores"] if home >= 0 else draw_core(h, member)
-    level, piece = look_up(h, member, core, draw_line(h, member))
+    strand["line"] = draw_line(h, member)
+    level, piece = look_up(h, member, core, strand["line"])
+    strand["piece"] = piece
     strand["at"] = c.choices[i["at"] + level]["at"]
     strand["target"] = strand["place"]
     if level >= h.plan[member]["private"] and p["places"] > 0 and h.plan[member]["slices"] > 0:
@@ -233,9 +255,11 @@ def _look_up(w: World, c: Core, h: Hierarchies, j: int) -> None:
 
 
 @lean_part
-def _way(w: World, c: Core, source: int, target: int) -> int:
-    """Return the flow of the network that goes from a node to another; one of several by their shares."""
-    way = c.routes[source, target]
+def _way(w: World, c: Core, j: int) -> int:
+    """Return the flow of the network that a strand takes to its target; one of several by their shares."""
+    strand = c.strands[j]
+    back = c.code[strand["at"] - 1]["at"] if c.routes.shape[0] > c.routes.shape[1] else 0
+    way = c.routes[strand["place"] + back * c.routes.shape[1], strand["target"]]
     if c.ways[way]["below"] < 1:
         u = uniform(w.streams, c.state[0]["ways"])
         while c.ways[way]["below"] < u:

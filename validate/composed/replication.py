@@ -11,12 +11,14 @@ from qmodels.checks import FloatArray, IntArray
 from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.banked_channels import BankedChannels
+from qmodels.systems.memory.dram import Dram
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 from validate.campaigns.experiment import Job
 from validate.composed.kernel import run
 from validate.composed.kernels import named
+from validate.composed.located import memories
 from validate.composed.machine import run as run_machine
 from validate.composed.network import link_names
 from validate.composed.services import answer
@@ -31,10 +33,14 @@ HOPELESS = 4
 """Jobs that begin for each that is to end after which a replication gives up: the others pile up."""
 
 FLOW_COUNTS = ("born", "ended", "lost")
-FLOWS = (*FLOW_COUNTS, "latency_sum", "uncounted_sum", "last_end", "number")
-"""Columns of `Run.flows`; ``number`` is the time integral of the jobs of the flow."""
+FLOWS = (
+    *(*FLOW_COUNTS, "bytes", "segments", "lost_segments"),
+    *("latency_sum", "uncounted_sum", "last_end", "number"),
+)
+"""Columns of `Run.flows`; bytes and segments are those of jobs that ended, ``number`` is a time integral."""
 PARTS = ("visits", "time_sum", "turns", "number")
 """Columns of `Run.parts`."""
+SUMS = ("flows", "flow_times", "parts", "lookups", "stages", "busy")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +66,8 @@ class Run:
         Visits to each part, the sum of their times, and the time integral of their number.
     lookups : array, shape (systems of caches, 2)
         Lookups, and those of lines that no level had.
+    stages : array, shape (stages, 2)
+        Stages of jobs that ended, and the sum of their times. [ns]
     busy : array, shape (resources,)
         Time integral of the share of each resource that is busy, see `resources`. [ns]
     bins, counts : array of int
@@ -85,6 +93,7 @@ class Run:
     flow_times: FloatArray
     parts: FloatArray
     lookups: FloatArray
+    stages: FloatArray
     busy: FloatArray
     bins: IntArray
     counts: IntArray
@@ -116,9 +125,11 @@ def resources(spec: System) -> list[tuple[str, str]]:
         if isinstance(part, DramSystem):
             several = part.geometry.channels > 1
             found += [(name, f"channel {k}" if several else "") for k in range(part.geometry.channels)]
-    if spec.network is not None:
-        found += [(spec.interconnect, f"link {link}") for link in link_names(spec)]
-    return found
+    for name in named(spec, Dram):
+        one = memories(spec)[name].geometry
+        found += [(name, f"channel {k} bus") for k in range(one.channels)]
+        found += [(name, f"channel {k} bank {b}") for k in range(one.channels) for b in range(one.banks)]
+    return found + [(name, f"link {link}") for name, link in link_names(spec)]
 
 
 def run_replication(job: SystemJob) -> Run:
@@ -131,7 +142,7 @@ def run_replication(job: SystemJob) -> Run:
     """
     machine = new_machine(job.spec, seed=job.seed, replication=job.replication)
     measured = BATCHES - WARM_UP_BATCHES
-    start, counted = _seen(machine), machine.world.histograms.copy()
+    start, counted = seen(machine), machine.world.histograms.copy()
     batches, stuck = [_progress(machine)], np.inf
     goals = [max(1, -(-job.passages * (batch + 1) // measured)) for batch in range(BATCHES)]
     for batch, goal in enumerate([2**62] if job.spec.ends else goals):
@@ -140,14 +151,14 @@ def run_replication(job: SystemJob) -> Run:
             stuck = float(machine.world.state["now"][0])
         batches.append(_progress(machine))
         if batch == WARM_UP_BATCHES - 1:
-            start, counted = _seen(machine), machine.world.histograms.copy()
-    end, world, core = _seen(machine), machine.world, machine.core
+            start, counted = seen(machine), machine.world.histograms.copy()
+    end, world, core = seen(machine), machine.world, machine.core
     times, latencies, ended, *numbers = np.diff(np.array(batches), axis=0).T
     rest = (world.histograms - counted)[1:].ravel()
     bins = np.flatnonzero(rest)
     return Run(
         duration=end["time"] - start["time"],
-        **{name: end[name] - start[name] for name in ("flows", "flow_times", "parts", "lookups", "busy")},
+        **{name: end[name] - start[name] for name in SUMS},
         bins=bins,
         counts=rest[bins],
         times=times,
@@ -198,7 +209,7 @@ def _progress(machine: Machine) -> FloatArray:
     return np.array([now, f["latency_sum"].sum(), f["ended"].sum(), *area(f, "number", now)])
 
 
-def _seen(machine: Machine) -> dict[str, Any]:
+def seen(machine: Machine) -> dict[str, Any]:
     """Return all counts and sums up to now."""
     w, c = machine.world, machine.core
     now = float(w.state["now"][0])
@@ -211,6 +222,7 @@ def _seen(machine: Machine) -> dict[str, Any]:
         "flow_times": counted,
         "parts": np.stack(parts, axis=-1),
         "lookups": _lookups(machine),
+        "stages": table_sums(c.stages),
         "busy": np.concatenate(
             [
                 _served(w, now)[: c.state["stations"][0]],
@@ -240,7 +252,15 @@ def _carried(machine: Machine) -> list[Any]:
     bursts = channels.sums[:, :, 0, COUNT].sum(axis=1) * channels.p[:, BURST]
     links = network.channel["flits"] * network.channel["cycles"] / c.state["ghz"][0]
     connected = links if c.routes.size > 1 else links[:0]
-    return [bursts[: c.channels.size] / c.channels["ghz"], connected]
+    behind = c.state["controlled"][0]
+    served = [bursts[:behind] / c.channels["ghz"][:behind]]
+    for memory in c.memories[c.memories["burst"] > 0]:
+        now, first, count = float(machine.world.state["now"][0]), memory["first"], memory["channels"]
+        buses = c.channels[first : first + count]
+        # Of the work a bus has accepted only what is done by now counts.
+        served.append(buses["busy"] - np.maximum(buses["free_at"] - now, 0.0))
+        served.append(c.rows["busy"][memory["first_bank"] :][: count * memory["banks"]])
+    return [*served, connected]
 
 
 def _operated(c: Core, now: float) -> Any:
@@ -256,6 +276,11 @@ def _lookups(machine: Machine) -> FloatArray:
     levels = plan["private"] + (plan["slices"] > 0)
     missed = np.take_along_axis(hits, levels[:, None], axis=1)[:, 0]
     return np.stack([hits.sum(axis=1), missed], axis=1).astype(float)
+
+
+def table_sums(table: Any) -> FloatArray:
+    """Return the columns of a table of records as one array."""
+    return np.stack([table[name].astype(float) for name in table.dtype.names], axis=-1)
 
 
 def _held(c: Core, now: float) -> Any:

@@ -35,26 +35,36 @@ def _constants(first: int, count: int) -> Any:
     RECALL,  # at: slot whose place becomes the target
     RETURN,  # at: slot whose place becomes that of the strand at once
     ADDRESS,  # part, size: blocks, at: one of the ways below, resume: stream of addresses
+    MARK,  # at: number of the stage that ends
+    MOVE,  # stream: to any node of the flow
     # Those that may take some:
     HOLD,  # law, column
     ACQUIRE,  # part, size: tokens, at: number of their use
     SERVE,  # part, at: whether the service is the strand's last one again
-    TRAVEL,  # size: flits of the packet to the target
-    LOCATE,  # part, at: as of ADDRESS, size: whether a branch has the block of its number; sets the target
-    ACCESS,  # part, at: whether it is a write
+    TRAVEL,  # size: flits of the packet to the target, at: whether it comes back
+    LOCATE,  # part, at: as of ADDRESS, size: 1 if a branch has the block of its number, OWN_BLOCK if
+    # one of its own; sets the target
+    ACCESS,  # part, at: whether it is a write, stream: kind for the counts
     LOOK,  # part, at: what to do if the first private level, ..., the shared one or none has the line
-    ALLOCATE,  # part, size: blocks
-    FREE,  # part
+    ALLOCATE,  # part, size: blocks, stream: one of those below, resume: what comes after the branches
+    FREE,  # part, stream, resume: as of ALLOCATE
+    GIVE,  # part: of FREE whose blocks have branches
     ENQUIRE,  # part, stream: number of the stream at the part
     PASS,  # part: a station that knows when it will be done, service: its time, -1 if that is random; time:
     # what passes after it, column: of that, at: as of SERVE
     BANK,  # part
-) = _constants(0, 26)
+) = _constants(0, 29)
 FIRST_VISIT: Any = HOLD
 BY_SEGMENTS: Any = np.int64(-1)
 
 # Ways to address blocks, as `qmodels.systems.composed.steps.ADDRESSES`.
-RANDOMLY, IN_SEQUENCE, AS_ALLOCATED = _constants(0, 3)
+RANDOMLY, IN_SEQUENCE, AS_ALLOCATED, LOOKED_UP = _constants(0, 4)
+OWN_BLOCK: Any = np.int64(2)
+# Operations of free lists: all blocks and then on; each block begins a branch, or one whose access is on the
+# score of its bank from when the block is taken.
+AT_ONCE, BRANCHING, BRANCHING_SCORED = _constants(0, 3)
+# Kinds of accesses to a memory.
+WRITTEN, READ, READ_LINE = _constants(0, 3)
 
 # Why the kernel returned, beside the reasons of `validate.network.state` (REACHED to STUCK).
 ASKED: Any = np.int64(4)
@@ -62,6 +72,7 @@ ASKED: Any = np.int64(4)
 # Phases of a strand beside those of `validate.network.state` (FREE to FORKED).
 HOLDING, THINKING, QUEUEING, OUTSIDE, READY = _constants(5, 5)
 ACCESSING, TRAVELLING, LOOKING, OPERATING, ENQUIRING, TURNING, PASSING, BANKING = _constants(10, 8)
+OPENING: Any = np.int64(18)
 # Letters to the kernels of parts.
 PACKET, MEMORY_ACCESS, LOOKUP, PLACING, OPERATION, GIVING_BACK = _constants(0, 6)
 
@@ -93,7 +104,11 @@ STRAND = np.dtype(
         ("use", "i8"),  # of them
         ("round", "i8"),  # rounds that a job of a closed flow has done
         ("column", "i8"),  # where the wait for its branches belongs
-        ("segments", "i8"),  # of a job
+        ("bytes", "i8"),  # of a job
+        ("segments", "i8"),
+        ("marked", "f8"),  # when its last stage ended
+        ("line", "i8"),  # that it last looked for, and its slice
+        ("piece", "i8"),
         ("lost", "i8"),  # a job that only ends what it has begun
         ("number", "i8"),  # of the branch
         ("next", "i8"),  # of those that go on now
@@ -104,12 +119,14 @@ STRAND = np.dtype(
         ("row", "i8"),
         ("cycle", "i8"),  # of the memory, in which it came there
         ("issued", "i8"),  # whether its access is on the score of a bank
+        ("own", "i8"),  # the block that a branch of an operation is done for
         ("done", "i8"),  # blocks that its operation has taken, -1 before it begins
         ("refused", "i8"),  # whether there were too few
         ("blocks", "i8"),  # that a job has: how many, the first and the last
         ("first_block", "i8"),
         ("last_block", "i8"),
         ("holder", "i8"),  # the free lists they are of
+        ("began", "f8"),  # its operation
         ("left", "f8"),  # of its service at a bank, at the speed of one that is alone
         ("paced", "f8"),  # when that was so
     ]
@@ -149,9 +166,41 @@ CHANNEL = np.dtype(
     [
         ("ghz", "f8"),
         ("node", "i8"),  # its place, or -1
+        ("memory", "i8"),
+        ("free_at", "f8"),  # the bus, of one whose banks serve in order: how long it was taken and waited for
+        ("busy", "f8"),
+        ("waited", "f8"),
+        ("served", "i8"),
     ]
 )
 """A channel of a memory."""
+
+MEMORY = np.dtype(
+    [
+        *((name, "i8") for name in ("first", "channels", "banks", "first_bank", "open_pages")),
+        # In ns, of banks that serve in order.
+        *((name, "f8") for name in ("precharge", "burst", "recovery", "access", "interval", "refresh")),
+        ("accesses", "i8"),  # begun by banks that serve in order, and those to an open row
+        ("hits", "i8"),
+    ]
+)
+"""A memory."""
+
+ARRIVED = np.dtype([("number", "i8"), ("conflicts", "i8")])
+"""Accesses of a kind that came to their bank, and those that found it busy with another row."""
+
+ROWS = np.dtype(
+    [
+        *((name, "i8") for name in ("queued_row", "present", "open_row", "refreshes")),
+        *((name, "i8") for name in ("serving", "head", "tail", "served")),
+        ("busy", "f8"),
+        ("waited", "f8"),
+    ]
+)
+"""A bank: the row of the access that came last, accesses not ended; the rest of one that serves in order."""
+
+STAGE = np.dtype([("ended", "i8"), ("time_sum", "f8")])
+"""What ends with a mark of a name."""
 
 LETTER = np.dtype([("kind", "i8"), ("strand", "i8")])
 """What a strand asks of the kernel of a part."""
@@ -165,9 +214,13 @@ SERVER = np.dtype(
         ("period", "f8"),  # of an access
         ("small", "i8"),  # most blocks of a job with lists of its own
         *((name, "f8") for name in ("enqueue_packet", "enqueue", "dequeue_packet", "dequeue")),
+        *((name, "i8") for name in ("taken_blocks", "accesses", "most_accesses")),
     ]
 )
 """The pointer memory of free lists, and the accesses that its operations take."""
+
+DONE = np.dtype([("begun", "i8"), ("waited", "f8"), ("served", "i8"), ("service", "f8")])
+"""Operations of a kind: those begun and their waits, those that were not refused and their time."""
 
 BANKED = np.dtype(
     [
@@ -185,7 +238,8 @@ FLOW = np.dtype(
         ("entry", "i8"),
         ("law", "i8"),  # of the times between arrivals, or of thinking; -1 for none
         ("scale", "f8"),  # of the times between arrivals
-        ("sizes", "i8"),  # law of the segments, or -1
+        ("sizes", "i8"),  # law of the bytes, or -1
+        ("segment_bytes", "i8"),
         ("window", "i8"),  # 0 for none
         ("rounds", "i8"),  # 0 for ever
         ("loses", "i8"),  # whether jobs that find it full are lost
@@ -199,6 +253,9 @@ FLOW = np.dtype(
         ("born", "i8"),
         ("ended", "i8"),
         ("lost", "i8"),
+        ("bytes", "i8"),  # of those that ended
+        ("segments", "i8"),
+        ("lost_segments", "i8"),
         ("latency_sum", "f8"),
         ("uncounted_sum", "f8"),
         ("last_end", "f8"),
@@ -220,7 +277,9 @@ STATE = np.dtype(
         ("ghz", "f8"),  # of the interconnect
         ("interconnect", "i8"),  # its number as a part, -1 for none
         ("ways", "i8"),  # stream of the choices between several
-        ("stations", "i8"),  # nodes that are stations; those behind are channels
+        ("stations", "i8"),  # nodes that are stations; those behind are channels, then banks
+        ("controlled", "i8"),  # channels behind controllers, which come first
+        ("connected", "i8"),  # nodes of the interconnect
     ]
 )
 
@@ -242,6 +301,11 @@ LAYOUT: Layout = {
     "flow_times": ("f8", 2),
     "letters": (LETTER, 1),
     "channels": (CHANNEL, 1),
+    "memories": (MEMORY, 1),
+    "rows": (ROWS, 1),
+    "arrived": (ARRIVED, 1),
+    "operations": (DONE, 1),
+    "stages": (STAGE, 1),
     "servers": (SERVER, 1),
     "enquiries": ("i8", 1),
     "banked": (BANKED, 1),
@@ -268,8 +332,10 @@ class Core(NamedTuple):
     ``copy_at`` says which copy of a part is at a node, -1 for none; ``free_at`` is when the visits end that a
     station knows of, see `PASS`; ``flow_times`` sums up the times of the
     jobs that ended. ``letters`` are what strands ask of the kernels of parts, ``enquiries`` are the strands
-    that came to parts of others. ``bank_busy`` are the busy banks of each channel, ``bank_jobs`` the strands
-    that banks serve, ``bank_queues`` the first and the last of those that wait for each part.
+    that came to parts of others. ``rows`` are the banks of all memories, ``arrived`` the accesses of each by
+    kind, ``operations`` those of each pointer memory that take and that give back. ``bank_busy`` are the busy
+    banks of each channel, ``bank_jobs`` the strands that banks serve, ``bank_queues`` the first and the last
+    of those that wait for each part.
     ``map_numbers`` and ``map_images`` are the address maps of the memories, see
     `validate.dram.addresses`, ``sequences`` the next blocks of streams of addresses; ``routes`` are the first
     of the ``ways`` from each node to each, which are flows of the network.
@@ -292,6 +358,11 @@ class Core(NamedTuple):
     flow_times: Any
     letters: Any
     channels: Any
+    memories: Any
+    rows: Any
+    arrived: Any
+    operations: Any
+    stages: Any
     servers: Any
     enquiries: Any
     banked: Any

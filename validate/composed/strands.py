@@ -103,8 +103,10 @@ def begin(w: World, c: Core, j: int) -> None:
     strand["place"] = c.places[flow["places_at"] + strand["home"]] if strand["home"] >= 0 else NONE
     strand["at"], strand["root"], strand["lost"] = flow["entry"], j, 0
     c.worked[j, :] = 0.0
+    strand["marked"] = now
     if flow["sizes"] >= 0:
-        strand["segments"] = int(draw(w.laws, w.numbers, w.streams, flow["sizes"]))
+        strand["bytes"] = int(draw(w.laws, w.numbers, w.streams, flow["sizes"]))
+        strand["segments"] = -(-strand["bytes"] // flow["segment_bytes"])
     c.times[j, :] = 0.0
     flow["born"] += 1
     c.state[0]["born"] += 1
@@ -121,10 +123,13 @@ def end(w: World, c: Core, j: int) -> None:
     flow["number_sum"] += now
     if c.strands[j]["lost"]:
         flow["lost"] += 1
+        flow["lost_segments"] += c.strands[j]["segments"]
     else:
         uncounted = c.times[j, c.state[0]["fork_column"] + UNCOUNTED_TIME]
         latency = max(now - w.jobs[j]["entered"] - uncounted, 0.0)
         flow["ended"] += 1
+        flow["bytes"] += c.strands[j]["bytes"]
+        flow["segments"] += c.strands[j]["segments"]
         flow["last_end"] = now
         flow["latency_sum"] += latency
         flow["uncounted_sum"] += uncounted
@@ -164,17 +169,34 @@ def split(w: World, c: Core, j: int, at: int) -> None:
     w.jobs[j]["phase"], w.jobs[j]["tasks"] = FORKED, number
     strand["column"], strand["at"] = i["column"], i["resume"]
     for branch in range(number):
-        t = new_job(w)
-        task, child = w.jobs[t], c.strands[t]
-        task["job_class"] = task["home"] = w.jobs[j]["home"]
-        task["parent"] = j
-        child["root"], child["place"] = strand["root"], strand["place"]
-        child["number"], child["since"], child["lost"] = branch, w.state[0]["now"], 0
-        child["block"] = strand["block"]
-        child["at"] = c.choices[i["at"] + branch]["at"] if several else at + 1
-        c.times[t, :] = 0.0
-        c.worked[t, :] = 0.0
-        go_on(w, c, t)
+        t = new_branch(w, c, j, branch, c.choices[i["at"] + branch]["at"] if several else at + 1)
+        c.strands[t]["block"] = strand["block"]
+
+
+@lean_part
+def new_branch(w: World, c: Core, j: int, number: int, at: int) -> int:
+    """Let a branch of a strand begin with an instruction."""
+    t = new_job(w)
+    task, child, strand = w.jobs[t], c.strands[t], c.strands[j]
+    task["job_class"] = task["home"] = w.jobs[j]["home"]
+    task["parent"] = j
+    child["root"], child["place"] = strand["root"], strand["place"]
+    child["number"], child["since"], child["lost"] = number, w.state[0]["now"], 0
+    child["line"], child["piece"], child["own"] = strand["line"], strand["piece"], strand["own"]
+    child["at"] = at
+    c.times[t, :] = 0.0
+    c.worked[t, :] = 0.0
+    go_on(w, c, t)
+    return t
+
+
+@lean_part
+def mark(w: World, c: Core, j: int, at: int) -> None:
+    """End a stage of a job."""
+    stage, strand, now = c.stages[c.code[at]["at"]], c.strands[j], w.state[0]["now"]
+    stage["ended"] += 1
+    stage["time_sum"] += now - strand["marked"]
+    strand["marked"] = now
 
 
 @lean_part

@@ -13,6 +13,7 @@ from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.steps import Allocate, Visit, all_steps
 from qmodels.systems.composed.system import System
 from qmodels.systems.stations.parts import INF, Station
+from validate.composed.programs.program import program_of
 from validate.composed.replication import FLOWS, PARTS, Run, resources
 from validate.composed.state import COLUMN_NAMES
 from validate.engine.histogram import BINS
@@ -113,7 +114,7 @@ def summarize(
     parts = _latency_parts(spec, data)
     if not stable:
         endless = data.exactly(INF)
-        late = ("latency", "latency_p99", "visit_latency")
+        late = ("latency", "latency_p99", "visit_latency", "stage_latency")
         metrics |= {name: endless for name in metrics if name.partition("[")[0] in late}
         parts = dict.fromkeys(parts, endless)
     utilization, members = _utilization(spec, data)
@@ -158,6 +159,10 @@ def _metrics(spec: System, data: _Replications) -> dict[str, Estimate]:
             metrics[f"visit_latency[{name}]"] = data.ratio(sums, visits)
             if name in spec.turning:
                 metrics[f"switch_ratio[{name}]"] = data.ratio(data.parts["turns"][:, number], visits)
+    for number, (flow, name) in enumerate(program_of(spec).stages):
+        ended, sums = np.array([r.stages[number] for r in data.runs]).T
+        place = name if len(spec.flows) == 1 else f"{flow}, {name}"
+        metrics[f"stage_latency[{place}]"] = data.ratio(sums, ended)
     caches = [name for name, part in spec.parts.items() if isinstance(part, CacheSystem)]
     for number, name in enumerate(caches):
         looked, missed = np.array([r.lookups[number] for r in data.runs]).T

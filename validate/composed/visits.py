@@ -9,14 +9,18 @@ from validate.engine.jit import lean_part
 from validate.engine.sampling import draw
 from validate.engine.streams import uniform
 from validate.network.service import catch_up, depart, join, rest, serve_next, set_pace, stop
-from validate.network.state import COMPLETED, NONE, World
+from validate.network.state import COMPLETED, FORKED, NONE, World
 
 
 @lean_part
 def pick(w: World, c: Core, j: int, at: int) -> None:
-    """Choose the copy of a part at the place of a strand, or else any."""
+    """Choose the copy of a part at the place of a strand, or that of its line, or else any."""
     i, strand = c.code[at], c.strands[j]
     p = c.parts[i["part"]]
+    if i["size"]:
+        strand["copy"] = strand["piece"] % max(p["copies"], 1)
+        strand["target"] = c.places[p["places_at"] + strand["copy"]] if p["places_at"] >= 0 else NONE
+        return
     copy = c.copy_at[i["part"], strand["place"]] if strand["place"] >= 0 else NONE
     if copy < 0:
         several = max(p["copies"], p["places"])
@@ -28,8 +32,8 @@ def pick(w: World, c: Core, j: int, at: int) -> None:
 @lean_part
 def travel(w: World, c: Core, j: int, flits: int) -> bool:
     """Send a strand to its target; return whether it is there."""
-    strand = c.strands[j]
-    if strand["target"] == strand["place"] or c.state[0]["interconnect"] < 0:
+    strand, connected = c.strands[j], c.state[0]["connected"]
+    if strand["target"] == strand["place"] or max(strand["target"], strand["place"]) >= connected:
         strand["place"] = strand["target"]
         return True
     strand["flits"] = flits
@@ -80,11 +84,22 @@ def operate(w: World, c: Core, j: int, part: int) -> None:
 @lean_part
 def end_operation(w: World, c: Core, j: int) -> None:
     """Let a strand leave a pointer memory, and the next one begin."""
-    part = c.code[c.strands[j]["at"] - 1]["part"]
+    strand = c.strands[j]
+    i = c.code[strand["at"] - 1]
+    part = i["part"]
     server = c.servers[c.parts[part]["first"]]
     leave(w, c, part, j)
     charge(w, c, j, part)
-    go_on(w, c, j)
+    if not strand["refused"]:
+        done = c.operations[2 * c.parts[part]["first"] + (i["op"] == state.FREE)]
+        done["served"] += 1
+        done["service"] += w.state[0]["now"] - strand["began"]
+    if i["stream"] != state.AT_ONCE:
+        strand["at"], strand["column"] = i["resume"], c.state[0]["fork_column"]
+        w.jobs[j]["tasks"] -= 1
+        w.jobs[j]["phase"] = FORKED
+    if i["stream"] == state.AT_ONCE or w.jobs[j]["tasks"] == 0:
+        go_on(w, c, j)
     first = server["head"]
     if first < 0:
         server["taken"] = 0

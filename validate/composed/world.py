@@ -9,23 +9,23 @@ import numpy as np
 
 from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.system import System
-from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.memory.dram_traffic import SPAN
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 from validate.composed import state
 from validate.composed.arrivals import new_flows, set_traces
 from validate.composed.banks import new_banks
+from validate.composed.in_order import controlled, new_memories
 from validate.composed.kernel import start
 from validate.composed.kernels import (
     Kernels,
-    channel_rows,
     grown_kernels,
     memories_of,
     named,
     new_kernels,
     server_rows,
 )
+from validate.composed.located import memories
 from validate.composed.network import new_network
 from validate.composed.programs.program import program_of
 from validate.composed.services import Services, new_services
@@ -70,7 +70,8 @@ def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
     sources.laws, sources.names = list(program.laws), list(program.names)
     parts, places, copy_at = _parts(spec)
     flows, places = new_flows(spec, sources, program.entries, places)
-    books = new_books(list(named(spec, DramSystem).values()))
+    found = memories(spec)
+    books = new_books(list(found.values()))
     ways = sources.stream("ways")
     network, routes, choices = new_network(spec)
     pools, tokens = _pools(spec, parts)
@@ -78,11 +79,13 @@ def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
     columns = len(spec.parts) + int(state.OWN_COLUMNS)
     own = np.zeros(1, dtype=state.STATE)
     own["ready"] = own["last_ready"] = own["interconnect"] = NONE
-    own["most_new_jobs"] = 1 + program.most_branches
+    own["most_new_jobs"] = 1 + program.most_branches + len(named(spec, FreeList))
+    own["controlled"] = controlled(found)
     own["fork_column"] = len(spec.parts)
     own["stations"], own["ways"], own["ghz"] = stations[0].size, ways, 1.0
     if spec.network is not None:
         own["ghz"] = float(spec.network.clock_ghz)
+        own["connected"] = spec.network.topology.nodes
         own["interconnect"] = list(spec.parts).index(spec.interconnect)
     core = Core(
         code=program.code,
@@ -101,8 +104,10 @@ def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
         flows=flows,
         flow_times=np.zeros((flows.size, columns)),
         letters=np.zeros(0, dtype=state.LETTER),
-        channels=channel_rows(spec),
+        **new_memories(spec),
+        stages=np.zeros(len(program.stages), dtype=state.STAGE),
         servers=server_rows(spec),
+        operations=np.zeros(2 * len(named(spec, FreeList)), dtype=state.DONE),
         enquiries=np.zeros(0, dtype=np.int64),
         **new_banks(spec, sources),
         map_numbers=books.numbers,
@@ -113,7 +118,8 @@ def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
         state=own,
         table=None,
     )
-    world = _world(spec, sources, stations, core.channels.size, seed=seed, replication=replication)
+    further = core.channels.size + core.rows.size
+    world = _world(spec, sources, stations, further, seed=seed, replication=replication)
     set_traces(spec, world, flows, replication)
     machine = Machine(
         world,
@@ -152,7 +158,9 @@ def _parts(spec: System) -> tuple[Any, list[int], Any]:
     rows = np.zeros(len(spec.parts), dtype=state.PART)
     copy_at = np.full((rows.size, max(spec.places, 1)), NONE, dtype=np.int64)
     places: list[int] = []
-    firsts: dict[Any, int] = {Station: 0, Tokens: 0, DramSystem: 0, FreeList: 0}
+    firsts: dict[Any, int] = {Station: 0, Tokens: 0, FreeList: 0}
+    number_of = {name: number for number, name in enumerate(memories(spec))}
+    channels = new_memories(spec)["memories"]["first"]
     scored = {memory for name in named(spec, FreeList) for memory in memories_of(spec, name)}
     members: Counter[type[Any]] = Counter()
     for number, (name, part) in enumerate(spec.parts.items()):
@@ -164,8 +172,10 @@ def _parts(spec: System) -> tuple[Any, list[int], Any]:
         row["pools"] = isinstance(part, Tokens)
         if type(part) in firsts:
             row["first"] = firsts[type(part)]
-            count = part.geometry.channels if isinstance(part, DramSystem) else spec.copies(name)
-            firsts[type(part)] += count
+            firsts[type(part)] += spec.copies(name)
+        if name in number_of:
+            row["member"] = number_of[name]
+            row["first"] = channels[row["member"]]
         row["places_at"] = len(places) if spec.place.get(name) else NONE
         row["places"] = len(spec.place.get(name, ()))
         for copy, node in reversed(list(enumerate(spec.place.get(name, ())))):
@@ -220,18 +230,18 @@ def _world(
     spec: System,
     sources: Sources,
     stations: tuple[Any, Any, Any],
-    channels: int,
+    further: int,
     *,
     seed: int,
     replication: int,
 ) -> World:
     """Return the stations of a system as those of a network, whose jobs an interpreter moves.
 
-    Behind them are places for the events of so many channels of memories.
+    Behind them are places for the events of channels and banks of memories, so many further ones.
     """
     nodes, service, speeds = stations
-    nodes = np.concatenate([nodes, new_nodes(channels)])
-    service = np.concatenate([service, np.full((channels, service.shape[1]), NONE, dtype=np.int64)])
+    nodes = np.concatenate([nodes, new_nodes(further)])
+    service = np.concatenate([service, np.full((further, service.shape[1]), NONE, dtype=np.int64)])
     flows = len(spec.flows)
     classes = np.zeros(flows, dtype=CLASS)
     classes["patience"] = NONE

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.packets.free_list import FreeList
 from validate.data_queueing.free_lists import (
     BANK,
@@ -54,6 +53,8 @@ class BlockPools(NamedTuple):
         Of all channels of all memories, after one that is never busy.
     boards : array of int, shape (memories, 2)
         The first bank of each memory, and the banks of a channel.
+    memory_of : array of int
+        Of each pool, the memory that its blocks are in, or `NOWHERE`.
     """
 
     numbers: Any
@@ -62,11 +63,12 @@ class BlockPools(NamedTuple):
     addresses: Any
     banks: Any
     boards: Any
+    memory_of: Any
 
 
 def new_pools(
     free_lists: Sequence[FreeList],
-    memories: Sequence[DramSystem],
+    memories: Sequence[Any],
     memory_of: Sequence[int],
     rngs: Sequence[np.random.Generator],
 ) -> BlockPools:
@@ -76,8 +78,8 @@ def new_pools(
     ----------
     free_lists : sequence of FreeList
         The lists.
-    memories : sequence of DramSystem
-        All memories with blocks of lists.
+    memories : sequence
+        All memories with blocks of lists: their geometry, address map and page policy.
     memory_of : sequence of int
         Of each of the lists, the memory that its blocks are in, or `NOWHERE`.
     rngs : sequence of numpy.random.Generator
@@ -123,10 +125,11 @@ def new_pools(
         boards=np.array(
             [(at, m.geometry.channel_banks) for at, m in zip(first, memories, strict=False)], dtype=np.int64
         ).reshape(-1, 2),
+        memory_of=np.array(memory_of, dtype=np.int64),
     )
 
 
-def _lists_in(memory: DramSystem, free_list: FreeList, rng: np.random.Generator) -> tuple[Any, Any, Any]:
+def _lists_in(memory: Any, free_list: FreeList, rng: np.random.Generator) -> tuple[Any, Any, Any]:
     """Return lists of blocks of a memory."""
 
     def locate(blocks: Any) -> tuple[Any, Any, Any]:

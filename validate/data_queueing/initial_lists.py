@@ -19,8 +19,6 @@ def new_lists(
     locate: Callable[[IntArray], tuple[Any, Any, Any]],
     banks: int,
     rng: np.random.Generator,
-    *,
-    examined: tuple[int, int, int] | None = None,
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], IntArray]:
     """Return the table of blocks, the lists VMS1 to VMS3, and the addresses of the table's blocks.
 
@@ -36,9 +34,6 @@ def new_lists(
         Banks of a channel.
     rng : numpy.random.Generator
         Decides the order.
-    examined : tuple of int, optional
-        Heads of each list that a run examines at most: only as many blocks of a list are in the table as
-        these can reach, lists are as long as they really are.
     """
     kept, mean = int(free_list.vms1_segments), float(free_list.mean_run_length)
     others = np.arange(kept, int(free_list.segments))
@@ -48,7 +43,7 @@ def new_lists(
     parts: list[IntArray] = []
     for number, members in enumerate((None, others[~upper], others[upper])):
         size = kept if members is None else members.size
-        order = shuffled_runs(size, mean, rng, reached=size if examined is None else examined[number] + 1)
+        order = shuffled_runs(size, mean, rng, reached=size)
         start = sum(part.size for part in parts)
         parts.append(order if members is None else members[order])
         lists[number]["length"] = size

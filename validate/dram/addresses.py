@@ -9,7 +9,6 @@ import numpy as np
 
 from qmodels.systems.memory import address_map, dram_map
 from qmodels.systems.memory.dram_map import PERMUTATIONS, BitFields, Interleaved
-from qmodels.systems.memory.dram_system import DramSystem
 from validate.engine.jit import lean, lean_part
 
 # Numbers of an interleaving map; sizes and distances of its three digits follow.
@@ -45,8 +44,8 @@ class AddressBooks(NamedTuple):
     images: Any
 
 
-def new_books(specs: Sequence[DramSystem]) -> AddressBooks:
-    """Return the address maps of some systems."""
+def new_books(specs: Sequence[Any]) -> AddressBooks:
+    """Return the address maps of some systems, which have a geometry."""
     numbers = np.zeros((len(specs), DISTANCES + 3), dtype=np.int64)
     images = np.zeros((len(specs), BYTES, 256), dtype=np.int64)
     for k, spec in enumerate(specs):
@@ -64,7 +63,7 @@ def new_books(specs: Sequence[DramSystem]) -> AddressBooks:
     return AddressBooks(numbers, images)
 
 
-def _is_linear(spec: DramSystem) -> bool:
+def _is_linear(spec: Any) -> bool:
     plan, g = spec.address_map, spec.geometry
     if isinstance(plan, BitFields):
         return True

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from qmodels.systems.packets.packet_processor import PacketProcessor
-from validate.packet_processor import state as c
-from validate.packet_processor.kernel import POINTER_MEMORY
+from validate.packet_processor import counts as c
+from validate.packet_processor.resources import POINTER_MEMORY
 from validate.packet_processor.run import Run
 
 

@@ -1,22 +1,25 @@
-"""One replication: draw, run, drop the warm-up, and reduce to a few numbers."""
+"""One replication: run the system that a processor is, drop the warm-up, and reduce to a few numbers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
+from qmodels.systems.composed.system import System
 from qmodels.systems.packets.packet_processor import PacketProcessor
+from qmodels.systems.packets.processor_system import STAGES, processor_system
+from qmodels.systems.traffic.arrivals import Recorded
 from validate.campaigns import experiment
-from validate.dram import state as d
-from validate.dram.channels import Channels
+from validate.composed.replication import FLOWS, advance, seen, table_sums
+from validate.composed.world import Machine, new_machine
+from validate.dram.state import COUNT, OPENED
 from validate.estimates.statistics import Histogram, warm_up
-from validate.packet_processor import state as c
-from validate.packet_processor.inputs import draw_world, new_parts, station_groups
-from validate.packet_processor.loop import begin, run
-from validate.packet_processor.state import FLIT_HOPS, LEFT_PACKETS, MOST_ALLOCATION_ACCESSES, World
+from validate.packet_processor import counts as c
+from validate.packet_processor.resources import by_station, station_groups, waits
 
 SNAPSHOTS = 101
 PARTS = (
@@ -47,17 +50,17 @@ class Run:
     Parameters
     ----------
     packets, measured : int
-        Packets simulated, and carried packets whose latency was measured.
+        Packets simulated, and carried packets that left in the measured stretch.
     duration : float
         Length of the measured stretch of time. [ns]
     counts : array of int
-        Counters of that stretch, see `validate.packet_processor.state`.
+        Counters of that stretch, see `validate.packet_processor.counts`.
     busy, waited, served : arrays
         Of each station in that stretch: busy time, waiting time [ns] and jobs.
     parts : array of float
-        Mean of each of `PARTS` over the measured packets. [ns]
+        Mean of each of `PARTS` over what ended in it. [ns]
     p99 : float
-        99th percentile of their latency. [ns]
+        99th percentile of the latency of the packets that left. [ns]
     growth : float
         Packets by which the number in the system, holds excluded, grew for each that arrived.
     short : bool
@@ -77,168 +80,170 @@ class Run:
     short: bool
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Snapshot:
-    """Counters and stations at the arrival of a packet."""
-
-    packet: int
-    time: float
-    active: int
-    counts: IntArray
-    busy: FloatArray
-    waited: FloatArray
-    served: IntArray
-
-
 def run_replication(job: Job) -> Run:
     """Run one replication and return its numbers."""
-    world = draw_world(
-        job.spec,
-        seed=np.random.SeedSequence(job.seed, spawn_key=(job.replication,)),
-        packets=job.packets,
-        window=job.window,
-    )
-    snapshots = run_with_snapshots(job.spec, world)
-    first, last, short = (
-        _closed_stretch(world, snapshots) if job.window else _open_stretch(job.spec, world, snapshots)
-    )
-    return _reduce(world, snapshots, first, last, short)
+    spec, packets = job.spec, job.packets
+    if isinstance(spec.workload.arrivals, Recorded):
+        packets = min(packets, len(spec.workload.arrivals.trace))
+    # More than that never come round, and a short trace would not circulate at all.
+    window = min(job.window, max(1, packets // 2))
+    system = _system(spec, window)
+    machine = new_machine(system, seed=job.seed, replication=job.replication)
+    snapshots = [_snapshot(spec, machine)]
+    for goal in np.unique(np.linspace(1, packets, min(SNAPSHOTS - 1, packets)).astype(int)).tolist():
+        machine, _ = advance(machine, ended=goal)
+        snapshots.append(_snapshot(spec, machine))
+    first, short = _closed_start(snapshots, window) if window else _open_start(spec, snapshots)
+    return _reduce(spec, system, packets, snapshots, first, short)
 
 
-def run_with_snapshots(spec: PacketProcessor, world: World) -> list[_Snapshot]:
-    """Run a world to its end and return snapshots evenly spaced over its arrivals."""
-    requests, responses, channels = new_parts(spec, world)
-    networks = requests, responses
-    groups = station_groups(spec)
-    links = [groups["request links"], groups["response links"]]
-    count = world.packets.size
-    begin(world)
-    snapshots = []
-    for packet in np.unique(np.linspace(1, count, min(SNAPSHOTS, count)).astype(int)).tolist():
-        run(world, requests, responses, channels, packet)
-        _count_accesses(spec.dram, world, channels)
-        now = float(world.heap[0]["time"])
-        for members, network in zip(links, networks, strict=True):
-            world.stations["busy"][members] = network.channel["flits"] / float(spec.noc.clock_ghz)
-        world.counts[FLIT_HOPS] = sum(int(network.channel["flits"].sum()) for network in networks)
-        # Of the work a station has accepted only what is done by now counts.
-        ahead = np.maximum(world.stations["free_at"] - now, 0.0)
-        snapshots.append(
-            _Snapshot(
-                packet=int(world.state["admitted"][0]) - 1,
-                time=now,
-                active=int(world.state["active"][0]),
-                counts=world.counts.copy(),
-                busy=world.stations["busy"] - ahead,
-                waited=world.stations["waited"].copy(),
-                served=world.stations["served"].copy(),
-            )
-        )
-    run(world, requests, responses, channels, count + 1)
-    return snapshots
+@lru_cache(maxsize=4)
+def _system(spec: PacketProcessor, window: int) -> System:
+    return processor_system(spec, window=window)
 
 
-def _count_accesses(memory: Any, world: World, channels: Channels) -> None:
-    """Enter in the counters and the stations of a world what its controllers have counted up to now.
+def _snapshot(spec: PacketProcessor, machine: Machine) -> dict[str, Any]:
+    """Return all counts and sums of a system up to now."""
+    core = machine.core
+    found = seen(machine)
+    stages = dict(zip(STAGES, core.stages["ended"].tolist(), strict=True))
+    return found | {
+        "flow": dict(zip(FLOWS, found["flows"][0].tolist(), strict=True)),
+        "active": int(core.flows["number"][0]) - stages["write"] + stages["held"],
+        "operations": table_sums(core.operations),
+        "lists": core.servers[0].copy(),
+        "memory": _memory(machine),
+        "waits": waits(spec, machine),
+        "histogram": machine.world.histograms[1].copy(),
+        "events": int(machine.world.state["events"][0]),
+    }
 
-    The wait of an access is its time at the channel but for the column access and the burst.
+
+def _memory(machine: Machine) -> FloatArray:
+    """Return what came to banks, and was in conflict, by kind; accesses that were begun, and row hits."""
+    core, kernels = machine.core, machine.kernels
+    begun = core.memories[["accesses", "hits"]][0].tolist()
+    if core.state["controlled"][0] and kernels is not None:
+        sums = kernels.channels.sums[:, :, 0]
+        begun = sums[:, :, COUNT].sum(), (sums[:, :, COUNT] - sums[:, :, OPENED]).sum()
+    return np.concatenate([table_sums(core.arrived).ravel(), begun])
+
+
+def _open_start(spec: PacketProcessor, snapshots: list[dict[str, Any]]) -> tuple[int, bool]:
+    """Return the snapshot from which an open run is measured, and whether the run is too short for it.
+
+    The start waits for the latency to settle and the store to fill.
     """
-    if not world.parameters["controlled"][0]:
-        return
-    sums: Any = channels.sums[:, :, 0]
-    number, opened = sums[:, :, d.COUNT].sum(), sums[:, :, d.OPENED].sum()
-    for counter, value in (
-        (c.ACCESSES, number),
-        (c.BURSTS, number),
-        (c.ACTIVATIONS, opened),
-        (c.ROW_HITS, number - opened),
-    ):
-        world.counts[counter] = value
-    t, first = memory.timing, int(world.parameters["first_bus"][0])
-    buses = world.stations[first : first + len(sums)]
-    alone = sums[:, 0, d.COUNT] * (t.cl + t.burst) + sums[:, 1, d.COUNT] * (t.cwl + t.burst)
-    buses["served"] = sums[:, :, d.COUNT].sum(axis=1)
-    buses["busy"] = buses["served"] * t.burst / t.clock_ghz
-    buses["waited"] = (sums[:, :, d.LATENCY].sum(axis=1) - alone) / t.clock_ghz
-
-
-def packet_parts(world: World) -> FloatArray:
-    """Return the parts of the latency of every packet, a row each."""
-    p = world.packets
-    return np.stack(
-        [
-            p["looked_up"] - p["arrival"],
-            p["write_start"] - p["looked_up"],
-            p["write_end"] - p["write_start"],
-            p["written"] - p["write_end"],
-            p["read_start"] - p["read_join"],
-            p["read_end"] - p["read_start"],
-            p["left"] - p["read_end"],
-        ]
-    )
-
-
-def _open_stretch(spec: PacketProcessor, world: World, snapshots: list[_Snapshot]) -> tuple[int, int, bool]:
-    """Return the snapshots between which an open run is measured, and whether it was too short.
-
-    The start waits for the latency to settle and the store to fill; the end leaves out the
-    packets whose reads fall into the time after the last arrival.
-    """
-    latency = packet_parts(world).sum(axis=0)
-    carried = np.flatnonzero(world.packets["blocked"] == 0)
-    settled = warm_up(latency[carried])
     half = (len(snapshots) - 1) // 2
-    begin_ns, end_ns = snapshots[0].time, snapshots[-1].time
-    typical = float(np.median(latency[carried])) if carried.size else 0.0
-    margin = SETTLED_HOLDS * (float(spec.workload.hold_ns) + typical)
-    settled_packet = int(carried[settled]) if settled else 0
+    ended, sums = (np.diff([s["flow"][name] for s in snapshots]) for name in ("ended", "latency_sum"))
+    some = np.flatnonzero(ended)
+    if not some.size:
+        return half, True
+    latency = sums[some] / ended[some]
+    settled = int(some[min(warm_up(latency, batch=1), some.size - 1)])
+    margin = SETTLED_HOLDS * (float(spec.workload.hold_ns) + float(np.median(latency)))
+    first = next((k for k, s in enumerate(snapshots) if k >= settled and s["time"] >= margin), len(snapshots))
+    return min(first, half), first > half
+
+
+def _closed_start(snapshots: list[dict[str, Any]], window: int) -> tuple[int, bool]:
+    """Return the snapshot from which a closed run is measured: after five generations of its window."""
+    half = (len(snapshots) - 1) // 2
     first = next(
-        (k for k, s in enumerate(snapshots) if s.packet >= settled_packet and s.time >= begin_ns + margin),
+        (
+            k
+            for k, s in enumerate(snapshots)
+            if s["flow"]["ended"] >= 5 * window and k >= len(snapshots) // 10
+        ),
         half,
     )
-    last = next(
-        (k for k in range(len(snapshots) - 1, 0, -1) if snapshots[k].time <= end_ns - margin), half + 1
-    )
-    short = first > half or last - first < half // 2
-    first = min(first, half)
-    return first, max(last, first + 1), short
+    return min(first, half), first > half
 
 
-def _closed_stretch(world: World, snapshots: list[_Snapshot]) -> tuple[int, int, bool]:
-    """Return the snapshots between which a closed run is measured: after five generations of its window."""
-    window = int(world.parameters["window"][0])
-    half = (len(snapshots) - 1) // 2
-    first = next(
-        (k for k, s in enumerate(snapshots) if s.packet >= 5 * window and k >= len(snapshots) // 10), half
-    )
-    return min(first, half), len(snapshots) - 1, first > half
-
-
-def _reduce(world: World, snapshots: list[_Snapshot], first: int, last: int, short: bool) -> Run:
-    start, end = snapshots[first], snapshots[last]
-    counts = end.counts - start.counts
-    counts[MOST_ALLOCATION_ACCESSES] = end.counts[MOST_ALLOCATION_ACCESSES]
-    inside = np.zeros(world.packets.size, dtype=bool)
-    inside[start.packet : end.packet] = True
-    inside &= world.packets["blocked"] == 0
-    parts = packet_parts(world)[:, inside]
-    histogram = Histogram()
-    histogram.add(parts.sum(axis=0))
-    active = np.array([s.active for s in snapshots], dtype=float)
+def _reduce(
+    spec: PacketProcessor,
+    system: System,
+    packets: int,
+    snapshots: list[dict[str, Any]],
+    first: int,
+    short: bool,
+) -> Run:
+    start, end = snapshots[first], snapshots[-1]
+    more = {
+        name: end[name] - start[name]
+        for name in ("time", "busy", "waits", "stages", "operations", "histogram", "memory", "lookups")
+    }
+    flow = {name: end["flow"][name] - start["flow"][name] for name in FLOWS}
+    busy = by_station(spec, system, more["busy"])
+    counts = _counts(spec, flow, more, start["lists"], end["lists"], busy)
+    counts[c.EVENTS] = end["events"] - start["events"]
+    active = np.array([s["active"] for s in snapshots], dtype=float)
     fifth = len(snapshots) // 5
-    arrived = max(1, snapshots[-1].packet - snapshots[0].packet)
+    measured = int(flow["ended"])
     return Run(
-        packets=world.packets.size,
-        measured=int(inside.sum()),
-        duration=end.time - start.time,
+        packets=packets,
+        measured=measured,
+        duration=more["time"],
         counts=counts,
-        busy=end.busy - start.busy,
-        waited=end.waited - start.waited,
-        served=end.served - start.served,
-        parts=parts.mean(axis=1) if parts.size else np.full(len(PARTS), np.inf),
-        p99=histogram.quantile(0.99),
-        growth=float(active[-fifth:].mean() - active[fifth : 2 * fifth].mean()) / (0.6 * arrived)
+        busy=busy,
+        waited=more["waits"][0],
+        served=more["waits"][1].astype(np.int64),
+        parts=mean_parts(more["stages"], more["operations"]) if measured else np.full(len(PARTS), np.inf),
+        p99=Histogram(counts=more["histogram"]).quantile(0.99) if measured else np.inf,
+        growth=float(active[-fifth:].mean() - active[fifth : 2 * fifth].mean())
+        / (0.6 * max(1.0, end["flow"]["born"]))
         if fifth
         else 0.0,
-        short=short or counts[LEFT_PACKETS] < 500,
+        short=short or counts[c.LEFT_PACKETS] < 500,
     )
+
+
+def mean_parts(stages: FloatArray, operations: FloatArray) -> FloatArray:
+    """Return the means of the parts of the latency."""
+    means = dict(zip(STAGES, stages[:, 1] / np.maximum(stages[:, 0], 1), strict=True))
+    found = [means["lookup"]]
+    for stage, (begun, waited, served, service) in zip(("write", "read"), operations, strict=True):
+        wait, own = waited / max(begun, 1), service / max(served, 1)
+        found += [wait, own, means[stage] - wait - own]
+    return np.array(found)
+
+
+def _counts(
+    spec: PacketProcessor,
+    flow: dict[str, float],
+    more: dict[str, Any],
+    before: Any,
+    after: Any,
+    busy: FloatArray,
+) -> IntArray:
+    """Return the counters of a stretch of a run."""
+    groups = station_groups(spec)
+    blocks, accesses = (after[name] - before[name] for name in ("taken_blocks", "accesses"))
+    looked, missed = more["lookups"][0] if more["lookups"].size else (0.0, 0.0)
+    links = busy[groups["request links"].start : groups["response links"].stop]
+    begun, hits = more["memory"][6:]
+    offered = float(more["operations"][0, 0])
+    values = {
+        c.OFFERED_PACKETS: offered,
+        c.OFFERED_SEGMENTS: blocks + flow["lost_segments"],
+        c.BLOCKED_PACKETS: min(flow["lost"], offered),
+        c.BLOCKED_SEGMENTS: flow["lost_segments"],
+        c.LEFT_PACKETS: flow["ended"],
+        c.LEFT_BYTES: flow["bytes"],
+        c.LOOKUPS: looked,
+        c.LOOKUP_HITS: looked - missed if spec.llc.slices else 0,
+        c.ALLOCATIONS: blocks,
+        c.ALLOCATION_ACCESSES: accesses,
+        c.MOST_ALLOCATION_ACCESSES: after["most_accesses"],
+        c.ACCESSES: begun,
+        c.ROW_HITS: hits,
+        c.ACTIVATIONS: begun - hits,
+        c.BURSTS: begun,
+        c.SLICE_ACCESSES: looked if spec.llc.slices else 0,
+        c.FLIT_HOPS: links.sum() * float(spec.noc.clock_ghz),
+    }
+    came = dict(zip((c.WRITES, c.WRITE_CONFLICTS, c.READS, c.READ_CONFLICTS), more["memory"], strict=False))
+    counts = np.zeros(c.COUNTS, dtype=np.int64)
+    for counter, value in (values | came).items():
+        counts[counter] = round(float(value))
+    return counts

@@ -20,9 +20,9 @@ from validate.estimates.statistics import (
     probability_interval,
     ratio_interval,
 )
-from validate.packet_processor import state as c
+from validate.packet_processor import counts as c
 from validate.packet_processor.energy import energy_per_packet
-from validate.packet_processor.inputs import station_groups, station_names
+from validate.packet_processor.resources import station_groups, station_names
 from validate.packet_processor.result import PacketSimulation
 from validate.packet_processor.run import PARTS, Job, Run, run_replication
 
@@ -39,10 +39,10 @@ class PacketExperiment(Experiment):
     Parameters
     ----------
     spec, seed, confidence
-        See `Experiment`. Designs simulated with the same seed meet the same packets, lookups, holds and
-        free list.
+        See `Experiment`. Designs simulated with the same seed meet the same packets, and draw lookups and
+        holds in the order in which they come to them.
     packets : int
-        Packets of each replication, at least 1000. A recorded trace with fewer is replayed whole,
+        Packets that leave in each replication, at least 1000. A recorded trace with fewer is replayed once,
         and the result says how many it had.
     saturation : bool
         Whether to run the closed system as well, for the saturation data rate: once for each
@@ -57,10 +57,10 @@ class PacketExperiment(Experiment):
 
     Notes
     -----
-    The warm-up is dropped by MSER-5 on the latencies, and not before the store has had five
-    mean holds to fill; as much is dropped at the end. Intervals are Student's over the
-    replications. The saturation data rate is that of the same packets sent through a closed
-    system, where each packet that leaves is replaced at once and none is held.
+    What is simulated is `PacketProcessor.system`. The warm-up is dropped by MSER on the latencies of 100
+    stretches, and not before the store has had five mean holds to fill. Intervals are Student's over the
+    replications. The saturation data rate is that of a closed system with packets of the same sizes, where
+    each packet that leaves is replaced at once and none is held.
 
     Where the design does not keep up, ``stable`` of the result is False and latencies are ``inf``;
     the other metrics are those of the overloaded system while it fills up.

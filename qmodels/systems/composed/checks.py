@@ -19,6 +19,7 @@ from qmodels.systems.composed.steps import (
     Fork,
     Free,
     Lookup,
+    Move,
     Read,
     Release,
     Repeat,
@@ -30,6 +31,7 @@ from qmodels.systems.composed.steps import (
     step_name,
 )
 from qmodels.systems.memory.banked_channels import BankedChannels
+from qmodels.systems.memory.dram import Dram
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.packets.free_list import FreeList
@@ -37,8 +39,8 @@ from qmodels.systems.stations.parts import Station
 
 TAKES: dict[type[Any], tuple[type[Any], ...]] = {
     Visit: (Station, BankedChannels, ServingPart),
-    Read: (DramSystem,),
-    Write: (DramSystem,),
+    Read: (DramSystem, Dram),
+    Write: (DramSystem, Dram),
     Lookup: (CacheSystem,),
     Allocate: (FreeList,),
     Free: (FreeList,),
@@ -58,7 +60,7 @@ MOST_ROUNDS = 2**24
 
 def check_programs(system: Any) -> None:
     """Refuse programs that the parts of a system cannot run."""
-    used: set[str] = {system.interconnect}
+    used: set[str] = {system.interconnect, system.replies}
     for flow in system.flows:
         here = f"flow {flow.name!r}:"
         for step in {id(step): step for step in all_steps(flow.program)}.values():
@@ -82,6 +84,8 @@ def _check_step(system: Any, flow: Any, step: Any, here: str) -> None:
         _check_name(f"{where} must go to a part that is placed", step.to, list(system.place))
         _check_begins(flow, where)
         return
+    if isinstance(step, Move):
+        _check_begins(flow, where)
     name = getattr(step, "part", None)
     if name is not None:
         kinds = TAKES[type(step)]
@@ -91,6 +95,14 @@ def _check_step(system: Any, flow: Any, step: Any, here: str) -> None:
         if name in system.place:
             _check_begins(flow, where)
         part = system.parts[name]
+        inside = step.steps if isinstance(step, Allocate | Free) else ()
+        for other in all_steps(inside):
+            if isinstance(other, Allocate | Free):
+                raise ValueError(
+                    f"{where} must take or give back no blocks in its steps, got {step_name(other)!r}"
+                )
+        if getattr(step, "by_line", False) and not _looks_up(flow):
+            raise ValueError(f"{where} must have a lookup in its program to go by its line, got none")
         if getattr(step, "same", False) and not isinstance(part, Station):
             raise ValueError(f"{where} must be at a Station to take the same time, got {type(part).__name__}")
         if isinstance(part, Station) and part.service_law(flow.name) is None:
@@ -100,6 +112,10 @@ def _check_step(system: Any, flow: Any, step: Any, here: str) -> None:
             raise ValueError(f"{where} must take {rule}, got {step.blocks}")
     if SEGMENTS in (getattr(step, "blocks", None), getattr(step, "count", None)) and flow.sizes is None:
         raise ValueError(f"{here} sizes must be given for {step_name(step)!r} by segments, got None")
+
+
+def _looks_up(flow: Any) -> bool:
+    return any(isinstance(step, Lookup) for step in all_steps(flow.program))
 
 
 def _check_name(rule: str, name: str, fitting: list[str]) -> None:
@@ -171,13 +187,14 @@ def _check_held(system: Any, program: tuple[Any, ...], held: Counter[str], here:
                     )
             case Allocate():
                 held[step.part] = 1
-            case Free():
-                if not held[step.part]:
-                    raise ValueError(f"{here} {step_name(step)!r} must come after an allocate, got none")
-                held[step.part] = 0
+            case Free() if not held[step.part]:
+                raise ValueError(f"{here} {step_name(step)!r} must come after an allocate, got none")
             case Read() | Write():
                 _check_allocated(system, step, held, here)
         ends = [_check_held(system, inside, Counter(held), here) for inside in inner_steps(step)]
+        if isinstance(step, Free) and all(+end == +held for end in ends):
+            held[step.part] = 0
+            continue
         if not ends:
             continue
         if isinstance(step, Lookup):
@@ -194,7 +211,7 @@ def _check_held(system: Any, program: tuple[Any, ...], held: Counter[str], here:
                 )
             held = ends[0]
         elif any(+end != +held for end in ends):
-            what = "each branch" if isinstance(step, Fork | Each) else "each round"
+            what = "each round" if isinstance(step, Repeat) else "each branch"
             raise ValueError(
                 f"{here} {step_name(step)!r} must give back in {what} what it takes there, got {_shown(ends)}"
             )

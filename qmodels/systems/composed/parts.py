@@ -139,6 +139,7 @@ def part_types() -> dict[str, type[Any]]:
     """
     from qmodels.systems.cache.spec import CacheSystem
     from qmodels.systems.memory.banked_channels import BankedChannels
+    from qmodels.systems.memory.dram import Dram
     from qmodels.systems.memory.dram_system import DramSystem
     from qmodels.systems.noc.spec import Noc
     from qmodels.systems.packets.free_list import FreeList
@@ -152,6 +153,7 @@ def part_types() -> dict[str, type[Any]]:
         "station": Station,
         "tokens": Tokens,
         "banks": BankedChannels,
+        "banks-in-order": Dram,
     }
     for point in entry_points(group=GROUP):
         part, where = point.load(), f"entry point {point.name} = {point.value}"

@@ -11,6 +11,7 @@ them come the programs that it holds, in braces::
     fork { visit crypto } { visit checksum }
     branch 0.9 { visit fast } 0.1 { hold exponential(mean=50) }
     each segments { write dram }
+    allocate pointers segments { write dram addresses=allocated }
 
 A law is its word with its parameters, a number where a law belongs is a fixed time. ``;`` ends a step as the
 end of the line does, ``#`` begins a remark, and names that are no plain words stand in double quotes.
@@ -27,7 +28,17 @@ from typing import Any
 from qmodels import checks
 from qmodels.checks import shown
 from qmodels.guarded import guarded
-from qmodels.systems.composed.steps import DEEPEST, STEPS, Branch, Each, Fork, Lookup, Repeat
+from qmodels.systems.composed.steps import (
+    DEEPEST,
+    STEPS,
+    Allocate,
+    Branch,
+    Each,
+    Fork,
+    Free,
+    Lookup,
+    Repeat,
+)
 from qmodels.systems.laws.kinds import LAWS
 from qmodels.systems.laws.times import Deterministic
 from qmodels.systems.spec.fields import field_names
@@ -42,6 +53,8 @@ PROGRAMS: dict[type[Any], tuple[str, ...]] = {
     Lookup: ("further", "private", "hit", "miss"),
     Each: ("steps",),
     Repeat: ("steps",),
+    Allocate: ("steps",),
+    Free: ("steps",),
     Fork: ("branches",),
     Branch: ("probabilities", "choices"),
 }
@@ -78,8 +91,8 @@ def parse(text: str, name: str = "program") -> tuple[Any, ...]:
 
     Examples
     --------
-    >>> parse("visit parser; hold exponential(mean=2.0)")
-    (Visit(part='parser', bytes=0, reply_bytes=0, same=False), Hold(time=Exponential(mean=2.0), counted=True))
+    >>> parse("send parser; hold exponential(mean=2.0)")
+    (Send(to='parser', bytes=0), Hold(time=Exponential(mean=2.0), counted=True))
     """
     if not isinstance(text, str):
         raise ValueError(f"{name} must be a text, got {shown(text)}")
@@ -293,6 +306,6 @@ def _blocks(step: Any) -> list[tuple[str, tuple[Any, ...]]]:
             return [(f"{name} ", getattr(step, name)) for name in PROGRAMS[Lookup] if getattr(step, name)]
         case Fork():
             return [("", branch) for branch in step.branches]
-        case Each() | Repeat():
+        case Each() | Repeat() | Allocate() | Free() if step.steps:
             return [("", step.steps)]
     return []

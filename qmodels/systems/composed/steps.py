@@ -16,8 +16,10 @@ from qmodels.systems.laws.kinds import require_law
 from qmodels.systems.laws.times import Law
 from qmodels.systems.spec.nested import spec_word
 
-ADDRESSES = ("random", "sequential", "allocated")
-"""Which blocks an access is to: any, the next of the flow's own stream, or those the job has allocated."""
+ADDRESSES = ("random", "sequential", "allocated", "looked-up")
+"""Which blocks an access is to: any, the next of the flow's own stream, those the job has allocated (in the
+steps of `Allocate` and `Free` the one they are done for), or that of the line the job last looked for, which
+has a row of its own in a bank that the line decides."""
 
 DEEPEST = 32
 """How deep steps may be in one another."""
@@ -40,18 +42,23 @@ class Visit:
     same : bool
         Whether the service takes as long as the job's last one at the station (in a branch: that branch's),
         if it had one, instead of a time of its own: of work that is done in equal pieces.
+    by_line : bool
+        Whether the job goes to the copy with the number of the slice that the line it last looked for belongs
+        to, see `Lookup`.
     """
 
     part: str
     bytes: int = field(default=0, kw_only=True)
     reply_bytes: int = field(default=0, kw_only=True)
     same: bool = field(default=False, kw_only=True)
+    by_line: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         _part_name(self, "part")
         _payload(self, "bytes", "reply_bytes")
-        if not isinstance(self.same, bool):
-            raise ValueError(f"visit.same must be true or false, got {self.same!r}")
+        for name in ("same", "by_line"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"visit.{name} must be true or false, got {getattr(self, name)!r}")
 
 
 @dataclass(frozen=True)
@@ -170,14 +177,19 @@ class Allocate:
         Name of the free lists.
     blocks : int or "segments"
         How many.
+    steps : tuple of steps
+        What is done with each block as soon as it is taken, while the next one is: the job goes on when all
+        of it is done.
     """
 
     part: str
     blocks: int | str = 1
+    steps: tuple[Step, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         _part_name(self, "part")
         _count(self, "blocks")
+        _steps(self, "steps")
 
 
 @dataclass(frozen=True)
@@ -188,12 +200,17 @@ class Free:
     ----------
     part : str
         Name of the free lists.
+    steps : tuple of steps
+        What is done with each block as soon as the list of the job's blocks has been followed to it. With
+        them the blocks return when all of it is done, which takes no further time.
     """
 
     part: str
+    steps: tuple[Step, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         _part_name(self, "part")
+        _steps(self, "steps")
 
 
 @dataclass(frozen=True)
@@ -260,6 +277,27 @@ class Hold:
         require_law("hold.time", self.time)
         if not isinstance(self.counted, bool):
             raise ValueError(f"hold.counted must be true or false, got {self.counted!r}")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Note how long the job took since its last mark, or its beginning: ``stage_latency[name]``.
+
+    Parameters
+    ----------
+    name : str
+        What the time in between is called.
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        _part_name(self, "name")
+
+
+@dataclass(frozen=True)
+class Move:
+    """Be at any of the flow's own nodes from now on, at random and at once: another engine takes over."""
 
 
 @dataclass(frozen=True)
@@ -359,6 +397,8 @@ Step: TypeAlias = (
     | Acquire
     | Release
     | Hold
+    | Mark
+    | Move
     | Fork
     | Each
     | Repeat
@@ -372,8 +412,8 @@ def inner_steps(step: Any) -> tuple[tuple[Any, ...], ...]:
     match step:
         case Fork(branches=inside) | Branch(choices=inside):
             return tuple(inside)
-        case Each(steps=steps) | Repeat(steps=steps):
-            return (steps,)
+        case Each(steps=steps) | Repeat(steps=steps) | Allocate(steps=steps) | Free(steps=steps):
+            return (steps,) if steps else ()
         case Lookup():
             return (step.private, step.hit, step.miss, step.further)
     return ()

@@ -33,8 +33,9 @@ class System:
     Parameters
     ----------
     parts : mapping of str to part
-        `Noc`, `DramSystem`, `BankedChannels`, `CacheSystem`, `FreeList`, `Station` (service times in ns),
-        `Tokens`, or a `ServingPart` of one's own.
+        `Noc`, `DramSystem`, `Dram`, `BankedChannels`, `CacheSystem`, `FreeList`, `Station` (service times in
+        ns), `Tokens`, or a `ServingPart` of one's own. A `Dram` keeps as many blocks in a row as segments
+        of the flows that access it fit.
     flows : tuple of Flow
         What is done with them.
     place : mapping of str to tuple of int or str
@@ -43,8 +44,12 @@ class System:
         turn; stations, pools and parts of one's own stand at each node once.
     interconnect : str
         Name of the network between placed parts; the only `Noc` if left out.
+    replies : str
+        Name of a second `Noc` of the same routers, clock and nodes, if what comes back (blocks that were
+        read, answers to visits and lookups) has a network of its own.
     nodes : int
-        Places from 0 on where there is no interconnect; it takes no time to go from one to another.
+        Places from 0 on where there is no interconnect, or those beside its nodes, numbered after them; it
+        takes no time to go from or to one of these.
 
     Raises
     ------
@@ -72,6 +77,7 @@ class System:
         default_factory=lambda: Named({}), metadata={"holds": NamedOf(int | str | tuple[int, ...])}
     )
     interconnect: str = ""
+    replies: str = ""
     nodes: int = 0
 
     metric_names: ClassVar[MetricNames] = MetricNames(
@@ -85,6 +91,7 @@ class System:
             "execution_time",
             "switch_ratio",
         ),
+        simulation=("stage_latency",),
         model=("saturation_factor",),
         sometimes=(
             "latency_p99",
@@ -136,8 +143,7 @@ class System:
             raise ValueError(
                 f"interconnect must name a Noc ({', '.join(networks)}), got {self.interconnect!r}{near}"
             )
-        if self.interconnect and self.nodes:
-            raise ValueError(f"nodes must be left out with an interconnect, got {self.nodes!r}")
+        self._check_replies()
         for name in self.place:
             checks.choice("place", name, [n for n in self.parts if n not in networks])
         for name, at in self.place.items():
@@ -146,6 +152,20 @@ class System:
                 raise ValueError(f"place.{name} must be one node or several different ones, got {at!r}")
         for flow in self.flows:
             self._check_nodes(f"flow {flow.name!r}: at", flow.at)
+
+    def _check_replies(self) -> None:
+        if not self.replies:
+            return
+        other = [name for name, part in self.parts.items() if isinstance(part, Noc)]
+        checks.choice("replies", self.replies, [name for name in other if name != self.interconnect])
+        there, back = self.parts[self.interconnect], self.parts[self.replies]
+        for name in ("router", "clock_ghz"):
+            if getattr(there, name) != getattr(back, name):
+                rule = f"that of {self.interconnect!r}, {getattr(there, name)!r}"
+                raise ValueError(f"parts.{self.replies}.{name} must be {rule}, got {getattr(back, name)!r}")
+        if there.topology.nodes != back.topology.nodes:
+            rule = f"the {there.topology.nodes} nodes of {self.interconnect!r}"
+            raise ValueError(f"parts.{self.replies}.topology must have {rule}, got {back.topology.nodes}")
 
     def _check_nodes(self, name: str, at: tuple[int, ...]) -> None:
         if at and not self.places:
@@ -172,8 +192,8 @@ class System:
 
     @property
     def places(self) -> int:
-        """How many nodes there are, those of the interconnect if it has one."""
-        return int(self.nodes if self.network is None else self.network.topology.nodes)
+        """How many nodes there are, those of the interconnect first."""
+        return self.nodes + (0 if self.network is None else int(self.network.topology.nodes))
 
     def flow(self, name: str) -> Flow:
         """Return the flow of a name."""

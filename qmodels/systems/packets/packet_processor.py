@@ -9,12 +9,14 @@ import numpy as np
 
 from qmodels.checks import Numeric
 from qmodels.systems.cache.llc import Llc
+from qmodels.systems.composed.system import System
 from qmodels.systems.memory.address_map import AddressMap
 from qmodels.systems.memory.dram import Dram
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.packets.budget import Cost, Energy
 from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.packets.processor_noc import ProcessorNoc
+from qmodels.systems.packets.processor_system import processor_system
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.nested import check_parts
 from qmodels.systems.traffic.workload import Workload
@@ -145,6 +147,20 @@ class PacketProcessor:
             row_blocks=self.row_blocks,
         )
         return address_map.locate(block)
+
+    def system(self) -> System:
+        """Return the system of parts that the processor is, for `validate.simulate`; times are in ns.
+
+        Lookups move lines when they are made, and not when the slice is done with them. Its stages
+        (``stage_latency``) are those of `qmodels.systems.packets.processor_system.STAGES`.
+
+        Examples
+        --------
+        >>> system = PacketProcessor().system()
+        >>> sorted(system.parts)
+        ['dram', 'llc', 'pointers', 'requests', 'responses', 'slice']
+        """
+        return processor_system(self)
 
     @property
     def area(self) -> Numeric:

@@ -143,6 +143,7 @@ METRICS: dict[str, Metric] = {
     "switch_ratio": _share(
         "commands that turn their channel to another memory, or their token to another use"
     ),
+    "stage_latency": Metric("ns", "from a mark of a job to its next one, mean"),
     # Caches.
     "hit_ratio": _share("requests served by a cache; of a level, of those that reach it", "up"),
     "miss_ratio": _share("requests served by memory"),

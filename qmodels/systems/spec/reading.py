@@ -30,9 +30,9 @@ class Place:
     A spec that can be written in other ways than by its fields says so itself: its class method
     ``__from_toml__(value, place)`` returns an instance, or the table of its fields, and
     ``__toml_keys__`` names the further keys that it takes. Of the classes that may stand in a place the one
-    with ``__toml_default__`` is meant by a table that says no ``kind`` and fits no single one. What a spec is
-    written as is what its method ``__to_toml__(table, key)`` returns, where ``table`` gives the table of its
-    fields.
+    with ``__toml_default__`` is meant by a table that says no ``kind`` and fits no single one, unless others
+    may add classes (`Kinds`). What a spec is written as is what its method ``__to_toml__(table, key)``
+    returns, where ``table`` gives the table of its fields.
 
     Parameters
     ----------
@@ -144,7 +144,8 @@ class Place:
             value = {"kind": value}
         if isinstance(value, dict) and "kind" not in value:
             fitting = [word for word, cls in specs.items() if _fits(value, cls)]
-            if len(fitting) != 1:  # what is meant where nothing is said
+            if len(fitting) != 1 and not any(isinstance(option, Kinds) for option in options):
+                # What is meant where nothing is said.
                 fitting = [word for word, cls in specs.items() if getattr(cls, "__toml_default__", False)]
             value = {"kind": fitting[0], **value} if len(fitting) == 1 else value
         if not isinstance(value, dict) or "kind" not in value:

@@ -198,9 +198,9 @@ def test_the_schema_knows_parts_and_programs(loaded):
 
 def test_every_step_is_described():
     rows = [row for row in describe("system") if row.name.startswith("flows.*.program.*.")]
-    assert {row.of for row in rows} == {
-        "visit", "send", "read", "write", "lookup", "allocate", "free", "acquire", "release", "hold", "fork",
-        "each", "repeat", "branch",
+    assert {row.of for row in rows} == {  # but `Move`, which has no fields
+        "visit", "send", "read", "write", "lookup", "allocate", "free", "acquire", "release", "hold", "mark",
+        "fork", "each", "repeat", "branch",
     }  # fmt: skip
 
 
@@ -250,11 +250,11 @@ CACHES = {"c": qm.CacheSystem(private=(qm.CacheLevel(lines=4),))}
         ({"program": "read dram addresses=allocated"}, "flow 'loads': 'read dram' to allocated blocks must"),
         (
             {"program": "read drm"},
-            r"flow 'loads': 'read drm' must name a DramSystem \(dram\).* did you mean 'd",
+            r"flow 'loads': 'read drm' must name a DramSystem or Dram \(dram\).* did you mean 'd",
         ),
         (
             {"program": "read mshrs"},
-            r"flow 'loads': 'read mshrs' must name a DramSystem \(dram\), got 'mshrs'",
+            r"flow 'loads': 'read mshrs' must name a DramSystem or Dram \(dram\), got 'mshrs'",
         ),
         (
             {"program": "visit dram"},
@@ -290,7 +290,20 @@ CACHES = {"c": qm.CacheSystem(private=(qm.CacheLevel(lines=4),))}
         ({"interconnect": "nco"}, r"interconnect must name a Noc \(noc\), got 'nco'; did you mean 'noc'"),
         ({"flow": {"at": [4]}}, r"flow 'loads': at must be nodes of 'noc' \(0 to 3\), got 4"),
         ({"flow": {"at": []}}, "flow 'loads': 'read dram' must have a place to begin from"),
-        ({"nodes": 4}, "nodes must be left out with an interconnect, got 4"),
+        ({"replies": "noc"}, "replies must be one of .*, got 'noc'"),
+        ({"replies": "nco"}, "replies must be one of .*, got 'nco'"),
+        (
+            {"replies": "back", "interconnect": "noc", "parts": {"back": qm.Noc(clock_ghz=2.0)}},
+            "parts.back.clock_ghz must be that of 'noc', 1.0, got 2.0",
+        ),
+        (
+            {"replies": "back", "interconnect": "noc", "parts": {"back": qm.Noc(topology=qm.mesh(2, 4))}},
+            "parts.back.topology must have the 4 nodes of 'noc', got 8",
+        ),
+        (
+            {"program": f"allocate list {{ free list }}; free list; {HELD}", "parts": LIST},
+            "flow 'loads': 'allocate list' must take or give back no blocks in its steps, got 'free list'",
+        ),
         ({"nodes": -1}, "nodes must be a whole number from 0 to 65536, got -1"),
         (
             {"flow": {"when_full": "loss"}},

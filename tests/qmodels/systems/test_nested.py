@@ -45,6 +45,8 @@ INSTANCES = [
     qm.steps.Lookup("llc", hit=(qm.steps.Visit("slice"),)),
     qm.steps.Each((qm.steps.Visit("engine"),), 4),
     qm.steps.Repeat((qm.steps.Visit("engine"),), 4),
+    qm.steps.Allocate("pointers", steps=(qm.steps.Visit("engine"),)),
+    qm.steps.Free("pointers", steps=(qm.steps.Visit("engine"),)),
 ]
 
 

@@ -16,6 +16,8 @@ from qmodels.steps import (
     Free,
     Hold,
     Lookup,
+    Mark,
+    Move,
     Read,
     Release,
     Repeat,
@@ -35,6 +37,9 @@ release mshrs; fork { visit crypto } { }
 branch 0.75 { visit fast } 0.25 { hold exponential(mean=50) counted=false }
 each { write "my dram" addresses=allocated; send "8" bytes=64 }
 repeat 3 { visit crypto bytes=64 }
+mark looked-up; move
+allocate list segments { write dram addresses=allocated }
+free list { read dram addresses=allocated }
 """
 STEPS = (
     Acquire("mshrs"),
@@ -49,6 +54,10 @@ STEPS = (
     Branch(((Visit("fast"),), (Hold(laws.Exponential(mean=50), counted=False),)), (0.75, 0.25)),
     Each((Write("my dram", addresses="allocated"), Send("8", bytes=64))),
     Repeat((Visit("crypto", bytes=64),), 3),
+    Mark("looked-up"),
+    Move(),
+    Allocate("list", "segments", steps=(Write("dram", addresses="allocated"),)),
+    Free("list", steps=(Read("dram", addresses="allocated"),)),
 )
 
 
@@ -68,6 +77,10 @@ def test_how_steps_are_written():
         '    send "8" bytes=64',
         "}",
         "repeat 3 { visit crypto bytes=64 }",
+        "mark looked-up",
+        "move",
+        "allocate list segments { write dram addresses=allocated }",
+        "free list { read dram addresses=allocated }",
     ]
 
 

@@ -32,6 +32,8 @@ class Code:
         self.flow = ""
         self.most_branches = self.most_slots = 0
         self.sequences: list[tuple[str, str]] = []
+        self.stages: list[tuple[str, str]] = []
+        self.owns = False
         self._instructions: list[dict[str, Any]] = []
         self._choices: list[tuple[float, int]] = []
         self._uses: dict[str, list[str]] = {}
@@ -117,6 +119,12 @@ class Code:
         if name not in self.sequences:
             self.sequences.append(name)
         return self.sequences.index(name)
+
+    def stage(self, name: str) -> int:
+        """Return the number of a stage of a flow."""
+        if (self.flow, name) not in self.stages:
+            self.stages.append((self.flow, name))
+        return self.stages.index((self.flow, name))
 
     def law(self, step: Hold) -> int:
         """Return the number of the law of a hold."""

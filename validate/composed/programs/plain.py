@@ -8,9 +8,9 @@ from typing import Any
 from qmodels.systems.composed.steps import (
     ADDRESSES,
     Acquire,
-    Allocate,
-    Free,
     Hold,
+    Mark,
+    Move,
     Read,
     Release,
     Send,
@@ -21,30 +21,32 @@ from qmodels.systems.laws.times import Deterministic
 from qmodels.systems.memory.banked_channels import BankedChannels
 from qmodels.systems.stations.parts import Station
 from validate.composed import state
+from validate.composed.located import block_bytes
 from validate.composed.programs.code import Code
 
 
-def pick(code: Code, part: str) -> None:
+def pick(code: Code, part: str, *, by_line: bool = False) -> None:
     """Choose a copy of a part."""
     if not code.system.place:
         return  # every part is there once
     several = len(code.system.place.get(part, ())) > 1
     stream = code.sources.stream(f"copies {code.flow} {part}") if several else 0
-    code.put(state.PICK, part=code.numbers[part], stream=stream)
+    code.put(state.PICK, part=code.numbers[part], stream=stream, size=by_line)
 
 
-def travel(code: Code, payload: int) -> None:
+def travel(code: Code, payload: int, *, back: bool = False) -> None:
     """Send a packet to where the strand goes."""
-    network = code.system.network
-    code.put(state.TRAVEL, size=network.flits(payload) if network is not None else 0)
+    system = code.system
+    network = system.parts[system.replies] if back and system.replies else system.network
+    code.put(state.TRAVEL, size=network.flits(payload) if network is not None else 0, at=back)
 
 
-def go_there(code: Code, part: str, payload: int, depth: int) -> None:
+def go_there(code: Code, part: str, payload: int, depth: int, *, by_line: bool = False) -> None:
     """Go to a copy of a part, and remember from where."""
     if code.system.place.get(part):
         code.put(state.SAVE, at=depth)
         code.needs_slots(depth + 1)
-    pick(code, part)
+    pick(code, part, by_line=by_line)
     if code.system.place.get(part):
         travel(code, payload)
 
@@ -53,7 +55,7 @@ def come_back(code: Code, part: str, payload: int, depth: int) -> None:
     """Return to where the strand went to a part from."""
     if code.system.place.get(part):
         code.put(state.RECALL, at=depth)
-        travel(code, payload)
+        travel(code, payload, back=True)
 
 
 def pass_through(code: Code, step: Visit, hold: Any) -> None:
@@ -69,7 +71,7 @@ def pass_through(code: Code, step: Visit, hold: Any) -> None:
 def _visit(code: Code, step: Visit, depth: int) -> None:
     """Be served by a station, a bank, or by a part of others, whose streams are numbered."""
     part = step.part
-    go_there(code, part, step.bytes, depth)
+    go_there(code, part, step.bytes, depth, by_line=step.by_line)
     if isinstance(code.system.parts[part], Station):
         code.put(state.SERVE, part=code.numbers[part], at=step.same)
     elif isinstance(code.system.parts[part], BankedChannels):
@@ -82,14 +84,6 @@ def _visit(code: Code, step: Visit, depth: int) -> None:
 def _send(code: Code, step: Send, depth: int) -> None:
     pick(code, step.to)
     travel(code, step.bytes)
-
-
-def _allocate(code: Code, step: Allocate, depth: int) -> None:
-    code.put(state.ALLOCATE, part=code.numbers[step.part], size=code.count(step.blocks))
-
-
-def _free(code: Code, step: Free, depth: int) -> None:
-    code.put(state.FREE, part=code.numbers[step.part])
 
 
 def _acquire(code: Code, step: Acquire, depth: int) -> None:
@@ -107,6 +101,14 @@ def _hold(code: Code, step: Hold, depth: int) -> None:
     code.put(state.HOLD, law=code.law(step), column=len(code.numbers) + column)
 
 
+def _mark(code: Code, step: Mark, depth: int) -> None:
+    code.put(state.MARK, at=code.stage(step.name))
+
+
+def _move(code: Code, step: Move, depth: int) -> None:
+    code.put(state.MOVE, stream=code.sources.stream(f"moves {code.flow}"))
+
+
 def _access(code: Code, step: Read | Write, depth: int) -> None:
     code.put(
         state.ADDRESS,
@@ -117,40 +119,42 @@ def _access(code: Code, step: Read | Write, depth: int) -> None:
         resume=code.sequence(step.part) if step.addresses == "sequential" else 0,
     )
     if step.blocks == 1:
-        _block(code, step, depth, branch=False)
+        own = code.owns and step.addresses == "allocated"
+        _block(code, step, depth, which=int(state.OWN_BLOCK) if own else 0)
     else:
         split = code.split(step.blocks, column=state.PART_TIME)
-        _block(code, step, depth, branch=True)
+        _block(code, step, depth, which=1)
         code.put(state.JOIN)
         split["resume"] = code.here
 
 
-def _block(code: Code, step: Read | Write, depth: int, *, branch: bool) -> None:
+def _block(code: Code, step: Read | Write, depth: int, *, which: int) -> None:
     """Go to the channel of a block, read or write it, and come back with what was read."""
     number, placed = code.numbers[step.part], bool(code.system.place.get(step.part))
-    payload = code.system.parts[step.part].geometry.block_bytes
-    writes = isinstance(step, Write)
-    code.put(state.LOCATE, part=number, at=ADDRESSES.index(step.addresses), size=branch)
+    payload = block_bytes(code.system, step.part)
+    writes, lines = isinstance(step, Write), step.addresses == "looked-up"
+    code.put(state.LOCATE, part=number, at=ADDRESSES.index(step.addresses), size=which)
     if placed:
         code.put(state.SAVE, at=depth)
         code.needs_slots(depth + 1)
         travel(code, payload if writes else 0)
-    code.put(state.ACCESS, part=number, at=writes)
+    kind = state.WRITTEN if writes else state.READ_LINE if lines else state.READ
+    code.put(state.ACCESS, part=number, at=writes, stream=kind)
     if placed and writes:
         code.put(state.RETURN, at=depth)
     elif placed:
         code.put(state.RECALL, at=depth)
-        travel(code, payload)
+        travel(code, payload, back=True)
 
 
 PLAIN: dict[type, Callable[[Code, Any, int], None]] = {
     Visit: _visit,
     Send: _send,
-    Allocate: _allocate,
-    Free: _free,
     Read: _access,
     Write: _access,
     Hold: _hold,
+    Mark: _mark,
+    Move: _move,
     Acquire: _acquire,
     Release: _release,
 }

@@ -9,13 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qmodels.systems.composed.steps import (
+    Allocate,
     Branch,
     Each,
     Fork,
+    Free,
     Hold,
     Lookup,
     Repeat,
     Visit,
+    Write,
     all_steps,
     step_name,
 )
@@ -37,6 +40,7 @@ class Program(NamedTuple):
     sequences: list[tuple[str, str]]
     most_branches: int
     most_slots: int
+    stages: list[tuple[str, str]]
     repeats: bool
     laws: list[Law]
     names: list[str]
@@ -59,6 +63,7 @@ def program_of(system: System) -> Program:
             sequences=code.sequences,
             most_branches=code.most_branches,
             most_slots=code.most_slots,
+            stages=code.stages,
             repeats=any(getattr(s, "same", False) for f in system.flows for s in all_steps(f.program)),
             laws=sources.laws,
             names=sources.names,
@@ -114,6 +119,8 @@ class Assembler:
                 self.code.put(state.REPEAT, at=depth, resume=first)
             case Fork():
                 self._fork(step, depth)
+            case Allocate() | Free():
+                self._operation(step, depth)
             case Each():
                 split = self.code.split(step.count, column=len(self.code.numbers))
                 self._steps(step.steps, depth)
@@ -123,6 +130,30 @@ class Assembler:
                 PLAIN[type(step)](self.code, step, depth)
             case _:
                 raise TypeError(f"the simulation of {step_name(step)!r} needs a step it knows, got {step!r}")
+
+    def _operation(self, step: Allocate | Free, depth: int) -> None:
+        """Take blocks or give them back, and do what is to be done with each as soon as that is known."""
+        code, takes = self.code, isinstance(step, Allocate)
+        ways = state.AT_ONCE
+        if step.steps:
+            first = step.steps[0]
+            scored = takes and isinstance(first, Write) and first.addresses == "allocated"
+            ways = state.BRANCHING_SCORED if scored else state.BRANCHING
+        operation = code.put(
+            state.ALLOCATE if takes else state.FREE,
+            part=code.numbers[step.part],
+            size=code.count(step.blocks) if isinstance(step, Allocate) else 0,
+            stream=ways,
+        )
+        if not step.steps:
+            return
+        owned, code.owns = code.owns, True
+        self._steps(step.steps, depth)
+        code.owns = owned
+        code.put(state.JOIN)
+        operation["resume"] = code.here
+        if not takes:
+            code.put(state.GIVE, part=code.numbers[step.part])
 
     def _branch(self, step: Branch, depth: int) -> None:
         stream = self.code.sources.stream(f"branches {self.code.flow}")

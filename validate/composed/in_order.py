@@ -1,0 +1,176 @@
+"""Memories: who comes to which bank, and banks that serve in order behind one bus a channel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qmodels.systems.composed.system import System
+from qmodels.systems.memory.dram import Dram
+from validate.composed.located import Located, memories
+from validate.composed.state import ACCESSING, ARRIVED, CHANNEL, MEMORY, OPENING, ROWS, Core
+from validate.composed.strands import wake_at
+from validate.data_queueing.block_pools import BlockPools, end_access
+from validate.engine.jit import lean_part
+from validate.network.calendar import EARLY, drop, put
+from validate.network.state import NONE, World
+
+UNOPENED, REFRESHED = -1, -(2**62)
+"""No row yet, and none since a refresh: those of lines are from -2 down."""
+
+
+def new_memories(spec: System) -> dict[str, Any]:
+    """Return channels, memories and banks, idle: those behind controllers first."""
+    found = memories(spec)
+    rows = np.zeros(len(found), dtype=MEMORY)
+    channels: list[tuple[Any, ...]] = []
+    banks = 0
+    for number, (row, (name, one)) in enumerate(zip(rows, found.items(), strict=True)):
+        at = spec.place.get(name) or (NONE,)
+        row["first"], row["first_bank"] = len(channels), banks
+        row["channels"], row["banks"] = one.geometry.channels, one.geometry.channel_banks
+        row["open_pages"] = one.page_policy == "open"
+        part = spec.parts[name]
+        if isinstance(part, Dram):
+            _fill_times(row, part)
+        channels += [
+            (one.clock_ghz, at[k % len(at)], number, 0.0, 0.0, 0.0, 0) for k in range(one.geometry.channels)
+        ]
+        banks += row["channels"] * row["banks"]
+    states = np.zeros(banks, dtype=ROWS)
+    for field in ("queued_row", "open_row"):
+        states[field] = UNOPENED
+    for field in ("serving", "head", "tail"):
+        states[field] = NONE
+    states["refreshes"] = 1  # time begins after an interval, see `_after_refresh`
+    return {
+        "channels": np.array(channels, dtype=CHANNEL),
+        "memories": rows,
+        "rows": states,
+        "arrived": np.zeros(3 * len(found), dtype=ARRIVED),
+    }
+
+
+def controlled(found: dict[str, Located]) -> int:
+    """Return the channels behind controllers."""
+    return sum(one.geometry.channels for one in found.values() if not one.in_order)
+
+
+def _fill_times(row: Any, part: Dram) -> None:
+    for name in ("precharge", "burst", "recovery", "access", "refresh"):
+        row[name] = getattr(part, f"{name}_cycles") / part.clock_ghz
+    row["interval"] = part.refresh_interval_cycles / part.clock_ghz
+    if part.page_policy != "open":
+        row["precharge"] = 0.0
+
+
+@lean_part
+def come(c: Core, j: int, idle: bool) -> None:
+    """Count an access that comes to its bank, and whether it finds it busy with another row."""
+    strand = c.strands[j]
+    m = c.channels[strand["channel"]]["memory"]
+    memory, bank = c.memories[m], c.rows[bank_of(c, j)]
+    conflict = not idle and not (memory["open_pages"] and strand["row"] == bank["queued_row"])
+    arrived = c.arrived[3 * m + c.code[strand["at"] - 1]["stream"]]
+    arrived["number"] += 1
+    arrived["conflicts"] += conflict
+    bank["queued_row"] = strand["row"]
+
+
+@lean_part
+def bank_of(c: Core, j: int) -> int:
+    """Return the number of the bank of a strand among all."""
+    strand = c.strands[j]
+    memory = c.memories[c.channels[strand["channel"]]["memory"]]
+    channel = strand["channel"] - memory["first"]
+    return memory["first_bank"] + channel * memory["banks"] + strand["bank"]
+
+
+@lean_part
+def join_bank(w: World, c: Core, j: int) -> None:
+    """Let an access join the queue of its bank."""
+    number = bank_of(c, j)
+    bank = c.rows[number]
+    idle = bank["serving"] == NONE
+    come(c, j, idle)
+    w.jobs[j]["next"] = NONE
+    if idle:
+        _start(w, c, number, j)
+    elif bank["head"] == NONE:
+        bank["head"] = bank["tail"] = j
+    else:
+        w.jobs[bank["tail"]]["next"] = j
+        bank["tail"] = j
+
+
+@lean_part
+def _start(w: World, c: Core, number: int, j: int) -> None:
+    """Let a free bank begin an access: it is ready for the data bus at once or after a precharge."""
+    strand, bank, now = c.strands[j], c.rows[number], w.state[0]["now"]
+    memory = c.memories[c.channels[strand["channel"]]["memory"]]
+    begin = _after_refresh(c, number, j, now) if memory["refresh"] > 0 else now
+    bank["waited"] += begin - strand["asked"]
+    bank["served"] += 1
+    hit = memory["open_pages"] and strand["row"] == bank["open_row"]
+    if not hit and bank["open_row"] != REFRESHED:
+        begin += memory["precharge"]
+        bank["busy"] += memory["precharge"]
+    bank["busy"] += memory["burst"] + (0.0 if hit else memory["recovery"])
+    bank["serving"], bank["open_row"] = j, strand["row"]
+    memory["accesses"] += 1
+    memory["hits"] += hit
+    strand["done"] = hit
+    if begin > now:
+        wake_at(w, j, OPENING, begin)
+    else:
+        use_bus(w, c, j)
+
+
+@lean_part
+def _after_refresh(c: Core, number: int, j: int, now: float) -> float:
+    """Return when a bank may begin an access; a refresh since its last one has closed its row."""
+    m = c.channels[c.strands[j]["channel"]]["memory"]
+    memory, bank = c.memories[m], c.rows[number]
+    channel = c.strands[j]["channel"] - memory["first"]
+    since = now + (1.0 + channel / memory["channels"]) * memory["interval"]
+    refreshes = np.int64(since / memory["interval"])
+    if refreshes != bank["refreshes"]:
+        bank["refreshes"] = refreshes
+        if memory["open_pages"]:
+            bank["open_row"] = REFRESHED
+    return now + max(0.0, memory["refresh"] - (since - refreshes * memory["interval"]))
+
+
+@lean_part
+def use_bus(w: World, c: Core, j: int) -> None:
+    """Let a ready access join the queue for the data bus of its channel."""
+    channel, now = c.channels[c.strands[j]["channel"]], w.state[0]["now"]
+    memory = c.memories[channel["memory"]]
+    begin = max(now, channel["free_at"])
+    end = begin + memory["burst"]
+    channel["free_at"] = end
+    channel["waited"] += begin - now
+    channel["served"] += 1
+    channel["busy"] += memory["burst"]
+    free = end if c.strands[j]["done"] else end + memory["recovery"]
+    event = w.classes.size + c.state[0]["stations"] + c.channels.size + bank_of(c, j)
+    put(w.heap, w.places, event, free, EARLY)
+    wake_at(w, j, ACCESSING, end + memory["access"])
+
+
+@lean_part
+def free_bank(w: World, c: Core, b: BlockPools, event: int, number: int) -> None:
+    """End the access of a bank, also on its score, and let it begin the next one that waits."""
+    drop(w.heap, w.places, event)
+    m = 0
+    while m + 1 < c.memories.size and c.memories[m + 1]["first_bank"] <= number:
+        m += 1
+    place, memory, bank = number - c.memories[m]["first_bank"], c.memories[m], c.rows[number]
+    if m < b.boards.shape[0]:
+        end_access(b, m, place // memory["banks"], place % memory["banks"])
+    bank["serving"] = NONE
+    j = bank["head"]
+    if j != NONE:
+        bank["head"] = w.jobs[j]["next"]
+        _start(w, c, number, j)

@@ -1,0 +1,27 @@
+"""What a replication of a packet processor counts."""
+
+(
+    OFFERED_PACKETS,
+    OFFERED_SEGMENTS,
+    BLOCKED_PACKETS,
+    BLOCKED_SEGMENTS,
+    LEFT_PACKETS,
+    LEFT_BYTES,
+    LOOKUPS,
+    LOOKUP_HITS,
+    ALLOCATIONS,
+    ALLOCATION_ACCESSES,
+    MOST_ALLOCATION_ACCESSES,
+    WRITES,
+    WRITE_CONFLICTS,
+    READS,
+    READ_CONFLICTS,
+    ACCESSES,
+    ROW_HITS,
+    EVENTS,
+    ACTIVATIONS,
+    BURSTS,
+    SLICE_ACCESSES,
+    FLIT_HOPS,
+) = range(22)
+COUNTS = 22
