@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from qmodels import checks
 from qmodels.systems.memory.address_map import bank_of, channel_of, index_in_bank, index_in_channel
+from qmodels.systems.spec.nested import check_parts
 
 Whole = Any  # an int or an integer array; the arithmetic is the same
 
@@ -114,6 +115,7 @@ class Interleaved:
     permute: str = "none"
 
     def __post_init__(self) -> None:
+        check_parts(self, "address_map.")
         checks.count("address_map.step", self.step)
         checks.count("address_map.bank_step", self.bank_step)
         checks.choice("address_map.permute", self.permute, PERMUTATIONS)
@@ -213,6 +215,7 @@ class BitFields:
     column: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        check_parts(self, "address_map.")
         for name in FIELDS:
             for mask in getattr(self, name):
                 checks.count(f"address_map.{name}", mask)

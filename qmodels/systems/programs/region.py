@@ -62,7 +62,7 @@ class Uneven:
 
     def __post_init__(self) -> None:
         check_fields(self, "body.")
-        if not 0 <= self.roughness < 1:
+        if not checks.probability("body.roughness", self.roughness) < 1:
             raise ValueError(f"body.roughness must be at least 0 and below 1, got {self.roughness!r}")
         if len(self.shift) != 3:
             raise ValueError(f"body.shift must be three numbers, got {self.shift!r}")

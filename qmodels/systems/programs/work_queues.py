@@ -12,6 +12,7 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.systems.programs.region import Growth, grow
 from qmodels.systems.spec.metrics import MetricNames
+from qmodels.systems.spec.nested import check_parts
 from qmodels.systems.spec.ranges import check_fields, choice, count, nonnegative, positive, probability
 
 IntArray = npt.NDArray[np.int64]
@@ -33,8 +34,7 @@ class Bag:
     tasks: tuple[int, ...] = (400, 200, 200, 200)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.tasks, tuple):
-            raise ValueError(f"tasks.tasks must be a tuple of whole numbers, got {self.tasks!r}")
+        check_parts(self, "tasks.")
         checks.count("tasks.tasks", self.tasks, minimum=0)
         if not sum(self.tasks):
             raise ValueError(f"tasks.tasks must have at least one task, got {self.tasks!r}")
@@ -162,7 +162,7 @@ class Stealing:
 
     def __post_init__(self) -> None:
         check_fields(self, "stealing.")
-        if not 0 < self.share <= 1:
+        if not checks.probability("stealing.share", self.share) > 0:
             raise ValueError(f"stealing.share must be above 0 and at most 1, got {self.share!r}")
 
 

@@ -1,4 +1,4 @@
-"""Parts of a spec: what the annotation of each field says it holds, and the refusal of anything else."""
+"""What the annotation of each field of a spec says it holds, and the refusal of anything else."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import re
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
+
+from qmodels import checks
 from qmodels.checks import shown
 from qmodels.systems.spec.fields import of_a_class
 
@@ -72,14 +76,15 @@ def word_of(value: Any, hint: Any) -> str | None:
 
 
 def check_parts(spec: Any, prefix: str = "") -> None:
-    """Require every field that holds a spec, or a tuple of specs, to be of the annotated kind.
+    """Require every field to hold what its annotation says: a spec, a word, numbers, or a tuple of these.
 
-    Called first in ``__post_init__``, so that a wrong part is refused before it is used.
+    Called first in ``__post_init__``, so that what is wrong is refused before it is used.
 
     Parameters
     ----------
     spec : dataclass instance
-        Fields of any other annotation are not looked at.
+        Fields annotated with ``Any`` are not looked at, and single numbers that declare a range
+        (`qmodels.systems.spec.ranges`) are left to it.
     prefix : str
         What the names of the fields start with in messages, such as ``"workload."``.
 
@@ -97,11 +102,65 @@ def check_parts(spec: Any, prefix: str = "") -> None:
         ...
     ValueError: llc must be a Llc, got CacheLevel(lines=8, ...
     """
-    for name, (kinds, several) in _parts(type(spec)).items():
-        value = getattr(spec, name)
-        members = value if several and isinstance(value, tuple) else (value,)
-        if several != isinstance(value, tuple) or not all(isinstance(one, kinds) for one in members):
-            raise ValueError(f"{prefix}{name} must be {_allowed(kinds, several)}, got {shown(value)}")
+    for name, check in _checks(type(spec)).items():
+        check(prefix + name, getattr(spec, name))
+
+
+Check = Callable[[str, Any], Any]
+
+
+def _part(kinds: tuple[type, ...], several: bool, name: str, value: Any) -> None:
+    members = value if several and isinstance(value, tuple) else (value,)
+    if several != isinstance(value, tuple) or not all(isinstance(one, kinds) for one in members):
+        raise ValueError(f"{name} must be {_allowed(kinds, several)}, got {shown(value)}")
+
+
+def _number(name: str, value: Any) -> None:
+    checks.numbers(name, value)
+    checks.one_number(name, value)
+
+
+def _instance(kinds: tuple[type, ...], rule: str, name: str, value: Any) -> None:
+    if not isinstance(value, kinds):
+        raise ValueError(f"{name} must be {rule}, got {shown(value)}")
+
+
+def _sequence(hint: Any, name: str, value: Any) -> None:
+    """Require a list of what an annotation says; many numbers are checked at once."""
+    words = {int: " of whole numbers", float: " of numbers", str: " of texts"}.get(hint, "")
+    flat = isinstance(value, tuple | list | range)
+    if hint in (int, float) and flat and len(value):
+        flat = checks.numbers(name, value).ndim == 1
+    if not flat:
+        raise ValueError(f"{name} must be a tuple{words}, got {shown(value)}")
+    if hint in (int, float):
+        return
+    check = _check(hint)
+    for k, one in enumerate(value) if check else ():
+        check(f"{name}[{k}]", one)
+
+
+def _either(hints: tuple[Any, ...], name: str, value: Any) -> None:
+    """Require what one of several annotations says; the last but none words the refusal."""
+    if isinstance(value, tuple(one for one in hints if one in (str, types.NoneType))):
+        return
+    check = _check(next(one for one in hints if one not in (str, types.NoneType)))
+    if check:
+        check(name, value)
+
+
+def _check(hint: Any) -> Check | None:
+    """Return the check of what an annotation without specs says; None where it says too little."""
+    several = alternatives(hint)
+    if len(several) > 1:
+        return partial(_either, several)
+    if get_origin(hint) is tuple:
+        return partial(_sequence, get_args(hint)[0])
+    if hint in (int, float):
+        return _number
+    if hint is bool:
+        return partial(_instance, (bool, np.bool_), "true or false")
+    return partial(_instance, (str,), "a text") if hint is str else None
 
 
 def _allowed(kinds: tuple[type, ...], several: bool) -> str:
@@ -123,4 +182,17 @@ def _parts(spec_type: Any) -> dict[str, tuple[tuple[type, ...], bool]]:
         hint = get_args(hint)[0] if several else hint
         if spec_types(hint) and all(isinstance(kind, type) for kind in alternatives(hint)):
             found[field.name] = (alternatives(hint), several)
+    return found
+
+
+@of_a_class
+def _checks(spec_type: Any) -> dict[str, Check]:
+    """Return the check of every field whose annotation says what it holds, without a range of its own."""
+    hints, of_specs = get_type_hints(spec_type), _parts(spec_type)
+    found: dict[str, Check] = {}
+    for field in fields(spec_type):
+        if field.name in of_specs:
+            found[field.name] = partial(_part, *of_specs[field.name])
+        elif "check" not in field.metadata and (check := _check(hints[field.name])):
+            found[field.name] = check
     return found

@@ -95,7 +95,7 @@ def _declared(default: Any, check: Callable[[str, Any], Any]) -> Any:
 
 def _flag(name: str, value: Any) -> None:
     if not isinstance(value, bool):
-        raise ValueError(f"{name} must be true or false, got {value!r}")
+        raise ValueError(f"{name} must be true or false, got {checks.shown(value)}")
 
 
 @of_a_class
