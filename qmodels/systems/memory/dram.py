@@ -10,6 +10,7 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import Numeric
 from qmodels.systems.memory.dram_presets import PRESETS
+from qmodels.systems.spec.nested import check_parts
 
 PAGE_POLICIES = ("open", "closed")
 REFRESH = ("refresh_interval_cycles", "refresh_cycles")
@@ -80,6 +81,7 @@ class Dram:
     __toml_default__: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        check_parts(self, "dram.")
         checks.count("dram.channels", self.channels, maximum=16)
         checks.count("dram.banks", self.banks)
         checks.count("dram.interleaving_step", self.interleaving_step)

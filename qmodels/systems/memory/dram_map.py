@@ -65,8 +65,8 @@ class DramGeometry:
     block_bytes: int = 64
 
     def __post_init__(self) -> None:
+        check_parts(self, "geometry.")
         for name in ("channels", "ranks", "groups", "banks", "row_blocks", "block_bytes"):
-            checks.one_number(f"geometry.{name}", getattr(self, name))
             checks.count(f"geometry.{name}", getattr(self, name))
 
     @property

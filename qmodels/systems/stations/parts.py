@@ -199,7 +199,7 @@ class JobClass:
             self,
             population=int(checks.count(f"{here} population", self.population, minimum=0)),
             priority=int(checks.count(f"{here} priority", self.priority, minimum=0)),
-            entry="" if isinstance(self.entry, str) and not self.entry else read_rule(f"{here} entry", self.entry),
+            entry=read_rule(f"{here} entry", self.entry) if type(self.entry) is not str or self.entry else "",
         )
         for name in ("arrivals", "batch", "patience"):
             law = getattr(self, name)
