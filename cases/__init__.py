@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -39,6 +41,14 @@ def _started_as_command() -> bool:
     return Path(sys.argv[0] if sys.argv else "").stem == "qmodels" or "cases.cli.main" in sys.orig_argv[:4]
 
 
+def _stop(*_: object) -> None:
+    """End the command on Ctrl-C: while it imports, and wherever nothing is to be kept."""
+    os.write(2, b"qmodels: error: interrupted\n")
+    os._exit(130)
+
+
+if _started_as_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, _stop)
 try:
     _require_siblings()
 except ImportError as error:

@@ -29,6 +29,7 @@ from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.conditions import seconds
 from qmodels.systems.spec.fields import find_field, replace_fields, takes_array
 from qmodels.systems.spec.toml import read_value, spec_from_toml, to_toml
+from qmodels.systems.spec.whole import whole_directory
 
 SPEC, DESIGNS, STORE = "spec.toml", "designs.csv", "solved.sqlite"
 """What an exploration is kept in: the system, its designs with all their metrics, those solved so far."""
@@ -223,8 +224,10 @@ def front_columns(decision: Decision) -> dict[str, Any]:
 
 def save(found: Exploration, out: Path) -> list[Path]:
     """Write the system and its designs into a directory; return the paths."""
-    (out / SPEC).write_text(to_toml(found.space.base, kind=True), encoding="utf-8")
-    return [out / SPEC, found.save(out / DESIGNS)]
+    with whole_directory(out, last=SPEC) as work:
+        found.save(work / DESIGNS)
+        (work / SPEC).write_text(to_toml(found.space.base, kind=True), encoding="utf-8")
+    return [out / SPEC, out / DESIGNS]
 
 
 def design_of(folder: Path, number_of: int) -> tuple[Any, dict[str, Any]]:

@@ -95,8 +95,14 @@ class DramTiming:
                 raise ValueError(
                     f"timing.{name} must be at least {rule} = {least}, got {getattr(self, name)!r}"
                 )
-        if self.t_rfc and self.t_refi <= self.t_rfc:
-            raise ValueError(f"timing.t_refi must be above t_rfc = {self.t_rfc}, got {self.t_refi!r}")
+        if self.t_rfc:
+            if self.t_refi <= self.t_rfc:
+                raise ValueError(f"timing.t_refi must be above t_rfc = {self.t_rfc}, got {self.t_refi!r}")
+            for item in fields(self)[1:-2]:
+                value = getattr(self, item.name)
+                if value > self.t_refi - self.t_rfc:
+                    most = f"t_refi - t_rfc = {self.t_refi - self.t_rfc}"
+                    raise ValueError(f"timing.{item.name} must be at most {most}, got {value!r}")
 
     @property
     def row_gap(self) -> float:

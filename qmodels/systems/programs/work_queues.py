@@ -21,6 +21,10 @@ FOUR_CLUSTERS = ((1.0, 1.3, 1.1, 1.5), (1.3, 1.0, 1.5, 1.1), (1.1, 1.5, 1.0, 1.3
 """Cost of an access from each cluster to each memory, of that of its own."""
 
 
+MOST = 4096
+"""Clusters of a machine, and cores of a cluster."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Bag:
     """Tasks that are all there at the beginning, of one block each.
@@ -53,8 +57,8 @@ class Clusters:
         one.
     """
 
-    clusters: int = count(4)
-    cores: int = count(4)
+    clusters: int = count(4, maximum=MOST)
+    cores: int = count(4, maximum=MOST)
     numa_factors: tuple[tuple[float, ...], ...] = FOUR_CLUSTERS
 
     def __post_init__(self) -> None:
