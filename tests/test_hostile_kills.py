@@ -147,7 +147,7 @@ EXPLORE = ("-m", "cases.cli.main", "explore", "--vary", "channels=1,2", "--minim
 def exploring(out: Path, **limits: int) -> tuple[int, str]:
     """Explore a small memory into a directory."""
     spec = out.parent / "dram.toml"
-    spec.write_text('kind = "dram"\n')
+    spec.write_text('kind = "dram"\npreset = "DDR4-3200"\n')
     budget = ("--maximize", "saturation_rate", "--budget", "0")
     return finished(started(*EXPLORE[:3], spec, *EXPLORE[3:], *budget, "--out", out, **limits))
 

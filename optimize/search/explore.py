@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -22,7 +21,6 @@ from optimize.search.proof import Proof
 from optimize.spaces.evaluation import Runner
 from optimize.spaces.numbering import Designs
 from optimize.spaces.space import Space
-from qmodels.systems.spec.cost import afford
 
 if TYPE_CHECKING:
     from optimize.spaces.chunk_store import ChunkStore
@@ -250,9 +248,6 @@ def _open(
 
 
 def _admitted(space: Space, designs: npt.ArrayLike | None) -> tuple[Designs, tuple[Exclusion, ...]]:
-    if designs is None:
-        most = max(space.choices, key=lambda name: len(space.choices[name]))
-        afford(f"choices of {most}", len(space.choices[most]), designs=math.prod(space.shape))
     numbers = space.numbers(None) if designs is None else np.unique(space.numbers(designs))
     allowed = np.ones(numbers.size, dtype=bool)
     excluded = []

@@ -43,6 +43,10 @@ class Place(NamedTuple):
     column: Whole
 
 
+MOST = 1 << 20
+"""Banks in all, and blocks of a row: more than any device has."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class DramGeometry:
     """What a DRAM system consists of.
@@ -67,7 +71,10 @@ class DramGeometry:
     def __post_init__(self) -> None:
         check_parts(self, "geometry.")
         for name in ("channels", "ranks", "groups", "banks", "row_blocks", "block_bytes"):
-            checks.count(f"geometry.{name}", getattr(self, name))
+            checks.count(f"geometry.{name}", getattr(self, name), maximum=MOST)
+        total = self.channels * self.channel_banks
+        if total > MOST:
+            raise ValueError(f"geometry.banks must make at most {MOST} in all channels, got {total}")
 
     @property
     def rank_banks(self) -> int:

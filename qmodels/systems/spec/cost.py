@@ -7,7 +7,7 @@ table of designs that is held in that memory. The environment variable ``QMODELS
 >>> afford("packets", 1e12, jobs=8e12)
 Traceback (most recent call last):
     ...
-ValueError: packets must be at most 1.25e+09 or so (1e+10 jobs), got 1e+12; QMODELS_LIMIT=1000 allows ...
+ValueError: packets must ask for at most 1e+10 jobs, got 1000000000000.0 (8e+12 jobs); QMODELS_LIMIT=1000 ...
 """
 
 from __future__ import annotations
@@ -46,21 +46,20 @@ def afford(field: str, value: Any, **cost: float) -> None:
     value : number
         What it is.
     **cost : float
-        How much of the one kind of cost that is meant: ``jobs``, ``bytes`` or ``designs``; in proportion to
-        the value, or nearly so.
+        How much of the one kind of cost that is meant: ``jobs``, ``bytes`` or ``designs``.
 
     Raises
     ------
     ValueError
-        Naming the field, what it may be, its value, and what allows more.
+        Naming the field, what is allowed, its value, and what allows more.
     """
     ((kind, amount),) = cost.items()
     limit = LIMITS[kind] * factor()
     if amount <= limit:
         return
-    most = f"{float(value) * (limit / amount):.3g}" if math.isfinite(amount) else "less"
     enough = math.ceil(math.log10(amount / LIMITS[kind])) if math.isfinite(amount) else 0
     more = f"; {VARIABLE}={10**enough} allows more" if 0 < enough < 20 else ""
     raise ValueError(
-        f"{field} must be at most {most} or so ({limit:.3g} {kind}), got {checks.shown(value)}{more}"
+        f"{field} must ask for at most {limit:.3g} {kind}, got {checks.shown(value)} "
+        f"({amount:.3g} {kind}){more}"
     )
