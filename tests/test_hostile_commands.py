@@ -42,8 +42,10 @@ FILES = {
     "missing.toml": None, "empty.toml": b"", "binary.toml": bytes(range(256)), "words.toml": b"x",
     "kind.toml": b'kind = "none"\n', "number.toml": b"kind = 3\n", "nested.toml": b"a = " + b"[" * 5000,
     "huge.toml": b'kind = "dram"\npreset = "DDR4-3200"\n[geometry]\nbanks = 1' + b"0" * 400 + b"\n",
-    "array.toml": b'kind = "dram"\npreset = ["DDR4-3200"]\n', "table.toml": b'kind = "dram"\n[preset]\nx = 1\n',
-    "list.toml": b'kind = "noc"\ntopology = []\n', "dates.toml": b'kind = "noc"\ninjection_rate = 1979-05-27\n',
+    "array.toml": b'kind = "dram"\npreset = ["DDR4-3200"]\n',
+    "table.toml": b'kind = "dram"\n[preset]\nx = 1\n',
+    "list.toml": b'kind = "noc"\ntopology = []\n',
+    "dates.toml": b'kind = "noc"\ninjection_rate = 1979-05-27\n',
     "packet.pcap": b"\xd4\xc3\xb2\xa1" + b"\x00" * 30, "section.pcapng": b"\x0a\x0d\x0d\x0a" + b"\xff" * 40,
     "text.csv": b"time,bytes\nx,y\n", "zip.gz": b"\x1f\x8b\x08\x00broken", "folder.toml": "folder",
 }  # fmt: skip

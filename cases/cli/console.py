@@ -37,7 +37,8 @@ def announce(design: Any, *, seed: int, replications: int, cores: int, **options
     name, length = lengths[0]
     for _ in range(2):  # the first compiles the kernels
         started = perf_counter()
-        simulate(design, seed=seed, replications=2, **options | {name: PILOT // 10})
+        silent: dict[str, Any] = {"progress": lambda *_: None, name: PILOT // 10}
+        simulate(design, seed=seed, replications=2, **options | silent)
         seconds = perf_counter() - started
     seconds *= length / (PILOT // 10) * replications / min(cores, replications)
     print(f"about {duration(seconds)} on {cores} cores", file=sys.stderr)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from cases.cli.console import Forms
 from cases.cli.inputs import choices_of
 from cases.study.check import Runs
 from cases.study.deciding import decide_case
+from cases.study.files import our_version
 from cases.study.run import STORE as SIMULATED
 from cases.study.words.advice import answer_section
 from cases.study.words.answer import claims_of
@@ -210,7 +210,7 @@ def explored(
         **goals,
         vectorized=[name for name in choices if takes_array(spec, name) and name in space.numeric],
         store=out / STORE,
-        identity=f"solve {version('qmodels-toolkit')} {' '.join(known)}",
+        identity=f"solve {our_version()} {' '.join(known)}",
         progress=progress,
     )
 

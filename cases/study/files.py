@@ -75,7 +75,11 @@ def summary(study: Study) -> dict[str, Any]:
     """Return what a program needs to know of a study, and what `load_study` needs to replay a design."""
     return {
         "format": FORMAT,
-        "versions": {"qmodels": _version(), "python": platform.python_version(), "numpy": np.__version__},
+        "versions": {
+            "qmodels": our_version(),
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+        },
         "objectives": _goals(study),
         "simulation": {
             "packets": study.runs.packets,
@@ -150,7 +154,8 @@ def _budget_summary(budget: Budget, table: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _version() -> str:
+def our_version() -> str:
+    """Return the version of qmodels."""
     try:
         return version("qmodels-toolkit")
     except PackageNotFoundError:  # a source tree that was not installed

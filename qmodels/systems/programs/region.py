@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -114,7 +115,7 @@ class Growth:
         if len(self.grid) != 3:
             raise ValueError(f"tasks.grid must be three whole numbers, got {self.grid!r}")
         checks.count("tasks.grid", self.grid)
-        blocks = int(np.prod(self.grid)) * self.block_side**3
+        blocks = math.prod(self.grid) * self.block_side**3
         if blocks > MOST_BLOCKS:
             raise ValueError(f"tasks.grid must hold at most {MOST_BLOCKS} blocks, got {blocks}")
 
