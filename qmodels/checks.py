@@ -159,8 +159,8 @@ def one_number(name: str, value: object) -> None:
 
 def path(name: str, value: object) -> None:
     """Require the name of a file."""
-    if not isinstance(value, str | os.PathLike):
-        raise _fail(name, "the path of a file", value)
+    if not isinstance(value, str | os.PathLike) or "\n" in os.fsdecode(value):
+        raise _fail(name, "the path of a file, in one line", value)
 
 
 def choice(name: str, value: Any, allowed: Iterable[str]) -> str:

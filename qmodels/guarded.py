@@ -86,6 +86,8 @@ def _by_name(
 def _worded(error: Exception, given: Mapping[str, Any]) -> str | None:
     """Return an error in the words of the arguments; None where it is in such words, or not about them."""
     said = str(error)
+    if isinstance(error, ValueError) and "\n" in said:  # of the name of a file
+        return " ".join(said.split())
     if isinstance(error, ValueError) and any(name in said for name in given):
         return None
     shapes = {name: shape for name, value in given.items() if (shape := _shape(value))}
@@ -108,7 +110,9 @@ def _worded(error: Exception, given: Mapping[str, Any]) -> str | None:
     if isinstance(error, TypeError | AttributeError):
         words = set(re.findall(r"\w+", said))
         for name, value in given.items():
-            if type(value).__name__ in words:
+            inside = value if isinstance(value, list | tuple) else ()
+            lone = isinstance(value, np.ndarray) and not value.ndim
+            if lone or any(type(one).__name__ in words for one in (value, *inside)):
                 return f"{name} must be of another kind ({said}), got {shown(value)}"
     return None
 

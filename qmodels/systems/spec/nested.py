@@ -162,7 +162,7 @@ def _sequence(hint: Any, name: str, value: Any) -> tuple[Any, ...]:
     if not flat:
         raise ValueError(f"{name} must be a tuple{words}, got {shown(value)}")
     if hint in (int, float):
-        plain = (int, float)
+        plain = (int,) if hint is int else (int, float)
         return (
             value
             if type(value) is tuple and all(type(one) in plain for one in value)
@@ -179,7 +179,7 @@ def _either(hints: tuple[Any, ...], name: str, value: Any) -> Any:
     """Require what one of several annotations says; the last but none words the refusal."""
     if isinstance(value, tuple(one for one in hints if one in (str, types.NoneType))):
         return value
-    check = _check(next(one for one in hints if one not in (str, types.NoneType)))
+    check = _check(next((one for one in hints if one not in (str, types.NoneType)), str))
     return check(name, value) if check else value
 
 
