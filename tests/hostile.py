@@ -35,12 +35,12 @@ class Late(BaseException):
 
 
 @contextlib.contextmanager
-def limited() -> Iterator[None]:
+def limited(seconds: int = LONGEST) -> Iterator[None]:
     def ring(*_: Any) -> None:
         raise Late
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.alarm(LONGEST)
+    signal.alarm(seconds)
     try:
         yield
     finally:

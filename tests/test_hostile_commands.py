@@ -23,7 +23,7 @@ from cases.cli.app import app
 from cases.cli.main import main
 
 sys.path.append(str(Path(__file__).parent))
-from hostile import Late, limited  # noqa: E402
+from hostile import LONGEST, Late, limited  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="no alarm on this system")
 
@@ -96,13 +96,13 @@ def commands() -> dict[str, Any]:
     return dict(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
 
 
-def answered(words: list[str]) -> str | None:
+def answered(words: list[str], seconds: int = LONGEST) -> str | None:
     """Return what is wrong with how a line is answered; None for a good answer."""
     out, error, code = io.StringIO(), io.StringIO(), None
     try:
         with (
             contextlib.redirect_stdout(out), contextlib.redirect_stderr(error),
-            limited(), warnings.catch_warnings(),
+            limited(seconds), warnings.catch_warnings(),
         ):  # fmt: skip
             warnings.simplefilter("error")
             main(words)
@@ -141,7 +141,8 @@ def lines() -> Iterator[list[str]]:
 
 
 def problems(sample: list[list[str]]) -> list[str]:
-    assert answered(["explore", *USUAL["explore"]]) is None  # what `show` looks at
+    for name in ("explore", "simulate"):  # what `show` looks at; and the kernels are compiled
+        assert answered([name, *USUAL[name]], 600) is None
     return [f"qmodels {' '.join(words)[:120]}: {said}" for words in sample if (said := answered(words))]
 
 
