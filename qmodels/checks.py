@@ -111,7 +111,6 @@ def positive(name: str, value: Any) -> FloatArray:
     """Return finite numbers > 0."""
     array = numbers(name, value)
     _require(name, "finite and > 0", array, np.isfinite(array) & (array > 0))
-    _require(name, f"at least {1 / LARGEST:g}", array, array >= 1 / LARGEST)
     return _within_range(name, array)
 
 

@@ -34,8 +34,8 @@ def count(default: T, *, minimum: int = 1, maximum: int = checks.LARGEST_COUNT) 
 
 
 def positive(default: T) -> T:
-    """Return a field of finite numbers > 0."""
-    return _declared(default, checks.positive)
+    """Return a field of finite numbers > 0, none of which is a slip: below 1e-100."""
+    return _declared(default, _positive)
 
 
 def nonnegative(default: T) -> T:
@@ -87,6 +87,11 @@ def check_fields(spec: Any, prefix: str = "") -> None:
 
 def _declared(default: Any, check: Callable[[str, Any], Any]) -> Any:
     return field(default=default, metadata={"check": check})
+
+
+def _positive(name: str, value: Any) -> None:
+    checks.positive(name, value)
+    checks.at_least(name, value, 1 / checks.LARGEST)
 
 
 def _flag(name: str, value: Any) -> None:
