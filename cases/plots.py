@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qmodels.systems.spec.metrics import METRICS
+from qmodels.systems.spec.whole import whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,15 +32,10 @@ def save(figure: Figure, path: Path) -> None:
     """Write a figure; the file appears whole or not at all."""
     import matplotlib
 
-    work = path.with_name(f".{path.name}.part")
     # A fixed salt and no date: the same study gives the same file.
-    with matplotlib.rc_context({"svg.hashsalt": "qmodels", "svg.fonttype": "path"}):
+    with whole(path) as part, matplotlib.rc_context({"svg.hashsalt": "qmodels", "svg.fonttype": "path"}):
         metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
-        try:
-            figure.savefig(work, format=path.suffix[1:].lower(), dpi=150, metadata=metadata)
-            work.replace(path)
-        finally:
-            work.unlink(missing_ok=True)
+        figure.savefig(part, format=path.suffix[1:].lower(), dpi=150, metadata=metadata)
 
 
 def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Figure, Any]:

@@ -6,7 +6,6 @@ import csv
 import dataclasses
 import io
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import numpy.typing as npt
 
 from cases.study.packet_processor import BIAS, ERROR, PART
 from qmodels.systems.spec.metrics import METRICS, is_relative
+from qmodels.systems.spec.whole import whole
 
 Table = dict[str, npt.NDArray[Any]]
 WORDS = {"": None, "True": True, "False": False}
@@ -162,9 +162,8 @@ def typed(word: str) -> Any:
 
 def write_table(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
     """Write a table whole or not at all."""
-    part = path.with_suffix(".part")
-    part.write_text(csv_text(columns), encoding="utf-8")
-    os.replace(part, path)
+    with whole(path) as part:
+        part.write_text(csv_text(columns), encoding="utf-8")
 
 
 def plain(value: Any) -> Any:

@@ -7,6 +7,8 @@ distribution (configobj installs a ``validate``, over ours if it comes second) h
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
@@ -74,8 +76,16 @@ def _is_ours(module: ModuleType, name: str) -> bool:
     )
 
 
+def _stop(*_: object) -> None:
+    """End the command on Ctrl-C: while it imports, and wherever nothing is to be kept."""
+    os.write(2, b"qmodels: error: interrupted\n")
+    os._exit(130)
+
+
 def command() -> NoReturn:
     """Run the command ``qmodels``."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _stop)
     package("cases")
     import_module("cases.cli.main").main()
     raise AssertionError("the command line ends the process itself")

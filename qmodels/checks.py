@@ -158,17 +158,16 @@ def one_number(name: str, value: object) -> None:
 
 def path(name: str, value: object) -> None:
     """Require the name of a file."""
-    if not isinstance(value, str | os.PathLike):
-        raise _fail(name, "the path of a file", value)
+    if not isinstance(value, str | os.PathLike) or "\n" in os.fsdecode(value):
+        raise _fail(name, "the path of a file, in one line", value)
 
 
 def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
     """Return one of the allowed words; the error names them and the nearest."""
     words = list(allowed)
-    if value not in words:
-        raise ValueError(
-            f"{name} must be one of {', '.join(words)}, got {value!r}{nearest(str(value), words)}"
-        )
+    if not isinstance(value, str) or value not in words:
+        near = nearest(str(value), words)
+        raise ValueError(f"{name} must be one of {', '.join(words)}, got {shown(value)}{near}")
     return str(value)
 
 

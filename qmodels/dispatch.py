@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from qmodels.answer import Answer
+from qmodels.guarded import of_spec
 from qmodels.systems.spec.kind import kind_of
 
 
@@ -36,7 +37,7 @@ def solve(spec: Any) -> Answer:
     >>> bool(solve(PacketProcessor()).stable)
     True
     """
-    return model_of(spec)(spec)
+    return of_spec(model_of(spec), spec)
 
 
 def model_of(spec: Any) -> Callable[[Any], Answer]:

@@ -19,6 +19,7 @@ ValueError: arrival_rate must be of a size that the formula can carry, got 1e+20
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -51,6 +52,26 @@ def guarded(function: F) -> F:
     return door  # type: ignore[return-value]
 
 
+def of_spec(function: Callable[[Any], Any], spec: Any) -> Any:
+    """Return what a model says of a spec; where it leaves the range of a float, the error names the field."""
+    from qmodels.systems.spec.cost import afford
+    from qmodels.systems.spec.fields import array_fields, field_paths, is_spec
+
+    try:
+        swept = array_fields(spec) if is_spec(spec) else {}
+        if swept:
+            most = max(swept, key=lambda name: swept[name].size)
+            shape = np.broadcast_shapes(*(values.shape for values in swept.values()))
+            afford(f"values of {most}", swept[most].size, designs=math.prod(shape))
+        with np.errstate(over="ignore", under="ignore", divide="raise", invalid="raise"):
+            return function(spec)
+    except (ValueError, ArithmeticError, LookupError, TypeError, MemoryError) as error:
+        worded = _worded(error, field_paths(spec) if is_spec(spec) else {})
+        if worded is None:
+            raise
+        raise ValueError(worded) from error
+
+
 def _by_name(
     function: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str, Any]
 ) -> Mapping[str, Any]:
@@ -65,6 +86,8 @@ def _by_name(
 def _worded(error: Exception, given: Mapping[str, Any]) -> str | None:
     """Return an error in the words of the arguments; None where it is in such words, or not about them."""
     said = str(error)
+    if isinstance(error, ValueError) and "\n" in said:  # of the name of a file
+        return " ".join(said.split())
     if isinstance(error, ValueError) and any(name in said for name in given):
         return None
     shapes = {name: shape for name, value in given.items() if (shape := _shape(value))}
@@ -81,13 +104,15 @@ def _worded(error: Exception, given: Mapping[str, Any]) -> str | None:
         name, shape = next(iter(shapes.items()))
         return f"{name} must be one number, got an array of shape {shape}"
     name = max(given, key=lambda name: _decades(given[name]), default="")
-    numeric = isinstance(error, ArithmeticError | np.linalg.LinAlgError)
+    numeric = isinstance(error, ArithmeticError | MemoryError | np.linalg.LinAlgError)
     if name and _decades(given[name]) > (0 if numeric else EXTREME):
         return f"{name} must be of a size that the formula can carry, got {shown(given[name])}"
     if isinstance(error, TypeError | AttributeError):
         words = set(re.findall(r"\w+", said))
         for name, value in given.items():
-            if type(value).__name__ in words:
+            inside = value if isinstance(value, list | tuple) else ()
+            lone = isinstance(value, np.ndarray) and not value.ndim
+            if lone or any(type(one).__name__ in words for one in (value, *inside)):
                 return f"{name} must be of another kind ({said}), got {shown(value)}"
     return None
 

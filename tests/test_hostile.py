@@ -12,36 +12,20 @@ import inspect
 import io
 import signal
 import sys
-import traceback
 import types
-import warnings
-from collections.abc import Callable, Iterator
-from decimal import Decimal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import qmodels as qm
 
-LONGEST = 20
-"""Seconds after which a call counts as hanging (others may use the machine)."""
-
-BAD: tuple[Any, ...] = (
-    float("nan"), float("inf"), -float("inf"), -1, 0, 0.5, 1e308, 1e100, 1e-300, 5e-324, 2**63, -(2**63),
-    10**400, 10**9, "x", "", b"1", None, True, 1j, Decimal("NaN"), Decimal("1e500"), object(), {}, (),
-    [1, [2]], [[1, 2], [3]], np.array([]), np.array([1.0, np.nan]),
-    np.ma.array([0.1, 0.2], mask=[0, 1]), np.datetime64("2020"),
-    np.zeros((2, 2, 2)), lambda: 1,
-)  # fmt: skip
+sys.path.append(str(Path(__file__).parent))
+from hostile import BAD, problem  # noqa: E402
 
 OTHERS = ("birth_death_infinite", "largest_rate", "smallest_whole", "fluid_fixed_point", "fluid_trajectory")
 """They call functions of the user, whose errors are the user's."""
-
-
-class Late(BaseException):
-    """Not an Exception, so that nothing below takes it for one of its own."""
 
 
 def public() -> dict[str, Callable[..., Any]]:
@@ -72,39 +56,6 @@ def example(function: Callable[..., Any]) -> tuple[tuple[Any, ...], dict[str, An
             with contextlib.suppress(Exception):
                 exec(compile(part.source, "example", "single"), names)
     return calls[0] if calls else None
-
-
-@contextlib.contextmanager
-def limited() -> Iterator[None]:
-    def ring(*_: Any) -> None:
-        raise Late
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.alarm(LONGEST)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def problem(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """Return what is wrong with how a call ends."""
-    try:
-        with limited(), warnings.catch_warnings():
-            warnings.simplefilter("error")
-            function(*args, **named)
-    except (ValueError, TypeError) as error:
-        ours = str(Path(qm.__file__).parent) in traceback.extract_tb(error.__traceback__)[-1].filename
-        if "\n" in str(error):
-            return f"more than a line: {error}"
-        if not ours or (isinstance(error, TypeError) and "must be" not in str(error)):
-            return f"not worded by us: {type(error).__name__}: {error}"
-    except Late:
-        return "hangs"
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-    return None
 
 
 def problems(name: str) -> list[str]:

@@ -19,7 +19,10 @@ def allowed(module: str) -> tuple[str, ...]:
     if module.startswith("cases") or module in BESIDE:
         return OURS
     if module.startswith("optimize"):
-        return ("optimize", *(f"qmodels.systems.spec.{name}" for name in ("fields", "hashing", "store")))
+        return (
+            "optimize",
+            *(f"qmodels.systems.spec.{name}" for name in ("cost", "fields", "hashing", "store", "whole")),
+        )
     if module.startswith("validate"):
         extra = ("qmodels.solve",) if module.startswith("validate.comparison") else ()
         return ("validate", "qmodels.systems", "qmodels.checks", *extra)

@@ -16,7 +16,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="Analytic models of on-chip memory systems, packet processors and networks of queues, explored and "
-    "checked by simulation.",
+    "checked by simulation. Work beyond 4 GB of memory or ten million designs is refused before it starts: "
+    "QMODELS_LIMIT=10 in the environment allows ten times as much.",
 )
 
 

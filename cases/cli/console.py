@@ -2,12 +2,50 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C raise `KeyboardInterrupt` in work that keeps what is finished; elsewhere it ends all."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def announce(design: Any, *, seed: int, replications: int, cores: int, **options: Any) -> None:
+    """Say on a terminal how long a simulation will take, from a tenth of a replication's rate."""
+    if not sys.stderr.isatty():
+        return
+    from time import perf_counter
+
+    from validate import simulate
+    from validate.campaigns.progress import duration
+    from validate.simulators import simulator_of
+
+    lengths = simulator_of(design)(spec=design, seed=seed, **options).lengths()
+    if not lengths or lengths[0][1] < PILOT:
+        return
+    name, length = lengths[0]
+    for _ in range(2):  # the first compiles the kernels
+        started = perf_counter()
+        silent: dict[str, Any] = {"progress": lambda *_: None, name: PILOT // 10}
+        simulate(design, seed=seed, replications=2, **options | silent)
+        seconds = perf_counter() - started
+    seconds *= length / (PILOT // 10) * replications / min(cores, replications)
+    print(f"about {duration(seconds)} on {cores} cores", file=sys.stderr)
+
+
+PILOT = 100_000
+"""Packets or passages of a replication from which a simulation says how long it will take."""
 
 
 @contextmanager

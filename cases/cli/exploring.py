@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from cases.cli.console import Forms
 from cases.cli.inputs import choices_of
 from cases.study.check import Runs
 from cases.study.deciding import decide_case
+from cases.study.files import our_version
 from cases.study.run import STORE as SIMULATED
 from cases.study.words.advice import answer_section
 from cases.study.words.answer import claims_of
@@ -29,6 +29,7 @@ from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.conditions import seconds
 from qmodels.systems.spec.fields import find_field, replace_fields, takes_array
 from qmodels.systems.spec.toml import read_value, spec_from_toml, to_toml
+from qmodels.systems.spec.whole import whole_directory
 
 SPEC, DESIGNS, STORE = "spec.toml", "designs.csv", "solved.sqlite"
 """What an exploration is kept in: the system, its designs with all their metrics, those solved so far."""
@@ -209,7 +210,7 @@ def explored(
         **goals,
         vectorized=[name for name in choices if takes_array(spec, name) and name in space.numeric],
         store=out / STORE,
-        identity=f"solve {version('qmodels-toolkit')} {' '.join(known)}",
+        identity=f"solve {our_version()} {' '.join(known)}",
         progress=progress,
     )
 
@@ -223,8 +224,10 @@ def front_columns(decision: Decision) -> dict[str, Any]:
 
 def save(found: Exploration, out: Path) -> list[Path]:
     """Write the system and its designs into a directory; return the paths."""
-    (out / SPEC).write_text(to_toml(found.space.base, kind=True), encoding="utf-8")
-    return [out / SPEC, found.save(out / DESIGNS)]
+    with whole_directory(out, last=SPEC) as work:
+        found.save(work / DESIGNS)
+        (work / SPEC).write_text(to_toml(found.space.base, kind=True), encoding="utf-8")
+    return [out / SPEC, out / DESIGNS]
 
 
 def design_of(folder: Path, number_of: int) -> tuple[Any, dict[str, Any]]:

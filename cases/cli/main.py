@@ -34,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         fail(f"{error.filename or 'file'}: {error.strerror or error}")
     except RuntimeError as error:
         fail(_with_notes(error), 1)
+    except MemoryError as error:
+        fail(f"not enough memory: {error}", 1)
     except Exception as error:
         # Typer's parser has no public base class for what it refuses.
         usage = getattr(error, "format_message", None)

@@ -27,7 +27,7 @@ from cases.cli.app import (
     app,
     require_directory,
 )  # fmt: skip
-from cases.cli.console import Forms, Output, fail, progress_bars
+from cases.cli.console import Forms, Output, fail, interruptible, progress_bars
 from cases.published.cases import CASES, published_case
 
 
@@ -95,7 +95,7 @@ def explore(
         runs=runs,
         out=out,
     )
-    with progress_bars() as bars:
+    with progress_bars() as bars, interruptible():
         explored = asked.explored(bars)
     paths = [*explored.paths, *([] if plot is None else [plot])]
     text = explored.forms.text
@@ -167,7 +167,8 @@ def reproduce(
         if trace is None and not simulate_anew:
             result = chosen.today()
         else:
-            result = chosen.reproduce(trace, store=None if out is None else out / STORE)
+            with interruptible():
+                result = chosen.reproduce(trace, store=None if out is None else out / STORE)
     except CampaignInterrupted as interrupt:
         fail(f"interrupted: {interrupt}", 130)
     paths = [] if out is None else result.save(out)
@@ -189,12 +190,15 @@ def _listed(paths: Sequence[Path]) -> str:
 def _require_study_directory(out: Path) -> None:
     """Refuse to mix a study with other files."""
     from cases.cli.exploring import SPEC
+    from cases.cli.exploring import STORE as SOLVED
     from cases.study.files import SUMMARY
     from cases.study.run import STORE
+    from qmodels.systems.spec.whole import is_piece
 
     require_directory(out)
-    ours = (SUMMARY, STORE, SPEC)
-    if out.is_dir() and any(out.iterdir()) and not any((out / name).exists() for name in ours):
+    ours = (SUMMARY, STORE, SPEC, SOLVED)
+    others = out.is_dir() and not all(map(is_piece, out.iterdir()))
+    if others and not any((out / name).exists() for name in ours):
         raise ValueError(
             f"--out must be a new or empty directory or a study, got {str(out)!r} with other files"
         )

@@ -22,6 +22,7 @@ from cases.published.rows import (
 )
 from cases.published.tags import tags_text
 from cases.tables import columns_of, read_rows
+from qmodels.systems.spec.whole import whole
 from qmodels.systems.traffic.trace import Trace, read_trace
 
 if TYPE_CHECKING:
@@ -101,7 +102,8 @@ class Reproduction:
         if self.run:
             paths.append(folder / f"{prefix}{RUN}")
             lines = (f"{name} = {json.dumps(value)}\n" for name, value in self.run.items())
-            paths[0].write_text("".join(lines), encoding="utf-8")
+            with whole(paths[0]) as part:
+                part.write_text("".join(lines), encoding="utf-8")
         for name, rows in {CELLS: [cell.row() for cell in self.cells], **self._files()}.items():
             paths.append(folder / f"{prefix}{name}")
             write_rows(paths[-1], rows)
@@ -114,7 +116,8 @@ class Reproduction:
         """Write text, tables and plots into a directory, which is made; return their paths."""
         out.mkdir(parents=True, exist_ok=True)
         text = out / f"{self.paper.name}.txt"
-        text.write_text(self.table() + "\n", encoding="utf-8")
+        with whole(text) as part:
+            part.write_text(self.table() + "\n", encoding="utf-8")
         paths = [text, *self.write(out, prefix=f"{self.paper.name}-")]
         for name, figure in self.paper.figures(self).items():
             paths.append(out / f"{self.paper.name}-{name}.png")

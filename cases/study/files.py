@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -27,6 +24,7 @@ from optimize.spaces.space import Space
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.hashing import stable_hash
 from qmodels.systems.spec.toml import from_toml, to_toml
+from qmodels.systems.spec.whole import naming, whole_directory
 
 FORMAT = 2
 SUMMARY = "study.json"
@@ -42,9 +40,7 @@ def save_study(study: Study, out: Path) -> list[Path]:
     from cases.study.plots import save_plots
     from cases.study.words.findings import full_text
 
-    out.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=".writing-", dir=out))
-    try:
+    with whole_directory(out, last=SUMMARY) as work:
         texts: dict[str, Callable[[], str]] = {}
         for part in study.parts:
             texts[f"designs-{part.name}.csv"] = lambda part=part: csv_text(design_columns(part))  # type: ignore[misc]
@@ -55,17 +51,14 @@ def save_study(study: Study, out: Path) -> list[Path]:
         texts["study.txt"] = lambda: full_text(study)
         texts["report.html"] = lambda: page(study)
         for name, make in texts.items():
-            (work / name).write_text(make(), encoding="utf-8")
+            with naming(out / name):
+                (work / name).write_text(make(), encoding="utf-8")
         pictures = save_plots(study, work)
         names = [*texts, *(path.name for path in pictures), SUMMARY]
         (work / SUMMARY).write_text(json_text({**summary(study), "files": names}), encoding="utf-8")
         for stale in _files_of(out):
             if stale not in names:
                 (out / stale).unlink(missing_ok=True)
-        for name in names:
-            os.replace(work / name, out / name)
-    finally:
-        shutil.rmtree(work)
     return [out / name for name in names]
 
 
@@ -82,7 +75,11 @@ def summary(study: Study) -> dict[str, Any]:
     """Return what a program needs to know of a study, and what `load_study` needs to replay a design."""
     return {
         "format": FORMAT,
-        "versions": {"qmodels": _version(), "python": platform.python_version(), "numpy": np.__version__},
+        "versions": {
+            "qmodels": our_version(),
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+        },
         "objectives": _goals(study),
         "simulation": {
             "packets": study.runs.packets,
@@ -157,7 +154,8 @@ def _budget_summary(budget: Budget, table: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _version() -> str:
+def our_version() -> str:
+    """Return the version of qmodels."""
     try:
         return version("qmodels-toolkit")
     except PackageNotFoundError:  # a source tree that was not installed

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from optimize.spaces.choices import Column, choice_column, choice_values
 from optimize.spaces.constraints import Point
 from optimize.spaces.structure import Conditions, Structure, cell_numbers
+from qmodels.systems.spec.cost import afford
 from qmodels.systems.spec.fields import find_fields, replace_paths
 
 Columns = dict[str, Column]
@@ -122,6 +123,8 @@ class Grid:
         """
         if designs is None:
             strides = self._int64_strides()
+            most = max(self.choices, key=lambda name: len(self.choices[name]))
+            afford(f"choices of {most}", len(self.choices[most]), designs=float(self.size))
             if not self.structure.order:
                 return np.arange(self.size, dtype=np.int64)
             return np.sort(np.concatenate([cell_numbers(cell, strides) for cell in self.structure.cells()]))

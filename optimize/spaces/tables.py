@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from optimize.spaces.numbering import Columns
+from qmodels.systems.spec.whole import whole
 
 ROWS = 65536
 """Rows turned into Python objects at a time."""
@@ -26,7 +27,7 @@ def save_table(columns: Columns, path: str | os.PathLike[str]) -> Path:
     """
     target = Path(path)
     if target.suffix == ".csv":
-        with target.open("w", newline="", encoding="utf-8") as file:
+        with whole(target) as part, part.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(columns)
             for start in range(0, len(next(iter(columns.values()), ())), ROWS):
@@ -38,7 +39,8 @@ def save_table(columns: Columns, path: str | os.PathLike[str]) -> Path:
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(f"{str(target)!r} needs pyarrow; .csv does not") from error
         cells = {n: [str(v) for v in c] if c.dtype.kind == "O" else c for n, c in columns.items()}
-        parquet.write_table(table(cells), target)
+        with whole(target) as part:
+            parquet.write_table(table(cells), part)
     else:
         raise ValueError(f"path must end in .csv or .parquet, got {str(path)!r}")
     return target

@@ -245,7 +245,7 @@ def test_simulated_trace(run, trace):
         (["solve", "--set", "load_factor=nan"], "workload.load_factor must be finite and > 0, got nan"),
         (["solve", "--set", "channels=17"], "dram.channels must be a whole number from 1 to 16, got 17"),
         (["solve", "--set", "initiators=8", "--set", "channels=9"], "dram.channels must leave a node"),
-        (["solve", "--set", "interleaving_step=0"], "dram.interleaving_step must be a whole number >= 1"),
+        (["solve", "--set", "interleaving_step=0"], "dram.interleaving_step must be a whole number from 1"),
         (["solve", "--set", "chanels=4"], "has no field 'chanels'; did you mean 'dram.channels' or "),
         (["solve", "--set", "trials=3"], "did you mean 'cost.trial' or 'free_list.alloc_trial_count'?"),
         (["solve", "--set", "clock_ghz=1"], "field 'clock_ghz' is ambiguous: it may be "),

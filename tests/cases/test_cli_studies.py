@@ -37,7 +37,7 @@ FEW = [
 
 def process(*arguments, **options):
     """Start the command as a user does."""
-    command = [sys.executable, "-m", "cases.cli.main", *map(str, arguments)]
+    command = [sys.executable, "-m", "qmodels", *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
@@ -206,7 +206,7 @@ def test_design_and_workload_must_exist(run, small_study):
 
 
 def test_in_a_pipe_there_is_no_progress_and_a_reader_may_leave(tmp_path):
-    command = f"{sys.executable} -m cases.cli.main solve | head -n 1"
+    command = f"{sys.executable} -m qmodels solve | head -n 1"
     ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert ended.stdout.startswith("packet processor, analytic")
     assert ended.stderr == ""
@@ -215,7 +215,7 @@ def test_in_a_pipe_there_is_no_progress_and_a_reader_may_leave(tmp_path):
 @pytest.mark.skipif(shutil.which("script") is None, reason="no terminal to pretend")
 def test_on_a_terminal_there_is_a_progress_bar(tmp_path):
     words = [*map(repr, FEW), *BRIEF]
-    explore = f"{sys.executable} -m cases.cli.main explore {' '.join(words)}"
+    explore = f"{sys.executable} -m qmodels explore {' '.join(words)}"
     ended = subprocess.run(
         ["script", "-qec", f"{explore} --out {tmp_path / 'out'}", "/dev/null"],
         capture_output=True,

@@ -7,9 +7,16 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from qmodels import checks
+from qmodels.systems.spec.cost import afford
 from qmodels.systems.spec.fields import swept_fields
 from qmodels.systems.spec.kind import kind_of
 from validate.estimates.simulation import Simulation
+
+LENGTHS = ("packets", "passages", "accesses", "requests", "warm_up", "cycles")
+"""Options of simulators that say how much a replication simulates."""
+
+BYTES = 64
+"""Memory of a replication for each packet, passage or access: measured, at most 56."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,9 +73,16 @@ class Experiment:
             raise ValueError(f"confidence must be between 0 and 1, got {self.confidence!r}")
         check_one(self.spec)
         self.check()
+        for name, number in self.lengths():
+            afford(name, number, bytes=number * BYTES)
 
     def check(self) -> None:
         """Refuse what the simulator cannot run; called once spec, seed and confidence are known good."""
+
+    def lengths(self) -> list[tuple[str, float]]:
+        """Return the options that say how much one replication simulates, the longest first."""
+        given = [(name, getattr(self, name)) for name in LENGTHS if hasattr(self, name)]
+        return sorted(((name, n) for name, n in given if n is not None), key=lambda one: -one[1])
 
     @classmethod
     def options(cls) -> tuple[str, ...]:

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from qmodels.systems.spec.whole import whole
+
 Block = Mapping[str, Any] | np.ndarray[Any, Any]
 """Columns by name, or a structured array with a column per field."""
 
@@ -48,7 +50,11 @@ def write_parquet(path: str | os.PathLike[str], blocks: Block | Iterable[Block])
         import pyarrow.parquet as pq
     except ImportError as error:
         raise ImportError("Parquet needs pyarrow: pip install 'qmodels-toolkit[parquet]'") from error
-    part = Path(f"{os.fspath(path)}.part")
+    with whole(path) as part:
+        _write(part, blocks, pa, pq)
+
+
+def _write(part: Path, blocks: Block | Iterable[Block], pa: Any, pq: Any) -> None:
     writer: Any = None
     try:
         for block in [blocks] if isinstance(blocks, Mapping | np.ndarray) else blocks:
@@ -63,12 +69,9 @@ def write_parquet(path: str | os.PathLike[str], blocks: Block | Iterable[Block])
             writer.write_table(table)
         if writer is None:
             raise ValueError("blocks must have at least one member, got none")
-        writer.close()
-        os.replace(part, path)
     finally:
         if writer is not None:
             writer.close()
-        part.unlink(missing_ok=True)
 
 
 def _columns(block: Block) -> dict[str, Any]:

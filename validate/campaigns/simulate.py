@@ -11,6 +11,7 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from qmodels import checks
+from qmodels.systems.spec.cost import afford
 from qmodels.systems.spec.store import ResultStore
 from validate.campaigns.experiment import Experiment
 from validate.campaigns.progress import Progress, TerminalProgress
@@ -107,6 +108,8 @@ def simulate(
     for one in specs:
         experiment = _experiment(one, {"seed": seed, "confidence": confidence}, options)
         targets = _targets(precision, experiment)
+        _, length = next(iter(experiment.lengths()), ("", 1))
+        afford("replications", replications, jobs=float(replications) * length)
         points.append(
             Point(experiment, replications=replications, precision=targets, maximum=max_replications)
         )

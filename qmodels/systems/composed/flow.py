@@ -91,7 +91,8 @@ class Flow:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name or "." in self.name:
-            raise ValueError(f"flow name must be a text without a dot and not empty, got {self.name!r}")
+            rule = "a text without a dot and not empty"
+            raise ValueError(f"flow name must be {rule}, got {checks.shown(self.name)}")
         here = f"flow {self.name!r}:"
         for name, least in (("window", 1), ("population", 0), ("rounds", 1), ("segment_bytes", 1)):
             value = getattr(self, name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any
 
 from qmodels import checks
@@ -25,7 +24,7 @@ def read_nodes(name: str, value: Any) -> tuple[int, ...]:
     """
     if isinstance(value, str):
         return tuple(node for part in value.split(",") for node in _range(name, part.strip(), value))
-    nodes = tuple(value) if isinstance(value, Iterable) else (value,)
+    nodes = tuple(value) if isinstance(value, list | tuple | range) else (value,)
     for node in nodes:
         checks.one_number(name, node)
     return tuple(checks.count(name, nodes, minimum=0).tolist())

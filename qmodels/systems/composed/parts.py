@@ -13,7 +13,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.systems.laws.fields import keep
+from qmodels.systems.spec.nested import check_parts
 
 GROUP = "qmodels.parts"
 """Entry points of this group give parts of other packages."""
@@ -36,10 +36,9 @@ class Tokens:
     turning: float = 0.0
 
     def __post_init__(self) -> None:
-        checks.one_number("tokens.count", self.count)
-        checks.one_number("tokens.turning", self.turning)
+        check_parts(self, "tokens.")
         checks.nonnegative("tokens.turning", self.turning)
-        keep(self, count=int(checks.count("tokens.count", self.count)))
+        checks.count("tokens.count", self.count)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

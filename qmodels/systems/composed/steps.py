@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from qmodels import checks
 from qmodels.checks import shown
 from qmodels.systems.laws.fields import keep
@@ -58,7 +60,7 @@ class Visit:
         _payload(self, "bytes", "reply_bytes")
         for name in ("same", "by_line"):
             if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"visit.{name} must be true or false, got {getattr(self, name)!r}")
+                raise ValueError(f"visit.{name} must be true or false, got {shown(getattr(self, name))}")
 
 
 @dataclass(frozen=True)
@@ -235,7 +237,7 @@ class Acquire:
         _part_name(self, "part")
         _whole(self, "tokens")
         if not isinstance(self.use, str):
-            raise ValueError(f"acquire.use must be a text, got {self.use!r}")
+            raise ValueError(f"acquire.use must be a text, got {shown(self.use)}")
 
 
 @dataclass(frozen=True)
@@ -276,7 +278,7 @@ class Hold:
     def __post_init__(self) -> None:
         require_law("hold.time", self.time)
         if not isinstance(self.counted, bool):
-            raise ValueError(f"hold.counted must be true or false, got {self.counted!r}")
+            raise ValueError(f"hold.counted must be true or false, got {shown(self.counted)}")
 
 
 @dataclass(frozen=True)
@@ -315,7 +317,7 @@ class Fork:
     def __post_init__(self) -> None:
         keep(self, branches=tuple(_read_steps("fork.branches", branch) for branch in _list(self, "branches")))
         if len(self.branches) < 2:
-            raise ValueError(f"fork.branches must be at least two, got {self.branches!r}")
+            raise ValueError(f"fork.branches must be at least two, got {shown(self.branches)}")
 
 
 @dataclass(frozen=True)
@@ -374,15 +376,16 @@ class Branch:
     probabilities: tuple[float, ...]
 
     def __post_init__(self) -> None:
+        shares = checks.probability("branch.probabilities", self.probabilities)
         keep(
             self,
             choices=tuple(_read_steps("branch.choices", choice) for choice in _list(self, "choices")),
-            probabilities=tuple(checks.probability("branch.probabilities", self.probabilities).tolist()),
+            probabilities=tuple(np.ravel(shares).tolist()),
         )
         if len(self.choices) != len(self.probabilities) or abs(sum(self.probabilities) - 1) > 1e-9:
             raise ValueError(
                 f"branch.probabilities must be one for each of {len(self.choices)} choices and sum up to 1, "
-                f"got {self.probabilities!r}"
+                f"got {shown(self.probabilities)}"
             )
 
 
@@ -481,7 +484,7 @@ def _count(step: Any, name: str) -> None:
         _whole(step, name, maximum=65536)
     elif value != SEGMENTS:
         near = checks.nearest(value, (SEGMENTS,))
-        raise ValueError(f"{where} must be a whole number >= 1 or {SEGMENTS!r}, got {value!r}{near}")
+        raise ValueError(f"{where} must be a whole number >= 1 or {SEGMENTS!r}, got {shown(value)}{near}")
 
 
 def _whole(step: Any, name: str, *, minimum: int = 1, maximum: int = checks.LARGEST_COUNT) -> None:
@@ -498,4 +501,4 @@ def _payload(step: Any, *names: str) -> None:
 def _part_name(step: Any, name: str) -> None:
     value = getattr(step, name)
     if not isinstance(value, str) or not value:
-        raise ValueError(f"{spec_word(type(step))}.{name} must be the name of a part, got {value!r}")
+        raise ValueError(f"{spec_word(type(step))}.{name} must be the name of a part, got {shown(value)}")

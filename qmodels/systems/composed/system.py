@@ -17,7 +17,7 @@ from qmodels.systems.laws.fields import keep
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.named import Named
-from qmodels.systems.spec.nested import Kinds, NamedOf
+from qmodels.systems.spec.nested import Kinds, NamedOf, check_parts
 from qmodels.systems.stations.parts import Station
 
 MOST_NODES = 65536
@@ -104,7 +104,7 @@ class System:
     )
 
     def __post_init__(self) -> None:
-        checks.one_number("nodes", self.nodes)
+        check_parts(self)
         keep(
             self,
             nodes=int(checks.count("nodes", self.nodes, minimum=0, maximum=MOST_NODES)),

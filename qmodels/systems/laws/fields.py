@@ -28,6 +28,8 @@ def number(name: str, check: Any, value: Any) -> float:
 def numeric(name: str, check: Any, value: Any) -> Any:
     """Return one checked number, or an array of them: a sweep."""
     array = check(name, value)
+    if not array.size:
+        raise ValueError(f"{name} must hold a number, got {checks.shown(value)}")
     return array if array.ndim else array.item()
 
 

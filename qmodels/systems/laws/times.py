@@ -304,7 +304,8 @@ class Empirical:
 
     def __post_init__(self) -> None:
         values = numbers("values", checks.nonnegative, self.values, None)
-        given = self.weights if np.size(self.weights) else np.ones(values.size)
+        given = checks.nonnegative("weights", self.weights)
+        given = given if given.size else np.ones(values.size)
         weights = numbers("weights", checks.nonnegative, given, values.size)
         if not weights.sum() > 0:
             raise ValueError(f"weights must have a positive sum, got {float(weights.sum())!r}")

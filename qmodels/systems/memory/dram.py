@@ -10,8 +10,12 @@ import numpy as np
 from qmodels import checks
 from qmodels.checks import Numeric
 from qmodels.systems.memory.dram_presets import PRESETS
+from qmodels.systems.spec.nested import check_parts
 
 PAGE_POLICIES = ("open", "closed")
+
+MOST_BANKS, MOST_BLOCKS = 4096, 1 << 20
+"""Banks of a channel, and neighbouring blocks in one: more than any device has."""
 REFRESH = ("refresh_interval_cycles", "refresh_cycles")
 
 
@@ -80,10 +84,11 @@ class Dram:
     __toml_default__: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        check_parts(self, "dram.")
         checks.count("dram.channels", self.channels, maximum=16)
-        checks.count("dram.banks", self.banks)
-        checks.count("dram.interleaving_step", self.interleaving_step)
-        checks.count("dram.bank_step", self.bank_step)
+        checks.count("dram.banks", self.banks, maximum=MOST_BANKS)
+        checks.count("dram.interleaving_step", self.interleaving_step, maximum=MOST_BLOCKS)
+        checks.count("dram.bank_step", self.bank_step, maximum=MOST_BLOCKS)
         checks.choice("dram.page_policy", self.page_policy, PAGE_POLICIES)
         checks.positive("dram.burst_cycles", self.burst_cycles)
         for name in ("recovery_cycles", "precharge_cycles", "access_cycles", *REFRESH):

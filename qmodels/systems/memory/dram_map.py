@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from qmodels import checks
 from qmodels.systems.memory.address_map import bank_of, channel_of, index_in_bank, index_in_channel
+from qmodels.systems.spec.nested import check_parts
 
 Whole = Any  # an int or an integer array; the arithmetic is the same
 
@@ -42,6 +43,10 @@ class Place(NamedTuple):
     column: Whole
 
 
+MOST = 1 << 20
+"""Banks in all, and blocks of a row: more than any device has."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class DramGeometry:
     """What a DRAM system consists of.
@@ -64,9 +69,12 @@ class DramGeometry:
     block_bytes: int = 64
 
     def __post_init__(self) -> None:
+        check_parts(self, "geometry.")
         for name in ("channels", "ranks", "groups", "banks", "row_blocks", "block_bytes"):
-            checks.one_number(f"geometry.{name}", getattr(self, name))
-            checks.count(f"geometry.{name}", getattr(self, name))
+            checks.count(f"geometry.{name}", getattr(self, name), maximum=MOST)
+        total = self.channels * self.channel_banks
+        if total > MOST:
+            raise ValueError(f"geometry.banks must make at most {MOST} in all channels, got {total}")
 
     @property
     def rank_banks(self) -> int:
@@ -114,6 +122,7 @@ class Interleaved:
     permute: str = "none"
 
     def __post_init__(self) -> None:
+        check_parts(self, "address_map.")
         checks.count("address_map.step", self.step)
         checks.count("address_map.bank_step", self.bank_step)
         checks.choice("address_map.permute", self.permute, PERMUTATIONS)
@@ -213,6 +222,7 @@ class BitFields:
     column: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        check_parts(self, "address_map.")
         for name in FIELDS:
             for mask in getattr(self, name):
                 checks.count(f"address_map.{name}", mask)

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from qmodels import checks
+from qmodels.systems.spec.nested import check_parts
+
+MOST_CYCLES = 10**6
+"""Beyond a millisecond a time between commands is a slip."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,12 +79,11 @@ class DramTiming:
     t_rfc: int
 
     def __post_init__(self) -> None:
-        for item in fields(self):
-            checks.one_number(f"timing.{item.name}", getattr(self, item.name))
+        check_parts(self, "timing.")
         checks.positive("timing.clock_ghz", self.clock_ghz)
-        checks.count("timing.burst", self.burst)
+        checks.count("timing.burst", self.burst, maximum=MOST_CYCLES)
         for item in fields(self)[2:]:
-            checks.count(f"timing.{item.name}", getattr(self, item.name), minimum=0)
+            checks.count(f"timing.{item.name}", getattr(self, item.name), minimum=0, maximum=MOST_CYCLES)
         for name, least, rule in (
             ("t_rc", self.t_ras + self.t_rp, "t_ras + t_rp"),
             ("t_ras", self.t_rcd, "t_rcd"),
@@ -92,8 +95,14 @@ class DramTiming:
                 raise ValueError(
                     f"timing.{name} must be at least {rule} = {least}, got {getattr(self, name)!r}"
                 )
-        if self.t_rfc and self.t_refi <= self.t_rfc:
-            raise ValueError(f"timing.t_refi must be above t_rfc = {self.t_rfc}, got {self.t_refi!r}")
+        if self.t_rfc:
+            if self.t_refi <= self.t_rfc:
+                raise ValueError(f"timing.t_refi must be above t_rfc = {self.t_rfc}, got {self.t_refi!r}")
+            for item in fields(self)[1:-2]:
+                value = getattr(self, item.name)
+                if value > self.t_refi - self.t_rfc:
+                    most = f"t_refi - t_rfc = {self.t_refi - self.t_rfc}"
+                    raise ValueError(f"timing.{item.name} must be at most {most}, got {value!r}")
 
     @property
     def row_gap(self) -> float:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from qmodels import checks
 from qmodels.checks import Numeric
+from qmodels.systems.spec.nested import check_parts
 
 SPAN = 1 << 24
 """Blocks over which random starts are spread (1 GiB of 64-byte blocks)."""
@@ -31,10 +32,9 @@ class RandomBlocks:
     row_hit_probability: float = 0.0
 
     def __post_init__(self) -> None:
+        check_parts(self, "traffic.")
         checks.nonnegative("traffic.arrival_rate", self.arrival_rate)
-        checks.one_number("traffic.write_fraction", self.write_fraction)
         checks.probability("traffic.write_fraction", self.write_fraction)
-        checks.one_number("traffic.row_hit_probability", self.row_hit_probability)
         checks.probability("traffic.row_hit_probability", self.row_hit_probability)
 
 
@@ -57,10 +57,9 @@ class StridedBlocks:
     write_fraction: float = 0.0
 
     def __post_init__(self) -> None:
+        check_parts(self, "traffic.")
         checks.nonnegative("traffic.arrival_rate", self.arrival_rate)
-        checks.one_number("traffic.stride", self.stride)
         checks.count("traffic.stride", self.stride)
-        checks.one_number("traffic.write_fraction", self.write_fraction)
         checks.probability("traffic.write_fraction", self.write_fraction)
 
 
@@ -86,12 +85,10 @@ class Packets:
     write_fraction: float = 0.0
 
     def __post_init__(self) -> None:
+        check_parts(self, "traffic.")
         checks.nonnegative("traffic.arrival_rate", self.arrival_rate)
-        checks.one_number("traffic.blocks", self.blocks)
         checks.count("traffic.blocks", self.blocks)
-        checks.one_number("traffic.spacing", self.spacing)
         checks.count("traffic.spacing", self.spacing, minimum=0)
-        checks.one_number("traffic.write_fraction", self.write_fraction)
         checks.probability("traffic.write_fraction", self.write_fraction)
 
 
@@ -114,6 +111,7 @@ class AddressTrace:
     arrival_rate: Numeric = 0.05
 
     def __post_init__(self) -> None:
+        check_parts(self, "traffic.")
         checks.nonnegative("traffic.arrival_rate", self.arrival_rate)
         if not self.blocks:
             raise ValueError("traffic.blocks must have at least one access, got ()")

@@ -68,5 +68,6 @@ def injection_process(value: object) -> InjectionProcess:
     if isinstance(value, LAWS):
         require_law("process", value, tuple(law for law in LAWS if law is not Geometric))
     elif not isinstance(value, Bernoulli | Poisson | OnOff):
-        raise ValueError(f"process must be Bernoulli, Poisson, OnOff or a law of gaps, got {value!r}")
+        rule = "Bernoulli, Poisson, OnOff or a law of gaps"
+        raise ValueError(f"process must be {rule}, got {checks.shown(value)}")
     return value

@@ -103,6 +103,7 @@ class Permutation:
     targets: tuple[int, ...]
 
     def __post_init__(self) -> None:
+        check_fields(self, "traffic.")
         checks.count("traffic.targets", self.targets, minimum=0, maximum=len(self.targets) - 1)
         if len(set(self.targets)) < len(self.targets):
             raise ValueError(f"traffic.targets must be a permutation, got {self.targets!r}")
@@ -132,6 +133,7 @@ class RateMatrix:
         return rate_matrix(place.folder / rates) if isinstance(rates, str) else value
 
     def __post_init__(self) -> None:
+        check_fields(self, "traffic.")
         n = len(self.rates)
         for row in self.rates:
             if len(row) != n:

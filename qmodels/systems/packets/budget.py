@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 
 from qmodels import checks
 from qmodels.checks import Numeric
+from qmodels.systems.spec.nested import check_parts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +51,7 @@ class Energy:
     router_mw_per_byte: Numeric = 1.9
 
     def __post_init__(self) -> None:
+        check_parts(self, "energy.")
         for item in fields(self):
             checks.nonnegative(f"energy.{item.name}", getattr(self, item.name))
 
@@ -85,5 +87,6 @@ class Cost:
     trial: Numeric = 0.02
 
     def __post_init__(self) -> None:
+        check_parts(self, "cost.")
         for item in fields(self):
             checks.nonnegative(f"cost.{item.name}", getattr(self, item.name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -62,7 +63,7 @@ class Uneven:
 
     def __post_init__(self) -> None:
         check_fields(self, "body.")
-        if not 0 <= self.roughness < 1:
+        if not checks.probability("body.roughness", self.roughness) < 1:
             raise ValueError(f"body.roughness must be at least 0 and below 1, got {self.roughness!r}")
         if len(self.shift) != 3:
             raise ValueError(f"body.shift must be three numbers, got {self.shift!r}")
@@ -114,7 +115,7 @@ class Growth:
         if len(self.grid) != 3:
             raise ValueError(f"tasks.grid must be three whole numbers, got {self.grid!r}")
         checks.count("tasks.grid", self.grid)
-        blocks = int(np.prod(self.grid)) * self.block_side**3
+        blocks = math.prod(self.grid) * self.block_side**3
         if blocks > MOST_BLOCKS:
             raise ValueError(f"tasks.grid must hold at most {MOST_BLOCKS} blocks, got {blocks}")
 

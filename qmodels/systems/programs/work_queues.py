@@ -12,12 +12,17 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.systems.programs.region import Growth, grow
 from qmodels.systems.spec.metrics import MetricNames
+from qmodels.systems.spec.nested import check_parts
 from qmodels.systems.spec.ranges import check_fields, choice, count, nonnegative, positive, probability
 
 IntArray = npt.NDArray[np.int64]
 
 FOUR_CLUSTERS = ((1.0, 1.3, 1.1, 1.5), (1.3, 1.0, 1.5, 1.1), (1.1, 1.5, 1.0, 1.3), (1.5, 1.1, 1.3, 1.0))
 """Cost of an access from each cluster to each memory, of that of its own."""
+
+
+MOST = 4096
+"""Clusters of a machine, and cores of a cluster."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +38,7 @@ class Bag:
     tasks: tuple[int, ...] = (400, 200, 200, 200)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.tasks, tuple):
-            raise ValueError(f"tasks.tasks must be a tuple of whole numbers, got {self.tasks!r}")
+        check_parts(self, "tasks.")
         checks.count("tasks.tasks", self.tasks, minimum=0)
         if not sum(self.tasks):
             raise ValueError(f"tasks.tasks must have at least one task, got {self.tasks!r}")
@@ -53,8 +57,8 @@ class Clusters:
         one.
     """
 
-    clusters: int = count(4)
-    cores: int = count(4)
+    clusters: int = count(4, maximum=MOST)
+    cores: int = count(4, maximum=MOST)
     numa_factors: tuple[tuple[float, ...], ...] = FOUR_CLUSTERS
 
     def __post_init__(self) -> None:
@@ -162,7 +166,7 @@ class Stealing:
 
     def __post_init__(self) -> None:
         check_fields(self, "stealing.")
-        if not 0 < self.share <= 1:
+        if not checks.probability("stealing.share", self.share) > 0:
             raise ValueError(f"stealing.share must be above 0 and at most 1, got {self.share!r}")
 
 

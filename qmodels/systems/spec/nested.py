@@ -1,4 +1,4 @@
-"""Parts of a spec: what the annotation of each field says it holds, and the refusal of anything else."""
+"""What the annotation of each field of a spec says it holds, and the refusal of anything else."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import re
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
+
+from qmodels import checks
 from qmodels.checks import shown
-from qmodels.systems.spec.fields import of_a_class
+from qmodels.systems.spec.fields import numeric_names, of_a_class
 
 
 @dataclass(frozen=True)
@@ -72,14 +76,16 @@ def word_of(value: Any, hint: Any) -> str | None:
 
 
 def check_parts(spec: Any, prefix: str = "") -> None:
-    """Require every field that holds a spec, or a tuple of specs, to be of the annotated kind.
+    """Require every field to hold what its annotation says: a spec, a word, numbers, or a tuple of these.
 
-    Called first in ``__post_init__``, so that a wrong part is refused before it is used.
+    Called first in ``__post_init__``, so that what is wrong is refused before it is used. What is right in
+    another form is kept in the annotated one: 3.0 as 3, NumPy's numbers as Python's, a list as a tuple, or as
+    an array where a sweep may stand.
 
     Parameters
     ----------
     spec : dataclass instance
-        Fields of any other annotation are not looked at.
+        Fields annotated with ``Any`` are not looked at; ranges are another matter, see `check_fields`.
     prefix : str
         What the names of the fields start with in messages, such as ``"workload."``.
 
@@ -97,11 +103,98 @@ def check_parts(spec: Any, prefix: str = "") -> None:
         ...
     ValueError: llc must be a Llc, got CacheLevel(lines=8, ...
     """
-    for name, (kinds, several) in _parts(type(spec)).items():
+    for name, check in _checks(type(spec)).items():
         value = getattr(spec, name)
-        members = value if several and isinstance(value, tuple) else (value,)
-        if several != isinstance(value, tuple) or not all(isinstance(one, kinds) for one in members):
-            raise ValueError(f"{prefix}{name} must be {_allowed(kinds, several)}, got {shown(value)}")
+        kept = check(prefix + name, value)
+        if kept is not value:
+            object.__setattr__(spec, name, kept)
+
+
+Check = Callable[[str, Any], Any]
+"""Takes name and value of a field and returns the value as it is kept."""
+
+
+def _part(kinds: tuple[type, ...], several: bool, name: str, value: Any) -> Any:
+    members = value if several and isinstance(value, tuple) else (value,)
+    if several != isinstance(value, tuple) or not all(isinstance(one, kinds) for one in members):
+        raise ValueError(f"{name} must be {_allowed(kinds, several)}, got {shown(value)}")
+    return value
+
+
+def _number(hint: Any, name: str, value: Any) -> Any:
+    if type(value) is hint and abs(value) < checks.LARGEST_COUNT:
+        return value
+    number = checks.numbers(name, value)
+    checks.one_number(name, value)
+    plain = value.item() if isinstance(value, np.generic | np.ndarray) else value
+    if hint is int:
+        return int(plain) if float(number).is_integer() and abs(number) <= checks.LARGEST_COUNT else plain
+    return plain if isinstance(plain, int) and abs(plain) <= checks.LARGEST_COUNT else float(number)
+
+
+def _sweep(optional: bool, name: str, value: Any) -> Any:
+    """Require a number or an array of them, see `checks.Numeric`; or nothing, where that is the default."""
+    if optional and value is None:
+        return value
+    if type(value) is float or (type(value) is int and abs(value) < checks.LARGEST_COUNT):
+        return value
+    array = checks.numbers(name, value)
+    if not array.size:
+        raise ValueError(f"{name} must hold a number, got {shown(value)}")
+    if not array.ndim:
+        return _number(float, name, value)
+    given = np.asarray(value)
+    return given if given.dtype.kind in "iuf" else array
+
+
+def _instance(kinds: tuple[type, ...], rule: str, name: str, value: Any) -> Any:
+    if not isinstance(value, kinds):
+        raise ValueError(f"{name} must be {rule}, got {shown(value)}")
+    return bool(value) if isinstance(value, np.bool_) else value
+
+
+def _sequence(hint: Any, name: str, value: Any) -> tuple[Any, ...]:
+    """Require a list of what an annotation says; many numbers are checked at once."""
+    words = {int: " of whole numbers", float: " of numbers", str: " of texts"}.get(hint, "")
+    flat = isinstance(value, tuple | list | range)
+    if hint in (int, float) and flat and len(value):
+        flat = checks.numbers(name, value).ndim == 1
+    if not flat:
+        raise ValueError(f"{name} must be a tuple{words}, got {shown(value)}")
+    if hint in (int, float):
+        plain = (int,) if hint is int else (int, float)
+        return (
+            value
+            if type(value) is tuple and all(type(one) in plain for one in value)
+            else tuple(_number(hint, name, one) for one in value)
+        )
+    check = _check(hint)
+    if check is None:
+        return tuple(value)
+    kept = tuple(check(f"{name}[{k}]", one) for k, one in enumerate(value))
+    return value if kept == value else kept
+
+
+def _either(hints: tuple[Any, ...], name: str, value: Any) -> Any:
+    """Require what one of several annotations says; the last but none words the refusal."""
+    if isinstance(value, tuple(one for one in hints if one in (str, types.NoneType))):
+        return value
+    check = _check(next((one for one in hints if one not in (str, types.NoneType)), str))
+    return check(name, value) if check else value
+
+
+def _check(hint: Any) -> Check | None:
+    """Return the check of what an annotation without specs says; None where it says too little."""
+    several = alternatives(hint)
+    if len(several) > 1:
+        return partial(_either, several)
+    if get_origin(hint) is tuple:
+        return partial(_sequence, get_args(hint)[0])
+    if hint in (int, float):
+        return partial(_number, hint)
+    if hint is bool:
+        return partial(_instance, (bool, np.bool_), "true or false")
+    return partial(_instance, (str,), "a text") if hint is str else None
 
 
 def _allowed(kinds: tuple[type, ...], several: bool) -> str:
@@ -123,4 +216,20 @@ def _parts(spec_type: Any) -> dict[str, tuple[tuple[type, ...], bool]]:
         hint = get_args(hint)[0] if several else hint
         if spec_types(hint) and all(isinstance(kind, type) for kind in alternatives(hint)):
             found[field.name] = (alternatives(hint), several)
+    return found
+
+
+@of_a_class
+def _checks(spec_type: Any) -> dict[str, Check]:
+    """Return the check of every field whose annotation says what it holds; a choice words its own."""
+    hints, of_specs, sweeps = get_type_hints(spec_type), _parts(spec_type), numeric_names(spec_type)
+    found: dict[str, Check] = {}
+    for field in fields(spec_type):
+        name, hint = field.name, hints[field.name]
+        if name in of_specs:
+            found[name] = partial(_part, *of_specs[name])
+        elif name in sweeps:
+            found[name] = partial(_sweep, field.default is None)
+        elif not (hint is str and "check" in field.metadata) and (check := _check(hint)):
+            found[name] = check
     return found

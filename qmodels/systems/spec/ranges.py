@@ -34,8 +34,8 @@ def count(default: T, *, minimum: int = 1, maximum: int = checks.LARGEST_COUNT) 
 
 
 def positive(default: T) -> T:
-    """Return a field of finite numbers > 0."""
-    return _declared(default, checks.positive)
+    """Return a field of finite numbers > 0, none of which is a slip: below 1e-100."""
+    return _declared(default, _positive)
 
 
 def nonnegative(default: T) -> T:
@@ -66,8 +66,7 @@ def flag(default: bool) -> bool:
 def check_fields(spec: Any, prefix: str = "") -> None:
     """Require every field to hold what its annotation and its range allow.
 
-    Called first in ``__post_init__``: parts (`check_parts`), then ranges in the order of the fields. Of
-    those that are no sweep, annotated with ``int`` or ``float``, an array is refused.
+    Called first in ``__post_init__``: annotations (`check_parts`), then ranges in the order of the fields.
 
     Parameters
     ----------
@@ -82,27 +81,25 @@ def check_fields(spec: Any, prefix: str = "") -> None:
         Naming the field, what is allowed and the value.
     """
     check_parts(spec, prefix)
-    for name, check, alone in _ranges(type(spec)):
-        value = getattr(spec, name)
-        if alone:
-            checks.one_number(prefix + name, value)
-        check(prefix + name, value)
+    for name, check in _ranges(type(spec)):
+        check(prefix + name, getattr(spec, name))
 
 
 def _declared(default: Any, check: Callable[[str, Any], Any]) -> Any:
     return field(default=default, metadata={"check": check})
 
 
+def _positive(name: str, value: Any) -> None:
+    checks.positive(name, value)
+    checks.at_least(name, value, 1 / checks.LARGEST)
+
+
 def _flag(name: str, value: Any) -> None:
     if not isinstance(value, bool):
-        raise ValueError(f"{name} must be true or false, got {value!r}")
+        raise ValueError(f"{name} must be true or false, got {checks.shown(value)}")
 
 
 @of_a_class
-def _ranges(spec_type: Any) -> tuple[tuple[str, Callable[[str, Any], Any], bool], ...]:
-    """Return the fields that declare a range: name, check, and whether they are one number."""
-    return tuple(
-        (one.name, one.metadata["check"], one.type in ("int", "float"))
-        for one in fields(spec_type)
-        if "check" in one.metadata
-    )
+def _ranges(spec_type: Any) -> tuple[tuple[str, Callable[[str, Any], Any]], ...]:
+    """Return the fields that declare a range, and its check."""
+    return tuple((one.name, one.metadata["check"]) for one in fields(spec_type) if "check" in one.metadata)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from qmodels import checks
+from qmodels.systems.spec.whole import whole
 
 FORMAT = 1
 """Of saved results."""
@@ -27,9 +29,8 @@ def write(result: Any, path: Path) -> Path:
         "units": result.units,
         **{name: _plain(getattr(result, name)) for name in result.saved},
     }
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    os.replace(part, path)
+    with whole(path) as part:
+        part.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     return path
 
 
@@ -42,12 +43,14 @@ def read(cls: Any, path: Path) -> Any:
     if not isinstance(document, dict) or document.get("result") != cls.saved_as:
         found = document.get("result", "something else") if isinstance(document, dict) else "something else"
         raise ValueError(f"{path}: must hold {cls.saved_as}, got {found}")
-    if document["format"] != FORMAT:
-        raise ValueError(f"{path}: must have format {FORMAT}, got {document['format']!r}")
+    if document.get("format") != FORMAT:
+        raise ValueError(f"{path}: must have format {FORMAT}, got {checks.shown(document.get('format'))}")
     try:
         return cls.from_document(document)
     except KeyError as error:
         raise ValueError(f"{path}: {error.args[0]} is missing") from None
+    except (TypeError, AttributeError, LookupError) as error:
+        raise ValueError(f"{path}: damaged: {' '.join(str(error).split())}") from None
 
 
 def spec_of(document: Mapping[str, Any]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from qmodels import checks
 from qmodels.systems.laws.fields import keep, whole
 from qmodels.systems.laws.kinds import require_law
 from qmodels.systems.laws.times import Law
+from qmodels.systems.spec.nested import check_parts
 from qmodels.systems.stations.routing import LEAVE, Rule, read_rule
 
 INF = float("inf")
@@ -103,6 +104,7 @@ class Station:
         )
         checks.choice(f"{here} discipline", self.discipline, DISCIPLINES)
         checks.choice(f"{here} when_full", self.when_full, WHEN_FULL)
+        check_parts(self, f"{here} ")
         for name in ("setup", "vacation"):
             law = getattr(self, name)
             if law is not None:
@@ -192,11 +194,12 @@ class JobClass:
     def __post_init__(self) -> None:
         check_name("class name", self.name)
         here = f"class {self.name!r}:"
+        check_parts(self, f"{here} ")
         keep(
             self,
             population=int(checks.count(f"{here} population", self.population, minimum=0)),
             priority=int(checks.count(f"{here} priority", self.priority, minimum=0)),
-            entry=self.entry if self.entry == "" else read_rule(f"{here} entry", self.entry),
+            entry=read_rule(f"{here} entry", self.entry) if type(self.entry) is not str or self.entry else "",
         )
         for name in ("arrivals", "batch", "patience"):
             law = getattr(self, name)
@@ -244,9 +247,17 @@ class ForkJoin:
 
     def __post_init__(self) -> None:
         check_name("fork name", self.name)
-        if isinstance(self.branches, str) or not isinstance(self.branches, Iterable):
-            raise ValueError(f"fork {self.name!r}: branches must be a list, got {self.branches!r}")
-        branches = tuple((b,) if isinstance(b, str) else tuple(b) for b in self.branches)
+        if not isinstance(self.branches, list | tuple):
+            raise ValueError(
+                f"fork {self.name!r}: branches must be a list, got {checks.shown(self.branches)}"
+            )
+        branches = tuple((b,) if isinstance(b, str) else b for b in self.branches)
+        for branch in branches:
+            if not isinstance(branch, list | tuple) or not all(isinstance(one, str) for one in branch):
+                raise ValueError(
+                    f"fork {self.name!r}: branches must hold names of stations, got {checks.shown(branch)}"
+                )
+        branches = tuple(map(tuple, branches))
         if not branches or not all(branches):
             raise ValueError(f"fork {self.name!r}: branches must each have a station, got {branches!r}")
         keep(self, branches=branches)
@@ -283,6 +294,8 @@ def _service(here: str, value: Any) -> Any:
         value = tuple(value.items())
     if isinstance(value, tuple):
         for pair in value:
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise ValueError(f"{here} service must map classes to laws, got {checks.shown(value)}")
             require_law(f"{here} service of {pair[0]!r}", pair[1])
         return value
     require_law(f"{here} service", value)

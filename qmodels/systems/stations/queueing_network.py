@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from qmodels import checks
 from qmodels.systems.laws.fields import keep
 from qmodels.systems.laws.times import Law
 from qmodels.systems.spec.metrics import MetricNames
+from qmodels.systems.spec.nested import check_parts
 from qmodels.systems.stations.checks import check_network
 from qmodels.systems.stations.parts import (
     INF,
@@ -85,6 +87,7 @@ class QueueingNetwork(Wiring):
     )  # fmt: skip
 
     def __post_init__(self) -> None:
+        check_parts(self)
         keep(
             self,
             stations=_parts("stations", self.stations, Station),
@@ -195,12 +198,12 @@ def tandem(
 
 def _parts(name: str, value: Any, kind: type[Any]) -> Any:
     members = (value,) if isinstance(value, kind) else value
-    if isinstance(members, str) or not isinstance(members, Iterable):
-        raise ValueError(f"{name} must be a list of {kind.__name__}, got {value!r}")
+    if isinstance(members, str | np.ndarray) or not isinstance(members, Iterable):
+        raise ValueError(f"{name} must be a list of {kind.__name__}, got {checks.shown(value)}")
     members = tuple(members)
     for member in members:
         if not isinstance(member, kind):
-            raise ValueError(f"{name} must hold {kind.__name__} only, got {member!r}")
+            raise ValueError(f"{name} must hold {kind.__name__} only, got {checks.shown(member)}")
     return members
 
 
@@ -217,6 +220,12 @@ def _read_routing(given: Any) -> tuple[tuple[str, str, Rule], ...]:
             (*(key if isinstance(key, tuple) else (key, "")), read_rule(f"routing[{key!r}]", rule))
             for key, rule in given.items()
         ]
-    if rows is None or not all(len(row) == 3 and isinstance(row[2], Rule) for row in rows):
-        raise ValueError(f"routing must map nodes, or (node, class), to where jobs go, got {given!r}")
+    if rows is None or not all(_is_route(row) for row in rows):
+        raise ValueError(
+            f"routing must map nodes, or (node, class), to where jobs go, got {checks.shown(given)}"
+        )
     return tuple(rows)
+
+
+def _is_route(row: Any) -> bool:
+    return isinstance(row, tuple) and len(row) == 3 and isinstance(row[2], Rule)

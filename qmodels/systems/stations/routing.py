@@ -43,6 +43,8 @@ class Probabilistic:
 
     def __post_init__(self) -> None:
         pairs = self.to.items() if isinstance(self.to, Mapping) else self.to
+        if not isinstance(self.to, Mapping | tuple) or not all(map(_is_pair, pairs)):
+            raise ValueError(f"to must map destinations to probabilities, got {checks.shown(self.to)}")
         choices = tuple(
             (destination("to", place), float(checks.probability(f"to[{place!r}]", share)))
             for place, share in pairs
@@ -143,9 +145,9 @@ class StateDependent:
     rules: Any = field(metadata={"holds": tuple[Probabilistic, ...]})
 
     def __post_init__(self) -> None:
-        if isinstance(self.rules, str) or not isinstance(self.rules, Iterable) or not self.rules:
-            raise ValueError(f"rules must be a list of at least one rule, got {self.rules!r}")
-        keep(self, rules=tuple(_probabilistic(rule) for rule in self.rules))
+        if not isinstance(self.rules, list | tuple) or not self.rules:
+            raise ValueError(f"rules must be a list of at least one rule, got {checks.shown(self.rules)}")
+        keep(self, rules=tuple(_probabilistic("rules", rule) for rule in self.rules))
 
     @property
     def destinations(self) -> tuple[Destination, ...]:
@@ -163,7 +165,7 @@ def destination(name: str, value: Any) -> Destination:
         return value, ""
     if isinstance(value, tuple) and len(value) == 2 and all(isinstance(part, str) for part in value):
         return value
-    raise ValueError(f"{name} must hold names of nodes or (node, class), got {value!r}")
+    raise ValueError(f"{name} must hold names of nodes or (node, class), got {checks.shown(value)}")
 
 
 def read_rule(name: str, value: Any) -> Rule:
@@ -177,19 +179,23 @@ def read_rule(name: str, value: Any) -> Rule:
     if isinstance(value, Rule):
         return value
     if isinstance(value, str | tuple | Mapping):
-        return _probabilistic(value)
-    raise ValueError(f"{name} must be a destination, a mapping or a routing rule, got {value!r}")
+        return _probabilistic(name, value)
+    raise ValueError(f"{name} must be a destination, a mapping or a routing rule, got {checks.shown(value)}")
 
 
-def _probabilistic(value: Any) -> Probabilistic:
+def _probabilistic(name: str, value: Any) -> Probabilistic:
     if isinstance(value, Probabilistic):
         return value
-    return Probabilistic(to=value if isinstance(value, Mapping) else {value: 1.0})
+    return Probabilistic(to=value if isinstance(value, Mapping) else {destination(name, value): 1.0})
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 2
 
 
 def _several(value: Any) -> tuple[Destination, ...]:
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise ValueError(f"to must be a list of destinations, got {value!r}")
+        raise ValueError(f"to must be a list of destinations, got {checks.shown(value)}")
     places = tuple(destination("to", place) for place in value)
     if not places:
         raise ValueError("to must be a list of at least one destination, got none")

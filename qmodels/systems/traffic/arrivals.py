@@ -94,6 +94,7 @@ class OnOff:
     peak_to_mean: Numeric
 
     def __post_init__(self) -> None:
+        check_parts(self, "arrivals.")
         checks.at_least("arrivals.on_packets", checks.finite("arrivals.on_packets", self.on_packets), 1)
         peak = checks.finite("arrivals.peak_to_mean", self.peak_to_mean)
         if np.any(peak <= 1):

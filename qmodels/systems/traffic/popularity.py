@@ -11,6 +11,7 @@ import numpy as np
 
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
+from qmodels.systems.spec.nested import check_parts
 from qmodels.systems.spec.ranges import check_fields, nonnegative
 
 MOST_ENTRIES = 10_000_000
@@ -52,8 +53,6 @@ class Zipf:
 
     def __post_init__(self) -> None:
         check_fields(self, "popularity.")
-        for name in ("entries", "exponent"):
-            checks.one_number(f"popularity.{name}", getattr(self, name))
         checks.count("popularity.entries", self.entries, maximum=MOST_RANKS)
         checks.nonnegative("popularity.exponent", self.exponent)
 
@@ -113,8 +112,7 @@ class GeometricPopularity:
     ratio: float
 
     def __post_init__(self) -> None:
-        checks.one_number("popularity.entries", self.entries)
-        checks.one_number("popularity.ratio", self.ratio)
+        check_parts(self, "popularity.")
         checks.count("popularity.entries", self.entries, maximum=MOST_ENTRIES)
         if not 0 < self.ratio <= 1:
             raise ValueError(f"popularity.ratio must be above 0 and at most 1, got {self.ratio!r}")

@@ -59,8 +59,9 @@ class Trace:
     read_as: str = ""
 
     def __post_init__(self) -> None:
+        checks.finite("trace.times_ns", self.times_ns)
         times = np.asarray(self.times_ns)
-        checks.finite("trace.times_ns", times)
+        sizes = checks.finite("trace.bytes", self.bytes)
         if times.ndim != 1 or times.shape != np.shape(self.bytes):
             raise ValueError(
                 "trace.times_ns and trace.bytes must be one list each, of one length, "
@@ -80,7 +81,6 @@ class Trace:
             )
         if times[-1] == 0:
             raise ValueError(f"trace.times_ns must not all be the same, got {times.size} packets at one time")
-        sizes = checks.finite("trace.bytes", self.bytes)
         bad = np.flatnonzero((sizes < 1) | (sizes > LARGEST_PACKET) | (sizes != np.floor(sizes)))
         if bad.size:
             k = int(bad[0])

@@ -14,10 +14,13 @@ from qmodels.systems.memory.dram_presets import PRESETS
         ({"channels": 0}, "dram.channels must be a whole number from 1 to 16, got 0"),
         ({"channels": 17}, "dram.channels must be a whole number from 1 to 16, got 17"),
         ({"channels": [1, 2.5]}, "dram.channels must be a whole number from 1 to 16, got 2.5"),
-        ({"banks": 0}, "dram.banks must be a whole number >= 1, got 0"),
-        ({"interleaving_step": 0}, "dram.interleaving_step must be a whole number >= 1, got 0"),
-        ({"interleaving_step": float("nan")}, "dram.interleaving_step must be a whole number >= 1, got nan"),
-        ({"bank_step": -1}, "dram.bank_step must be a whole number >= 1, got -1"),
+        ({"banks": 0}, "dram.banks must be a whole number from 1 to 4096, got 0"),
+        ({"interleaving_step": 0}, "dram.interleaving_step must be a whole number from 1 to 1048576, got 0"),
+        (
+            {"interleaving_step": float("nan")},
+            "dram.interleaving_step must be a whole number from 1 to 1048576, got nan",
+        ),
+        ({"bank_step": -1}, "dram.bank_step must be a whole number from 1 to 1048576, got -1"),
         (
             {"page_policy": "opne"},
             "dram.page_policy must be one of open, closed, got 'opne'; did you mean 'open'?",

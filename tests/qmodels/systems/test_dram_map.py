@@ -106,7 +106,10 @@ def test_order_and_permutation_decide_where_neighbours_go():
             lambda: bit_fields("row:2 bank:1 group:2 column:7").check(DramGeometry()),
             "address_map must be a bijection: bank has 4 values and needs as many .* got 1 bits",
         ),
-        (lambda: DramGeometry(ranks=1.5), r"geometry\.ranks must be a whole number >= 1, got 1\.5"),
+        (
+            lambda: DramGeometry(ranks=1.5),
+            r"geometry\.ranks must be a whole number from 1 to 1048576, got 1\.5",
+        ),
     ],
 )
 def test_messages(make, message):

@@ -168,7 +168,7 @@ def test_bad_steps_are_refused(steps, message):
     [
         ({"processes": ()}, "processes must be 1 to 16, as many as the topology has nodes, got 0"),
         ({"processes": ((),) * 17}, "processes must be 1 to 16, .*, got 17"),
-        ({"processes": ((3,),)}, "steps of process 0 must be words such as 'send 0 16', got 3"),
+        ({"processes": ((3,),)}, r"processes\[0\]\[0\] must be a text, got 3"),
         (
             {"placement": (1, 1)},
             r"placement must name a node of its own for each of 2 processes, got \(1, 1\)",

@@ -9,6 +9,7 @@ from math import inf
 import numpy as np
 import pytest
 
+from qmodels.checks import shown
 from qmodels.systems.laws.times import Deterministic, Empirical, Erlang, Exponential, Geometric, Replay
 from qmodels.systems.spec.hashing import stable_hash
 from qmodels.systems.stations.parts import ForkJoin, JobClass, Station
@@ -209,7 +210,7 @@ def job_class(**fields):
         ),
         (lambda: network(stations=[]), "stations must have at least one member, got none"),
         (lambda: network(stations="a"), "stations must be a list of Station, got 'a'"),
-        (lambda: network(classes=[A]), f"classes must hold JobClass only, got {A!r}"),
+        (lambda: network(classes=[A]), f"classes must hold JobClass only, got {shown(A)}"),
         (lambda: network(stations=[A, A]), "names of stations and forks must be unique, got 'a' twice"),
         (lambda: network(classes=[OPEN, OPEN]), "names of classes must be unique, got 'job' twice"),
         (

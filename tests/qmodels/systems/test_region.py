@@ -107,3 +107,8 @@ def test_bodies():
 def test_errors(make, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         make()
+
+
+def test_a_grid_whose_blocks_no_int64_counts_is_refused():
+    with pytest.raises(ValueError, match="tasks.grid must hold at most 20000000 blocks"):
+        Growth(grid=(10**9, 10**9, 10**9))

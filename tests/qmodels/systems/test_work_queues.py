@@ -53,8 +53,8 @@ def test_specs_as_toml(spec):
     [
         (lambda: Bag(tasks=(1, -1)), "tasks.tasks must be a whole number >= 0, got -1.0"),
         (lambda: Bag(tasks=(0, 0)), r"tasks.tasks must have at least one task, got \(0, 0\)"),
-        (lambda: Clusters(clusters=0), "machine.clusters must be a whole number >= 1, got 0"),
-        (lambda: Clusters(cores=1.5), "machine.cores must be a whole number >= 1, got 1.5"),
+        (lambda: Clusters(clusters=0), "machine.clusters must be a whole number from 1 to 4096, got 0"),
+        (lambda: Clusters(cores=1.5), "machine.cores must be a whole number from 1 to 4096, got 1.5"),
         (
             lambda: Clusters(clusters=1, numa_factors=((1.0, 2.0),)),
             r"machine.numa_factors must be 1 rows of 1, got \(\(1.0, 2.0\),\)",

@@ -1,0 +1,69 @@
+"""Work that costs more than is allowed is refused before it starts, by the field that drives it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import qmodels as qm
+from optimize import Space, explore
+from qmodels.systems.spec.cost import VARIABLE, afford
+from validate import simulate
+
+WIDE = {name: list(range(1, 200)) for name in ("banks", "link_width", "bank_step")} | {
+    "channels": [1, 2, 4, 8]
+}
+SPACE = Space(qm.PacketProcessor(), WIDE)
+
+
+def sweep() -> qm.PacketProcessor:
+    load, hold = np.ones((4000, 1)), np.ones((1, 4000))
+    return qm.PacketProcessor(workload=replace(qm.PacketProcessor().workload, load_factor=load, hold_ns=hold))
+
+
+@pytest.mark.parametrize(
+    ("work", "field"),
+    [
+        (lambda: simulate(qm.dram("DDR4-3200"), accesses=10**12), "accesses"),
+        (lambda: simulate(qm.PacketProcessor(), packets=10**12), "packets"),
+        (lambda: simulate(qm.dram("DDR4-3200"), replications=10**9), "replications"),
+        (lambda: explore(SPACE, qm.solve, minimize="packet_latency"), "choices of banks"),
+        (lambda: SPACE.designs(), "choices of banks"),
+        (lambda: SPACE.batch(), "choices of banks"),
+        (lambda: qm.solve(sweep()), "values of workload.load_factor"),
+    ],
+)
+def test_what_costs_too_much_is_refused_by_the_field_that_drives_it(work, field):
+    with pytest.raises(
+        ValueError, match=rf"^{field} must ask for at most \S+ (bytes|jobs|designs), got \d+ \(.*"
+    ):
+        work()
+
+
+@pytest.mark.parametrize("field", ["banks", "interleaving_step", "bank_step"])
+def test_sizes_of_a_memory_end(field):
+    with pytest.raises(
+        ValueError, match=rf"^dram.{field} must be a whole number from 1 to \d+, got 10000000"
+    ):
+        replace(qm.PacketProcessor().dram, **{field: 10**7})
+
+
+def test_a_user_raises_the_limit(monkeypatch):
+    with pytest.raises(
+        ValueError, match=rf"^x must ask for at most 1e\+07 designs, got 3 .*; {VARIABLE}=100 "
+    ):
+        afford("x", 3, designs=2e8)
+    monkeypatch.setenv(VARIABLE, "100")
+    afford("x", 3, designs=2e8)
+    monkeypatch.setenv(VARIABLE, "none")
+    with pytest.raises(ValueError, match=f"^{VARIABLE} must be a number > 0, got 'none'$"):
+        afford("x", 3, designs=1.0)
+
+
+def test_a_number_that_no_model_can_carry_is_named():
+    with pytest.raises(ValueError, match=r"^noc.link_width must be a number or an array .*, got 'x'$"):
+        replace(qm.PacketProcessor().noc, link_width="x")
+    with pytest.raises(ValueError, match=r"^noc.clock_ghz must be >= 1e-100, got 1e-300$"):
+        replace(qm.PacketProcessor().noc, clock_ghz=1e-300)
