@@ -23,12 +23,12 @@ class Measured(NamedTuple):
     spec: Any
     metric: str
     length: Mapping[str, int]
-    seeds: int = 300
-    longer: int = 20
+    seeds: int
+    longer: int
 
 
 VARIED: Mapping[str, tuple[str, dict[str, int], int, dict[str, Mapping[str, Any]]]] = {
-    "dram": ("read_latency", {"accesses": 5000}, 300, {
+    "dram": ("read_latency", {"accesses": 5000}, 100, {
         "load 0.1": {"traffic.arrival_rate": 0.02},
         "as it starts": {},
         "high load": {"traffic.arrival_rate": 0.1},
@@ -36,31 +36,31 @@ VARIED: Mapping[str, tuple[str, dict[str, int], int, dict[str, Mapping[str, Any]
         "writes": {"traffic.write_fraction": 0.3},
         "closed pages": {"page_policy": "closed"},
     }),
-    "noc": ("packet_latency", {"packets": 500}, 150, {
+    "noc": ("packet_latency", {"packets": 500}, 40, {
         "flits": {},
         "flits, more load": {"injection_rate": 0.03},
         "flits, narrow links": {"link_width": 8, "injection_rate": 0.015},
     }),
-    "cache": ("hit_ratio", {"requests": 5000}, 150, {
+    "cache": ("hit_ratio", {"requests": 5000}, 60, {
         "as it starts": {},
         "small": {"shared.lines": 1024},
         "popular few": {"popularity.exponent": 1.1},
     }),
-    "llc-processor": ("response_latency", {"requests": 2000}, 100, {
+    "llc-processor": ("response_latency", {"requests": 2000}, 40, {
         "load 0.3": {"load": 0.3},
         "load 0.5": {"load": 0.5},
         "as it starts": {},
     }),
-    "system": ("latency", {"passages": 1000}, 100, {
+    "system": ("latency", {"passages": 1000}, 40, {
         "light": {"flows.lookups.rate": 0.01},
         "as it starts": {},
         "heavy": {"flows.lookups.rate": 0.05},
     }),
-    "work-queues": ("execution_time", {}, 150, {
+    "work-queues": ("execution_time", {}, 60, {
         "equal tasks": {},
         "random tasks": {"costs.compute_scv": 1.0},
     }),
-    "packet-processor": ("packet_latency", {"packets": 1000}, 40, {
+    "packet-processor": ("packet_latency", {"packets": 1000}, 20, {
         "load 0.3": {"workload.load_factor": 0.3},
         "load 0.6": {"workload.load_factor": 0.6},
     }),
@@ -74,7 +74,7 @@ def hardware() -> Iterator[Measured]:
         for name, changes in points.items():
             spec = replace_fields(kind_named(kind).starter(), changes)
             # A kind without a length ends by itself: its truth is more replications, not longer ones.
-            more = 20 if length else 1
+            more = 8 if length else 1
             yield Measured(f"{kind}: {name}", spec, metric, length, seeds, more)
 
 
@@ -87,7 +87,7 @@ def recorded() -> Iterator[Measured]:
         gaps = gaps / gaps.mean()
         for part, passages in (("whole", 2 * TRACE), ("a part", TRACE // 2)):
             spec = single_station(arrivals=Replay(values=tuple(gaps)), service=Exponential(mean=0.7))
-            yield Measured(f"trace {name}, {part}", spec, "mean_waiting_time", {"passages": passages}, 300, 20)
+            yield Measured(f"trace {name}, {part}", spec, "mean_waiting_time", {"passages": passages}, 100, 8)
 
 
 EXCLUDED = {

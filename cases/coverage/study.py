@@ -28,12 +28,13 @@ BAR = 0.925, 0.975
 """Coverage of 95 % intervals that is as good as nominal."""
 SURE = 0.01
 """A system misses the bar if so few or so many covers had less than this probability at its ends."""
-SEEDS = 300
+SEEDS = {True: 150, False: 60}
+"""Seeds of systems run by recursion, and event by event."""
 REPLICATIONS = 8
-PASSAGES = {True: 20_000, False: 5000}
+PASSAGES = {True: 20_000, False: 3000}
 """Length of runs: by recursion, and event by event."""
-LONG = {"high load": 100_000, "bursts": 50_000}
-"""Groups whose runs by recursion have the default length, or half of it."""
+LONG = {"high load": 50_000, "bursts": 30_000}
+"""Groups whose runs by recursion have half of the default length, or a third."""
 
 
 class Trial(NamedTuple):
@@ -80,7 +81,7 @@ def trials() -> Iterator[Trial]:
             passages = LONG.get(group, PASSAGES[True]) if fast else PASSAGES[False]
             exact = {metric: (value, 0.0) for metric, value in one.exact.items()}
             name = f"{one.name} at {one.load:.2g}"
-            yield Trial(group, name, one.spec, {"passages": passages}, SEEDS, lambda found=exact: found)
+            yield Trial(group, name, one.spec, {"passages": passages}, SEEDS[fast], lambda found=exact: found)
     for group, measured in (("traces", recorded()), ("hardware", hardware())):
         for case in measured:
             extra = {"saturation": False} if case.name.startswith("packet-processor") else {}

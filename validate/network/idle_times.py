@@ -12,7 +12,7 @@ from validate.estimates.heavy_tails import expected_doubt
 from validate.estimates.intervals import Estimate, ratio_interval
 from validate.network.replication import Run
 
-FEWEST_IDLE = 1000
+FEWEST_IDLE = 200
 """Idle times a replication must have for the mean of their squares to be near normal."""
 
 
