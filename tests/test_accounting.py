@@ -1,8 +1,8 @@
 """What models and simulators share is declared: everything else each side works out by its own code.
 
 Both verbs run under a tracer. A function of `qmodels.systems` that calculates (with products, quotients or
-powers) and that both call is an input of both, and stands in the list below with what it says; whatever is new
-there fails until somebody has looked at it.
+powers) and that both call is an input of both, and stands in the list below with what it says; whatever is
+new there fails until somebody has looked at it.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ INPUTS: dict[str, str] = {
     "programs/work_queues: WorkQueues.homes": "place of data",
     "programs/work_queues: WorkQueues.queue_memory": "place of a queue",
     "programs/work_queues: WorkQueues.queue_of": "place of a queue",
-    "programs/work_queues: WorkQueues.serial_time": "one core's time for the work given, which a speedup is against",
+    "programs/work_queues: WorkQueues.serial_time": "one core's time for the work given, to compare with",
     "stations/wiring: Wiring.arrival_rates": "offered jobs, by the law of their gaps",
     "traffic/sizes: SizeLaw.sample": "sizes of packets, drawn",
     "traffic/workload: Workload.packet_rate": "offered packets, by load and sizes",
@@ -143,12 +143,13 @@ def both(kind: str) -> tuple[Any, Any, set[str]]:
 
 
 SAME: dict[str, tuple[str, ...]] = {
+    "message-program": ("software_time",),
     "packet-processor": ("cost", "max_pointer_accesses_per_allocation"),
     "data-queueing": ("max_pointer_accesses_per_allocation",),
     "work-queues": ("imbalance",),
 }
-"""Metrics that are equal to the last digits: the cost is an input; the others are whole numbers or shares of
-given tasks, which leave nothing to estimate."""
+"""Metrics that are equal to the last digits: the cost is an input; the others are whole numbers, given costs
+of given messages, or shares of given tasks, which leave nothing to estimate."""
 
 
 @pytest.mark.parametrize("kind", KINDS)

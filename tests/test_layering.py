@@ -97,14 +97,14 @@ def test_the_check_itself(module, source, found):
 
 
 QUANTITIES = frozenset(
-    "blocking busy conflict conflicts congestion delay energy hit hits idle latency loss miss overflow power queueing "
-    "response saturation slowdown sojourn speedup throughput utilization wait waiting waits".split()
+    "blocking busy conflict conflicts congestion delay energy hit hits idle latency loss miss overflow power "
+    "queueing response saturation slowdown sojourn speedup throughput utilization wait waiting waits".split()
 )
 """Words in the names of what a system does under load: computed by models and counted by simulators."""
 
 
 def formulas(source: str) -> list[str]:
-    """Return the functions, variables, arguments and entries that are named so and are products or quotients."""
+    """Return the functions, variables, arguments and entries named so that are products or quotients."""
 
     def arithmetic(node: ast.AST) -> bool:
         operations = (inner.op for inner in ast.walk(node) if isinstance(inner, ast.BinOp))
@@ -127,7 +127,9 @@ def formulas(source: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "path", (ROOT / "qmodels/systems").rglob("*.py"), ids=lambda path: str(path.relative_to(ROOT))
+    "path",
+    sorted((ROOT / "qmodels/systems").rglob("*.py")),
+    ids=lambda path: str(path.relative_to(ROOT)),
 )
 def test_systems_hold_no_formula(path):
     """What both sides read must not say what either computes."""

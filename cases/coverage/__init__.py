@@ -1,1 +1,1 @@
-"""Do the simulators' intervals cover what is true as often as they say, or say that they do not?"""
+"""Whether the simulators' intervals cover what is true as often as they say, or say that they do not."""

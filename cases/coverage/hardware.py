@@ -74,7 +74,7 @@ def hardware() -> Iterator[Measured]:
         for name, changes in points.items():
             spec = replace_fields(kind_named(kind).starter(), changes)
             # A kind without a length ends by itself: its truth is more replications, not longer ones.
-            more = 8 if length else 1
+            more = (24 if kind == "noc" else 8) if length else 1
             yield Measured(f"{kind}: {name}", spec, metric, length, seeds, more)
 
 

@@ -38,6 +38,7 @@ class Known(NamedTuple):
 
 
 def poisson(rate: float) -> Exponential:
+    """Return the gaps of Poisson arrivals."""
     return Exponential(mean=1 / rate)
 
 

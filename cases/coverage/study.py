@@ -20,6 +20,7 @@ from cases.coverage.more_known import all_known
 from cases.study.packet_processor import DATA
 from cases.tables import columns_of, read_rows, text_table, write_table
 from validate import simulate
+from validate.estimates.statistics import Estimate
 from validate.network.recursions import applies
 
 FILE = DATA / "coverage.csv"
@@ -118,13 +119,20 @@ def _row(trial: Trial, metric: str, value: float, error: float, results: Sequenc
         "length": next((n for name, n in trial.options.items() if name != "saturation"), None),
         "seeds": trial.seeds,
         "said": len(said),
-        "said_covered": sum(value in e for e in said),
+        "said_covered": sum(_miss(e, value, error) == 0 for e in said),
         "trusted": len(trusted),
-        "covered": sum(value in e for e in trusted),
-        "below": sum(e.high < value for e in trusted),
-        "above": sum(e.low > value for e in trusted),
+        "covered": sum(_miss(e, value, error) == 0 for e in trusted),
+        "below": sum(_miss(e, value, error) < 0 for e in trusted),
+        "above": sum(_miss(e, value, error) > 0 for e in trusted),
         "half_width": float(np.median([e.half_width for e in trusted])) / abs(value) if trusted else None,
     }
+
+
+def _miss(estimate: Estimate, value: float, error: float) -> int:
+    """Return -1 or 1 where the interval lies below or above a truth known to a standard error, else 0."""
+    if value > estimate.best:
+        return -int(value > estimate.best + np.hypot(estimate.high - estimate.best, 2 * error))
+    return int(value < estimate.best - np.hypot(estimate.best - estimate.low, 2 * error))
 
 
 def verdict(row: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -38,14 +39,15 @@ def idle_time_estimates(
 
     Notes
     -----
-    The wait, the service less the gap to the next arrival :math:`U`, and the idle time before that are tied by
-    Lindley's recursion, :math:`W' = W + U + I` with :math:`W' I = 0`. Its square, summed over the customers of a run,
+    The wait W, the service less the gap to the next arrival U, and the idle time I before that are tied
+    by Lindley's recursion, :math:`W' = W + U + I` with :math:`W' I = 0`. Squared, and summed over the
+    customers of a run,
 
     .. math:: 2 \sum W (-U) = \sum U^2 - \sum I^2 + W_1^2 - W_{n + 1}^2 ,
 
-    holds in every run. :math:`\sum (U^2 - E U^2)`, :math:`\sum W (U - E U)` and the ends, which are as often
-    above as below in the steady state, have the known mean 0 and all the rare long services; they are
-    taken out as control variates with the coefficients that the identity gives. What is left is
+    holds in every run. :math:`\sum (U^2 - E U^2)`, :math:`\sum W (U - E U)` and the difference of the
+    ends have the known mean 0 in the steady state, and all the rare long services; they are taken out as
+    control variates with the coefficients that the identity gives. What is left is
 
     .. math:: E W = \frac{E U^2}{2 |E U|} - \frac{\sum I^2}{2 \sum I} ,
 
@@ -56,11 +58,13 @@ def idle_time_estimates(
     ----------
     .. [1] K. T. Marshall, "Some inequalities in queuing", *Operations Research* 16(3), 1968, pp. 651-665.
     """
-    gaps, services = spec.classes[0].arrivals, spec.stations[0].service if len(spec.stations) == 1 else None
     sums = [run.idle for run in runs if run.idle is not None]
-    if len(sums) < len(runs) or isinstance(gaps, MAP | Replay) or isinstance(services, MAP | Replay):
+    if len(sums) < len(runs):
         return {}
-    services = spec.service_law(0, 0)
+    gaps: Any = spec.classes[0].arrivals
+    services: Any = spec.service_law(0, 0)
+    if isinstance(gaps, MAP | Replay) or isinstance(services, MAP | Replay):
+        return {}
     idle, squares = np.array(sums).T
     customers = sum(run.departures.sum() for run in runs)
     idle_share = 1 - services.mean / gaps.mean
@@ -70,18 +74,14 @@ def idle_time_estimates(
     drift = gaps.mean - services.mean
     square = services.scv * services.mean**2 + gaps.scv * gaps.mean**2 + drift**2
     rest = ratio_interval(squares / 2, idle, confidence=confidence)
-    wait = Estimate(
-        low=max(square / (2 * drift) - rest.high, 0.0),
-        best=max(square / (2 * drift) - rest.best, 0.0),
-        high=max(square / (2 * drift) - rest.low, 0.0),
-        confidence=confidence,
-    )
-    response = Estimate(
-        low=wait.low + services.mean,
-        best=wait.best + services.mean,
-        high=wait.high + services.mean,
-        confidence=confidence,
-    )
+
+    def plus(time: float) -> Estimate:
+        low, best, high = (
+            max(square / (2 * drift) - part, 0.0) + time for part in (rest.high, rest.best, rest.low)
+        )
+        return Estimate(low=low, best=best, high=high, confidence=confidence)
+
+    wait, response = plus(0.0), plus(services.mean)
     return {
         "mean_waiting_time": wait,
         "mean_response_time": response,
