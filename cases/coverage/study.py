@@ -11,6 +11,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,9 +81,11 @@ def trials() -> Iterator[Trial]:
         for one in systems:
             fast = applies(one.spec)
             passages = LONG.get(group, PASSAGES[True]) if fast else PASSAGES[False]
-            exact = {metric: (value, 0.0) for metric, value in one.exact.items()}
+            exact = partial(
+                dict[str, tuple[float, float]], {m: (value, 0.0) for m, value in one.exact.items()}
+            )
             name = f"{one.name} at {one.load:.2g}"
-            yield Trial(group, name, one.spec, {"passages": passages}, SEEDS[fast], lambda found=exact: found)
+            yield Trial(group, name, one.spec, {"passages": passages}, SEEDS[fast], exact)
     for group, measured in (("traces", recorded()), ("hardware", hardware())):
         for case in measured:
             extra = {"saturation": False} if case.name.startswith("packet-processor") else {}
