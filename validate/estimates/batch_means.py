@@ -83,7 +83,7 @@ def memory_doubt(totals: npt.ArrayLike, weights: npt.ArrayLike) -> str:
     >>> memory_doubt([[0.0, 1.0] * 32] * 4, [[1.0] * 64] * 4)
     ''
     >>> memory_doubt([[0.0] * 32 + [1.0] * 32] * 4, [[1.0] * 64] * 4)
-    'stretches of 1/64 of a run are correlated by 0.98: it takes longer runs'
+    'stretches of 1/64 of a run are correlated by 0.95: it takes longer runs'
     """
     above, below = np.asarray(totals, dtype=float), np.asarray(weights, dtype=float)
     residual = above - above.sum() / max(float(below.sum()), np.finfo(float).tiny) * below
