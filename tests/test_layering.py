@@ -101,3 +101,64 @@ def test_imports_follow_the_table(path):
 )
 def test_the_check_itself(module, source, found):
     assert violations(module, source) == found
+
+
+QUANTITIES = frozenset(
+    "blocking busy conflict conflicts congestion delay energy hit hits idle latency loss miss overflow power "
+    "queueing response saturation slowdown sojourn speedup throughput utilization wait waiting waits".split()
+)
+"""Words in the names of what a system does under load: computed by models and counted by simulators."""
+
+
+def formulas(source: str) -> list[str]:
+    """Return the functions, variables, arguments and entries named so that are products or quotients."""
+
+    def arithmetic(node: ast.AST) -> bool:
+        operations = (inner.op for inner in ast.walk(node) if isinstance(inner, ast.BinOp))
+        return any(isinstance(one, ast.Mult | ast.Div | ast.Pow) for one in operations)
+
+    found: list[str] = []
+    for node in ast.walk(ast.parse(source)):
+        named: list[tuple[str, ast.AST]] = []
+        if isinstance(node, ast.FunctionDef):
+            named = [(node.name, node)]
+        elif isinstance(node, ast.Assign):
+            named = [(one.id, node.value) for one in node.targets if isinstance(one, ast.Name)]
+        elif isinstance(node, ast.keyword) and node.arg:
+            named = [(node.arg, node.value)]
+        elif isinstance(node, ast.Dict):
+            entries = zip(node.keys, node.values, strict=True)
+            named = [(str(k.value), value) for k, value in entries if isinstance(k, ast.Constant)]
+        found += [name for name, value in named if QUANTITIES & set(name.split("_")) and arithmetic(value)]
+    return found
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted((ROOT / "qmodels/systems").rglob("*.py")),
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_systems_hold_no_formula(path):
+    """What both sides read must not say what either computes."""
+    assert formulas(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("room", ["queues", "memory", "noc", "packet_processor", "llc"])
+def test_the_rooms_of_formulas_have_many(room):
+    found = [formulas(path.read_text(encoding="utf-8")) for path in (ROOT / "qmodels" / room).rglob("*.py")]
+    assert sum(map(len, found)) >= 20
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("def energy_per_packet(a, b):\n    return a * b", ["energy_per_packet"]),
+        ("mean_waiting_time = load / (1 - load)", ["mean_waiting_time"]),
+        ("answer(write_latency=2 * cycles)", ["write_latency"]),
+        ("metrics = {'blocking_probability': a / b}", ["blocking_probability"]),
+        ("latency = cycles + other", []),
+        ("rate = packets / seconds", []),
+    ],
+)
+def test_the_search_for_formulas_itself(source, found):
+    assert formulas(source) == found

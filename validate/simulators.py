@@ -63,8 +63,4 @@ def simulator_of(spec: Any) -> type[Any]:
             from validate.work_queues.experiment import WorkQueuesExperiment
 
             return WorkQueuesExperiment
-        case "system":
-            from validate.composed.experiment import SystemExperiment
-
-            return SystemExperiment
     raise TypeError(f"simulate needs a kind with a simulator, got {kind.name!r}")

@@ -1,30 +1,23 @@
 """Do the intervals of the simulator cover what is known exactly, as often as they say?
 
-``python tests/validate/test_coverage.py`` repeats the study behind ``tests/reference/coverage.csv``; the
-tests here hold a smaller one, with its own seeds, and the kept one to the nominal rates.
+A small study at three levels, with its own seeds; the table of all systems is `cases.coverage.study`.
 """
 
 from __future__ import annotations
 
-import argparse
-import csv
-import runpy
 from concurrent.futures import Executor, ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from cases.coverage.known import in_networks, single_class, special, with_priorities
 from validate.estimates.statistics import Estimate
 from validate.network.recursions import applies, run_replication
 from validate.network.run import NetworkExperiment
 
-KNOWN = runpy.run_path(str(Path(__file__).with_name("known_systems.py")))
-SYSTEMS = KNOWN["single_class"], KNOWN["special"], KNOWN["with_priorities"], KNOWN["in_networks"]
-SYSTEMS = [system for part in SYSTEMS for system in part()]
-RESULTS = Path(__file__).parents[1] / "reference" / "coverage.csv"
+SYSTEMS = [system for part in (single_class, special, with_priorities, in_networks) for system in part()]
 CONFIDENCE, REPLICATIONS = 0.999, 10
 LEVELS = (0.9, 0.99, 0.999)
 STUDENT = stats.t(REPLICATIONS - 1)
@@ -47,7 +40,7 @@ class Seen(NamedTuple):
     def pooled_deviation(self) -> float:
         replications = REPLICATIONS * len(self.deviations)
         quantile = stats.t.ppf((1 + CONFIDENCE) / 2, replications - 1)
-        return float((self.pooled.best - self.exact) / (self.pooled.high - self.pooled.best) * quantile)
+        return float((self.pooled.best - self.exact) / (self.pooled.best - self.pooled.low) * quantile)
 
 
 def observe(system: Any, *, first: int, count: int, passages: int, executor: Executor) -> list[Seen]:
@@ -76,7 +69,7 @@ def observe(system: Any, *, first: int, count: int, passages: int, executor: Exe
     for metric, exact in system.exact.items():
         estimates = [result[metric] for result in results]
         best = np.array([e.best for e in estimates])
-        half = np.array([e.high for e in estimates]) - best
+        half = best - np.array([e.low for e in estimates])
         deviations = (best - exact) / half * STUDENT.ppf((1 + CONFIDENCE) / 2)
         found.append(Seen(metric, exact, deviations, half / best, whole[metric]))
     return found
@@ -117,7 +110,7 @@ def test_no_system_is_off(study, name):
     """All experiments with one system together: 80 replications, an error of 1 in 10,000."""
     for seen in study[name]:
         assert abs(seen.pooled_deviation) < stats.t.ppf(1 - 0.5e-4, 8 * REPLICATIONS - 1), seen
-        assert seen.pooled.half_width < 0.12 * seen.exact, seen
+        assert seen.pooled.best - seen.pooled.low < 0.12 * seen.exact, seen
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -131,74 +124,3 @@ def test_intervals_cover_at_the_nominal_rate(study, level):
 def test_deviations_have_the_law_of_student(study):
     deviations = np.concatenate([seen[0].deviations for seen in study.values()])
     assert stats.kstest(deviations, STUDENT.cdf).pvalue > 0.001
-
-
-def hold_to_nominal_rates(file: Path) -> None:
-    with file.open(encoding="utf-8", newline="") as lines:
-        rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
-    assert len({row["system"] for row in rows}) >= 30
-    assert all(float(row["pooled_half_width"]) < 0.01 for row in rows)
-    assert all(abs(float(row["pooled_deviation"])) < stats.norm.ppf(1 - 0.5e-4) for row in rows)
-    first = {(row["system"], row["load"]): row for row in reversed(rows)}.values()
-    trials = sum(int(row["experiments"]) for row in first)
-    assert trials >= 1000
-    for level in LEVELS:
-        expected = stats.binom(trials, level)
-        hits = sum(int(row[f"covered_{level:g}"]) for row in first)
-        assert expected.ppf(0.001) <= hits <= expected.ppf(0.999)
-        for row in first:
-            alone = stats.binom(int(row["experiments"]), level)
-            assert int(row[f"covered_{level:g}"]) >= alone.ppf(1e-5), row
-
-
-def test_the_kept_study_has_the_nominal_rates():
-    hold_to_nominal_rates(RESULTS)
-
-
-@pytest.mark.slow
-def test_the_whole_study_again(tmp_path):
-    """Minutes to hours of both cores; other seeds than the kept one."""
-    main(["--first-seed", "5001", "--half-width", "0.04", "--file", str(tmp_path / "again.csv")])
-    hold_to_nominal_rates(tmp_path / "again.csv")
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Make the table of results: of every system so many experiments with intervals so narrow."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--experiments", type=int, default=24, help="seeds per system")
-    parser.add_argument("--first-seed", type=int, default=1)
-    parser.add_argument("--half-width", type=float, default=0.009, help="relative, of each 99.9 %% interval")
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--file", type=Path, default=RESULTS)
-    given = parser.parse_args(arguments)
-    command = f"--experiments {given.experiments} --half-width {given.half_width:g}"
-    given.file.parent.mkdir(exist_ok=True)
-    with (
-        ThreadPoolExecutor(given.workers) as executor,
-        given.file.open("w", encoding="utf-8", newline="") as file,
-    ):
-        file.write(f"# python tests/validate/test_coverage.py {command}\n")
-        writer = csv.writer(file, lineterminator="\n")
-        rates = [f"covered_{level:g}" for level in LEVELS]
-        head = ["system", "load", "metric", "exact", "experiments", "replications", "passages", *rates]
-        writer.writerow([*head, "mean_half_width", "pooled", "pooled_half_width", "pooled_deviation"])
-        for system in SYSTEMS:
-            # A pilot with seeds of its own finds how long the runs must be.
-            pilot = observe(system, first=900_000, count=4, passages=20_000, executor=executor)
-            wide = max(seen.pooled.half_width / seen.exact for seen in pilot)
-            # Four experiments together are half as wide as one, but for Student's quantile.
-            wide *= 2 * STUDENT.ppf((1 + CONFIDENCE) / 2) / stats.t.ppf((1 + CONFIDENCE) / 2, 39)
-            passages = max(5000, int(20_000 * (wide / given.half_width) ** 2))
-            first, count = given.first_seed, given.experiments
-            for seen in observe(system, first=first, count=count, passages=passages, executor=executor):
-                row = [system.name, f"{system.load:.3g}", seen.metric, f"{seen.exact:.8g}", count]
-                row += [REPLICATIONS, passages, *(covered(seen.deviations, level) for level in LEVELS)]
-                row += [f"{seen.half_widths.mean():.4f}", f"{seen.pooled.best:.8g}"]
-                row += [f"{seen.pooled.half_width / seen.exact:.5f}", f"{seen.pooled_deviation:.3f}"]
-                writer.writerow(row)
-            file.flush()
-            print(label(system), passages, flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -101,7 +101,7 @@ class Comparison:
         if any(one.inside is False for one in self.rows.values()):
             lines.append("* the model lies outside the interval")
         for doubt in dict.fromkeys(one.reference.doubt for one in self.rows.values() if one.reference.doubt):
-            lines.append(f"? the interval may well be too narrow and too low: {doubt}")
+            lines.append(f"? no upper end, and a best value that is probably too low: {doubt}")
         return "\n".join(lines)
 
     def plot(self) -> Figure:

@@ -14,6 +14,8 @@ FEWEST_BATCHES = 10
 """Fewer batches say too little about their own spread."""
 MOST_BATCHES = 40
 """More batches narrow the interval by less than their correlation falsifies it."""
+MOST_CORRELATED = 0.6
+"""Correlation of neighbouring sixty-fourths of runs above which these hold too few independent spells."""
 _NOTICEABLE, _SIGNIFICANT = 1.0, 1.645
 """Standard errors of a lag-1 correlation above which batches are joined, and above which it is taken for
 real: 5 % of independent series."""
@@ -58,6 +60,42 @@ def lag_one_correlation(values: npt.ArrayLike) -> float:
     array = array - array.mean()
     spread = float(np.sum(array**2))
     return float(np.sum(array[1:] * array[:-1]) / spread) if spread > 0 else 0.0
+
+
+def memory_doubt(totals: npt.ArrayLike, weights: npt.ArrayLike) -> str:
+    """Return what speaks against means of runs that hold few spells independent of each other, or nothing.
+
+    Parameters
+    ----------
+    totals, weights : array_like, shape (runs, batches)
+        Integral of a number over each batch's time, and that time, of independent runs.
+
+    Notes
+    -----
+    The correlation of neighbouring batches about the mean of all runs, above `MOST_CORRELATED`: it knows many
+    more batches than there are runs, and hardly depends on how high a run happened to be. Runs that begin
+    empty and end before most of what is rare has come are too low, and so are their intervals. Measured with
+    64 batches: 95 % intervals cover 95 % where it is 0.50 (slow bursts, 50,000 jobs), 93 % at 0.65 (M/M/1
+    at 0.9, 5000 jobs), 90 % at 0.70 and 79 to 82 % at 0.77 to 0.85.
+
+    Examples
+    --------
+    >>> memory_doubt([[0.0, 1.0] * 32] * 4, [[1.0] * 64] * 4)
+    ''
+    >>> memory_doubt([[0.0] * 32 + [1.0] * 32] * 4, [[1.0] * 64] * 4)
+    'stretches of 1/64 of a run are correlated by 0.95: it takes longer runs'
+    """
+    above, below = np.asarray(totals, dtype=float), np.asarray(weights, dtype=float)
+    residual = above - above.sum() / max(float(below.sum()), np.finfo(float).tiny) * below
+    spread = float(np.sum(residual**2))
+    if spread <= 0:
+        return ""
+    correlation = float(np.sum(residual[:, 1:] * residual[:, :-1])) / spread
+    if correlation <= MOST_CORRELATED:
+        return ""
+    return (
+        f"stretches of 1/{above.shape[1]} of a run are correlated by {correlation:.2f}: it takes longer runs"
+    )
 
 
 def batch_means(totals: npt.ArrayLike, weights: npt.ArrayLike, *, confidence: float) -> BatchMeans:

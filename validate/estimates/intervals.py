@@ -17,8 +17,8 @@ from validate.engine.histogram import INF, Histogram, merged
 class Estimate:
     """A best value with the interval that covers the truth with the stated confidence.
 
-    ``doubt`` is what speaks against that, in words, empty if nothing is known to; `valid` says whether
-    it is. The best value of such an estimate is probably too low as well.
+    ``doubt`` is why nothing bounds the truth from above, in words: see `doubted`. `valid` says whether
+    there is none.
 
     Examples
     --------
@@ -38,6 +38,18 @@ class Estimate:
     def valid(self) -> bool:
         """Whether nothing is known that speaks against the interval."""
         return not self.doubt
+
+    def doubted(self, words: str, *, low: float | None = None) -> Estimate:
+        """Return the estimate without an upper end: what makes a mean was rare or absent in the runs.
+
+        Its best value is then probably too low, and its lower end holds unless another is given.
+
+        Examples
+        --------
+        >>> Estimate(low=1.5, best=2.0, high=2.5, confidence=0.95).doubted("moment 4 is infinite")
+        Estimate(low=1.5, best=2.0, high=inf, confidence=0.95)
+        """
+        return replace(self, low=self.low if low is None else low, high=INF, doubt=words)
 
     def __post_init__(self) -> None:
         if not self.low <= self.best <= self.high:

@@ -75,7 +75,7 @@ class Simulation(Result):
     def notes(self) -> tuple[str, ...]:
         """What speaks against the intervals."""
         doubts = dict.fromkeys(e.doubt for e in self.metrics.values() if e.doubt)
-        lines = [f"? the interval may well be too narrow and too low: {words}" for words in doubts]
+        lines = [f"? no upper end, and a best value that is probably too low: {words}" for words in doubts]
         return (*lines, *(["too short for its warm-up or its intervals"] if self.short else []))
 
     @classmethod

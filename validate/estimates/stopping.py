@@ -40,7 +40,8 @@ def more_replications(
     ----------
     estimates : iterable of Estimate
         Student-t intervals of all that must be precise, from the replications so far. One that is
-        infinite cannot become precise and is left out.
+        infinite cannot become precise and is left out; one without an upper end takes as many as
+        ``maximum`` allows.
     replications : int
         Replications so far.
     precision : float
@@ -85,7 +86,7 @@ def _missing(estimate: Estimate, replications: int, precision: float) -> int:
     goal = precision * abs(estimate.best)
     if not np.isfinite(estimate.best) or estimate.relative_half_width <= precision:
         return 0
-    if goal == 0:
+    if goal == 0 or not estimate.valid:
         return replications
     from scipy.special import stdtrit
 

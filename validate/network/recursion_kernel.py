@@ -13,10 +13,11 @@ from validate.engine.jit import jit, lean_part
 BLOCK = 1024
 """Customers drawn at once: two blocks fit into the first-level cache."""
 
-SPAN, WAITED, SERVED, DELAYED, CUSTOMERS = range(5)
-TOTALS = 5
+SPAN, WAITED, SERVED, DELAYED, CUSTOMERS, IDLE, IDLE_SQUARED = range(7)
+TOTALS = 7
 """Columns of the totals of a batch: time between the first customer's start of service and the next
-batch's, waiting and service time, customers that waited, customers."""
+batch's, waiting and service time, customers that waited, customers; of one server the sums of its idle
+times and of their squares."""
 
 
 @jit
@@ -80,9 +81,13 @@ def _serve_one(
     """Lindley's recursion: the work found is the work left then less the gap."""
     per_unit = 1 / unit
     work, span, waited, served, delayed = free_at[0], 0.0, 0.0, 0.0, 0
+    idle, squared = 0.0, 0.0
     for i in range(gaps.size):
         span += gaps[i]
         wait = max(work - gaps[i], 0.0)
+        empty = max(gaps[i] - work, 0.0)
+        idle += empty
+        squared += empty * empty
         work = wait + services[i]
         waited += wait
         served += services[i]
@@ -94,6 +99,8 @@ def _serve_one(
     totals[WAITED] += waited
     totals[SERVED] += served
     totals[DELAYED] += delayed
+    totals[IDLE] += idle
+    totals[IDLE_SQUARED] += squared
 
 
 @lean_part

@@ -16,7 +16,17 @@ from qmodels.systems.stations.routing import LEAVE
 from validate.engine.histogram import BINS
 from validate.engine.sampling import law_table
 from validate.engine.streams import new_streams
-from validate.network.recursion_kernel import CUSTOMERS, DELAYED, SERVED, SPAN, TOTALS, WAITED, serve_batches
+from validate.network.recursion_kernel import (
+    CUSTOMERS,
+    DELAYED,
+    IDLE,
+    IDLE_SQUARED,
+    SERVED,
+    SPAN,
+    TOTALS,
+    WAITED,
+    serve_batches,
+)
 from validate.network.replication import BATCHES, PASSAGES, VISITS, WARM_UP_BATCHES, NetworkJob, Run
 from validate.network.world import time_unit
 
@@ -119,4 +129,5 @@ def run_replication(job: NetworkJob) -> Run:
         departures=totals[:, CUSTOMERS],
         events=2 * int(totals[:, CUSTOMERS].sum()),
         most_jobs=station.servers,
+        idle=whole[[IDLE, IDLE_SQUARED]] if station.servers == 1 else None,
     )

@@ -59,6 +59,8 @@ class Run:
         Sum of the response times of all visits that ended in each of them, and their number.
     events, most_jobs : int
         Events, warm-up included, and the largest number of jobs there was room for.
+    idle : array, shape (2,), optional
+        Of one server that was run by recursion: the sums of its idle times and of their squares.
     """
 
     duration: float
@@ -73,6 +75,7 @@ class Run:
     departures: FloatArray
     events: int
     most_jobs: int
+    idle: FloatArray | None = None
 
 
 def run_replication(job: NetworkJob) -> Run:

@@ -84,17 +84,21 @@ class NetworkSimulation(Simulation):
         What the histograms behind `quantile` are made from.
     most_jobs : int
         Jobs that memory was taken for.
+    from_idle_times : bool
+        Whether mean times and numbers are those of `validate.network.idle_times`.
     """
 
     overloaded: tuple[str, ...]
     counted: Counted
     most_jobs: int
+    from_idle_times: bool = False
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Which stations are overloaded, and what speaks against the intervals."""
         full = [f"overloaded: {', '.join(self.overloaded)}"] if self.overloaded else []
-        return (*full, *super().notes)
+        rare = "rare services decide: mean times and numbers are from the idle times and the laws' moments"
+        return (*full, *([rare] if self.from_idle_times else []), *super().notes)
 
     def quantile(self, what: str, probability: float) -> Estimate:
         """Return a quantile of a time, its interval the error of the histogram's bins included.

@@ -42,7 +42,9 @@ class NetworkExperiment(Experiment):
     A replication begins empty (closed classes at their reference). Memory does not depend on
     ``passages``. Whether the warm-up was enough is found afterwards, by MSER and the correlation of
     batches: the result's ``short``. Where jobs pile up, the result's ``stable`` is False and the
-    times of the station are ``inf``. A single FIFO station without losses goes by recursion.
+    times of the station are ``inf``. A single FIFO station without losses goes by recursion. Where rare
+    long services decide a mean, it has no upper end; with one FIFO server and independent gaps it is
+    taken from the idle times instead (`validate.network.idle_times`).
 
     Raises
     ------

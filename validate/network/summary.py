@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray
+from qmodels.systems.laws.times import Replay
 from qmodels.systems.stations.parts import INF
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 from validate.estimates.heavy_tails import decisive_share, expected_doubt, seen_doubt
@@ -16,11 +17,13 @@ from validate.estimates.statistics import (
     Estimate,
     batch_means,
     exactly,
+    memory_doubt,
     piles_up,
     probability_interval,
     ratio_interval,
     warm_up,
 )
+from validate.network.idle_times import idle_time_estimates
 from validate.network.replication import BATCHES, PASSAGES, VISITS, WARM_UP_BATCHES, Run
 from validate.network.result import Counted, NetworkSimulation
 from validate.network.world import time_unit
@@ -90,9 +93,17 @@ def summarize(
             endless = full and name in ENDLESS
             metrics[name + place] = exactly(INF, confidence=confidence) if endless else estimate
     counted = _counted(spec, runs)
-    for name, doubt in _doubts(spec, runs, counted).items():
+    doubts = _doubts(spec, runs, counted)
+    known = idle_time_estimates(spec, runs, confidence=confidence) if doubts and not overloaded else {}
+    for name, doubt in doubts.items():
         if np.isfinite(metrics[name].best):
-            metrics[name] = replace(metrics[name], doubt=doubt)
+            metrics[name] = known.get(name) or metrics[name].doubted(doubt)
+    rest = _rest_of_traces(spec, runs)
+    if rest:
+        metrics = {
+            name: e.doubted(rest, low=0.0) if name.partition("[")[0] in ENDLESS and np.isfinite(e.best) else e
+            for name, e in metrics.items()
+        }
     utilization = {name: metrics["utilization" + _place(spec, name)] for name in spec.station_names}
     return NetworkSimulation(
         spec=spec,
@@ -107,6 +118,7 @@ def summarize(
         replications=len(runs),
         effort={"passages": passages, "events": sum(r.events for r in runs)},
         most_jobs=max(r.most_jobs for r in runs),
+        from_idle_times=bool(known),
         seconds=seconds,
     )
 
@@ -210,8 +222,8 @@ def _doubts(spec: QueueingNetwork, runs: Sequence[Run], counted: Counted) -> dic
         place = _place(spec, name)
         times = np.array([r.times[WARM_UP_BATCHES:] for r in runs])
         numbers = np.array([r.numbers[WARM_UP_BATCHES:, node] for r in runs])
-        doubt = ""
-        if look:
+        doubt = memory_doubt(numbers * times, times)
+        if look and not doubt:
             doubt = seen_doubt(counted.histograms("response" + place), numbers * times, times)
         if node < len(spec.stations):
             doubt = _expected_doubt(spec, runs, node) or doubt
@@ -255,6 +267,18 @@ def _expected_doubt(spec: QueueingNetwork, runs: Sequence[Run], node: int) -> st
             if doubt:
                 return doubt
     return ""
+
+
+def _rest_of_traces(spec: QueueingNetwork, runs: Sequence[Run]) -> str:
+    """Return that recordings are not played to their end, whose rest may be busier or calmer, or nothing."""
+    passages = np.min([r.passages[:, PASSAGES.index("arrivals")] for r in runs], axis=0)
+    served = np.min([r.visits[:, :, VISITS.index("departures")] for r in runs], axis=0)
+    played = [(c.arrivals, passages[k]) for k, c in enumerate(spec.classes)]
+    played += [(spec.service_law(at, k), served[at, k]) for at, k in spec.visited if at < len(spec.stations)]
+    shares = [count / len(law.values) for law, count in played if isinstance(law, Replay)]
+    if min(shares, default=1.0) >= 1:
+        return ""
+    return f"runs play {min(shares):.0%} of a recording, whose rest may be busier or calmer"
 
 
 def _counted(spec: QueueingNetwork, runs: Sequence[Run]) -> Counted:
