@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,6 @@ from qmodels.systems.memory.dram_system import dram
 from qmodels.systems.noc.patterns import uniform
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topologies import mesh
-from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.spec.named import Named
 from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
@@ -168,22 +167,31 @@ def _flow(drawing: Drawing, source: str, program: tuple[Any, ...], at: tuple[int
 
 def at_load(system: System, load: float) -> System:
     """Return a system whose fullest resource is so loaded, by the model; at least so by a closed flow."""
-    (flow,) = system.flows
-    if not flow.closed:
-        factor = float(solve_system(system).metrics["saturation_factor"])
-        return replace_fields(system, {f"flows.{flow.name}.rate": float(flow.rate) * factor * load})
-    return _with_jobs(system, _population(system, load))
+    if system.flows[0].closed:
+        return with_jobs(system, _population(system, load))
+    factor = float(solve_system(system).metrics["saturation_factor"])
+    return with_jobs(system, jobs_of(system) * factor * load)
 
 
-def _with_jobs(system: System, population: int) -> System:
-    return replace(system, flows=(replace(system.flows[0], population=population),))
+def jobs_of(system: System) -> float:
+    """Return what `with_jobs` sets: jobs of a closed flow, rate of an open one. [1 or 1/ns]."""
+    flow = system.flows[0]
+    return float(flow.population if flow.closed else flow.rate)
+
+
+def with_jobs(system: System, jobs: float) -> System:
+    """Return a system whose first flow, and others that are open like it, have so many jobs."""
+    if system.flows[0].closed:
+        return replace(system, flows=(replace(system.flows[0], population=round(jobs)),))
+    flows = (flow if flow.closed else replace(flow, rate=jobs) for flow in system.flows)
+    return replace(system, flows=tuple(flows))
 
 
 def _population(system: System, load: float) -> int:
     """Return the smallest number of jobs that bring a load, the most if none does."""
 
     def enough(population: int) -> bool:
-        return float(solve_system(_with_jobs(system, population)).bottleneck_load) >= load
+        return float(solve_system(with_jobs(system, population)).bottleneck_load) >= load
 
     low, high = 0, 1
     while high < MOST_JOBS and not enough(high):
@@ -194,13 +202,37 @@ def _population(system: System, load: float) -> int:
     return high
 
 
-def systems(
-    count: int, *, seed: int = 1, sorts: tuple[str, ...] = SORTS, keep: Callable[[System], bool] | None = None
-) -> Iterator[tuple[dict[str, Any], System]]:
-    """Yield so many systems, each with what it is; sources, sorts and loads in turn."""
-    for number in range(count):
-        source, sort = SOURCES[number % 3], sorts[number // 3 % len(sorts)]
-        load = LOADS[number // (3 * len(sorts)) % len(LOADS)]
-        system = at_load(draw(seed * 10_000 + number, source, sort), load)
-        if keep is None or keep(system):
-            yield {"number": number, "source": source, "sort": sort, "load": load}, system
+@dataclass(frozen=True, kw_only=True)
+class Lot:
+    """Systems that are drawn together.
+
+    Parameters
+    ----------
+    name : str
+        What was done with them.
+    seed, count : int
+        Of the draws.
+    sorts : tuple of str
+        What they are of, in turn.
+    """
+
+    name: str
+    seed: int
+    count: int
+    sorts: tuple[str, ...] = SORTS
+
+    def drawn(self) -> Iterator[tuple[dict[str, Any], System]]:
+        """Yield each system, without a load, with what it is; sources, sorts and loads in turn."""
+        for number in range(self.count):
+            source, sort = SOURCES[number % 3], self.sorts[number // 3 % len(self.sorts)]
+            load = LOADS[number // (3 * len(self.sorts)) % len(LOADS)]
+            what = {"lot": self.name, "number": number, "source": source, "sort": sort, "load": load}
+            yield what, draw(self.seed * 10_000 + number, source, sort)
+
+
+LOTS = (
+    Lot(name="looked at", seed=2, count=60),
+    Lot(name="developed", seed=40, count=24),
+    Lot(name="held out", seed=41, count=24),
+)
+"""The model was mended while the first two were looked at; its errors on the last were only measured."""

@@ -15,6 +15,7 @@ from qmodels.memory.dram.limits import binding
 from qmodels.memory.dram.mixture import Kind, Mixed, mixed_waits, pure_waits
 from qmodels.memory.dram.solve import UNMEASURED
 from qmodels.networks.open.flow_scv import departing_scv, merging_weight, service_noise, split_scv
+from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.memory.dram_traffic import Packets, RandomBlocks, StridedBlocks
 
@@ -74,6 +75,7 @@ def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
     that is left of them where streams meet and are split among channels and banks.
     """
     streams = _some(streams)
+    spec = rows_of_reads(spec, streams)
     offered = _offered(spec, streams)
     mixed, doubts = _waits(spec, offered, streams)
     load = mixed.load
@@ -101,7 +103,31 @@ def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
 def dram_load(spec: DramSystem, streams: tuple[Stream, ...]) -> float:
     """Return the intensity of the fullest resource of a DRAM."""
     streams = _some(streams)
+    spec = rows_of_reads(spec, streams)
     return _waits(spec, _offered(spec, streams), streams)[0].load
+
+
+def rows_of_reads(spec: DramSystem, streams: tuple[Stream, ...]) -> DramSystem:
+    """Return a DRAM whose rows hold no more than one read has there, where several are issued at once.
+
+    Only the blocks of one read are consecutive: those of others at random addresses are in other rows, while
+    a batch of consecutive blocks would find its own rows open.
+    """
+    sizes = [getattr(s.step, "blocks", None) for s in streams]
+    random = all(_addresses(s) == "random" and isinstance(k, int) for s, k in zip(streams, sizes, strict=True))
+    if not random or not isinstance(spec.address_map, Interleaved):
+        return spec
+    several = [k for s, k in zip(streams, sizes, strict=True) if isinstance(k, int) and s.batch[k + 1 :].any()]
+    if not several:
+        return spec
+    each, old, g = max(several), spec.address_map, spec.geometry
+    bank_step = min(old.bank_step, each)
+    row = max(-(-each // (g.channels * g.channel_banks)), bank_step)
+    return replace(
+        spec,
+        geometry=replace(g, row_blocks=min(row, g.row_blocks)),
+        address_map=replace(old, step=min(old.step, each), bank_step=bank_step),
+    )
 
 
 def _some(streams: tuple[Stream, ...]) -> tuple[Stream, ...]:
