@@ -11,6 +11,7 @@ import numpy as np
 from qmodels.answer import Answer
 from qmodels.composed.as_network import solved_as_network
 from qmodels.composed.asking import Asking
+from qmodels.composed.couplings.circles import circle_doubts
 from qmodels.composed.errors import error_doubts, measured_errors
 from qmodels.composed.figures import Figures
 from qmodels.composed.fixed_point.state import State
@@ -86,6 +87,7 @@ def _solve_point(system: System) -> Answer:
     figures = parts_figures(state) if solved is None else network_figures(state, solved)
     for name, found in shares.items():
         figures.metrics[f"hit_ratio[{name}]"] = found.private + found.hit
+    figures = replace(figures, doubts=(*figures.doubts, *circle_doubts(system, plan)))
     return _answer(system, _until_the_end(system, figures) if system.ends else figures)
 
 

@@ -153,13 +153,15 @@ def _response(
     """Return the response to a stream: means over its kinds, of accesses and of issues."""
     if mixed.load >= 1:
         return Response(mean=INF, variance=INF, last_mean=INF, last_variance=INF, departure_scv=departure_scv)
-    accesses, issues, alone, lone_issues = [], [], [], []
+    accesses, issues, alone, lone_issues, pauses, behind = [], [], [], [], [], []
     for k, share in kinds:
         kind = offered.kinds[k]
         waits = mixed.waits[min(k, len(mixed.waits) - 1)]
         hits = mixed.row_hit_ratio[min(k, len(mixed.row_hit_ratio) - 1)]
         times = access_times(spec, waits, hits, write=kind.write, scv=offered.scv)
         accesses.append((share * kind.blocks, times.mean, times.variance))
+        pauses.append((share * kind.blocks, float(waits.refresh), 0.0))
+        behind.append((share * kind.blocks, float(waits.refresh + waits.backlog), 0.0))
         issues.append((share, *last_times(spec, kind, times, offered.together)))
         # Alone an access meets refreshes and the rows that others have left open.
         rows = replace(
@@ -179,6 +181,9 @@ def _response(
         departure_scv=departure_scv,
         alone_mean=_mixture(alone)[0] / clock,
         alone_last=_mixture(lone_issues)[0] / clock,
+        paused=_mixture(behind)[0] / clock,
+        alone_paused=_mixture(pauses)[0] / clock,
+        pause=float(mixed.waits[0].reach["refresh"]) / spec.geometry.ranks / clock,
     )
 
 
