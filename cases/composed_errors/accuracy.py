@@ -30,9 +30,9 @@ from validate.composed.replication import run_replication
 FILE = DATA / "composed.csv"
 COMMAND = "python -m cases.composed_errors.accuracy"
 ABOUT = """\
-Systems drawn at random: model minus simulation by load of the fullest resource; several flows, caches and free
-lists on a few. Runs that are less certain than 10 % are left out. The model was mended while most of them were
-looked at; the lot "held out" of cases/data/composed.csv was only measured."""
+Systems drawn at random: model minus simulation by load of the fullest resource; several flows, caches and
+free lists on a few. Runs that are less certain than 10 % are left out. The model was mended while most of
+them were looked at; the lot "held out" of cases/data/composed.csv was only measured."""
 
 METRICS = ("latency", "latency_p99", "flow_throughput")
 SATURATION = "saturation_factor"
@@ -106,7 +106,7 @@ def solved(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                         f"got {key_of(system)}: simulate it anew"
                     )
                 known[number] = system, solve_system(system)
-            found.append(row | _beside(row, *known[number]))
+            found.append(row | {"number": number} | _beside(row, *known[number]))
     return found
 
 

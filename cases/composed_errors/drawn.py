@@ -183,8 +183,8 @@ def draw(seed: int, source: str, sort: str) -> System:
     flows = [_flow(drawing, source, program, at)]
     if sort == "two flows":
         other = drawing.steps([Visit(name) for name in rng.permutation(list(stations)).tolist()])
-        kind = SOURCES[int(rng.integers(2))]
-        flows.append(replace(_flow(drawing, kind, other, at), name="others", **OTHERS[kind]))
+        second = SOURCES[int(rng.integers(2))]
+        flows.append(replace(_flow(drawing, second, other, at), name="others", **OTHERS[second]))
     return System(parts=Named(parts), flows=tuple(flows), place=Named(place))
 
 
@@ -200,7 +200,8 @@ def at_load(system: System, load: float) -> System:
     """Return a system whose fullest resource is so loaded, by the model; at least so by a closed flow."""
     if system.flows[0].closed:
         return with_jobs(system, _population(system, load))
-    factor = float(solve_system(system).metrics["saturation_factor"])
+    alike = with_jobs(system, jobs_of(system))
+    factor = float(solve_system(alike).metrics["saturation_factor"])
     return with_jobs(system, jobs_of(system) * factor * load)
 
 

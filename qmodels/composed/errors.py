@@ -49,7 +49,10 @@ def region_of(system: System) -> str:
 def _beside(system: System) -> list[str]:
     """Return what a system has that most of those measured have not."""
     parts = system.parts.values()
-    has = (len(system.flows) > 1, *(any(isinstance(p, kind) for p in parts) for kind in (CacheSystem, FreeList)))
+    has = (
+        len(system.flows) > 1,
+        *(any(isinstance(p, kind) for p in parts) for kind in (CacheSystem, FreeList)),
+    )
     return [name for name, there in zip(FEW, has, strict=True) if there]
 
 

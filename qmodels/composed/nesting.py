@@ -50,9 +50,7 @@ def pools_inside(plan: Plan) -> dict[str, set[str]]:
 
 def taken_while_held(plan: Plan) -> set[tuple[str, str]]:
     """Return pairs of pools: tokens of the second are taken while some of the first are held."""
-    return {
-        (pool, node.site.part) for node, held in _steps(plan) if isinstance(node, Take) for pool in held
-    }
+    return {(pool, node.site.part) for node, held in _steps(plan) if isinstance(node, Take) for pool in held}
 
 
 def _steps(plan: Plan) -> Iterator[tuple[Any, dict[str, int]]]:

@@ -1,4 +1,4 @@
-"""Pools whose tokens are acquired in a circle: jobs that hold some of each may wait for each other for ever."""
+"""Pools acquired in a circle: jobs that hold tokens of some may wait for each other for ever."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from qmodels.systems.composed.system import System
 
 
 def circle_doubts(system: System, plan: Plan) -> tuple[str, ...]:
-    """Return in words which pools are acquired in a circle.
+    """Return in words which pools jobs acquire more of while they hold some.
 
     Parameters
     ----------
@@ -20,11 +20,16 @@ def circle_doubts(system: System, plan: Plan) -> tuple[str, ...]:
     plan : Plan
         Its programs.
 
+    Raises
+    ------
+    ValueError
+        If several pools are acquired in a circle: the model begins with the innermost one, and there is none.
+
     Notes
     -----
-    Jobs stand still for ever only where each waits for tokens that another of them holds [1]_: where "is taken
-    while tokens are held of" leads from a pool back to itself. A pool with tokens for all jobs that may be
-    there lets nobody wait. Whether the others do stand still depends on times: that is not looked at.
+    Jobs stand still for ever only where each waits for tokens that another of them holds [1]_: where "is
+    taken while tokens are held of" leads from a pool back to itself. A pool with tokens for all jobs that may
+    be there lets nobody wait. Whether the others do stand still depends on times: that is not looked at.
 
     References
     ----------
@@ -44,8 +49,10 @@ def circle_doubts(system: System, plan: Plan) -> tuple[str, ...]:
     ...     Flow(name="writes", population=2, program=program("buffers", "tags")),
     ... )
     >>> system = System(parts={"tags": Tokens(count=3), "buffers": Tokens(count=2)}, flows=flows)
-    >>> [doubt.split(":")[0] for doubt in circle_doubts(system, plan_of(system, {}))]
-    ['tokens of buffers and tags are acquired in a circle']
+    >>> circle_doubts(system, plan_of(system, {}))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    ValueError: pools must not be acquired in a circle, got buffers and tags: jobs may come to wait ...
     """
     after: dict[str, set[str]] = {}
     for pool, inner in taken_while_held(plan):
@@ -57,10 +64,16 @@ def circle_doubts(system: System, plan: Plan) -> tuple[str, ...]:
         for pool in after
         if pool in reach[pool]
     }
+    for circle in sorted(circles):
+        if len(circle) > 1:
+            raise ValueError(
+                f"pools must not be acquired in a circle, got {' and '.join(circle)}: jobs may come to wait "
+                "for each other for ever; simulate it"
+            )
     return tuple(
-        f"tokens of {' and '.join(circle)} are acquired in a circle: jobs may come to wait for each other for "
+        f"tokens of {pool} are acquired by jobs that hold some: they may come to wait for each other for "
         "ever, which the model does not see; simulate it"
-        for circle in sorted(circles)
+        for (pool,) in sorted(circles)
     )
 
 
@@ -71,7 +84,11 @@ def _most_wanted(system: System, plan: Plan, pool: str) -> float:
         if take.part == pool:
             flow = system.flow(take.flow)
             inside = any(other.part == window_of(flow.name) for other in plan.takes)
-            jobs = float(flow.population) if flow.closed else float(flow.window) if inside else inf
+            jobs = (
+                float(flow.population if flow.closed else flow.window or inf)
+                if flow.closed or inside
+                else inf
+            )
             wanted += jobs * max(take.batch.size - 1, take.copies.size - 1) * take.step.tokens
     return wanted
 

@@ -68,8 +68,8 @@ def met_once(heard: Heard, sites: Sequence[Site], rates: Mapping[str, float], jo
 def stalled(heard: Heard, sites: Sequence[Site], rates: Mapping[str, float], jobs: float) -> float:
     r"""Return the mean wait for pauses in which all of so many jobs wait, by others who come at random.
 
-    Parameters are those of `met_once`. Of a pause r all wait for :math:`D = E[(r - T)^+]`, which one who comes
-    at random meets for :math:`D/2` with :math:`D` over the time from pause to pause.
+    Parameters are those of `met_once`. Of a pause r all wait for :math:`D = E[(r - T)^+]`, which one who
+    comes at random meets for :math:`D/2` with :math:`D` over the time from pause to pause.
     """
     found = 0.0
     for part, asked in _asked(heard, sites, rates).items():

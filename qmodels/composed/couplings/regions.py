@@ -30,7 +30,7 @@ class Region:
 
     @property
     def excess(self) -> float:
-        """What is left, beyond exponential times, until the first job leaves where all tokens are held. [ns]."""
+        """What is left beyond exponential times until a job leaves where all tokens are held. [ns]."""
         slowest, fastest = float(self.speeds[0]), float(self.speeds[-1])
         return (self.scv - 1) / 2 / fastest * slowest / fastest
 

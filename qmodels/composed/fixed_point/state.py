@@ -144,7 +144,7 @@ class State:
         taken, alone = self.taken(pool, self.rates), self.lone.get(pool, 0.0)
         if taken <= 0 or alone <= 0:
             return heard
-        jobs = self.tokens(pool) * (self.system.copies(pool) if pool in self.system.parts else 1)
+        jobs: float = self.tokens(pool) * (self.system.copies(pool) if pool in self.system.parts else 1)
         factor = (rate + 1 / alone) / taken
         if self.all_closed(pool):
             jobs, factor = min(jobs, self.visitors(pool)), 1.0

@@ -68,9 +68,10 @@ def _pass_on(state: State, asking: Asking, weight: float, begun: Callable[[Flow]
 def _revisited(state: State, flow: str, number: int, scv: float, load: float) -> float:
     """Return the variability of visits to a station by jobs that come several times.
 
-    Where that makes them steadier than their jobs, which is of heavy traffic, in proportion to the load: where
-    there is none a visit meets others by chance. The line between both limits is that of Reiman and Simon, "An
-    interpolation approximation for queueing systems with Poisson input", Operations Research 36(3), 1988.
+    Where that makes them steadier than their jobs, which is of heavy traffic, in proportion to the load:
+    where there is none a visit meets others by chance. The line between both limits is that of Reiman and
+    Simon, "An interpolation approximation for queueing systems with Poisson input", Operations Research
+    36(3), 1988.
     """
     part = state.plan.sites[number].part
     station = state.system.parts[part]

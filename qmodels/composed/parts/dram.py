@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.stats import binom
 
 from qmodels.composed.parts.dram_times import Together, access_times, batches_together, last_times
 from qmodels.composed.streams import PartAnswer, Response, Stream
@@ -88,15 +89,67 @@ def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
     bursts = (1 - min(load, 1.0) ** 2) * max(offered.scv - left, 0.0)
     leaving = 1 - weight + weight * float(departing) + bursts
     keys = [
-        (kinds, float(split_scv(leaving, stream.rate / total)))
+        (kinds, float(split_scv(leaving, stream.rate / total)), _each(stream))
         for stream, kinds in zip(streams, offered.of, strict=True)
     ]
-    for kinds, scv in keys:
+    for kinds, scv, each in keys:
         # Streams that are alike are answered once.
-        if (kinds, scv) not in responses:
-            responses[kinds, scv] = _response(spec, offered, mixed, kinds, scv)
+        if (kinds, scv, each) not in responses:
+            found = _response(spec, offered, mixed, kinds, scv)
+            responses[kinds, scv, each] = (
+                _scattered(spec, offered, mixed, kinds, each, found) if each else found
+            )
     return PartAnswer(
         responses=tuple(responses[key] for key in keys), intensity=dram_loads(mixed), doubts=doubts
+    )
+
+
+def _each(stream: Stream) -> int:
+    """Return the blocks of a read at random addresses, of which several are issued at once; 0 if not so."""
+    blocks = getattr(stream.step, "blocks", None)
+    if _addresses(stream) != "random" or not isinstance(blocks, int):
+        return 0
+    return blocks if stream.batch[blocks + 1 :].any() else 0
+
+
+def _scattered(
+    spec: DramSystem,
+    offered: Offered,
+    mixed: Mixed,
+    kinds: Sequence[tuple[int, float]],
+    each: int,
+    found: Response,
+) -> Response:
+    r"""Return a response to reads issued at once that are at random banks, from one to consecutive blocks.
+
+    Of m reads at B banks the fullest has j or more with :math:`1 - (1 - P(N \ge j))^B`, N binomial of m
+    and :math:`1/B`, and they pass a row cycle apart; the last is done no sooner than the batch takes its
+    channels. It is also the last to open a row: each finds another one open with the probability of any.
+    """
+    if not np.isfinite(found.last_mean):
+        return found
+    t, g = spec.timing, spec.geometry
+    banks = max(g.channels * g.channel_banks / (2 * each - 1), 1.0)
+    span, mean, last = 2 * max(found.last_mean - found.mean, 0.0) * spec.clock_ghz, 0.0, 0.0
+    for k, share in kinds:
+        reads = max(round(offered.kinds[k].blocks / each), 1)
+        fuller = 1 - (1 - binom.sf(np.arange(reads), reads, 1 / banks)) ** banks
+        at_most = np.append(fuller[1:], 0.0)
+        law = np.maximum(fuller - at_most, 0.0)
+        late = np.maximum(np.arange(reads) * t.t_rc, span)
+        waits, hits = mixed.waits[min(k, len(mixed.waits) - 1)], mixed.row_hit_ratio
+        closes = float(waits.row) / max(1 - hits[min(k, len(hits) - 1)], 1e-12) - t.t_rcd
+        closes = min(max(closes / t.t_rp, 0.0), 1.0)
+        last += share * (float(law @ late) / float(law.sum()) - span)
+        last += share * t.t_rp * (1 - (1 - closes) ** reads - closes)
+        mean += share * (reads - 1) / 2 / banks * t.t_rc
+    mean, last = mean / spec.clock_ghz, last / spec.clock_ghz
+    return replace(
+        found,
+        mean=found.mean + min(mean, last),
+        last_mean=found.last_mean + last,
+        alone_mean=found.alone_mean + min(mean, last),
+        alone_last=found.alone_last + last,
     )
 
 
@@ -113,12 +166,9 @@ def rows_of_reads(spec: DramSystem, streams: tuple[Stream, ...]) -> DramSystem:
     Only the blocks of one read are consecutive: those of others at random addresses are in other rows, while
     a batch of consecutive blocks would find its own rows open.
     """
-    sizes = [getattr(s.step, "blocks", None) for s in streams]
-    random = all(_addresses(s) == "random" and isinstance(k, int) for s, k in zip(streams, sizes, strict=True))
-    if not random or not isinstance(spec.address_map, Interleaved):
-        return spec
-    several = [k for s, k in zip(streams, sizes, strict=True) if isinstance(k, int) and s.batch[k + 1 :].any()]
-    if not several:
+    several = [each for each in map(_each, streams) if each]
+    random = all(_addresses(s) == "random" for s in streams)
+    if not random or not several or not isinstance(spec.address_map, Interleaved):
         return spec
     each, old, g = max(several), spec.address_map, spec.geometry
     bank_step = min(old.bank_step, each)
