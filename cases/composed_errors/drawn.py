@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from qmodels.composed import solve_system
+from qmodels.systems.cache.spec import CacheLevel, CacheSystem
 from qmodels.systems.composed.flow import Flow
 from qmodels.systems.composed.parts import Tokens
 from qmodels.systems.composed.steps import (
     Acquire,
+    Allocate,
     Branch,
     Each,
     Fork,
+    Free,
     Hold,
+    Lookup,
     Read,
     Release,
     Repeat,
@@ -30,22 +34,28 @@ from qmodels.systems.memory.dram_system import dram
 from qmodels.systems.noc.patterns import uniform
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topologies import mesh
-from qmodels.systems.spec.fields import replace_fields
+from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.spec.named import Named
 from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
+from qmodels.systems.traffic.popularity import Zipf
 
 LOADS = (0.3, 0.5, 0.7, 0.85)
 SOURCES = ("open", "closed", "window")
 SORTS = ("stations", "hardware")
 """Stations and pools alone, or with a memory, in half of them behind a network."""
 
-SCALES = {"stations": 1.0, "hardware": 0.3}
-"""Of the services of stations, so that memories have something to do."""
+WIDE = ("two flows", "cache", "free list")
+"""As those with a memory, with one thing more; few of each."""
+
+SCALE = 0.3
+"""Of the services of stations beside a memory, so that it has something to do."""
 PRESETS = ("DDR4-3200", "HBM2")
 NODES = 9
 MOST_JOBS = 256
 """Of a closed flow."""
+OTHERS: dict[str, dict[str, Any]] = {"open": {"rate": 1e-3}, "closed": {"population": 2}}
+"""What the jobs of a second flow are, where they are not those of the first."""
 
 
 class Drawing:
@@ -93,6 +103,14 @@ class Drawing:
                 return Erlang(mean=1.0, phases=2)
         return Poisson()
 
+    def cache(self) -> CacheSystem:
+        """Return a cache without private levels."""
+        entries = int(self.rng.integers(500, 4000))
+        return CacheSystem(
+            popularity=Zipf(entries=entries, exponent=float(self.rng.uniform(0.6, 1.0))),
+            shared=CacheLevel(lines=int(entries * self.rng.uniform(0.05, 0.5))),
+        )
+
     def steps(self, visits: list[Any], depth: int = 2) -> tuple[Any, ...]:
         """Return a program that makes some visits, in order."""
         found: list[Any] = []
@@ -129,14 +147,15 @@ def draw(seed: int, source: str, sort: str) -> System:
     >>> len(system.parts) >= 3, system == draw(1, "open", "stations")
     (True, True)
     """
-    rng = np.random.default_rng([seed, SOURCES.index(source), SORTS.index(sort)])
+    rng = np.random.default_rng([seed, SOURCES.index(source), (*SORTS, *WIDE).index(sort)])
     drawing = Drawing(rng)
-    stations = {f"s{k}": drawing.station(SCALES[sort]) for k in range(int(rng.integers(2, 5)))}
+    scale = 1.0 if sort == "stations" else SCALE
+    stations = {f"s{k}": drawing.station(scale) for k in range(int(rng.integers(2, 5)))}
     parts: dict[str, Any] = dict(stations)
     visits: list[Any] = [Visit(name) for name in rng.permutation(list(stations)).tolist()]
     place: dict[str, Any] = {}
     at: tuple[int, ...] = ()
-    if sort == "hardware":
+    if sort != "stations":
         preset = str(rng.choice(PRESETS))
         parts["dram"] = dram(preset, channels=int(rng.choice([1, 2, 4])))
         kind = Write if rng.random() < 0.3 else Read
@@ -147,6 +166,10 @@ def draw(seed: int, source: str, sort: str) -> System:
             )
             at = tuple(rng.permutation(NODES)[:3].tolist())
             place = {"dram": tuple(rng.permutation(NODES)[:2].tolist())}
+    if sort == "cache":
+        parts["cache"] = drawing.cache()
+        look = Hold(Deterministic(mean=8.0))
+        visits.append(Lookup("cache", hit=(look,), miss=(look, Read("dram"))))
     program = drawing.steps(visits)
     if rng.random() < 0.5 or len(parts) < 3:
         parts["pool"] = Tokens(count=int(rng.integers(2, 12)))
@@ -154,8 +177,15 @@ def draw(seed: int, source: str, sort: str) -> System:
         last = int(rng.integers(first, len(program)))
         held = (Acquire("pool"), *program[first : last + 1], Release("pool"))
         program = (*program[:first], *held, *program[last + 1 :])
-    flow = _flow(drawing, source, program, at)
-    return System(parts=Named(parts), flows=(flow,), place=Named(place))
+    if sort == "free list":
+        parts["list"] = FreeList(segments=4096, alloc_trial_count=int(rng.integers(1, 4)))
+        program = (Allocate("list"), *program, Free("list"))
+    flows = [_flow(drawing, source, program, at)]
+    if sort == "two flows":
+        other = drawing.steps([Visit(name) for name in rng.permutation(list(stations)).tolist()])
+        second = SOURCES[int(rng.integers(2))]
+        flows.append(replace(_flow(drawing, second, other, at), name="others", **OTHERS[second]))
+    return System(parts=Named(parts), flows=tuple(flows), place=Named(place))
 
 
 def _flow(drawing: Drawing, source: str, program: tuple[Any, ...], at: tuple[int, ...]) -> Flow:
@@ -168,22 +198,32 @@ def _flow(drawing: Drawing, source: str, program: tuple[Any, ...], at: tuple[int
 
 def at_load(system: System, load: float) -> System:
     """Return a system whose fullest resource is so loaded, by the model; at least so by a closed flow."""
-    (flow,) = system.flows
-    if not flow.closed:
-        factor = float(solve_system(system).metrics["saturation_factor"])
-        return replace_fields(system, {f"flows.{flow.name}.rate": float(flow.rate) * factor * load})
-    return _with_jobs(system, _population(system, load))
+    if system.flows[0].closed:
+        return with_jobs(system, _population(system, load))
+    alike = with_jobs(system, jobs_of(system))
+    factor = float(solve_system(alike).metrics["saturation_factor"])
+    return with_jobs(system, jobs_of(system) * factor * load)
 
 
-def _with_jobs(system: System, population: int) -> System:
-    return replace(system, flows=(replace(system.flows[0], population=population),))
+def jobs_of(system: System) -> float:
+    """Return what `with_jobs` sets: jobs of a closed flow, rate of an open one. [1 or 1/ns]."""
+    flow = system.flows[0]
+    return float(flow.population if flow.closed else flow.rate)
+
+
+def with_jobs(system: System, jobs: float) -> System:
+    """Return a system whose first flow, and others that are open like it, have so many jobs."""
+    if system.flows[0].closed:
+        return replace(system, flows=(replace(system.flows[0], population=round(jobs)),))
+    flows = (flow if flow.closed else replace(flow, rate=jobs) for flow in system.flows)
+    return replace(system, flows=tuple(flows))
 
 
 def _population(system: System, load: float) -> int:
     """Return the smallest number of jobs that bring a load, the most if none does."""
 
     def enough(population: int) -> bool:
-        return float(solve_system(_with_jobs(system, population)).bottleneck_load) >= load
+        return float(solve_system(with_jobs(system, population)).bottleneck_load) >= load
 
     low, high = 0, 1
     while high < MOST_JOBS and not enough(high):
@@ -194,13 +234,43 @@ def _population(system: System, load: float) -> int:
     return high
 
 
-def systems(
-    count: int, *, seed: int = 1, sorts: tuple[str, ...] = SORTS, keep: Callable[[System], bool] | None = None
-) -> Iterator[tuple[dict[str, Any], System]]:
-    """Yield so many systems, each with what it is; sources, sorts and loads in turn."""
-    for number in range(count):
-        source, sort = SOURCES[number % 3], sorts[number // 3 % len(sorts)]
-        load = LOADS[number // (3 * len(sorts)) % len(LOADS)]
-        system = at_load(draw(seed * 10_000 + number, source, sort), load)
-        if keep is None or keep(system):
-            yield {"number": number, "source": source, "sort": sort, "load": load}, system
+@dataclass(frozen=True, kw_only=True)
+class Lot:
+    """Systems that are drawn together.
+
+    Parameters
+    ----------
+    name : str
+        What was done with them.
+    seed, count : int
+        Of the draws.
+    sorts : tuple of str
+        What they are of, in turn.
+    loads_first : bool
+        Whether loads change before sorts.
+    """
+
+    name: str
+    seed: int
+    count: int
+    sorts: tuple[str, ...] = SORTS
+    loads_first: bool = False
+
+    def drawn(self) -> Iterator[tuple[dict[str, Any], System]]:
+        """Yield each system, without a load, with what it is; sources, sorts and loads in turn."""
+        for number in range(self.count):
+            source, sort = SOURCES[number % 3], self.sorts[number // 3 % len(self.sorts)]
+            load = LOADS[number // (3 * len(self.sorts)) % len(LOADS)]
+            if self.loads_first:
+                sort, load = self.sorts[number // len(LOADS) % len(self.sorts)], LOADS[number % len(LOADS)]
+            what = {"lot": self.name, "number": number, "source": source, "sort": sort, "load": load}
+            yield what, draw(self.seed * 10_000 + number, source, sort)
+
+
+LOTS = (
+    Lot(name="looked at", seed=2, count=60),
+    Lot(name="developed", seed=40, count=24),
+    Lot(name="held out", seed=41, count=24),
+    Lot(name="wide", seed=42, count=12, sorts=WIDE, loads_first=True),
+)
+"""The model was mended while the first two were looked at; its errors on the others were only measured."""

@@ -15,7 +15,9 @@ from qmodels.systems.noc.spec import Noc
 from qmodels.systems.packets.free_list import FreeList
 
 ERRORS = ErrorMap(Path(__file__).with_name("error_map.csv"))
-UNMEASURED = (CacheSystem, BankedChannels, FreeList, ServingPart)
+UNMEASURED = (BankedChannels, ServingPart)
+FEW = ("several flows", "caches", "free lists")
+"""What was measured on a few systems with one of them each."""
 LOADS = ((0.0, 0.4), (0.4, 0.6), (0.6, 0.78), (0.78, 0.95))
 """Loads of the fullest resource, above the first and up to the second, of the regions."""
 
@@ -33,12 +35,25 @@ def region_of(system: System) -> str:
     >>> region_of(System(parts={"disk": Station(service=Exponential(mean=1.0))}, flows=flow))
     'closed, stations'
     """
+    beside = _beside(system)
+    if beside:
+        return " and ".join(beside)
     hardware = any(isinstance(part, DramSystem | Noc) for part in system.parts.values())
     if all(flow.closed for flow in system.flows):
         source = "closed"
     else:
         source = "window" if any(flow.window for flow in system.flows) else "open"
     return f"{source}, {'with a memory' if hardware else 'stations'}"
+
+
+def _beside(system: System) -> list[str]:
+    """Return what a system has that most of those measured have not."""
+    parts = system.parts.values()
+    has = (
+        len(system.flows) > 1,
+        *(any(isinstance(p, kind) for p in parts) for kind in (CacheSystem, FreeList)),
+    )
+    return [name for name, there in zip(FEW, has, strict=True) if there]
 
 
 def measured_errors(system: System, load: float) -> dict[str, MeasuredError]:
@@ -51,12 +66,12 @@ def error_doubts(system: System, load: float) -> tuple[str, ...]:
     doubts = []
     if load > LOADS[-1][1]:
         doubts.append(f"a load above {LOADS[-1][1]:.0%}, which was not measured")
-    if len(system.flows) > 1:
-        doubts.append("several flows: the error was measured with one")
+    beside = _beside(system)
+    if beside:
+        alone = "on a few systems" if len(beside) == 1 else "without, or with one of them on a few systems"
+        doubts.append(f"{' and '.join(beside)}: the error was measured {alone}")
     if any(isinstance(part, UNMEASURED) for part in system.parts.values()):
-        doubts.append(
-            "caches, banked channels, free lists or parts of others: the error was measured without"
-        )
+        doubts.append("banked channels or parts of others: the error was measured without")
     if any(flow.loses for flow in system.flows):
         doubts.append("a window that loses jobs: the error was measured without")
     if system.turning:

@@ -42,37 +42,43 @@ def sites_inside(plan: Plan, pool: str) -> set[int]:
 def pools_inside(plan: Plan) -> dict[str, set[str]]:
     """Return for each pool those that are taken from while its tokens are held; inner ones first."""
     inside: dict[str, set[str]] = {take.part: set() for take in plan.takes}
-    for node, held in _steps(plan):
-        if isinstance(node, Take):
-            for pool in held - {node.site.part}:
-                inside[pool].add(node.site.part)
+    for pool, inner in taken_while_held(plan):
+        if pool != inner:
+            inside[pool].add(inner)
     return dict(sorted(inside.items(), key=lambda item: len(item[1])))
 
 
-def _steps(plan: Plan) -> Iterator[tuple[Any, set[str]]]:
+def taken_while_held(plan: Plan) -> set[tuple[str, str]]:
+    """Return pairs of pools: tokens of the second are taken while some of the first are held."""
+    return {(pool, node.site.part) for node, held in _steps(plan) if isinstance(node, Take) for pool in held}
+
+
+def _steps(plan: Plan) -> Iterator[tuple[Any, dict[str, int]]]:
     for root in plan.roots.values():
-        yield from _walk(root, set())
+        yield from _walk(root, {})
 
 
-def _walk(node: Node, held: set[str]) -> Iterator[tuple[Any, set[str]]]:
-    """Yield what a program does and the pools whose tokens are held then; ``held`` is changed."""
+def _walk(node: Node, held: dict[str, int]) -> Iterator[tuple[Any, dict[str, int]]]:
+    """Yield what a program does and the tokens that are held then, by pool; ``held`` is changed."""
     yield node, held
     match node:
         case Take():
-            held.add(node.site.part)
+            held[node.site.part] = held.get(node.site.part, 0) + node.tokens
         case Give():
-            held.discard(node.pool)
+            left = held.pop(node.pool, 0) - node.tokens
+            if left > 0:
+                held[node.pool] = left
         case Series():
             for inside in node.nodes:
                 yield from _walk(inside, held)
         case Choice():
-            before = set(held)
+            before = dict(held)
             for inside in node.nodes:
                 held.clear()
                 held.update(before)
                 yield from _walk(inside, held)
         case Together():
             for inside in node.nodes:
-                yield from _walk(inside, set(held))
+                yield from _walk(inside, dict(held))
         case Copies() | Rounds():
             yield from _walk(node.node, held)

@@ -11,6 +11,7 @@ import numpy as np
 from qmodels.answer import Answer
 from qmodels.composed.as_network import solved_as_network
 from qmodels.composed.asking import Asking
+from qmodels.composed.couplings.circles import circle_doubts
 from qmodels.composed.errors import error_doubts, measured_errors
 from qmodels.composed.figures import Figures
 from qmodels.composed.fixed_point.state import State
@@ -43,7 +44,7 @@ def solve_system(spec: System) -> Answer:
     Raises
     ------
     ValueError
-        If no model covers a part as it is used here.
+        If no model covers a part as it is used here, or pools are acquired in a circle.
     RuntimeError
         If the fixed point is not found.
 
@@ -98,11 +99,13 @@ def _solve_point(system: System) -> Answer:
         name: lookup_shares(part) for name, part in system.parts.items() if isinstance(part, CacheSystem)
     }
     plan = plan_of(system, shares)
+    circles = circle_doubts(system, plan)
     state = State(system, plan, Asking(system, plan))
     solved = solved_as_network(system, plan)
     figures = parts_figures(state) if solved is None else network_figures(state, solved)
     for name, found in shares.items():
         figures.metrics[f"hit_ratio[{name}]"] = found.private + found.hit
+    figures = replace(figures, doubts=(*figures.doubts, *circles))
     return _answer(system, _until_the_end(system, figures) if system.ends else figures)
 
 

@@ -81,6 +81,9 @@ class Response:
     alone_mean, alone_last : float
         As ``mean`` and ``last_mean`` for a request that meets no other but finds the part as these leave it,
         such as rows of a memory that are open; NaN where it finds it as an idle one. [ns]
+    paused, alone_paused, pause : float
+        Of the first and the last two means, what requests that come at random wait for a part that stands
+        still now and then, and behind others that did; and how long it then does. [ns]
     """
 
     mean: float
@@ -91,6 +94,9 @@ class Response:
     lost: float = 0.0
     alone_mean: float = NAN
     alone_last: float = NAN
+    paused: float = 0.0
+    alone_paused: float = 0.0
+    pause: float = 0.0
 
     def alone(self, idle: Response) -> Response:
         """Return what a request meets that meets no other, from what it would at an idle part."""

@@ -77,37 +77,43 @@ class Inside:
         Copies, each with the same share of the jobs.
     scv : float
         Squared coefficient of variation of the time inside of a job alone.
+    few : Profile, optional
+        What is done there by jobs of which there are no more than tokens, if it differs.
     """
 
     profile: Profile
     tokens: int
     copies: int
     scv: float = 1.0
+    few: Profile | None = None
 
     def speeds(self, rate: float) -> FloatArray:
         """Return the rates at which 1, 2, ... jobs inside a copy leave it, if tokens are taken at a rate."""
-        return self._speeds(rate, min(self.tokens, MANY))
+        return self._speeds(self.few or self.profile, rate, min(self.tokens, MANY))
 
     def endless(self, rate: float) -> FloatArray:
         """Return the same as if there were tokens for all."""
-        return self._speeds(rate, MANY)
+        return self._speeds(self.profile, rate, MANY)
 
-    def _speeds(self, rate: float, jobs: int) -> FloatArray:
+    def _speeds(self, profile: Profile, rate: float, jobs: int) -> FloatArray:
         others = round(rate * (self.copies - 1) / self.copies, 15)
-        if (others, jobs) not in self._known:
-            self._known[others, jobs] = going_round(self.profile.after(others), jobs).rates
-        return self._known[others, jobs]
+        key = (id(profile), others, jobs)
+        if key not in self._known:
+            self._known[key] = going_round(profile.after(others), jobs).rates
+        return self._known[key]
 
     @cached_property
-    def _known(self) -> dict[tuple[float, int], FloatArray]:
+    def _known(self) -> dict[tuple[int, float, int], FloatArray]:
         return {}
 
     def rate_at(self, hold: float) -> float:
         """Return the rate at which a stream from outside would hold tokens so long."""
-        return self.profile.rate_of(hold)
+        return (self.few or self.profile).rate_of(hold)
 
 
-def open_pool(inside: Inside, rate: float, *, gaps: PhaseType, plain: float | None = None) -> Pool:
+def open_pool(
+    inside: Inside, rate: float, *, gaps: PhaseType, plain: float | None = None, stalled: float = 0.0
+) -> Pool:
     r"""Return what jobs that come at a rate meet at a pool.
 
     Parameters
@@ -120,6 +126,8 @@ def open_pool(inside: Inside, rate: float, *, gaps: PhaseType, plain: float | No
         Law of the times between them at a copy, of mean 1.
     plain : float, optional
         Time that a job would be inside if there were tokens for all; what the profile says if left out. [ns]
+    stalled : float
+        Mean wait for pauses in which all tokens are held, by those who come at random. [ns]
 
     Notes
     -----
@@ -128,7 +136,8 @@ def open_pool(inside: Inside, rate: float, *, gaps: PhaseType, plain: float | No
     quasi-birth-death process. What is waited inside is multiplied by r, which makes it right where there are
     tokens for all; the wait for tokens by :math:`r^{1-\omega} ((c_a^2 + c_s^2)/(c_a^2 + 1))^\omega`,
     :math:`\omega = X(1)/X(n)` with all tokens held, where one token is a single server whose
-    service is all that is done. No fewer jobs are done sooner.
+    service is all that is done. No fewer jobs are done sooner; behind pauses jobs also wait for those who
+    waited for them, :math:`\rho/(1-\rho)` times as long, as at a server with vacations.
 
     References
     ----------
@@ -154,7 +163,11 @@ def open_pool(inside: Inside, rate: float, *, gaps: PhaseType, plain: float | No
     served = (bursts + inside.scv) / (bursts + 1)
     wait = queued / own * ratio ** (1 - share) * served**share
     hold = alone + min(max(held / own - alone, 0.0), crowded) * ratio
-    wait = max(wait, alone + crowded * ratio - hold)
+    least = alone + crowded * ratio - hold
+    if least > wait:
+        # They wait outside for what they would wait for inside, no longer each than they hold tokens.
+        wait, waits = least, max(waits, min(least / hold, 1.0))
+    wait += stalled * own / (most - own)
     return Pool(wait=_wait(wait, waits), hold=hold, taken=rate, most=most * inside.copies, busy=held / tokens)
 
 

@@ -13,6 +13,8 @@ from qmodels.queues.markovian.mmc import mmc
 
 _GRID = 1 - np.array([1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.12, 0.07, 0.04, 0.02, 0.01, 0.003])
 """Shares of the rate at which the first resource is full for which tables are made."""
+_LEFT = np.sort(np.append(_GRID, [0.01, 0.02, 0.035, 0.06]))
+"""The same where parts are found as others have left them: that changes most with the first few jobs."""
 _STATES = 4
 """Rounds in which the rate and the state that it leaves parts in are found."""
 
@@ -148,7 +150,7 @@ class Profile:
             return self
         known, times, limit = self.rates, self.times, self.limit
         end = min(limit, float(known[-1]) if np.isinf(limit) else limit) - others
-        rates = np.maximum(end, 1e-300) * _GRID
+        rates = np.maximum(end, 1e-300) * (_GRID if self._alone_at is None else _LEFT)
 
         def times_at(rate: float) -> dict[str, float]:
             return {part: float(np.interp(others + rate, known, row)) for part, row in times.items()}
@@ -205,5 +207,6 @@ def profile_of(
     most : float
         Rate up to which parts are asked if none is ever full.
     """
-    rates = limit * _GRID if np.isfinite(limit) else most * np.linspace(0.0, 1.0, 4)
+    shares = _GRID if alone_at is None else _LEFT
+    rates = limit * shares if np.isfinite(limit) else most * np.linspace(0.0, 1.0, 4)
     return Profile(times_at, limit=limit, rates=rates, servers=servers, alone_at=alone_at)

@@ -30,7 +30,7 @@ class Region:
 
     @property
     def excess(self) -> float:
-        """What a job in service has left beyond an exponential one, if it is served alone. [ns]."""
+        """What is left beyond exponential times until a job leaves where all tokens are held. [ns]."""
         slowest, fastest = float(self.speeds[0]), float(self.speeds[-1])
         return (self.scv - 1) / 2 / fastest * slowest / fastest
 
@@ -42,6 +42,7 @@ class AtRegion:
 
     def __init__(self, region: Region, jobs: int) -> None:
         self.excess, self.rate = region.excess, 0.0
+        self.tokens = region.speeds.size
         self.down = region.speeds[np.minimum(np.arange(jobs), region.speeds.size - 1)]
         self.times, self.law = np.arange(1, jobs + 1) / self.down, np.ones(1)
         self.slowness = np.cumsum(np.log(np.maximum(self.down, 1e-300)))
@@ -53,14 +54,14 @@ class AtRegion:
             return 1.0
         return float(np.exp(np.max(np.arange(1, jobs + 1) * np.log(rate) - self.slowness[:jobs])))
 
-    def corrected(self, time: float, busy: float, rate: float) -> float:
-        """Return a time there as the region's own law makes it."""
-        return time + busy * self.excess
+    def corrected(self, time: float, held: float, rate: float) -> float:
+        """Return a time there as the region's own law makes it for jobs that find all tokens held."""
+        return time + held * self.excess
 
     def time(self) -> float:
         """Return the time there of a job that goes round with those before."""
         met = float(self.law @ self.times[: self.law.size])
-        return self.corrected(met, 1 - float(self.law[0]), self.rate)
+        return self.corrected(met, float(self.law[self.tokens :].sum()), self.rate)
 
     def advance(self, rate: float) -> None:
         """Let there be one job more, which go round at a rate."""
@@ -85,7 +86,7 @@ class AtRegion:
             law = np.exp(weight - weight.max())
             rate = float(law[1:] @ self.down[:n]) / float(law.sum())
             time = float(law @ number[: n + 1]) / float(law.sum()) / rate
-            more = self.corrected(time, 1 - float(law[0] / law.sum()), rate)
+            more = self.corrected(time, float(law[self.tokens :].sum() / law.sum()), rate)
             return n / (n / rate + more - time), more
 
         some = number[1:]
@@ -104,7 +105,7 @@ class AtStation(AtRegion):
         super().__init__(Region(speeds=np.arange(1, servers + 1) / own), jobs)
         self.part, self.own, self.ratio = part, own, ratio
 
-    def corrected(self, time: float, busy: float, rate: float) -> float:
+    def corrected(self, time: float, held: float, rate: float) -> float:
         """Return a time there as the station's own law makes it."""
         return self.own + (time - self.own) * float(np.interp(rate, *self.ratio))
 

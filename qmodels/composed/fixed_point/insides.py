@@ -6,6 +6,7 @@ from functools import cache, partial
 
 from qmodels.composed.as_network import arrival_law, nodes_of
 from qmodels.composed.couplings.full_windows import limit_inside, lossy_pool, speeds_inside
+from qmodels.composed.couplings.pauses import stalled
 from qmodels.composed.couplings.pools import ClosedPool, Inside, Pool, open_pool
 from qmodels.composed.couplings.profile import profile_of
 from qmodels.composed.fixed_point.met import held_inside, held_without_pool, inner_curves
@@ -85,17 +86,19 @@ def _make_inside(state: State, pool: str, flows: set[str]) -> Inside:
     taken, tokens = state.taken(pool, state.rates), state.tokens(pool)
     inner = inner_curves(state, pool)
 
-    def times_at(rate: float) -> dict[str, float]:
+    def times_at(rate: float, *, few: bool = False) -> dict[str, float]:
         rates = state.scaled(pool, state.rates, max(rate / taken, 1e-9))
         met = Met(pools={n: curve(state.taken(n, rates)) for n, curve in inner.items()}, within={})
-        return held_inside(state, pool, state.asking_inside(pool).at(rates), met)
+        heard = state.asking_inside(pool).at(rates)
+        return held_inside(state, pool, state.heard_inside(pool, heard, rate) if few else heard, met)
 
-    def alone_at(rate: float) -> dict[str, float]:
+    def alone_at(rate: float, *, few: bool) -> dict[str, float]:
         heard = [
             state.asking_inside(pool).at(state.scaled(pool, state.rates, max(each / taken, 1e-9)))
             for each in (rate, 0.0)
         ]
-        return held_inside(state, pool, heard[0].alone(heard[1]), NO_POOLS)
+        lone = heard[0].alone(heard[1])
+        return held_inside(state, pool, state.heard_inside(pool, lone, rate) if few else lone, NO_POOLS)
 
     limit = state.asking_inside(pool).limit(
         state.rates, flows, asked_inside(state.plan, pool, state.system.interconnect)
@@ -107,25 +110,40 @@ def _make_inside(state: State, pool: str, flows: set[str]) -> Inside:
             now = state.taken(name, state.rates)
             limit = min(limit, curve(now).most / now)
     copies = state.system.copies(pool) if pool in state.system.parts else 1
-    alone = sum(times_at(0.0).values())
+    alone = state.lone[pool] = sum(times_at(0.0).values())
     most = max(2 * tokens * copies / max(alone, 1e-300), taken)
-    profile = profile_of(
-        times_at,
-        limit=limit * taken,
-        most=most,
-        servers=state.servers(flows),
-        alone_at=alone_at if state.leaves_traces else None,
-    )
-    return Inside(profile=profile, tokens=tokens, copies=copies, scv=_alone_scv(state, pool, flows))
+    traces = state.leaves_traces
+    tables = [
+        profile_of(
+            partial(times_at, few=few),
+            limit=limit * taken,
+            most=most,
+            servers=state.servers(flows),
+            alone_at=partial(alone_at, few=few) if traces else None,
+        )
+        for few in ((False, True) if traces and not state.loses(pool) else (False,))
+    ]
+    scv = _alone_scv(state, pool, flows)
+    return Inside(profile=tables[0], tokens=tokens, copies=copies, scv=scv, few=tables[-1])
 
 
 def _open_pool(state: State, pool: str, inside: Inside, gaps: PhaseType, rate: float) -> Pool:
     """Return what open jobs meet at a pool."""
     key = (pool, inside, gaps, rate, tuple(state.asking.scvs.items()), tuple(state.asking.batches.items()))
     if key not in state.known:
-        state.known[key] = open_pool(inside, rate, gaps=gaps, plain=held_without_pool(state, pool, rate))
+        plain, stalled = held_without_pool(state, pool, rate), _stalled(state, pool, inside, rate)
+        state.known[key] = open_pool(inside, rate, gaps=gaps, plain=plain, stalled=stalled)
     found: Pool = state.known[key]
     return found
+
+
+def _stalled(state: State, pool: str, inside: Inside, rate: float) -> float:
+    """Return the mean wait for pauses in which all tokens of a pool are held."""
+    if inside.few is inside.profile:
+        return 0.0
+    rates = state.scaled(pool, state.rates, rate / state.taken(pool, state.rates))
+    between = inside.tokens / float(inside.speeds(rate)[-1])
+    return stalled(state.asking_inside(pool).at(rates), state.sites_inside(pool), rates, rate * between)
 
 
 def _alone_scv(state: State, pool: str, flows: set[str]) -> float:

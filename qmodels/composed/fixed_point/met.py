@@ -53,6 +53,8 @@ def met_at(state: State, rates: Rates, curves: Curves) -> Met:
         else:
             factor = slower[name] = outer * slowdown(state, name, state.scaled(name, here, outer), pool.hold)
         within[name] = state.asking.at(state.scaled(name, here, factor))
+        if state.all_closed(name):
+            within[name] = state.heard_inside(name, within[name], factor * taken)
     met = Met(pools=pools, within=within)
     for name in pools:
         if state.loses(name):

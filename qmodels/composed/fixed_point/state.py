@@ -9,10 +9,11 @@ from typing import Any
 
 from qmodels.composed.as_network import arrival_law
 from qmodels.composed.asking import Asking, Heard
+from qmodels.composed.couplings.pauses import met_once
 from qmodels.composed.couplings.pools import Inside, Pool
 from qmodels.composed.couplings.revisits import visit_laws
 from qmodels.composed.moments import moments_of
-from qmodels.composed.nesting import pools_inside
+from qmodels.composed.nesting import pools_inside, sites_inside
 from qmodels.composed.plan import Plan, Site
 from qmodels.composed.planning import window_of
 from qmodels.systems.composed.flow import Flow
@@ -55,6 +56,8 @@ class State:
         The inside of each pool.
     curves : dict of str to callable
         What is met at each pool, by the rate at which its tokens are taken.
+    lone : dict of str to float
+        How long a job alone holds a token of each pool. [ns]
     known : dict
         Answers that stay the same while what they depend on does.
     """
@@ -69,6 +72,7 @@ class State:
     ending: dict[str, float] = field(default_factory=dict)
     insides: dict[str, Inside] = field(default_factory=dict)
     curves: dict[str, Callable[[float], Pool]] = field(default_factory=dict)
+    lone: dict[str, float] = field(default_factory=dict)
     known: dict[Any, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -125,7 +129,32 @@ class State:
         local = flow.population / max(len(flow.at), 1)
         # At the copy at one's own place there are only those of that place.
         here = max(local - 1, 0.0) / local * flow.population / max(flow.population - 1, 1)
-        return self.asking.at({**self.rates, flow.name: rate}, own={**self.rates, flow.name: rate * here})
+        heard = self.asking.at({**self.rates, flow.name: rate}, own={**self.rates, flow.name: rate * here})
+        return met_once(heard, self.sites_of(flow.name), self.rates, flow.population)
+
+    def sites_of(self, flow: str) -> list[Site]:
+        """Return where a flow asks."""
+        return [site for site in self.plan.sites if site.flow == flow]
+
+    def heard_inside(self, pool: str, heard: Heard, rate: float) -> Heard:
+        """Return what parts answer to jobs that hold tokens of a pool, taken at a rate besides by oneself."""
+        if not self.leaves_traces:
+            return heard
+        flows = {take.flow: self.rates[take.flow] for take in self.takes(pool)}
+        taken, alone = self.taken(pool, self.rates), self.lone.get(pool, 0.0)
+        if taken <= 0 or alone <= 0:
+            return heard
+        jobs: float = self.tokens(pool) * (self.system.copies(pool) if pool in self.system.parts else 1)
+        factor = (rate + 1 / alone) / taken
+        if self.all_closed(pool):
+            jobs, factor = min(jobs, self.visitors(pool)), 1.0
+        rates = {name: each * factor for name, each in flows.items()}
+        return met_once(heard, self.sites_inside(pool), rates, jobs)
+
+    def sites_inside(self, pool: str) -> list[Site]:
+        """Return where jobs ask that hold tokens of a pool."""
+        inside = sites_inside(self.plan, pool)
+        return [site for site in self.plan.sites if site.number in inside]
 
     @cached_property
     def rows(self) -> dict[int, tuple[float, float]]:

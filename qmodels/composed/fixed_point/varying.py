@@ -58,25 +58,33 @@ def _pass_on(state: State, asking: Asking, weight: float, begun: Callable[[Flow]
             continue
         found, _ = scvs_of(root, begun(flow), heard.responses, asking.raised)
         for number, plain in found.items():
-            scv = _revisited(state, flow.name, number, plain)
+            load = heard.intensity[state.plan.sites[number].part]
+            scv = _revisited(state, flow.name, number, plain, min(load, 1.0))
             asking.raised[number] = max(scv / plain, 1.0) if plain > 0 else 1.0
             scvs[number] = _rounded(weight * scv + (1 - weight) * scvs.get(number, scv))
     asking.scvs, asking.batches = scvs, batches
 
 
-def _revisited(state: State, flow: str, number: int, scv: float) -> float:
-    """Return the variability of visits to a station by jobs that come several times."""
+def _revisited(state: State, flow: str, number: int, scv: float, load: float) -> float:
+    """Return the variability of visits to a station by jobs that come several times.
+
+    Where that makes them steadier than their jobs, which is of heavy traffic, in proportion to the load:
+    where there is none a visit meets others by chance. The line between both limits is that of Reiman and
+    Simon, "An interpolation approximation for queueing systems with Poisson input", Operations Research
+    36(3), 1988.
+    """
     part = state.plan.sites[number].part
     station = state.system.parts[part]
     if not isinstance(station, Station):
         return scv
     law: Any = station.service_law(flow)
-    return effective_scv(
+    full = effective_scv(
         scv=scv,
         service_scv=float(law.scv),
         law=state.visit_laws[flow][part],
         sharing=station.discipline == "sharing",
     )
+    return full if full >= scv else scv + load * (full - scv)
 
 
 def _rounded(value: float) -> float:

@@ -67,6 +67,7 @@ def wait_of_bursts(
 def bursts_of(scv: float, peak: float) -> HyperExponential:
     """Return the gaps of mean 1 of an interrupted Poisson process of an SCV and a peak rate above 1."""
     share, fast, slow = interrupted_phases((scv - 1) / (2 * (1 - 1 / peak) ** 2), peak)
+    share = min(share, 1.0)  # of a peak next to 1 but for rounding
     return HyperExponential(probabilities=(share, 1 - share), means=(1 / fast, 1 / slow))
 
 

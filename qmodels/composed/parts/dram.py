@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.stats import binom
 
 from qmodels.composed.parts.dram_times import Together, access_times, batches_together, last_times
 from qmodels.composed.streams import PartAnswer, Response, Stream
@@ -15,6 +16,7 @@ from qmodels.memory.dram.limits import binding
 from qmodels.memory.dram.mixture import Kind, Mixed, mixed_waits, pure_waits
 from qmodels.memory.dram.solve import UNMEASURED
 from qmodels.networks.open.flow_scv import departing_scv, merging_weight, service_noise, split_scv
+from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.memory.dram_traffic import Packets, RandomBlocks, StridedBlocks
 
@@ -74,6 +76,7 @@ def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
     that is left of them where streams meet and are split among channels and banks.
     """
     streams = _some(streams)
+    spec = rows_of_reads(spec, streams)
     offered = _offered(spec, streams)
     mixed, doubts = _waits(spec, offered, streams)
     load = mixed.load
@@ -86,22 +89,95 @@ def respond_dram(spec: DramSystem, streams: tuple[Stream, ...]) -> PartAnswer:
     bursts = (1 - min(load, 1.0) ** 2) * max(offered.scv - left, 0.0)
     leaving = 1 - weight + weight * float(departing) + bursts
     keys = [
-        (kinds, float(split_scv(leaving, stream.rate / total)))
+        (kinds, float(split_scv(leaving, stream.rate / total)), _each(stream))
         for stream, kinds in zip(streams, offered.of, strict=True)
     ]
-    for kinds, scv in keys:
+    for kinds, scv, each in keys:
         # Streams that are alike are answered once.
-        if (kinds, scv) not in responses:
-            responses[kinds, scv] = _response(spec, offered, mixed, kinds, scv)
+        if (kinds, scv, each) not in responses:
+            found = _response(spec, offered, mixed, kinds, scv)
+            responses[kinds, scv, each] = (
+                _scattered(spec, offered, mixed, kinds, each, found) if each else found
+            )
     return PartAnswer(
         responses=tuple(responses[key] for key in keys), intensity=dram_loads(mixed), doubts=doubts
+    )
+
+
+def _each(stream: Stream) -> int:
+    """Return the blocks of a read at random addresses, of which several are issued at once; 0 if not so."""
+    blocks = getattr(stream.step, "blocks", None)
+    if _addresses(stream) != "random" or not isinstance(blocks, int):
+        return 0
+    return blocks if stream.batch[blocks + 1 :].any() else 0
+
+
+def _scattered(
+    spec: DramSystem,
+    offered: Offered,
+    mixed: Mixed,
+    kinds: Sequence[tuple[int, float]],
+    each: int,
+    found: Response,
+) -> Response:
+    r"""Return a response to reads issued at once that are at random banks, from one to consecutive blocks.
+
+    Of m reads at B banks the fullest has j or more with :math:`1 - (1 - P(N \ge j))^B`, N binomial of m
+    and :math:`1/B`, and they pass a row cycle apart; the last is done no sooner than the batch takes its
+    channels. It is also the last to open a row: each finds another one open with the probability of any.
+    """
+    if not np.isfinite(found.last_mean):
+        return found
+    t, g = spec.timing, spec.geometry
+    banks = max(g.channels * g.channel_banks / (2 * each - 1), 1.0)
+    span, mean, last = 2 * max(found.last_mean - found.mean, 0.0) * spec.clock_ghz, 0.0, 0.0
+    for k, share in kinds:
+        reads = max(round(offered.kinds[k].blocks / each), 1)
+        fuller = 1 - (1 - binom.sf(np.arange(reads), reads, 1 / banks)) ** banks
+        at_most = np.append(fuller[1:], 0.0)
+        law = np.maximum(fuller - at_most, 0.0)
+        late = np.maximum(np.arange(reads) * t.t_rc, span)
+        waits, hits = mixed.waits[min(k, len(mixed.waits) - 1)], mixed.row_hit_ratio
+        closes = float(waits.row) / max(1 - hits[min(k, len(hits) - 1)], 1e-12) - t.t_rcd
+        closes = min(max(closes / t.t_rp, 0.0), 1.0)
+        last += share * (float(law @ late) / float(law.sum()) - span)
+        last += share * t.t_rp * (1 - (1 - closes) ** reads - closes)
+        mean += share * (reads - 1) / 2 / banks * t.t_rc
+    mean, last = mean / spec.clock_ghz, last / spec.clock_ghz
+    return replace(
+        found,
+        mean=found.mean + min(mean, last),
+        last_mean=found.last_mean + last,
+        alone_mean=found.alone_mean + min(mean, last),
+        alone_last=found.alone_last + last,
     )
 
 
 def dram_load(spec: DramSystem, streams: tuple[Stream, ...]) -> float:
     """Return the intensity of the fullest resource of a DRAM."""
     streams = _some(streams)
+    spec = rows_of_reads(spec, streams)
     return _waits(spec, _offered(spec, streams), streams)[0].load
+
+
+def rows_of_reads(spec: DramSystem, streams: tuple[Stream, ...]) -> DramSystem:
+    """Return a DRAM whose rows hold no more than one read has there, where several are issued at once.
+
+    Only the blocks of one read are consecutive: those of others at random addresses are in other rows, while
+    a batch of consecutive blocks would find its own rows open.
+    """
+    several = [each for each in map(_each, streams) if each]
+    random = all(_addresses(s) == "random" for s in streams)
+    if not random or not several or not isinstance(spec.address_map, Interleaved):
+        return spec
+    each, old, g = max(several), spec.address_map, spec.geometry
+    bank_step = min(old.bank_step, each)
+    row = max(-(-each // (g.channels * g.channel_banks)), bank_step)
+    return replace(
+        spec,
+        geometry=replace(g, row_blocks=min(row, g.row_blocks)),
+        address_map=replace(old, step=min(old.step, each), bank_step=bank_step),
+    )
 
 
 def _some(streams: tuple[Stream, ...]) -> tuple[Stream, ...]:
@@ -127,13 +203,15 @@ def _response(
     """Return the response to a stream: means over its kinds, of accesses and of issues."""
     if mixed.load >= 1:
         return Response(mean=INF, variance=INF, last_mean=INF, last_variance=INF, departure_scv=departure_scv)
-    accesses, issues, alone, lone_issues = [], [], [], []
+    accesses, issues, alone, lone_issues, pauses, behind = [], [], [], [], [], []
     for k, share in kinds:
         kind = offered.kinds[k]
         waits = mixed.waits[min(k, len(mixed.waits) - 1)]
         hits = mixed.row_hit_ratio[min(k, len(mixed.row_hit_ratio) - 1)]
         times = access_times(spec, waits, hits, write=kind.write, scv=offered.scv)
         accesses.append((share * kind.blocks, times.mean, times.variance))
+        pauses.append((share * kind.blocks, float(waits.refresh), 0.0))
+        behind.append((share * kind.blocks, float(waits.refresh + waits.backlog), 0.0))
         issues.append((share, *last_times(spec, kind, times, offered.together)))
         # Alone an access meets refreshes and the rows that others have left open.
         rows = replace(
@@ -153,6 +231,9 @@ def _response(
         departure_scv=departure_scv,
         alone_mean=_mixture(alone)[0] / clock,
         alone_last=_mixture(lone_issues)[0] / clock,
+        paused=_mixture(behind)[0] / clock,
+        alone_paused=_mixture(pauses)[0] / clock,
+        pause=float(mixed.waits[0].reach["refresh"]) / spec.geometry.ranks / clock,
     )
 
 

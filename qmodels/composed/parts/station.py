@@ -170,8 +170,10 @@ def _load(station: Station, flows: Flows) -> float:
 
 def _visits(station: Station, flows: Flows, load: float, arrivals: Any) -> Visits:
     poisson = abs(flows.arrival_scv - 1) < ALIKE and flows.together - 1 < ALIKE
-    if poisson or (arrivals is not None and flows.together - 1 < ALIKE):
-        return _solved(station, flows, arrivals, "")
+    # A server that is shared is known for Poisson arrivals alone.
+    known = arrivals is not None and station.discipline != "sharing" and flows.together - 1 < ALIKE
+    if poisson or known:
+        return _solved(station, flows, arrivals if known else None, "")
     plain = station.discipline in ("fifo", "lifo", "sharing") and station.capacity == INF
     if plain and not any(getattr(station, name) for name in EXTRAS) and not station.delay:
         return _two_moments(station, flows, load)

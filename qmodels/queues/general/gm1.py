@@ -106,7 +106,9 @@ def _root(arrival: Formulas, q: Load) -> tuple[FloatArray, FloatArray]:
     def excess(s: FloatArray) -> FloatArray:
         return np.log(arrival.residual_complement(s)) - np.log(target)
 
-    rate = bracketed_root(excess, high, low, excess(high), excess(low))
+    top = excess(high)
+    # At vanishing load rounding may leave no change of sign: the root is then the upper end in all digits.
+    rate = np.where(top > 0, bracketed_root(excess, high, low, top, excess(low)), high)
     sigma = arrival.laplace(rate)
     # At low load the complement is flat at 1, and the defining equation a strong contraction.
     for _ in range(8):

@@ -113,3 +113,23 @@ def test_a_lone_job_finds_the_rows_that_it_has_left_open():
     precharge = PARTS["mem"].timing.t_rp / PARTS["mem"].clock_ghz
     assert rare.latency + 0.3 * precharge < busy.latency <= rare.latency + 1.2 * precharge
     assert_allclose(busy.flow_throughput * (10 + busy.latency), 1.0, rtol=1e-4)
+
+
+def test_a_pool_that_never_binds_is_none_for_jobs_that_go_round():
+    # Services that vary less than exponential ones were taken off the time of jobs that waited for no token.
+    parts = {"unit": Station(service=Exponential(mean=10.0), servers=4), "pool": Tokens(count=2)}
+    program = (Acquire("pool"), Repeat((Visit("unit"),), 4), Release("pool"))
+    system = System(parts=parts, flows=Flow(population=2, think=Exponential(mean=50.0), program=program))
+    assert solve_system(system).latency == pytest.approx(40.0, rel=1e-9)
+
+
+def test_erlang_arrivals_at_a_shared_server_are_solved():
+    parts = {"unit": Station(service=Exponential(mean=2.0), discipline="sharing"), "pool": Tokens(count=50)}
+    flow = Flow(
+        arrivals=Erlang(mean=1.0, phases=2),
+        rate=0.25,
+        program=(Acquire("pool"), Visit("unit"), Release("pool")),
+    )
+    latency = float(solve_system(System(parts=parts, flows=flow)).latency)
+    # Less than with Poisson arrivals, more than with the service alone.
+    assert 2.0 < latency < 4.0

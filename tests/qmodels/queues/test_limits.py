@@ -394,3 +394,12 @@ def test_mixtures_of_one_are_plain():
         q, r = (mg1_fcfs(arrival_rate=0.4, service=law) for law in (mixture, plain))
         same(q, r, 1e-14)
         assert_allclose(q.waiting_time_tail([1.0, 5.0]), r.waiting_time_tail([1.0, 5.0]), rtol=1e-9)
+
+
+def test_several_servers_hardly_used_are_waited_for_by_a_power_of_the_load():
+    # Rounding left no change of sign to look for the root in: waits of seconds at loads of 1e-10.
+    rates = np.logspace(-12, -6, 61)
+    arrivals = [HyperExponential(probabilities=(0.78, 0.22), means=(0.43 / r, 3.02 / r)) for r in rates]
+    for servers in (1, 2, 3):
+        waits = [gmc(arrival=law, service_rate=0.06, servers=servers).mean_waiting_time for law in arrivals]
+        assert_allclose(np.array(waits) / rates**servers, waits[0] / rates[0] ** servers, rtol=1e-3)

@@ -1,0 +1,103 @@
+"""Pools acquired in a circle: jobs that hold tokens of some may wait for each other for ever."""
+
+from __future__ import annotations
+
+from math import inf
+
+from qmodels.composed.nesting import taken_while_held
+from qmodels.composed.plan import Plan
+from qmodels.composed.planning import window_of
+from qmodels.systems.composed.system import System
+
+
+def circle_doubts(system: System, plan: Plan) -> tuple[str, ...]:
+    """Return in words which pools jobs acquire more of while they hold some.
+
+    Parameters
+    ----------
+    system : System
+        The system.
+    plan : Plan
+        Its programs.
+
+    Raises
+    ------
+    ValueError
+        If several pools are acquired in a circle: the model begins with the innermost one, and there is none.
+
+    Notes
+    -----
+    Jobs stand still for ever only where each waits for tokens that another of them holds [1]_: where "is
+    taken while tokens are held of" leads from a pool back to itself. A pool with tokens for all jobs that may
+    be there lets nobody wait. Whether the others do stand still depends on times: that is not looked at.
+
+    References
+    ----------
+    .. [1] E. G. Coffman, M. J. Elphick, A. Shoshani, "System deadlocks", ACM Computing Surveys 3(2), 1971.
+
+    Examples
+    --------
+    >>> from qmodels.composed.planning import plan_of
+    >>> from qmodels.systems.composed.flow import Flow
+    >>> from qmodels.systems.composed.parts import Tokens
+    >>> from qmodels.systems.composed.steps import Acquire, Hold, Release
+    >>> from qmodels.systems.laws.times import Exponential
+    >>> def program(one, other):
+    ...     return (Acquire(one), Acquire(other), Hold(Exponential(mean=1.0)), Release(other), Release(one))
+    >>> flows = (
+    ...     Flow(name="reads", population=2, program=program("tags", "buffers")),
+    ...     Flow(name="writes", population=2, program=program("buffers", "tags")),
+    ... )
+    >>> system = System(parts={"tags": Tokens(count=3), "buffers": Tokens(count=2)}, flows=flows)
+    >>> circle_doubts(system, plan_of(system, {}))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    ValueError: pools must not be acquired in a circle, got buffers and tags: jobs may come to wait ...
+    """
+    after: dict[str, set[str]] = {}
+    for pool, inner in taken_while_held(plan):
+        if inner in system.parts and _most_wanted(system, plan, inner) > system.parts[inner].count:
+            after.setdefault(pool, set()).add(inner)
+    reach = {pool: _reached(pool, after) for pool in after}
+    circles = {
+        tuple(sorted(other for other in reach[pool] if pool in reach.get(other, ())))
+        for pool in after
+        if pool in reach[pool]
+    }
+    for circle in sorted(circles):
+        if len(circle) > 1:
+            raise ValueError(
+                f"pools must not be acquired in a circle, got {' and '.join(circle)}: jobs may come to wait "
+                "for each other for ever; simulate it"
+            )
+    return tuple(
+        f"tokens of {pool} are acquired by jobs that hold some: they may come to wait for each other for "
+        "ever, which the model does not see; simulate it"
+        for (pool,) in sorted(circles)
+    )
+
+
+def _most_wanted(system: System, plan: Plan, pool: str) -> float:
+    """Return how many tokens of a pool all jobs hold or wait for at most."""
+    wanted = 0.0
+    for take in plan.takes:
+        if take.part == pool:
+            flow = system.flow(take.flow)
+            inside = any(other.part == window_of(flow.name) for other in plan.takes)
+            jobs = (
+                float(flow.population if flow.closed else flow.window or inf)
+                if flow.closed or inside
+                else inf
+            )
+            wanted += jobs * max(take.batch.size - 1, take.copies.size - 1) * take.step.tokens
+    return wanted
+
+
+def _reached(pool: str, after: dict[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    ahead = [pool]
+    while ahead:
+        for inner in after.get(ahead.pop(), set()) - found:
+            found.add(inner)
+            ahead.append(inner)
+    return found

@@ -1,0 +1,89 @@
+"""Parts that stand still now and then, and jobs of a limited number: one that waits meets no second pause."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import expm1
+
+from qmodels.composed.asking import Heard
+from qmodels.composed.plan import Site
+
+
+def share_met(pause: float, between: float) -> float:
+    r"""Return how much is waited for pauses, over what arrivals at random would wait.
+
+    Parameters
+    ----------
+    pause : float
+        How long a part stands still. [ns]
+    between : float
+        Mean time from one request of a job to its next one. [ns]
+
+    Notes
+    -----
+    In a pause each job comes once, and then waits for the rest of it:
+    :math:`E[(r - T)^+]` with an exponential T of mean t is, over the :math:`r^2 / 2t` of a Poisson stream of
+    the same rate, :math:`2 (x - 1 + e^{-x}) / x^2`, :math:`x = r/t`. Derived here.
+
+    Examples
+    --------
+    >>> round(share_met(1e-6, 1.0), 6), round(share_met(260.0, 40.0), 3)
+    (1.0, 0.26)
+    """
+    x = pause / between
+    return 2 * (x + expm1(-x)) / x**2 if x > 1e-3 else 1 - x / 3
+
+
+def met_once(heard: Heard, sites: Sequence[Site], rates: Mapping[str, float], jobs: float) -> Heard:
+    """Return what parts answer to jobs of a limited number.
+
+    Parameters
+    ----------
+    heard : Heard
+        What they answer to streams.
+    sites : sequence of Site
+        Where these jobs ask.
+    rates : mapping of str to float
+        At which jobs of each flow begin. [1/ns]
+    jobs : float
+        How many there are.
+    """
+    asked = _asked(heard, sites, rates)
+    found = dict(heard.responses)
+    for site in sites:
+        if asked.get(site.part, 0.0) > 0:
+            answer = found[site.number]
+            less = 1 - share_met(answer.pause, jobs / asked[site.part])
+            found[site.number] = replace(
+                answer,
+                mean=answer.mean - less * answer.paused,
+                last_mean=answer.last_mean - less * answer.paused,
+                alone_mean=answer.alone_mean - less * answer.alone_paused,
+                alone_last=answer.alone_last - less * answer.alone_paused,
+            )
+    return replace(heard, responses=found) if asked else heard
+
+
+def stalled(heard: Heard, sites: Sequence[Site], rates: Mapping[str, float], jobs: float) -> float:
+    r"""Return the mean wait for pauses in which all of so many jobs wait, by others who come at random.
+
+    Parameters are those of `met_once`. Of a pause r all wait for :math:`D = E[(r - T)^+]`, which one who
+    comes at random meets for :math:`D/2` with :math:`D` over the time from pause to pause.
+    """
+    found = 0.0
+    for part, asked in _asked(heard, sites, rates).items():
+        answers = [heard.responses[site.number] for site in sites if site.part == part]
+        for answer in (each for each in answers if each.pause > 0):
+            x = answer.pause * asked / jobs
+            found = max(found, answer.alone_paused * (share_met(x, 1.0) * x / 2) ** 2)
+    return found
+
+
+def _asked(heard: Heard, sites: Sequence[Site], rates: Mapping[str, float]) -> dict[str, float]:
+    """Return how often each part is asked that stands still now and then. [1/ns]."""
+    asked: dict[str, float] = {}
+    for site in sites:
+        if site.number in heard.responses and heard.responses[site.number].pause > 0:
+            asked[site.part] = asked.get(site.part, 0.0) + rates[site.flow] * site.visits
+    return asked
