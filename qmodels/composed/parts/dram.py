@@ -137,7 +137,10 @@ def _response(
         issues.append((share, *last_times(spec, kind, times, offered.together)))
         # Alone an access meets refreshes and the rows that others have left open.
         rows = replace(
-            waits, bank=0.0, activation=0.0, bus=waits.alone, queue=0.0, backlog=0.0, write_queue=0.0
+            waits,
+            **dict.fromkeys(("bank", "activation", "queue", "backlog", "write_queue"), 0.0),
+            bus=waits.alone,
+            write_last=None,
         )
         times = access_times(spec, rows, hits, write=kind.write, scv=1.0)
         alone.append((share * kind.blocks, times.mean, times.variance))

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.memory.dram.limits import turnaround
+from qmodels.memory.dram.drains import COUNTS, LEAST_LEFT, Turns
 from qmodels.systems.memory.dram_system import DramSystem
 
 POINTS = 120
 """Times at which the presence of reads is looked at."""
 MOST_STOLEN = 0.9
 """Share of the rows opened to write that a read closes again, at most."""
+STEPS = 16
+"""Into which the shortening of a queue is cut."""
 MOST_PRESENT = 30.0
 """Reads that are taken to be present at most."""
 
@@ -53,10 +56,95 @@ class Directions:
         return sum(visits.rate * visits.size for visits in self.reads)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LastWrites:
+    """The chain of waiting writes of `write_queue`, and in it the last of writes that come together.
+
+    Parameters
+    ----------
+    law : array
+        Probabilities of 0, 1, 2, ... waiting writes.
+    arrivals, batch : float, int
+        Rate of the batches [1/cycle], and writes of one.
+    pace, begins, drain : array
+        By the number that waits: rate at which one of them is written, rate at which reads leave room for all
+        but ``low`` of them, and how long these take. [1/cycle, 1/cycle, cycles]
+    low : int
+        Writes that are left then.
+    each : float
+        Time of the channel for a write. [cycles]
+    """
+
+    law: FloatArray
+    arrivals: float
+    batch: int
+    pace: FloatArray
+    begins: FloatArray
+    drain: FloatArray
+    low: int
+    each: float
+
+    def of(self, number: int, rows: float) -> tuple[float, float]:
+        """Return how much longer the last of so many waits than all do, and the variance of its wait. [cycles].
+
+        Those of a row are written together, rows in the order of their arrival; later ones come as they do on
+        average.
+        """
+        each = max(round(number / rows), 1)
+        first, second = self._stays(each)
+        high, coming = first.shape[1], -(-number // each)
+        law = np.bincount(-(-np.arange(self.law.size) // each), self.law, minlength=high)
+        last = last2 = of_all = 0.0
+        for before, share in enumerate(law.tolist()):
+            total = before + coming
+            places = np.arange(before + 1, total + 1)
+            if total < high:
+                stays, square = first[places, total], second[total, total]
+            else:
+                # So many are written at once, but for the last.
+                out, left = self.drain[-1] + (total - high) * each * self.each, max(self.low // each, 1)
+                behind = np.maximum(places - (total - left), 0)
+                stays = np.where(behind, out + first[behind, left], out * places / (total - left))
+                square = second[left, left] + 2 * out * first[left, left] + out**2
+            last, last2 = last + share * stays[-1], last2 + share * square
+            of_all += share * float(stays.mean())
+        return max(last - of_all, 0.0), max(last2 - last**2, 0.0)
+
+    def _stays(self, each: int) -> tuple[FloatArray, FloatArray]:
+        """Return how long rows of so many writes stay, (place, number of rows): mean and mean square."""
+        writes = np.arange(0, self.pace.size, each)
+        pace, begins, drain = self.pace[writes] / each, self.begins[writes], self.drain[writes]
+        high, low, batch = writes.size, max(self.low // each, 1), max(self.batch // each, 1)
+        first, second = np.zeros((high + 1, high)), np.zeros((high + 1, high))
+
+        def drained(rate: float, place: int, number: int) -> tuple[float, int, int, float]:
+            out = max(number - low, 1)
+            time = float(drain[min(number, high - 1)]) * min(place / out, 1.0)
+            return rate, max(place - out, 0), min(low, high - 1), time
+
+        for place in range(1, high):
+            for number in range(high - 1, place - 1, -1):
+                ways = [(pace[number], place - 1, number - 1, 0.0)]
+                if number > low:
+                    ways.append(drained(begins[number], place, number))
+                grown = number + batch
+                more = (self.arrivals, place, grown, 0.0)
+                ways.append(more if grown < high else drained(self.arrivals, place, grown))
+                total = sum(rate for rate, *_ in ways)
+                mean = square = 0.0
+                for rate, at, of, time in ways:
+                    later, later2 = (first[at, of], second[at, of]) if at else (0.0, 0.0)
+                    mean += rate / total * (time + later)
+                    square += rate / total * (time**2 + 2 * time * later + later2)
+                first[place, number] = 1 / total + mean
+                second[place, number] = 2 / total * first[place, number] + square
+        return first, second
+
+
 def write_queue(
-    spec: DramSystem, both: Directions, *, wait: float, row_open: float, each: float
-) -> tuple[float, float]:
-    r"""Return what reads wait for forced writes, and how long writes are in their queue. [cycles].
+    spec: DramSystem, both: Directions, *, wait: float, row_open: float, each: float, refreshed: float = 0.0
+) -> tuple[float, float, LastWrites]:
+    r"""Return what reads wait for forced writes, how long writes are in their queue, and the last of several.
 
     Parameters
     ----------
@@ -95,10 +183,10 @@ def write_queue(
     t = spec.timing
     high, low = spec.write_high, spec.write_low
     opening = both.miss * (t.t_rcd + t.t_rp * row_open)
-    banks = spec.geometry.channel_banks
-    idle = opening + turnaround(spec)
-    drain = idle + _drain_times(banks, high, low, t.write_cycle, float(both.miss), each)
     arriving = both.writes * both.write_size
+    turns = Turns(spec=spec, miss=both.miss, each=each, row_open=row_open)
+    longest, spread = (found[:high] for found in turns.drains(arriving))
+    drain = longest + np.where(np.arange(high) > low, turns.back, 0.0)
     batch = max(round(both.write_size), 1)
     number = np.arange(high)
     nu = max(sum(visits.rate for visits in both.reads), 1e-12)
@@ -107,18 +195,32 @@ def write_queue(
     again = np.expm1(present) / nu
     held = t.t_rcd + column
     stolen = min(-np.expm1(-both.read_rate / spec.geometry.channel_banks * held), MOST_STOLEN)
-    opened = until + row_open * close + column + stolen / (1 - stolen) * (t.t_rc + held)
-    length = both.miss * opened + (1 - both.miss) * turned + opening + (both.write_size - 1) / 2 * each
+    begun = until + row_open * close + column + stolen / (1 - stolen) * (t.t_rc + held)
+    length = both.miss * begun + (1 - both.miss) * turned + opening + (both.write_size - 1) / 2 * each
     pace = np.minimum(number / max(length, each), np.exp(-present) / each)
     begins = np.where(number > low, 1 / max(again, opening, each), 0.0)
     law, forced = _waiting(arriving / batch, batch, pace, begins, low)
     drains = law * begins
     drains[-1] += forced
-    busy = min(float(drains @ drain), 0.999)
-    left = max(1 - both.read_rate * each, 1e-3)
-    queue = float(drains @ drain**2) / (2 * left)
+    drains, busy = drains / (1 + drains @ drain), float(drains @ drain / (1 + drains @ drain))
+    square = np.sqrt(drain**2 + spread)
+    reading = partial(turns.paces, cycle=t.t_rc)
+    queue = float(drains @ _held_up(square, both.read_rate, reading)) / max(both.read_rate, 1e-12)
+    load = turns.load(both.read_rate, arriving) / (1 - refreshed)
+    left = max((1 - busy) * (1 - load), LEAST_LEFT**2)
+    queue += float(drains @ square**2) / 2 / (high - low) * load / left
     stored = (1 - busy) * float(law @ number) + float((drains * drain) @ (number + low)) / 2
-    return queue, stored / max(arriving, 1e-12)
+    last = LastWrites(
+        law=law,
+        arrivals=arriving / batch,
+        batch=batch,
+        pace=pace,
+        begins=begins,
+        drain=drain,
+        low=low,
+        each=each,
+    )
+    return queue, stored / max(arriving, 1e-12), last
 
 
 def refreshed_writes(spec: DramSystem, rate: Any, *, wait: Any, block: Any, load: Any) -> Any:
@@ -168,23 +270,17 @@ def _idle_waits(
     return float(g[0]), float(total[-1]), float(np.interp(later, t, total))
 
 
-@lru_cache(maxsize=64)
-def _drain_times(banks: int, high: int, low: int, cycle: int, miss: float, each: float) -> FloatArray:
-    """Return how long it takes to write all but ``low`` of 0, 1, 2, ... waiting accesses."""
-    number = np.arange(high)
-    go = np.maximum(number - low, 0) * miss
-    mean = number * miss / banks
-    served, rounds = np.zeros(number.size), np.zeros(number.size)
-    term = np.exp(-mean)
-    below = term.copy()
-    for k in range(1, high + 1):
-        # Banks with at least k of the accesses write one more in this round.
-        more = np.maximum(banks * (1 - below), 1e-9)
-        part = np.clip((go - served) / more, 0.0, 1.0)
-        served, rounds = served + part * more, rounds + part
-        term = term * mean / k
-        below = below + term
-    return np.maximum(np.maximum(number - low - 1, 0) * each, np.maximum(rounds - 1, 0) * cycle)
+def _held_up(drain: FloatArray, rate: float, pace: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """Return the sum of what reads wait for a drain that lasts so long, as a fluid. [cycles].
+
+    Those that came meanwhile are served beside others that come, the faster the more there are.
+    """
+    usual = np.interp(rate, pace(COUNTS), COUNTS)
+    share = (np.arange(STEPS) + 0.5) / STEPS
+    more = rate * drain[:, None] * share
+    left = np.maximum(pace(usual + more) - rate, LEAST_LEFT * rate)
+    after = (more / left).mean(axis=1) * rate * drain
+    return np.asarray(rate * drain**2 / 2 + after)
 
 
 def _waiting(
