@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.composed.parts.dram_times import Together, access_times, batches_together, last_times
+from qmodels.composed.stalls import Stall, one_stall
 from qmodels.composed.streams import PartAnswer, Response, Stream
 from qmodels.memory.dram.errors import measured_error
 from qmodels.memory.dram.limits import binding
@@ -148,12 +149,16 @@ def _response(
     mean, variance = _mixture(accesses)
     last_mean, last_variance = _mixture(issues)
     clock = spec.clock_ghz
+    found = [(share, mixed.waits[min(k, len(mixed.waits) - 1)]) for k, share in kinds]
+    shares = [share / sum(each for each, _ in found) for share, _ in found]
+    refreshed = [(float(waits.refreshed), float(waits.reach["refresh"])) for _, waits in found]
     return Response(
         mean=mean / clock,
         variance=variance / clock**2,
         last_mean=last_mean / clock,
         last_variance=last_variance / clock**2,
         departure_scv=departure_scv,
+        stall=one_stall(shares, [Stall(late, longest / 2 / clock) for late, longest in refreshed]),
         alone_mean=_mixture(alone)[0] / clock,
         alone_last=_mixture(lone_issues)[0] / clock,
     )

@@ -15,9 +15,6 @@ from qmodels.networks.open.flow_scv import split_scv
 from qmodels.numerics.largest import largest_moments
 from qmodels.systems.memory.dram_system import DramSystem
 
-FORCED_SHARE, FORCED_LONGEST = 100.0, 200.0
-"""As in the law of `qmodels.memory.dram.solve`: a read behind forced writes waits at least up to so long."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Times:
@@ -76,9 +73,9 @@ def access_times(spec: DramSystem, waits: ChannelWaits, hits: float, *, write: b
     shared = _sum(_wait(bus, reach["bus"]), _wait(activation, reach["activation"]))
     fixed = spec.controller_cycles + (t.cwl if write else t.cl) + t.burst
     waiting = float(waits.write_queue) if write else 0.0
-    if not write and queue > 0:
-        likely = min(queue / FORCED_SHARE, 1.0)
-        shared = _sum(shared, _delay(queue, likely, max(2 * queue, FORCED_LONGEST)))
+    if not write and queue > 0 and waits.forced > 0:
+        forced = float(waits.forced)
+        shared = _sum(shared, _delay(queue, forced, 2 * queue / forced))
     row = one["row"] / max(1 - hits, 1e-12) if hits < 1 else 0.0
     return Times(
         fixed=float(fixed),

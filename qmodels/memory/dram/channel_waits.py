@@ -40,6 +40,8 @@ class ChannelWaits:
         last, and behind accesses of the other direction.
     backlog : array
         Waiting behind what refreshes have held up.
+    forced : array
+        Probability that an access waits behind accesses of the other direction that are forced out.
     write_queue : array
         What writes wait until it is their turn.
     write_last : LastWrites or None
@@ -64,6 +66,7 @@ class ChannelWaits:
     refresh: Any
     backlog: Any
     queue: Any
+    forced: Any
     write_queue: Any
     write_last: LastWrites | None
     row_open: Any
@@ -141,7 +144,9 @@ def channel_waits(
         backlog = refresh * narrowest / (1 - narrowest)
         late = np.minimum(share / (1 - narrowest), 1.0)
     each = max(slot, gap * miss / g.ranks)
-    queue, write_queue, write_last = _writes(spec, rate, own, opening, row_open, miss, each, share, packets)
+    queue, forced, write_queue, write_last = _writes(
+        spec, rate, own, opening, row_open, miss, each, share, packets
+    )
     if t.t_rfc and 0 < spec.traffic.write_fraction < 1:
         write_queue = write_queue + refreshed_writes(
             spec, rate * spec.traffic.write_fraction, wait=write_queue, block=block, load=narrowest
@@ -155,6 +160,7 @@ def channel_waits(
         refresh=refresh,
         backlog=backlog,
         queue=queue,
+        forced=forced,
         write_queue=write_queue,
         write_last=write_last,
         row_open=row_open,
@@ -213,6 +219,7 @@ def _in_order(
         refresh=block * share / 2,
         backlog=block * share / 2 * load / (1 - load),
         queue=zero,
+        forced=zero,
         write_queue=zero,
         write_last=None,
         row_open=row_open,
@@ -233,11 +240,11 @@ def _writes(
     each: float,
     refreshed: Any,
     packets: PacketTimes | None,
-) -> tuple[Any, Any, LastWrites | None]:
-    """Return what reads wait for forced writes, writes beyond what reads wait for others, and the last."""
+) -> tuple[Any, Any, Any, LastWrites | None]:
+    """Return what reads wait for forced writes, which share does, and writes beyond what reads wait."""
     write = spec.traffic.write_fraction
     if not 0 < write < 1:
-        return 0.0 * rate, 0.0 * rate, None
+        return 0.0 * rate, 0.0 * rate, 0.0 * rate, None
     reads: tuple[tuple[float, float, float], ...] = ((1.0, 1.0, 0.0),)
     size = 1.0
     if packets is not None:
@@ -255,6 +262,6 @@ def _writes(
         )
         known = {"wait": float(before), "row_open": float(opened), "refreshed": float(out)}
         found.append(write_queue(spec, both, each=each, **known))
-    queue, stay = (np.reshape([one[k] for one in found], np.shape(rate)) for k in (0, 1))
-    last = found[0][2] if np.ndim(rate) == 0 else None
-    return queue, np.maximum(stay - ahead - opening - own.alone, 0.0), last
+    queue, forced, stay = (np.reshape([one[k] for one in found], np.shape(rate)) for k in (0, 1, 2))
+    last = found[0].last if np.ndim(rate) == 0 else None
+    return queue, forced, np.maximum(stay - ahead - opening - own.alone, 0.0), last

@@ -13,6 +13,8 @@ from qmodels.systems.memory.dram_traffic import Packets
 
 COUNTS = np.arange(128.0)
 """Waiting accesses of a direction that are told apart."""
+NO_ROWS = 1e-9
+"""Share of the accesses that open a row below which none does."""
 LEAST_LEFT = 0.02
 """Share of what is served that is left to shorten a queue, at least."""
 
@@ -45,11 +47,16 @@ class Turns:
         return self.spec.timing.t_rcd + closing
 
     @property
-    def back(self) -> float:
-        """From the last write to the first read, whose row is opened unless others find theirs open."""
+    def turning(self) -> float:
+        """What turning to writes and back takes beyond the accesses themselves. [cycles].
+
+        The first read opens its row, unless others find theirs open; writes open theirs one beside the other.
+        """
+        t = self.spec.timing
         hits = 0.0 if isinstance(self.spec.traffic, Packets) else 1 - self.miss
         kept = hits * (self.spec.write_high - self.spec.write_low) * self.each
-        return max(self.spec.timing.write_to_read, self.opening * min(self.miss * COUNTS.size, 1.0) - kept)
+        back = max(t.write_to_read, self.opening * min(self.miss * COUNTS.size, 1.0) - kept)
+        return max(t.read_to_write + back - 2 * self.each, 0.0)
 
     def paces(self, number: FloatArray, cycle: float) -> FloatArray:
         r"""Return how many accesses a cycle are served of so many that wait, of banks as long busy as said.
@@ -57,10 +64,12 @@ class Turns:
         As many are there as come while one stays: its row is opened, and it waits for its bank as in M/D/1,
         :math:`n = x\,(m o + \rho c / 2 (1 - \rho))`, :math:`\rho = x m c / B`. Derived here.
         """
+        if self.miss < NO_ROWS:
+            return np.full(np.shape(number), 1 / self.each)
         banks, own = self.spec.geometry.channel_banks, self.miss * self.opening
         full = number * self.miss * cycle / banks
         busy = 2 * full / np.maximum(own + full + np.sqrt((full - own) ** 2 + 2 * cycle * full), 1e-300)
-        return np.minimum(busy * banks / (cycle * max(self.miss, 1e-9)), 1 / self.each)
+        return np.minimum(busy * banks / (cycle * self.miss), 1 / self.each)
 
     def drains(self, coming: float) -> tuple[FloatArray, FloatArray]:
         """Return how long it takes until ``write_low`` of 0, 1, ..., ``write_high`` writes are left.
@@ -88,7 +97,7 @@ class Turns:
         """
         drain = float(self.drains(writes)[0][-1])
         number = self.spec.write_high - self.spec.write_low + writes * drain
-        return reads * self.each + writes / number * (drain + self.back)
+        return reads * self.each + writes / number * (drain + self.turning)
 
     def limit(self, write: float) -> float:
         """Return the largest rate of accesses of which a share writes. [accesses/cycle]."""
@@ -96,4 +105,5 @@ class Turns:
         def beyond(rate: float) -> float:
             return self.load(rate * (1 - write), rate * write) - 1
 
-        return float(brentq(beyond, 1e-6 / self.each, 2 / self.each, xtol=1e-9))
+        most = 1 / self.each
+        return most if beyond(most) <= 0 else float(brentq(beyond, 1e-6 * most, most, xtol=1e-9))

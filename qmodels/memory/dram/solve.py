@@ -152,13 +152,13 @@ def _law_parts(waits: ChannelWaits, point: int, fixed: float) -> dict[str, Any]:
     alone = waits.alone
     means = {"bank": at(waits.bank), "activation": at(waits.activation), "bus": at(waits.bus) - alone}
     hits = at(waits.row_hit_ratio)
-    forced = at(waits.queue)
+    queue, forced = at(waits.queue), at(waits.forced)
     return dict(
         waits=[(max(mean, 0.0), at(waits.reach[name])) for name, mean in means.items()],
         delays=[
             (1.0 if alone else 0.0, 2 * alone),
             (at(waits.refreshed), at(waits.reach["refresh"])),
-            (min(forced / 100, 1.0), max(forced * 2, 200.0)),
+            (forced, 2 * queue / forced if forced > 0 else 0.0),
         ],
         fixed=fixed,
         hits=hits,

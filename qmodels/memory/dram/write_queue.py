@@ -56,6 +56,15 @@ class Directions:
         return sum(visits.rate * visits.size for visits in self.reads)
 
 
+class Queued(NamedTuple):
+    """What reads wait for forced writes, and the share of them that do; the stay of writes, the last of some."""
+
+    reads: float
+    delayed: float
+    writes: float
+    last: LastWrites
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LastWrites:
     """The chain of waiting writes of `write_queue`, and in it the last of writes that come together.
@@ -143,8 +152,8 @@ class LastWrites:
 
 def write_queue(
     spec: DramSystem, both: Directions, *, wait: float, row_open: float, each: float, refreshed: float = 0.0
-) -> tuple[float, float, LastWrites]:
-    r"""Return what reads wait for forced writes, how long writes are in their queue, and the last of several.
+) -> Queued:
+    r"""Return what reads wait for forced writes, and writes for reads.
 
     Parameters
     ----------
@@ -185,8 +194,8 @@ def write_queue(
     opening = both.miss * (t.t_rcd + t.t_rp * row_open)
     arriving = both.writes * both.write_size
     turns = Turns(spec=spec, miss=both.miss, each=each, row_open=row_open)
-    longest, spread = (found[:high] for found in turns.drains(arriving))
-    drain = longest + np.where(np.arange(high) > low, turns.back, 0.0)
+    mean, spread = (found[:high] for found in turns.drains(arriving))
+    drain = mean + np.where(np.arange(high) > low, turns.turning, 0.0)
     batch = max(round(both.write_size), 1)
     number = np.arange(high)
     nu = max(sum(visits.rate for visits in both.reads), 1e-12)
@@ -203,12 +212,12 @@ def write_queue(
     drains = law * begins
     drains[-1] += forced
     drains, busy = drains / (1 + drains @ drain), float(drains @ drain / (1 + drains @ drain))
-    square = np.sqrt(drain**2 + spread)
-    reading = partial(turns.paces, cycle=t.t_rc)
-    queue = float(drains @ _held_up(square, both.read_rate, reading)) / max(both.read_rate, 1e-12)
+    longest = np.sqrt(drain**2 + spread)
+    waits, until = _held_up(longest, both.read_rate, partial(turns.paces, cycle=t.t_rc))
+    queue = float(drains @ waits)
     load = turns.load(both.read_rate, arriving) / (1 - refreshed)
     left = max((1 - busy) * (1 - load), LEAST_LEFT**2)
-    queue += float(drains @ square**2) / 2 / (high - low) * load / left
+    queue += float(drains @ longest**2) / 2 / (high - low) * load / left
     stored = (1 - busy) * float(law @ number) + float((drains * drain) @ (number + low)) / 2
     last = LastWrites(
         law=law,
@@ -220,7 +229,8 @@ def write_queue(
         low=low,
         each=each,
     )
-    return queue, stored / max(arriving, 1e-12), last
+    delayed = min(float(drains @ until), 1.0)
+    return Queued(reads=queue, delayed=delayed, writes=stored / max(arriving, 1e-12), last=last)
 
 
 def refreshed_writes(spec: DramSystem, rate: Any, *, wait: Any, block: Any, load: Any) -> Any:
@@ -270,17 +280,19 @@ def _idle_waits(
     return float(g[0]), float(total[-1]), float(np.interp(later, t, total))
 
 
-def _held_up(drain: FloatArray, rate: float, pace: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """Return the sum of what reads wait for a drain that lasts so long, as a fluid. [cycles].
+def _held_up(
+    drain: FloatArray, rate: float, pace: Callable[[FloatArray], FloatArray]
+) -> tuple[FloatArray, FloatArray]:
+    """Return how long reads wait for a drain that lasts so long times how often, and until when they do.
 
-    Those that came meanwhile are served beside others that come, the faster the more there are.
+    As a fluid: those that came meanwhile are served beside others that come, the faster the more there are.
+    [cycles2, cycles]
     """
+    rate = max(rate, 1e-12)
     usual = np.interp(rate, pace(COUNTS), COUNTS)
-    share = (np.arange(STEPS) + 0.5) / STEPS
-    more = rate * drain[:, None] * share
+    more = rate * drain[:, None] * (np.arange(STEPS) + 0.5) / STEPS
     left = np.maximum(pace(usual + more) - rate, LEAST_LEFT * rate)
-    after = (more / left).mean(axis=1) * rate * drain
-    return np.asarray(rate * drain**2 / 2 + after)
+    return drain**2 / 2 + (more / left).mean(axis=1) * drain, drain * (1 + rate * (1 / left).mean(axis=1))
 
 
 def _waiting(
