@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
+from qmodels.composed.couplings.released import Released
 from qmodels.composed.couplings.siblings import as_batch
 from qmodels.composed.moments import NOTHING, Span, moments_of
 from qmodels.composed.parts import load_of, network_load, respond, respond_network
@@ -111,6 +112,7 @@ class Asking:
             responses |= dict(zip(places[part], answer.responses, strict=True))
             intensity |= _named(part, answer.intensity)
             doubts += answer.doubts
+        responses = Released(self.system, rates, responses, intensity).all(self.plan)
         legs, packet = tuple(NOTHING for _ in self.plan.legs), NOTHING
         if self.plan.legs:
             sent = self._network(rates)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from scipy.optimize import brentq
@@ -25,10 +26,13 @@ class Stall:
         That it happens.
     mean : float
         Of the delay where it does. [ns]
+    every : float
+        Time from one to the next, where all that come meanwhile are delayed alike. [ns]
     """
 
     probability: float = 0.0
     mean: float = 0.0
+    every: float = inf
 
     @property
     def variance(self) -> float:

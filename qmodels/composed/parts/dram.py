@@ -151,14 +151,14 @@ def _response(
     clock = spec.clock_ghz
     found = [(share, mixed.waits[min(k, len(mixed.waits) - 1)]) for k, share in kinds]
     shares = [share / sum(each for each, _ in found) for share, _ in found]
-    refreshed = [(float(waits.refreshed), float(waits.reach["refresh"])) for _, waits in found]
+    stalls = [Stall(float(w.refreshed), float(w.reach["refresh"]) / 2 / clock) for _, w in found]
     return Response(
         mean=mean / clock,
         variance=variance / clock**2,
         last_mean=last_mean / clock,
         last_variance=last_variance / clock**2,
         departure_scv=departure_scv,
-        stall=one_stall(shares, [Stall(late, longest / 2 / clock) for late, longest in refreshed]),
+        stall=replace(one_stall(shares, stalls), every=spec.timing.t_refi / clock or INF),
         alone_mean=_mixture(alone)[0] / clock,
         alone_last=_mixture(lone_issues)[0] / clock,
     )

@@ -13,13 +13,8 @@ from qmodels.memory.dram.order_waits import order_times
 from qmodels.memory.dram.packet_waits import PacketTimes, packet_times
 from qmodels.memory.dram.ready_waits import ReadyWaits, packet_waits, random_waits, sequence_waits
 from qmodels.memory.dram.stream_waits import stream_times
-from qmodels.memory.dram.write_queue import (
-    Directions,
-    LastWrites,
-    ReadVisits,
-    refreshed_writes,
-    write_queue,
-)
+from qmodels.memory.dram.writes.last import LastWrites
+from qmodels.memory.dram.writes.queue import Directions, ReadVisits, refreshed_writes, write_queue
 from qmodels.queues.general.mg1 import mg1_waiting_time
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.memory.dram_traffic import Packets, RandomBlocks
@@ -162,7 +157,7 @@ def channel_waits(
         queue=queue,
         forced=forced,
         write_queue=write_queue,
-        write_last=write_last,
+        write_last=last,
         row_open=row_open,
         bank_conflict=own.conflict,
         refreshed=late,

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from qmodels.memory.dram.access_pattern import AccessPattern
-from qmodels.memory.dram.drains import Turns
 from qmodels.memory.dram.order_waits import order_times
 from qmodels.memory.dram.packet_waits import PacketTimes, packet_times
 from qmodels.memory.dram.stream_waits import stream_times
+from qmodels.memory.dram.writes.drains import Turns
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.memory.dram_traffic import AddressTrace, Packets, RandomBlocks
 
@@ -79,8 +79,8 @@ def channel_limits(
     -------
     dict of str to float
         ``bus``: its data bus, the gaps between ranks included. ``turnaround``: the first of the others,
-        with turns between reads and writes that are forced out. ``group``: the column commands of the busiest bank
-        group (tCCD_L). ``bank``: the busiest bank. ``activation``: the row
+        with turns between reads and writes that are forced out. ``group``: the column commands of the
+        busiest bank group (tCCD_L). ``bank``: the busiest bank. ``activation``: the row
         commands of its ranks (tFAW, tRRD). ``order``: accesses in order, whose bank is not ready.
         ``refresh``: the smallest of the others, less the time its rank or bank is refreshed.
     """

@@ -105,7 +105,7 @@ def mixed_waits(spec: DramSystem, kinds: Sequence[Kind], largest_load: float = 0
     Nine mixtures of random accesses, batches of 2 to 32 and streams, on DDR4 with open and closed pages and
     on HBM2, were compared with simulation at 0.3, 0.5 and 0.7 of what they sustain. Without writes and
     streams reads were within 3, 5 and 10 %; of all by 2.4, 3.9 and 7.7 % on average, 6, 9 and 25 % at most.
-    Writes: see `qmodels.memory.dram.write_queue`.
+    Writes: see `qmodels.memory.dram.writes.queue`.
     """
     total = sum(kind.rate for kind in kinds)
     plain = [packets_alone(spec, kind.blocks, kind.write) for kind in kinds]

@@ -51,7 +51,7 @@ def solve_dram(spec: DramSystem) -> DramAnswer:
     Not flagged as validated, measured at a few points of DDR4-3200 with 30 and 50 % of writes: up to 0.7 of
     the largest rate reads within 7 % with 30 %, and up to 19 % too low with half; at 0.85 up to 46 % too
     low. Writes, also of packets of 8, within 14 % up to 0.7, and up to 23 % too high at 0.85:
-    `qmodels.memory.dram.write_queue`. Traces are as random ones, unless their addresses keep to few banks for
+    `qmodels.memory.dram.writes.queue`. Traces are as random ones, unless their addresses keep to few banks for
     long, and are never flagged as validated.
 
     Examples
