@@ -49,7 +49,8 @@ class Released:
     meanwhile go on at once, or as fast as what is before lets them, within :math:`w`. A station that carries
     :math:`\mu` and has :math:`\lambda` then has a queue for which, as a fluid, one of them waits
     :math:`N / 2 (\mu - \lambda) - w / 2`. Of a queue that takes :math:`V` to work off, if there is one, that
-    much less is missed: :math:`N (1 - (V / b)(1 - e^{-b / V}))`. Only for flows of open jobs: the others are few. Derived here.
+    much less is missed: :math:`N (1 - (V / b)(1 - e^{-b / V}))`. Only for flows of open jobs: the
+    others are few. Derived here.
     """
 
     system: System

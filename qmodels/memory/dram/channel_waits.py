@@ -139,9 +139,7 @@ def channel_waits(
         backlog = refresh * narrowest / (1 - narrowest)
         late = np.minimum(share / (1 - narrowest), 1.0)
     each = max(slot, gap * miss / g.ranks)
-    queue, forced, write_queue, write_last = _writes(
-        spec, rate, own, opening, row_open, miss, each, share, packets
-    )
+    queue, forced, write_queue, last = _writes(spec, rate, own, opening, row_open, miss, each, share, packets)
     if t.t_rfc and 0 < spec.traffic.write_fraction < 1:
         write_queue = write_queue + refreshed_writes(
             spec, rate * spec.traffic.write_fraction, wait=write_queue, block=block, load=narrowest

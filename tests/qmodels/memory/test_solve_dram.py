@@ -131,7 +131,7 @@ def test_batches_of_writes_turn_the_bus_less_often():
         solve_dram(dram("DDR4-3200", traffic=hits, write_high=high, write_low=0)).limits["turnaround"]
         for high in (1, 8, 64)
     ]
-    # One write is forced out, 1 / (1 - 4 w) with those that come meanwhile, and turning round takes 28 cycles:
+    # 1 / (1 - 4 w) writes with those that come meanwhile are forced out, turning round takes 28 cycles:
     # 8 w + 28 w (1 - 4 w) = 1 for as many reads.
     assert rates[0] == pytest.approx(2 * (36 - np.sqrt(848)) / 224) and rates[0] < rates[1] < rates[2] < 0.25
 

@@ -58,7 +58,7 @@ class Directions:
 
 
 class Queued(NamedTuple):
-    """What reads wait for forced writes, which share of them does, how long writes stay, and the last ones."""
+    """What reads wait for forced writes, which share does, how long writes stay, and the last ones."""
 
     reads: float
     delayed: float
