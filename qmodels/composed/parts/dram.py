@@ -137,12 +137,8 @@ def _response(
         accesses.append((share * kind.blocks, times.mean, times.variance))
         issues.append((share, *last_times(spec, kind, times, offered.together)))
         # Alone an access meets refreshes and the rows that others have left open.
-        rows = replace(
-            waits,
-            **dict.fromkeys(("bank", "activation", "queue", "backlog", "write_queue"), 0.0),
-            bus=waits.alone,
-            write_last=None,
-        )
+        none: dict[str, Any] = dict.fromkeys(("bank", "activation", "queue", "backlog", "write_queue"), 0.0)
+        rows = replace(waits, **none, bus=waits.alone, write_last=None)
         times = access_times(spec, rows, hits, write=kind.write, scv=1.0)
         alone.append((share * kind.blocks, times.mean, times.variance))
         lone_issues.append((share, *last_times(spec, kind, times, offered.together)))

@@ -48,10 +48,10 @@ def solve_dram(spec: DramSystem) -> DramAnswer:
     ``pattern_error_map.csv`` has the errors by scheduler, traffic and load. Loads count as validated
     where all of a sample were within 5 % of the wait and 2 points of the conflicts.
 
-    Not flagged as validated, measured at a few points of DDR4, DDR5, HBM3 and LPDDR5 with 20 and 50 % of writes,
-    with refresh: up to 0.7 of the largest rate reads within 17 % and writes within 22 %, reads at 0.9 up to
-    32 % too low: `qmodels.memory.dram.writes.queue`. Traces are as random ones, unless their addresses keep to
-    few banks for long, and are never flagged as validated.
+    Not flagged as validated, measured at a few points of DDR4, DDR5, HBM3 and LPDDR5 with refresh and 20 and
+    50 % of writes: up to 0.7 of the largest rate reads within 17 % and writes within 22 %, at 0.9 reads up to
+    32 % too low: `qmodels.memory.dram.writes.queue`. Traces are as random ones, unless their addresses keep
+    to few banks for long, and are never flagged as validated.
 
     Examples
     --------

@@ -13,6 +13,7 @@ from qmodels.memory.dram.access_pattern import access_pattern
 from qmodels.memory.dram.limits import channel_limits
 from qmodels.memory.dram.packet_waits import packet_times
 from qmodels.memory.dram.solve import solve_dram
+from qmodels.memory.dram.writes.last import LastWrites
 from qmodels.systems.memory.dram_map import DramGeometry, Interleaved, bit_fields
 from qmodels.systems.memory.dram_presets import PRESETS
 from qmodels.systems.memory.dram_system import DramSystem, dram
@@ -264,3 +265,22 @@ def test_reads_among_forced_writes_are_simulated(preset, page_policy):
     assert model.read_latency == pytest.approx(runs.read_latency.best, rel=0.17)
     assert model.write_latency == pytest.approx(runs.write_latency.best, rel=0.13)
     assert both(0.9)[1].stable and not both(1.1)[1].stable
+
+
+def test_the_last_of_writes_that_go_one_by_one():
+    """Each waits an exponential time of its own: the last one that of the largest of so many."""
+    none = np.zeros(26)
+    chain = LastWrites(
+        law=np.ones(1),
+        arrivals=0.0,
+        batch=1,
+        pace=np.arange(26) / 100,
+        begins=none,
+        drain=none,
+        low=6,
+        each=1.0,
+    )
+    parts = 1 / np.arange(1, 9)
+    assert chain.of(8, 8.0) == pytest.approx((100 * (parts.sum() - 1), 1e4 * (parts**2).sum()))
+    # All in one row go together.
+    assert chain.of(8, 1.0)[0] == pytest.approx(0.0)

@@ -135,8 +135,8 @@ def write_queue(
     drains[-1] += forced
     drains, busy = drains / (1 + drains @ drain), float(drains @ drain / (1 + drains @ drain))
     longest = np.sqrt(drain**2 + spread)
-    waits, until = _held_up(longest, both.read_rate, partial(turns.paces, cycle=t.t_rc))
-    queue = float(drains @ waits)
+    delays, until = _held_up(longest, both.read_rate, partial(turns.paces, cycle=t.t_rc))
+    queue = float(drains @ delays)
     load = turns.load(both.read_rate, arriving) / (1 - refreshed)
     left = max((1 - busy) * (1 - load), LEAST_LEFT**2)
     queue += float(drains @ longest**2) / 2 / (high - low) * load / left
