@@ -135,7 +135,7 @@ def write_queue(
     drains[-1] += forced
     drains, busy = drains / (1 + drains @ drain), float(drains @ drain / (1 + drains @ drain))
     longest = np.sqrt(drain**2 + spread)
-    delays, until = _held_up(longest, both.read_rate, partial(turns.paces, cycle=t.t_rc))
+    delays, over = _held_up(longest, both.read_rate, partial(turns.paces, cycle=t.t_rc))
     queue = float(drains @ delays)
     load = turns.load(both.read_rate, arriving) / (1 - refreshed)
     left = max((1 - busy) * (1 - load), LEAST_LEFT**2)
@@ -151,7 +151,7 @@ def write_queue(
         low=low,
         each=each,
     )
-    delayed = min(float(drains @ until), 1.0)
+    delayed = min(float(drains @ over), 1.0)
     return Queued(reads=queue, delayed=delayed, writes=stored / max(arriving, 1e-12), last=last)
 
 
