@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
+from qmodels.composed.couplings.released import Released
 from qmodels.composed.couplings.siblings import as_batch
 from qmodels.composed.moments import NOTHING, Span, moments_of
 from qmodels.composed.parts import load_of, network_load, respond, respond_network
@@ -78,6 +79,8 @@ class Asking:
         Of allocations, see `Stream.trials`.
     peaks : mapping of str to float
         Of flows that come in bursts, see `Stream.peak`.
+    crowds : bool
+        Whether what a stalled memory releases comes to stations at once.
     """
 
     system: System
@@ -88,6 +91,7 @@ class Asking:
     coming: Mapping[int, float] = field(default_factory=dict)
     raised: dict[int, float] = field(default_factory=dict)
     peaks: Mapping[str, float] = field(default_factory=dict)
+    crowds: bool = True
     known: dict[Any, Any] = field(default_factory=dict)
 
     def at(self, rates: Mapping[str, float], *, own: Mapping[str, float] | None = None) -> Heard:
@@ -111,6 +115,8 @@ class Asking:
             responses |= dict(zip(places[part], answer.responses, strict=True))
             intensity |= _named(part, answer.intensity)
             doubts += answer.doubts
+        if self.crowds:
+            responses = Released(self.system, rates, responses, intensity).all(self.plan)
         legs, packet = tuple(NOTHING for _ in self.plan.legs), NOTHING
         if self.plan.legs:
             sent = self._network(rates)

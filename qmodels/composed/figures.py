@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import gammainc
 
-from qmodels.composed.moments import LEAST_SCV, Span
+from qmodels.composed.moments import Span
+from qmodels.composed.stalls import Stall, quantile_of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,27 +52,32 @@ class FlowFigures:
         Mean times that the latency is made of. [ns]
     lost : float
         Share of the jobs that are lost; NaN where none can be.
+    stall : Stall
+        Of the latency: a delay that few jobs have.
     """
 
     latency: Span
     throughput: float
     parts: Mapping[str, float] = field(default_factory=dict)
     lost: float = float("nan")
+    stall: Stall = Stall()
 
 
 def flow_metrics(flows: Mapping[str, FlowFigures], visits: Mapping[str, float]) -> dict[str, float]:
     """Return the metrics of all flows together, of each of several, and the times of visits by part."""
     total = sum(flow.throughput for flow in flows.values())
     used = [flow for flow in flows.values() if flow.throughput > 0]
-    mixture = [(flow.throughput / total, flow.latency) for flow in used]
+    mixture = [(flow.throughput / total, flow.latency, flow.stall) for flow in used]
     groups = {"": list(flows.values())}
     if len(flows) > 1:
         groups |= {f"[{name}]": [flow] for name, flow in flows.items()}
-    metrics = {"latency": sum(share * latency.mean for share, latency in mixture)}
+    metrics = {"latency": sum(share * latency.mean for share, latency, _ in mixture)}
     metrics |= {f"latency{place}": some[0].latency.mean for place, some in groups.items() if place}
     metrics["latency_p99"] = quantile_of(mixture, 0.99)
     metrics |= {
-        f"latency_p99{place}": some[0].latency.quantile(0.99) for place, some in groups.items() if place
+        f"latency_p99{place}": quantile_of([(1.0, some[0].latency, some[0].stall)], 0.99)
+        for place, some in groups.items()
+        if place
     }
     for place, some in groups.items():
         metrics[f"flow_throughput{place}"] = sum(flow.throughput for flow in some)
@@ -96,30 +100,3 @@ def parts_together(flows: Mapping[str, FlowFigures]) -> dict[str, float]:
             if flow.throughput > 0:
                 found[part] = found.get(part, 0.0) + flow.throughput / total * time
     return found
-
-
-def quantile_of(mixture: list[tuple[float, Span]], p: float) -> float:
-    """Return the quantile of a time that is one of several, each of a gamma law.
-
-    Examples
-    --------
-    >>> round(quantile_of([(0.5, Span(1.0, 1.0)), (0.5, Span(1.0, 1.0))], 0.99), 4)
-    4.6052
-    """
-    ends = [span.quantile(p) for _, span in mixture]
-    if not ends or not np.isfinite(ends).all() or min(ends) == max(ends):
-        return max(ends, default=0.0)
-
-    def above(time: float) -> float:
-        return sum(share * _below(span, time) for share, span in mixture) - p
-
-    low, high = min(ends), max(ends)
-    if above(high) <= 0 or above(low) >= 0:
-        return high if above(high) <= 0 else low
-    return float(brentq(above, low, high))
-
-
-def _below(span: Span, time: float) -> float:
-    if span.scv < LEAST_SCV:
-        return float(time >= span.mean)
-    return float(gammainc(1 / span.scv, time / (span.mean * span.scv)))

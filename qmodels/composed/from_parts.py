@@ -71,7 +71,11 @@ def flow_figures(state: State, flow: Flow, passage: Passage, pools: Mapping[str,
         rate = min(rate, _carried(state, flow, pools))
     lost = 1.0 - state.ending[flow.name] if flow.name in state.ending else float("nan")
     return FlowFigures(
-        latency=latency, throughput=rate * state.ending.get(flow.name, 1.0), parts=parts, lost=lost
+        latency=latency,
+        throughput=rate * state.ending.get(flow.name, 1.0),
+        parts=parts,
+        lost=lost,
+        stall=passage.stall,
     )
 
 

@@ -32,6 +32,7 @@ from qmodels.composed.plan import (
     Together,
     Travel,
 )
+from qmodels.composed.stalls import after_another
 from qmodels.composed.streams import Response
 from qmodels.composed.times import DELAYED, TOGETHER, Passage, association, in_series, mixed, some_of
 
@@ -154,7 +155,7 @@ class Walk:
         if legs:
             parts[self.around.network] = way.mean
         busy = self.around.own.get(site.number, 0.0)
-        return self._spent(Passage(span=at + way, parts=parts, busy=busy), weight, holds)
+        return self._spent(Passage(span=at + way, parts=parts, busy=busy, stall=answer.stall), weight, holds)
 
     def _in_a_row(self, node: Ask, answer: Response, way: Span) -> float:
         """Return what the way adds to the last request of a batch, which pass the job's own place in a row.
@@ -220,6 +221,7 @@ class Walk:
             uncounted=so_many(node.law, once.uncounted),
             parts={part: mean * time for part, time in once.parts.items()},
             busy=once.busy,
+            stall=after_another([once.stall], mean),
         )
 
     def _together(self, node: Together, weight: float, holds: dict[str, int]) -> Passage:
@@ -298,6 +300,8 @@ class Walk:
             uncounted=uncounted,
             parts={TOGETHER: last.mean - uncounted.mean},
             busy=load,
+            # What begins together is delayed together.
+            stall=max((b.stall for b in branches), key=lambda stall: stall.probability),
         )
         return self._spent(passage, weight, holds)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.checks import FloatArray, IntArray
+from qmodels.composed.stalls import Stall
 
 NAN = float("nan")
 
@@ -78,6 +79,8 @@ class Response:
         Squared coefficient of variation of the times between the ends of issues.
     lost : float
         Probability that a request finds no place and is lost.
+    stall : Stall
+        Of the time of a request: a delay that few have.
     alone_mean, alone_last : float
         As ``mean`` and ``last_mean`` for a request that meets no other but finds the part as these leave it,
         such as rows of a memory that are open; NaN where it finds it as an idle one. [ns]
@@ -92,6 +95,7 @@ class Response:
     last_variance: float
     departure_scv: float
     lost: float = 0.0
+    stall: Stall = Stall()
     alone_mean: float = NAN
     alone_last: float = NAN
     paused: float = 0.0

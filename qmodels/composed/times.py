@@ -9,6 +9,7 @@ import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.composed.moments import NOTHING, Span, one_of
+from qmodels.composed.stalls import Stall, after_another, one_stall
 
 TOGETHER = "fork"
 DELAYED = "hold"
@@ -32,12 +33,15 @@ class Passage:
         Mean times by part, which sum up to what is counted.
     busy : float
         Load that jobs of the program itself bring where it spends its time, mean over that time.
+    stall : Stall
+        Of its time, a delay that few have.
     """
 
     span: Span
     uncounted: Span = NOTHING
     parts: Mapping[str, float] = field(default_factory=dict)
     busy: float = 0.0
+    stall: Stall = Stall()
 
     @property
     def by_part(self) -> dict[str, float]:
@@ -99,7 +103,11 @@ def in_series(passages: list[Passage]) -> Passage:
     if 0 < span.mean < np.inf:
         busy = sum(p.busy * p.span.mean for p in passages) / span.mean
     return Passage(
-        span=span, uncounted=sum((p.uncounted for p in passages), NOTHING), parts=together, busy=busy
+        span=span,
+        uncounted=sum((p.uncounted for p in passages), NOTHING),
+        parts=together,
+        busy=busy,
+        stall=after_another([p.stall for p in passages]),
     )
 
 
@@ -117,6 +125,7 @@ def mixed(shares: tuple[float, ...], passages: list[Passage]) -> Passage:
         uncounted=one_of(shares, [p.uncounted for p in passages]),
         parts=together,
         busy=busy,
+        stall=one_stall(shares, [p.stall for p in passages]),
     )
 
 

@@ -103,7 +103,7 @@ class State:
     @cached_property
     def calm(self) -> Asking:
         """The parts as they answer to jobs inside a pool, whose arrival is counted there."""
-        return Asking(self.system, self.plan)
+        return Asking(self.system, self.plan, crowds=False)
 
     def all_closed(self, pool: str) -> bool:
         """Return whether only jobs that go round take tokens of a pool."""

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import binom
 
 from qmodels.composed.parts.dram_times import Together, access_times, batches_together, last_times
+from qmodels.composed.stalls import Stall, one_stall
 from qmodels.composed.streams import PartAnswer, Response, Stream
 from qmodels.memory.dram.errors import measured_error
 from qmodels.memory.dram.limits import binding
@@ -214,21 +215,24 @@ def _response(
         behind.append((share * kind.blocks, float(waits.refresh + waits.backlog), 0.0))
         issues.append((share, *last_times(spec, kind, times, offered.together)))
         # Alone an access meets refreshes and the rows that others have left open.
-        rows = replace(
-            waits, bank=0.0, activation=0.0, bus=waits.alone, queue=0.0, backlog=0.0, write_queue=0.0
-        )
+        none: dict[str, Any] = dict.fromkeys(("bank", "activation", "queue", "backlog", "write_queue"), 0.0)
+        rows = replace(waits, **none, bus=waits.alone, write_last=None)
         times = access_times(spec, rows, hits, write=kind.write, scv=1.0)
         alone.append((share * kind.blocks, times.mean, times.variance))
         lone_issues.append((share, *last_times(spec, kind, times, offered.together)))
     mean, variance = _mixture(accesses)
     last_mean, last_variance = _mixture(issues)
     clock = spec.clock_ghz
+    found = [(share, mixed.waits[min(k, len(mixed.waits) - 1)]) for k, share in kinds]
+    shares = [share / sum(each for each, _ in found) for share, _ in found]
+    stalls = [Stall(float(w.refreshed), float(w.reach["refresh"]) / 2 / clock) for _, w in found]
     return Response(
         mean=mean / clock,
         variance=variance / clock**2,
         last_mean=last_mean / clock,
         last_variance=last_variance / clock**2,
         departure_scv=departure_scv,
+        stall=replace(one_stall(shares, stalls), every=spec.timing.t_refi / clock or INF),
         alone_mean=_mixture(alone)[0] / clock,
         alone_last=_mixture(lone_issues)[0] / clock,
         paused=_mixture(behind)[0] / clock,

@@ -10,12 +10,10 @@ import numpy as np
 
 from qmodels.memory.dram.channel_waits import ChannelWaits
 from qmodels.memory.dram.mixture import Kind, alone_columns
+from qmodels.memory.dram.writes.last import LastWrites
 from qmodels.networks.open.flow_scv import split_scv
 from qmodels.numerics.largest import largest_moments
 from qmodels.systems.memory.dram_system import DramSystem
-
-FORCED_SHARE, FORCED_LONGEST = 100.0, 200.0
-"""As in the law of `qmodels.memory.dram.solve`: a read behind forced writes waits at least up to so long."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +29,10 @@ class Times:
         those for refreshes, which all channels have at the same time.
     spread : float
         Variance of opening the row.
+    written : tuple of float
+        Mean and variance of a write's wait for a moment without reads.
+    last : LastWrites or None
+        The last of the writes of a batch at a channel; None if none wait.
     """
 
     fixed: float
@@ -40,16 +42,20 @@ class Times:
     shared: tuple[float, float]
     common: tuple[float, float]
     spread: float
+    written: tuple[float, float]
+    last: LastWrites | None
 
     @property
     def mean(self) -> float:
         """Mean latency."""
-        return self.fixed + self.opening + self.alone + self.apart[0] + self.shared[0] + self.common[0]
+        waits = (self.apart, self.shared, self.common, self.written)
+        return self.fixed + self.opening + self.alone + sum(mean for mean, _ in waits)
 
     @property
     def variance(self) -> float:
         """Variance of the latency, waits being independent."""
-        return self.apart[1] + self.shared[1] + self.common[1] + self.spread + self.alone**2 / 3
+        waits = (self.apart, self.shared, self.common, self.written)
+        return sum(variance for _, variance in waits) + self.spread + self.alone**2 / 3
 
 
 def access_times(spec: DramSystem, waits: ChannelWaits, hits: float, *, write: bool, scv: float) -> Times:
@@ -66,12 +72,10 @@ def access_times(spec: DramSystem, waits: ChannelWaits, hits: float, *, write: b
     apart = _wait(bank, reach["bank"])
     shared = _sum(_wait(bus, reach["bus"]), _wait(activation, reach["activation"]))
     fixed = spec.controller_cycles + (t.cwl if write else t.cl) + t.burst
-    if write:
-        waiting = float(waits.write_queue)
-        shared = _sum(shared, (waiting, waiting**2))
-    elif queue > 0:
-        likely = min(queue / FORCED_SHARE, 1.0)
-        shared = _sum(shared, _delay(queue, likely, max(2 * queue, FORCED_LONGEST)))
+    waiting = float(waits.write_queue) if write else 0.0
+    if not write and queue > 0 and waits.forced > 0:
+        forced = float(waits.forced)
+        shared = _sum(shared, _delay(queue, forced, 2 * queue / forced))
     row = one["row"] / max(1 - hits, 1e-12) if hits < 1 else 0.0
     return Times(
         fixed=float(fixed),
@@ -81,6 +85,8 @@ def access_times(spec: DramSystem, waits: ChannelWaits, hits: float, *, write: b
         shared=shared,
         common=_refresh(one["refresh"], backlog, late, reach["refresh"]),
         spread=hits * (1 - hits) * row**2,
+        written=(waiting, waiting**2),
+        last=waits.write_last if write else None,
     )
 
 
@@ -134,12 +140,18 @@ def last_times(spec: DramSystem, kind: Kind, times: Times, together: Together) -
     """
     if kind.blocks == 1:
         return times.mean, times.variance
-    mean, last, size = alone_columns(spec, kind)
+    mean, last, size, rows = alone_columns(spec, kind)
     number = max(round(size), 1)
     begin, reach = times.opening + times.alone, max(last - mean, 0.0)
+    queued = times.written
+    if times.last is not None and number > 1:
+        # Writes wait one by one for a moment without reads.
+        later, noise = times.last.of(number, rows)
+        queued = queued[0] + max(later - reach, 0.0), noise
+    shared = _sum(times.shared, queued)
     starts = begin + reach * np.linspace(-1.0, 1.0, number) if number > 1 else np.array([begin + reach])
     bank, banks = _split(times.apart, together.banks)
-    rest, both = _split(times.shared, together.channels)
+    rest, both = _split(shared, together.channels)
     first, spread = largest_moments(mean=bank[0], variance=bank[1], count=1, start=starts)
     latest, channels = float(starts[-1]), max(kind.blocks / size, 1.0)
     more, noise = _sum((first - latest, spread), rest)

@@ -13,7 +13,8 @@ from qmodels.memory.dram.order_waits import order_times
 from qmodels.memory.dram.packet_waits import PacketTimes, packet_times
 from qmodels.memory.dram.ready_waits import ReadyWaits, packet_waits, random_waits, sequence_waits
 from qmodels.memory.dram.stream_waits import stream_times
-from qmodels.memory.dram.write_queue import Directions, ReadVisits, refreshed_writes, write_queue
+from qmodels.memory.dram.writes.last import LastWrites
+from qmodels.memory.dram.writes.queue import Directions, ReadVisits, refreshed_writes, write_queue
 from qmodels.queues.general.mg1 import mg1_waiting_time
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.memory.dram_traffic import Packets, RandomBlocks
@@ -34,8 +35,12 @@ class ChannelWaits:
         last, and behind accesses of the other direction.
     backlog : array
         Waiting behind what refreshes have held up.
+    forced : array
+        Probability that an access waits behind accesses of the other direction that are forced out.
     write_queue : array
         What writes wait until it is their turn.
+    write_last : LastWrites or None
+        The wait of the last of writes that come together, at one load; None where none wait, or of several.
     row_open : float or array
         Probability that another row is open where a row is to be opened.
     bank_conflict : array or None
@@ -56,7 +61,9 @@ class ChannelWaits:
     refresh: Any
     backlog: Any
     queue: Any
+    forced: Any
     write_queue: Any
+    write_last: LastWrites | None
     row_open: Any
     bank_conflict: Any
     refreshed: Any
@@ -123,7 +130,7 @@ def channel_waits(
     slot, gap = bus_time(spec), t.row_gap
     rows = rate * miss / g.ranks
     block = refresh_time(spec, rows)
-    refresh, backlog, late = 0.0 * rate, 0.0 * rate, 0.0 * rate
+    refresh, backlog, late, share = 0.0 * rate, 0.0 * rate, 0.0 * rate, 0.0 * rate
     if t.t_rfc:
         share = block / t.t_refi
         narrowest = np.maximum(rows * gap, own.bank_load)
@@ -132,7 +139,7 @@ def channel_waits(
         backlog = refresh * narrowest / (1 - narrowest)
         late = np.minimum(share / (1 - narrowest), 1.0)
     each = max(slot, gap * miss / g.ranks)
-    queue, write_queue = _writes(spec, rate, own, opening, row_open, each, packets)
+    queue, forced, write_queue, last = _writes(spec, rate, own, opening, row_open, miss, each, share, packets)
     if t.t_rfc and 0 < spec.traffic.write_fraction < 1:
         write_queue = write_queue + refreshed_writes(
             spec, rate * spec.traffic.write_fraction, wait=write_queue, block=block, load=narrowest
@@ -146,7 +153,9 @@ def channel_waits(
         refresh=refresh,
         backlog=backlog,
         queue=queue,
+        forced=forced,
         write_queue=write_queue,
+        write_last=last,
         row_open=row_open,
         bank_conflict=own.conflict,
         refreshed=late,
@@ -203,7 +212,9 @@ def _in_order(
         refresh=block * share / 2,
         backlog=block * share / 2 * load / (1 - load),
         queue=zero,
+        forced=zero,
         write_queue=zero,
+        write_last=None,
         row_open=row_open,
         bank_conflict=conflict,
         refreshed=late,
@@ -218,13 +229,15 @@ def _writes(
     own: ReadyWaits,
     opening: Any,
     row_open: Any,
+    miss: float,
     each: float,
+    refreshed: Any,
     packets: PacketTimes | None,
-) -> tuple[Any, Any]:
-    """Return what reads wait for forced writes, and writes beyond what reads wait for other reasons."""
+) -> tuple[Any, Any, Any, LastWrites | None]:
+    """Return what reads wait for forced writes, which share does, and writes beyond what reads wait."""
     write = spec.traffic.write_fraction
     if not 0 < write < 1:
-        return 0.0 * rate, 0.0 * rate
+        return 0.0 * rate, 0.0 * rate, 0.0 * rate, None
     reads: tuple[tuple[float, float, float], ...] = ((1.0, 1.0, 0.0),)
     size = 1.0
     if packets is not None:
@@ -232,14 +245,16 @@ def _writes(
     accesses = sum(share * accesses for share, accesses, _ in reads)
     ahead = own.bank + own.activation + own.bus
     found = []
-    for x, before, opened in np.nditer(np.broadcast_arrays(rate, ahead, row_open)):
+    for x, before, opened, out in np.nditer(np.broadcast_arrays(rate, ahead, row_open, refreshed)):
         visits = float(x) * (1 - write) / accesses
         both = Directions(
             reads=tuple(ReadVisits(share * visits, accesses, alone) for share, accesses, alone in reads),
             writes=float(x) * write / size,
             write_size=size,
-            miss=min(each * spec.geometry.ranks / spec.timing.row_gap, 1.0),
+            miss=miss,
         )
-        found.append(write_queue(spec, both, wait=float(before), row_open=float(opened), each=each))
-    queue, stay = np.reshape(np.transpose(found), (2, *np.shape(rate)))
-    return queue, np.maximum(stay - ahead - opening - own.alone, 0.0)
+        known = {"wait": float(before), "row_open": float(opened), "refreshed": float(out)}
+        found.append(write_queue(spec, both, each=each, **known))
+    queue, forced, stay = (np.reshape([one[k] for one in found], np.shape(rate)) for k in (0, 1, 2))
+    last = found[0].last if np.ndim(rate) == 0 else None
+    return queue, forced, np.maximum(stay - ahead - opening - own.alone, 0.0), last

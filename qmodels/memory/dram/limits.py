@@ -11,6 +11,7 @@ from qmodels.memory.dram.access_pattern import AccessPattern
 from qmodels.memory.dram.order_waits import order_times
 from qmodels.memory.dram.packet_waits import PacketTimes, packet_times
 from qmodels.memory.dram.stream_waits import stream_times
+from qmodels.memory.dram.writes.drains import Turns
 from qmodels.systems.memory.dram_system import DramSystem
 from qmodels.systems.memory.dram_traffic import AddressTrace, Packets, RandomBlocks
 
@@ -60,12 +61,6 @@ def bank_times(spec: DramSystem, pattern: AccessPattern) -> tuple[float, float]:
     return sum(p * x for p, x in pairs), sum(p * x**2 for p, x in pairs)
 
 
-def turnaround(spec: DramSystem) -> float:
-    """Return the bus time that a turn to writes and back costs. [cycles]."""
-    t = spec.timing
-    return t.read_to_write + t.write_to_read - 2 * t.burst
-
-
 def channel_limits(
     spec: DramSystem, pattern: AccessPattern, packets: PacketTimes | None = None
 ) -> dict[str, float]:
@@ -83,9 +78,9 @@ def channel_limits(
     Returns
     -------
     dict of str to float
-        ``bus``: its data bus, the gaps between ranks included. ``turnaround``: the bus with its turns
-        between reads and full batches of writes. ``group``: the column commands of the busiest bank
-        group (tCCD_L). ``bank``: the busiest bank. ``activation``: the row
+        ``bus``: its data bus, the gaps between ranks included. ``turnaround``: the first of the others,
+        with turns between reads and writes that are forced out. ``group``: the column commands of the
+        busiest bank group (tCCD_L). ``bank``: the busiest bank. ``activation``: the row
         commands of its ranks (tFAW, tRRD). ``order``: accesses in order, whose bank is not ready.
         ``refresh``: the smallest of the others, less the time its rank or bank is refreshed.
     """
@@ -98,11 +93,12 @@ def channel_limits(
         limits = {"bus": 1 / t.burst, "order": order}
     else:
         limits = {"bus": 1 / slot, "group": 1 / (pattern.group_share * t.t_ccd_l)}
-        if write > 0:
-            limits["turnaround"] = 1 / (slot + turnaround(spec) * write / (spec.write_high - spec.write_low))
         limits["bank"] = _bank_limit(spec, pattern, packets)
         miss = 1 - pattern.row_hit_ratio
         limits["activation"] = g.ranks / (t.row_gap * miss) if miss > 0 else np.inf
+        if write > 0:
+            turns = Turns(spec=spec, miss=miss, each=1 / min(limits.values()))
+            limits["turnaround"] = turns.limit(write)
     if t.t_rfc:
         share = float(refresh_time(spec, min(limits.values()) / g.ranks)) / t.t_refi
         # With several ranks the bus works on while one is refreshed.

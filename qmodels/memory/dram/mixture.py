@@ -105,7 +105,7 @@ def mixed_waits(spec: DramSystem, kinds: Sequence[Kind], largest_load: float = 0
     Nine mixtures of random accesses, batches of 2 to 32 and streams, on DDR4 with open and closed pages and
     on HBM2, were compared with simulation at 0.3, 0.5 and 0.7 of what they sustain. Without writes and
     streams reads were within 3, 5 and 10 %; of all by 2.4, 3.9 and 7.7 % on average, 6, 9 and 25 % at most.
-    Writes: see `qmodels.memory.dram.write_queue`.
+    Writes: see `qmodels.memory.dram.writes.queue`.
     """
     total = sum(kind.rate for kind in kinds)
     plain = [packets_alone(spec, kind.blocks, kind.write) for kind in kinds]
@@ -167,8 +167,8 @@ def _mean_waits(each: Sequence[tuple[float, ChannelWaits]]) -> ChannelWaits:
         column = [(share / total, getattr(waits, field.name)) for share, waits in each]
         if field.name == "reach":
             values["reach"] = {n: sum(s * np.asarray(r[n]) for s, r in column) for n in column[0][1]}
-        elif field.name == "bank_conflict" and column[0][1] is None:
-            values["bank_conflict"] = None
+        elif field.name == "write_last" or column[0][1] is None:
+            values[field.name] = column[0][1]
         else:
             values[field.name] = sum(s * v for s, v in column)
     return ChannelWaits(**values)
@@ -185,13 +185,13 @@ def _followed(spec: DramSystem) -> tuple[PacketTimes, AccessPattern]:
     return packet_times(spec), access_pattern(spec)
 
 
-def alone_columns(spec: DramSystem, kind: Kind) -> tuple[float, float, float]:
+def alone_columns(spec: DramSystem, kind: Kind) -> tuple[float, float, float, float]:
     """Return when the accesses of a packet alone get their bus, mean and last, and how many a channel has.
 
-    From the arrival of the packet at a channel, with the rows opened. [cycles]
+    From the arrival of the packet at a channel, with the rows opened. [cycles] At last, of how many banks.
     """
     times, _ = _followed(packets_alone(spec, kind.blocks, kind.write))
-    return *times.columns, times.size
+    return *times.columns, times.size, times.banks
 
 
 @lru_cache(maxsize=1024)

@@ -1,0 +1,102 @@
+"""Delays that few jobs meet, such as refreshes, and quantiles of times with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import gammainc
+
+from qmodels.composed.moments import LEAST_SCV, Span
+
+_STEPS = 8
+"""Into which a delay is cut."""
+
+
+@dataclass(frozen=True)
+class Stall:
+    """A delay that happens or not, evenly spread up to twice its mean.
+
+    Parameters
+    ----------
+    probability : float
+        That it happens.
+    mean : float
+        Of the delay where it does. [ns]
+    every : float
+        Time from one to the next, where all that come meanwhile are delayed alike. [ns]
+    """
+
+    probability: float = 0.0
+    mean: float = 0.0
+    every: float = inf
+
+    @property
+    def variance(self) -> float:
+        """Variance of the delay, which is mostly none. [ns2]."""
+        return self.probability * self.mean**2 * (4 / 3 - self.probability)
+
+
+def after_another(stalls: Sequence[Stall], count: float = 1.0) -> Stall:
+    """Return the delay of independent ones, all of them so often, as if at most one happened.
+
+    Examples
+    --------
+    >>> after_another([Stall(0.1, 3.0), Stall(0.1, 5.0)])
+    Stall(probability=0.18999999999999995, mean=4.210526315789475)
+    """
+    used = [stall for stall in stalls if stall.probability > 0]
+    if len(used) == 1 and count == 1:
+        return used[0]
+    none = float(np.prod([1 - stall.probability for stall in used])) ** count
+    total = count * sum(stall.probability * stall.mean for stall in used)
+    return Stall(1 - none, total / (1 - none)) if none < 1 else Stall()
+
+
+def one_stall(shares: Sequence[float], stalls: Sequence[Stall]) -> Stall:
+    """Return the delay that is one of several at random."""
+    parts = [(share * s.probability, s.mean) for share, s in zip(shares, stalls, strict=True)]
+    total = sum(part for part, _ in parts)
+    return Stall(total, sum(part * mean for part, mean in parts) / total) if total > 0 else Stall()
+
+
+def quantile_of(mixture: Sequence[tuple[float, Span, Stall]], p: float) -> float:
+    """Return the quantile of a time that is one of several, each a sum of a gamma law and a delay.
+
+    Examples
+    --------
+    >>> round(quantile_of([(0.5, Span(1.0, 1.0), Stall()), (0.5, Span(1.0, 1.0), Stall())], 0.99), 4)
+    4.6052
+    """
+    parts = [part for share, span, stall in mixture for part in _plain(share, span, stall)]
+    ends = [span.quantile(p) + later for _, span, later in parts]
+    if not ends or not np.isfinite(ends).all() or min(ends) == max(ends):
+        return max(ends, default=0.0)
+
+    def above(time: float) -> float:
+        return sum(share * _below(span, time - later) for share, span, later in parts) - p
+
+    low, high = min(ends), max(ends)
+    if above(high) <= 0 or above(low) >= 0:
+        return high if above(high) <= 0 else low
+    return float(brentq(above, low, high))
+
+
+def _plain(share: float, span: Span, stall: Stall) -> list[tuple[float, Span, float]]:
+    """Return times of gamma laws that begin later, each with its share."""
+    if stall.probability <= 0 or not span.finite or share <= 0:
+        return [(share, span, 0.0)]
+    mean = max(span.mean - stall.probability * stall.mean, 0.0)
+    rest = Span(mean, max(span.variance - stall.variance, 0.0))
+    each = share * stall.probability / _STEPS
+    later = 2 * stall.mean * (np.arange(_STEPS) + 0.5) / _STEPS
+    return [(share * (1 - stall.probability), rest, 0.0), *((each, rest, float(more)) for more in later)]
+
+
+def _below(span: Span, time: float) -> float:
+    if span.scv < LEAST_SCV or time <= 0:
+        return float(time >= span.mean)
+    return float(gammainc(1 / span.scv, time / (span.mean * span.scv)))

@@ -1,0 +1,1 @@
+"""Writes that wait apart from reads and are written when none waits, or many at once."""

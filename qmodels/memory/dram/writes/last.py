@@ -1,0 +1,94 @@
+"""The last of writes that come together, in the chain of waiting writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from qmodels.checks import FloatArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LastWrites:
+    """The chain of waiting writes of `write_queue`, and in it the last of writes that come together.
+
+    Parameters
+    ----------
+    law : array
+        Probabilities of 0, 1, 2, ... waiting writes.
+    arrivals, batch : float, int
+        Rate of the batches [1/cycle], and writes of one.
+    pace, begins, drain : array
+        By the number that waits: rate at which one of them is written, rate at which reads leave room for all
+        but ``low`` of them, and how long these take. [1/cycle, 1/cycle, cycles]
+    low : int
+        Writes that are left then.
+    each : float
+        Time of the channel for a write. [cycles]
+    """
+
+    law: FloatArray
+    arrivals: float
+    batch: int
+    pace: FloatArray
+    begins: FloatArray
+    drain: FloatArray
+    low: int
+    each: float
+
+    def of(self, number: int, rows: float) -> tuple[float, float]:
+        """Return how much longer the last of so many waits than all do, and the variance of its wait.
+
+        Those of a row are written together, rows in the order of their arrival; later ones come as they do on
+        average.
+        """
+        each = max(round(number / rows), 1)
+        first, second = self._stays(each)
+        high, coming = first.shape[1], -(-number // each)
+        law = np.bincount(-(-np.arange(self.law.size) // each), self.law, minlength=high)
+        last = last2 = of_all = 0.0
+        for before, share in enumerate(law.tolist()):
+            total = before + coming
+            places = np.arange(before + 1, total + 1)
+            if total < high:
+                stays, square = first[places, total], second[total, total]
+            else:
+                # So many are written at once, but for the last.
+                out, left = self.drain[-1] + (total - high) * each * self.each, max(self.low // each, 1)
+                behind = np.maximum(places - (total - left), 0)
+                stays = np.where(behind, out + first[behind, left], out * places / (total - left))
+                square = second[left, left] + 2 * out * first[left, left] + out**2
+            last, last2 = last + share * stays[-1], last2 + share * square
+            of_all += share * float(stays.mean())
+        return max(last - of_all, 0.0), max(last2 - last**2, 0.0)
+
+    def _stays(self, each: int) -> tuple[FloatArray, FloatArray]:
+        """Return how long rows of so many writes stay, (place, number of rows): mean and mean square."""
+        writes = np.arange(0, self.pace.size, each)
+        pace, begins, drain = self.pace[writes] / each, self.begins[writes], self.drain[writes]
+        high, low, batch = writes.size, max(self.low // each, 1), max(self.batch // each, 1)
+        first, second = np.zeros((high + 1, high)), np.zeros((high + 1, high))
+
+        def drained(rate: float, place: int, number: int) -> tuple[float, int, int, float]:
+            out = max(number - low, 1)
+            time = float(drain[min(number, high - 1)]) * min(place / out, 1.0)
+            return rate, max(place - out, 0), min(low, high - 1), time
+
+        for place in range(1, high):
+            for number in range(high - 1, place - 1, -1):
+                ways = [(pace[number], place - 1, number - 1, 0.0)]
+                if number > low:
+                    ways.append(drained(begins[number], place, number))
+                grown = number + batch
+                more = (self.arrivals, place, grown, 0.0)
+                ways.append(more if grown < high else drained(self.arrivals, place, grown))
+                total = sum(rate for rate, *_ in ways)
+                mean = square = 0.0
+                for rate, at, of, time in ways:
+                    later, later2 = (first[at, of], second[at, of]) if at else (0.0, 0.0)
+                    mean += rate / total * (time + later)
+                    square += rate / total * (time**2 + 2 * time * later + later2)
+                first[place, number] = 1 / total + mean
+                second[place, number] = 2 / total * first[place, number] + square
+        return first, second
