@@ -32,6 +32,8 @@ from qmodels.checks import shown
 EXTREME = 250
 """Decades from 1 at which a number is what was wrong, whatever the error."""
 
+NUMBERS = int, float, np.number, np.ndarray
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -66,7 +68,10 @@ def of_spec(function: Callable[[Any], Any], spec: Any) -> Any:
         with np.errstate(over="ignore", under="ignore", divide="raise", invalid="raise"):
             return function(spec)
     except (ValueError, ArithmeticError, LookupError, TypeError, MemoryError) as error:
-        worded = _worded(error, field_paths(spec) if is_spec(spec) else {})
+        fields = field_paths(spec) if is_spec(spec) else {}
+        # Only numbers can be too large, or of shapes that do not fit; an empty tuple is a field left out.
+        given = {name: value for name, value in fields.items() if isinstance(value, NUMBERS)}
+        worded = _worded(error, given)
         if worded is None:
             raise
         raise ValueError(worded) from error

@@ -289,6 +289,11 @@ class Mark:
     ----------
     name : str
         What the time in between is called.
+
+    Examples
+    --------
+    >>> Mark("stored")
+    Mark(name='stored')
     """
 
     name: str
