@@ -24,10 +24,12 @@ INJECT, EJECT = range(2)
 TO_CHANNEL, FROM_CHANNEL, ALL, READS = range(4)
 WRITE, READ, LOOK, STORE, DRAIN, ALONE = range(6)
 COUNT, FIRST, LAST = range(3)
+LINE, WORK = range(2)
+"""Times of the links in between, and the work that a packet brings to each."""
 
 
 @compiled
-def follow(z: Any, arrive: Any, sizes: Any, hold: Any, places: Any, out: Any) -> None:
+def follow(z: Any, arrive: Any, sizes: Any, hold: Any, places: Any, inner: Any, out: Any) -> None:
     """Fill in what each packet waits on its way.
 
     Parameters
@@ -38,6 +40,9 @@ def follow(z: Any, arrive: Any, sizes: Any, hold: Any, places: Any, out: Any) ->
         Times [ns], segments and holds [ns] of the packets.
     places : array of int, (4, packets)
         Engine, egress, channel of the lookup that misses or -1, and its bank.
+    inner : array of int, (engines, channels)
+        The fullest link from an engine to a channel but for its first and last; -1 for none. Those on the way
+        back are left out: engines that take no more hold responses up in front of them, see `drain`.
     out : array, (6, packets)
         Filled: waits of write, read, lookup, and for the pointer memory to store and to drain; the time to
         write and to read without others. Writes begin when the lookup is done, reads a hold after the
@@ -48,6 +53,7 @@ def follow(z: Any, arrive: Any, sizes: Any, hold: Any, places: Any, out: Any) ->
     channel = np.zeros((4, int(z[CHANNELS])))
     bank = np.zeros((2, int(z[CHANNELS]), int(z[BANKS])))
     piece = np.zeros((3, int(z[CHANNELS])), dtype=np.int64)
+    line = np.zeros((2, inner.max() + 2))
     times, items = np.empty(2 * count + 2), np.empty(2 * count + 2, dtype=np.int64)
     size, following, block = 0, 0, 0
     first = np.zeros(count, dtype=np.int64)
@@ -58,7 +64,7 @@ def follow(z: Any, arrive: Any, sizes: Any, hold: Any, places: Any, out: Any) ->
             block += sizes[p]
             if places[2, p] >= 0:
                 begin = max(pointer, arrive[p]) + z[ENQUEUE] + z[ALLOCATION]
-                out[LOOK, p] = look_up(z, begin, places[:, p], engine, channel, bank)
+                out[LOOK, p] = look_up(z, begin, places[:, p], inner, engine, channel, bank, line)
             size = push(times, items, size, arrive[p] + z[LOOKUP] + out[LOOK, p], 2 * p)
             continue
         now, item = times[0], items[0]
@@ -70,12 +76,16 @@ def follow(z: Any, arrive: Any, sizes: Any, hold: Any, places: Any, out: Any) ->
             returns = sizes[p] - 1 if sizes[p] <= z[SMALL] else 0
             pointer = begin + z[DEQUEUE] + sizes[p] * z[NEXT] + returns * z[RETURN]
             out[DRAIN, p] = begin - now
-            wait, alone = drain(z, begin, places[1, p], first[p], sizes[p], piece, engine, channel, bank)
+            wait, alone = drain(
+                z, begin, places[1, p], first[p], sizes[p], piece, inner, engine, channel, bank, line
+            )
             out[READ, p] = wait
         else:
             pointer = begin + z[ENQUEUE] + sizes[p] * z[ALLOCATION]
             out[STORE, p] = begin - now
-            wait, alone = store(z, begin, places[0, p], first[p], sizes[p], piece, engine, channel, bank)
+            wait, alone = store(
+                z, begin, places[0, p], first[p], sizes[p], piece, inner, engine, channel, bank, line
+            )
             out[WRITE, p] = wait
             size = push(times, items, size, begin + alone + wait + hold[p], 2 * p + 1)
         out[ALONE, p] += alone
@@ -131,11 +141,37 @@ def read_at(z: Any, c: Any, b: Any, row: Any, begin: Any, count: Any, channel: A
 
 
 @compiled
-def look_up(z: Any, begin: Any, places: Any, engine: Any, channel: Any, bank: Any) -> Any:
+def queue_up(line: Any, links: Any, piece: Any, at: Any, each: Any) -> None:
+    """Bring a packet's pieces to the links in between; ``line[WORK]`` has what it brings to each of them."""
+    for c in range(piece.shape[1]):
+        line[WORK, links[c]] = 0.0
+    for c in range(piece.shape[1]):
+        line[WORK, links[c]] += piece[COUNT, c] * each
+    for c in range(piece.shape[1]):
+        if line[WORK, links[c]] > 0.0:
+            line[LINE, links[c]] = max(line[LINE, links[c]], at) + line[WORK, links[c]]
+            line[WORK, links[c]] *= -1.0  # once for each link: its work begins that long before its end
+
+
+@compiled
+def one_more(line: Any, link: Any, at: Any, each: Any) -> Any:
+    """Return when one NoC packet begins to cross a link in between."""
+    if link < 0:
+        return at
+    begin = max(line[LINE, link], at)
+    line[LINE, link] = begin + each
+    return begin
+
+
+@compiled
+def look_up(
+    z: Any, begin: Any, places: Any, inner: Any, engine: Any, channel: Any, bank: Any, line: Any
+) -> Any:
     """Return the wait of a lookup's read of DRAM."""
     g, c = places[0], places[2]
     engine[INJECT, g] = max(engine[INJECT, g], begin) + z[REQUEST]
-    channel[TO_CHANNEL, c] = max(channel[TO_CHANNEL, c], engine[INJECT, g]) + z[REQUEST]
+    crossing = one_more(line, inner[g, c], engine[INJECT, g], z[REQUEST])
+    channel[TO_CHANNEL, c] = max(channel[TO_CHANNEL, c], crossing) + z[REQUEST]
     _, end, _ = read_at(z, c, places[3], -1.0, channel[TO_CHANNEL, c], 1, channel, bank)
     channel[FROM_CHANNEL, c] = max(channel[FROM_CHANNEL, c], end) + z[SEGMENT]
     ejecting = max(engine[EJECT, g], channel[FROM_CHANNEL, c])
@@ -146,7 +182,17 @@ def look_up(z: Any, begin: Any, places: Any, engine: Any, channel: Any, bank: An
 
 @compiled
 def store(
-    z: Any, begin: Any, g: Any, block: Any, count: Any, piece: Any, engine: Any, channel: Any, bank: Any
+    z: Any,
+    begin: Any,
+    g: Any,
+    block: Any,
+    count: Any,
+    piece: Any,
+    inner: Any,
+    engine: Any,
+    channel: Any,
+    bank: Any,
+    line: Any,
 ) -> Any:
     """Return the wait of a packet's writes, and their time without others, from the pointer operation on.
 
@@ -158,6 +204,7 @@ def store(
     ready, gap = z[ENQUEUE] + z[ALLOCATION], max(z[ALLOCATION], segment)
     out = max(engine[INJECT, g], begin + ready)
     engine[INJECT, g] = out + count * segment
+    queue_up(line, inner[g], piece, out + segment, segment)
     later = z[READ_SHARE] / (1.0 - z[READ_SHARE])
     end, alone = begin, 0.0
     for c in range(piece.shape[1]):
@@ -165,9 +212,12 @@ def store(
         if own == 0.0:
             continue
         head = max(channel[TO_CHANNEL, c], out + segment + piece[FIRST, c] * gap)
-        done = head + piece[COUNT, c] * segment
+        link, done = inner[g, c], head + piece[COUNT, c] * segment
         channel[TO_CHANNEL, c] = done
         engine[INJECT, g] = max(engine[INJECT, g], done - segment - z[BUFFER])
+        if link >= 0 and line[LINE, link] + line[WORK, link] > out + segment:
+            head = max(head, line[LINE, link] + line[WORK, link])
+            done = max(head + piece[COUNT, c] * segment, line[LINE, link])
         head += segment
         last = max(out + 2 * segment + piece[LAST, c] * gap, done)
         reads = max(channel[READS, c] - head, 0.0)
@@ -192,7 +242,17 @@ def store(
 
 @compiled
 def drain(
-    z: Any, begin: Any, g: Any, block: Any, count: Any, piece: Any, engine: Any, channel: Any, bank: Any
+    z: Any,
+    begin: Any,
+    g: Any,
+    block: Any,
+    count: Any,
+    piece: Any,
+    inner: Any,
+    engine: Any,
+    channel: Any,
+    bank: Any,
+    line: Any,
 ) -> Any:
     """Return the wait of a packet's reads, and their time without others, from the pointer operation on.
 
@@ -204,6 +264,7 @@ def drain(
     ready, gap = z[DEQUEUE] + z[NEXT], max(z[NEXT], request)
     out = max(engine[INJECT, g], begin + ready)
     engine[INJECT, g] = out + count * request
+    queue_up(line, inner[g], piece, out + request, request)
     first, last, first_alone, last_alone, used = np.inf, 0.0, np.inf, 0.0, 0.0
     for c in range(piece.shape[1]):
         number = piece[COUNT, c]
@@ -212,7 +273,9 @@ def drain(
         used += 1.0
         head = max(channel[TO_CHANNEL, c], out + request + piece[FIRST, c] * gap)
         channel[TO_CHANNEL, c] = head + number * request
-        came = max(out + 2 * request + piece[LAST, c] * gap, channel[TO_CHANNEL, c])
+        if inner[g, c] >= 0:
+            head = max(head, line[LINE, inner[g, c]] + line[WORK, inner[g, c]])
+        came = max(out + 2 * request + piece[LAST, c] * gap, head + number * request)
         one, end, turn = read_at(z, c, b, row, head + request, number, channel, bank)
         head = max(channel[FROM_CHANNEL, c], one)
         channel[FROM_CHANNEL, c] = head + number * segment

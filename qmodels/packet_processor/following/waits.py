@@ -11,6 +11,8 @@ from qmodels.checks import FloatArray, IntArray
 from qmodels.packet_processor.balance import Balance
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.following.stream import Stream, streams
+from qmodels.packet_processor.networks.link_shares import inner_links
+from qmodels.systems.packets.processor_noc import ProcessorNoc
 
 KINDS = 5
 """Waits of write, read, lookup, and for the pointer memory to store and to drain."""
@@ -52,7 +54,9 @@ class Run:
 
 
 @lru_cache(maxsize=8192)
-def run(stream: Stream, rate: float, hold: float, miss: float, numbers: tuple[float, ...]) -> Run:
+def run(
+    stream: Stream, noc: ProcessorNoc, rate: float, hold: float, miss: float, numbers: tuple[float, ...]
+) -> Run:
     """Follow a stream at a packet rate, with holds of that mean; the numbers are those of `recursion`."""
     from qmodels.packet_processor.following.recursion import ALONE, LOOKUP, READ, WRITE, follow
 
@@ -63,7 +67,8 @@ def run(stream: Stream, rate: float, hold: float, miss: float, numbers: tuple[fl
     places[2, ~asks] = -1
     out = np.zeros((KINDS + 1, count))
     inside = np.flatnonzero(stream.measured(hold * rate))
-    follow(z, stream.times / rate, stream.segments, stream.hold * hold, places, out)
+    inner = inner_links(noc, int(z[0]))
+    follow(z, stream.times / rate, stream.segments, stream.hold * hold, places, inner, out)
     rounding = 16.0 * np.finfo(float).eps * float(stream.times[-1]) / rate
     out[:ALONE][out[:ALONE] < rounding] = 0.0
     mean = out[:ALONE, inside].mean(axis=1)
@@ -181,7 +186,7 @@ def followed(c: Columns, point: Balance) -> Followed:
         for key, group in zip(keys.T, np.split(order, ends[:-1]), strict=True):
             designs = mine[group]
             *numbers, speed, hold, number = key.tolist()
-            one = run(found[int(number)], speed, hold, float(node), tuple(numbers))
+            one = run(found[int(number)], c.spec.noc.structure, speed, hold, float(node), tuple(numbers))
             mean[:, designs] += weight[designs] * one.mean[:, None]
             growth[designs] += weight[designs] * one.growth
             shares.append((one, designs, weight[designs]))

@@ -63,6 +63,31 @@ def link_shares(noc: ProcessorNoc, channels: int) -> tuple[LinkShares, LinkShare
     return _shares(both.requests), _shares(both.responses)
 
 
+@lru_cache(maxsize=256)
+def inner_links(noc: ProcessorNoc, channels: int) -> npt.NDArray[np.int64]:
+    """Return the most crossed channel of the path of requests but for its first and its last.
+
+    An array (engines, channels), numbered from 0; -1 where a path has none in between.
+
+    Examples
+    --------
+    >>> from qmodels.systems.noc.topologies import ring
+    >>> inner_links(ProcessorNoc(topology=ring(4), initiators=2), 1).tolist()
+    [[0], [0]]
+    """
+    table = noc.networks(channels).requests
+    count = np.bincount(table.path_channel, minlength=len(table.channel_names))
+    found = np.full((noc.initiators, channels), -1)
+    ends = [np.unique(end, return_inverse=True)[1] for end in (table.source, table.target)]
+    for flow, (engine, channel) in enumerate(zip(*ends, strict=True)):
+        path = table.path_channel[table.path_start[flow] + 1 : table.path_start[flow + 1] - 1]
+        if path.size:
+            found[engine, channel] = path[np.argmax(count[path])]
+    used = found >= 0
+    found[used] = np.unique(found[used], return_inverse=True)[1]
+    return found
+
+
 def _shares(table: FlowTable) -> LinkShares:
     flows, count = table.source.size, len(table.channel_names)
     hops = np.diff(table.path_start)

@@ -304,7 +304,13 @@ class Mark:
 
 @dataclass(frozen=True)
 class Move:
-    """Be at any of the flow's own nodes from now on, at random and at once: another engine takes over."""
+    """Be at any of the flow's own nodes from now on, at random and at once: another engine takes over.
+
+    Examples
+    --------
+    >>> Move()
+    Move()
+    """
 
 
 @dataclass(frozen=True)
