@@ -34,7 +34,7 @@ from qmodels.systems.noc.patterns import Permutation, RateMatrix
 from qmodels.systems.spec.fields import field_names, field_paths, is_spec, parts, replace_paths
 from qmodels.systems.spec.kind import KINDS, kind_named
 from qmodels.systems.spec.named import Named
-from qmodels.systems.spec.toml import from_toml, spec_from_toml, to_toml
+from qmodels.systems.spec.text.toml import from_toml, spec_from_toml, to_toml
 
 sys.path.append(str(Path(__file__).parent))
 from hostile import BAD, problem  # noqa: E402

@@ -12,13 +12,13 @@ import pytest
 import qmodels as qm
 from optimize import Space, explore
 from qmodels.answer import Answer
-from qmodels.error_map import MeasuredError
+from qmodels.evidence.error_map import MeasuredError
 from qmodels.systems.spec.describe import describe, init
 from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.spec.kind import KINDS, kind_named, kind_of
 from qmodels.systems.spec.metrics import METRICS
-from qmodels.systems.spec.schema import json_schema
-from qmodels.systems.spec.toml import spec_from_toml, to_toml
+from qmodels.systems.spec.text.schema import json_schema
+from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
 from validate import compare, simulate
 from validate.estimates.simulation import Simulation
 from validate.estimates.statistics import Estimate

@@ -15,7 +15,7 @@ from qmodels import laws, queues
 from qmodels.packet_processor.following.stream import streams
 from qmodels.systems.laws.kinds import LAWS, RENEWAL
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
-from qmodels.systems.spec.toml import from_toml, to_toml
+from qmodels.systems.spec.text.toml import from_toml, to_toml
 from qmodels.systems.traffic.arrivals import OnOff, Poisson, modelled
 from validate import simulate
 from validate.engine.sampling import sample, unit_gaps

@@ -23,7 +23,7 @@ from qmodels.systems.memory.dram_system import dram
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import field_paths, get_field, replace_fields, takes_array
 from qmodels.systems.spec.kind import KINDS, kind_named
-from qmodels.systems.spec.toml import to_toml
+from qmodels.systems.spec.text.toml import to_toml
 from qmodels.systems.traffic.arrivals import OnOff
 from qmodels.systems.traffic.workload import Workload
 
@@ -155,7 +155,7 @@ def test_in_another_process(tmp_path):
     code = (
         "import sys, json, qmodels as qm\n"
         "from pathlib import Path\n"
-        "from qmodels.systems.spec.toml import spec_from_toml\n"
+        "from qmodels.systems.spec.text.toml import spec_from_toml\n"
         "for name in sys.argv[1:]:\n"
         "    answer = qm.solve(spec_from_toml(Path(name).read_text()))\n"
         "    print(json.dumps({n: float(v).hex() for n, v in answer.metrics.items()}))\n"

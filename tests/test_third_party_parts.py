@@ -122,7 +122,7 @@ program = "visit engine; visit memory"
 
 READ = """
 from pathlib import Path
-from qmodels.systems.spec.toml import spec_from_toml, to_toml
+from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
 system = spec_from_toml(Path("system.toml"))
 assert spec_from_toml(to_toml(system, kind=True)) == system
 print("read")

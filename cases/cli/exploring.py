@@ -28,7 +28,7 @@ from optimize.spaces.stability import LOAD, RESOURCE
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.conditions import seconds
 from qmodels.systems.spec.fields import find_field, replace_fields, takes_array
-from qmodels.systems.spec.toml import read_value, spec_from_toml, to_toml
+from qmodels.systems.spec.text.toml import read_value, spec_from_toml, to_toml
 from qmodels.systems.spec.whole import whole_directory
 
 SPEC, DESIGNS, STORE = "spec.toml", "designs.csv", "solved.sqlite"

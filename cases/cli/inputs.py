@@ -11,7 +11,7 @@ from cases.study.packet_processor import CHOICES, DATA, WORKLOADS
 from cases.systems import found
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import find_field
-from qmodels.systems.spec.toml import read_value, spec_from_toml
+from qmodels.systems.spec.text.toml import read_value, spec_from_toml
 from qmodels.systems.traffic.readers.files import takes_option
 
 

@@ -21,7 +21,7 @@ from cases.study.packet_processor import DATA
 from cases.tables import Table, as_columns, load_table, write_table
 from qmodels.composed import solve_system
 from qmodels.composed.errors import ERRORS, FEW, LOADS, region_of
-from qmodels.error_map import summarize
+from qmodels.evidence.error_map import summarize
 from qmodels.systems.composed.system import System
 from qmodels.systems.spec.hashing import stable_hash
 from validate.composed.experiment import SystemExperiment

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from cases.fits import memory, network, processor, queues
 from cases.fits.fit import Fit, Found, run
 from cases.tables import text_table
-from qmodels.constants import FILE, constants, rows
+from qmodels.evidence.constants import FILE, constants, rows
 from qmodels.noc import message_rates
 from qmodels.packet_processor.networks import links
 from qmodels.packet_processor.trials import walk

@@ -59,7 +59,7 @@ class Fit:
     module, attribute : module and str
         Where the model has the group of constants.
     named : str
-        The group in `qmodels.constants`, if not the name of the fit.
+        The group in `qmodels.evidence.constants`, if not the name of the fit.
     fields : tuple of str
         The constants that are fitted; the others of the group stay.
     data : str
@@ -88,7 +88,7 @@ class Fit:
 
     @property
     def group(self) -> str:
-        """Name of the group of constants in `qmodels.constants`."""
+        """Name of the group of constants in `qmodels.evidence.constants`."""
         return self.named or self.name
 
     @property

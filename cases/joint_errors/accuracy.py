@@ -26,7 +26,7 @@ from cases.joint_errors.measured import at_load, compared, markdown_table, withi
 from cases.study.check import model_error
 from cases.study.packet_processor import CHOICES, DATA, default_space
 from cases.tables import Table, as_columns, load_table, write_table
-from qmodels.error_map import summarize
+from qmodels.evidence.error_map import summarize
 from qmodels.packet_processor.burstiness import burstiness
 from qmodels.packet_processor.error_map import DIRECTIONS, ERRORS
 from qmodels.systems.packets.packet_processor import PacketProcessor

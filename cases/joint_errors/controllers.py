@@ -21,7 +21,7 @@ from cases.joint_errors.accuracy import GUIDE, METRICS, with_table
 from cases.joint_errors.measured import at_load, compared, markdown_table, within
 from cases.study.packet_processor import DATA
 from cases.tables import Table, as_columns, load_table, write_table
-from qmodels.error_map import summarize
+from qmodels.evidence.error_map import summarize
 from qmodels.packet_processor.controllers.errors import ERRORS, PAGES
 from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.systems.memory.dram_system import dram

@@ -9,7 +9,7 @@ from typing import Any
 
 from cases.published.rows import write_rows
 from cases.tables import read_rows, text_table
-from qmodels.error_map import ErrorMap, summarize
+from qmodels.evidence.error_map import ErrorMap, summarize
 
 Row = dict[str, Any]
 

@@ -23,7 +23,7 @@ from cases.tables import columns_of, csv_text, json_text
 from optimize.spaces.space import Space
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.hashing import stable_hash
-from qmodels.systems.spec.toml import from_toml, to_toml
+from qmodels.systems.spec.text.toml import from_toml, to_toml
 from qmodels.systems.spec.whole import naming, whole_directory
 
 FORMAT = 2

@@ -12,7 +12,7 @@ import numpy as np
 from optimize.spaces.space import Space
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import array_fields, get_field, replace_fields
-from qmodels.systems.spec.toml import from_toml
+from qmodels.systems.spec.text.toml import from_toml
 from qmodels.systems.traffic.workload import Workload
 
 if TYPE_CHECKING:

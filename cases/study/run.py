@@ -16,7 +16,7 @@ from cases.study.packet_processor import default_space
 from cases.study.parts import Part, Study
 from qmodels import checks
 from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.spec.toml import to_toml
+from qmodels.systems.spec.text.toml import to_toml
 
 Progress = Callable[[str, int, int], None]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from qmodels.systems.composed.system import System
-from qmodels.systems.spec.toml import spec_from_toml
+from qmodels.systems.spec.text.toml import spec_from_toml
 from qmodels.systems.traffic.sizes import imix
 
 PORT_GBPS = 100

@@ -11,7 +11,7 @@ import numpy as np
 import qmodels as qm
 from qmodels.systems.spec.fields import field_names, is_branch, is_spec
 from qmodels.systems.spec.named import Named
-from qmodels.systems.spec.writing import document
+from qmodels.systems.spec.text.writing import document
 
 WIDTH = 100
 Imports = dict[str, set[str]]

@@ -20,7 +20,7 @@ from qmodels.dispatch import solve
 from qmodels.systems.spec.fields import array_fields, varied_fields
 from qmodels.systems.spec.hashing import stable_hash
 from qmodels.systems.spec.kind import kind_of, metric_of
-from qmodels.systems.spec.toml import spec_from_toml, to_toml
+from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
 
 Job = tuple[dict[str, str], Control | None]
 """Fields to set, and the control of the one of which it is the neighbour."""

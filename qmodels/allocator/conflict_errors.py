@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.error_map import ErrorMap, MeasuredError
+from qmodels.evidence.error_map import ErrorMap, MeasuredError
 from qmodels.systems.packets.data_queueing import DataQueueing
 from qmodels.systems.traffic.arrivals import Poisson, Recorded
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from qmodels.error_map import ErrorMap, MeasuredError
+from qmodels.evidence.error_map import ErrorMap, MeasuredError
 from qmodels.systems.cache.spec import CacheSystem
 from qmodels.systems.composed.parts import ServingPart
 from qmodels.systems.composed.steps import all_steps

@@ -19,7 +19,7 @@ from qmodels.composed.from_network import network_figures
 from qmodels.composed.from_parts import parts_figures
 from qmodels.composed.parts import lookup_shares
 from qmodels.composed.planning import plan_of
-from qmodels.error_map import NUMBERS, MeasuredError
+from qmodels.evidence.error_map import NUMBERS, MeasuredError
 from qmodels.systems.cache.spec import CacheSystem
 from qmodels.systems.composed.steps import Allocate, Free, all_steps, step_name
 from qmodels.systems.composed.system import System

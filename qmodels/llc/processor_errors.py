@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from pathlib import Path
 
-from qmodels.error_map import ErrorMap
+from qmodels.evidence.error_map import ErrorMap
 from qmodels.systems.cache.llc_processor import LlcProcessor
 
 ERRORS = ErrorMap(Path(__file__).with_name("processor_error_map.csv"))

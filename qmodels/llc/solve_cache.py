@@ -10,7 +10,7 @@ import numpy as np
 
 from qmodels.answer import Answer
 from qmodels.checks import FloatArray
-from qmodels.error_map import ErrorMap
+from qmodels.evidence.error_map import ErrorMap
 from qmodels.llc.characteristic_time import hit_ratios
 from qmodels.llc.hierarchy import copy_levels, exclusive_levels, inclusive_levels
 from qmodels.llc.kept import kept_levels

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.constants import kept
+from qmodels.evidence.constants import kept
 from qmodels.noc.turns import Turns
 
 RINGS = ("ring", "spidergon")

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
-from qmodels.error_map import ErrorMap, MeasuredError
+from qmodels.evidence.error_map import ErrorMap, MeasuredError
 from qmodels.noc.collapse import RINGS
 from qmodels.systems.noc.injection import Bernoulli
 from qmodels.systems.noc.memory import Interleaved, Transactions

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
-from qmodels.constants import kept
+from qmodels.evidence.constants import kept
 
 ROUNDS, MEMORY, SETTLED = 60, 0.7, 1e-3
 """Rounds at most, share of the old waits kept in each, and the change of the rates that ends them."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from qmodels.answer import Answer
-from qmodels.error_map import ErrorMap
+from qmodels.evidence.error_map import ErrorMap
 from qmodels.noc.error_map import may_deadlock
 from qmodels.noc.message_flow import course
 from qmodels.noc.message_paths import MessagePath, message_paths

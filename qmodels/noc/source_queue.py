@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.constants import kept
+from qmodels.evidence.constants import kept
 from qmodels.noc.waits import Waits
 from qmodels.systems.noc.injection import Bernoulli
 from qmodels.systems.noc.spec import Noc

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from qmodels.checks import FloatArray
-from qmodels.constants import kept
+from qmodels.evidence.constants import kept
 from qmodels.noc.turn_taking import smoothness
 from qmodels.noc.turns import Integers, Turns
 

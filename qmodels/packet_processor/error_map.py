@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
-from qmodels.error_map import ErrorMap, MeasuredError
+from qmodels.evidence.error_map import ErrorMap, MeasuredError
 
 ERRORS = ErrorMap(Path(__file__).with_name("error_map.csv"))
 DIRECTIONS = ErrorMap(Path(__file__).with_name("direction_map.csv"))

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels import checks
-from qmodels.constants import kept
+from qmodels.evidence.constants import kept
 
 
 class RingLaw(NamedTuple):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from qmodels.error_map import ErrorMap
+from qmodels.evidence.error_map import ErrorMap
 from qmodels.systems.programs.region import Growth, grow
 from qmodels.systems.programs.work_queues import WorkQueues
 from qmodels.work_queues.answer import WorkQueuesAnswer

@@ -7,7 +7,7 @@ import pytest
 
 from cases.systems import system_files
 from qmodels import solve
-from qmodels.systems.spec.toml import spec_from_toml
+from qmodels.systems.spec.text.toml import spec_from_toml
 
 
 def forget():

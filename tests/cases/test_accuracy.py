@@ -25,7 +25,7 @@ from cases.joint_errors.accuracy import (
     summary,
 )
 from cases.tables import as_columns, load_table
-from qmodels.error_map import ErrorMap, MeasuredError
+from qmodels.evidence.error_map import ErrorMap, MeasuredError
 from qmodels.packet_processor.burstiness import burstiness
 from qmodels.packet_processor.error_map import ERRORS, measured_errors
 from qmodels.systems.packets.packet_processor import PacketProcessor

@@ -12,7 +12,7 @@ import pytest
 from qmodels import solve
 from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.spec.kind import KINDS
-from qmodels.systems.spec.toml import spec_from_toml
+from qmodels.systems.spec.text.toml import spec_from_toml
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from cases.composed_errors.accuracy import FILE, METRICS, SATURATION, rows_in, s
 from cases.composed_errors.drawn import LOTS
 from cases.tables import load_table
 from qmodels.composed.errors import ERRORS
-from qmodels.error_map import summarize
+from qmodels.evidence.error_map import summarize
 
 TABLE = load_table(FILE)
 

@@ -13,7 +13,7 @@ from cases.joint_errors import directions
 from cases.joint_errors.accuracy import COMMAND
 from cases.joint_errors.directions import AXES, LOADS, OBJECTIVES, STEPS, bases, judged, markdown, summary
 from cases.tables import as_columns, load_table
-from qmodels.error_map import ErrorMap
+from qmodels.evidence.error_map import ErrorMap
 from qmodels.packet_processor.error_map import ANY, DIRECTIONS
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from cases.fits.__main__ import FITS, main, table
 from cases.fits.fit import Fit, Problem, run
-from qmodels.constants import TAGS, Constant, constants, described, kept, rows
+from qmodels.evidence.constants import TAGS, Constant, constants, described, kept, rows
 
 BY_FIT = {name: [one for one in constants() if one.fit == name] for name in FITS}
 ROOT = Path(__file__).parents[2]

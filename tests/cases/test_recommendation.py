@@ -21,7 +21,7 @@ from cases.study.words.findings import part_sections, study_text, trust
 from cases.study.words.stream import peak_gbps, trace_section, trace_summary
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import replace_fields
-from qmodels.systems.spec.toml import from_toml
+from qmodels.systems.spec.text.toml import from_toml
 
 RUNS = Runs(packets=2000, replications=3, seed=2)
 FEW = {"interleaving_step": [1, 16], "channels": [2, 4, 8], "alloc_trial_count": [1, 3], "slices": [2, 4]}

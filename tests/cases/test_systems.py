@@ -10,7 +10,7 @@ import pytest
 import qmodels as qm
 from cases.systems import found, system_files
 from optimize import Space, explore
-from qmodels.systems.spec.toml import spec_from_toml, to_toml
+from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
 from validate import simulate
 
 CHOICES = {

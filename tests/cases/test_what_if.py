@@ -18,7 +18,7 @@ from cases.what_if.python_text import python_text
 from cases.what_if.session import Session
 from qmodels.systems.spec.fields import is_branch, walk
 from qmodels.systems.spec.kind import kinds
-from qmodels.systems.spec.toml import spec_from_toml, to_toml
+from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
 
 KINDS = tuple(kinds())
 

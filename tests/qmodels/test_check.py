@@ -15,7 +15,7 @@ from qmodels.laws import PhaseType
 from qmodels.markov import CTMC
 from qmodels.networks import mva
 from qmodels.queues import mmc
-from qmodels.systems.spec.toml import from_toml
+from qmodels.systems.spec.text.toml import from_toml
 
 NOT_NUMBERS = [
     (np.ma.array([0.5, 0.6], mask=[False, True]), "an array without a mask .*"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import qmodels
-from qmodels.error_map import COLUMNS, ErrorMap, MeasuredError, summarize
+from qmodels.evidence.error_map import COLUMNS, ErrorMap, MeasuredError, summarize
 
 LATENCY: dict[str, Any] = {"metric": "latency", "unit": "%"}
 LOW, HIGH = {"load_above": 0.0, "load_to": 0.5}, {"load_above": 0.5, "load_to": 1.0}

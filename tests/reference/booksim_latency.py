@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.error_map import summarize
+from qmodels.evidence.error_map import summarize
 from qmodels.noc.error_map import LATENCY
 from qmodels.noc.solve_noc import solve_noc
 from qmodels.systems.noc.patterns import Pattern

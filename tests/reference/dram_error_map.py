@@ -15,7 +15,7 @@ def main() -> None:
     sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parent)]
     from dram_pairs import pairs
 
-    from qmodels.error_map import summarize
+    from qmodels.evidence.error_map import summarize
     from qmodels.memory.dram.errors import RANDOM, random_region
     from qmodels.memory.dram.solve import solve_dram
     from validate import simulate

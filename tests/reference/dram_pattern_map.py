@@ -104,7 +104,7 @@ METRICS = {"read_latency": "%", "read_latency_p99": "%", "wait": "%", "read_conf
 
 def rows_of(scheduler: str, kind: str, refresh: bool) -> Iterator[dict[str, Any]]:
     """Yield the rows of a region of the map: by load and metric."""
-    from qmodels.error_map import NAN, summarize
+    from qmodels.evidence.error_map import NAN, summarize
     from qmodels.memory.dram.errors import SYSTEMS, refreshing
 
     region = f"{scheduler}, {kind}, {refreshing(refresh)}"

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.error_map import summarize
+from qmodels.evidence.error_map import summarize
 from qmodels.noc.error_map import METRICS as MAP
 from qmodels.noc.solve_noc import solve_noc
 from qmodels.systems.noc.injection import bursts

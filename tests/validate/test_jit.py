@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from validate.composed import blocks as system_blocks
-from validate.composed import in_order as system_banks
 from validate.composed import machine as system_machine
 from validate.composed import strands as system_strands
+from validate.composed.memories import in_order as system_banks
 from validate.data_queueing import inputs as data_queueing_inputs
 from validate.data_queueing import kernel as data_queueing_kernel
 from validate.data_queueing import replay as data_queueing_replay
@@ -47,7 +47,7 @@ def test_sources_are_all_modules_that_kernels_are_imported_from():
     names = {str(path.relative_to(jit.ROOT)) for path in jit.sources(Path(system_machine.__file__))}
     assert {
         "validate/composed/machine.py",
-        "validate/composed/in_order.py",
+        "validate/composed/memories/in_order.py",
         "validate/composed/state.py",
         "validate/network/calendar.py",
         "validate/data_queueing/free_lists.py",

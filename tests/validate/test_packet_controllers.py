@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.systems.memory.dram_system import dram
 from qmodels.systems.packets.packet_processor import PacketProcessor
-from qmodels.systems.spec.toml import from_toml, to_toml
+from qmodels.systems.spec.text.toml import from_toml, to_toml
 from qmodels.systems.traffic.sizes import fixed
 from validate import simulate
 from validate.composed.replication import table_sums

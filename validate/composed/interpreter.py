@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from validate.composed import state
 from validate.composed.addresses import first_block, locate
-from validate.composed.banks import come_to_bank, leave_bank
+from validate.composed.memories.banks import come_to_bank, leave_bank
 from validate.composed.pools import acquire, drop_tokens, release
 from validate.composed.state import Core
 from validate.composed.strands import (

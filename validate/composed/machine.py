@@ -9,10 +9,10 @@ import numpy as np
 
 from validate.cache.hierarchies import Hierarchies, draw_core, draw_line, look_up
 from validate.composed.blocks import give_all_back, operate, place
-from validate.composed.in_order import bank_of, come, free_bank, join_bank, use_bus
 from validate.composed.interpreter import drain
 from validate.composed.kernel import core_at, handle
 from validate.composed.kernels import BLOCKS, CACHES, CHANNELS, NETWORK, Kernels
+from validate.composed.memories.in_order import bank_of, come, free_bank, join_bank, use_bus
 from validate.composed.state import (
     ACCESSING,
     ASKED,

@@ -18,8 +18,8 @@ from qmodels.systems.stations.parts import Station
 from validate.campaigns.experiment import Job
 from validate.composed.kernel import run
 from validate.composed.kernels import named
-from validate.composed.located import memories
 from validate.composed.machine import run as run_machine
+from validate.composed.memories.located import memories
 from validate.composed.network import link_names
 from validate.composed.services import answer
 from validate.composed.state import ASKED, Core

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import qmodels
-from qmodels.error_map import ErrorMap
+from qmodels.evidence.error_map import ErrorMap
 
 MAPS = {
     "Packet processors": "packet_processor/error_map.csv",

@@ -17,7 +17,7 @@ import numpy as np
 from cases.published.measurement import Measurement, Row
 from cases.published.ocmpi.specs import computing, from_memory, gathering, program, streaming
 from cases.published.rows import data_folder
-from qmodels.error_map import NAN, summarize
+from qmodels.evidence.error_map import NAN, summarize
 from qmodels.noc.solve_program import ERRORS
 from qmodels.systems.programs import collectives
 from qmodels.systems.programs.messaging import MessageProgram

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from qmodels.error_map import ErrorMap, MeasuredError
+from qmodels.evidence.error_map import ErrorMap, MeasuredError
 from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.systems.memory.dram_presets import PRESETS
 from qmodels.systems.memory.dram_system import DramSystem

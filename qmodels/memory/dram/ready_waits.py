@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qmodels.constants import kept
+from qmodels.evidence.constants import kept
 from qmodels.memory.dram.access_pattern import AccessPattern
 from qmodels.memory.dram.limits import bank_times, bus_time
 from qmodels.memory.dram.packet_waits import PacketTimes

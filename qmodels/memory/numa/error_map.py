@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from qmodels.error_map import ErrorMap, MeasuredError
+from qmodels.evidence.error_map import ErrorMap, MeasuredError
 from qmodels.systems.memory.numa import NumaMachine
 
 ERRORS = ErrorMap(Path(__file__).with_name("error_map.csv"))

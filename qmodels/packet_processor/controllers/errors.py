@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
-from qmodels.error_map import ErrorMap, MeasuredError
+from qmodels.evidence.error_map import ErrorMap, MeasuredError
 from qmodels.packet_processor.design import Columns
 from qmodels.systems.memory.dram_map import Interleaved
 from qmodels.systems.memory.dram_presets import PRESETS

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray
-from qmodels.constants import kept
+from qmodels.evidence.constants import kept
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.networks.blocking import blocking_factors
 from qmodels.packet_processor.networks.link_shares import link_shares

@@ -9,7 +9,7 @@ import numpy as np
 
 from qmodels.allocator import TrialResult
 from qmodels.checks import FloatArray
-from qmodels.constants import kept
+from qmodels.evidence.constants import kept
 from qmodels.packet_processor.design import Columns
 from qmodels.packet_processor.memory import MemoryState
 from qmodels.packet_processor.networks.links import EngineState, PathState

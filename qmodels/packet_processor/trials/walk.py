@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmodels.checks import FloatArray, IntArray
-from qmodels.constants import kept
+from qmodels.evidence.constants import kept
 
 HORIZON = 64
 """Segments after a visit that are followed. [segments]"""

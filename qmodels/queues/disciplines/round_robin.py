@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from qmodels import checks
 from qmodels.checks import FloatArray
-from qmodels.constants import kept
+from qmodels.evidence.constants import kept
 from qmodels.laws.arguments import Laws
 from qmodels.queues.disciplines.polling import check_queues
 from qmodels.queues.words import described

@@ -14,7 +14,7 @@ from qmodels.systems.memory.dram_traffic import DramTraffic, RandomBlocks
 from qmodels.systems.spec.fields import parts, replace_fields
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.nested import check_parts
-from qmodels.systems.spec.reading import Place
+from qmodels.systems.spec.text.reading import Place
 
 PAGE_POLICIES = ("open", "closed")
 SCHEDULERS = ("in-order", "oldest-ready-first", "fr-fcfs")

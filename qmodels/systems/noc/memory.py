@@ -15,7 +15,7 @@ from qmodels.guarded import guarded
 from qmodels.systems.laws.fields import numbers
 from qmodels.systems.memory.memory_map import InterleavedRegion, MemoryMap
 from qmodels.systems.spec.ranges import check_fields, choice, count, flag, nonnegative, probability
-from qmodels.systems.spec.reading import Place
+from qmodels.systems.spec.text.reading import Place
 
 ADDRESSES = ("sequential", "random")
 STARTS = ("same", "spread", "random")

@@ -17,7 +17,7 @@ from qmodels.checks import FloatArray
 from qmodels.guarded import guarded
 from qmodels.systems.noc.layout import MOST_NODES, grid_nodes
 from qmodels.systems.spec.ranges import check_fields, flag, probability
-from qmodels.systems.spec.reading import Place
+from qmodels.systems.spec.text.reading import Place
 
 PATTERNS = ("uniform", "transpose", "bit-complement", "tornado", "neighbour", "hotspot")
 

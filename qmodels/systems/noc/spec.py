@@ -31,7 +31,7 @@ from qmodels.systems.noc.topology import Topology
 from qmodels.systems.spec.fields import field_names
 from qmodels.systems.spec.metrics import MetricNames
 from qmodels.systems.spec.ranges import check_fields, choice, positive
-from qmodels.systems.spec.reading import Place
+from qmodels.systems.spec.text.reading import Place
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
 
 USUAL_RATE = 0.01

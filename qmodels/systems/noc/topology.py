@@ -13,7 +13,7 @@ from qmodels import checks
 from qmodels.systems.noc.layout import GRIDS, Layout
 from qmodels.systems.noc.routes import Routes
 from qmodels.systems.noc.routing import find_routes
-from qmodels.systems.spec.reading import Place
+from qmodels.systems.spec.text.reading import Place
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -17,8 +17,8 @@ from qmodels.systems.spec.fields import is_spec, numeric_names, of_a_class, part
 from qmodels.systems.spec.kind import kind_named, kind_of
 from qmodels.systems.spec.named import Named
 from qmodels.systems.spec.nested import Kinds, NamedOf, alternatives, held, spec_types, spec_word
-from qmodels.systems.spec.reading import join, needed
-from qmodels.systems.spec.writing import document, literal, to_plain, toml_lines
+from qmodels.systems.spec.text.reading import join, needed
+from qmodels.systems.spec.text.writing import document, literal, to_plain, toml_lines
 
 WORDS = {bool: "true or false", int: "whole number", float: "number", str: "text", Any: "number"}
 

@@ -18,7 +18,7 @@ FORMAT = 1
 
 def write(result: Any, path: Path) -> Path:
     """Write a result; see `Result.save`."""
-    from qmodels.systems.spec.toml import to_toml
+    from qmodels.systems.spec.text.toml import to_toml
 
     document = {
         "format": FORMAT,
@@ -55,7 +55,7 @@ def read(cls: Any, path: Path) -> Any:
 
 def spec_of(document: Mapping[str, Any]) -> Any:
     """Return the spec of a saved result."""
-    from qmodels.systems.spec.toml import spec_from_toml
+    from qmodels.systems.spec.text.toml import spec_from_toml
 
     return None if document["spec"] is None else spec_from_toml(document["spec"])
 

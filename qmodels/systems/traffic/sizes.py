@@ -13,7 +13,7 @@ import numpy.typing as npt
 from qmodels import checks
 from qmodels.checks import FloatArray, IntArray
 from qmodels.guarded import guarded
-from qmodels.systems.spec.reading import Place
+from qmodels.systems.spec.text.reading import Place
 
 LARGEST_PACKET = 65535
 """Largest size of a packet: that of an IPv4 datagram. [bytes]"""

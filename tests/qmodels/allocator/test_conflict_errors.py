@@ -9,7 +9,7 @@ import pytest
 from cases.published.dqm.errors import BASE, MEASUREMENT
 from qmodels import solve
 from qmodels.allocator.conflict_errors import BAR, ERRORS, conflict_errors, is_validated
-from qmodels.error_map import ErrorMap
+from qmodels.evidence.error_map import ErrorMap
 from qmodels.systems.packets.data_queueing import DataQueueing
 from qmodels.systems.traffic.arrivals import OnOff
 from qmodels.systems.traffic.sizes import fixed

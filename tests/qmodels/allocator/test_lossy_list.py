@@ -16,7 +16,7 @@ from qmodels import solve
 from qmodels.allocator.conflict_errors import BAR, LOSSY_ERRORS
 from qmodels.allocator.lists.lossy_list import lossy_list
 from qmodels.allocator.read_order import read_order_heads
-from qmodels.error_map import ErrorMap
+from qmodels.evidence.error_map import ErrorMap
 from qmodels.systems.packets.data_queueing import DataQueueing
 from qmodels.systems.spec.fields import replace_fields
 from validate import simulate

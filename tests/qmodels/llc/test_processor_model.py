@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import qmodels as qm
 from cases.published.llc3d.errors import MEASUREMENT
-from qmodels.error_map import ErrorMap
+from qmodels.evidence.error_map import ErrorMap
 from qmodels.llc.processor_channels import channels_with_both_busy
 from qmodels.llc.processor_core import Stages, conditional_rates
 from qmodels.llc.processor_errors import ERRORS, VARIED, is_validated, nearly_full

@@ -8,7 +8,7 @@ import pytest
 
 from qmodels.systems.cache.llc_processor import LlcProcessor
 from qmodels.systems.spec.hashing import stable_hash
-from qmodels.systems.spec.toml import from_toml, to_toml
+from qmodels.systems.spec.text.toml import from_toml, to_toml
 from qmodels.systems.traffic.popularity import Zipf
 
 

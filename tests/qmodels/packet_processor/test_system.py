@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import qmodels as qm
-from qmodels.systems.spec.toml import from_toml, to_toml
+from qmodels.systems.spec.text.toml import from_toml, to_toml
 
 SPECS = {
     "default": qm.PacketProcessor(),

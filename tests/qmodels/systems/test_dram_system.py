@@ -11,7 +11,7 @@ from qmodels.systems.memory.dram_system import DramSystem, dram
 from qmodels.systems.memory.dram_timing import abstract
 from qmodels.systems.memory.dram_traffic import AddressTrace, Packets, RandomBlocks, StridedBlocks
 from qmodels.systems.spec.hashing import stable_hash
-from qmodels.systems.spec.toml import from_toml, to_toml
+from qmodels.systems.spec.text.toml import from_toml, to_toml
 
 
 @pytest.mark.parametrize("name", PRESETS)

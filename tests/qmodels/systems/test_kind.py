@@ -13,8 +13,8 @@ from qmodels.systems.spec import kind as kinds_of_specs
 from qmodels.systems.spec.describe import describe, init
 from qmodels.systems.spec.fields import points_of
 from qmodels.systems.spec.kind import KINDS, Kind, kind_named, kind_of, kinds
-from qmodels.systems.spec.schema import json_schema
-from qmodels.systems.spec.toml import spec_from_toml
+from qmodels.systems.spec.text.schema import json_schema
+from qmodels.systems.spec.text.toml import spec_from_toml
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from qmodels.systems.programs.message_network import service_table, services
 from qmodels.systems.programs.message_steps import compute, join, read_steps
 from qmodels.systems.programs.messaging import MessageCosts, MessageProgram
 from qmodels.systems.spec.hashing import stable_hash
-from qmodels.systems.spec.toml import from_toml, to_toml
+from qmodels.systems.spec.text.toml import from_toml, to_toml
 
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 MESH = mesh(4, 4)

@@ -28,7 +28,7 @@ from qmodels.systems.noc.topologies import (
 )
 from qmodels.systems.noc.topology import Topology, from_graph
 from qmodels.systems.spec.hashing import stable_hash
-from qmodels.systems.spec.toml import from_toml, to_toml
+from qmodels.systems.spec.text.toml import from_toml, to_toml
 from qmodels.systems.traffic.arrivals import OnOff
 
 quick = settings(max_examples=25, deadline=None, derandomize=True)

@@ -29,7 +29,7 @@ from qmodels.systems.noc.patterns import (
 )
 from qmodels.systems.noc.spec import Noc
 from qmodels.systems.noc.topologies import mesh
-from qmodels.systems.spec.toml import from_toml, to_toml
+from qmodels.systems.spec.text.toml import from_toml, to_toml
 
 quick = settings(max_examples=30, deadline=None, derandomize=True)
 

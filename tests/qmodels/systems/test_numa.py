@@ -8,7 +8,7 @@ from qmodels.systems.memory.numa import NumaMachine
 from qmodels.systems.memory.numa_parts import BlockWork, DmaEngine, NumaChip
 from qmodels.systems.noc.topology import Topology
 from qmodels.systems.spec.hashing import stable_hash
-from qmodels.systems.spec.toml import from_toml, to_toml
+from qmodels.systems.spec.text.toml import from_toml, to_toml
 
 
 def test_factors_follow_from_the_route():

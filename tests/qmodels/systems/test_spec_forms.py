@@ -13,8 +13,8 @@ from qmodels.systems.noc.memory import interleaved
 from qmodels.systems.noc.patterns import rate_matrix, uniform
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
 from qmodels.systems.spec.kind import KINDS, kind_named
-from qmodels.systems.spec.reading import Place
-from qmodels.systems.spec.toml import from_toml, read_value, spec_from_toml, to_toml
+from qmodels.systems.spec.text.reading import Place
+from qmodels.systems.spec.text.toml import from_toml, read_value, spec_from_toml, to_toml
 from qmodels.systems.traffic.arrivals import OnOff, Poisson
 
 

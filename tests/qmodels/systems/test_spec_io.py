@@ -19,7 +19,7 @@ from qmodels.systems.memory import dram_traffic
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.programs.collectives import gather
 from qmodels.systems.spec.hashing import stable_hash
-from qmodels.systems.spec.toml import from_toml, read_value, to_toml
+from qmodels.systems.spec.text.toml import from_toml, read_value, to_toml
 from qmodels.systems.stations.parts import JobClass, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 from qmodels.systems.stations.routing import Cyclic, StateDependent

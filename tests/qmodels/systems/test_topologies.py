@@ -20,7 +20,7 @@ from qmodels.systems.noc.topologies import (
 )
 from qmodels.systems.noc.topology import Topology, from_graph
 from qmodels.systems.spec.hashing import stable_hash
-from qmodels.systems.spec.toml import from_toml, to_toml
+from qmodels.systems.spec.text.toml import from_toml, to_toml
 
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 shapes = st.lists(st.integers(1, 5), min_size=1, max_size=3).filter(lambda s: np.prod(s) > 1).map(tuple)

@@ -8,7 +8,7 @@ import struct
 import numpy as np
 import pytest
 
-from qmodels.systems.spec.toml import from_toml, to_toml
+from qmodels.systems.spec.text.toml import from_toml, to_toml
 from qmodels.systems.traffic.arrivals import Recorded
 from qmodels.systems.traffic.trace import Trace, read_trace
 from qmodels.systems.traffic.workload import Workload

@@ -8,7 +8,7 @@ import pytest
 from qmodels.systems.programs.region import Cube, Growth
 from qmodels.systems.programs.work_queues import Bag, Clusters, RunQueues, Stealing, TaskCosts, WorkQueues
 from qmodels.systems.spec.hashing import stable_hash
-from qmodels.systems.spec.toml import from_toml, to_toml
+from qmodels.systems.spec.text.toml import from_toml, to_toml
 
 
 def test_parts_of_the_image():

@@ -6,7 +6,7 @@ import pytest
 
 from qmodels import solve
 from qmodels.systems.cache.llc_processor import LlcProcessor
-from qmodels.systems.spec.toml import spec_from_toml, to_toml
+from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
 from qmodels.systems.traffic.popularity import Zipf
 from validate import simulate
 

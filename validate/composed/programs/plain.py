@@ -21,7 +21,7 @@ from qmodels.systems.laws.times import Deterministic
 from qmodels.systems.memory.banked_channels import BankedChannels
 from qmodels.systems.stations.parts import Station
 from validate.composed import state
-from validate.composed.located import block_bytes
+from validate.composed.memories.located import block_bytes
 from validate.composed.programs.code import Code
 
 

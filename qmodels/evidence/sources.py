@@ -1,4 +1,4 @@
-"""The bibliography: sources that docstrings name by key, see `qmodels.described`.
+"""The bibliography: sources that docstrings name by key, see `qmodels.evidence.described`.
 
 A source says whom, what and where; the docstring that names it adds the chapter.
 

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from qmodels import checks
 from qmodels.systems.spec.fields import field_names, find_field, get_field, replace_paths
 from qmodels.systems.spec.kind import kind_named, kind_of, kinds
-from qmodels.systems.spec.reading import Place, further_keys
-from qmodels.systems.spec.writing import document, to_table, toml_lines
+from qmodels.systems.spec.text.reading import Place, further_keys
+from qmodels.systems.spec.text.writing import document, to_table, toml_lines
 
 Spec = TypeVar("Spec")
 

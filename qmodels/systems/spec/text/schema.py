@@ -9,7 +9,7 @@ from qmodels.systems.spec.describe import allowed, documentation
 from qmodels.systems.spec.fields import field_names, numeric_names
 from qmodels.systems.spec.kind import kind_named
 from qmodels.systems.spec.nested import Kinds, NamedOf, alternatives, held, spec_types
-from qmodels.systems.spec.reading import further_keys, needed
+from qmodels.systems.spec.text.reading import further_keys, needed
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -48,6 +48,7 @@ class Parameters:
         self.whole: set[str] = set()
 
     def __call__(self, name: str, suffix: str = "") -> Any:
+        """Return what stands for an argument: what was given, or a symbol."""
         key = name + suffix
         default = sympy.Symbol(_NAMES.get(name, name) + suffix, positive=True)
         value = self.given.get(key, default)
@@ -58,16 +59,19 @@ class Parameters:
         return self.used[key]
 
     def count(self, name: str, minimum: int = 1) -> int:
+        """Return a whole number that was given."""
         if name not in self.given:
             raise ValueError(f"{name} must be given as a whole number, got a symbol")
         self.whole.add(name)
         return int(checks.count(name, self.given[name], minimum=minimum))
 
     def flag(self, name: str, default: bool) -> bool:
+        """Return a choice that was given, or its default."""
         self.whole.add(name)
         return bool(self.given.get(name, default))
 
     def finish(self) -> None:
+        """Refuse arguments that the model does not have."""
         known = [*self.used, *self.whole]
         for name in self.given:
             checks.choice("parameter", name, known)

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from qmodels import checks
-from qmodels._symbolic_models import MODELS, Parameters
 from qmodels.libraries import sympy
+from qmodels.symbolic.models import MODELS, Parameters
 
 _HIGHEST_DEGREE = 4  # of an equation that radicals solve
 

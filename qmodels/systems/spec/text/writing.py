@@ -13,7 +13,7 @@ import numpy as np
 from qmodels.systems.spec.fields import is_spec
 from qmodels.systems.spec.named import Named
 from qmodels.systems.spec.nested import alternatives, held, word_of
-from qmodels.systems.spec.reading import join
+from qmodels.systems.spec.text.reading import join
 
 
 def to_table(spec: Any, key: str = "") -> dict[str, Any]:

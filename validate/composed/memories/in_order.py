@@ -8,7 +8,7 @@ import numpy as np
 
 from qmodels.systems.composed.system import System
 from qmodels.systems.memory.dram import Dram
-from validate.composed.located import Located, memories
+from validate.composed.memories.located import Located, memories
 from validate.composed.state import ACCESSING, ARRIVED, CHANNEL, MEMORY, OPENING, ROWS, Core
 from validate.composed.strands import wake_at
 from validate.data_queueing.block_pools import BlockPools, end_access

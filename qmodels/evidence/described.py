@@ -74,8 +74,8 @@ def _entries(section: str) -> list[_Entry]:
 
 @cache
 def bibliography() -> dict[str, str]:
-    """Return the sources by their keys, see `qmodels.sources`."""
-    from qmodels import sources
+    """Return the sources by their keys, see `qmodels.evidence.sources`."""
+    from qmodels.evidence import sources
 
     return {
         key: text.rstrip().replace("\n    ", "\n   ") for key, text in _SOURCE.findall(sources.__doc__ or "")

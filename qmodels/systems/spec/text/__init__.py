@@ -1,0 +1,1 @@
+"""Specs as text: TOML and JSON read and written, and their schema."""

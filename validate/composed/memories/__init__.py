@@ -1,0 +1,1 @@
+"""Memories whose banks are busy for a while, inside a system of parts."""
