@@ -54,14 +54,6 @@ def test_a_module_of_ours_is_imported_without_the_packages_of_models(statement):
 def test_optimize_knows_no_device():
     code = "import sys, optimize\nprint(*sorted(n for n in sys.modules if n.startswith('qmodels.systems.')))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    names = {
-        "spec",
-        "spec.fields",
-        "spec.hashing",
-        "spec.lazy_names",
-        "spec.named",
-        "spec.store",
-        "spec.cost",
-        "spec.whole",
-    }
+    rooms = ("fields", "hashing", "lazy_names", "named", "store", "cost", "whole")
+    names = {"spec", *(f"spec.{room}" for room in rooms)}
     assert set(run.stdout.split()) <= {f"qmodels.systems.{name}" for name in names}
