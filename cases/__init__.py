@@ -2,6 +2,6 @@
 
 # A package of qmodels-toolkit: `qmodels.beside` looks for this name.
 
-from qmodels.beside import package
+import qmodels.beside
 
-package("cases")
+qmodels.beside.package("cases")

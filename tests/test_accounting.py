@@ -62,6 +62,7 @@ INPUTS: dict[str, str] = {
     "noc/deadlock: _parts": "whether routes wait for each other in a circle",
     "noc/deadlock: find_deadlock": "whether routes wait for each other in a circle",
     "noc/patterns: Pattern.__post_init__": "a check of what is given",
+    "spec/ranges: _positive": "a check of what is given",
     "packets/processor_noc: _networks": "which nodes a network joins",
     "cache/lines: line_popularity": "how often each line is asked for, as given",
     "traffic/popularity: _tables": "how often each entry is asked for, as given",

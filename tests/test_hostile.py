@@ -33,7 +33,7 @@ def public() -> dict[str, Callable[..., Any]]:
     found = {}
     for space in dir(qm):
         room = getattr(qm, space)
-        if isinstance(room, types.ModuleType):
+        if isinstance(room, types.ModuleType) and space not in ("optimize", "validate", "cases"):
             for name in dir(room):
                 function = getattr(room, name)
                 if inspect.isfunction(function) and function.__module__.startswith("qmodels"):

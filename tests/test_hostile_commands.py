@@ -92,8 +92,9 @@ def here(tmp_path, monkeypatch):
 
 
 def commands() -> dict[str, Any]:
-    """Return the commands of the application."""
-    return dict(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    """Return the commands of the application, without that which runs until it is stopped."""
+    found = dict(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    return {name: command for name, command in found.items() if name != "serve"}
 
 
 def answered(words: list[str], seconds: int = LONGEST) -> str | None:

@@ -86,6 +86,8 @@ def records(out: Path) -> list[tuple[str, str]]:
     for store in sorted(out.glob("*.sqlite")):
         with closing(sqlite3.connect(store)) as connection:
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            if connection.execute("SELECT name FROM sqlite_master WHERE name = 'records'").fetchone() is None:
+                continue  # killed while it was made: it holds nothing yet
             rows += connection.execute("SELECT key, record FROM records ORDER BY key").fetchall()
     return rows
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cases.cli.app import Columns, Interface, Settings, SpecFile, TraceFile, app
-from cases.cli.console import put
+from cases.cli.console import interruptible, put
 
 
 @app.command()
@@ -35,7 +35,7 @@ def serve(
     designs = read_specs(spec, trace, settings or (), interface, columns)[0]
     session = Session(next(iter(designs.values())))
     try:
-        with Server(session, port) as server:
+        with interruptible(), Server(session, port) as server:
             put(f"{server.url}\nOnly for this machine; Ctrl-C ends it.\n")
             if browser:
                 webbrowser.open(server.url)

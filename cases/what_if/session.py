@@ -58,6 +58,7 @@ class Session:
     'packet latency falls by 27.2 % (better)'
     >>> session.change({"link_width": "none"})["error"]
     "link_width must be a whole number, got 'none'"
+    >>> _ = session.undo()  # withdraws what was refused
     >>> session.undo()["version"], session.spec.link_width
     (2, 16)
     """

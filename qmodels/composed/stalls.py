@@ -46,7 +46,7 @@ def after_another(stalls: Sequence[Stall], count: float = 1.0) -> Stall:
     Examples
     --------
     >>> after_another([Stall(0.1, 3.0), Stall(0.1, 5.0)])
-    Stall(probability=0.18999999999999995, mean=4.210526315789475)
+    Stall(probability=0.18999999999999995, mean=4.210526315789475, every=inf)
     """
     used = [stall for stall in stalls if stall.probability > 0]
     if len(used) == 1 and count == 1:

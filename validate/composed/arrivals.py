@@ -69,9 +69,14 @@ def _bytes(flow: Flow) -> Law | None:
     return Empirical(values=flow.sizes.bytes, weights=flow.sizes.probability)
 
 
-def set_traces(spec: System, world: World, flows: Any, replication: int) -> None:
-    """Let recorded flows begin at places that any number of replications covers evenly."""
+def set_traces(spec: System, world: World, flows: Any, replication: int, passages: int) -> None:
+    """Let recorded flows begin at places that any number of replications covers evenly.
+
+    Consecutive packets, as far as there are enough of them: from its end a recording begins again.
+    """
     for flow, row in zip(spec.flows, flows, strict=True):
         if isinstance(flow.arrivals, Recorded):
-            place = int((replication * GOLDEN) % 1.0 * len(flow.arrivals.trace))
+            count = len(flow.arrivals.trace)
+            places = count - passages if 0 < passages < count else count
+            place = int((replication * GOLDEN) % 1.0 * places)
             world.laws["state"][[row["law"], row["sizes"]]] = place

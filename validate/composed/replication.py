@@ -140,7 +140,7 @@ def run_replication(job: SystemJob) -> Run:
     RuntimeError
         If millions of jobs pile up.
     """
-    machine = new_machine(job.spec, seed=job.seed, replication=job.replication)
+    machine = new_machine(job.spec, seed=job.seed, replication=job.replication, passages=job.passages)
     measured = BATCHES - WARM_UP_BATCHES
     start, counted = seen(machine), machine.world.histograms.copy()
     batches, stuck = [_progress(machine)], np.inf

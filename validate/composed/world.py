@@ -63,8 +63,8 @@ class Machine(NamedTuple):
     services: Services
 
 
-def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
-    """Return a system at time 0."""
+def new_machine(spec: System, *, seed: int, replication: int, passages: int = 0) -> Machine:
+    """Return a system at time 0; a longer recording does not end within so many passages."""
     program = program_of(spec)
     sources = Sources()
     sources.laws, sources.names = list(program.laws), list(program.names)
@@ -120,7 +120,7 @@ def new_machine(spec: System, *, seed: int, replication: int) -> Machine:
     )
     further = core.channels.size + core.rows.size
     world = _world(spec, sources, stations, further, seed=seed, replication=replication)
-    set_traces(spec, world, flows, replication)
+    set_traces(spec, world, flows, replication, passages)
     machine = Machine(
         world,
         core,

@@ -88,7 +88,7 @@ def run_replication(job: Job) -> Run:
     # More than that never come round, and a short trace would not circulate at all.
     window = min(job.window, max(1, packets // 2))
     system = _system(spec, window)
-    machine = new_machine(system, seed=job.seed, replication=job.replication)
+    machine = new_machine(system, seed=job.seed, replication=job.replication, passages=packets)
     snapshots = [_snapshot(spec, machine)]
     for goal in np.unique(np.linspace(1, packets, min(SNAPSHOTS - 1, packets)).astype(int)).tolist():
         machine, _ = advance(machine, ended=goal)
