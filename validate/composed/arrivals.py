@@ -77,6 +77,6 @@ def set_traces(spec: System, world: World, flows: Any, replication: int, passage
     for flow, row in zip(spec.flows, flows, strict=True):
         if isinstance(flow.arrivals, Recorded):
             count = len(flow.arrivals.trace)
-            places = count - passages if 0 < passages < count else count
+            places = max(count - passages, 1) if passages else count
             place = int((replication * GOLDEN) % 1.0 * places)
             world.laws["state"][[row["law"], row["sizes"]]] = place
