@@ -79,7 +79,8 @@ def test_trials_count_at_every_step(step: int, channels: int) -> None:
     assert np.all(np.diff(model.pointer_accesses_per_allocation) > 1e-3)
 
 
-def test_a_run_made_today_is_the_kept_one() -> None:
+def test_a_run_made_today_agrees_with_the_kept_one() -> None:
+    """Other draws of the same processor: the two intervals of a metric meet."""
     plane = planes()[0]
     where = {"load": 0.0, "channels": 4, "interleaving_step": 4}
     here = np.all([plane.where[name] == value for name, value in where.items()], axis=0)
@@ -89,5 +90,6 @@ def test_a_run_made_today_is_the_kept_one() -> None:
         run = simulate(spec, packets=6000, replications=REPLICATIONS, seed=SEED, saturation=False)
         model = solve(spec)
         for metric in METRICS:
-            assert run.metrics[metric].best == pytest.approx(plane.simulated[metric][i], rel=0.05, abs=2e-3)
+            today = run.metrics[metric]
+            assert today.low <= plane.high[metric][i] and plane.low[metric][i] <= today.high
             assert model.metrics[metric] == pytest.approx(run.metrics[metric].best, rel=RELATIVE)
