@@ -26,13 +26,7 @@ SEEDS = range(3)
 
 
 def points(packets: int) -> int:
-    """Return how many designs a study simulates in the time, from a trace of so many packets.
-
-    Examples
-    --------
-    >>> points(6000)
-    83
-    """
+    """Return how many designs a study simulates in the time, from a trace of so many packets."""
     each = 2 * REPLICATIONS * min(packets, PACKETS) / PACKETS_PER_SECOND
     return int((1 - FITTING) * SECONDS * CORES / each)
 

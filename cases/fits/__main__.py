@@ -23,14 +23,7 @@ FITS: dict[str, Fit] = {fit.name: fit for room in (network, memory, queues, proc
 
 
 def table() -> str:
-    """Return the constants of all models as text.
-
-    Examples
-    --------
-    >>> print(table())
-    constant ...
-    memory.dram.ready.held_back ...
-    """
+    """Return the constants of all models as text."""
     headings = ("constant", "value", "interval", "unit", "held out", "tag", "data", "command")
     lines = [
         (

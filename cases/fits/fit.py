@@ -115,8 +115,6 @@ class Fit:
 def run(fit: Fit) -> tuple[dict[str, Found], float]:
     r"""Return what a fit finds, and the mean size of the errors of what was left out [%].
 
-    Notes
-    -----
     The groups of rows are divided at random into :math:`m` parts; each is left out in turn. With the
     values :math:`\theta_k` found without part k the interval is that of the jackknife,
     :math:`\hat\theta \pm t_{m-1} \sqrt{\tfrac{m-1}{m} \sum_k (\theta_k - \bar\theta)^2}`: it counts

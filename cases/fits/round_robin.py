@@ -55,8 +55,6 @@ def simulated_waits(
 ) -> FloatArray:
     """Return the mean wait in each queue; services are constant (SCV 0) or exponential (1).
 
-    Examples
-    --------
     >>> import numpy as np
     >>> one = np.array([0.25, 0.25])
     >>> simulated_waits(one, one * 4, 1.0, np.array([1, 1]), jobs=400_000, seed=0).round(1)

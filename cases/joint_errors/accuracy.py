@@ -174,8 +174,6 @@ def markdown(lines: list[dict[str, Any]]) -> str:
 def with_table(text: str, table: str) -> str:
     r"""Return a text in which the table with the same first line is replaced.
 
-    Examples
-    --------
     >>> with_table("before\n| a |\n|---|\n| 1 |\nafter\n", "| a |\n|---|\n| 2 |")
     'before\n| a |\n|---|\n| 2 |\nafter\n'
     """

@@ -93,13 +93,7 @@ class Design:
 
 
 def bases(seed: int = SEED) -> Iterator[tuple[dict[str, Any], PacketProcessor]]:
-    """Yield a design for every workload, load and region of the step, all other choices at random.
-
-    Examples
-    --------
-    >>> len({(what["mix"], what["load"], what["base"]) for what, _ in bases()})
-    12
-    """
+    """Yield a design for every workload, load and region of the step, all other choices at random."""
     rng = np.random.default_rng(seed)
     number = 0
     for mix, packets in WORKLOADS.items():
@@ -120,14 +114,7 @@ def bases(seed: int = SEED) -> Iterator[tuple[dict[str, Any], PacketProcessor]]:
 def measure(*, executor: Executor, seed: int = SEED, limit: int | None = None) -> Table:
     """Return a table with a row for each pair of designs on an axis and each objective.
 
-    Parameters
-    ----------
-    executor : Executor
-        Runs the replications.
-    seed : int
-        Of the designs drawn and of all simulations.
-    limit : int, optional
-        Only so many of the bases.
+    ``seed``: of the designs drawn and of all simulations; ``limit``: only so many of the bases.
     """
     rows: list[dict[str, Any]] = []
     for what, base in list(bases(seed))[:limit]:

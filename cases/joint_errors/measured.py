@@ -26,14 +26,8 @@ def compared(
 ) -> list[dict[str, Any]]:
     """Return a row for each point and metric: what it is, model, simulated, its interval, error, stable.
 
-    Parameters
-    ----------
-    points : iterable of (dict, PacketProcessor)
-        What is said of each design, and the design.
-    metrics : sequence of str
-        The metrics.
-    **options
-        Of `validate.simulate`; with a ``store`` a campaign that was killed resumes.
+    ``points``: what is said of each design, and the design; ``**options``: of `validate.simulate`; with a
+    ``store`` a campaign that was killed resumes.
     """
     from qmodels import solve
     from validate import simulate
@@ -60,8 +54,6 @@ def within(values: npt.NDArray[Any], above: float, to: float) -> npt.NDArray[np.
 def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table for the guide.
 
-    Examples
-    --------
     >>> print(markdown_table(["a", "b"], [["1", "2"]]))
     | a | b |
     |---|---|

@@ -98,13 +98,7 @@ GENERATED = {"mmpp": mmpp, "on-off": on_off, "step": step}
 
 
 def streams() -> dict[str, PacketProcessor]:
-    """Return the default processor under every stream there is here.
-
-    Examples
-    --------
-    >>> [name for name in streams() if name != "bellcore"]
-    ['small-packets', 'large-packets', 'mmpp', 'on-off', 'step']
-    """
+    """Return the default processor under every stream there is here."""
     found = {name: default_processor(name) for name in ("small-packets", "large-packets")}
     for number, (name, times) in enumerate(GENERATED.items()):
         rng = np.random.default_rng((SEED, number))

@@ -53,13 +53,7 @@ RELATIVE, SMALL, POINTS = 0.15, 0.005, 0.001
 
 
 def points() -> Iterator[dict[str, Any]]:
-    """Yield workload, load, rate and decisions of every point.
-
-    Examples
-    --------
-    >>> len(list(points()))
-    690
-    """
+    """Yield workload, load, rate and decisions of every point."""
     for load, workload, channels, step, trials in product(LOADS, WORKLOADS, CHANNELS, STEPS, TRIALS):
         full = CAPACITY[workload, channels]
         own = float(default_processor(workload).workload.offered_gbps)

@@ -13,13 +13,7 @@ CASES = {name: f"cases.published.{name}.paper" for name in ("dqm", "srp", "llc3d
 
 
 def published_case(name: str) -> Paper:
-    """Return a case.
-
-    Raises
-    ------
-    ValueError
-        If there is no such case; the message names the known ones.
-    """
+    """Return a case."""
     if name not in CASES:
         # Not at the top: --help needs no NumPy.
         from qmodels import checks

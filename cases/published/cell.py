@@ -103,14 +103,7 @@ def select(cells: Iterable[Cell], **place: Any) -> list[Cell]:
 
 
 def mean_and_largest(numbers: Iterable[Number], which: str) -> tuple[float, float]:
-    """Return the mean and the largest size of the errors of ``"model"`` or ``"simulated"``.
-
-    Examples
-    --------
-    >>> some = [Number(published=1.0, model=1.1), Number(published=1.0, model=0.98)]
-    >>> [round(value, 9) for value in mean_and_largest(some, "model")]
-    [6.0, 10.0]
-    """
+    """Return the mean and the largest size of the errors of ``"model"`` or ``"simulated"``."""
     values = [(number, getattr(number, which)) for number in numbers]
     sizes = [abs(number.error(value)) for number, value in values if value is not None]
     return (sum(sizes) / len(sizes), max(sizes)) if sizes else (float("nan"), float("nan"))

@@ -113,12 +113,6 @@ class Measurement:
 
 
 def error(row: Row, unit: str = "%", prefix: str = "") -> float:
-    """Return the signed error of the model in a row: in percent, or in percentage points.
-
-    Examples
-    --------
-    >>> error({"model": 1.5, "simulated": 2.0}), error({"model": 0.5, "simulated": 0.25}, "points")
-    (-25.0, 25.0)
-    """
+    """Return the signed error of the model in a row: in percent, or in percentage points."""
     model, simulated = row[f"{prefix}model"], row[f"{prefix}simulated"]
     return float(100 * (model - simulated if unit == "points" else model / simulated - 1))

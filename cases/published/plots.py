@@ -25,20 +25,8 @@ def draw_curves(
 ) -> None:
     """Draw published, model and simulated numbers over an axis, the simulated ones with intervals.
 
-    Parameters
-    ----------
-    axis : matplotlib.axes.Axes
-        Where.
-    x : sequence of float
-        Places of the cells.
-    cells : sequence of Cell
-        The numbers; the paper may lack some.
-    scale : float
-        What numbers are multiplied with.
-    color : str, optional
-        One for all three.
-    label : str
-        Put before the names in the legend.
+    ``x``: places of the cells; ``cells``: the numbers; the paper may lack some; ``scale``: what numbers are
+    multiplied with; ``color``: one for all three; ``label``: put before the names in the legend.
     """
     for which, mark in MARKS.items():
         points = [(place, scale * value) for place, cell in zip(x, cells, strict=True)

@@ -19,13 +19,7 @@ def data_folder(case: str) -> Path:
 
 @cache
 def published(case: str) -> dict[str, Any]:
-    """Return the published numbers of a case, and their tags.
-
-    Examples
-    --------
-    >>> published("stnoc")["table1"]["channels"]
-    [1, 2, 4]
-    """
+    """Return the published numbers of a case, and their tags."""
     return read_toml(data_folder(case) / "published.toml")
 
 

@@ -25,16 +25,6 @@ def tags(case: str) -> dict[str, dict[str, str]]:
 
     Of each group of published numbers ``what`` they are, in words, its ``tag``, a key of `TAGS`, and ``why``:
     what was fitted or chosen, or what has to be known.
-
-    Raises
-    ------
-    ValueError
-        If a tag is not one of `TAGS`.
-
-    Examples
-    --------
-    >>> tags("stnoc")["table2_fitted"]["tag"]
-    'fitted'
     """
     found = {group: {"why": "", **fields} for group, fields in published(case)["tags"].items()}
     for group, one in found.items():

@@ -12,13 +12,7 @@ Shown = Callable[[Cell], str]
 
 
 def three(form: str, *, factor: float = 1.0, published: str | None = None) -> Shown:
-    """Return how a cell is shown: published, where the paper has a number, | model | simulated.
-
-    Examples
-    --------
-    >>> three("{:.1f}", factor=100)(Cell(published=0.5, model=0.51, simulated=0.499))
-    '50.0 | 51.0 | 49.9'
-    """
+    """Return how a cell is shown: published, where the paper has a number, | model | simulated."""
 
     def shown(cell: Cell) -> str:
         forms = {"published": published or form, "model": form, "simulated": form}
@@ -41,20 +35,8 @@ def grid_text(
 ) -> str:
     """Return cells as a table as it is printed in a paper.
 
-    Parameters
-    ----------
-    title : str
-        The line above.
-    cells : iterable of Cell
-        The numbers.
-    rows : sequence of str
-        Entries of a cell's place that tell its row.
-    column : str
-        The entry that tells its column.
-    shown : callable
-        The text of a cell, see `three`.
-    names : mapping, optional
-        Headings of entries, and of columns by their value.
+    ``rows``: entries of a cell's place that tell its row; ``column``: the entry that tells its column;
+    ``shown``: the text of a cell, see `three`; ``names``: headings of entries, and of columns by their value.
     """
     names = names or {}
     table: dict[tuple[Any, ...], dict[Any, Cell]] = {}
@@ -79,18 +61,8 @@ def list_text(
 ) -> str:
     """Return cells as a list: what they are, published, model and simulated with errors, and what was fitted.
 
-    Parameters
-    ----------
-    title : str
-        The line above.
-    cells : sequence of Cell
-        The numbers.
-    labels : mapping of str to str
-        Headings of the entries of a cell's place that are shown.
-    digits : int
-        Decimals of a number.
-    names : mapping, optional
-        How entries are shown.
+    ``labels``: headings of the entries of a cell's place that are shown; ``digits``: decimals of a number;
+    ``names``: how entries are shown.
     """
     names = names or {}
     error = "error, points" if cells[0].points else "error %"

@@ -101,18 +101,9 @@ def analyse(
 ) -> Analysis:
     """Explore a space with the analytic model.
 
-    Parameters
-    ----------
-    name : str
-        The workload, for the reports.
-    space : Space
-        The designs.
-    goals : mapping
-        ``minimize``, ``maximize`` and ``subject_to``, as `explore` takes them.
-    budget : float, optional
-        Cost budget of the choice by integer programming; by default the cost of the knee. [mm2]
-    points : int
-        Most points of the front in `Analysis.chosen`.
+    ``name``: the workload, for the reports; ``goals``: ``minimize``, ``maximize`` and ``subject_to``, as
+    `explore` takes them; ``budget``: cost budget of the choice by integer programming; by default the cost of
+    the knee [mm2]; ``points``: most points of the front in `Analysis.chosen`.
     """
     started = time.perf_counter()
     exploration = explore(
@@ -212,16 +203,8 @@ def representatives(
 
     The front is thinned with the least relative tolerance (in steps of a twentieth) that leaves few enough.
 
-    Parameters
-    ----------
-    exploration : Exploration
-        The exploration.
-    points : int
-        Most rows.
-    keep : iterable of int
-        Rows to keep besides the knee.
-    favoured : ndarray of bool, optional
-        Rows of which half of those returned are, if the knee is none of them.
+    ``keep``: rows to keep besides the knee; ``favoured``: rows of which half of those returned are, if the
+    knee is none of them.
     """
     front, knee = exploration.front, exploration.knee
     if knee is None:

@@ -42,22 +42,8 @@ def exact_case(
 ) -> ExactDesign:
     """Return the best design of a space of packet processors with a bound, see `optimize.exact.design`.
 
-    Parameters
-    ----------
-    space : Space
-        The designs, such as ``default_space(spec, choices=FINE_CHOICES)``.
-    evaluate : callable
-        The model over sweeps.
-    **options
-        Those of `optimize.exact_design`: ``minimize``, ``maximize``, ``subject_to``, ``gap``, ``time_limit``,
-        ``evaluations`` and so on.
-
-    Examples
-    --------
-    >>> from cases.study.packet_processor import default_processor, default_space
-    >>> space = default_space(default_processor(), given=["alloc_trial_count", "interleaving_step"])
-    >>> found = exact_case(space, minimize="cost", subject_to={"packet_latency": (None, 400)}, lines=4)
-    >>> space.size, found.status, found.evaluations < space.size
-    (90, 'optimal as measured', True)
+    ``space``: the designs, such as ``default_space(spec, choices=FINE_CHOICES)``; ``evaluate``: the model
+    over sweeps; ``**options``: those of `optimize.exact_design`: ``minimize``, ``maximize``, ``subject_to``,
+    ``gap``, ``time_limit``, ``evaluations`` and so on.
     """
     return exact_design(space, evaluate, groups=GROUPS, sums=SUMS, vectorized=True, **options)

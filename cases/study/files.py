@@ -182,14 +182,7 @@ class SavedPart:
 
 
 def load_study(directory: Path) -> list[SavedPart]:
-    """Return the parts of the study in a directory, the main one first.
-
-    Raises
-    ------
-    ValueError
-        If there is no study, its summary is damaged or of another format, or the trace it was
-        made with has changed.
-    """
+    """Return the parts of the study in a directory, the main one first."""
     path = directory / SUMMARY
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))

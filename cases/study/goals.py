@@ -72,13 +72,7 @@ def chosen_space(spec: PacketProcessor, choices: Mapping[str, Iterable[Any]]) ->
 
 
 def question_text(spec: Any, goals: Mapping[str, Any]) -> str:
-    """Return what is asked in words.
-
-    Examples
-    --------
-    >>> question_text(PacketProcessor(), goals_of(PacketProcessor(), {"minimize": "cost"}))
-    'least cost, with overflow probability at most 0.001'
-    """
+    """Return what is asked in words."""
     wanted = [
         f"{word} {_listed(names)}"
         for word, names in (("least", goals["minimize"]), ("most", goals["maximize"]))

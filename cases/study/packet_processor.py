@@ -75,13 +75,7 @@ TRACE_PACKETS, TRACE_SEED = 6000, 1
 
 
 def default_processor(workload: str = WORKLOADS[0]) -> PacketProcessor:
-    """Return the packet processor of the joint case under a bundled workload.
-
-    Examples
-    --------
-    >>> default_processor().workload.arrivals
-    Recorded(trace=Trace(6000 packets, ...))
-    """
+    """Return the packet processor of the joint case under a bundled workload."""
     if workload not in WORKLOADS:
         raise ValueError(f"workload must be one of {', '.join(WORKLOADS)}, got {workload!r}")
     return from_toml(DATA / f"{workload}.toml", PacketProcessor)
@@ -95,24 +89,10 @@ def default_space(
 ) -> Space:
     """Return the designs around a base spec.
 
-    Parameters
-    ----------
-    base : PacketProcessor
-        All that is not varied. Channel counts that leave no node for an initiator are left out.
-    given : iterable of str
-        Varied fields for which the value in `base` is the only choice. Where a varied field holds
-        an array in `base`, its elements are the choices anyway.
-    choices : mapping
-        The varied fields and their choices, for example `FULL_CHOICES`.
-
-    Examples
-    --------
-    >>> default_space(PacketProcessor()).size
-    2700
-    >>> default_space(PacketProcessor(), given=["channels", "link_width"]).size
-    150
-    >>> default_space(PacketProcessor(), choices=FULL_CHOICES).size
-    1080000
+    ``base``: all that is not varied. Channel counts that leave no node for an initiator are left out;
+    ``given``: varied fields for which the value in `base` is the only choice. Where a varied field holds an
+    array in `base`, its elements are the choices anyway; ``choices``: the varied fields and their choices,
+    for example `FULL_CHOICES`.
     """
     free = base.noc.topology.nodes - base.noc.initiators
     wanted = dict(choices)
@@ -130,8 +110,6 @@ def default_space(
 def along_axes(spec: PacketProcessor) -> PacketProcessor:
     """Return a spec whose swept fields lie along axes of their own, so that all combinations are solved.
 
-    Examples
-    --------
     >>> swept = replace_fields(PacketProcessor(), {"channels": np.array([2, 4]), "banks": np.array([4, 8])})
     >>> [values.shape for values in array_fields(along_axes(swept)).values()]
     [(2, 1), (1, 2)]

@@ -42,33 +42,15 @@ def explore_case(
 ) -> Study:
     """Explore the packet processor under one workload or several, and simulate where that decides.
 
-    Parameters
-    ----------
-    specs : mapping of str to PacketProcessor
-        The base spec of each workload by name; the first is the main one.
-    given : iterable of str
-        Varied fields whose values in the specs are their only choices, see `default_space`.
-    choices : mapping, optional
-        The fields to vary and their choices, instead of the default space.
-    goals : mapping, optional
-        ``minimize``, ``maximize`` and ``subject_to``, see `cases.study.goals.goals_of`.
-    budget_seconds : float or None
-        Time for simulations, 0 for none; None if only `points` limits. Of several workloads the main one
-        gets three quarters, the others share the rest; the design chosen for it is simulated under each. [s]
-    points : int, optional
-        Most designs to simulate under each workload.
-    runs : Runs, optional
-        How designs are simulated.
-    store : Path, optional
-        File that keeps finished simulations; its directory is made when the first one starts.
-        Required to simulate.
-    progress : callable, optional
-        Called with (what, finished, in all).
-
-    Returns
-    -------
-    Study
-        With what is done if the user interrupts the simulations.
+    ``specs``: the base spec of each workload by name; the first is the main one; ``given``: varied fields
+    whose values in the specs are their only choices, see `default_space`; ``choices``: the fields to vary and
+    their choices, instead of the default space; ``goals``: ``minimize``, ``maximize`` and ``subject_to``, see
+    `cases.study.goals.goals_of`; ``budget_seconds``: time for simulations, 0 for none; None if only `points`
+    limits. Of several workloads the main one gets three quarters, the others share the rest; the design
+    chosen for it is simulated under each [s]; ``points``: most designs to simulate under each workload;
+    ``runs``: how designs are simulated; ``store``: file that keeps finished simulations; its directory is
+    made when the first one starts. Required to simulate; ``progress``: called with (what, finished, in all).
+    If the user interrupts the simulations, what is done comes back.
     """
     runs = runs or Runs()
     if points is not None:

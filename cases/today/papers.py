@@ -53,11 +53,6 @@ def queueing(memory: str) -> Today:
     """Return data queueing over one channel of a memory that is never idle.
 
     A bank stays busy for its row cycle, counted in accesses of 64 bytes.
-
-    Examples
-    --------
-    >>> queueing("DDR5-6400").changes
-    {'banks': 32, 'busy_accesses': 18}
     """
     timing, geometry = PRESETS[memory].timing, PRESETS[memory].geometry
     access = timing.burst * SEGMENT_BYTES / geometry.block_bytes

@@ -51,12 +51,6 @@ def processor(design: Design) -> System:
 
     Packets of a port go round the banks in turn, flow by flow: with more banks than ports a port has several
     flows, with fewer several ports share a bank.
-
-    Examples
-    --------
-    >>> system = processor(Design(gbps=400, banks=8))
-    >>> len(system.flows), sum(name.startswith("pointers") for name in system.parts)
-    (8, 8)
     """
     ports = design.gbps // PORT_GBPS
     flows = max(ports, design.banks)

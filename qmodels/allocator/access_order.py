@@ -48,21 +48,11 @@ def access_order(
 ) -> AccessOrder:
     r"""Neighbours of an access where ports write and read segment by segment, each at its own pace.
 
-    Parameters
-    ----------
-    load : float
-        Segments stored per segment that can be drained, as an arriving packet meets it.
-    input_ports, output_ports : int
-        Ports. All output ports together read a segment a slot.
-    input_speed : float
-        Segments an input port writes in a slot. [segments / slot]
-    list_share : float
-        Share of the stored segments whose blocks come from the list in question.
-    mean_size : float
-        Mean segments of a packet.
+    ``load``: segments stored per segment that can be drained, as an arriving packet meets it;
+    ``input_ports``, ``output_ports``: ports. All output ports together read a segment a slot;
+    ``input_speed``: segments an input port writes in a slot [segments / slot]; ``list_share``: share of the
+    stored segments whose blocks come from the list in question; ``mean_size``: mean segments of a packet.
 
-    Notes
-    -----
     Of the other :math:`I - 1` input ports each is busy with probability
     :math:`a = \min(1, \rho / (I v))`, each output port with probability :math:`\rho`, all at
     random phases of their periods :math:`1/v` and :math:`O`. With :math:`k` other inputs busy,
@@ -72,13 +62,6 @@ def access_order(
     read returns a packet with the probability of one in its mean size; while all inputs are idle
     packets return as often as they arrive. Approximate: the ports are
     taken as independent of each other and of the state of the queues.
-
-    Examples
-    --------
-    >>> ports = {"input_ports": 2, "output_ports": 2, "input_speed": 1.0}
-    >>> order = access_order(load=0.95, **ports, list_share=1.0, mean_size=6.0)
-    >>> round(order.other_access, 3), round(order.other_packet, 3), round(order.own_read, 3)
-    (0.57, 0.475, 0.014)
     """
     active = min(1.0, load / (input_ports * input_speed))
     reading = min(load, 1.0)

@@ -16,11 +16,6 @@ def bank_lists_busy(*, banks: int, busy: int) -> float:
 
     While each list has blocks this happens only if all banks can be busy at once; it is then
     counted as certain.
-
-    Examples
-    --------
-    >>> bank_lists_busy(banks=8, busy=1), bank_lists_busy(banks=2, busy=2)
-    (0.0, 1.0)
     """
     return float(busy >= banks)
 
@@ -28,26 +23,14 @@ def bank_lists_busy(*, banks: int, busy: int) -> float:
 def bitmap_busy(*, busy_probability: float, trials: int) -> tuple[float, FloatArray]:
     r"""Return the probability of a conflict and the law of the accesses of a bitmap.
 
-    Parameters
-    ----------
-    busy_probability : float
-        Probability q that a random block's bank is busy with another access.
-    trials : int
-        Most words with free blocks examined.
+    ``busy_probability``: probability q that a random block's bank is busy with another access; ``trials``:
+    most words with free blocks examined.
 
-    Notes
-    -----
     While most blocks are free, the word used last is emptied block by block, always with
     a free bank to choose until its last block: that one is on a busy bank with probability
     :math:`q`. It is then taken with one trial, and left for later with more. An allocation reads the
     word and writes it; once in 64 it reads an empty one first. An order-of-magnitude account for
     memories that are far from full.
-
-    Examples
-    --------
-    >>> conflict, accesses = bitmap_busy(busy_probability=0.125, trials=1)
-    >>> round(conflict, 5), round(float(accesses @ np.arange(len(accesses))), 4)
-    (0.00195, 2.0156)
     """
     conflict = busy_probability / WORD if trials == 1 else 0.0
     again = 1.0 / WORD + (busy_probability / WORD if trials > 1 else 0.0)
@@ -59,23 +42,12 @@ def stack_busy(*, busy_probability: float, trials: int) -> FloatArray:
 
     Blocks passed over stay on top: they gather no runs at a tail, and the stack is taken as
     independent, :math:`q^k`.
-
-    Examples
-    --------
-    >>> stack_busy(busy_probability=0.125, trials=2)
-    array([1.      , 0.125   , 0.015625])
     """
     return np.asarray(busy_probability ** np.arange(trials + 1.0))
 
 
 def accesses_law(busy_heads: FloatArray) -> FloatArray:
-    """Return the law of an allocation's accesses from the probability of 0, 1, ... busy heads.
-
-    Examples
-    --------
-    >>> accesses_law(np.array([1.0, 0.25, 0.0625]))
-    array([0.  , 0.75, 0.  , 0.25])
-    """
+    """Return the law of an allocation's accesses from the probability of 0, 1, ... busy heads."""
     trials = len(busy_heads) - 1
     reached = np.append(busy_heads[:-1], 0.0)
     law = np.zeros(int(allocation_accesses(trials - 1)) + 1)

@@ -58,14 +58,7 @@ def lossy_region(spec: DataQueueing, shape: tuple[int, ...] = ()) -> Any:
 
 
 def conflict_errors(trials: Any, validated: Any) -> dict[str, MeasuredError]:
-    """Return the errors of designs with so many trials, or the next number of them that was tried.
-
-    Examples
-    --------
-    >>> error = conflict_errors(4, False)["write_conflict_probability"]
-    >>> error.bias < 0 < error.designs, error.where
-    (True, '30 designs, outside the validated range')
-    """
+    """Return the errors of designs with so many trials, or the next number of them that was tried."""
     one = np.ndim(trials) == np.ndim(validated) == 0
     return dict(_of_one(int(trials), bool(validated))) if one else _errors(trials, validated)
 

@@ -20,31 +20,14 @@ NEAR = 16
 def offered_variability(traffic: QueueTraffic, *, segment_bytes: int, load: float, packets: float) -> float:
     r"""Return the variance of the offered segments per drain slot, in segments^2 / slot.
 
-    Parameters
-    ----------
-    traffic : QueueTraffic
-        Arrivals and sizes.
-    segment_bytes : int
-        Size of a segment. [bytes]
-    load : float
-        Segments offered a slot.
-    packets : float
-        Time scale, in mean gaps between packets, for arrivals whose variance grows with it.
+    ``segment_bytes``: size of a segment [bytes]; ``load``: segments offered a slot; ``packets``: time scale,
+    in mean gaps between packets, for arrivals whose variance grows with it.
 
-    Notes
-    -----
     Renewal arrivals with gaps of squared coefficient of variation :math:`c^2` and sizes S:
     :math:`V = \rho (\mathrm{Var} S + c^2 E[S]^2)/E[S]`, exact over long times. Self-similar
     arrivals: the variance of the counts of an M/G/infinity input over the time scale in place of
     :math:`c^2`. A trace: the variance of the segments in windows of the time scale, of which
     there must be 16.
-
-    Examples
-    --------
-    >>> from qmodels.systems.traffic.sizes import fixed
-    >>> even = QueueTraffic(sizes=fixed(bytes=640))
-    >>> offered_variability(even, segment_bytes=64, load=0.5, packets=1e6)
-    5.0
     """
     arrivals = modelled("traffic.arrivals", traffic.arrivals)
     if isinstance(arrivals, Recorded):
@@ -63,8 +46,6 @@ def seen_load(traffic: QueueTraffic, *, segment_bytes: int, load: float) -> floa
     trace: the mean load around its segments in windows of 16 mean gaps, less what a window's own
     few packets add to it by chance. An estimate; exact for Poisson arrivals.
 
-    Examples
-    --------
     >>> seen_load(QueueTraffic(), segment_bytes=64, load=0.5)
     0.5
     >>> bursts = QueueTraffic(arrivals=OnOff(on_packets=10, peak_to_mean=1.5))

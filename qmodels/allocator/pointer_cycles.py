@@ -39,36 +39,15 @@ def pointer_cycles(
 ) -> PointerCycles:
     """Cycles of segment accesses that run in parallel with their pointer accesses.
 
-    Parameters
-    ----------
-    segments, share : ndarray
-        Sizes of the packets stored, and their shares.
-    freeing : ndarray of int
-        Accesses that free a packet of each size.
-    allocation : ndarray
-        Law of an allocation's accesses.
-    write_conflict, read_conflict : float
-        Conflict probabilities.
-    queue_empty : float
-        Probability that a packet finds its queue empty, and leaves it so.
-    free_accesses, conflict_accesses : int
-        Accesses that fit beside a segment access without and with a conflict.
+    ``segments``, ``share``: sizes of the packets stored, and their shares; ``freeing``: accesses that free a
+    packet of each size; ``allocation``: law of an allocation's accesses; ``queue_empty``: probability that a
+    packet finds its queue empty, and leaves it so; ``free_accesses``, ``conflict_accesses``: accesses that
+    fit beside a segment access without and with a conflict.
 
-    Notes
-    -----
     Linking a packet's first segment takes 3 accesses in an empty queue and 5 in another, its
     second one 4, any other 5; reading a segment's link 1, the first of a packet 2; taking the
     packet off 3 from a queue that becomes empty, otherwise 4. The parts of an operation are taken as
     independent.
-
-    Examples
-    --------
-    >>> one = pointer_cycles(
-    ...     segments=np.array([1]), share=np.ones(1), freeing=np.array([1]), allocation=np.array([0.0, 1.0]),
-    ...     write_conflict=0.0, read_conflict=0.0, queue_empty=1.0, free_accesses=5, conflict_accesses=15,
-    ... )
-    >>> one.mean_cycles, one.overrun_probability
-    (5.5, 0.5)
     """
     mean = float(segments @ share)
     linking = np.zeros(6)

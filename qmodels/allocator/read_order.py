@@ -29,23 +29,13 @@ def read_order_heads(
 
     A bank is busy for one access.
 
-    Parameters
-    ----------
-    banks, trials : int
-        Banks, and most blocks examined.
-    other_access : float
-        Probability that a read comes right before an allocation: as often an allocation right after a read.
-    access_within : float
-        The same between two blocks of a packet.
-    access_again : float
-        The same if one came between the two before as well: ports at their steady paces take turns.
-    other_packet : float
-        Probability that a block of another packet is allocated between two of a packet.
-    same_packet : float
-        Probability that the block freed next is the next one of the same packet.
+    ``banks``, ``trials``: banks, and most blocks examined; ``other_access``: probability that a read comes
+    right before an allocation: as often an allocation right after a read; ``access_within``: the same between
+    two blocks of a packet; ``access_again``: the same if one came between the two before as well: ports at
+    their steady paces take turns; ``other_packet``: probability that a block of another packet is allocated
+    between two of a packet; ``same_packet``: probability that the block freed next is the next one of the
+    same packet.
 
-    Notes
-    -----
     An allocation right after a read that finds its head on the bank of that read puts this block at the tail,
     behind the block that has just been freed there: a *mate* of the same bank. Those rejected after a write
     stand alone. With :math:`g(k)` the probability that the k blocks behind one are all on its bank, from a
@@ -54,20 +44,6 @@ def read_order_heads(
     stood behind the one taken. What a packet's blocks have in common when it is stored follows from g and is
     what they have when they return: a fixed point. Approximate, see the error map: neighbours further apart,
     and the order in which reads and writes follow each other, are taken as independent.
-
-    Examples
-    --------
-    Trials that follow a read less often find shorter runs:
-
-    >>> packets = {"other_packet": 0.0, "same_packet": 0.8}
-    >>> fast, slow = (
-    ...     read_order_heads(
-    ...         banks=8, trials=3, other_access=a, access_within=a, access_again=a, **packets
-    ...     )[0][-1]
-    ...     for a in (0.2, 0.6)
-    ... )
-    >>> bool(fast < slow / 5)
-    True
     """
     any_bank, most = 1.0 / banks, min(trials - 1, MOST_MATES)
     alike = alike_again = any_bank

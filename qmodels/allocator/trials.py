@@ -36,8 +36,6 @@ class TrialResult:
 def rejection_law(*, busy: float, busy_again: float, alloc_trial_count: int) -> FloatArray:
     """Return the probabilities of 0, 1, 2, ... rejections of the chain of `allocation_trials`.
 
-    Examples
-    --------
     >>> rejection_law(busy=0.5, busy_again=0.2, alloc_trial_count=3)
     array([0.5, 0.4, 0.1])
     """

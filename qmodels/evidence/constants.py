@@ -71,14 +71,7 @@ def rows() -> dict[str, dict[str, str]]:
 
 
 def kept(kind: type[Group], group: str) -> Group:
-    """Return the kept values of a group of constants.
-
-    Examples
-    --------
-    >>> from qmodels.memory.dram.ready_waits import ReadyLaw
-    >>> kept(ReadyLaw, "memory.dram.ready")
-    ReadyLaw(held_back=0.22)
-    """
+    """Return the kept values of a group of constants."""
     _GROUPS.setdefault(group, kind)
     make: Any = kind
     found: Group = make(*(float(rows()[f"{group}.{name}"]["value"]) for name in make._fields))

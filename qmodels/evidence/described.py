@@ -101,17 +101,10 @@ class Described:
     ) -> Callable[[F], F]:
         """Return a decorator for one function.
 
-        Parameters
-        ----------
-        *sources : str
-            Keys of `bibliography`, each with the place in it: ``"gross2008, section 2.5"``.
-        like : callable, optional
-            Whose keyword arguments the function takes as its ``**`` and hands on; they show in its signature.
-        without : str
-            The one of them that it does not take.
-        **variants : str
-            Parameter, ``returns`` or ``raises`` to the variant of its words; ``raises="nothing"`` for a
-            function that checks nothing.
+        ``*sources``: keys of `bibliography`, each with the place in it: ``"gross2008, section 2.5"``;
+        ``like``: whose keyword arguments the function takes as its ``**`` and hands on; they show in its
+        signature; ``without``: the one of them that it does not take; ``**variants``: parameter, ``returns``
+        or ``raises`` to the variant of its words; ``raises="nothing"`` for a function that checks nothing.
         """
 
         def complete(function: F) -> F:

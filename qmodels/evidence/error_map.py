@@ -302,11 +302,6 @@ def summarize(errors: Iterable[float], *, decimals: int | None = None) -> dict[s
     """Return how many errors there are, their bias, and the mean and the largest of their sizes.
 
     Signed errors; those that are not finite are left out, and the others rounded to ``decimals`` if given.
-
-    Examples
-    --------
-    >>> summarize([-30.0, 10.0])
-    {'designs': 2, 'bias': -10.0, 'mean': 20.0, 'largest': 30.0}
     """
     each = np.array(list(errors), dtype=float)
     each = each[np.isfinite(each)]

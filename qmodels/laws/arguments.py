@@ -19,8 +19,6 @@ Laws = Law | Formulas | Sequence[Law | Formulas]
 def service_moments(service: Laws | None, rate: Any, mean: Any, scv: Any) -> tuple[Any, Any, Any]:
     """Return rate, mean and SCV of the service time as given, or those of a law in place of them.
 
-    Examples
-    --------
     >>> from qmodels.laws import Erlang
     >>> service_moments(Erlang(mean=2.0, phases=4), None, None, None)
     (None, 2.0, 0.25)

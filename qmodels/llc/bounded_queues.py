@@ -44,24 +44,11 @@ def bounded_queues(
 ) -> BoundedQueues:
     r"""Return the steady state of single servers with a queue each, to which jobs go at random.
 
-    Parameters
-    ----------
-    servers, room : int
-        Servers, and jobs at most, K; those that come when there are so many are lost.
-    arrival_rate : float
-        Poisson arrivals. [1/time]
-    throughput : ndarray
-        What 0, 1, 2, ... busy servers serve, X(j). [1/time]
-    stages : callable
-        The stages that a service has on average, from the law of the number of busy servers.
+    ``servers``, ``room``: servers, and jobs at most, K; those that come when there are so many are lost;
+    ``arrival_rate``: Poisson arrivals [1/time]; ``throughput``: what 0, 1, 2, ... busy servers serve, X(j)
+    [1/time]; ``stages``: the stages that a service has on average, from the law of the number of busy
+    servers.
 
-    Raises
-    ------
-    RuntimeError
-        If the iteration does not converge.
-
-    Notes
-    -----
     With exponential services that do not depend on other servers the numbers of jobs there
     have a product form, cut off where they add up to more than K [1]_. Here a service has several
     stages, and servers wait for one another inside it. Two steps keep the product form as close as possible

@@ -148,21 +148,10 @@ def solve_times(
 ) -> FloatArray:
     """Return the characteristic times at which caches that share no line are full.
 
-    Parameters
-    ----------
-    held : callable
-        From the time of each line's cache to the probability that it is held, and its slope times
-        that time; a slope of 0 is not used.
-    count : ndarray
-        Lines of each kind.
-    group : ndarray of int
-        The cache of each kind.
-    capacity : ndarray
-        Lines that fit into each cache.
-    longest : float
-        A time at which more would be held; a cache that is not full even then has this time.
-    start : ndarray, optional
-        Times to start from.
+    ``held``: from the time of each line's cache to the probability that it is held, and its slope times that
+    time; a slope of 0 is not used; ``count``: lines of each kind; ``group``: the cache of each kind;
+    ``capacity``: lines that fit into each cache; ``longest``: a time at which more would be held; a cache
+    that is not full even then has this time; ``start``: times to start from.
     """
     caches = len(capacity)
     low = np.full(caches, np.log(1e-12 * min(1.0, longest)))

@@ -233,14 +233,8 @@ def private_levels(
 ) -> tuple[list[FloatArray], FloatArray]:
     """Return where requests that reach each private level hit, and the hit ratios of all together.
 
-    Parameters
-    ----------
-    private : sequence of int
-        Lines of each level; together they are one cache of the sum of their sizes.
-    held : callable
-        Probability that such a cache of so many lines holds each line.
-    lines : int
-        Lines that are told apart.
+    ``private``: lines of each level; together they are one cache of the sum of their sizes; ``held``:
+    probability that such a cache of so many lines holds each line; ``lines``: lines that are told apart.
     """
     result, total, before = [], 0, np.zeros(lines)
     for size in private:

@@ -27,26 +27,12 @@ def kept_levels(
 ) -> FloatArray:
     r"""Where requests hit when victims move down, and what the shared level has stays there when found.
 
-    Parameters
-    ----------
-    popularity, count : ndarray
-        Probability that a request is for one line, and how many lines there are of each.
-    cores : int
-        Cores, each with private levels of its own and an equal share of independent requests.
-    private : sequence of int
-        Lines of each private level.
-    shared : int or array_like of int
-        Lines of the shared level, or of each of its slices; 0 for none.
-    slice_of_line : ndarray of int, optional
-        Slice of each line, where there are several.
+    ``popularity``, ``count``: probability that a request is for one line, and how many lines there are of
+    each; ``cores``: cores, each with private levels of its own and an equal share of independent requests;
+    ``private``: lines of each private level; ``shared``: lines of the shared level, or of each of its slices;
+    0 for none; ``slice_of_line``: slice of each line, where there are several. Returns probability that a
+    request that reaches the level hits there, the shared level last.
 
-    Returns
-    -------
-    ndarray, shape (levels, lines)
-        Probability that a request that reaches the level hits there, the shared level last.
-
-    Notes
-    -----
     A core's private levels together are one LRU cache of the sum of their sizes: see `lru_held` for it, and
     `kept_hit` for the shared level.
     """
@@ -74,8 +60,6 @@ def kept_levels(
 def lru_held(p: FloatArray, count: FloatArray, lines: int) -> FloatArray:
     r"""Return the probability that an LRU cache holds each line, for each row of lines.
 
-    Notes
-    -----
     A line that is requested with probability p stays in a cache of m lines until m others
     were requested. The time to that is taken to be Erlang of m stages, each at a rate in
     proportion to the requests of the others:
@@ -96,21 +80,10 @@ def lru_held(p: FloatArray, count: FloatArray, lines: int) -> FloatArray:
 def kept_hit(rate: FloatArray, own: FloatArray, count: FloatArray, lines: IntArray, cores: int) -> FloatArray:
     r"""Return the probability that a request finds each line in a shared level where it stays when found.
 
-    Parameters
-    ----------
-    rate : ndarray
-        Requests of all cores for each line, a row for each slice. [1/time]
-    own : ndarray
-        Requests of one core for it, those that its private caches answer included. [1/time]
-    count : ndarray
-        Lines of each kind.
-    lines : ndarray of int
-        That each slice holds.
-    cores : int
-        Cores.
+    ``rate``: requests of all cores for each line, a row for each slice [1/time]; ``own``: requests of one
+    core for it, those that its private caches answer included [1/time]; ``count``: lines of each kind;
+    ``lines``: that each slice holds.
 
-    Notes
-    -----
     Cores evict a line at the rate :math:`\nu` at which they ask the level for it. With these as Poisson
     streams it is there for a share of time
 

@@ -11,24 +11,14 @@ from qmodels.systems.cache.llc_processor import LlcProcessor
 def spread_rates(*, channels: int, most: int, alone: float, both: float) -> tuple[FloatArray, FloatArray]:
     r"""Return the rate of channels of two banks with 0, 1, 2, ... requests, and how many banks are busy.
 
-    Parameters
-    ----------
-    channels : int
-        Channels S, each with everything, half of it in each bank.
-    most : int
-        Requests, at most.
-    alone, both : float
-        Rate of a bank while its channel's other bank is idle, and while both are busy. [1/time]
+    ``channels``: channels S, each with everything, half of it in each bank; ``alone``, ``both``: rate of a
+    bank while its channel's other bank is idle, and while both are busy [1/time].
 
-    Notes
-    -----
     With :math:`n_0` and :math:`n_1` requests for either half, :math:`\min(n_b, S)` banks are busy. If they
     are spread over as many channels as possible, both banks of :math:`(m - S)^+` channels are, m being
     the number of busy banks. How many of n requests want the first half is then a chain of births
     and deaths in which each served one is replaced by one for either half. Exact for up to S requests.
 
-    Examples
-    --------
     >>> rates, banks = spread_rates(channels=2, most=4, alone=1.0, both=0.7)
     >>> rates.round(3), banks.round(3)
     (array([0.   , 1.   , 2.   , 2.286, 2.435]), array([0.   , 1.   , 2.   , 2.714, 3.087]))
@@ -51,34 +41,13 @@ def spread_rates(*, channels: int, most: int, alone: float, both: float) -> tupl
 def channels_with_both_busy(spec: LlcProcessor, *, request_rate: float, replaced: float) -> FloatArray:
     """Return the mean number of channels with both banks busy, with 0, 1, 2, ... requests in the DRAM.
 
-    Parameters
-    ----------
-    spec : LlcProcessor
-        The processor, with more cores than channels.
-    request_rate : float
-        Requests to the DRAM. [1/time]
-    replaced : float
-        Probability that a core sends its next request as soon as it has one.
+    ``request_rate``: requests to the DRAM [1/time]; ``replaced``: probability that a core sends its next
+    request as soon as it has one. Returned for 0 to ``cores`` requests.
 
-    Returns
-    -------
-    ndarray
-        Given 0 to ``cores`` requests.
-
-    Notes
-    -----
     A request goes to an idle channel, if there is one, otherwise to the idle bank of another, otherwise
     it waits. With the requests that are not sent at once as Poisson arrivals while fewer requests
     than cores are there, requests and channels with both banks busy are a Markov chain; it is
     solved level by level of the requests. Which part of the table a request wants is left out here.
-
-    Examples
-    --------
-    >>> spec = LlcProcessor(channels=2, cores=4)
-    >>> channels_with_both_busy(spec, request_rate=1.5, replaced=0.0).round(3)
-    array([0.   , 0.   , 0.216, 1.   , 2.   ])
-    >>> channels_with_both_busy(spec, request_rate=1.5, replaced=0.9).round(3)
-    array([0.  , 0.  , 0.04, 1.  , 2.  ])
     """
     most, arrivals = spec.cores, request_rate * (1.0 - replaced)
     levels = [np.arange(*_range(spec, n), dtype=float) for n in range(most + 1)]

@@ -28,32 +28,15 @@ class Stages:
 def conditional_rates(stages: Stages, arrivals: FloatArray) -> FloatArray:
     r"""Return the rate at which a core with 1, 2, ..., K requests completes them.
 
-    Parameters
-    ----------
-    stages : Stages
-        Of a service.
-    arrivals : ndarray
-        Rates of arrivals with 0 to K requests; the last one is 0.
+    ``arrivals``: rates of arrivals with 0 to K requests; the last one is 0. Returns :math:`\nu(k)`: the
+    probability flow from k to k - 1 over the probability of k.
 
-    Returns
-    -------
-    ndarray
-        :math:`\nu(k)`: the probability flow from k to k - 1 over the probability of k.
-
-    Notes
-    -----
     The vectors :math:`x_k` of stages with k requests follow from the balance of each state and from
     the flow between k and k + 1, which is as large up as down:
 
     .. math:: x_k (\lambda_k I + D - \lambda_k \mathbf 1 e_1^T) = \lambda_{k-1} x_{k-1},
 
     where D has the stages' rates and transitions and :math:`x_0 = e_1`. Exact.
-
-    Examples
-    --------
-    >>> one = Stages(rates=np.array([2.0]), onward=np.array([0.0]))
-    >>> conditional_rates(one, np.array([1.0, 1.0, 0.0]))
-    array([2., 2.])
     """
     ends = stages.rates * (1.0 - stages.onward)
     steps = _steps(stages, arrivals[1:])

@@ -26,10 +26,7 @@ VARIED = {
 def nearly_full(llc_load: float) -> bool:
     """Return whether the LLC has long queues that come and go, where the model may be far off.
 
-    Parameters
-    ----------
-    llc_load : float
-        What the LLC would have to do if no request were refused, over what it can do.
+    ``llc_load``: what the LLC would have to do if no request were refused, over what it can do.
     """
     return NEARLY_FULL[0] < llc_load < NEARLY_FULL[1]
 
@@ -37,8 +34,6 @@ def nearly_full(llc_load: float) -> bool:
 def region_of(architecture: str, llc_load: float) -> str:
     """Return the region of the error map in which a design lies.
 
-    Examples
-    --------
     >>> error = ERRORS.at(region=region_of("shared", 0.3))["blocking_probability"]
     >>> error.unit, error.largest < 0.65
     ('points', True)

@@ -57,17 +57,6 @@ class HitRatios:
 def hit_ratios(spec: LlcProcessor) -> HitRatios:
     """Return the hit ratios of every level.
 
-    Parameters
-    ----------
-    spec : LlcProcessor
-        The processor.
-
-    Returns
-    -------
-    HitRatios
-
-    Notes
-    -----
     A core's L1 and L2 are one LRU cache of all their lines (`lru_held`), since what L1 evicts goes to L2 and
     what is found there leaves it. If a line stays in its slice when it is found see `kept_hit`. If it then
     leaves, a fetch by any core takes it from all: `qmodels.llc.victim`, whose places that were left and not
@@ -77,12 +66,6 @@ def hit_ratios(spec: LlcProcessor) -> HitRatios:
     of the 188 designs of ``cases.published.llc3d.errors``, whose lines stay. Where they leave, within
     0.7 points in 160 designs of 1 to 64 cores with an LLC of 2 to 200 % of the table. Where they stay in an
     LLC much larger than few private caches, too low: by 11 points with one core and 85 % of the table.
-
-    Examples
-    --------
-    >>> found = hit_ratios(LlcProcessor())
-    >>> round(found.l1, 3), round(found.l2, 3), round(found.llc, 2)
-    (0.009, 0.034, 0.16)
     """
     p, count = _lines(spec.popularity, spec.entries_per_line, spec.assignment)
     tables, slices = len(p), spec.llc_slices

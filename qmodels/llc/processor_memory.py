@@ -42,19 +42,8 @@ class MemoryPath:
 def memory_path(spec: LlcProcessor, hits: HitRatios) -> MemoryPath:
     r"""Return the flow-equivalent of the memory path: what it serves with each number of busy cores.
 
-    Parameters
-    ----------
-    spec : LlcProcessor
-        The processor.
-    hits : HitRatios
-        Where requests find their lines.
+    ``hits``: where requests find their lines.
 
-    Returns
-    -------
-    MemoryPath
-
-    Notes
-    -----
     A busy core is a customer of a closed network: it looks in L1 and L2 without waiting, waits for
     one of the slices if it misses, and for the DRAM if it misses again. With exponential services and first
     come, first served queues of one rate the network has a product form [1]_; with j customers the
@@ -69,14 +58,6 @@ def memory_path(spec: LlcProcessor, hits: HitRatios) -> MemoryPath:
     ----------
     .. [1] F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios, "Open, closed, and mixed networks of
        queues with different classes of customers", Journal of the ACM 22(2), 1975.
-
-    Examples
-    --------
-    >>> from qmodels.llc.processor_hits import hit_ratios
-    >>> spec = LlcProcessor(architecture="shared")
-    >>> path = memory_path(spec, hit_ratios(spec))
-    >>> path.throughput[[1, 28]].round(1)
-    array([ 1.1, 10.5])
     """
     after_l1, after_l2, after_llc = hits.misses
     jobs = np.arange(spec.cores + 1)
@@ -118,26 +99,12 @@ def memory_path(spec: LlcProcessor, hits: HitRatios) -> MemoryPath:
 def dram_rates(spec: LlcProcessor, *, request_rate: float, replaced: float) -> tuple[FloatArray, FloatArray]:
     """Return the rate of the DRAM with 0, 1, 2, ... requests in it, and its mean number of busy banks.
 
-    Parameters
-    ----------
-    spec : LlcProcessor
-        The processor.
-    request_rate : float
-        Requests to the DRAM. [1/time]
-    replaced : float
-        Probability that a core sends its next request as soon as it has one.
+    ``request_rate``: requests to the DRAM [1/time]; ``replaced``: probability that a core sends its next
+    request as soon as it has one.
 
-    Notes
-    -----
     See `spread_rates`. With no more requests than channels, some channels may still have both banks busy,
     see `channels_with_both_busy`.
     Exact if there are no more cores than channels; otherwise an approximation.
-
-    Examples
-    --------
-    >>> rates, banks = dram_rates(LlcProcessor(channels=2, cores=4), request_rate=1.5, replaced=0.5)
-    >>> rates.round(3), banks.round(3)
-    (array([0.   , 1.   , 1.913, 2.286, 2.435]), array([0.   , 1.   , 2.   , 2.714, 3.087]))
     """
     channels = spec.channels
     rates, banks = spread_rates(

@@ -39,31 +39,13 @@ class QueueAnswer:
 def solve_queues(spec: LlcProcessor, hits: HitRatios) -> QueueAnswer:
     """Return the steady state of the queues of all cores, given where requests find their lines.
 
-    Parameters
-    ----------
-    spec : LlcProcessor
-        The processor.
-    hits : HitRatios
-        Shares of the requests that are found at each level.
+    ``hits``: shares of the requests that are found at each level.
 
-    Returns
-    -------
-    QueueAnswer
-
-    Raises
-    ------
-    RuntimeError
-        If the iteration does not converge.
-
-    Notes
-    -----
     The memory path is replaced by its flow equivalent, see `qmodels.llc.processor_memory`, and the cores in
     front of it are `qmodels.llc.bounded_queues`. Exact for one core, and for any number with equal
     exponential services that need no LLC; approximation otherwise, with measured errors in
     `qmodels.llc.solve_processor`.
 
-    Examples
-    --------
     >>> from qmodels.llc.processor_hits import hit_ratios
     >>> spec = LlcProcessor(architecture="none")
     >>> round(solve_queues(spec, hit_ratios(spec)).blocking_probability, 3)

@@ -16,22 +16,10 @@ LAGS = 40
 def miss_gap(*, rate: npt.ArrayLike, dead_time: npt.ArrayLike, time: npt.ArrayLike) -> tuple[Any, Any]:
     r"""Survival function of the time between misses of a line, and its integral from 0.
 
-    Parameters
-    ----------
-    rate : array_like
-        Requests for the line per unit of time, Poisson.
-    dead_time : array_like
-        Characteristic time :math:`T` of the cache: a request within it of the one before is a hit.
-    time : array_like
-        Where to evaluate, >= 0.
+    ``rate``: requests for the line per unit of time, Poisson; ``dead_time``: characteristic time :math:`T` of
+    the cache: a request within it of the one before is a hit; ``time``: where to evaluate, >= 0. Returns
+    survival, integral: of the broadcast shape.
 
-    Returns
-    -------
-    survival, integral : ndarray
-        Of the broadcast shape.
-
-    Notes
-    -----
     With :math:`b = a e^{-aT}`, the rate of misses, the survival function solves
 
     .. math:: F'(x) = -b F(x - T), \quad F = 1 \text{ on } [0, T],
@@ -40,12 +28,6 @@ def miss_gap(*, rate: npt.ArrayLike, dead_time: npt.ArrayLike, time: npt.ArrayLi
     after that :math:`F(x) = e^{-\theta x} / (1 - \theta T)` with
     :math:`\theta = -W_0(-bT)/T`. Exact up to rounding (1e-6). Derived here: the busy periods of
     an M/D/infinity queue have the same transform.
-
-    Examples
-    --------
-    >>> survival, integral = miss_gap(rate=1.0, dead_time=0.0, time=2.0)
-    >>> bool(np.isclose(survival, np.exp(-2.0))), bool(np.isclose(integral, 1 - np.exp(-2.0)))
-    (True, True)
     """
     a, dead, x = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in (rate, dead_time, time)))
     shape = a.shape

@@ -99,32 +99,12 @@ def solve_llc_processor(spec: LlcProcessor, *, hits: HitRatios | None = None) ->
 def llc_skip_threshold(spec: LlcProcessor) -> float:
     """Return the LLC miss ratio beyond which requests had better skip the LLC.
 
-    Parameters
-    ----------
-    spec : LlcProcessor
-        A processor with an LLC.
+    Returns the miss ratio, of the requests that reach the LLC, at which the mean waiting time is that without
+    LLC; 0 if no LLC is better even if it has everything, 1 if the LLC is better even if it has nothing.
 
-    Returns
-    -------
-    float
-        The miss ratio, of the requests that reach the LLC, at which the mean waiting time is that without
-        LLC; 0 if no LLC is better even if it has everything, 1 if the LLC is better even if it has nothing.
-
-    Raises
-    ------
-    ValueError
-        If the processor has no LLC.
-
-    Notes
-    -----
     By bisection on the hit ratio, what L1 and L2 find unchanged. Where cores do not wait for a slice
     a visit that finds nothing costs its service time and one that finds the line saves a DRAM access:
     the threshold is then near 1 - bank_rate / llc_rate.
-
-    Examples
-    --------
-    >>> round(llc_skip_threshold(LlcProcessor()), 2)
-    0.89
     """
     if spec.architecture == "none":
         raise ValueError("architecture must have an LLC to skip, got 'none'")

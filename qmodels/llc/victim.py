@@ -23,29 +23,14 @@ def victim_level(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     r"""Where a line is when a core misses it, if a hit takes it out of the shared level.
 
-    Parameters
-    ----------
-    rate : ndarray
-        Requests of one core for the line, a Poisson stream. [1/time]
-    out : ndarray
-        Probability that a core's private caches, one LRU cache, do not hold it.
-    cores : int
-        Cores, all alike and independent of each other.
-    time : array_like
-        Mean time that the line stays in the shared level if no core fetches or pushes it; may be
-        ``inf``. [time]
-    stages : int
-        That time is Erlang with so many stages; 0 for constant.
+    ``rate``: requests of one core for the line, a Poisson stream [1/time]; ``out``: probability that a core's
+    private caches, one LRU cache, do not hold it; ``cores``: cores, all alike and independent of each other;
+    ``time``: mean time that the line stays in the shared level if no core fetches or pushes it; may be
+    ``inf`` [time]; ``stages``: that time is Erlang with so many stages; 0 for constant. Returns hit, present,
+    expired: probability that a core that misses the line finds it in the shared level, that the line is there
+    at a random moment, and that a push out of a private cache is the last event before the shared level drops
+    the line.
 
-    Returns
-    -------
-    hit, present, expired : ndarray
-        Probability that a core that misses the line finds it in the shared level, that the line is
-        there at a random moment, and that a push out of a private cache is the last event before the
-        shared level drops the line.
-
-    Notes
-    -----
     To a core a line is in turn fetched and, after a busy period of requests closer than the private
     caches' characteristic time, pushed out. The shared level holds it if the last of these events of
     all cores was a push, and is not longer ago than the time: duplicates in other private caches
@@ -64,18 +49,6 @@ def victim_level(
     own push, and finds it, or a later one of another core. With one core this is LRU of all lines.
     Approximation (the busy periods are those of a constant characteristic time :math:`T_1`; A is exact up
     to it, and then an exponential that has the exact mean), derived here.
-
-    Examples
-    --------
-    In a level that holds everything a hit needs no core to have fetched the line since:
-
-    >>> one = np.ones(1)
-    >>> for cores in (1, 2, 64):
-    ...     hit, present, _ = victim_level(rate=one / cores, out=0.9 * one, cores=cores, time=np.inf)
-    ...     print(cores, hit.round(3), present.round(3))
-    1 [1.] [0.9]
-    2 [0.906] [0.82]
-    64 [0.502] [0.498]
     """
     a, o, t = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in (rate, out, time)))
     shape = a.shape
@@ -170,22 +143,12 @@ def occupied_lines(
 ) -> FloatArray:
     r"""Mean lines in a slice: one that lost a line to a hit waits for the next victim.
 
-    Parameters
-    ----------
-    lines : array_like of int
-        Lines that fit into each slice.
-    held : ndarray
-        Lines it holds, at which ``hit`` and ``expired`` were found.
-    usual, private : ndarray
-        Mean lines it holds as far as known, and mean lines of the slice in all private caches.
-    hit, expired : ndarray
-        Of the requests that reach the slice, which find their line; of the lines pushed
-        to it, which are dropped by the slice in the end.
-    share : ndarray
-        Share of all requests that go to the slice.
+    ``lines``: lines that fit into each slice; ``held``: lines it holds, at which ``hit`` and ``expired`` were
+    found; ``usual``, ``private``: mean lines it holds as far as known, and mean lines of the slice in all
+    private caches; ``hit``, ``expired``: of the requests that reach the slice, which find their line; of the
+    lines pushed to it, which are dropped by the slice in the end; ``share``: share of all requests that go to
+    the slice.
 
-    Notes
-    -----
     A birth-death chain. A victim comes with every request; of :math:`n` lines the next victim is
     one of them with probability :math:`(1 - \alpha) n / \bar n`, where
     :math:`\alpha = \text{hit} + \text{expired}` since what comes must go, and the next request
@@ -194,13 +157,6 @@ def occupied_lines(
     more of its :math:`p`, of which victims come :math:`1 + d/p` times as often. Births equal deaths at
     :math:`\bar n / (1 - \text{expired})`: a slice with more room than that is never full. Approximation: all
     lines alike.
-
-    Examples
-    --------
-    >>> few = {"held": np.array([2.0]), "hit": np.array([0.3]), "expired": np.array([0.6])}
-    >>> around = {"usual": np.array([1.7]), "private": np.array([10.0]), "share": np.array([1 / 28])}
-    >>> occupied_lines(lines=2, **few, **around).round(3)
-    array([1.728])
     """
     size, n, mean, away, found, lost, part = np.broadcast_arrays(
         lines, held, usual, private, hit, expired, share

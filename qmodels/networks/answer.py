@@ -54,17 +54,9 @@ def network_answer(
 ) -> NetworkAnswer:
     """Return the answer from tables.
 
-    Parameters
-    ----------
-    network : QueueingNetwork
-        The spec.
-    visits : mapping of str to array
-        Metrics of shape (stations, classes), among them ``throughput`` and ``utilization``; NaN
-        where they are not known or the class does not come.
-    passages : mapping of str to array
-        Metrics of the whole network, of shape (classes,), or (1,) for all classes together.
-    model, kind, stable, result
-        As in `NetworkAnswer`.
+    ``visits``: metrics of shape (stations, classes), among them ``throughput`` and ``utilization``; NaN where
+    they are not known or the class does not come; ``passages``: metrics of the whole network, of shape
+    (classes,), or (1,) for all classes together.
     """
     metrics: dict[str, float] = {}
     classes = network.class_names

@@ -14,46 +14,14 @@ State = tuple[tuple[int, int, bool], ...]
 
 
 def exact_makespan(spec: WorkQueues) -> float:
-    r"""Return the mean makespan of a bag of exponential tasks, exactly.
+    r"""Return the mean makespan of a bag of exponential tasks, exactly [cycles].
 
-    Parameters
-    ----------
-    spec : WorkQueues
-        A `Bag` with ``compute_scv=1`` and no other cost: transfers, locks, searches and moves take no
-        time.
-
-    Returns
-    -------
-    float
-        [cycles]
-
-    Raises
-    ------
-    ValueError
-        If something else takes time, the tasks grow, or the chain has more than 500,000 states.
-
-    Notes
-    -----
     The state says what waits at each queue and who is busy; b busy cores end a task at rate
     :math:`b/c` for a mean time c, and the next state follows from the spec's rules:
 
     .. math:: E[T_x] = \frac{c}{b} + \sum_y p_{xy} E[T_y].
 
     The tasks left only become fewer, so that every state is solved once.
-
-    Examples
-    --------
-    Two cores share four tasks that one of them has; without stealing it takes four times the mean:
-
-    >>> from qmodels.systems.programs.work_queues import Clusters, RunQueues, Stealing, TaskCosts
-    >>> spec = WorkQueues(
-    ...     tasks=Bag(tasks=(4, 0)),
-    ...     machine=Clusters(clusters=2, cores=1, numa_factors=((1.0, 1.2), (1.2, 1.0))),
-    ...     costs=TaskCosts(compute_scv=1.0, transfer_cycles=0, queue_cycles=0, local_cycles=0),
-    ...     stealing=Stealing(thieves="every", protected=0, cycles=0, item_cycles=0),
-    ... )
-    >>> exact_makespan(spec)
-    250.0
     """
     costs, s = spec.costs, spec.stealing
     if not isinstance(spec.tasks, Bag):

@@ -228,18 +228,11 @@ def _ring_delay(fluid: _Fluid, served: FloatArray) -> float:
 def run_rounds(spec: WorkQueues) -> Rounds:
     r"""Let the tasks flow until none is left.
 
-    Notes
-    -----
     In a round each busy core runs one task; tasks found in it are there in the next one, in the layers
     of a search by breadth and in the queues the spec says. The round lasts as long as the slowest
     queue's task, for which memory and lock waits follow from the cores now busy (`visit_time`);
     quicker queues do more. With equal times and one queue this is exact; what single tasks do by
     chance is left out.
-
-    Raises
-    ------
-    RuntimeError
-        If the tasks do not come to an end.
     """
     fluid = _Fluid(spec)
     now, moved, kept, lock_wait, memory_wait = 0.0, 0.0, 0.0, 0.0, 0.0

@@ -107,8 +107,6 @@ def zipf_law(zipf: Zipf, *, entries_per_line: int, half: int, scattered: bool) -
 def zipf_rank(law: Any, streams: Any, stream: int) -> int:
     """Return a random rank, from 1, of a Zipf-like law, without a table.
 
-    Notes
-    -----
     Rejection-inversion [1]_: fewer than 1.1 pairs of logarithm and exponential on average.
 
     References

@@ -68,12 +68,7 @@ class Hierarchies(NamedTuple):
 def new_hierarchies(specs: Sequence[CacheSystem], streams: Any) -> Hierarchies:
     """Return the empty caches of some systems.
 
-    Parameters
-    ----------
-    specs : sequence of CacheSystem
-        The systems.
-    streams : array of uint64
-        Three for each, in the order of `SOURCES`.
+    ``streams``: three for each, in the order of `SOURCES`.
     """
     each = [_empty_caches(spec) for spec in specs]
     laws = [_popularity(spec) for spec in specs]
@@ -166,10 +161,8 @@ def look_up(h: Hierarchies, k: int, core: int, line: int) -> tuple[int, int]:
 def request(h: Hierarchies, k: int, requests: int) -> tuple[Any, Any]:
     """Let random cores of a system ask for random lines.
 
-    Returns
-    -------
-    served, to_slices : arrays of int
-        Requests of each core by the level that had the line, and those that reached each slice.
+    Returns served, to_slices: requests of each core by the level that had the line, and those that reached
+    each slice.
     """
     plan, (first, end) = h.plan[k], h.drawn[k : k + 2]
     levels = plan["private"] + (plan["slices"] > 0)

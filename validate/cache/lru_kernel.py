@@ -46,30 +46,9 @@ def new_caches(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.int32]]:
     """Return the records, slots and index of empty caches.
 
-    Parameters
-    ----------
-    capacities : sequence of int
-        Lines of each cache, at least 1.
-    replacements : sequence of int
-        `LRU`, `FIFO` or `RANDOM`.
-    insertions : sequence of float
-        Probability that a missing line is inserted.
-    lines : int
-        Line numbers are below this. Where it takes little more memory, the index has a place for each.
-
-    Returns
-    -------
-    caches, slots, table : ndarray
-
-    Examples
-    --------
-    >>> caches, slots, table = new_caches([2], [LRU], [1.0], lines=10)
-    >>> streams = np.ones((1, 5), dtype=np.uint64)
-    >>> [insert(caches, slots, table, streams, 0, line) for line in (7, 8)]
-    [-1, -1]
-    >>> use(caches, slots, 0, find(caches, slots, table, 0, 7))
-    >>> insert(caches, slots, table, streams, 0, 9), find(caches, slots, table, 0, 8)
-    (8, -1)
+    ``capacities``: lines of each cache, at least 1; ``replacements``: `LRU`, `FIFO` or `RANDOM`;
+    ``insertions``: probability that a missing line is inserted; ``lines``: line numbers are below this. Where
+    it takes little more memory, the index has a place for each.
     """
     caches = np.zeros(len(capacities), dtype=CACHE)
     bits = [max(1, (2 * int(capacity) - 1).bit_length()) for capacity in capacities]

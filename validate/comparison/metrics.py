@@ -22,11 +22,6 @@ def answered(answer: Any) -> dict[str, float]:
     """Return the metrics of a model's answer for one system, a result or a mapping of names to numbers.
 
     What is no number is left out, and so is NaN, what the model does not know.
-
-    Examples
-    --------
-    >>> answered({"mean_response_time": 2.0, "model": "M/M/1"})
-    {'mean_response_time': 2.0}
     """
     if not isinstance(answer, Result | Mapping):
         raise TypeError(f"model must return a result or a mapping, got {type(answer).__name__}")
@@ -59,8 +54,6 @@ def is_share(metric: str) -> bool:
 
     One that is not among ours, of an imported run, is known by the end of its name.
 
-    Examples
-    --------
     >>> is_share("row_hit_ratio"), is_share("utilization[disk]"), is_share("packet_latency")
     (True, True, False)
     """
@@ -73,21 +66,10 @@ def signed_error(
 ) -> FloatArray:
     """Return how far a model's values are above the reference (below: negative).
 
-    Parameters
-    ----------
-    model, reference : array_like
-        Values of one metric each, in one unit.
-    relative : array_like of bool
-        Whether to divide by the size of the reference.
+    ``model``, ``reference``: values of one metric each, in one unit; ``relative``: whether to divide by the
+    size of the reference. Returns 0 where both are equal, infinite ones included. Infinite, with the sign of
+    the difference, where only one is infinite or the error is relative to a reference of 0.
 
-    Returns
-    -------
-    ndarray
-        0 where both are equal, infinite ones included. Infinite, with the sign of the difference,
-        where only one is infinite or the error is relative to a reference of 0.
-
-    Examples
-    --------
     >>> signed_error([110.0, 90.0, np.inf], [100.0, 100.0, np.inf], relative=True)
     array([ 0.1, -0.1,  0. ])
     >>> float(signed_error(0.05, 0.04).round(4)), float(signed_error(100.0, np.inf, relative=True))

@@ -38,15 +38,9 @@ def errors_by_region(
 ) -> list[RegionError]:
     """Return mean and largest size of the error in each region of load that has a point.
 
-    Parameters
-    ----------
-    error, load : array_like
-        One value per point; infinite errors are left out.
-    regions : sequence of pairs
-        Loads above the first and up to the second number.
+    ``error``, ``load``: one value per point; infinite errors are left out; ``regions``: loads above the first
+    and up to the second number.
 
-    Examples
-    --------
     >>> errors_by_region([0.01, -0.03, 0.2], [0.1, 0.2, 0.9])[0]
     RegionError(load_above=0.0, load_to=0.3, mean=0.02, largest=0.03, points=2)
     """

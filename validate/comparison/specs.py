@@ -15,23 +15,8 @@ def points_of_runs(
 ) -> tuple[list[dict[str, Any]], list[Any]]:
     """Return the settings and the spec of each of some runs made elsewhere.
 
-    Parameters
-    ----------
-    spec : dataclass instance
-        The system. Arrays in it are the points at which runs were made: of each run the one whose
-        values are its settings, or, where the runs do not say, one after the other.
-    runs : sequence of mapping
-        Settings of each run.
-    varied : sequence of str
-        Names of those that differ between runs.
+    ``runs``: settings of each run; ``varied``: names of those that differ between runs.
 
-    Raises
-    ------
-    ValueError
-        If a run was made at none of the points, or it is not known at which.
-
-    Examples
-    --------
     >>> from qmodels.systems.traffic.workload import Workload
     >>> load = Workload(load_factor=np.array([0.5, 1.0]))
     >>> rows, specs = points_of_runs(load, [{"load_factor": 1.0}, {"load_factor": 0.5}], ["load_factor"])

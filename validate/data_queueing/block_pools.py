@@ -74,21 +74,9 @@ def new_pools(
 ) -> BlockPools:
     """Return full lists of free blocks, and idle memories.
 
-    Parameters
-    ----------
-    free_lists : sequence of FreeList
-        The lists.
-    memories : sequence
-        All memories with blocks of lists: their geometry, address map and page policy.
-    memory_of : sequence of int
-        Of each of the lists, the memory that its blocks are in, or `NOWHERE`.
-    rngs : sequence of numpy.random.Generator
-        Of each of the lists, what decides their order.
-
-    Raises
-    ------
-    ValueError
-        If the memories have more banks than a scoreboard.
+    ``memories``: all memories with blocks of lists: their geometry, address map and page policy;
+    ``memory_of``: of each of the lists, the memory that its blocks are in, or `NOWHERE`; ``rngs``: of each of
+    the lists, what decides their order.
     """
     sizes = [memory.geometry.channels * memory.geometry.channel_banks for memory in memories]
     if sum(sizes) >= MOST_BANKS:

@@ -24,16 +24,7 @@ def new_lists(
 
     Each list is made of runs of consecutive ones of its blocks, the runs in random order.
 
-    Parameters
-    ----------
-    free_list : FreeList
-        The lists.
-    locate : callable
-        Channel, bank and row of blocks.
-    banks : int
-        Banks of a channel.
-    rng : numpy.random.Generator
-        Decides the order.
+    ``locate``: channel, bank and row of blocks; ``banks``: banks of a channel.
     """
     kept, mean = int(free_list.vms1_segments), float(free_list.mean_run_length)
     others = np.arange(kept, int(free_list.segments))

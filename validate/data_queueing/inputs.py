@@ -43,14 +43,7 @@ def draw_packets(spec: DataQueueing, *, seed: np.random.SeedSequence, packets: i
 def build_world(spec: DataQueueing, offered: QueuedPackets, *, seed: np.random.SeedSequence) -> World:
     """Return the world of a run before its first packet.
 
-    Parameters
-    ----------
-    spec : DataQueueing
-        One design, no array fields.
-    offered : QueuedPackets
-        The packets to come.
-    seed : numpy.random.SeedSequence
-        Decides the order of the free lists.
+    ``offered``: the packets to come; ``seed``: decides the order of the free lists.
     """
     rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1)))
     traffic = spec.traffic

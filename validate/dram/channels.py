@@ -76,14 +76,8 @@ OFFERED, UNTIL, NEXT = range(3)
 def new_channels(specs: Sequence[DramSystem], *, capacity: int, start: float) -> Channels:
     """Return the idle channels of some systems: those of the first one, those of the second one, and so on.
 
-    Parameters
-    ----------
-    specs : sequence of DramSystem
-        The systems; their traffic does not matter.
-    capacity : int
-        Accesses that may be under way.
-    start : float
-        When in the first refresh interval the run begins, as a share of it.
+    ``specs``: the systems; their traffic does not matter; ``capacity``: accesses that may be under way;
+    ``start``: when in the first refresh interval the run begins, as a share of it.
     """
     each = [(spec, c.idle_state(spec, start)) for spec in specs for _ in range(spec.geometry.channels)]
     asked = np.zeros((len(each), 3), dtype=np.int64)

@@ -107,12 +107,7 @@ def parameters(spec: DramSystem, shift: int) -> Any:
 def idle_state(spec: DramSystem, start: float) -> dict[str, Any]:
     """Return the state of a channel without accesses, by the names of `Channel`.
 
-    Parameters
-    ----------
-    spec : DramSystem
-        The system.
-    start : float
-        When in the first refresh interval the run begins, as a share of it.
+    ``start``: when in the first refresh interval the run begins, as a share of it.
     """
     g, t = spec.geometry, spec.timing
     total = g.channel_banks
@@ -141,14 +136,8 @@ def idle_state(spec: DramSystem, start: float) -> dict[str, Any]:
 def new_channel(spec: DramSystem, *, arrival: Any, bank: Any, row: Any, write: Any, start: float) -> Channel:
     """Return an idle channel and all accesses that will come.
 
-    Parameters
-    ----------
-    spec : DramSystem
-        The system.
-    arrival, bank, row, write : arrays of int
-        Accesses to the channel, in the order of their arrival.
-    start : float
-        When in the first refresh interval the run begins, as a share of it.
+    ``arrival``, ``bank``, ``row``, ``write``: accesses to the channel, in the order of their arrival;
+    ``start``: when in the first refresh interval the run begins, as a share of it.
     """
     count = len(arrival)
     state, shift = idle_state(spec, start), batch_shift(count)

@@ -49,13 +49,7 @@ class Run:
 
 
 def run_replication(job: ProgramJob) -> Run:
-    """Run one replication.
-
-    Raises
-    ------
-    RuntimeError
-        If the packets block one another for ever, or the program takes longer than allowed.
-    """
+    """Run one replication."""
     # Imported here because they compile kernels.
     from validate.messaging.kernel import run
     from validate.messaging.program import build_world, compile_program

@@ -20,17 +20,6 @@ def put(heap: Any, places: Any, event: int, time: float, rank: int) -> None:
     ``places`` holds where in the heap each event is, 0 if it is not pending. The heap is laid out
     like that of `validate.engine.events`, but must not be used with its functions. Of events at the same
     time the `EARLY` ones come first, and of these the one that was put first.
-
-    Examples
-    --------
-    >>> from validate.engine.events import new_calendar, pending
-    >>> heap, places = new_calendar(3).heap, np.zeros(3, dtype=np.int64)
-    >>> for event, time in enumerate((2.0, 1.0, 3.0)):
-    ...     put(heap, places, event, time, EARLY)
-    >>> put(heap, places, 2, 0.5, EARLY)
-    >>> drop(heap, places, 1)
-    >>> int(heap[1]["event"]), pending(heap)
-    (2, 2)
     """
     order = heap[0]["order"]
     heap[0]["order"] = order + 1

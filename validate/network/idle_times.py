@@ -22,23 +22,10 @@ def idle_time_estimates(
 ) -> dict[str, Estimate]:
     r"""Return mean times and numbers at one first-come first-served server, or nothing where it cannot be.
 
-    Parameters
-    ----------
-    spec : QueueingNetwork
-        One station, see `validate.network.recursions.applies`.
-    runs : sequence of Run
-        Those without ``idle`` give nothing.
-    confidence : float
-        Coverage of the intervals.
+    ``runs``: those without ``idle`` give nothing; ``confidence``: coverage of the intervals. Empty for
+    more servers, gaps or services that depend on each other, services without a variance,
+    and gaps whose own rare values decide.
 
-    Returns
-    -------
-    dict
-        By metric. Empty for more servers, gaps or services that depend on each other, services without
-        a variance, and gaps whose own rare values decide.
-
-    Notes
-    -----
     The wait W, the service less the gap to the next arrival U, and the idle time I before that are tied
     by Lindley's recursion, :math:`W' = W + U + I` with :math:`W' I = 0`. Squared, and summed over the
     customers of a run,

@@ -45,32 +45,11 @@ def visit_records(
 ) -> Iterator[npt.NDArray[Any]]:
     """Yield a row for every visit of a job to a node, a block of rows at a time, from time 0 on.
 
-    Parameters
-    ----------
-    spec : QueueingNetwork
-        What to simulate.
-    passages : int
-        Jobs that leave the network, or cycles of closed ones, before it ends.
-    seed, replication : int
-        As in `validate.network.run.NetworkExperiment`: the same run as there.
-    rows : int
-        Rows kept in memory at once.
-
-    Yields
-    ------
-    structured array
-        Fields of `validate.network.state.RECORD`: job (numbered from 0), class and node by number,
-        times of arrival, first start of service (NaN if there was none) and leaving, the outcome (see
-        `OUTCOMES`), and the number of the branch for the task of a fork, -1 otherwise.
-
-    Examples
-    --------
-    >>> from qmodels.systems.laws.times import Deterministic, Exponential
-    >>> from qmodels.systems.stations.queueing_network import single_station
-    >>> md1 = single_station(arrivals=Exponential(mean=2.0), service=Deterministic(mean=1.0))
-    >>> (visits,) = visit_records(md1, passages=500)
-    >>> bool(np.allclose(visits["left"] - visits["started"], 1.0))
-    True
+    ``passages``: jobs that leave the network, or cycles of closed ones, before it ends; ``seed``,
+    ``replication``: as in `validate.network.run.NetworkExperiment`: the same run as there; ``rows``: rows
+    kept in memory at once. Yields fields of `validate.network.state.RECORD`: job (numbered from 0), class and
+    node by number, times of arrival, first start of service (NaN if there was none) and leaving, the outcome
+    (see `OUTCOMES`), and the number of the branch for the task of a fork, -1 otherwise.
     """
     checks.count("passages", passages)
     world = new_world(spec, seed=seed, replication=replication, records=1)
@@ -95,28 +74,9 @@ def event_trace(
 ) -> npt.NDArray[Any]:
     """Return the first events of a run, for debugging.
 
-    Parameters
-    ----------
-    spec : QueueingNetwork
-        What to simulate.
-    rows : int
-        Lines, at least 100; some at the end may be missing.
-    seed, replication : int
-        As in `validate.network.run.NetworkExperiment`.
-
-    Returns
-    -------
-    structured array
-        Fields of `validate.network.state.TRACE`: time, event (see `EVENTS`), node, job and class by
-        number; -1 where no job is concerned.
-
-    Examples
-    --------
-    >>> from qmodels.systems.laws.times import Deterministic
-    >>> from qmodels.systems.stations.queueing_network import single_station
-    >>> dd1 = single_station(arrivals=Deterministic(mean=2.0), service=Deterministic(mean=1.0))
-    >>> [(float(line["time"]), EVENTS[int(line["event"])]) for line in event_trace(dd1)[:3]]
-    [(2.0, 'arrived'), (2.0, 'started'), (4.0, 'arrived')]
+    ``rows``: lines, at least 100; some at the end may be missing. Returns fields of
+    `validate.network.state.TRACE`: time, event (see `EVENTS`), node, job and class by number; -1 where no job
+    is concerned.
     """
     checks.count("rows", rows, minimum=100)
     world = new_world(spec, seed=seed, replication=replication, trace=rows)
@@ -130,26 +90,7 @@ def state_series(
 ) -> IntArray:
     """Return the number of jobs of each class at each node at given times of a run.
 
-    Parameters
-    ----------
-    spec : QueueingNetwork
-        What to simulate.
-    times : array_like
-        When to look, ascending, from 0 on. [time]
-    seed, replication : int
-        As in `validate.network.run.NetworkExperiment`.
-
-    Returns
-    -------
-    array of int, shape (times, nodes, classes)
-
-    Examples
-    --------
-    >>> from qmodels.systems.laws.times import Deterministic
-    >>> from qmodels.systems.stations.queueing_network import single_station
-    >>> dd1 = single_station(arrivals=Deterministic(mean=2.0), service=Deterministic(mean=1.0))
-    >>> state_series(dd1, times=[1.5, 2.5, 3.5, 4.5])[:, 0, 0]
-    array([0, 1, 0, 1])
+    ``times``: when to look, ascending, from 0 on [time].
     """
     when = checks.nonnegative("times", times)
     if when.ndim != 1 or np.any(np.diff(when) < 0):

@@ -34,26 +34,12 @@ def serve_batches(
 ) -> None:
     """Serve batches of customers.
 
-    Parameters
-    ----------
-    rows, numbers : arrays
-        Law table: law 0 gives the gaps between arrivals, law 1 the service times.
-    streams : array
-        Random streams of the two laws.
-    free_at : array of float
-        When each server is free, in ascending order, relative to the latest arrival; carries the
-        station's state from call to call. Zeros are an empty station.
-    sizes : array of int
-        Customers of each batch.
-    totals : array of float, shape (batches, TOTALS)
-        Filled with the totals of each batch.
-    unit : float
-        Unit of the histograms.
-    waiting, response : arrays of int
-        Counts of the histograms, added to.
+    ``rows``, ``numbers``: law table: law 0 gives the gaps between arrivals, law 1 the service times;
+    ``streams``: random streams of the two laws; ``free_at``: when each server is free, in ascending order,
+    relative to the latest arrival; carries the station's state from call to call. Zeros are an empty station;
+    ``sizes``: customers of each batch; ``totals``: filled with the totals of each batch; ``unit``: unit of
+    the histograms; ``waiting``, ``response``: counts of the histograms, added to.
 
-    Notes
-    -----
     The next customer starts on the server that is free first, Kiefer and Wolfowitz' recursion. With one
     server that is Lindley's.
     """

@@ -39,14 +39,6 @@ def applies(spec: QueueingNetwork) -> bool:
 
     So it does for one FIFO station of unlimited capacity, up to `MOST_SERVERS` equal servers that are
     always there, and one open class that arrives one by one, passes once and does not give up.
-
-    Examples
-    --------
-    >>> from qmodels.systems.laws.times import Exponential
-    >>> from qmodels.systems.stations.queueing_network import single_station
-    >>> station = {"arrivals": Exponential(mean=1.0), "service": Exponential(mean=2.5), "servers": 3}
-    >>> applies(single_station(**station)), applies(single_station(**station, capacity=9))
-    (True, False)
     """
     if len(spec.nodes) != 1 or len(spec.classes) != 1:
         return False
@@ -69,15 +61,6 @@ def run_replication(job: NetworkJob) -> Run:
     Customers are counted with all their time where their service begins. The time integrals of the
     numbers are the sums of their times, Little's law; at the ends of the measured stretch that
     attributes the times of a few customers to it as a whole or not at all.
-
-    Examples
-    --------
-    >>> from qmodels.systems.laws.times import Exponential
-    >>> from qmodels.systems.stations.queueing_network import single_station
-    >>> spec = single_station(arrivals=Exponential(mean=2.0), service=Exponential(mean=1.0))
-    >>> run = run_replication(NetworkJob(spec=spec, seed=1, replication=0, passages=64_000))
-    >>> float(run.visits[0, 0, VISITS.index("completions")]), round(run.duration / 128_000, 1)
-    (64000.0, 1.0)
     """
     spec = job.spec
     station, job_class = spec.stations[0], spec.classes[0]

@@ -79,13 +79,7 @@ class Run:
 
 
 def run_replication(job: NetworkJob) -> Run:
-    """Run one replication and return its numbers.
-
-    Raises
-    ------
-    RuntimeError
-        If every job is blocked by another, or millions pile up.
-    """
+    """Run one replication and return its numbers."""
     world = new_world(job.spec, seed=job.seed, replication=job.replication, antithetic=job.antithetic)
     measured = BATCHES - WARM_UP_BATCHES
     start, counted = _seen(world), world.histograms
@@ -116,13 +110,7 @@ def run_replication(job: NetworkJob) -> Run:
 
 
 def advance(world: World, *, ended: int = 2**62, until: float = np.inf) -> World:
-    """Run until so many jobs have ended in all, or to a time; return the world, with more room if need be.
-
-    Raises
-    ------
-    RuntimeError
-        If no event is left, or there are more than `MOST_JOBS_AT_ONCE` jobs.
-    """
+    """Run until so many jobs have ended in all, or to a time; return the world, with more room if need be."""
     while True:
         reason = run(world, until, ended)
         if reason == POOL_FULL:

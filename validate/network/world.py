@@ -82,17 +82,7 @@ def new_world(
     records: int = 0,
     trace: int = 0,
 ) -> World:
-    """Return a network at time 0, with room for so many rows of records and of the event trace.
-
-    Examples
-    --------
-    >>> from qmodels.systems.laws.times import Exponential
-    >>> from qmodels.systems.stations.queueing_network import single_station
-    >>> spec = single_station(arrivals=Exponential(mean=2.0), service=Exponential(mean=1.0))
-    >>> world = new_world(spec, seed=1, replication=0)
-    >>> int(world.state["ended"][0]), int(world.state["free_jobs"][0])
-    (0, 256)
-    """
+    """Return a network at time 0, with room for so many rows of records and of the event trace."""
     sources = Sources()
     stations, nodes, classes = len(spec.stations), len(spec.nodes), len(spec.classes)
     service = np.full((nodes, classes), NONE, dtype=np.int64)

@@ -17,17 +17,9 @@ PICK = np.dtype([("other", "i4"), ("keep", "f4")], align=True)
 def pick_flow(source: Any, pick: Any, group: Any, streams: Any, s: int) -> int:
     """Return the flow of a source's next packet.
 
-    Parameters
-    ----------
-    source : array
-        With the fields ``first_group``, ``groups``, ``step`` (packets of a group before those of the
-        next) and ``sent`` (packets so far).
-    pick, group : array
-        An entry for each flow, and first flow and size of each group.
-    streams : array
-        The flows of source s are drawn from stream s + number of sources.
-    s : int
-        The source.
+    ``source``: with the fields ``first_group``, ``groups``, ``step`` (packets of a group before those of the
+    next) and ``sent`` (packets so far); ``pick``, ``group``: an entry for each flow, and first flow and size
+    of each group; ``streams``: the flows of source s are drawn from stream s + number of sources.
     """
     g = source[s]["first_group"]
     if source[s]["groups"] > 1:

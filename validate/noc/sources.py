@@ -29,21 +29,9 @@ from validate.noc.state import (
 def send(world: World, flow: int, flits: int, tag: int, now: int) -> int:
     """Put a packet into the source queue of a flow; it can leave in this cycle if `step` comes after.
 
-    Parameters
-    ----------
-    world : World
-        The network.
-    flow, flits : int
-        The packet's flow and length.
-    tag : int
-        Whatever the driver wants to find in ``packet["tag"]`` when it is delivered.
-    now : int
-        The cycle it is created in.
-
-    Returns
-    -------
-    int
-        The packet's number until the cycle after its delivery; -1 if there is no room for it (`grown`).
+    ``flow``, ``flits``: the packet's flow and length; ``tag``: whatever the driver wants to find in
+    ``packet["tag"]`` when it is delivered; ``now``: the cycle it is created in. Returns the packet's number
+    until the cycle after its delivery; -1 if there is no room for it (`grown`).
     """
     clock, packet, queue, node, flows = world.clock, world.packet, world.queue, world.node, world.flow
     p = clock[FREE_PACKET]

@@ -194,27 +194,11 @@ def new_world(
 ) -> World:
     """Return an empty network.
 
-    Parameters
-    ----------
-    table : FlowTable
-        Channels, flows and their paths.
-    virtual_channels, buffer_flits : int
-        Of each channel, and slots of each of them. [flits]
-    pipeline_cycles : int
-        Cycles from a flit's win of the switch until it can ask for the next one. [cycles]
-    credit_cycles : int
-        Cycles from a flit's leaving a slot until the next one there can leave it. [cycles]
-    arbitration : str
-        One of `ARBITRATIONS`.
-    hold_switch_for_packet : bool
-        Whether a packet keeps the switch while its flits follow one another.
-    packets : int
-        Packets that can be under way, source queues included; see `grown`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range or the table's paths are not those of its channels.
+    ``table``: channels, flows and their paths; ``virtual_channels``, ``buffer_flits``: of each channel, and
+    slots of each of them [flits]; ``pipeline_cycles``: cycles from a flit's win of the switch until it can
+    ask for the next one [cycles]; ``credit_cycles``: cycles from a flit's leaving a slot until the next one
+    there can leave it [cycles]; ``hold_switch_for_packet``: whether a packet keeps the switch while its flits
+    follow one another; ``packets``: packets that can be under way, source queues included; see `grown`.
     """
     checks.count("virtual_channels", virtual_channels, maximum=32)
     checks.count("buffer_flits", buffer_flits, maximum=32767)

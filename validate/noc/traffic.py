@@ -96,13 +96,7 @@ def _gaps(process: InjectionProcess, rate: float) -> Law:
 
 
 def open_traffic(noc: Noc, table: FlowTable, *, seed: int, replication: int) -> Open:
-    """Return the sources of a network with the randomness of one replication.
-
-    Raises
-    ------
-    ValueError
-        If a source would have to inject more than a packet per cycle with a Bernoulli process.
-    """
+    """Return the sources of a network with the randomness of one replication."""
     rates = np.bincount(table.source, weights=table.rate, minlength=table.nodes)
     sources = np.flatnonzero(rates > 0).tolist()
     bernoulli = isinstance(noc.process, Bernoulli)

@@ -22,22 +22,12 @@ _LATE = 0.02
 def verdict(series: Sequence[IntArray], *, deadlocked: bool, full: bool) -> str:
     """Return one of `VERDICTS`.
 
-    Parameters
-    ----------
-    series : sequence of array, shape (intervals, 2)
-        Of each replication, from an empty network on: packets that wait at the sources at the end
-        of each interval, packets delivered in it.
-    deadlocked, full : bool
-        Whether a replication ended in a deadlock, or because too many packets waited.
+    ``series``: of each replication, from an empty network on: packets that wait at the sources at the end of
+    each interval, packets delivered in it; ``deadlocked``, ``full``: whether a replication ended in a
+    deadlock, or because too many packets waited. Returns ``"saturated"`` where packets pile up;
+    ``"metastable"`` where they do after the network had carried more than it carries then, or in some
+    replications only; see `is_unstable`.
 
-    Returns
-    -------
-    str
-        ``"saturated"`` where packets pile up; ``"metastable"`` where they do after the network had
-        carried more than it carries then, or in some replications only; see `is_unstable`.
-
-    Notes
-    -----
     Packets pile up where the backlog grew for certain, or to the double, in most replications, and by
     a thousandth of all packets or more.
 
@@ -71,16 +61,9 @@ def verdict(series: Sequence[IntArray], *, deadlocked: bool, full: bool) -> str:
 def overloaded_flows(lags: Sequence[IntArray], cycles: Sequence[int]) -> npt.NDArray[np.bool_]:
     """Return which flows wait in a source queue that grows.
 
-    Parameters
-    ----------
-    lags : sequence of array, shape (2, flows)
-        Of each replication: how long the first packet of each flow's queue had waited in the middle
-        and at the end.
-    cycles : sequence of int
-        Cycles of the replications.
+    ``lags``: of each replication: how long the first packet of each flow's queue had waited in the middle and
+    at the end; ``cycles``: cycles of the replications.
 
-    Notes
-    -----
     A queue grows if its delay did so for certain (99 %), and by 2 % of the time or more: it is served
     at most 98 % of what comes.
     """

@@ -15,13 +15,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 def find_files(paths: Paths) -> list[Path]:
-    """Return the files that paths or patterns name: each pattern's in the order of their numbers.
-
-    Raises
-    ------
-    ValueError
-        If a path or pattern names no file.
-    """
+    """Return the files that paths or patterns name: each pattern's in the order of their numbers."""
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     found: list[Path] = []
     for one in given:
@@ -61,13 +55,7 @@ def wrong(path: Path, expected: str, found: str) -> ValueError:
 
 
 def number(text: str) -> Setting:
-    """Return a number where the text is one, otherwise the text.
-
-    Examples
-    --------
-    >>> number("16"), number("1e3"), number("run_2"), number("1_000")
-    (16, 1000.0, 'run_2', '1_000')
-    """
+    """Return a number where the text is one, otherwise the text."""
     if "_" in text:  # Python reads 1_000 as a number; no simulator writes one so
         return text
     try:
@@ -81,13 +69,7 @@ def number(text: str) -> Setting:
 
 
 def settings_of(path: Path, pattern: str | None) -> dict[str, Setting]:
-    """Return the settings that a pattern with named groups finds in a path.
-
-    Examples
-    --------
-    >>> settings_of(Path("sweep/rate_0.25/stats.txt"), r"rate_(?P<rate>[0-9.]+)")
-    {'rate': 0.25}
-    """
+    """Return the settings that a pattern with named groups finds in a path."""
     if pattern is None:
         return {}
     match = re.search(pattern, path.as_posix())
@@ -97,13 +79,7 @@ def settings_of(path: Path, pattern: str | None) -> dict[str, Setting]:
 
 
 def select(names: Iterable[str], patterns: str | Iterable[str], path: Path, what: str) -> list[str]:
-    """Return the names that match shell-style patterns (``*`` and ``?``), each at most once.
-
-    Raises
-    ------
-    ValueError
-        If a pattern matches nothing; the message gives the nearest name.
-    """
+    """Return the names that match shell-style patterns (``*`` and ``?``), each at most once."""
     known = list(names)
     chosen: dict[str, None] = {}
     for pattern in [patterns] if isinstance(patterns, str) else patterns:

@@ -125,33 +125,15 @@ def read(
 
 
 def same(values: Sequence[Any], metric: str) -> list[Reading]:
-    """Return the same metric of several systems.
-
-    Examples
-    --------
-    >>> same(["one", "other"], "latency")
-    [('one', 'latency'), ('other', 'latency')]
-    """
+    """Return the same metric of several systems."""
     return [(spec, metric) for spec in values]
 
 
 def saved(after: float, before: float) -> float:
-    """Return the share that is saved, in percent.
-
-    Examples
-    --------
-    >>> saved(2.0, 8.0)
-    75.0
-    """
+    """Return the share that is saved, in percent."""
     return 100 * (1 - after / before)
 
 
 def gained(after: float, before: float) -> float:
-    """Return the share that is gained, in percent.
-
-    Examples
-    --------
-    >>> gained(9.0, 8.0)
-    12.5
-    """
+    """Return the share that is gained, in percent."""
     return 100 * (after / before - 1)

@@ -129,17 +129,7 @@ def find(conclusion: Conclusion, checks: Sequence[Check] = (), stale: int = 0) -
 def flip_of(
     margin: Callable[[float], float], curve: Curve, parameter: Parameter
 ) -> tuple[float, float] | None:
-    """Return where a margin turns that is known at some values, see `Found.flip`.
-
-    Examples
-    --------
-    >>> line = Parameter(name="x", value=1.0, values=(0.0, 2.0, 4.0))
-    >>> curve = tuple((x, 3.0 - x) for x in line.grid)
-    >>> flip_of(lambda x: 3.0 - x, curve, line)
-    (3.0, 3.0)
-    >>> flip_of(lambda x: 9.0 - x, tuple((x, 9.0 - x) for x in line.grid), line) is None
-    True
-    """
+    """Return where a margin turns that is known at some values, see `Found.flip`."""
     from scipy.optimize import brentq
 
     turns = [(a, b) for (a, here), (b, there) in pairwise(curve) if (here > 0) != (there > 0)]

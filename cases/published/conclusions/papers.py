@@ -11,13 +11,7 @@ PAPERS = tuple(CASES)
 
 
 def conclusions_of(case: str) -> tuple[Conclusion, ...]:
-    """Return the conclusions of a paper.
-
-    Raises
-    ------
-    ValueError
-        If there is no such case; the message names the known ones.
-    """
+    """Return the conclusions of a paper."""
     published_case(case)
     found: tuple[Conclusion, ...] = import_module(f"cases.published.{case}.conclusions").CONCLUSIONS
     return found

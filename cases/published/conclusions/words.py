@@ -15,13 +15,7 @@ FINDINGS = Mapping[str, Sequence[Found]]
 
 
 def interval(check: Check | None) -> str:
-    """Return a simulated margin with its interval.
-
-    Examples
-    --------
-    >>> interval(Check(value=1.0, margin=2.13, half_width=0.042)), interval(None)
-    ('2.13 ± 0.042', 'not simulated')
-    """
+    """Return a simulated margin with its interval."""
     if check is None:
         return "not simulated"
     return f"{check.margin:.3g} ± {check.half_width:.2g}" if check.half_width else f"{check.margin:.3g}"

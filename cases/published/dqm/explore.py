@@ -56,23 +56,11 @@ def explore_techniques(
 ) -> tuple[Rows, Rows]:
     """Return what an evaluation finds of the 180 techniques, exhaustively and by the paper's greedy way.
 
-    Parameters
-    ----------
-    base : DataQueueing
-        The conventional technique.
-    evaluate : callable
-        Metrics of a technique.
-
-    Returns
-    -------
-    tuple of dict
-        The techniques with their metrics and the fronts that they are on: ``pareto`` in the five
-        `OBJECTIVES`; ``survivor`` of the paper's rule, which drops a technique only if another is better in
-        *all* objectives; ``optimal_overall`` in three numbers: failed allocations of all lists together,
-        and both worst cases.
-    tuple of dict
-        The greedy exploration, one path, step by step: the parameter, the technique, its conflicts, and
-        whether it was kept.
+    ``evaluate``: metrics of a technique. Returns the techniques with their metrics and the fronts that they
+    are on: ``pareto`` in the five `OBJECTIVES`; ``survivor`` of the paper's rule, which drops a technique
+    only if another is better in *all* objectives; ``optimal_overall`` in three numbers: failed allocations of
+    all lists together, and both worst cases; the greedy exploration, one path, step by step: the parameter,
+    the technique, its conflicts, and whether it was kept.
     """
     exhaustive = explore(technique_space(base), evaluate, minimize=OBJECTIVES)
     known = exhaustive.table

@@ -35,18 +35,9 @@ def simulate(
 ) -> Reproduction:
     """Simulate and solve the paper's Tables 1 to 4.
 
-    Parameters
-    ----------
-    trace : Trace or path, optional
-        Recorded packets in place of Poisson arrivals with the sizes of `imix`.
-    store : path, optional
-        Keeps finished replications.
-    runs : Runs, optional
-        How each technique is simulated; otherwise 3 replications of 200 000 packets.
-    exploration : bool
-        Whether to explore the 180 techniques.
-    causes : bool
-        Whether to change one property of the traffic at a time.
+    ``trace``: recorded packets in place of Poisson arrivals with the sizes of `imix`; ``runs``: how each
+    technique is simulated; otherwise 3 replications of 200 000 packets; ``exploration``: whether to explore
+    the 180 techniques; ``causes``: whether to change one property of the traffic at a time.
     """
     from cases.study.check import Runs
 

@@ -70,13 +70,7 @@ GROUPS = {
 
 
 def rows_of(table: str) -> list[dict[str, int]]:
-    """Return the techniques of a table's rows.
-
-    Examples
-    --------
-    >>> rows_of("table2")[1]
-    {'trials': 3, 'small': 1, 'vms1_size': 2097152}
-    """
+    """Return the techniques of a table's rows."""
     data = published("dqm")[table]
     varied = {ours: data[name] for name, ours in PARAMETERS.items() if name in data}
     count = len(next(iter(varied.values())))

@@ -37,16 +37,8 @@ def simulate(
 ) -> Reproduction:
     """Simulate and solve figures 13 to 25, other readings of the text, and realistic capacities.
 
-    Parameters
-    ----------
-    store : path, optional
-        Keeps finished replications.
-    requests, replications : int
-        Of each point of a curve or of a reading.
-    realistic_requests, realistic_replications : int
-        Of each point of realistic capacities; with 0 requests there is none.
-    seed : int
-        Of all.
+    ``requests``, ``replications``: of each point of a curve or of a reading; ``realistic_requests``,
+    ``realistic_replications``: of each point of realistic capacities; with 0 requests there is none.
     """
     from validate import simulate
 

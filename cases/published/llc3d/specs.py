@@ -79,14 +79,7 @@ def readings() -> dict[str, dict[str, LlcProcessor]]:
 
 
 def realistic(architecture: str) -> LlcProcessor:
-    """Return a design with the capacities of sec. V-B and entries in proportion to the LLC.
-
-    Examples
-    --------
-    >>> spec = realistic("slices")
-    >>> spec.l1_lines, spec.l2_lines, int(spec.slice_lines.sum()), spec.popularity.entries
-    (1024, 8192, 458752, 143360000)
-    """
+    """Return a design with the capacities of sec. V-B and entries in proportion to the LLC."""
     base = LlcProcessor(
         architecture=architecture,
         l1_bytes=64 * 1024,

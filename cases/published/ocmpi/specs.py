@@ -49,13 +49,7 @@ CALIBRATED_ON = ("one way, 1 word", "one way, 256 words", "initialisation, 4 cor
 
 
 def placement(side: int) -> tuple[int, ...]:
-    """Return the node of each ARM: ARM_k is in column k // side and row k mod side (sec. VIII.B).
-
-    Examples
-    --------
-    >>> placement(4)[4], placement(4)[1]
-    (1, 4)
-    """
+    """Return the node of each ARM: ARM_k is in column k // side and row k mod side (sec. VIII.B)."""
     return tuple(k % side * side + k // side for k in range(side * side))
 
 
@@ -74,8 +68,6 @@ def program(processes: Processes, *, side: int = 4, costs: MessageCosts | None =
 def line_cycles() -> int:
     """Return what a line of the cache takes from the tile's own memory: there and back through one switch.
 
-    Examples
-    --------
     >>> line_cycles()
     17
     """
@@ -138,11 +130,6 @@ def software(used: tuple[str, ...] = CALIBRATED_ON) -> tuple[float, float, float
     """Return the cycles of software of a message, of a word of it, and of a notification at the start.
 
     They are found from as many published figures, which the model is linear in.
-
-    Raises
-    ------
-    ValueError
-        If the figures do not identify the three.
     """
     from qmodels import solve
 

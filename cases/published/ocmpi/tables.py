@@ -114,12 +114,7 @@ def _group(name: str) -> str:
 def effects(section: str, slower: Mapping[int, float]) -> tuple[float, ...]:
     """Return what the paper says about a figure, in its order, from what each process shows.
 
-    Parameters
-    ----------
-    section : str
-        A key of `FIGURES`.
-    slower : mapping of int to float
-        By how many percent each process is slower.
+    ``section``: a key of `FIGURES`; ``slower``: by how many percent each process is slower.
     """
     if section == "figure9":
         mean_first = sum(slower[k] for k in FIRST_ROW) / len(FIRST_ROW)

@@ -29,11 +29,6 @@ def sweep(*, steps: int = STEPS) -> Iterator[tuple[Row, NumaMachine]]:
     """Yield the machines: placement, channels, computing and its variation, turning, results, buffers.
 
     Then those with loads from global memory by the cores, and with blocks of each core anywhere.
-
-    Examples
-    --------
-    >>> len(list(sweep()))
-    816
     """
     rng = np.random.default_rng(0)
     machines = [

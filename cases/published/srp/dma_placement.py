@@ -54,23 +54,11 @@ class DmaPlacement(ProgramOutcome):
 def place_dma(problem: DmaProblem, *, method: str = "milp", time_limit: float | None = None) -> DmaPlacement:
     r"""Place tasks on cores, blocks on memories and cores on channels at the least cost.
 
-    Parameters
-    ----------
-    problem : DmaProblem
-        What is to be placed, and what it costs.
-    method : {"milp", "greedy"}
-        An integer program; or construction and the best single changes, which proves nothing.
-    time_limit : float, optional
-        Seconds for the integer program.
+    ``problem``: what is to be placed, and what it costs; ``method``: an integer program; or construction and
+    the best single changes, which proves nothing; ``time_limit``: seconds for the integer program. Returns
+    the placement with its real cost; where the time is over, the better of what the program and the greedy
+    method found.
 
-    Returns
-    -------
-    DmaPlacement
-        The placement with its real cost; where the time is over, the better of what the program and
-        the greedy method found.
-
-    Notes
-    -----
     Tasks that are alike are counted: :math:`n_{gkm}` tasks of group g on core k with blocks at memory m,
     in binary digits, so that no two placements differ only by exchanging them. Channels are used in the
     order of their first core. Binary :math:`z_{kc}` (core k uses channel c), :math:`f_{cm}` (c serves m)
@@ -81,17 +69,6 @@ def place_dma(problem: DmaProblem, *, method: str = "milp", time_limit: float | 
 
     make :math:`\sum_{km} y_{kcm} + w (\sum_k q_{kc} - N (1 - p_c)) \le T` the load of a channel that
     loses w for each task when it turns. Every cost above that of the greedy placement is cut off.
-
-    Examples
-    --------
-    Four tasks on two cores near the first and two near the second of two memories:
-
-    >>> way = [[45.0, 65.0], [45.0, 65.0], [65.0, 45.0], [65.0, 45.0]]
-    >>> problem = DmaProblem(computing=[0.0] * 4, accesses=[100.0] * 4, access_cycles=way,
-    ...                      controller_cycles=35.0, channels=2, switch_cycles=500.0)
-    >>> placement = place_dma(problem)
-    >>> placement.status, placement.channels, placement.cost
-    ('optimal', (0, 0, 1, 1), 13500.0)
     """
     start = time.perf_counter()
     checks.choice("method", method, METHODS)

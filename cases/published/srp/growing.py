@@ -69,12 +69,7 @@ def simulated_cells(*, replications: int = REPLICATIONS, store: Path | None = No
 def orderings(cells: Sequence[Cell], name: str) -> tuple[int, int]:
     """Return how many pairs within a row or a column are in the published order, and of how many.
 
-    Parameters
-    ----------
-    cells : sequence of Cell
-        Table 6.2.
-    name : str
-        ``"published"``, ``"model"`` or ``"simulated"``.
+    ``name``: ``"published"``, ``"model"`` or ``"simulated"``.
     """
     pairs = [(a, b) for a, b in combinations(cells, 2) if a["row"] == b["row"] or a["column"] == b["column"]]
     right = [

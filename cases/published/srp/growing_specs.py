@@ -32,13 +32,7 @@ FITTED = (
 
 
 def published_time(version: str, image: str) -> float:
-    """Return an execution time of Table 6.2 in million cycles.
-
-    Examples
-    --------
-    >>> published_time("four clustered", "B")
-    32.09
-    """
+    """Return an execution time of Table 6.2 in million cycles."""
     return float(read_toml(FILE)["published"][version][IMAGES.index(image)])
 
 
@@ -73,13 +67,7 @@ def task_costs(values: Mapping[str, float] | None = None) -> TaskCosts:
 
 
 def growing_spec(version: str, tasks: Growth, costs: TaskCosts | None = None) -> WorkQueues:
-    """Return one of the four versions of the program on a region.
-
-    Examples
-    --------
-    >>> growing_spec("four stealing", image_body("C")).stealing.most
-    20
-    """
+    """Return one of the four versions of the program on a region."""
     waterfall = RunQueues(organisation="distributed", placement="next", local_length=0)
     clustered = RunQueues(organisation="hierarchical", placement="home", local_length=8, minimum_length=10)
     shepherds = Stealing(thieves="shepherd", victims="nearest", protected=10, share=0.5, most=20)

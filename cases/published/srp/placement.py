@@ -60,14 +60,7 @@ def machine_of_work(costs: Costs, work: str) -> NumaMachine:
 
 
 def problem_of(machine: NumaMachine) -> DmaProblem:
-    """Return the placement of one task per core, of the blocks it works on, and of the channels.
-
-    Examples
-    --------
-    >>> problem = problem_of(NumaMachine())
-    >>> problem.tasks, problem.cores, problem.memories, problem.channels
-    (16, 16, 4, 8)
-    """
+    """Return the placement of one task per core, of the blocks it works on, and of the channels."""
     chip, cores = machine.chip, range(machine.chip.cores)
     steps = np.array([machine.steps_of(core) for core in cores], dtype=float)
     return DmaProblem(

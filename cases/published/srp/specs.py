@@ -52,14 +52,7 @@ def chip(costs: Costs) -> NumaChip:
 
 
 def blurring(costs: Costs, algorithm: str, placement: str) -> NumaMachine:
-    """Return image blurring with the data in one memory, clustered, or in all memories.
-
-    Examples
-    --------
-    >>> machine = blurring(Costs(controller_cycles=35, compute_per_byte=3, switch_cycles=0), "optimal", "one")
-    >>> machine.work.read_bytes, machine.work.compute_cycles, machine.work.steps
-    (4096, 24576, 256)
-    """
+    """Return image blurring with the data in one memory, clustered, or in all memories."""
     read = READ_ROWS[algorithm] * ROW_BYTES
     return NumaMachine(
         chip=chip(costs),
@@ -79,16 +72,8 @@ def benchmark(
 ) -> NumaMachine:
     """Return the paper's benchmark: some cores fetch 10 MB each, 16 kB a time, and compute nothing.
 
-    Parameters
-    ----------
-    costs : Costs
-        Fitted times.
-    memories : sequence
-        The memory, or the memories in turn, of each of the 16 cores.
-    cores : sequence of int
-        The cores that fetch.
-    assignment : str
-        Of cores to channels.
+    ``memories``: the memory, or the memories in turn, of each of the 16 cores; ``cores``: the cores that
+    fetch; ``assignment``: of cores to channels.
     """
     rows = tuple((one,) if isinstance(one, int) else tuple(one) for one in memories)
     work = BlockWork(

@@ -93,12 +93,7 @@ def interval(found: Loop, cells: list[Place]) -> dict[str, Loop]:
 def fit_power(cells: list[Place], rates: Mapping[Place, float]) -> PowerFit:
     """Return the powers of a bit calibrated on some cells of Table III.
 
-    Parameters
-    ----------
-    cells : list of (int, int)
-        Widths and channels.
-    rates : mapping
-        Transactions per cycle in each of them.
+    ``rates``: transactions per cycle in each of them.
     """
     nocs = [closed_noc(channels=channels, link_width=width) for width, channels in cells]
     watts = [said("table3", place) for place in cells]

@@ -31,16 +31,9 @@ def simulate(
 ) -> Reproduction:
     """Simulate and solve everything.
 
-    Parameters
-    ----------
-    store : path, optional
-        Keeps finished replications of Table II, Figure 4 and the set-up of 16 nodes.
-    packets, replications : int
-        Of each number of these.
-    cycles : int
-        Of each replication in the search for saturation. [cycles]
-    precision : float
-        Relative width of the interval of a saturation rate.
+    ``store``: keeps finished replications of Table II, Figure 4 and the set-up of 16 nodes; ``packets``,
+    ``replications``: of each number of these; ``cycles``: of each replication in the search for saturation
+    [cycles]; ``precision``: relative width of the interval of a saturation rate.
     """
     loops = loop_cells(packets=packets, replications=replications, store=store)
     cells = [*saturation_cells(precision=precision, cycles=cycles), *loops, *power_cells(loops), *left_out()]

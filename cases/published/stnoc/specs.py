@@ -49,13 +49,7 @@ CALIBRATED = Loop(**read_toml(FILE)["loop"])
 
 
 def flits(link_width: int, transfer: int = PAYLOAD) -> int:
-    """Return the flits of a packet with data.
-
-    Examples
-    --------
-    >>> [flits(width) for width in WIDTHS]
-    [17, 9, 5]
-    """
+    """Return the flits of a packet with data."""
     return -(-(transfer + HEADER) // link_width)
 
 
@@ -70,21 +64,14 @@ def open_noc(
 ) -> Noc:
     """Return the set-up of 8 nodes: 4 CPUs write to 1, 2 or 4 of the other 4 nodes.
 
-    Parameters
-    ----------
-    channels, step, link_width : int
-        As in the paper; the step is in packets, the width in bytes.
-    random : bool
-        Whether each packet goes to a random channel instead of the next one in turn.
-    one_packet : int
-        Cycles beyond its length for which a packet holds a virtual channel, if that takes a packet
-        only when the one before has left it, as in the routers of gem5's Garnet: with a buffer of a
-        packet the place of each flit is then free again after a packet's length and these cycles. 4
-        are the credit loop of the router of one stage (of 5 cycles, less the one that the tail
-        takes); 6 are calibrated on Table I with 4 channels. 0 lets packets follow one another in a
-        buffer, as in the other set-ups. [cycles]
-    rate : float
-        Packets per cycle of a CPU.
+    ``channels``, ``step``, ``link_width``: as in the paper; the step is in packets, the width in bytes;
+    ``random``: whether each packet goes to a random channel instead of the next one in turn; ``one_packet``:
+    cycles beyond its length for which a packet holds a virtual channel, if that takes a packet only when the
+    one before has left it, as in the routers of gem5's Garnet: with a buffer of a packet the place of each
+    flit is then free again after a packet's length and these cycles. 4 are the credit loop of the router of
+    one stage (of 5 cycles, less the one that the tail takes); 6 are calibrated on Table I with 4 channels. 0
+    lets packets follow one another in a buffer, as in the other set-ups [cycles]; ``rate``: packets per cycle
+    of a CPU.
     """
     longest = flits(link_width)
     return Noc(
@@ -107,8 +94,6 @@ def open_noc(
 def engines_of(nodes: int = 32) -> int:
     """Return the DMA engines of a set-up: one node is left over.
 
-    Examples
-    --------
     >>> engines_of(32), engines_of(16)
     (23, 7)
     """

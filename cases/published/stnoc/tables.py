@@ -165,13 +165,7 @@ def power_cells(loops: Iterable[Cell]) -> list[Cell]:
 
 
 def on_grid(rate: float, grid: float) -> float:
-    """Return the nearest point of a grid.
-
-    Examples
-    --------
-    >>> on_grid(0.0278, 0.01)
-    0.03
-    """
+    """Return the nearest point of a grid."""
     return round(round(rate / grid) * grid, 9)
 
 

@@ -12,13 +12,6 @@ def packed(values: Any, words: Any = None) -> dict[str, Any]:
     """Return a column for JSON: its type, its bytes and the words it counts in; one value if all are equal.
 
     Real numbers are rounded to the upper three bytes of a 32-bit float: to 1.6e-5 of the value.
-
-    Examples
-    --------
-    >>> packed(np.array([1.5, np.inf]))
-    {'type': 'f3', 'data': 'AMA/AIB/'}
-    >>> packed(np.array([8, 32, 8]), words=[8, 16, 32])
-    {'type': 'u1', 'data': 'AAIA', 'words': [8, 16, 32]}
     """
     column = np.asarray(values)
     if words is None and column.dtype.kind not in "bf":

@@ -21,8 +21,6 @@ UNKNOWN = "not validated: outside the range in which the model's error was measu
 def with_error(metric: str, value: Any, error: Any, bias: Any = None) -> Any:
     """Return a value with its stated error as a cell; alone if it has none.
 
-    Examples
-    --------
     >>> with_error("packet_latency", 313.3032, 3.93), with_error("row_hit_ratio", 0.51, 1.8)
     ('313.3 ± 3.9 %', '0.51 ± 0.018')
     >>> with_error("packet_latency", float("inf"), float("inf")), with_error("cost", 23.0, None)

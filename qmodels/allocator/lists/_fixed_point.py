@@ -23,24 +23,10 @@ STEPS = 20
 def steady_heads(trials: TrialRules, packets: PacketRules) -> tuple[FloatArray, float]:
     """Return busy heads in turn, and the probability of a block on the bank of the one before.
 
-    Parameters
-    ----------
-    trials, packets : TrialRules, PacketRules
-        How allocations go, and how packets are stored.
+    ``trials``, ``packets``: how allocations go, and how packets are stored. Returns probability that the
+    first 0, 1, ... blocks examined are all on busy banks; probability that a packet's block is on the bank of
+    that packet's block before it.
 
-    Returns
-    -------
-    array, float
-        Probability that the first 0, 1, ... blocks examined are all on busy banks; probability
-        that a packet's block is on the bank of that packet's block before it.
-
-    Raises
-    ------
-    RuntimeError
-        If the table still changes after `MOST_ROUNDS` rounds.
-
-    Notes
-    -----
     In turn: so many steps of the joint chain under the table, and a new table from what the
     reader met. Both converge together; neither is known to do so for every list.
     """

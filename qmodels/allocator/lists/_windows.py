@@ -13,11 +13,6 @@ def canonical(banks: Iterable[Hashable]) -> Window:
     """Return the banks renamed 0, 1, ... in the order of their first appearance.
 
     All banks are alike, so that only equality between places matters.
-
-    Examples
-    --------
-    >>> canonical((5, 3, 5, 1))
-    (0, 1, 0, 2)
     """
     names: dict[Hashable, int] = {}
     return tuple(names.setdefault(bank, len(names)) for bank in banks)
@@ -29,13 +24,7 @@ def distinct(window: Window) -> Window:
 
 
 def draw_any(known: int, count: int, banks: int) -> list[Draw]:
-    """Return all draws of independent banks; banks 0 to ``known`` - 1 have names, others get new ones.
-
-    Examples
-    --------
-    >>> draw_any(1, 1, 8)
-    [((0,), 0.125), ((1,), 0.875)]
-    """
+    """Return all draws of independent banks; banks 0 to ``known`` - 1 have names, others get new ones."""
     draws: list[tuple[Window, float, int]] = [((), 1.0, known)]
     for _ in range(count):
         longer = []
@@ -48,13 +37,7 @@ def draw_any(known: int, count: int, banks: int) -> list[Draw]:
 
 
 def draw_others(known: int, excluded: Window, banks: int) -> list[tuple[int, float]]:
-    """Return all draws of one bank that is not among those excluded (which are distinct).
-
-    Examples
-    --------
-    >>> draw_others(2, (0,), 8)
-    [(1, 0.14285714285714285), (2, 0.8571428571428571)]
-    """
+    """Return all draws of one bank that is not among those excluded (which are distinct)."""
     left = banks - len(excluded)
     if left <= 0:
         return []

@@ -52,33 +52,16 @@ def dry_list(
 ) -> DryList:
     r"""Lengths of a list from which more is asked than is returned, near its end.
 
-    Parameters
-    ----------
-    segments : tuple of int
-        Blocks of a packet, ascending. [blocks]
-    offered : tuple of float
-        Shares of the sizes among the packets offered.
-    refused : float
-        Share of the segments that are refused, above 0 and below 1.
-    whole : bool
-        Whether a packet that finds fewer free blocks than it needs is refused at once; otherwise it
-        takes what there is, is given up, and its blocks return.
+    ``segments``: blocks of a packet, ascending [blocks]; ``offered``: shares of the sizes among the packets
+    offered; ``refused``: share of the segments that are refused, above 0 and below 1; ``whole``: whether a
+    packet that finds fewer free blocks than it needs is refused at once; otherwise it takes what there is, is
+    given up, and its blocks return.
 
-    Notes
-    -----
     The free blocks as a random walk: packets come and go in random order, :math:`(1 - P) m / m'` of them
     go per packet offered, with mean sizes m offered and m' stored, so that as many blocks return
     as stay taken. The walk is cut off far above where lists are short, which changes how often the list
     is short but little of what happens then: shares are scaled to the share P of segments refused.
     Approximate: packets are written at once; what returns meanwhile counts as later.
-
-    Examples
-    --------
-    A packet given up leaves the list as it was, and each refusal uses it up about once:
-
-    >>> dry = dry_list(segments=(1, 10), offered=(0.5, 0.5), refused=0.3, whole=False)
-    >>> dry.writes[:2].round(2), dry.refused.round(2)
-    (array([0.97, 0.93]), array([0.04, 0.33]))
     """
     sizes, asks = np.array(segments), np.array(offered)
     top = int(min(MOST_LENGTH, PACKETS_FOLLOWED * sizes[-1]))
@@ -127,17 +110,8 @@ def drained_conflicts(*, banks: int, trials: int, busy: int) -> tuple[float, ...
     The banks of `ENUMERATED` blocks are random, the first of them busy; no more heads are
     examined than there are blocks. With three trials and more the blocks passed over last are often alike.
 
-    Notes
-    -----
     Exact for that beginning, by enumeration up to a renaming of banks; longer lists have passed over
     more blocks: with 3 trials the last block's probability rises from 0.166 to 0.173 from 6 blocks to 7.
-
-    Examples
-    --------
-    >>> drained_conflicts(banks=8, trials=2, busy=1)[:2]
-    (0.125, 0.015625)
-    >>> round(drained_conflicts(banks=8, trials=3, busy=1)[0], 3)
-    0.173
     """
     length = max(ENUMERATED - busy, 1)
     random = 1.0 - (1.0 - 1.0 / banks) ** busy

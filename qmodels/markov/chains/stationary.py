@@ -34,16 +34,9 @@ def solve_irreducible(
 ) -> tuple[FloatArray, float, str, int]:
     """Return the law, its balance residual, the method used and its iterations.
 
-    Parameters
-    ----------
-    rates : sparse array
-        Off-diagonal rates (or probabilities) in compressed rows, one communicating class.
-    method : {"auto", "gth", "direct", "iterative"}
-        See `qmodels.markov.CTMC.stationary`.
-    tolerance : float
-        Largest residual that the iteration accepts.
-    max_iterations : int
-        Cycles after which the iteration gives up.
+    ``rates``: off-diagonal rates (or probabilities) in compressed rows, one communicating class; ``method``:
+    see `qmodels.markov.CTMC.stationary`; ``tolerance``: largest residual that the iteration accepts;
+    ``max_iterations``: cycles after which the iteration gives up.
     """
     method = checks.choice("method", method, METHODS)
     limit = float(checks.positive("tolerance", tolerance))
@@ -73,13 +66,7 @@ def solve_irreducible(
 
 
 def single_class_law(name: str, rates: FloatArray) -> FloatArray:
-    """Return the stationary law of a small chain with one closed class, 0 at its transient states.
-
-    Raises
-    ------
-    ValueError
-        If there are several closed classes, so that the law is not unique.
-    """
+    """Return the stationary law of a small chain with one closed class, 0 at its transient states."""
     from qmodels.markov.chains.structure import chain_classes
 
     off = rates - np.diag(np.diagonal(rates))

@@ -33,20 +33,8 @@ def transient(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the laws at the times and the mean time spent in every state until then.
 
-    Parameters
-    ----------
-    rates : sparse array
-        Off-diagonal rates in compressed rows.
-    start : array
-        Law at time 0.
-    times : array, one-dimensional
-        Times >= 0.
-    long_run : callable
-        Gives the limit for this start; called only when many terms are ahead.
-
-    Returns
-    -------
-    tuple of array, each of shape (times, states)
+    ``rates``: off-diagonal rates in compressed rows; ``start``: law at time 0; ``long_run``: gives the limit
+    for this start; called only when many terms are ahead.
     """
     exits = np.asarray(rates.sum(axis=1)).ravel()
     q = float(exits.max())

@@ -183,18 +183,9 @@ def _full(upstream: Law, starved: Wait, service: Law, blocking: str) -> _Full:
 def solve_station(*, starved: Wait, service: Law, downstream: Law, places: int, blocking: str) -> Station:
     """Solve the Markov chain of a station between an upstream and a downstream server.
 
-    Parameters
-    ----------
-    starved : Wait
-        What the upstream server waits for a job after a delivery.
-    service : Law
-        Service of the upstream server.
-    downstream : Law
-        Time a job holds the station's own server.
-    places : int
-        Jobs in the station, including the one in service.
-    blocking : {"loss", "after-service", "before-service", "repetitive-service"}
-        What happens to a delivery without a place.
+    ``starved``: what the upstream server waits for a job after a delivery; ``service``: service of the
+    upstream server; ``downstream``: time a job holds the station's own server; ``places``: jobs in the
+    station, including the one in service; ``blocking``: what happens to a delivery without a place.
     """
     upstream = wait_then_serve(starved, service)
     if blocking == "repetitive-service":

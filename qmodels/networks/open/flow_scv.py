@@ -18,12 +18,8 @@ def split_scv(scv: Any, share: Any) -> Any:
 def merging_weight(concentration: Any, load: Any) -> Any:
     """Return how far streams that meet keep their variability: 1 for one stream, less for many.
 
-    Parameters
-    ----------
-    concentration : float or array
-        Sum of the squares of the streams' shares of the arrivals.
-    load : float or array
-        Traffic intensity of the station, at most 1.
+    ``concentration``: sum of the squares of the streams' shares of the arrivals; ``load``: traffic intensity
+    of the station, at most 1.
     """
     return 1 / (1 + 4 * (1 - load) ** 2 * (1 / concentration - 1))
 

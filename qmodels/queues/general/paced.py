@@ -15,36 +15,15 @@ def train_area(*, count: Any, count_square: Any, service: Any, spacing: Any, fir
     A train is ``count`` jobs of length ``service`` that arrive ``spacing`` apart; the first is
     longer by ``first_extra``. The area is what the train adds to the time integral of the work.
 
-    Parameters
-    ----------
-    count, count_square : float or array
-        Mean and second moment of the jobs in a train.
-    service, spacing : float or array
-        Length of a job and time between two arrivals. [time]
-    first_extra : float or array
-        Additional length of the first job. [time]
+    ``count``, ``count_square``: mean and second moment of the jobs in a train; ``service``, ``spacing``:
+    length of a job and time between two arrivals [time]; ``first_extra``: additional length of the first job
+    [time]. Returns mean area [time^2].
 
-    Returns
-    -------
-    float or array
-        Mean area. [time^2]
-
-    Notes
-    -----
     Each job adds the triangle of its own length, and a rectangle of its length times the work
     it finds. With jobs of length :math:`s` every :math:`\tau`, job :math:`j = 1, 2, \dots` finds
     :math:`(x + j (s - \tau))^+` where :math:`x` is the first job's extra. Exact for
     :math:`s \ge \tau`, and for :math:`x = 0`; otherwise the sum up to the last job that finds
     work is evaluated at the mean count.
-
-    Examples
-    --------
-    Four jobs at once, then the same four without any overlap:
-
-    >>> float(train_area(count=4, count_square=16, service=10.0, spacing=0.0))
-    800.0
-    >>> float(train_area(count=4, count_square=16, service=10.0, spacing=10.0))
-    200.0
     """
     triangles = count * service**2 / 2 + first_extra * (service + first_extra / 2)
     gain = service - spacing
@@ -58,24 +37,10 @@ def train_area(*, count: Any, count_square: Any, service: Any, spacing: Any, fir
 def mean_work(*, train_rate: Any, area: Any, intensity: Any, burst: Any = 0.0) -> Any:
     r"""Mean unfinished work of a server fed by trains, which a Poisson arrival finds.
 
-    Parameters
-    ----------
-    train_rate : float or array
-        Trains per time.
-    area : float or array
-        Mean area of one train alone, see `train_area`. [time^2]
-    intensity : float or array
-        Work that arrives per time; from 1 on the work grows without bound.
-    burst : float or array
-        Addition for trains that come in bursts, see `burst_work`. [time]
+    ``area``: mean area of one train alone, see `train_area` [time^2]; ``intensity``: work that arrives per
+    time; from 1 on the work grows without bound; ``burst``: addition for trains that come in bursts, see
+    `burst_work` [time]. Returns mean work, ``inf`` where the intensity is 1 or more [time].
 
-    Returns
-    -------
-    float or array
-        Mean work, ``inf`` where the intensity is 1 or more. [time]
-
-    Notes
-    -----
     Pollaczek and Khinchine's formula with twice the area in place of the second moment:
     :math:`E[V] = \lambda A / (1 - \rho)`. Exact for Poisson trains whose jobs arrive together
     (spacing 0: M^[X]/G/1); for paced jobs an approximation.

@@ -23,24 +23,10 @@ BLOCK = 2**15
 def shuffled(entry: Any, *, entries: int, seed: int) -> Any:
     """Return the place of an entry in a random order of all: a bijection on ``0..entries-1``.
 
-    Parameters
-    ----------
-    entry : int or integer array
-        Entry numbers.
-    entries : int
-        How many there are, at most 2**40.
-    seed : int
-        Which order.
+    ``entries``: how many there are, at most 2**40.
 
-    Notes
-    -----
     A Feistel network of four rounds on the next even power of two, walked on until it comes back
     into the range; products fit a signed 64-bit integer.
-
-    Examples
-    --------
-    >>> sorted(shuffled(np.arange(7), entries=7, seed=1).tolist())
-    [0, 1, 2, 3, 4, 5, 6]
     """
     half, keys = feistel(entries, seed)
     place = np.array(entry, dtype=np.int64, order="C")
@@ -87,13 +73,7 @@ def line_count(entries: int, entries_per_line: int) -> int:
 
 
 def slice_lines(lines: int, slices: int) -> IntArray:
-    """Return the lines of each slice: the first ones have one more where they do not divide.
-
-    Examples
-    --------
-    >>> slice_lines(7, 3)
-    array([3, 2, 2])
-    """
+    """Return the lines of each slice: the first ones have one more where they do not divide."""
     each, more = divmod(int(lines), int(slices))
     return np.full(int(slices), each) + (np.arange(int(slices)) < more)
 
@@ -101,20 +81,8 @@ def slice_lines(lines: int, slices: int) -> IntArray:
 def slice_of(line: Any, *, slices: int, hashing: str) -> Any:
     """Return the slice of a line.
 
-    Parameters
-    ----------
-    line : int or integer array
-        Line numbers (addresses in lines).
-    slices : int
-        Slices.
-    hashing : {"modulo", "xor", "mixed"}
-        The low-order part; the XOR of all groups of bits as wide as a slice number (a power of two
-        of slices); or a well-mixed hash, modulo the slices.
-
-    Examples
-    --------
-    >>> [slice_of(line, slices=4, hashing="xor") for line in (3, 4, 5, 7)]
-    [3, 1, 0, 2]
+    ``line``: line numbers (addresses in lines); ``hashing``: the low-order part; the XOR of all groups of
+    bits as wide as a slice number (a power of two of slices); or a well-mixed hash, modulo the slices.
     """
     if hashing == "modulo":
         return line % slices

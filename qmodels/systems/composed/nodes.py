@@ -17,8 +17,6 @@ LONG = 3
 def read_nodes(name: str, value: Any) -> tuple[int, ...]:
     """Return node numbers: of one, of several, or of a text of numbers and ranges with both their ends.
 
-    Examples
-    --------
     >>> read_nodes("place.dram", "0..3, 8"), read_nodes("place.dram", range(2)), read_nodes("place.dram", 5)
     ((0, 1, 2, 3, 8), (0, 1), (5,))
     """
@@ -41,8 +39,6 @@ def _range(name: str, part: str, whole: str) -> range:
 def nodes_text(nodes: tuple[int, ...]) -> Any:
     """Return nodes as files have them: a text where some stand in a row, or else the list of them.
 
-    Examples
-    --------
     >>> nodes_text((0, 1, 2, 3, 8)), nodes_text((5, 7))
     ('0..3, 8', [5, 7])
     """

@@ -14,13 +14,7 @@ from qmodels.systems.traffic.arrivals import Poisson
 
 
 def small_system() -> System:
-    """Return two engines on a mesh that read a table in DRAM, at most eight requests at a time.
-
-    Examples
-    --------
-    >>> sorted(small_system().parts)
-    ['dram', 'engine', 'mesh', 'requests']
-    """
+    """Return two engines on a mesh that read a table in DRAM, at most eight requests at a time."""
     return System(
         parts={
             "mesh": Noc(topology=mesh(2, 2)),

@@ -297,18 +297,9 @@ def _combined(word: Whole, masks: tuple[int, ...]) -> Whole:
 def bit_fields(layout: str, *, xor: tuple[str, ...] = ()) -> BitFields:
     """Return a map from its fields, the most significant first.
 
-    Parameters
-    ----------
-    layout : str
-        Fields with their widths, such as ``"row:15 bank:2 column:5 channel:1 column:2"``; a field may
-        stand in several pieces.
-    xor : tuple of str
-        ``"bank^row"`` combines the bits of the bank with the lowest bits of the row.
-
-    Raises
-    ------
-    ValueError
-        If a field is unknown, or the result is no bijection.
+    ``layout``: fields with their widths, such as ``"row:15 bank:2 column:5 channel:1 column:2"``; a field may
+    stand in several pieces; ``xor``: ``"bank^row"`` combines the bits of the bank with the lowest bits of the
+    row.
     """
     masks: dict[str, list[int]] = {name: [] for name in FIELDS}
     bit = 0

@@ -135,18 +135,9 @@ def abstract(
 ) -> DramTiming:
     """Return the timing of banks that are busy for a fixed time from when they get the bus.
 
-    Parameters
-    ----------
-    burst : int
-        Bus time of an access. [cycles]
-    bank_busy : int
-        Time a bank needs for an access to another row, at least ``burst``. [cycles]
-    latency : int
-        From the start of an access to its first data. [cycles]
-    clock_ghz : float
-        Clock. [GHz]
-    turnaround : int
-        Gap on the bus when its direction changes. [cycles]
+    ``burst``: bus time of an access [cycles]; ``bank_busy``: time a bank needs for an access to another row,
+    at least ``burst`` [cycles]; ``latency``: from the start of an access to its first data [cycles];
+    ``clock_ghz``: clock [GHz]; ``turnaround``: gap on the bus when its direction changes [cycles].
     """
     checks.count("bank_busy", bank_busy, minimum=int(checks.count("burst", burst)))
     after = max(0, bank_busy - burst - latency)

@@ -29,28 +29,11 @@ def cxl_fields(
     network is a slot of 16 bytes: a request of no payload is one of them, the answer with a line of 64
     bytes five. Virtual channels and their buffers hold what is under way, so that a link can be full.
 
-    Parameters
-    ----------
-    hosts, devices : int
-        How many of each.
-    lanes : int
-        Lanes of each link.
-    gigatransfers : float
-        Rate of a lane (CXL 2.0: 32), a bit each. [GT/s]
-    attach_ns : float
-        What a link adds to an idle access there and back, the ports at both ends included; between 70 and
-        90 ns without a switch [1]_. [ns]
-    switch_ns : float
-        What the switch adds to it, there and back; 90 ns a switch is told of XConn's first one for
-        CXL 2.0 [2]_. [ns]
+    ``hosts``, ``devices``: how many of each; ``lanes``: lanes of each link; ``gigatransfers``: rate of a lane
+    (CXL 2.0: 32), a bit each [GT/s]; ``attach_ns``: what a link adds to an idle access there and back, the
+    ports at both ends included; between 70 and 90 ns without a switch [1]_ [ns]; ``switch_ns``: what the
+    switch adds to it, there and back; 90 ns a switch is told of XConn's first one for CXL 2.0 [2]_ [ns].
 
-    Raises
-    ------
-    ValueError
-        If a number is out of range, or the times are shorter than the routers alone take.
-
-    Notes
-    -----
     Half of the times are the way there, half the way back. Flits of CXL 2.0 have 68 bytes: four slots and
     4 bytes for the protocol and the check sum [3]_.
 

@@ -10,18 +10,9 @@ from qmodels.systems.noc.paths import PathTable
 def find_deadlock(table: PathTable) -> tuple[str, ...] | None:
     """Return the channels of a circle in which packets may wait for each other, or None.
 
-    Parameters
-    ----------
-    table : PathTable
-        The paths of all flows with the virtual channels of every hop.
+    ``table``: the paths of all flows with the virtual channels of every hop. Returns channels with their
+    virtual channels, each waiting for the next and the last for the first.
 
-    Returns
-    -------
-    tuple of str or None
-        Channels with their virtual channels, each waiting for the next and the last for the first.
-
-    Notes
-    -----
     The channel dependency graph [1]_ has an edge from a virtual channel of a channel to each that a
     packet in it may take next. Without a circle in it no deadlock is possible. With one, packets on
     other virtual channels may still get through where routes leave a choice: the check is then
@@ -33,18 +24,6 @@ def find_deadlock(table: PathTable) -> tuple[str, ...] | None:
     ----------
     .. [1] W. J. Dally, C. L. Seitz, "Deadlock-free message routing in multiprocessor interconnection
        networks", IEEE Transactions on Computers C-36(5), 1987, theorem 1.
-
-    Examples
-    --------
-    >>> from dataclasses import replace
-    >>> from qmodels.systems.noc.spec import Noc
-    >>> from qmodels.systems.noc.patterns import uniform
-    >>> from qmodels.systems.noc.topologies import ring
-    >>> safe = Noc(topology=ring(8), traffic=uniform(nodes=8))
-    >>> find_deadlock(safe.flow_table()) is None
-    True
-    >>> find_deadlock(replace(safe, vc_classes="none").flow_table())[:3]
-    ('0->1 vc 0-1', '1->2 vc 0-1', '2->3 vc 0-1')
     """
     v = table.virtual_channels + 1
     vertex = (table.path_channel.astype(np.int64) * v + table.path_vc_low) * v + table.path_vc_high

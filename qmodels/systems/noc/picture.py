@@ -16,14 +16,7 @@ COLOURS = {"initiator": "#1f6fb4", "memory": "#d1610e", "both": "#6b7280"}
 
 
 def positions(topology: Any) -> FloatArray:
-    """Return where the routers stand: a circle, a grid, or as the links of a custom topology pull them.
-
-    Examples
-    --------
-    >>> from qmodels.systems.noc.topology import Topology
-    >>> positions(Topology(kind="mesh", nodes=4)).tolist()
-    [[0.0, 0.0], [1.0, 0.0], [0.0, -1.0], [1.0, -1.0]]
-    """
+    """Return where the routers stand: a circle, a grid, or as the links of a custom topology pull them."""
     if topology.kind in GRIDS:
         *outer, across = np.indices(topology.dimensions).reshape(len(topology.dimensions), -1).astype(float)
         places = np.stack([across, 0.0 - (outer[-1] if outer else 0 * across)], axis=1)

@@ -102,11 +102,6 @@ def padded_pitch(pitch: int, banks: int) -> int:
     DPDK pads the objects of a memory pool by this rule so that successive ones start on all
     channels in turn: blocks of 64 bytes with a header of 64 have a pitch of 2 places, which
     reaches half of 8 banks; padded to 3 they reach all.
-
-    Examples
-    --------
-    >>> padded_pitch(2, 8), padded_pitch(2, 7)
-    (3, 2)
     """
     checks.count("pitch", pitch)
     checks.count("banks", banks)

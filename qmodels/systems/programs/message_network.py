@@ -42,14 +42,6 @@ def services(program: MessageProgram) -> tuple[tuple[int, ...], tuple[Service, .
 
     Steps that send nothing have -1. The packet that opens a circuit travels outside it, the one that
     closes it inside.
-
-    Examples
-    --------
-    >>> from qmodels.systems.noc.topologies import mesh
-    >>> steps = (("send 1 4", "open 1", "send 1 4", "close 1"), ("receive 0", "receive 0"))
-    >>> numbers, known = services(MessageProgram(topology=mesh(2, 2), processes=steps))
-    >>> numbers, [service.circuit for service in known]
-    ((0, 0, 1, 1, -1, -1), [False, True])
     """
     known: dict[Service, int] = {}
     numbers = []

@@ -65,13 +65,7 @@ def compute(cycles: float) -> str:
 
 
 def send(to: int, *, words: int) -> str:
-    """Return the step that sends a message of so many words.
-
-    Examples
-    --------
-    >>> send(0, words=16)
-    'send 0 16'
-    """
+    """Return the step that sends a message of so many words."""
     return f"send {to} {words}"
 
 
@@ -91,18 +85,7 @@ def wait(source: int) -> str:
 
 
 def join(*parts: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
-    """Return the processes that take the steps of several programs one after the other.
-
-    Raises
-    ------
-    ValueError
-        If the programs have different numbers of processes.
-
-    Examples
-    --------
-    >>> join([["compute 5"], []], [["signal 1"], ["wait 0"]])
-    (('compute 5', 'signal 1'), ('wait 0',))
-    """
+    """Return the processes that take the steps of several programs one after the other."""
     sizes = sorted({len(part) for part in parts})
     if len(sizes) > 1:
         raise ValueError(f"joined programs must have equally many processes, got {sizes}")

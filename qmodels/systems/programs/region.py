@@ -148,19 +148,7 @@ class TaskGraph:
 
 @lru_cache(maxsize=32)
 def grow(tasks: Growth) -> TaskGraph:
-    """Return the tasks of a region.
-
-    Raises
-    ------
-    ValueError
-        If no block of the image belongs to the body.
-
-    Examples
-    --------
-    >>> region = grow(Growth(grid=(5, 5, 5), block_side=2, body=Cube(side=3)))
-    >>> region.blocks.size, int(region.blocks.sum()), int(region.depth.max())
-    (27, 216, 3)
-    """
+    """Return the tasks of a region."""
     image = body_blocks(tasks)
     if not image.any():
         raise ValueError(f"tasks.body must have a block in the image, got {tasks.body!r}")

@@ -78,17 +78,7 @@ def describe(kind: str) -> list[FieldRow]:
 
 
 def init(kind: str) -> str:
-    """Return a TOML file of a small example in which every line is explained.
-
-    Examples
-    --------
-    >>> print(init("cache").partition("assignment")[0])
-    kind = "cache"
-    <BLANKLINE>
-    # Entries of one cache line (a whole number >= 1)
-    entries_per_line = 1
-    # Whether neighbouring ranks share a line or any do (one of consecutive, random)
-    """
+    """Return a TOML file of a small example in which every line is explained."""
     starter = kind_named(kind).starter()
     rows = {
         (cls, row.name.rpartition(".")[2]): row for cls, row in _rows(type(starter), starter, "", "", set())
@@ -253,17 +243,7 @@ PROBES = (float("nan"), -1, -1.5, "?")
 
 
 def allowed(cls: type[Any], spec: Any, name: str) -> str:
-    """Return the rule of a field as its own check words it; empty if it has none that is so found.
-
-    Parameters
-    ----------
-    cls : type
-        Its class.
-    spec : dataclass instance, optional
-        An example of the class.
-    name : str
-        The field.
-    """
+    """Return the rule of a field as its own check words it; empty if it has none that is so found."""
     given = [one for one in alternatives(held(cls)[name]) if one is not types.NoneType]
     hint = given[0] if len(given) == 1 else None
     probes = PROBES[3:] if hint is str else PROBES[:3] if hint in (int, float, Any) else ()
@@ -285,19 +265,7 @@ def allowed(cls: type[Any], spec: Any, name: str) -> str:
 
 
 def example(cls: type[Any], given: Mapping[str, Any]) -> Any:
-    """Return a spec of a class with the given fields as far as it takes them; others have small values.
-
-    Raises
-    ------
-    ValueError
-        What the class says to the small values, if it takes none of them.
-
-    Examples
-    --------
-    >>> from qmodels.systems.laws.times import Erlang
-    >>> example(Erlang, {"mean": 0.5})
-    Erlang(mean=0.5, phases=3)
-    """
+    """Return a spec of a class with the given fields as far as it takes them; others have small values."""
     samples = {one: _sample(held(cls)[one], k) for k, one in enumerate(needed(cls), 2)}
     try:
         return cls(**{**samples, **given})

@@ -289,14 +289,7 @@ def array_fields(spec: Any) -> dict[str, Any]:
 
 
 def swept_fields(spec: Any) -> dict[str, Any]:
-    """Return the fields of a spec that hold arrays where one number is usual, broadcast to one shape.
-
-    Examples
-    --------
-    >>> from qmodels.systems.traffic.workload import Workload
-    >>> swept_fields(Workload(load_factor=np.array([0.5, 1.0])))
-    {'load_factor': array([0.5, 1. ])}
-    """
+    """Return the fields of a spec that hold arrays where one number is usual, broadcast to one shape."""
     found = array_fields(spec)
     shape = np.broadcast_shapes(*(value.shape for value in found.values()))
     return {path: np.broadcast_to(value, shape) for path, value in found.items()}
@@ -310,15 +303,7 @@ def points_of(spec: Any) -> tuple[list[dict[str, Any]], list[Any]]:
 
 
 def varied_fields(specs: Iterable[Any]) -> dict[str, list[Any]]:
-    """Return the plain values in which specs differ, by dotted name; None where a spec has no such field.
-
-    Examples
-    --------
-    >>> from dataclasses import replace
-    >>> from qmodels.systems.traffic.workload import Workload
-    >>> varied_fields([Workload(), Workload(load_factor=0.5)])
-    {'load_factor': [1.0, 0.5]}
-    """
+    """Return the plain values in which specs differ, by dotted name; None where a spec has no such field."""
     flat = [dict(_plain_values(spec, "")) for spec in specs]
     names = dict.fromkeys(name for values in flat for name in values)
     columns = {name: [values.get(name) for values in flat] for name in names}

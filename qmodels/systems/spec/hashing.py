@@ -18,12 +18,6 @@ def stable_hash(spec: Any) -> str:
 
     Equal specs hash alike: NumPy numbers as Python ones, whole floats as integers, arrays as lists,
     a trace by its packets and not by where they were read from. Class and field names count.
-
-    Examples
-    --------
-    >>> from qmodels.systems.traffic.workload import Workload
-    >>> stable_hash(Workload(load_factor=1)) == stable_hash(Workload(load_factor=np.float64(1.0)))
-    True
     """
     return hashlib.sha256(stable_text(spec, exact=False).encode()).hexdigest()
 
@@ -34,16 +28,9 @@ def stable_text(value: Any, *, without: Collection[str] = (), path: str = "", ex
     Fields of dataclasses are named; those whose dotted paths are in `without` are left out. A class
     may say the text of its instances itself, by the method ``__stable_text__``.
 
-    Parameters
-    ----------
-    value : object
-        Numbers, words, bytes, paths, arrays, dataclasses, and containers of these.
-    without : collection of str
-        Dotted paths to leave out.
-    path : str
-        Where the value stands, for messages.
-    exact : bool
-        Whether 1.0 and 1, and an array and a list, are told apart.
+    ``value``: numbers, words, bytes, paths, arrays, dataclasses, and containers of these; ``without``: dotted
+    paths to leave out; ``path``: where the value stands, for messages; ``exact``: whether 1.0 and 1, and an
+    array and a list, are told apart.
     """
     if isinstance(value, np.generic):
         value = value.item()

@@ -16,15 +16,9 @@ def attached(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package.
 
-    Parameters
-    ----------
-    package, path : str
-        Its ``__name__`` and ``__file__``. What stands there below ``if TYPE_CHECKING`` says where each
-        name is from: readers, type checkers and this function read the same lines.
-    names : sequence of str
-        Its ``__all__``.
-    groups : sequence of str
-        Packages in it where a name that it has not is looked for, to say so.
+    ``package``, ``path``: its ``__name__`` and ``__file__``. What stands there below ``if TYPE_CHECKING``
+    says where each name is from: readers, type checkers and this function read the same lines; ``groups``:
+    packages in it where a name that it has not is looked for, to say so.
     """
 
     @cache

@@ -82,20 +82,8 @@ def check_parts(spec: Any, prefix: str = "") -> None:
     another form is kept in the annotated one: 3.0 as 3, NumPy's numbers as Python's, a list as a tuple, or as
     an array where a sweep may stand.
 
-    Parameters
-    ----------
-    spec : dataclass instance
-        Fields annotated with ``Any`` are not looked at; ranges are another matter, see `check_fields`.
-    prefix : str
-        What the names of the fields start with in messages, such as ``"workload."``.
+    ``prefix``: what the names of the fields start with in messages, such as ``"workload."``.
 
-    Raises
-    ------
-    ValueError
-        Naming the field, what is allowed and the value.
-
-    Examples
-    --------
     >>> from qmodels.systems.cache.spec import CacheLevel
     >>> from qmodels.systems.packets.packet_processor import PacketProcessor
     >>> PacketProcessor(llc=CacheLevel(lines=8))

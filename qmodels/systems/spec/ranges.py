@@ -68,17 +68,7 @@ def check_fields(spec: Any, prefix: str = "") -> None:
 
     Called first in ``__post_init__``: annotations (`check_parts`), then ranges in the order of the fields.
 
-    Parameters
-    ----------
-    spec : dataclass instance
-        Fields that declare no range are not looked at.
-    prefix : str
-        What the names of the fields start with in messages, such as ``"workload."``.
-
-    Raises
-    ------
-    ValueError
-        Naming the field, what is allowed and the value.
+    ``prefix``: what the names of the fields start with in messages, such as ``"workload."``.
     """
     check_parts(spec, prefix)
     for name, check in _ranges(type(spec)):

@@ -11,22 +11,7 @@ from pathlib import Path
 
 @contextmanager
 def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield the path to write a file to, beside its place, to which it then moves.
-
-    Raises
-    ------
-    OSError
-        Naming the file, as where a disk is full; what stood there is left as it is.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with whole(f"{folder}/a.csv") as part:
-    ...         _ = part.write_text("x")
-    ...     os.listdir(folder)
-    ['a.csv']
-    """
+    """Yield the path to write a file to, beside its place, to which it then moves."""
     target = Path(path)
     part = target.with_name(f".{target.name}.part")
     try:

@@ -171,8 +171,6 @@ def destination(name: str, value: Any) -> Destination:
 def read_rule(name: str, value: Any) -> Rule:
     """Return a rule from what a user wrote: a rule, a destination or a mapping to probabilities.
 
-    Examples
-    --------
     >>> read_rule("routing", "disk").destinations
     (('disk', ''),)
     """

@@ -155,21 +155,10 @@ def modelled(name: str, arrivals: Any) -> Any:
     Exponential gaps are `Poisson`, a mixture of two exponentials is `OnOff` [1]_; `Poisson`, `OnOff`
     and what is no law of times is returned as it is.
 
-    Raises
-    ------
-    ValueError
-        If the gaps have another law.
-
     References
     ----------
     .. [1] A. Kuczura, "The interrupted Poisson process as an overflow process", Bell System
        Technical Journal 52(3), 1973.
-
-    Examples
-    --------
-    >>> bursts = modelled("arrivals", HyperExponential.balanced(mean=3.0, scv=4.0))
-    >>> round(bursts.on_packets, 3), round(bursts.peak_to_mean, 3), round(bursts.scv, 9)
-    (10.667, 1.6, 4.0)
     """
     if not isinstance(arrivals, get_args(Law)):
         return arrivals

@@ -104,13 +104,7 @@ class SizeLaw:
 
 
 def segment_count(packet_bytes: npt.ArrayLike, segment_bytes: int) -> IntArray:
-    """Return the segments of each packet: its bytes over the segment's, rounded up.
-
-    Examples
-    --------
-    >>> segment_count([1, 64, 65], 64)
-    array([1, 1, 2])
-    """
+    """Return the segments of each packet: its bytes over the segment's, rounded up."""
     checks.count("segment_bytes", segment_bytes)
     return -(-np.asarray(packet_bytes, dtype=np.int64) // segment_bytes)
 

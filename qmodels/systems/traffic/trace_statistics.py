@@ -68,23 +68,7 @@ class TraceStatistics:
 def trace_statistics(times_ns: FloatArray, sizes: IntArray) -> TraceStatistics:
     """Describe a stream of packets, see `TraceStatistics`.
 
-    Parameters
-    ----------
-    times_ns : array of float
-        Arrival times from 0, nondecreasing, the last above 0. [ns]
-    sizes : array of int
-        Sizes. [bytes]
-
-    Examples
-    --------
-    A thousand packets, one a nanosecond at first and then one in ten:
-
-    >>> times = np.concatenate([np.arange(500.0), 500 + 10 * np.arange(500.0)])
-    >>> found = trace_statistics(times, np.full(1000, 64))
-    >>> found.packet_share[[0, 1, 2, -1]].round(1)
-    array([5.5, 4.6, 0.6, 0.6])
-    >>> found.packet_dispersion.round(1)
-    array([  2.3,   8.1,  31.7, 114.8])
+    ``times_ns``: arrival times from 0, nondecreasing, the last above 0 [ns]; ``sizes``: sizes [bytes].
     """
     duration = float(times_ns[-1])
     packets, octets = blocks_of(times_ns, sizes, duration, WINDOWS)

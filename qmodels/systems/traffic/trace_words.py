@@ -121,27 +121,10 @@ def warnings(
 ) -> list[str]:
     """Return what of a trace will not fit, a sentence each.
 
-    Parameters
-    ----------
-    found : TraceFacts
-        The trace.
-    offered_gbps : float, optional
-        Mean rate at which the trace is to be played; its own when left out. [Gb/s]
-    capacity_gbps : float, optional
-        What the design sustains. [Gb/s]
-    store_bytes : float, optional
-        What its packet store holds. [bytes]
-    times_ns : mapping of str to float, optional
-        The slow times of the design, by name. [ns]
-    precision : float
-        Half of a 95 % interval over the value that is wanted.
-
-    Examples
-    --------
-    >>> from qmodels.systems.traffic.trace import Trace
-    >>> clock = Trace(times_ns=np.arange(20_000) * 10.0, bytes=np.full(20_000, 125), source="a clock")
-    >>> warnings(clock.description, offered_gbps=50, capacity_gbps=40)
-    ['the mean of 50 Gb/s is more than the 40 Gb/s that the design sustains']
+    ``offered_gbps``: mean rate at which the trace is to be played; its own when left out [Gb/s];
+    ``capacity_gbps``: what the design sustains [Gb/s]; ``store_bytes``: what its packet store holds [bytes];
+    ``times_ns``: the slow times of the design, by name [ns]; ``precision``: half of a 95 % interval over the
+    value that is wanted.
     """
     offered = found.mean_gbps if offered_gbps is None else offered_gbps
     said = [*_overload(found, offered, capacity_gbps), *_change(found), *_length(found, precision)]

@@ -28,12 +28,6 @@ def json_schema(kind: str) -> dict[str, Any]:
     """Return the JSON schema (draft 2020-12) of the TOML files of a kind of system.
 
     What a class takes beside its fields (a preset, the words of a topology) is let through unseen.
-
-    Examples
-    --------
-    >>> schema = json_schema("noc")
-    >>> schema["properties"]["routing"]["enum"][:2], schema["properties"]["router"]["$ref"]
-    (['default', 'dimension-order'], '#/$defs/Router')
     """
     starter = kind_named(kind).starter()
     defs: Defs = {}

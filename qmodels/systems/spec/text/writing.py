@@ -56,14 +56,8 @@ def toml_lines(
 ) -> list[str]:
     """Return the lines of a TOML document.
 
-    Parameters
-    ----------
-    table : dict
-        What it says.
-    remark : callable
-        Takes a dotted key, with ``*`` for the places in a list, and returns lines to put before it.
-    key, shown : str
-        Where the table stands, for remarks and in headings.
+    ``remark``: takes a dotted key, with ``*`` for the places in a list, and returns lines to put before it;
+    ``key``, ``shown``: where the table stands, for remarks and in headings.
     """
     lines, blocks = [], []
     for name, value in table.items():

@@ -27,17 +27,9 @@ _TCP, _UDP = 6, 17
 def flow_key(frame: bytes, link: int) -> bytes | None:
     """Return what names a packet's flow: protocol, addresses and, of TCP and UDP, ports.
 
-    Parameters
-    ----------
-    frame : bytes
-        The packet as captured; where the head is cut off the key is shorter.
-    link : int
-        Link type of the capture: Ethernet (1, with VLAN tags and MPLS labels skipped) or raw IP (12, 101).
-
-    Returns
-    -------
-    bytes or None
-        Of a packet that is not IP the head of its frame; None for other link types.
+    ``frame``: the packet as captured; where the head is cut off the key is shorter; ``link``: link type of
+    the capture: Ethernet (1, with VLAN tags and MPLS labels skipped) or raw IP (12, 101). A packet that
+    is not IP gives the head of its frame, another link type None.
     """
     if link != ETHERNET and link not in RAW:
         return None
@@ -65,13 +57,7 @@ def flow_key(frame: bytes, link: int) -> bytes | None:
 
 
 def read_pcap(file: BinaryIO) -> Captured:
-    """Return the packets of a pcap file.
-
-    Raises
-    ------
-    ValueError
-        If the file ends in the middle of a packet or its header is damaged.
-    """
+    """Return the packets of a pcap file."""
     from dpkt import pcap
 
     found = Captured()
@@ -95,13 +81,7 @@ def read_pcap(file: BinaryIO) -> Captured:
 
 
 def read_pcapng(file: io.BufferedReader) -> Captured:
-    """Return the packets of a pcapng file, whose interfaces may have clocks of their own.
-
-    Raises
-    ------
-    ValueError
-        If the file ends in the middle of a block, or a packet block is damaged or has no time.
-    """
+    """Return the packets of a pcapng file, whose interfaces may have clocks of their own."""
     from pcapng.blocks import EnhancedPacket, ObsoletePacket, SimplePacket
 
     found = Captured()

@@ -59,8 +59,6 @@ HEADERS = {
 def named_layout(columns: str) -> Layout:
     """Return the layout that ``time=2,bytes=5,unit=us`` names: columns count from 1.
 
-    Examples
-    --------
     >>> named_layout("bytes=1, time=3, unit=ms, flow=2")
     Layout(time=2, bytes=0, flow=(1,), unit='ms', count=None, separator=None, header=False)
     """

@@ -29,8 +29,6 @@ _ALLOWED = (
 def looks_like_erf(head: bytes) -> bool:
     r"""Tell whether the first bytes of a file may be records: ERF has no magic number.
 
-    Examples
-    --------
     >>> looks_like_erf(bytes(8) + bytes([2, 4, 0, 80, 0, 0, 0, 64])), looks_like_erf(b"0.001 64\n" * 10)
     (True, False)
     """
@@ -48,13 +46,6 @@ def looks_like_erf(head: bytes) -> bool:
 def read_erf(file: BinaryIO) -> Captured:
     """Return the packets of an ERF file.
 
-    Raises
-    ------
-    ValueError
-        If the file ends in the middle of a record, or a record cannot be: which one, and what is allowed.
-
-    Notes
-    -----
     A record is a time (little-endian, in 2^-32 s since 1970), a type, whose highest bit says that extension
     headers of 8 bytes follow, flags, the two lowest of them the interface, and big-endian the length of the
     record with all its headers, a counter and the length on the wire [1]_. That of Ethernet has the 4 bytes

@@ -15,8 +15,6 @@ ALL = "all"
 def number_flows(keys: Iterable[Hashable]) -> list[int]:
     """Return the number of each packet's flow.
 
-    Examples
-    --------
     >>> number_flows(["b", "a", "b"])
     [0, 1, 0]
     """
