@@ -33,18 +33,11 @@ def points(packets: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """A decision by the values of the reference.
+    """A decision by the values of the reference."""
 
-    Parameters
-    ----------
-    hypervolume : float
-        Of the designs of its front over that of the reference's front.
-    regret : float
-        How much farther the chosen design is from the ideal of the reference's front than the front's
-        knee, relative to the knee's distance (see `optimize.knee_index`); infinite if it is not feasible.
-    """
-
-    hypervolume: float
+    hypervolume: float  # of the designs of its front over that of the reference's front
+    # How much farther the chosen design is from the ideal of the reference's front than the front's knee,
+    # relative to the knee's distance (see `optimize.knee_index`); infinite if it is not feasible.
     regret: float
 
 

@@ -20,24 +20,13 @@ ASIDE = 1.1
 
 
 class Problem(NamedTuple):
-    """What a fit makes small.
+    """What a fit makes small."""
 
-    Parameters
-    ----------
-    errors : callable
-        Relative errors of the model with the constants as they stand, one for each row of the data.
-    groups : array of int
-        Rows that belong together, such as those of one network: left out together.
-    weights : array
-        Factors of the errors in the fit.
-    used : array of bool
-        Rows that are fitted; the others are held out.
-    """
-
+    # Relative errors of the model with the constants as they stand, one for each row of the data.
     errors: Callable[[], FloatArray]
-    groups: IntArray
-    weights: FloatArray | float = 1.0
-    used: BoolArray | None = None
+    groups: IntArray  # rows that belong together, such as those of one network: left out together
+    weights: FloatArray | float = 1.0  # factors of the errors in the fit
+    used: BoolArray | None = None  # rows that are fitted; the others are held out
 
 
 class Found(NamedTuple):
@@ -50,41 +39,21 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """Constants that are fitted together.
+    """Constants that are fitted together."""
 
-    Parameters
-    ----------
-    name : str
-        Of the fit.
-    module, attribute : module and str
-        Where the model has the group of constants.
-    named : str
-        The group in `qmodels.evidence.constants`, if not the name of the fit.
-    fields : tuple of str
-        The constants that are fitted; the others of the group stay.
-    data : str
-        File from the root of the repository; its first line or its module says what makes it.
-    problem : callable
-        Reads the data.
-    scale : float
-        Size of a weighted error from which on it counts less than its square (soft L1); infinite for
-        least squares.
-    parts : int
-        Of the data that are left out one after the other, at most.
-    slow : bool
-        Takes more than some seconds: the search ends earlier.
-    """
-
-    name: str
+    name: str  # of the fit
+    # module, attribute: where the model has the group of constants.
     module: ModuleType
-    fields: tuple[str, ...]
-    data: str
-    problem: Callable[[], Problem]
+    fields: tuple[str, ...]  # the constants that are fitted; the others of the group stay
+    data: str  # file from the root of the repository; its first line or its module says what makes it
+    problem: Callable[[], Problem]  # reads the data
     attribute: str = "LAW"
-    named: str = ""
+    named: str = ""  # the group in `qmodels.evidence.constants`, if not the name of the fit
+    # Size of a weighted error from which on it counts less than its square (soft L1); infinite for least
+    # squares.
     scale: float = np.inf
-    parts: int = 10
-    slow: bool = False
+    parts: int = 10  # of the data that are left out one after the other, at most
+    slow: bool = False  # takes more than some seconds: the search ends earlier
 
     @property
     def group(self) -> str:

@@ -9,27 +9,16 @@ from typing import Any, TypeVar
 
 @dataclass(frozen=True, kw_only=True)
 class Number:
-    """A published number beside ours.
+    """A published number beside ours."""
 
-    Parameters
-    ----------
-    group : str
-        What it belongs to, a key of the case's tags (`cases.published.tags`): a parameter was fitted to
-        those of a group that ends in ``_fitted``. Empty for what is no number of the paper.
-    published : float or None
-        The number, or the lower end of a published range; None where the paper gives none.
-    published_high : float, optional
-        The upper end of a published range.
-    points : bool
-        Whether errors are differences, not relative: for shares in percent.
-    model, simulated : float or None
-        Ours; None where one of them does not give it.
-    """
-
+    # What it belongs to, a key of the case's tags (`cases.published.tags`): a parameter was fitted to those
+    # of a group that ends in ``_fitted``. Empty for what is no number of the paper.
     group: str = ""
+    # The number, or the lower end of a published range; None where the paper gives none.
     published: float | None = None
-    published_high: float | None = None
-    points: bool = False
+    published_high: float | None = None  # the upper end of a published range
+    points: bool = False  # whether errors are differences, not relative: for shares in percent
+    # model, simulated: ours; None where one of them does not give it.
     model: float | None = None
     simulated: float | None = None
 
@@ -56,18 +45,12 @@ class Number:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell(Number):
-    """A number of a table or a figure.
+    """A number of a table or a figure."""
 
-    Parameters
-    ----------
-    place : mapping of str to str, int or float
-        Where it stands: the table, its row and column, or whatever else the paper tells it by.
-        ``cell["table"]`` is an entry of it, None if there is none.
-    low, high : float or None
-        Interval of the simulated number, of 95 % if nothing else is said.
-    """
-
+    # Where it stands: the table, its row and column, or whatever else the paper tells it by.
+    # ``cell["table"]`` is an entry of it, None if there is none.
     place: Mapping[str, Any] = field(default_factory=dict)
+    # low, high: interval of the simulated number, of 95 % if nothing else is said.
     low: float | None = None
     high: float | None = None
 

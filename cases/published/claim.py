@@ -12,27 +12,13 @@ from cases.tables import text_table
 
 @dataclass(frozen=True, kw_only=True)
 class Claim(Number):
-    """One statement; numbers that are True or False say whether it is so.
+    """One statement; numbers that are True or False say whether it is so."""
 
-    Parameters
-    ----------
-    text : str
-        What is stated, with its unit.
-    heading : str
-        Of the table in which it is shown.
-    form : str
-        Of a number that is shown.
-    said : str
-        How the paper puts it, if not as a number of this form.
-    holds : bool or None
-        Whether the simulation agrees; None where that is not a question of yes or no.
-    """
-
-    text: str
-    heading: str = "Claims"
-    form: str = "{:.3g}"
-    said: str = ""
-    holds: bool | None = None
+    text: str  # what is stated, with its unit
+    heading: str = "Claims"  # of the table in which it is shown
+    form: str = "{:.3g}"  # of a number that is shown
+    said: str = ""  # how the paper puts it, if not as a number of this form
+    holds: bool | None = None  # whether the simulation agrees; None where that is not a question of yes or no
 
     def shown(self, which: str) -> str:
         """Return ``"published"``, ``"model"``, ``"simulated"`` or ``"holds"`` as text.

@@ -16,45 +16,23 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """How a model is compared with its simulation, and where the errors are kept.
+    """How a model is compared with its simulation, and where the errors are kept."""
 
-    Parameters
-    ----------
-    errors : ErrorMap
-        The map of the model.
-    about : str
-        What was measured, for the head of the map.
-    command : str
-        The module that makes it.
-    points : callable
-        Returns what is said of each design, and the design.
-    metrics : mapping of str to (str, str)
-        The metrics and the units of their errors ("%" or "points"), by the prefix of their columns.
-    where : callable
-        Returns the entries of the map, ``region`` among them, that a row counts in.
-    order : callable
-        What rows are sorted by for the map; by default they stay in their order.
-    file : Path, optional
-        Keeps the rows.
-    options : mapping
-        Of `validate.simulate`.
-    convert : callable
-        Returns a value of a metric of a design as it stands in the rows.
-    decimals : int, optional
-        To which the errors in the map are rounded.
-    """
-
-    errors: ErrorMap
-    about: str
-    command: str
-    points: Callable[[], Iterable[tuple[Row, Any]]]
+    errors: ErrorMap  # the map of the model
+    about: str  # what was measured, for the head of the map
+    command: str  # the module that makes it
+    points: Callable[[], Iterable[tuple[Row, Any]]]  # returns what is said of each design, and the design
+    # The metrics and the units of their errors ("%" or "points"), by the prefix of their columns.
     metrics: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    # Returns the entries of the map, ``region`` among them, that a row counts in.
     where: Callable[[Row], Row] = lambda row: {}
+    # What rows are sorted by for the map; by default they stay in their order.
     order: Callable[[Row], Any] = lambda row: 0
-    file: Path | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    file: Path | None = None  # keeps the rows
+    options: Mapping[str, Any] = field(default_factory=dict)  # of `validate.simulate`
+    # Returns a value of a metric of a design as it stands in the rows.
     convert: Callable[[Any, str, float], float] = lambda spec, metric, value: value
-    decimals: int | None = None
+    decimals: int | None = None  # to which the errors in the map are rounded
 
     def measure(self, points: Iterable[tuple[Row, Any]] | None = None, **options: Any) -> list[Row]:
         """Return a row for each of some points, by default of all: what it is, and its `columns`."""

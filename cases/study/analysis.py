@@ -30,24 +30,12 @@ DIGITS = 5
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Budget:
-    """The design of least latency within a cost budget, by an exact program and by looking at all.
+    """The design of least latency within a cost budget, by an exact program and by looking at all."""
 
-    Parameters
-    ----------
-    limit : float
-        The budget. [mm2]
-    choice : ExactDesign
-        The answer of the exact program, which solves some designs only.
-    row : int or None
-        The row it chose; None if nothing fits.
-    exhaustive : float
-        The least latency within the budget found by looking at every design. [ns]
-    """
-
-    limit: float
-    choice: ExactDesign
-    row: int | None
-    exhaustive: float
+    limit: float  # the budget [mm2]
+    choice: ExactDesign  # the answer of the exact program, which solves some designs only
+    row: int | None  # the row it chose; None if nothing fits
+    exhaustive: float  # the least latency within the budget found by looking at every design [ns]
 
     @property
     def agrees(self) -> bool:
@@ -59,35 +47,18 @@ class Budget:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Analysis:
-    """One workload explored analytically.
+    """One workload explored analytically."""
 
-    Parameters
-    ----------
-    name : str
-        The workload.
-    exploration : Exploration
-        Every design with its metrics, the exact front and its knee.
-    greedy : Exploration or None
-        The greedy search; None without a front.
-    against : FrontComparison or None
-        The greedy front against the exact one.
-    budget : Budget or None
-        The choice under a cost budget; None without a front.
-    chosen : ndarray of int
-        Rows of the front that stand for all of it, the knee and the choice under the budget among
-        them, ascending. Where the knee does not sustain the busiest twentieth of a trace, half of
-        them are of the points that do.
-    seconds : float
-        Time for solving all designs. [s]
-    """
-
-    name: str
-    exploration: Exploration
-    greedy: Exploration | None
-    against: FrontComparison | None
-    budget: Budget | None
+    name: str  # the workload
+    exploration: Exploration  # every design with its metrics, the exact front and its knee
+    greedy: Exploration | None  # the greedy search; None without a front
+    against: FrontComparison | None  # the greedy front against the exact one
+    budget: Budget | None  # the choice under a cost budget; None without a front
+    # Rows of the front that stand for all of it, the knee and the choice under the budget among them,
+    # ascending. Where the knee does not sustain the busiest twentieth of a trace, half of them are of the
+    # points that do.
     chosen: IntArray
-    seconds: float
+    seconds: float  # time for solving all designs [s]
 
     @property
     def greedy_path(self) -> tuple[Step, ...]:

@@ -35,25 +35,13 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Runs:
-    """How designs are simulated.
+    """How designs are simulated."""
 
-    Parameters
-    ----------
-    packets, replications, seed : int
-        As `validate.simulate` takes them; packets of a packet processor alone.
-    workers : int or None
-        Threads; None for one per core. Results do not depend on it.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range: before anything is simulated or written.
-    """
-
+    # packets, replications, seed: as `validate.simulate` takes them; packets of a packet processor alone.
     packets: int = 20_000
     replications: int = 4
     seed: int = 0
-    workers: int | None = None
+    workers: int | None = None  # threads; None for one per core. Results do not depend on it
 
     def __post_init__(self) -> None:
         checks.count("packets", self.packets, minimum=1000)
@@ -96,61 +84,31 @@ def simulated_columns(result: PacketSimulation) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class MetricError:
-    """How far the model is from the simulation in one metric, over some designs.
+    """How far the model is from the simulation in one metric, over some designs."""
 
-    Parameters
-    ----------
-    metric : str
-        Its name.
-    relative : bool
-        Whether errors are relative to the simulated value, or differences (of probabilities).
-    designs : int
-        Designs compared.
-    finite : int
-        Those of them with a finite value from both; the others are saturated by one or both.
-    mean : float
-        Mean magnitude of the finite errors.
-    largest : float
-        Largest magnitude; infinite if a design is saturated by one of the two only.
-    worst : int or None
-        Number of the design with the largest.
-    covered : int
-        Designs for which the model's value lies inside the simulation's interval. One that is
-        saturated by one of the two only is not among them.
-    """
-
-    metric: str
-    relative: bool
-    designs: int
-    finite: int
-    mean: float
-    largest: float
-    worst: int | None
+    metric: str  # its name
+    relative: bool  # whether errors are relative to the simulated value, or differences (of probabilities)
+    designs: int  # designs compared
+    finite: int  # those of them with a finite value from both; the others are saturated by one or both
+    mean: float  # mean magnitude of the finite errors
+    largest: float  # largest magnitude; infinite if a design is saturated by one of the two only
+    worst: int | None  # number of the design with the largest
+    # Designs for which the model's value lies inside the simulation's interval. One that is saturated by one
+    # of the two only is not among them.
     covered: int
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Check:
-    """Simulated designs of an analysis beside their analytic values.
+    """Simulated designs of an analysis beside their analytic values."""
 
-    Parameters
-    ----------
-    simulated : Exploration
-        The simulated designs: best values, and ``_low`` and ``_high`` of the intervals.
-    rows : ndarray of int
-        The row of each in the analytic table.
-    errors, errors_in_range : tuple of MetricError
-        One entry per metric: over all of them, and over those whose busiest resource is at most
-        80 % loaded.
-    disputed : tuple of int
-        Designs that one of the two calls stable and the other saturated.
-    """
-
-    simulated: Exploration
-    rows: IntArray
+    simulated: Exploration  # the simulated designs: best values, and ``_low`` and ``_high`` of the intervals
+    rows: IntArray  # the row of each in the analytic table
+    # errors, errors_in_range: one entry per metric: over all of them, and over those whose busiest resource
+    # is at most 80 % loaded.
     errors: tuple[MetricError, ...]
     errors_in_range: tuple[MetricError, ...]
-    disputed: tuple[int, ...]
+    disputed: tuple[int, ...]  # designs that one of the two calls stable and the other saturated
 
 
 def check(analytic: Exploration, results: Mapping[int, PacketSimulation]) -> Check:

@@ -164,21 +164,11 @@ def our_version() -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SavedPart:
-    """What is needed to replay the designs of one workload of a saved study.
+    """What is needed to replay the designs of one workload of a saved study."""
 
-    Parameters
-    ----------
-    name : str
-        The workload.
-    space : Space
-        The designs.
-    runs : Runs
-        How they were simulated.
-    """
-
-    name: str
-    space: Space
-    runs: Runs
+    name: str  # the workload
+    space: Space  # the designs
+    runs: Runs  # how they were simulated
 
 
 def load_study(directory: Path) -> list[SavedPart]:

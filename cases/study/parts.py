@@ -15,21 +15,12 @@ from optimize.decisions.decision import Decision
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Part:
-    """One workload of a study.
+    """One workload of a study."""
 
-    Parameters
-    ----------
-    analysis : Analysis
-        Every design solved.
-    decision : Decision
-        What was simulated, and what follows: the recommended design and an interval on every number.
-    check : Check or None
-        The model's error on the simulated designs; None without any.
-    """
-
-    analysis: Analysis
+    analysis: Analysis  # every design solved
+    # What was simulated, and what follows: the recommended design and an interval on every number.
     decision: Decision
-    check: Check | None
+    check: Check | None  # the model's error on the simulated designs; None without any
 
     @property
     def name(self) -> str:
@@ -50,18 +41,10 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Study:
-    """The explorations of the joint case under one workload or several.
+    """The explorations of the joint case under one workload or several."""
 
-    Parameters
-    ----------
-    parts : tuple of Part
-        The first is the main one.
-    runs : Runs
-        How designs were simulated.
-    """
-
-    parts: tuple[Part, ...]
-    runs: Runs
+    parts: tuple[Part, ...]  # the first is the main one
+    runs: Runs  # how designs were simulated
 
     @property
     def interrupted(self) -> bool:

@@ -12,30 +12,14 @@ SATURATED = "saturated in the simulation"
 
 @dataclass(frozen=True, kw_only=True)
 class Recommendation:
-    """The starred design of one workload, and what speaks against the others.
+    """The starred design of one workload, and what speaks against the others."""
 
-    Parameters
-    ----------
-    row : int or None
-        Row of the starred design in the analytic table; None if no design holds.
-    basis : str
-        Why that one, in words.
-    against_knee : str
-        What contradicts the knee of the analytic front; empty if nothing does.
-    contradicted : dict of int to str
-        For each simulated design that contradicts the model, by number: how.
-    simulated : int
-        How many designs were simulated.
-    by_simulation : bool
-        Whether the starred design was simulated.
-    """
-
-    row: int | None
-    basis: str
-    against_knee: str
-    contradicted: dict[int, str]
-    simulated: int
-    by_simulation: bool = False
+    row: int | None  # row of the starred design in the analytic table; None if no design holds
+    basis: str  # why that one, in words
+    against_knee: str  # what contradicts the knee of the analytic front; empty if nothing does
+    contradicted: dict[int, str]  # for each simulated design that contradicts the model, by number: how
+    simulated: int  # how many designs were simulated
+    by_simulation: bool = False  # whether the starred design was simulated
 
 
 def recommend(decision: Decision) -> Recommendation:

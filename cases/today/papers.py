@@ -31,22 +31,13 @@ CORES = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Today:
-    """Today's parts in a paper's systems.
+    """Today's parts in a paper's systems."""
 
-    Parameters
-    ----------
-    case, part : str
-        The paper and what is replaced, in words.
-    changes : mapping
-        Fields of its systems.
-    asked : tuple of str
-        The conclusions that can be asked.
-    """
-
+    # case, part: the paper and what is replaced, in words.
     case: str
     part: str
-    changes: Mapping[str, Any]
-    asked: tuple[str, ...]
+    changes: Mapping[str, Any]  # fields of its systems
+    asked: tuple[str, ...]  # the conclusions that can be asked
 
 
 def queueing(memory: str) -> Today:

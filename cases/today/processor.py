@@ -20,30 +20,15 @@ BLOCKS = 1_048_576
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """What is chosen.
+    """What is chosen."""
 
-    Parameters
-    ----------
-    gbps : int
-        Line rate, a multiple of 100. [Gb/s]
-    banks : int
-        Banks of the pointer memory, each a memory of its own of one access a cycle.
-    trials : int
-        Head blocks examined for a segment, at most.
-    small : int
-        Most segments of a packet that uses the two lists for small packets; 0 keeps one list a bank.
-    clock_ghz : float
-        Of the pointer memory: 2 stands for two ports at 1 GHz. [GHz]
-    load : float
-        Share of the line rate that arrives.
-    """
-
-    gbps: int = 800
-    banks: int = 8
-    trials: int = 1
+    gbps: int = 800  # line rate, a multiple of 100 [Gb/s]
+    banks: int = 8  # banks of the pointer memory, each a memory of its own of one access a cycle
+    trials: int = 1  # head blocks examined for a segment, at most
+    # Most segments of a packet that uses the two lists for small packets; 0 keeps one list a bank.
     small: int = 0
-    clock_ghz: float = 1.0
-    load: float = 1.0
+    clock_ghz: float = 1.0  # of the pointer memory: 2 stands for two ports at 1 GHz [GHz]
+    load: float = 1.0  # share of the line rate that arrives
 
 
 def processor(design: Design) -> System:

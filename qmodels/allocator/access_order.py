@@ -12,28 +12,18 @@ NODES = 32
 
 @dataclass(frozen=True, kw_only=True)
 class AccessOrder:
-    """Neighbours of an access in the order of time.
+    """Neighbours of an access in the order of time."""
 
-    Parameters
-    ----------
-    other_access : float
-        Probability that an access that is no allocation from the list comes between an allocation
-        from it and the one before.
-    other_packet : float
-        Probability that a block of the list for another packet is allocated between two of a packet.
-    read_last : float
-        Probability that the first allocation from the list after a packet's return follows the
-        read that returned it, if no other packet returns before that allocation.
-    own_read : float
-        Probability that nothing comes between two reads of a packet.
-    access_within : float
-        ``other_access`` between two blocks of a packet with no other packet's block of the list between.
-    """
-
+    # Probability that an access that is no allocation from the list comes between an allocation from it and
+    # the one before.
     other_access: float
+    # Probability that a block of the list for another packet is allocated between two of a packet.
     other_packet: float
+    # Probability that the first allocation from the list after a packet's return follows the read that
+    # returned it, if no other packet returns before that allocation.
     read_last: float
-    own_read: float
+    own_read: float  # probability that nothing comes between two reads of a packet
+    # ``other_access`` between two blocks of a packet with no other packet's block of the list between.
     access_within: float
 
 

@@ -19,30 +19,15 @@ from qmodels.systems.packets.free_list import allocation_accesses
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LargeBlocks:
-    """What a block of a large packet meets and costs.
+    """What a block of a large packet meets and costs."""
 
-    Parameters
-    ----------
-    conflict : float
-        Probability of a conflict.
-    adjacent : float
-        Probability that a block is on the bank of its packet's block before it.
-    accesses : ndarray
-        Law of the pointer accesses.
-    most_accesses : float
-        Most of them.
-    just_read : float
-        Probability of a block whose bank is busy with its own page, having just been read.
-    at_only : float
-        Probability of a conflict at the only block of a list.
-    """
-
-    conflict: float
-    adjacent: float
-    accesses: FloatArray
-    most_accesses: float
+    conflict: float  # probability of a conflict
+    adjacent: float  # probability that a block is on the bank of its packet's block before it
+    accesses: FloatArray  # law of the pointer accesses
+    most_accesses: float  # most of them
+    # Probability of a block whose bank is busy with its own page, having just been read.
     just_read: float = 0.0
-    at_only: float = 0.0
+    at_only: float = 0.0  # probability of a conflict at the only block of a list
 
 
 def random_busy(spec: DataQueueing, banks: int) -> float:

@@ -9,21 +9,14 @@ import numpy as np
 
 @dataclass(frozen=True, kw_only=True)
 class ListOverflow:
-    """Shares of the offered segments that are refused.
+    """Shares of the offered segments that are refused."""
 
-    Parameters
-    ----------
-    overflow_probability : float
-        Of all segments.
-    large_probability, small_probability : float
-        Of the segments of large packets (VMS1), and of small ones (VMS2 and VMS3).
-    small_empty_probability : float
-        Probability that VMS2 has no block when a segment of a small packet asks for one.
-    """
-
-    overflow_probability: float
+    overflow_probability: float  # of all segments
+    # large_probability, small_probability: of the segments of large packets (VMS1), and of small ones (VMS2
+    # and VMS3).
     large_probability: float
     small_probability: float
+    # Probability that VMS2 has no block when a segment of a small packet asks for one.
     small_empty_probability: float
 
 

@@ -11,18 +11,10 @@ from qmodels.checks import FloatArray, IntArray
 
 @dataclass(frozen=True, kw_only=True)
 class PointerCycles:
-    """Cycles of a segment access with its pointer accesses.
+    """Cycles of a segment access with its pointer accesses."""
 
-    Parameters
-    ----------
-    mean_cycles : float
-        Mean over writes and reads. [pointer-memory cycles]
-    overrun_probability : float
-        Share of them whose pointer accesses do not fit beside them.
-    """
-
-    mean_cycles: float
-    overrun_probability: float
+    mean_cycles: float  # mean over writes and reads [pointer-memory cycles]
+    overrun_probability: float  # share of them whose pointer accesses do not fit beside them
 
 
 def pointer_cycles(

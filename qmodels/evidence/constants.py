@@ -25,35 +25,20 @@ _GROUPS: dict[str, type[Any]] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class Constant:
-    """One number in a model.
+    """One number in a model."""
 
-    Parameters
-    ----------
-    name : str
-        Group and field.
-    value : float
-        What the model uses.
-    best, low, high : float
-        What the command finds, and its interval of 95 %; NaN where nothing is fitted.
-    held_out : float
-        Mean size of the errors, in the form of the fit, of rows that were left out. [%]
-    tag : str
-        One of `TAGS`.
-    fit, data : str
-        The fit, and the file that it is made of.
-    unit, meaning : str
-        As the docstring of the group says.
-    """
-
-    name: str
-    value: float
+    name: str  # group and field
+    value: float  # what the model uses
+    # best, low, high: what the command finds, and its interval of 95 %; NaN where nothing is fitted.
     best: float
     low: float
     high: float
-    held_out: float
-    tag: str
+    held_out: float  # mean size of the errors, in the form of the fit, of rows that were left out [%]
+    tag: str  # one of `TAGS`
+    # fit, data: the fit, and the file that it is made of.
     fit: str
     data: str
+    # unit, meaning: as the docstring of the group says.
     unit: str = ""
     meaning: str = ""
 

@@ -40,39 +40,21 @@ class MeasuredError:
 
     Numbers, or arrays of one value per design; NaN where nothing was measured or it is not known. Errors are
     model minus simulation.
-
-    Parameters
-    ----------
-    metric : str
-        The metric.
-    unit : str
-        "%" of the simulated value, or "points": percentage points of a probability.
-    region : str or array of str
-        In words, what was measured; empty where nothing was, or where the load says it all.
-    load_above, load_to : float or array
-        The loads it was measured at, above the first and up to the second.
-    designs : float or array
-        How many systems were measured there.
-    bias : float or array
-        Signed mean: below 0 where the model is too low.
-    mean, largest : float or array
-        Of the sizes of the errors.
-    order : float or array
-        Part of the pairs of choices that the simulation separates and the model orders alike.
-    relative : MeasuredError, optional
-        Of a probability the same in %, over the designs that have one worth mentioning.
     """
 
-    metric: str
-    unit: str
-    region: Any = ""
+    metric: str  # the metric
+    unit: str  # "%" of the simulated value, or "points": percentage points of a probability
+    region: Any = ""  # in words, what was measured; empty where nothing was, or where the load says it all
+    # load_above, load_to: the loads it was measured at, above the first and up to the second.
     load_above: Any = NAN
     load_to: Any = NAN
-    designs: Any = NAN
-    bias: Any = NAN
+    designs: Any = NAN  # how many systems were measured there
+    bias: Any = NAN  # signed mean: below 0 where the model is too low
+    # mean, largest: of the sizes of the errors.
     mean: Any = NAN
     largest: Any = NAN
-    order: Any = NAN
+    order: Any = NAN  # part of the pairs of choices that the simulation separates and the model orders alike
+    # Of a probability the same in %, over the designs that have one worth mentioning.
     relative: MeasuredError | None = None
 
     def mapped(self, change: Callable[[Any], Any]) -> MeasuredError:

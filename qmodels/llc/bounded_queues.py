@@ -19,19 +19,12 @@ LEAST_WEIGHT = 1e-250
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BoundedQueues:
-    """The steady state of the queues.
+    """The steady state of the queues."""
 
-    Parameters
-    ----------
-    number, busy : ndarray
-        Laws of the number of jobs and of the number of busy servers.
-    throughput : ndarray
-        Rate at which 1, 2, ... jobs leave. [1/time]
-    """
-
+    # number, busy: laws of the number of jobs and of the number of busy servers.
     number: FloatArray
     busy: FloatArray
-    throughput: FloatArray
+    throughput: FloatArray  # rate at which 1, 2, ... jobs leave [1/time]
 
 
 def bounded_queues(

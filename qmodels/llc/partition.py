@@ -15,21 +15,11 @@ from qmodels.llc.characteristic_time import hit_ratios
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Division:
-    """Lines of each tenant and what they give.
+    """Lines of each tenant and what they give."""
 
-    Parameters
-    ----------
-    lines : ndarray of float
-        Lines of each tenant; of a cache that is shared, those it holds on average.
-    hit_ratios : ndarray
-        Hit ratio of each tenant.
-    hit_ratio : float
-        Hit ratio of all requests.
-    """
-
-    lines: FloatArray
-    hit_ratios: FloatArray
-    hit_ratio: float
+    lines: FloatArray  # lines of each tenant; of a cache that is shared, those it holds on average
+    hit_ratios: FloatArray  # hit ratio of each tenant
+    hit_ratio: float  # hit ratio of all requests
 
 
 def shared_cache(*, shares: npt.ArrayLike, popularities: Sequence[npt.ArrayLike], lines: int) -> Division:

@@ -11,18 +11,10 @@ from qmodels.checks import FloatArray
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Stages:
-    """A service of exponential stages in a row.
+    """A service of exponential stages in a row."""
 
-    Parameters
-    ----------
-    rates : ndarray
-        Rate of each stage. [1/time]
-    onward : ndarray
-        Probability that the next stage follows, 0 for the last one.
-    """
-
-    rates: FloatArray
-    onward: FloatArray
+    rates: FloatArray  # rate of each stage [1/time]
+    onward: FloatArray  # probability that the next stage follows, 0 for the last one
 
 
 def conditional_rates(stages: Stages, arrivals: FloatArray) -> FloatArray:

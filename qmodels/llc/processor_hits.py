@@ -31,19 +31,13 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HitRatios:
-    """What the caches find.
+    """What the caches find."""
 
-    Parameters
-    ----------
-    l1, l2, llc : float
-        Shares of the requests at each level that find their line there.
-    slice_shares : ndarray
-        Share of the LLC's requests that goes to each slice, a row for each table that was drawn.
-    """
-
+    # l1, l2, llc: shares of the requests at each level that find their line there.
     l1: float
     l2: float
     llc: float
+    # Share of the LLC's requests that goes to each slice, a row for each table that was drawn.
     slice_shares: FloatArray
 
     @property

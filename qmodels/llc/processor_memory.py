@@ -17,26 +17,17 @@ MOST_REPLACED = 0.99
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MemoryPath:
-    """The path with 0, 1, 2, ... busy cores.
+    """The path with 0, 1, 2, ... busy cores."""
 
-    Parameters
-    ----------
-    throughput : ndarray
-        Requests per time unit.
-    at_llc, at_memory : ndarray
-        Mean number of cores that wait for a slice or are served by it, and of those at the DRAM.
-    queue, queue_square : ndarray
-        Mean number, and mean square, of the cores at the slice of a random request.
-    busy_banks : ndarray
-        Mean number of busy banks.
-    """
-
-    throughput: FloatArray
+    throughput: FloatArray  # requests per time unit
+    # at_llc, at_memory: mean number of cores that wait for a slice or are served by it, and of those at the
+    # DRAM.
     at_llc: FloatArray
     at_memory: FloatArray
+    # queue, queue_square: mean number, and mean square, of the cores at the slice of a random request.
     queue: FloatArray
     queue_square: FloatArray
-    busy_banks: FloatArray
+    busy_banks: FloatArray  # mean number of busy banks
 
 
 def memory_path(spec: LlcProcessor, hits: HitRatios) -> MemoryPath:

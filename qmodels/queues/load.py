@@ -15,27 +15,13 @@ from qmodels.result import QueueResult
 
 
 class Load(NamedTuple):
-    """Load of a station.
+    """Load of a station."""
 
-    Parameters
-    ----------
-    arrival_rate : array
-        Jobs offered. [jobs / time]
-    service_time : array
-        Mean service time of one server. [time]
-    servers : array
-        Number of servers.
-    intensity : array
-        Traffic intensity, may exceed 1.
-    idle : array
-        1 - traffic intensity, rounded once; not positive where overloaded.
-    """
-
-    arrival_rate: FloatArray
-    service_time: FloatArray
-    servers: FloatArray
-    intensity: FloatArray
-    idle: FloatArray
+    arrival_rate: FloatArray  # jobs offered [jobs / time]
+    service_time: FloatArray  # mean service time of one server [time]
+    servers: FloatArray  # number of servers
+    intensity: FloatArray  # traffic intensity, may exceed 1
+    idle: FloatArray  # 1 - traffic intensity, rounded once; not positive where overloaded
 
     @property
     def stable(self) -> npt.NDArray[np.bool_]:

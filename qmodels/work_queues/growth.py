@@ -18,35 +18,19 @@ MOST_ROUNDS = 200_000
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rounds:
-    """What the fluid did.
+    """What the fluid did."""
 
-    Parameters
-    ----------
-    makespan : float
-        Until nothing is left. [cycles]
-    ends : array, shape (groups,)
-        When each queue ran out of tasks for good. [cycles]
-    served : array, shape (groups,)
-        Tasks that each queue's cores ran.
-    stolen, local : float
-        Tasks that were stolen, and that went through a core's own queue.
-    lock_wait, memory_wait : float
-        Sums over all tasks. [cycles]
-    memory_busy : array, shape (clusters,)
-        Busy time of each memory controller. [cycles]
-    cycle_time : float
-        Mean time of a task while all cores work. [cycles]
-    """
-
-    makespan: float
-    ends: FloatArray
-    served: FloatArray
+    makespan: float  # until nothing is left [cycles]
+    ends: FloatArray  # when each queue ran out of tasks for good [cycles]
+    served: FloatArray  # tasks that each queue's cores ran
+    # stolen, local: tasks that were stolen, and that went through a core's own queue.
     stolen: float
     local: float
+    # lock_wait, memory_wait: sums over all tasks [cycles].
     lock_wait: float
     memory_wait: float
-    memory_busy: FloatArray
-    cycle_time: float
+    memory_busy: FloatArray  # busy time of each memory controller [cycles]
+    cycle_time: float  # mean time of a task while all cores work [cycles]
 
 
 class _Fluid:

@@ -13,21 +13,11 @@ from qmodels.systems.programs.work_queues import WorkQueues
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layers:
-    """Tasks by the number of steps from the seed and by the cluster of their data.
+    """Tasks by the number of steps from the seed and by the cluster of their data."""
 
-    Parameters
-    ----------
-    tasks : array, shape (layers, clusters)
-        How many there are.
-    blocks : array, shape (layers, clusters)
-        Their mean number of blocks.
-    children : array, shape (layers, clusters, clusters)
-        Tasks of the next layer, by cluster, that one task finds.
-    """
-
-    tasks: FloatArray
-    blocks: FloatArray
-    children: FloatArray
+    tasks: FloatArray  # how many there are
+    blocks: FloatArray  # their mean number of blocks
+    children: FloatArray  # tasks of the next layer, by cluster, that one task finds
 
 
 def layers_of(spec: WorkQueues) -> Layers:

@@ -32,37 +32,25 @@ LAPS = 20
 
 
 class Hierarchies(NamedTuple):
-    """Caches, what they hold, and the popularity of their lines.
+    """Caches, what they hold, and the popularity of their lines."""
 
-    Parameters
-    ----------
-    plan : array of PLAN
-        Of each system.
-    bounds, drawn : array of int
-        Where the caches, and the alias table, of each system begin, and the end; a system whose table is
-        empty draws by its law.
-    caches, slots, table : arrays
-        See `validate.cache.lru_kernel`.
-    streams : array of uint64
-        Three for each system, see `SOURCES`.
-    cut, other, law, keys : arrays
-        Alias tables, laws and the keys of their assignments, see `validate.cache.draw_kernel`.
-    hits : array of int, shape (systems, MOST_LEVELS + 1)
-        Lookups by the level that had the line, the last of a system its memory.
-    """
-
-    plan: Any
+    plan: Any  # of each system
+    # bounds, drawn: where the caches, and the alias table, of each system begin, and the end; a system whose
+    # table is empty draws by its law.
     bounds: Any
     drawn: Any
+    # caches, slots, table: see `validate.cache.lru_kernel`.
     caches: Any
     slots: Any
     table: Any
-    streams: Any
+    streams: Any  # three for each system, see `SOURCES`
+    # cut, other, law, keys: alias tables, laws and the keys of their assignments, see
+    # `validate.cache.draw_kernel`.
     cut: Any
     other: Any
     law: Any
     keys: Any
-    hits: Any
+    hits: Any  # lookups by the level that had the line, the last of a system its memory
 
 
 def new_hierarchies(specs: Sequence[CacheSystem], streams: Any) -> Hierarchies:

@@ -14,20 +14,13 @@ from validate.estimates.statistics import Estimate
 
 @dataclass(frozen=True, kw_only=True)
 class LeaveOneOut:
-    """How far fits without a group of observations miss that group.
+    """How far fits without a group of observations miss that group."""
 
-    Parameters
-    ----------
-    mean, largest : float
-        Of the sizes of the errors of all observations, each predicted by the fit without its
-        group, in the form of the fit's errors; ``inf`` where too little would be left to fit.
-    by_group : mapping of str to float
-        Root mean square of the errors of each group.
-    """
-
+    # mean, largest: of the sizes of the errors of all observations, each predicted by the fit without its
+    # group, in the form of the fit's errors; ``inf`` where too little would be left to fit.
     mean: float
     largest: float
-    by_group: Mapping[str, float]
+    by_group: Mapping[str, float]  # root mean square of the errors of each group
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -14,23 +14,15 @@ REGIONS = ((0.0, 0.3), (0.3, 0.5), (0.5, 0.65), (0.65, 0.8), (0.8, 1.0))
 
 @dataclass(frozen=True, kw_only=True)
 class RegionError:
-    """The size of the error over the points of a region.
+    """The size of the error over the points of a region."""
 
-    Parameters
-    ----------
-    load_above, load_to : float
-        The region: loads above the one and up to the other.
-    mean, largest : float
-        Of the sizes of the errors, in their unit.
-    points : int
-        Points in the region with a finite error.
-    """
-
+    # load_above, load_to: the region: loads above the one and up to the other.
     load_above: float
     load_to: float
+    # mean, largest: of the sizes of the errors, in their unit.
     mean: float
     largest: float
-    points: int
+    points: int  # points in the region with a finite error
 
 
 def errors_by_region(

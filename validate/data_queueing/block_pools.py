@@ -41,29 +41,16 @@ MOST_BANKS = np.iinfo(np.int16).max
 
 
 class BlockPools(NamedTuple):
-    """Free lists and the scoreboards of memories.
+    """Free lists and the scoreboards of memories."""
 
-    Parameters
-    ----------
-    numbers : array of int, shape (pools, 3)
-        See the names above.
-    blocks, lists, addresses : arrays
-        Of all pools, see `validate.data_queueing.initial_lists`; three lists each.
-    banks : array of BANK
-        Of all channels of all memories, after one that is never busy.
-    boards : array of int, shape (memories, 2)
-        The first bank of each memory, and the banks of a channel.
-    memory_of : array of int
-        Of each pool, the memory that its blocks are in, or `NOWHERE`.
-    """
-
-    numbers: Any
+    numbers: Any  # see the names above
+    # blocks, lists, addresses: of all pools, see `validate.data_queueing.initial_lists`; three lists each.
     blocks: Any
     lists: Any
     addresses: Any
-    banks: Any
-    boards: Any
-    memory_of: Any
+    banks: Any  # of all channels of all memories, after one that is never busy
+    boards: Any  # the first bank of each memory, and the banks of a channel
+    memory_of: Any  # of each pool, the memory that its blocks are in, or `NOWHERE`
 
 
 def new_pools(

@@ -35,25 +35,14 @@ DONE, REFUSED = 0, 1
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Replay:
-    """What became of a list of operations, one array element each.
+    """What became of a list of operations, one array element each."""
 
-    Parameters
-    ----------
-    refused : array of bool
-        A packet found too few free blocks. Admitted as a whole it changed nothing; admitted by the
-        segment it was given up, and the segments it had are free again; "lossy", a segment is lost alone.
-    accesses : array of int
-        Pointer-memory accesses, those of the allocation or of the freeing included.
-    block : array of int
-        Block written or read, -1 for other operations.
-    met : array of int
-        Whether the data memory's bank was free (0), busy with this page (1) or with another (2).
-    """
-
+    # A packet found too few free blocks. Admitted as a whole it changed nothing; admitted by the segment it
+    # was given up, and the segments it had are free again; "lossy", a segment is lost alone.
     refused: Any
-    accesses: IntArray
-    block: IntArray
-    met: IntArray
+    accesses: IntArray  # pointer-memory accesses, those of the allocation or of the freeing included
+    block: IntArray  # block written or read, -1 for other operations
+    met: IntArray  # whether the data memory's bank was free (0), busy with this page (1) or with another (2)
 
 
 class Player:

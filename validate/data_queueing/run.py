@@ -22,27 +22,15 @@ class Job(experiment.Job):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """What is left of a replication.
+    """What is left of a replication."""
 
-    Parameters
-    ----------
-    packets : int
-        Packets simulated, the warm-up included.
-    counts : array of int
-        Counters from the end of the warm-up to the last arrival, see `validate.data_queueing.state`.
-    operations : array of int
-        Of each operation: how often, its pointer accesses, and the most of them (warm-up included).
-    histograms : array of int
-        Accesses of the allocations and of the deletions.
-    all_operations : int
-        Queue operations of the whole run, those after the last arrival included.
-    """
-
-    packets: int
+    packets: int  # packets simulated, the warm-up included
+    # Counters from the end of the warm-up to the last arrival, see `validate.data_queueing.state`.
     counts: IntArray
+    # Of each operation: how often, its pointer accesses, and the most of them (warm-up included).
     operations: IntArray
-    histograms: IntArray
-    all_operations: int
+    histograms: IntArray  # accesses of the allocations and of the deletions
+    all_operations: int  # queue operations of the whole run, those after the last arrival included
 
 
 def run_replication(job: Job) -> Run:

@@ -28,19 +28,12 @@ mixed_radix = lean_part(dram_map.mixed_radix)
 
 
 class AddressBooks(NamedTuple):
-    """Address maps of some systems.
+    """Address maps of some systems."""
 
-    Parameters
-    ----------
-    numbers : array of int, shape (systems, 12)
-        Of a map that interleaves: see the names above; a step of 0 marks one that is linear.
-    images : array of int, shape (systems, BYTES, 256)
-        Of a linear map: the places of numbers of one byte, at each of its positions, packed. Of bit fields
-        every bit of the place is an exclusive or of bits of the block, so that the place of a block is the
-        exclusive or of those of its bytes; interleaving by powers of two is of this kind.
-    """
-
-    numbers: Any
+    numbers: Any  # of a map that interleaves: see the names above; a step of 0 marks one that is linear
+    # Of a linear map: the places of numbers of one byte, at each of its positions, packed. Of bit fields
+    # every bit of the place is an exclusive or of bits of the block, so that the place of a block is the
+    # exclusive or of those of its bytes; interleaving by powers of two is of this kind.
     images: Any
 
 

@@ -42,14 +42,7 @@ BY_CHANNEL = ("banks", "queues", "entries", "limits", "ranks", "clock")
 
 
 class Channels(NamedTuple):
-    """The arrays of `validate.dram.state.Channel`: of accesses for all channels together, others by channel.
-
-    Parameters
-    ----------
-    asked : array of int
-        Of each channel: accesses it was offered, the cycle before which it was advanced, the one for which
-        the next call was asked.
-    """
+    """The arrays of `validate.dram.state.Channel`: of accesses for all channels, others by channel."""
 
     p: Any
     arrival: Any
@@ -67,6 +60,8 @@ class Channels(NamedTuple):
     clock: Any
     sums: Any
     counts: Any
+    # Of each channel: accesses it was offered, the cycle before which it was advanced, the one for which the
+    # next call was asked.
     asked: Any
 
 

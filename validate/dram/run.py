@@ -22,29 +22,14 @@ class DramJob(Job):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """What is left of a replication.
+    """What is left of a replication."""
 
-    Parameters
-    ----------
-    sums : array of int, shape (channels, 2, SUMS)
-        Of each channel and direction, see `validate.dram.state`; the warm-up is left out.
-    counts : array of int, shape (2, latencies)
-        Reads and writes of all channels by their latency without the controller's time.
-    served : int
-        Accesses, the warm-up included.
-    cycles : array of int
-        Of each channel until its last command.
-    last_arrival : int
-        When the last access came.
-    early, late : array of float
-        Mean latency of each channel in its second and last fifth.
-    """
-
-    sums: IntArray
-    counts: IntArray
-    served: int
-    cycles: IntArray
-    last_arrival: int
+    sums: IntArray  # of each channel and direction, see `validate.dram.state`; the warm-up is left out
+    counts: IntArray  # reads and writes of all channels by their latency without the controller's time
+    served: int  # accesses, the warm-up included
+    cycles: IntArray  # of each channel until its last command
+    last_arrival: int  # when the last access came
+    # early, late: mean latency of each channel in its second and last fifth.
     early: np.ndarray[tuple[int], np.dtype[np.float64]]
     late: np.ndarray[tuple[int], np.dtype[np.float64]]
 

@@ -50,23 +50,13 @@ NONE = np.empty(0, dtype=np.int64)
 
 
 class Channel(NamedTuple):
-    """Arrays of one channel.
+    """Arrays of one channel."""
 
-    Parameters
-    ----------
-    p : array of int
-        Numbers of the channel.
-    arrival, bank_of, row, write, number, following, end : arrays of int
-        Of each access: cycle of arrival, bank, row, whether it is a write, its number in the order of
-        arrival, the one behind it in its queue, when it ends. The last ``arrival`` is `NEVER`, that of
-        the access -1. Without ``number`` accesses have that of their place, without ``end`` it is not kept.
-    banks, queues, entries, limits, ranks, clock : arrays of int
-        See the names above; of ``limits`` there is one for each kind of command and bank group.
-    sums, counts : arrays of int
-        Sums over the accesses of each direction and batch, and those after the first by latency.
-    """
-
-    p: Any
+    p: Any  # numbers of the channel
+    # arrival, bank_of, row, write, number, following, end: of each access: cycle of arrival, bank, row,
+    # whether it is a write, its number in the order of arrival, the one behind it in its queue, when it ends.
+    # The last ``arrival`` is `NEVER`, that of the access -1. Without ``number`` accesses have that of their
+    # place, without ``end`` it is not kept.
     arrival: Any
     bank_of: Any
     row: Any
@@ -74,12 +64,15 @@ class Channel(NamedTuple):
     number: Any
     following: Any
     end: Any
+    # banks, queues, entries, limits, ranks, clock: see the names above; of ``limits`` there is one for each
+    # kind of command and bank group.
     banks: Any
     queues: Any
     entries: Any
     limits: Any
     ranks: Any
     clock: Any
+    # sums, counts: sums over the accesses of each direction and batch, and those after the first by latency.
     sums: Any
     counts: Any
 

@@ -25,27 +25,13 @@ class ProgramJob(Job):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """What is left of a replication.
+    """What is left of a replication."""
 
-    Parameters
-    ----------
-    finish : array of float
-        When each process ended. [cycles]
-    parts : array of float, shape (processes, 4)
-        Its time: computing, software, network, blocked. [cycles]
-    latency : float
-        Mean time of a message. [cycles]
-    service : array of float, shape (services, 3)
-        Packets, the sum of their latencies and the longest.
-    cycles : int
-        Cycles simulated.
-    """
-
-    finish: FloatArray
-    parts: FloatArray
-    latency: float
-    service: FloatArray
-    cycles: int
+    finish: FloatArray  # when each process ended [cycles]
+    parts: FloatArray  # its time: computing, software, network, blocked [cycles]
+    latency: float  # mean time of a message [cycles]
+    service: FloatArray  # packets, the sum of their latencies and the longest
+    cycles: int  # cycles simulated
 
 
 def run_replication(job: ProgramJob) -> Run:

@@ -37,44 +37,25 @@ class NetworkJob(Job):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """What is left of a replication; all but the series without the warm-up.
+    """What is left of a replication; all but the series without the warm-up."""
 
-    Parameters
-    ----------
-    duration : float
-        Measured time.
-    visits : array, shape (nodes, classes, columns of `VISITS`)
-        Counts and sums per node and class.
-    blocked : array, shape (nodes,)
-        Time integral of the servers held by blocked jobs.
-    passages : array, shape (classes, columns of `PASSAGES`)
-        Counts and sums per class a job began in.
-    bins, counts : array of int
-        The bins of all histograms, flattened, that are not empty, and what they hold.
-    times : array, shape (batches,)
-        Length of each batch, warm-up included.
-    numbers : array, shape (batches, nodes)
-        Mean number of jobs at each node in each of them.
-    responses, departures : array, shape (batches,)
-        Sum of the response times of all visits that ended in each of them, and their number.
-    events, most_jobs : int
-        Events, warm-up included, and the largest number of jobs there was room for.
-    idle : array, shape (2,), optional
-        Of one server that was run by recursion: the sums of its idle times and of their squares.
-    """
-
-    duration: float
-    visits: FloatArray
-    blocked: FloatArray
-    passages: FloatArray
+    duration: float  # measured time
+    visits: FloatArray  # counts and sums per node and class
+    blocked: FloatArray  # time integral of the servers held by blocked jobs
+    passages: FloatArray  # counts and sums per class a job began in
+    # bins, counts: the bins of all histograms, flattened, that are not empty, and what they hold.
     bins: IntArray
     counts: IntArray
-    times: FloatArray
-    numbers: FloatArray
+    times: FloatArray  # length of each batch, warm-up included
+    numbers: FloatArray  # mean number of jobs at each node in each of them
+    # responses, departures: sum of the response times of all visits that ended in each of them, and their
+    # number.
     responses: FloatArray
     departures: FloatArray
+    # events, most_jobs: events, warm-up included, and the largest number of jobs there was room for.
     events: int
     most_jobs: int
+    # Of one server that was run by recursion: the sums of its idle times and of their squares.
     idle: FloatArray | None = None
 
 

@@ -18,21 +18,12 @@ INF = float("inf")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Counted:
-    """Histograms of all times of all replications, without their empty bins.
+    """Histograms of all times of all replications, without their empty bins."""
 
-    Parameters
-    ----------
-    unit : float
-        Unit of the histograms. [time]
-    rows : mapping of str to tuple of int
-        Which histograms to add up for ``waiting`` and ``response`` by place and ``system response``
-        by class.
-    runs : tuple
-        Per replication the bins that are not empty, counted through all histograms, and their counts.
-    """
-
-    unit: float
+    unit: float  # unit of the histograms [time]
+    # Which histograms to add up for ``waiting`` and ``response`` by place and ``system response`` by class.
     rows: Mapping[str, tuple[int, ...]]
+    # Per replication the bins that are not empty, counted through all histograms, and their counts.
     runs: tuple[tuple[IntArray, IntArray], ...]
 
     def histograms(self, what: str) -> list[Histogram]:

@@ -33,46 +33,23 @@ class NocJob(Job):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """What is left of a replication.
+    """What is left of a replication."""
 
-    Parameters
-    ----------
-    cycles : int
-        Cycles measured.
-    sums : array of int, shape (3, flows)
-        Packets delivered, sums of their latency and of the wait at the source.
-    latencies : array of int, shape (2, bins)
-        Bins of the latencies on the scale of `validate.engine.histogram`, and how many are in each.
-    flow_latencies : array of int, shape (2, bins)
-        The same for all flows' bins, counted through, see `validate.noc.meter`; empty if not asked for.
-    channels : array of int, shape (2, channels)
-        Flits carried; flit-cycles in the buffers behind.
-    series : array of int, shape (intervals, 2)
-        Packets waiting at the end of each interval of the whole run, packets delivered in it.
-    lags : array of int, shape (2, flows)
-        How long the first packet of each flow's source queue had waited in the middle and at the end
-        of the measurement. [cycles]
-    transactions : array of int, shape (2,)
-        Transactions done, sum of their times.
-    deadlocked : bool
-        Whether packets waited for each other in a circle at the end.
-    full : bool
-        Whether the run ended because too many packets waited.
-    simulated : int
-        Cycles of the whole run.
-    """
-
-    cycles: int
-    sums: IntArray
+    cycles: int  # cycles measured
+    sums: IntArray  # packets delivered, sums of their latency and of the wait at the source
+    # Bins of the latencies on the scale of `validate.engine.histogram`, and how many are in each.
     latencies: IntArray
+    # The same for all flows' bins, counted through, see `validate.noc.meter`; empty if not asked for.
     flow_latencies: IntArray
-    channels: IntArray
-    series: IntArray
+    channels: IntArray  # flits carried; flit-cycles in the buffers behind
+    series: IntArray  # packets waiting at the end of each interval of the whole run, packets delivered in it
+    # How long the first packet of each flow's source queue had waited in the middle and at the end of the
+    # measurement [cycles].
     lags: IntArray
-    transactions: IntArray
-    deadlocked: bool
-    full: bool
-    simulated: int
+    transactions: IntArray  # transactions done, sum of their times
+    deadlocked: bool  # whether packets waited for each other in a circle at the end
+    full: bool  # whether the run ended because too many packets waited
+    simulated: int  # cycles of the whole run
 
 
 def build_world(noc: Noc, table: FlowTable, *, packets: int) -> World:

@@ -16,26 +16,16 @@ from validate.noc.result import NocSimulation
 
 @dataclass(frozen=True, kw_only=True)
 class Saturation:
-    """Where a network saturates.
+    """Where a network saturates."""
 
-    Parameters
-    ----------
-    low, high : float
-        Highest injection rate that was carried, and lowest one that was not. [packets/cycle]
-    congested_rate : float
-        Injection rate that the network carries at a fifth more than ``high``, when all queues are
-        full: well below ``low`` where congestion makes the throughput collapse. [packets/cycle]
-    bottleneck : str
-        Busiest channel just below saturation.
-    points : tuple of (float, str)
-        All that was simulated: injection rate and verdict.
-    """
-
+    # low, high: highest injection rate that was carried, and lowest one that was not [packets/cycle].
     low: float
     high: float
+    # Injection rate that the network carries at a fifth more than ``high``, when all queues are full: well
+    # below ``low`` where congestion makes the throughput collapse [packets/cycle].
     congested_rate: float
-    bottleneck: str
-    points: tuple[tuple[float, str], ...]
+    bottleneck: str  # busiest channel just below saturation
+    points: tuple[tuple[float, str], ...]  # all that was simulated: injection rate and verdict
 
     @property
     def rate(self) -> float:

@@ -24,28 +24,15 @@ def point(value: float) -> Estimate:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """One run.
+    """One run."""
 
-    Parameters
-    ----------
-    settings : mapping of str to number or str
-        What was set.
-    metrics : mapping of str to Estimate
-        What was measured; a value without an interval has confidence 0. What the tool could not
-        give (NaN) is absent; what has no steady state is infinite.
-    stable : bool
-        Whether the tool found a steady state.
-    source : str
-        The file it was read from.
-    note : str
-        The tool's verdict, where it gave one.
-    """
-
-    settings: Mapping[str, Setting]
+    settings: Mapping[str, Setting]  # what was set
+    # What was measured; a value without an interval has confidence 0. What the tool could not give (NaN) is
+    # absent; what has no steady state is infinite.
     metrics: Mapping[str, Estimate]
-    stable: bool = True
-    source: str = ""
-    note: str = ""
+    stable: bool = True  # whether the tool found a steady state
+    source: str = ""  # the file it was read from
+    note: str = ""  # the tool's verdict, where it gave one
 
     def __post_init__(self) -> None:
         bad = [name for name, value in self.metrics.items() if math.isnan(value.best)]

@@ -17,24 +17,12 @@ from validate.work_queues.kernel import World, push, run
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """What is left of a replication.
+    """What is left of a replication."""
 
-    Parameters
-    ----------
-    counts : array of float
-        See `validate.work_queues.state`.
-    memory_busy : array of float
-        Time that each memory controller is busy. [cycles]
-    runner : array of int
-        Core that ran each task.
-    runs : array of int
-        How often each task was run.
-    """
-
-    counts: FloatArray
-    memory_busy: FloatArray
-    runner: IntArray
-    runs: IntArray
+    counts: FloatArray  # see `validate.work_queues.state`
+    memory_busy: FloatArray  # time that each memory controller is busy [cycles]
+    runner: IntArray  # core that ran each task
+    runs: IntArray  # how often each task was run
 
 
 def build_world(job: Job) -> World:

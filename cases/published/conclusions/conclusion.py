@@ -16,29 +16,15 @@ Number = tuple[float, float]
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """What a conclusion hangs on, and the values at which it is asked.
+    """What a conclusion hangs on, and the values at which it is asked."""
 
-    Parameters
-    ----------
-    name : str
-        In words.
-    unit : str
-        Of the values; empty for a plain number.
-    value : float
-        The paper's, or that of our reading where the paper has none.
-    values : tuple of float
-        Ascending values at which the margin is computed, ``value`` among them or between them.
-    whole : bool
-        Whether there is nothing between these values.
-    open : (float, float), optional
-        Between which values the text leaves it open: a conclusion that turns there depends on a reading.
-    """
-
-    name: str
-    unit: str = ""
-    value: float
+    name: str  # in words
+    unit: str = ""  # of the values; empty for a plain number
+    value: float  # the paper's, or that of our reading where the paper has none
+    # Ascending values at which the margin is computed, ``value`` among them or between them.
     values: tuple[float, ...]
-    whole: bool = False
+    whole: bool = False  # whether there is nothing between these values
+    # Between which values the text leaves it open: a conclusion that turns there depends on a reading.
     open: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
@@ -58,43 +44,21 @@ class Parameter:
 
 @dataclass(frozen=True, kw_only=True)
 class Conclusion:
-    """A conclusion of a paper as a question that is computed.
+    """A conclusion of a paper as a question that is computed."""
 
-    Parameters
-    ----------
-    name : str
-        Key of its kept simulations.
-    words : str
-        The paper's.
-    section : str
-        Where they stand.
-    margin : str
-        What is computed, with its unit; positive where the conclusion holds.
-    assumption : str
-        What it hangs on beside the parameter, or why.
-    group : str
-        The published numbers behind it, a key of the case's tags (`cases.published.tags`); empty where
-        there is no number.
-    parameter : Parameter
-        What is varied.
-    readings : callable
-        Returns what is read of which systems at a value of the parameter.
-    of : callable
-        Returns the margin of the numbers that were read, in their order.
-    options : mapping
-        Of `validate.simulate`.
-    """
-
-    name: str
-    words: str
-    section: str
-    margin: str
-    assumption: str
+    name: str  # key of its kept simulations
+    words: str  # the paper's
+    section: str  # where they stand
+    margin: str  # what is computed, with its unit; positive where the conclusion holds
+    assumption: str  # what it hangs on beside the parameter, or why
+    # The published numbers behind it, a key of the case's tags (`cases.published.tags`); empty where there is
+    # no number.
     group: str = ""
-    parameter: Parameter
+    parameter: Parameter  # what is varied
+    # Returns what is read of which systems at a value of the parameter.
     readings: Callable[[float], Sequence[Reading]]
-    of: Callable[..., float]
-    options: Mapping[str, Any] = field(default_factory=dict)
+    of: Callable[..., float]  # returns the margin of the numbers that were read, in their order
+    options: Mapping[str, Any] = field(default_factory=dict)  # of `validate.simulate`
 
     def solved(self, value: float) -> float:
         """Return the margin by the models at a value of the parameter."""

@@ -15,17 +15,10 @@ Curve = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """A simulated margin.
+    """A simulated margin."""
 
-    Parameters
-    ----------
-    value : float
-        Of the parameter.
-    margin, half_width : float
-        The margin and half of its interval of 95 %.
-    """
-
-    value: float
+    value: float  # of the parameter
+    # margin, half_width: the margin and half of its interval of 95 %.
     margin: float
     half_width: float
 
@@ -37,31 +30,16 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What the models and the simulation say of a conclusion.
+    """What the models and the simulation say of a conclusion."""
 
-    Parameters
-    ----------
-    conclusion : Conclusion
-        What was asked.
-    curve : tuple of (float, float)
-        Margins by the models over the parameter.
-    margin : float
-        The one at the paper's value.
-    flip : (float, float) or None
-        Between which values of the parameter the models turn, the nearest such place to the paper's
-        value: twice the same for a parameter that is continuous; None if nowhere in the range.
-    checks : tuple of Check
-        Simulated margins of the very same systems.
-    stale : int
-        How many kept simulations are of other systems than those of today, and were left out.
-    """
-
-    conclusion: Conclusion
-    curve: Curve
-    margin: float
+    conclusion: Conclusion  # what was asked
+    curve: Curve  # margins by the models over the parameter
+    margin: float  # the one at the paper's value
+    # Between which values of the parameter the models turn, the nearest such place to the paper's value:
+    # twice the same for a parameter that is continuous; None if nowhere in the range.
     flip: tuple[float, float] | None
-    checks: tuple[Check, ...] = ()
-    stale: int = 0
+    checks: tuple[Check, ...] = ()  # simulated margins of the very same systems
+    stale: int = 0  # how many kept simulations are of other systems than those of today, and were left out
 
     @property
     def simulated(self) -> Check | None:

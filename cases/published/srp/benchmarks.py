@@ -37,22 +37,13 @@ HEADING = "Statements of the text, and other readings of the computing (costs fi
 
 @dataclass(frozen=True, kw_only=True)
 class Benchmark:
-    """The execution time of a benchmark. [cycles].
+    """The execution time of a benchmark. [cycles]."""
 
-    Parameters
-    ----------
-    name : str
-        A key of `benchmark_specs`.
-    model, simulated : float
-        Ours.
-    most_speedup : float or None
-        By the model, what the best placement could gain; for those of `MOST`.
-    """
-
-    name: str
+    name: str  # a key of `benchmark_specs`
+    # model, simulated: ours.
     model: float
     simulated: float
-    most_speedup: float | None = None
+    most_speedup: float | None = None  # by the model, what the best placement could gain; for those of `MOST`
 
 
 def benchmark_specs(costs: Costs) -> dict[str, NumaMachine]:

@@ -14,26 +14,6 @@ from optimize.search.pareto import FloatArray, IntArray
 class DmaProblem:
     r"""Tasks that fetch a block each, cores that compute them, memories and channels that are shared.
 
-    Parameters
-    ----------
-    computing : array_like of shape (tasks,)
-        Time of a core to compute each task. [cycles]
-    accesses : array_like of shape (tasks,)
-        Memory accesses of its block.
-    access_cycles : array_like of shape (cores, memories)
-        Time of an access that meets no other: it grows with the way. [cycles]
-    controller_cycles : float
-        Time of an access that keeps the memory itself busy. [cycles]
-    channels : int
-        DMA channels; each core uses one.
-    switch_cycles : float
-        Loss of a channel for each task whose block it moves, if it serves more than one memory:
-        all its commands turn it then. [cycles]
-    most_tasks : int, optional
-        Most tasks of a core: 1 keeps a core for each, where the cost would leave the far cores idle.
-
-    Notes
-    -----
     The cost of a placement is the time of the most loaded resource, by which the whole work cannot
     end sooner, and for the way the mean time of a core's commands:
 
@@ -41,19 +21,17 @@ class DmaProblem:
 
     with the sums of computing and of commands :math:`a_t u_{km}` per core, of commands and turning
     per channel, and of :math:`a_t s` per memory.
-
-    Raises
-    ------
-    ValueError
-        If a shape does not fit or a number is negative.
     """
 
-    computing: npt.ArrayLike
-    accesses: npt.ArrayLike
-    access_cycles: npt.ArrayLike
-    controller_cycles: float
-    channels: int
+    computing: npt.ArrayLike  # time of a core to compute each task [cycles]
+    accesses: npt.ArrayLike  # memory accesses of its block
+    access_cycles: npt.ArrayLike  # time of an access that meets no other: it grows with the way [cycles]
+    controller_cycles: float  # time of an access that keeps the memory itself busy [cycles]
+    channels: int  # DMA channels; each core uses one
+    # Loss of a channel for each task whose block it moves, if it serves more than one memory: all its
+    # commands turn it then [cycles].
     switch_cycles: float = 0.0
+    # Most tasks of a core: 1 keeps a core for each, where the cost would leave the far cores idle.
     most_tasks: int | None = None
 
     def __post_init__(self) -> None:

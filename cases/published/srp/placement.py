@@ -21,32 +21,19 @@ RENUMBERED = (14, 3, 8, 5, 0, 11, 6, 13, 9, 2, 15, 4, 7, 12, 1, 10)
 
 @dataclass(frozen=True, kw_only=True)
 class Placed:
-    """One placement of one work.
+    """One placement of one work."""
 
-    Parameters
-    ----------
-    work, placement : str
-        What is placed, and how it was found.
-    objective : float
-        What the integer program minimises, see `cases.published.srp.dma_problem.DmaProblem`. [million cycles]
-    bound : float or None
-        No placement has a lower objective; None if nothing was proven. [million cycles]
-    proven : bool
-        Whether no placement has a lower one.
-    model, simulated : float
-        Execution time. [million cycles]
-    seconds : float
-        Time to find it.
-    """
-
+    # work, placement: what is placed, and how it was found.
     work: str
     placement: str
+    # What the integer program minimises, see `cases.published.srp.dma_problem.DmaProblem` [million cycles].
     objective: float
-    bound: float | None
-    proven: bool
+    bound: float | None  # no placement has a lower objective; None if nothing was proven [million cycles]
+    proven: bool  # whether no placement has a lower one
+    # model, simulated: execution time [million cycles].
     model: float
     simulated: float
-    seconds: float
+    seconds: float  # time to find it
 
 
 def machine_of_work(costs: Costs, work: str) -> NumaMachine:

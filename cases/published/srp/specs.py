@@ -23,21 +23,11 @@ LOADS = 20_000
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """The three times that are fitted to one row of Table 6.1.
+    """The three times that are fitted to one row of Table 6.1."""
 
-    Parameters
-    ----------
-    controller_cycles : float
-        Of one access of 64 bytes. [cycles]
-    compute_per_byte : float
-        Computing of a core per byte moved. [cycles / byte]
-    switch_cycles : float
-        Of a channel that turns to another memory. [cycles]
-    """
-
-    controller_cycles: float
-    compute_per_byte: float
-    switch_cycles: float
+    controller_cycles: float  # of one access of 64 bytes [cycles]
+    compute_per_byte: float  # computing of a core per byte moved [cycles / byte]
+    switch_cycles: float  # of a channel that turns to another memory [cycles]
 
 
 def chip(costs: Costs) -> NumaChip:

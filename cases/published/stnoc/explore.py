@@ -25,14 +25,10 @@ MAXIMIZE, MINIMIZE = ("knee_rate",), ("link_bits",)
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """What the paper varies.
+    """What the paper varies."""
 
-    Parameters
-    ----------
-    step, channels, link_width : int
-        Packets to a channel before the next one, memory channels, and bytes of a link.
-    """
-
+    # step, channels, link_width: packets to a channel before the next one, memory channels, and bytes of a
+    # link.
     step: int = 32
     channels: int = 1
     link_width: int = 16

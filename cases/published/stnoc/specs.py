@@ -27,21 +27,11 @@ FILE = data_folder("stnoc") / "calibrated.toml"
 
 @dataclass(frozen=True, kw_only=True)
 class Loop:
-    """What the paper does not say of the closed loops, calibrated on Table II.
+    """What the paper does not say of the closed loops, calibrated on Table II."""
 
-    Parameters
-    ----------
-    think_cycles : float
-        From an answer to the next request of an engine, mean. [cycles]
-    service_cycles : float
-        Time of a memory controller for a transfer. [cycles]
-    write_fraction : float
-        Part of the transfers that are writes.
-    """
-
-    think_cycles: float
-    service_cycles: float
-    write_fraction: float
+    think_cycles: float  # from an answer to the next request of an engine, mean [cycles]
+    service_cycles: float  # time of a memory controller for a transfer [cycles]
+    write_fraction: float  # part of the transfers that are writes
 
 
 CALIBRATED = Loop(**read_toml(FILE)["loop"])

@@ -20,23 +20,13 @@ TRAFFIC = ("load_factor", "injection_rate", "rate", "arrival_rate")
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of an answer and what it was made from.
+    """A sentence of an answer and what it was made from."""
 
-    Parameters
-    ----------
-    about : str
-        What it answers: ``recommended``, ``overruled``, ``limited by``, ``better``, ``buys most``,
-        ``traffic``, ``limit``, ``how sure``; where there is no answer ``not feasible``, ``nearest``,
-        ``feasible with``.
-    text : str
-        The sentence.
-    values : dict
-        Its values, in the units of the metrics.
-    """
-
+    # What it answers: ``recommended``, ``overruled``, ``limited by``, ``better``, ``buys most``, ``traffic``,
+    # ``limit``, ``how sure``; where there is no answer ``not feasible``, ``nearest``, ``feasible with``.
     about: str
-    text: str
-    values: dict[str, Any] = field(default_factory=dict)
+    text: str  # the sentence
+    values: dict[str, Any] = field(default_factory=dict)  # its values, in the units of the metrics
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -16,15 +16,9 @@ WORST = 2
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Phrases:
-    """Says what a `Question` finds, in the units of its system.
+    """Says what a `Question` finds, in the units of its system."""
 
-    Parameters
-    ----------
-    question : Question
-        What was asked and decided.
-    """
-
-    question: Question
+    question: Question  # what was asked and decided
 
     def number(self, row: int) -> int:
         """Return the number of a design."""

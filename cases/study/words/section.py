@@ -23,24 +23,12 @@ def _wrapped(line: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A heading, sentences and a table.
+    """A heading, sentences and a table."""
 
-    Parameters
-    ----------
-    title : str
-        Heading.
-    lines : sequence of str
-        Sentences above the table.
-    headings : sequence of str
-        Column headings with units; empty without a table.
-    rows : sequence of sequence
-        Numbers and words.
-    """
-
-    title: str
-    lines: Sequence[str] = ()
-    headings: Sequence[str] = ()
-    rows: Sequence[Sequence[Any]] = ()
+    title: str  # heading
+    lines: Sequence[str] = ()  # sentences above the table
+    headings: Sequence[str] = ()  # column headings with units; empty without a table
+    rows: Sequence[Sequence[Any]] = ()  # numbers and words
 
     def text(self) -> str:
         """Return the section for a terminal."""

@@ -21,24 +21,14 @@ NEAR = 0.05
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Several:
-    """The workloads of a study side by side.
+    """The workloads of a study side by side."""
 
-    Parameters
-    ----------
-    explorations : mapping of str to Exploration
-        Of each workload, over one space, with the values of its decision.
-    choice : RobustChoice
-        Regrets of every design, and the robust one.
-    starred : mapping of str to int
-        The design that each workload's part of the study recommends.
-    simulated : mapping of str to set of int
-        The designs simulated under each.
-    """
-
+    # Of each workload, over one space, with the values of its decision.
     explorations: Mapping[str, Exploration]
-    choice: RobustChoice
+    choice: RobustChoice  # regrets of every design, and the robust one
+    # The design that each workload's part of the study recommends.
     starred: Mapping[str, int] = field(default_factory=dict)
-    simulated: Mapping[str, set[int]] = field(default_factory=dict)
+    simulated: Mapping[str, set[int]] = field(default_factory=dict)  # the designs simulated under each
 
     @property
     def candidates(self) -> dict[int, str]:

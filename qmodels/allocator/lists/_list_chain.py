@@ -24,29 +24,18 @@ View = tuple[Window, Window]
 
 @dataclass(frozen=True, kw_only=True)
 class PacketRules:
-    """How packets are stored.
+    """How packets are stored."""
 
-    Parameters
-    ----------
-    endings : tuple of float
-        Probability that a packet ends with its k-th block if it has that many; the last one, of
-        at least two, holds for all further blocks.
-    mean_size : float
-        Mean blocks of a packet.
-    other_packet : float
-        Probability that a block of another packet is allocated between two of a packet.
-    read_last : float
-        Probability that the last block of a packet was read, and the packet returned, right
-        before the next allocation.
-    access_within : float
-        Probability that an access to a random bank came between two blocks of a packet that no other
-        packet's block lies between; one that does comes with its own `TrialRules.other_access`.
-    """
-
+    # Probability that a packet ends with its k-th block if it has that many; the last one, of at least two,
+    # holds for all further blocks.
     endings: tuple[float, ...]
-    mean_size: float
-    other_packet: float
+    mean_size: float  # mean blocks of a packet
+    other_packet: float  # probability that a block of another packet is allocated between two of a packet
+    # Probability that the last block of a packet was read, and the packet returned, right before the next
+    # allocation.
     read_last: float
+    # Probability that an access to a random bank came between two blocks of a packet that no other packet's
+    # block lies between; one that does comes with its own `TrialRules.other_access`.
     access_within: float
 
 
@@ -79,20 +68,11 @@ class Entries:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trial:
-    """What a bank at the head leads to, for all trial states that are possible.
+    """What a bank at the head leads to, for all trial states that are possible."""
 
-    Parameters
-    ----------
-    entry : ndarray
-        The table's entries that tell this bank's probability.
-    busy : ndarray
-        Probability that the bank is found busy.
-    outcomes : list
-        Chance, view afterwards, the states (by position) for which it holds, the states they lead to.
-    """
-
-    entry: IntArray
-    busy: FloatArray
+    entry: IntArray  # the table's entries that tell this bank's probability
+    busy: FloatArray  # probability that the bank is found busy
+    # Chance, view afterwards, the states (by position) for which it holds, the states they lead to.
     outcomes: list[tuple[float, View, IntArray, IntArray]]
 
 

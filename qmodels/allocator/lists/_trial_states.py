@@ -29,21 +29,13 @@ Outcome = tuple[float, int, Window]
 
 @dataclass(frozen=True, kw_only=True)
 class TrialRules:
-    """How an allocation goes.
+    """How an allocation goes."""
 
-    Parameters
-    ----------
-    banks, trials : int
-        Banks; most blocks examined.
-    busy : int
-        Accesses for which a bank stays busy.
-    other_access : float
-        Probability that an access to a random bank came between the allocation before and this one.
-    """
-
+    # banks, trials: banks; most blocks examined.
     banks: int
     trials: int
-    busy: int
+    busy: int  # accesses for which a bank stays busy
+    # Probability that an access to a random bank came between the allocation before and this one.
     other_access: float
 
     @property

@@ -23,27 +23,13 @@ ENUMERATED = 8
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DryList:
-    """How often an overloaded list is nearly empty.
+    """How often an overloaded list is nearly empty."""
 
-    Parameters
-    ----------
-    refused : ndarray
-        Probability that a packet of each size is refused.
-    writes : ndarray
-        Allocations from a list of 1, 2, ... blocks, per refused packet.
-    given_up : float
-        Blocks that a refused packet had taken when it was given up, mean. [blocks]
-    one_taken : float
-        Probability that it had taken one block, all there was.
-    writes_per_refusal : float
-        All allocations per refused packet.
-    """
-
-    refused: FloatArray
-    writes: FloatArray
-    given_up: float
-    one_taken: float
-    writes_per_refusal: float
+    refused: FloatArray  # probability that a packet of each size is refused
+    writes: FloatArray  # allocations from a list of 1, 2, ... blocks, per refused packet
+    given_up: float  # blocks that a refused packet had taken when it was given up, mean [blocks]
+    one_taken: float  # probability that it had taken one block, all there was
+    writes_per_refusal: float  # all allocations per refused packet
 
 
 @lru_cache(maxsize=1024)

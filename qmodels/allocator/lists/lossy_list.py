@@ -29,18 +29,11 @@ MOST_RATE = 48.0
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LossyList:
-    """How often an overloaded list is nearly empty when a block is taken, as shares of all writes.
+    """How often an overloaded list is nearly empty when a block is taken, as shares of all writes."""
 
-    Parameters
-    ----------
-    just_read : ndarray
-        Writes right after the read of a block of the list that find 1, 2, ... blocks: this block is the last.
-    later : ndarray
-        Other writes that find 1, 2, ... blocks.
-    """
-
+    # Writes right after the read of a block of the list that find 1, 2, ... blocks: this block is the last.
     just_read: FloatArray
-    later: FloatArray
+    later: FloatArray  # other writes that find 1, 2, ... blocks
 
     def taken(self, busy_heads: FloatArray, *, page_control: bool) -> tuple[float, float, float, FloatArray]:
         """Return what trials meet in this list.

@@ -28,36 +28,21 @@ class ClosedNetwork(TypedDict, total=False):
 
 
 class Network(NamedTuple):
-    """A checked description, all arrays with a class axis.
+    """A checked description, all arrays with a class axis."""
 
-    Parameters
-    ----------
-    stations, classes : tuple
-        Names; `classes` is empty for a network without classes.
-    visits, service_time : array of shape (stations, classes)
-        Visits per passage and mean service time of one of them.
-    population : array of int
-        Jobs of each class; 0 for an open class.
-    think_time : array
-        Per class.
-    servers : array
-        Per station, ``inf`` for a delay.
-    multipliers : tuple of array
-        Per station the rate with 1, 2, ... jobs as a multiple of one server's; the last value
-        holds for all larger numbers. Empty for a delay.
-    routing : array or None
-        As given.
-    """
-
+    # stations, classes: names; `classes` is empty for a network without classes.
     stations: tuple[Any, ...]
     classes: tuple[Any, ...]
+    # visits, service_time: visits per passage and mean service time of one of them.
     visits: FloatArray
     service_time: FloatArray
-    population: IntArray
-    think_time: FloatArray
-    servers: FloatArray
+    population: IntArray  # jobs of each class; 0 for an open class
+    think_time: FloatArray  # per class
+    servers: FloatArray  # per station, ``inf`` for a delay
+    # Per station the rate with 1, 2, ... jobs as a multiple of one server's; the last value holds for all
+    # larger numbers. Empty for a delay.
     multipliers: tuple[FloatArray, ...]
-    routing: FloatArray | None
+    routing: FloatArray | None  # as given
 
     @property
     def demand(self) -> FloatArray:

@@ -23,26 +23,15 @@ MAX_STATES = 20_000_000  # populations in the lattice; about 0.5 GB
 
 
 class Station(NamedTuple):
-    """A station of the opened network.
+    """A station of the opened network."""
 
-    Parameters
-    ----------
-    place : int
-        Its index in the network.
-    share : array
-        Share of each class in the station's load.
-    busy, idle : array
-        With rates shifted by t = 0, 1, ... jobs: the probability that the station is not empty,
-        and that it is. The last pair describes a geometric queue; a last ``busy`` of 0 ends it.
-    log_total : float
-        Log of the sum of the station's unnormalised probabilities.
-    """
-
-    place: int
-    share: FloatArray
+    place: int  # its index in the network
+    share: FloatArray  # share of each class in the station's load
+    # busy, idle: with rates shifted by t = 0, 1, ... jobs: the probability that the station is not empty, and
+    # that it is. The last pair describes a geometric queue; a last ``busy`` of 0 ends it.
     busy: FloatArray
     idle: FloatArray
-    log_total: float
+    log_total: float  # log of the sum of the station's unnormalised probabilities
 
 
 class Lattice:
@@ -151,28 +140,15 @@ class Lattice:
 
 
 class Opened(NamedTuple):
-    """A closed network opened to Poisson arrivals that keep its population on the average.
+    """A closed network opened to Poisson arrivals that keep its population on the average."""
 
-    Parameters
-    ----------
-    rate : array
-        Arrival rate of each class; near the closed network's throughput.
-    lattice : Lattice
-        Populations.
-    fixed, varying : list of Station
-        Single servers of fixed rate, and all others that queue.
-    delays : array
-        Distribution of the jobs at delays and thinking, up to a factor.
-    log_scale : float
-        Log of the normalising constant of the closed network over the opened one's `total`.
-    """
-
-    rate: FloatArray
-    lattice: Lattice
+    rate: FloatArray  # arrival rate of each class; near the closed network's throughput
+    lattice: Lattice  # populations
+    # fixed, varying: single servers of fixed rate, and all others that queue.
     fixed: list[Station]
     varying: list[Station]
-    delays: FloatArray
-    log_scale: float
+    delays: FloatArray  # distribution of the jobs at delays and thinking, up to a factor
+    log_scale: float  # log of the normalising constant of the closed network over the opened one's `total`
 
     def total(self) -> FloatArray:
         """Return the distribution of the population, at every population of the lattice."""

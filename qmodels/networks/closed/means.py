@@ -24,22 +24,14 @@ def populated(net: Network) -> tuple[Network, npt.NDArray[np.bool_]]:
 
 
 class Solution(NamedTuple):
-    """Exact means of a closed network.
+    """Exact means of a closed network."""
 
-    Parameters
-    ----------
-    throughput : array
-        Per class.
-    number, busy : array of shape (stations, classes)
-        Mean number of jobs and busy fraction.
-    laws : dict of int to array
-        For stations that are neither delays nor single servers of fixed rate: the distribution
-        of the number of jobs, one axis for each class that has jobs.
-    """
-
-    throughput: FloatArray
+    throughput: FloatArray  # per class
+    # number, busy: mean number of jobs and busy fraction.
     number: FloatArray
     busy: FloatArray
+    # For stations that are neither delays nor single servers of fixed rate: the distribution of the number of
+    # jobs, one axis for each class that has jobs.
     laws: dict[int, FloatArray]
 
 

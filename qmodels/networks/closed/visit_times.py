@@ -26,25 +26,15 @@ _LEAST_REST = 1e-4  # of a server that higher classes leave to lower ones
 
 
 class StationModel(NamedTuple):
-    """What the equations of the stations need, beside the network.
+    """What the equations of the stations need, beside the network."""
 
-    Parameters
-    ----------
-    net : Network
-        The description.
-    sharing, preemptive : array of bool
-        Per station.
-    remaining : array of shape (stations, classes)
-        Mean remaining service time of a job found in service. [time]
-    same, above : array of shape (stations, classes, classes)
-        Whether an arrival of the first class waits for the jobs of the second that it finds; and
-        whether later ones overtake it.
-    """
-
-    net: Network
+    net: Network  # the description
+    # sharing, preemptive: per station.
     sharing: npt.NDArray[np.bool_]
     preemptive: npt.NDArray[np.bool_]
-    remaining: FloatArray
+    remaining: FloatArray  # mean remaining service time of a job found in service [time]
+    # same, above: whether an arrival of the first class waits for the jobs of the second that it finds; and
+    # whether later ones overtake it.
     same: FloatArray
     above: FloatArray
 

@@ -13,18 +13,10 @@ _LEAST_WAIT_SCV = 0.25  # of the rest of a time that a neighbour waits for: four
 
 
 class Law(NamedTuple):
-    """A phase-type law.
+    """A phase-type law."""
 
-    Parameters
-    ----------
-    initial : array
-        Probabilities to start in each phase.
-    rates : array
-        Generator of the phases.
-    """
-
-    initial: FloatArray
-    rates: FloatArray
+    initial: FloatArray  # probabilities to start in each phase
+    rates: FloatArray  # generator of the phases
 
     @property
     def exits(self) -> FloatArray:
@@ -38,17 +30,10 @@ class Law(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """A wait that a job meets with some probability.
+    """A wait that a job meets with some probability."""
 
-    Parameters
-    ----------
-    probability : float
-        Of meeting it.
-    mean, second : float
-        First two moments where it is met. [time, time^2]
-    """
-
-    probability: float
+    probability: float  # of meeting it
+    # mean, second: first two moments where it is met [time, time^2].
     mean: float
     second: float
 
@@ -57,27 +42,13 @@ NEVER = Wait(0.0, 0.0, 0.0)
 
 
 class Station(NamedTuple):
-    """What a station of the tandem tells about itself and to its neighbours.
+    """What a station of the tandem tells about itself and to its neighbours."""
 
-    Parameters
-    ----------
-    throughput : float
-        Jobs that leave. [jobs / time]
-    mean_number : float
-        Jobs in its places.
-    refused : float
-        Probability that a job finds no place, at its first attempt.
-    starved : Wait
-        What its server waits for a job after one has left.
-    blocked : Wait
-        What the server upstream waits for a place.
-    """
-
-    throughput: float
-    mean_number: float
-    refused: float
-    starved: Wait
-    blocked: Wait
+    throughput: float  # jobs that leave [jobs / time]
+    mean_number: float  # jobs in its places
+    refused: float  # probability that a job finds no place, at its first attempt
+    starved: Wait  # what its server waits for a job after one has left
+    blocked: Wait  # what the server upstream waits for a place
 
 
 def two_moment_law(mean: float, scv: float, least_scv: float = LEAST_SCV) -> Law:
@@ -123,29 +94,14 @@ def _wait(starts: FloatArray, throughput: float, rates: FloatArray) -> Wait:
 
 
 class _Full(NamedTuple):
-    """What the upstream server does while the station is full, in phases of their own.
+    """What the upstream server does while the station is full, in phases of their own."""
 
-    Parameters
-    ----------
-    rates : array
-        Generator of these phases.
-    enter : array
-        Rates from its usual phases to these, by a delivery that takes the last place.
-    leave : array
-        Probabilities from these to its usual phases, when a place gets free.
-    stay : array
-        Probabilities from these to these, when a place gets free and is taken at once.
-    fails : array
-        Rate at which a delivery first meets the full station, per phase.
-    fails_at_once : array
-        Rate at which the delivery of the last place blocks the next one, per usual phase.
-    """
-
-    rates: FloatArray
-    enter: FloatArray
-    leave: FloatArray
-    stay: FloatArray
-    fails: FloatArray
+    rates: FloatArray  # generator of these phases
+    enter: FloatArray  # rates from its usual phases to these, by a delivery that takes the last place
+    leave: FloatArray  # probabilities from these to its usual phases, when a place gets free
+    stay: FloatArray  # probabilities from these to these, when a place gets free and is taken at once
+    fails: FloatArray  # rate at which a delivery first meets the full station, per phase
+    # Rate at which the delivery of the last place blocks the next one, per usual phase.
     fails_at_once: FloatArray
 
 
