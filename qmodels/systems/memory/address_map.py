@@ -48,30 +48,14 @@ class AddressMap:
     The interleaving step decides the channel alone: with one channel it changes nothing. With
     ``bank_step`` equal to ``row_blocks`` (row, bank, column) consecutive blocks of a channel fill
     a row before the next bank; with 1 they go round the banks.
-
-    Parameters
-    ----------
-    interleaving_step : int
-        Consecutive blocks in a channel before the map moves to the next one. [blocks]
-    channels, banks : int
-        Channels, and banks in each.
-    bank_step : int
-        Consecutive blocks of a channel in one bank before the next one. [blocks]
-    row_blocks : int
-        Blocks in one row (page) of a bank. [blocks]
-
-    Examples
-    --------
-    >>> address_map = AddressMap(interleaving_step=2, channels=4, banks=8, bank_step=1, row_blocks=32)
-    >>> address_map.locate(9), address_map.block_at(0, 3, 0)
-    ((0, 3, 0), 9)
     """
 
-    interleaving_step: int
+    interleaving_step: int  # consecutive blocks in a channel before the map moves to the next one [blocks]
+    # channels, banks: channels, and banks in each.
     channels: int
     banks: int
-    bank_step: int
-    row_blocks: int
+    bank_step: int  # consecutive blocks of a channel in one bank before the next one [blocks]
+    row_blocks: int  # blocks in one row (page) of a bank [blocks]
 
     def __post_init__(self) -> None:
         for name in ("interleaving_step", "channels", "banks", "bank_step", "row_blocks"):

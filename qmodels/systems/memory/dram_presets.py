@@ -10,17 +10,10 @@ from qmodels.systems.memory.dram_timing import DramTiming, abstract
 
 @dataclass(frozen=True, kw_only=True)
 class DramPreset:
-    """A device with the controller it is usually modelled with.
+    """A device with the controller it is usually modelled with."""
 
-    Parameters
-    ----------
-    source : str
-        Where the numbers are from.
-    timing, geometry, page_policy, scheduler, controller_cycles
-        Fields of `DramSystem`.
-    """
-
-    source: str
+    source: str  # where the numbers are from
+    # timing, geometry, page_policy, scheduler, controller_cycles: fields of `DramSystem`.
     timing: DramTiming
     geometry: DramGeometry
     page_policy: str = "open"

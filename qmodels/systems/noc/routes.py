@@ -40,26 +40,13 @@ class SourceRoute:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Routes:
-    """Routes of many pairs of nodes, one after the other.
+    """Routes of many pairs of nodes, one after the other."""
 
-    Parameters
-    ----------
-    pair : array of int
-        Of each route the position of its pair of nodes in the arrays asked for.
-    share : array of float
-        Part of the pair's packets that take the route.
-    start : array of int
-        Where each route begins in ``routers``; one more at the end.
-    routers : array of int
-        Routers visited, both ends included.
-    vc_class : array of int
-        Class of the hop from each of ``routers`` to the next: 0 or 1, -1 for any (and at the last).
-    """
-
-    pair: Integers
-    share: FloatArray
-    start: Integers
-    routers: Integers
+    pair: Integers  # of each route the position of its pair of nodes in the arrays asked for
+    share: FloatArray  # part of the pair's packets that take the route
+    start: Integers  # where each route begins in ``routers``; one more at the end
+    routers: Integers  # routers visited, both ends included
+    # Class of the hop from each of ``routers`` to the next: 0 or 1, -1 for any (and at the last).
     vc_class: Integers
 
     def path(self, route: int) -> tuple[int, ...]:

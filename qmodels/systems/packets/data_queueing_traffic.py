@@ -175,19 +175,10 @@ class QueueTraffic:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class QueuedPackets:
-    """Realised packets, one array element each.
+    """Realised packets, one array element each."""
 
-    Parameters
-    ----------
-    times : array of float
-        Arrival times, nondecreasing, from 0. [drain slots]
-    segments, queues : array of int
-        Segments of each packet and the queue it joins.
-    moved_to : array of int
-        The queue it is appended to before it leaves, -1 for none.
-    """
-
-    times: FloatArray
+    times: FloatArray  # arrival times, nondecreasing, from 0 [drain slots]
+    # segments, queues: segments of each packet and the queue it joins.
     segments: IntArray
     queues: IntArray
-    moved_to: IntArray
+    moved_to: IntArray  # the queue it is appended to before it leaves, -1 for none

@@ -93,19 +93,12 @@ class ProcessorNoc:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Networks:
-    """Flow tables of requests and responses; their rates say nothing.
+    """Flow tables of requests and responses; their rates say nothing."""
 
-    Parameters
-    ----------
-    requests, responses : FlowTable
-        One flow for each initiator and channel.
-    flow : ndarray of int, shape (2, initiators, channels)
-        The flow of a request to a channel; of a response from it.
-    """
-
+    # requests, responses: one flow for each initiator and channel.
     requests: FlowTable
     responses: FlowTable
-    flow: IntArray
+    flow: IntArray  # the flow of a request to a channel; of a response from it
 
     @property
     def link_names(self) -> tuple[str, ...]:

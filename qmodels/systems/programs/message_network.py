@@ -19,22 +19,13 @@ from qmodels.systems.programs.messaging import MessageProgram
 
 
 class Service(NamedTuple):
-    """What a packet of a program is known by in the network.
+    """What a packet of a program is known by in the network."""
 
-    Parameters
-    ----------
-    source, target : int
-        Processes.
-    priority : int
-        Its priority: 7 unless the switches know priorities.
-    circuit : bool
-        Whether it goes through a circuit.
-    """
-
+    # source, target: processes.
     source: int
     target: int
-    priority: int
-    circuit: bool
+    priority: int  # its priority: 7 unless the switches know priorities
+    circuit: bool  # whether it goes through a circuit
 
 
 def services(program: MessageProgram) -> tuple[tuple[int, ...], tuple[Service, ...]]:

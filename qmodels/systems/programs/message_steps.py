@@ -36,27 +36,13 @@ PAIRED = {"receive": "send", "wait": "signal"}
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One step, read from its words.
+    """One step, read from its words."""
 
-    Parameters
-    ----------
-    action : str
-        One of `FORMS`.
-    peer : int
-        The other process, -1 where there is none.
-    words : int
-        Payload of a message. [words]
-    cycles : float
-        Computing time. [cycles]
-    level : int
-        Priority that is set, -1 where none is.
-    """
-
-    action: str
-    peer: int = -1
-    words: int = 0
-    cycles: float = 0.0
-    level: int = -1
+    action: str  # one of `FORMS`
+    peer: int = -1  # the other process, -1 where there is none
+    words: int = 0  # payload of a message [words]
+    cycles: float = 0.0  # computing time [cycles]
+    level: int = -1  # priority that is set, -1 where none is
 
 
 def compute(cycles: float) -> str:

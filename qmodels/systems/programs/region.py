@@ -122,28 +122,16 @@ class Growth:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TaskGraph:
-    """Tasks and which of them find which.
+    """Tasks and which of them find which."""
 
-    Parameters
-    ----------
-    blocks : array of int
-        Blocks to work on in each task. Tasks are in the order in which a search by breadth finds them.
-    place : array of int, shape (tasks, 3)
-        Superblock of each task.
-    first, neighbours : array of int
-        The neighbours of task k are ``neighbours[first[k]:first[k + 1]]``.
-    depth : array of int
-        Least number of steps from the seed, task 0.
-    parent : array of int
-        The neighbour from which the search by breadth found it; -1 for the seed.
-    """
-
+    # Blocks to work on in each task. Tasks are in the order in which a search by breadth finds them.
     blocks: npt.NDArray[np.int64]
-    place: npt.NDArray[np.int64]
+    place: npt.NDArray[np.int64]  # superblock of each task
+    # first, neighbours: the neighbours of task k are ``neighbours[first[k]:first[k + 1]]``.
     first: npt.NDArray[np.int64]
     neighbours: npt.NDArray[np.int64]
-    depth: npt.NDArray[np.int64]
-    parent: npt.NDArray[np.int64]
+    depth: npt.NDArray[np.int64]  # least number of steps from the seed, task 0
+    parent: npt.NDArray[np.int64]  # the neighbour from which the search by breadth found it; -1 for the seed
 
 
 @lru_cache(maxsize=32)

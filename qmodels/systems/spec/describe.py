@@ -32,33 +32,15 @@ MOST_WORDS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class FieldRow:
-    """One field of a kind of system.
+    """One field of a kind of system."""
 
-    Parameters
-    ----------
-    name : str
-        Dotted; ``*`` stands for the members of a list.
-    of : str
-        The word of the spec that the field is of, where several may stand in its place.
-    type : str
-        What it holds.
-    unit : str
-        Empty for pure numbers and words.
-    default : str
-        As in a file; "required" where there is none.
-    allowed : str
-        The rule that the field's check states.
-    meaning : str
-        In words.
-    """
-
-    name: str
-    of: str = ""
-    type: str
-    unit: str
-    default: str
-    allowed: str
-    meaning: str
+    name: str  # dotted; ``*`` stands for the members of a list
+    of: str = ""  # the word of the spec that the field is of, where several may stand in its place
+    type: str  # what it holds
+    unit: str  # empty for pure numbers and words
+    default: str  # as in a file; "required" where there is none
+    allowed: str  # the rule that the field's check states
+    meaning: str  # in words
 
 
 def describe(kind: str) -> list[FieldRow]:

@@ -18,28 +18,16 @@ from qmodels.systems.spec.fields import numeric_names, of_a_class
 
 @dataclass(frozen=True)
 class Kinds:
-    """What a field holds that takes specs of several kinds, to which others may add theirs.
+    """What a field holds that takes specs of several kinds, to which others may add theirs."""
 
-    Parameters
-    ----------
-    types : callable
-        Returns the classes by the words that files use for them.
-    """
-
-    types: Callable[[], Mapping[str, type[Any]]]
+    types: Callable[[], Mapping[str, type[Any]]]  # returns the classes by the words that files use for them
 
 
 @dataclass(frozen=True)
 class NamedOf:
-    """What a field holds that is a `Named`.
+    """What a field holds that is a `Named`."""
 
-    Parameters
-    ----------
-    value : annotation or Kinds
-        What goes by each name.
-    """
-
-    value: Any
+    value: Any  # what goes by each name
 
 
 @of_a_class

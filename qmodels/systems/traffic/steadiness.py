@@ -22,32 +22,20 @@ LEAST = 10
 class Steadiness:
     r"""Two tests of whether the bytes of a stream come at one rate.
 
-    Parameters
-    ----------
-    windows_p : float or None
-        Probability, were the rate one, that windows differ as much; None for too few packets.
-    halves_p : float or None
-        The same of the two halves.
-    change : float
-        Bytes of the second half over those of the first.
-
-    Notes
-    -----
     Of K windows of m blocks each, with mean squares between windows and inside them, F = MSB / MSW has under
     one rate, blocks being independent and about normal, the distribution F(K - 1, K (m - 1)); of the windows
     of the two halves, the difference of their means has Student's t with K - 2 degrees of freedom. The spread
     is the stream's own, so bursts shorter than a block do not look like a change. Bursts that outlast a
     block do: on the scale of the windows they are one.
 
-    Examples
-    --------
     >>> Steadiness(windows_p=0.4, halves_p=0.002, change=0.5).steady
     False
     """
 
+    # Probability, were the rate one, that windows differ as much; None for too few packets.
     windows_p: float | None
-    halves_p: float | None
-    change: float
+    halves_p: float | None  # the same of the two halves
+    change: float  # bytes of the second half over those of the first
 
     @property
     def steady(self) -> bool | None:

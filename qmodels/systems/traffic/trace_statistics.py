@@ -22,19 +22,6 @@ BLOCKS = 10
 class TraceStatistics:
     r"""What of a recorded stream its mean rate hides.
 
-    Parameters
-    ----------
-    window_ns : float
-        Length of a window, a twentieth of the recording. [ns]
-    packet_share, byte_share : array of float
-        Packets and bytes of each window over the mean of all windows: 1 in a steady stream.
-    scale_ns : array of float
-        Time scales, from the mean gap in steps of 4 up to a tenth of the recording. [ns]
-    packet_dispersion, byte_dispersion : array of float
-        Index of dispersion at each scale.
-
-    Notes
-    -----
     With :math:`N(t)` packets and :math:`Y(t)` bytes that arrive in :math:`t`, and sizes :math:`V`,
     the indices of dispersion are
 
@@ -52,10 +39,13 @@ class TraceStatistics:
        equation numbers not checked).
     """
 
-    window_ns: float
+    window_ns: float  # length of a window, a twentieth of the recording [ns]
+    # packet_share, byte_share: packets and bytes of each window over the mean of all windows: 1 in a steady
+    # stream.
     packet_share: FloatArray
     byte_share: FloatArray
-    scale_ns: FloatArray
+    scale_ns: FloatArray  # time scales, from the mean gap in steps of 4 up to a tenth of the recording [ns]
+    # packet_dispersion, byte_dispersion: index of dispersion at each scale.
     packet_dispersion: FloatArray
     byte_dispersion: FloatArray
 

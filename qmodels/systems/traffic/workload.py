@@ -19,21 +19,11 @@ from qmodels.systems.traffic.trace import Trace
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Packets:
-    """Realised packets, one array element each.
+    """Realised packets, one array element each."""
 
-    Parameters
-    ----------
-    times_ns : array of float
-        Arrival times, nondecreasing. [ns]
-    bytes : array of int
-        Sizes. [bytes]
-    segments : array of int
-        Segments each is cut into.
-    """
-
-    times_ns: FloatArray
-    bytes: IntArray
-    segments: IntArray
+    times_ns: FloatArray  # arrival times, nondecreasing [ns]
+    bytes: IntArray  # sizes [bytes]
+    segments: IntArray  # segments each is cut into
 
 
 @dataclass(frozen=True, kw_only=True)

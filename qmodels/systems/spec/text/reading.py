@@ -33,17 +33,10 @@ class Place:
     with ``__toml_default__`` is meant by a table that says no ``kind`` and fits no single one, unless others
     may add classes (`Kinds`). What a spec is written as is what its method ``__to_toml__(table, key)``
     returns, where ``table`` gives the table of its fields.
-
-    Parameters
-    ----------
-    key : str
-        The dotted key, for messages.
-    folder : Path
-        Where the paths of files in the document start from.
     """
 
-    key: str = ""
-    folder: Path = Path()
+    key: str = ""  # the dotted key, for messages
+    folder: Path = Path()  # where the paths of files in the document start from
 
     def at(self, name: str) -> Place:
         """Return the place of a key in the table that stands here."""

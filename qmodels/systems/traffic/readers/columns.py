@@ -21,31 +21,16 @@ Read = tuple[list[float], list[int], Flows]
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """Which columns of a text hold what, by their numbers from 0.
+    """Which columns of a text hold what, by their numbers from 0."""
 
-    Parameters
-    ----------
-    time, bytes : int
-        Columns of the time and of the length.
-    flow : tuple of int
-        Columns that name a packet's flow; empty where it is not known.
-    unit : str
-        Unit of the times: s, ms, us or ns.
-    count : int or None
-        How many columns a line must have; None for any number that has these.
-    separator : str or None
-        What parts the columns; None for blanks.
-    header : bool
-        Whether the first line names the columns.
-    """
-
+    # time, bytes: columns of the time and of the length.
     time: int = 0
     bytes: int = 1
-    flow: tuple[int, ...] = ()
-    unit: str = "s"
-    count: int | None = None
-    separator: str | None = None
-    header: bool = False
+    flow: tuple[int, ...] = ()  # columns that name a packet's flow; empty where it is not known
+    unit: str = "s"  # unit of the times: s, ms, us or ns
+    count: int | None = None  # how many columns a line must have; None for any number that has these
+    separator: str | None = None  # what parts the columns; None for blanks
+    header: bool = False  # whether the first line names the columns
 
 
 TIME_BYTES = Layout(count=2)
