@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from cases.published.rows import data_folder, read_toml
 from qmodels import checks
 
 Reading = tuple[Any, str] | float
@@ -70,6 +71,12 @@ class Conclusion:
 
         numbers = (best for best, _ in read(self.readings(value), number))
         return float(checks.finite(f"margin of {self.name} at {value:g}", self.of(*numbers)))
+
+
+def stated(case: str, **usual: Any) -> Callable[..., Conclusion]:
+    """Return what makes the conclusions of a paper by name, whose words stand beside its numbers."""
+    words = read_toml(data_folder(case) / "conclusions.toml")
+    return lambda name, **computed: Conclusion(name=name, **{**usual, **words[name], **computed})
 
 
 def read(

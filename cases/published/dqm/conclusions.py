@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cases.published.conclusions.conclusion import Conclusion, Parameter, Reading, same, saved
+from cases.published.conclusions.conclusion import Parameter, Reading, same, saved, stated
 from cases.published.dqm.specs import VMS1, case_spec, technique
 from qmodels.systems.packets.data_queueing import DataQueueing
 from qmodels.systems.spec.fields import replace_fields
@@ -66,57 +66,37 @@ LOAD = Parameter(
     open=(1.05, 3.0),
 )
 
+conclusion = stated("dqm", options=OPTIONS)
+
 CONCLUSIONS = (
-    Conclusion(
-        name="two trials",
-        words="Already with AllocTrialCount = 2, 84% of the number of bank conflicts are avoided during "
-        "DRAM write accesses",
-        section="sec. 6, Table 1",
+    conclusion(
+        "two trials",
         margin="write conflicts avoided by two trials, with page control, beyond 75 [points]",
-        assumption="for how many accesses a bank stays busy, which the text leaves open",
-        group="saved",
         parameter=BUSY,
         readings=lambda n: conflicts(*(single(trials, busy_accesses=round(n)) for trials in (2, 1))),
         of=lambda two, one: saved_share(two, one) - 75,
-        options=OPTIONS,
     ),
-    Conclusion(
-        name="three trials",
-        words="From AllocTrialCount = 3, no further reduction in the number of bank conflicts is observed",
-        section="sec. 6, Table 1",
+    conclusion(
+        "three trials",
         margin="0.5 less what five trials avoid beyond three, without page control [points of all writes]",
-        assumption="the share of the banks that is busy; Table 1 itself goes from 5.5 to 5.3 %",
-        group="writes",
         parameter=BANKS,
         readings=lambda n: conflicts(
             *(single(trials, page_control=False, banks=round(n)) for trials in (3, 5))
         ),
         of=lambda three, five: 0.5 - 100 * (three - five),
-        options=OPTIONS,
     ),
-    Conclusion(
-        name="page control",
-        words="Supporting page control in the DRAM memory controller is a must, since it allows an "
-        "additional reduction of up to 70% in the number of bank conflicts during DRAM write accesses",
-        section="sec. 6, Table 1",
+    conclusion(
+        "page control",
         margin="write conflicts avoided by page control with two trials, beyond 50 [points]",
-        assumption="how often the block that is written next is of the page just used: how blocks return",
-        group="saved",
         parameter=INPUTS,
         readings=lambda ports: conflicts(
             *(single(2, page_control=on, input_ports=round(ports)) for on in (True, False))
         ),
         of=lambda on, off: saved_share(on, off) - 50,
-        options=OPTIONS,
     ),
-    Conclusion(
-        name="reads",
-        words="this also yields a reduction of 46% in the number of bank conflicts during DRAM read "
-        "accesses, which are not controlled though",
-        section="sec. 6, Table 1",
+    conclusion(
+        "reads",
         margin="read conflicts avoided by two trials, beyond 36 [points]",
-        assumption="the segments of a packet are read in a row: one output port, where the system has two",
-        group="reads",
         parameter=Parameter(
             name="output ports", value=int(BASE.traffic.output_ports), values=(1, 2, 4, 8), whole=True,
             open=(1, 2),
@@ -125,15 +105,10 @@ CONCLUSIONS = (
             [single(trials, output_ports=round(ports)) for trials in (2, 1)], READS
         ),
         of=lambda two, one: saved_share(two, one) - 36,
-        options=OPTIONS,
     ),
-    Conclusion(
-        name="ninety",
-        words="our exploration method can save up to 90% of the bank conflicts",
-        section="abstract; sec. 6, Table 4",
+    conclusion(
+        "ninety",
         margin="write conflicts avoided by the best of Table 4's first two techniques, beyond 80 [points]",
-        assumption="the load: how long the memory is so full that lists run dry",
-        group="saved",
         parameter=LOAD,
         readings=lambda load: conflicts(
             lists(3, 1, VMS1[0], load_factor=load),
@@ -141,43 +116,26 @@ CONCLUSIONS = (
             single(1, load_factor=load),
         ),
         of=lambda one, other, before: saved_share(min(one, other), before) - 80,
-        options=OPTIONS,
     ),
-    Conclusion(
-        name="average",
-        words="Although the performance of segment enqueueing depends on AllocTrialCount ..., it is not "
-        "affected by it on average",
-        section="sec. 6, Table 1",
+    conclusion(
+        "average",
         margin="1.5 less the mean pointer accesses of an allocation with five trials",
-        assumption="the share of the banks that is busy",
-        group="accesses",
         parameter=BANKS,
         readings=lambda n: [(single(5, banks=round(n)), "pointer_accesses_per_allocation")],
         of=lambda accesses: 1.5 - accesses,
-        options=OPTIONS,
     ),
-    Conclusion(
-        name="lists",
-        words="Considering three VMSs instead of only one does not allow to further reduce the number of "
-        "bank conflicts",
-        section="sec. 6, Table 2",
+    conclusion(
+        "lists",
         margin="1 less what three lists avoid beyond one [points of all writes]",
-        assumption="the share of the banks that is busy; Table 2 itself goes from 1.9 to 1.2 %",
-        group="writes",
         parameter=BANKS,
         readings=lambda n: conflicts(
             single(3, banks=round(n)), lists(3, 2, VMS1[0], banks=round(n))
         ),
         of=lambda one, three: 1 - 100 * (one - three),
-        options=OPTIONS,
     ),
-    Conclusion(
-        name="overhead",
-        words="which allows to improve worst-case memory performance of data queueing operations by 50%",
-        section="abstract; sec. 6, Table 4",
+    conclusion(
+        "overhead",
         margin="worst-case overhead saved by 4/0/4194304, beyond 45 [points]",
-        assumption="what a conflict costs in cycles of the pointer memory, read off Table 4",
-        group="overhead",
         parameter=Parameter(
             name="cost of a conflict", unit="SRAM cycles", value=float(BASE.pointer.conflict_overhead_cycles),
             values=(2.0, 3.0, 4.0, 6.0, 10.0, 14.0),
@@ -186,22 +144,16 @@ CONCLUSIONS = (
             [single(trials, conflict_overhead_cycles=cycles) for trials in (4, 1)], "enqueue_overhead"
         ),
         of=lambda four, one: saved_share(four, one) - 45,
-        options=OPTIONS,
     ),
-    Conclusion(
-        name="bandwidth",
-        words="the DQM needs to meet a bandwidth of at least 15 Gbps",
-        section="sec. 3, of a memory of 17 Gb/s (sec. 4.1)",
+    conclusion(
+        "bandwidth",
         margin="what is carried with two trials and segments of 64 bytes, beyond 15 [Gb/s]",
-        assumption="5 pointer accesses fit beside a segment, 15 beside a conflict (sec. 4.2); the links of "
-        "segments and packets count as well as the free lists",
         parameter=Parameter(
             name="pointer accesses that fit beside a segment", value=int(BASE.pointer.free_accesses),
             values=(4, 5, 6, 8), whole=True,
         ),
         readings=carried,
         of=lambda cycles, fit: SEGMENT_BITS / (cycles / fit * SEGMENT_NS) - NEEDED,
-        options=OPTIONS,
     ),
 )  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from cases.published.conclusions.conclusion import Conclusion, Parameter, Reading, gained, same, saved
+from cases.published.conclusions.conclusion import Parameter, Reading, gained, same, saved, stated
 from cases.published.ocmpi.specs import (
     BARE,
     CYCLES_PER_WORD,
@@ -74,40 +74,26 @@ def packets(spec: MessageProgram, overhead: float) -> MessageProgram:
     return replace_fields(spec, {"packet_overhead_bytes": round(overhead)})
 
 
+conclusion = stated("ocmpi", options=OPTIONS)
+
 CONCLUSIONS = (
-    Conclusion(
-        name="priorities",
-        words="the overall execution time on each prioritized process improve by ≈15%",
-        section="sec. VIII.B, Fig. 9",
+    conclusion(
+        "priorities",
         margin="time saved by prioritised processes, mean, beyond 10 [points]",
-        assumption="how many words are gathered, which the paper does not say and we fitted to the slowed "
-        "row",
-        group="effects",
         parameter=WORDS,
         readings=lambda words: finishes(gathers(words), OTHERS),
         of=faster(mean, 10),
-        options=OPTIONS,
     ),
-    Conclusion(
-        name="each",
-        words="the use of prioritized transactions boosts the overall execution time of each prioritized "
-        "task up to ≈15%",
-        section="sec. I, Fig. 9",
+    conclusion(
+        "each",
         margin="time saved by the prioritised process that gains least [%]",
-        assumption="how many words are gathered; round robin among equals",
-        group="effects",
         parameter=WORDS,
         readings=lambda words: finishes(gathers(words), OTHERS),
         of=faster(min, 0),
-        options=OPTIONS,
     ),
-    Conclusion(
-        name="computing",
-        words="even in this adverse experiment ... we can speedup the prioritized annotated tasks",
-        section="sec. VIII.B, Fig. 10",
+    conclusion(
+        "computing",
         margin="time saved by the prioritised process that gains least, beyond 1 [points]",
-        assumption="how long is computed on a word, which we fitted to the slowed tasks",
-        group="effects",
         parameter=Parameter(
             name="computing on a word", unit="cycles", value=float(CYCLES_PER_WORD),
             values=(0.0, 25.0, 100.0, 200.0, 400.0), open=(0.0, 400.0),
@@ -116,30 +102,19 @@ CONCLUSIONS = (
             [computing(prioritised=on, cycles_per_word=cycles) for on in (False, True)], HIGH
         ),
         of=faster(min, 1),
-        options=OPTIONS,
     ),
-    Conclusion(
-        name="circuit",
-        words="The outcome is a speedup improvement of ≈35% with respect to the previous scenario with no "
-        "guarantees",
-        section="sec. VIII.B, Fig. 11",
+    conclusion(
+        "circuit",
         margin="time saved by ARM_14, beyond 25 [points]",
-        assumption="how many words are sent, which the paper does not say",
-        group="effects",
         parameter=LARGE,
         readings=lambda words: finishes(
             [streaming(circuit=on, words=round(words)) for on in (False, True)], (14,)
         ),
         of=faster(min, 25),
-        options=OPTIONS,
     ),
-    Conclusion(
-        name="receiver",
-        words="ARM_0 also go to completion ≈37% before with respect to the non-GT scenario",
-        section="sec. VIII.B, Fig. 11",
+    conclusion(
+        "receiver",
         margin="time saved by ARM_0, beyond 25 [points]",
-        assumption="packets of four flits: what a packet has beyond its word",
-        group="effects",
         parameter=Parameter(
             name="overhead of a packet", unit="bytes", value=float(BARE.packet_overhead_bytes),
             values=(0.0, 4.0, 8.0, 12.0, 16.0, 24.0, 32.0), whole=True, open=(8.0, 16.0),
@@ -148,49 +123,32 @@ CONCLUSIONS = (
             [packets(streaming(circuit=on), overhead) for on in (False, True)], (0,)
         ),
         of=faster(min, 25),
-        options=OPTIONS,
     ),
-    Conclusion(
-        name="fixed",
-        words="once the GT channel is open, the end-to-end average latency of the packets is fixed and the "
-        "throughput is ensured",
-        section="sec. VIII.B",
+    conclusion(
+        "fixed",
         margin="5 less what the others' traffic delays ARM_14 behind its circuit [%]",
-        assumption="a circuit has the links of its way to itself",
         parameter=replace(LARGE, name="words that each of the others sends", open=None),
         readings=lambda words: finishes([disturbed(words), disturbed(1)], (14,)),
         of=lambda busy, quiet: 5 - gained(busy, quiet),
-        options=OPTIONS,
     ),
-    Conclusion(
-        name="words",
-        words="8.425 ... clock cycles, for unidirectional ... traffic ..., which represents ≈4x ... times "
-        "more time from the previous one",
-        section="sec. VIII.A",
+    conclusion(
+        "words",
         margin="5 less the time of a long message over that of one word",
-        assumption="the paper's own cycles say 9.1",
-        group="library_fitted",
         parameter=Parameter(
             name="words of the long message", value=256, values=(16, 32, 64, 96, 128, 256, 512), whole=True
         ),
         readings=lambda words: same([one_way(words=round(words)), one_way(words=1)], "execution_time"),
         of=lambda many, one: 5 - many / one,
-        options=OPTIONS,
     ),
-    Conclusion(
-        name="reconfigurations",
-        words="on a large network it decreases until ≈20,000 at 200 MHz",
-        section="sec. VIII.A, Fig. 7",
+    conclusion(
+        "reconfigurations",
         margin="initialisations per second over 20,000, less 90 [%]",
-        assumption="a notification costs the same however many there are, as fitted with 4 cores",
-        group="library",
         parameter=Parameter(name="cores in a row of the mesh", value=4, values=(2, 3, 4, 5, 6), whole=True),
         readings=lambda side: same(
             [program(barrier(processes=round(side) ** 2), side=round(side), costs=start_costs())],
             "execution_time",
         ),
         of=lambda cycles: 100 * MHZ * 1e6 / cycles / 20_000 - 90,
-        options=OPTIONS,
     ),
 )  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from cases.published.conclusions.conclusion import Conclusion, Parameter, Reading, gained, same, saved
+from cases.published.conclusions.conclusion import Parameter, Reading, gained, same, saved, stated
 from cases.published.stnoc.claims import contradictions
 from cases.published.stnoc.specs import CALIBRATED, closed_noc, open_noc
 from qmodels.systems.noc.spec import Noc
@@ -40,15 +40,12 @@ def rates(*nocs: Noc) -> list[Reading]:
     return same(nocs, "bandwidth")
 
 
+conclusion = stated("stnoc", options=CLOSED)
+
 CONCLUSIONS = (
-    Conclusion(
-        name="twice",
-        words="The improvement in the best case can be bigger than 2x as compared to the case without "
-        "address interleaving",
-        section="sec. VI, Table I",
+    conclusion(
+        "twice",
         margin="highest rate with 4 channels over that with one, less 2",
-        assumption="how long a packet keeps a virtual channel to itself, which we fitted to Table I",
-        group="table1_fitted",
         parameter=Parameter(
             name="cycles beyond its length for which a packet keeps its channel",
             unit="cycles", value=6, values=(1, 2, 4, 6, 10, 15, 20, 30, 40), whole=True,
@@ -59,13 +56,9 @@ CONCLUSIONS = (
         of=lambda four, one: four / one - 2,
         options=SATURATION,
     ),
-    Conclusion(
-        name="step",
-        words="the NoC delay is smaller when interleaving step = 1",
-        section="sec. VI, Fig. 3",
+    conclusion(
+        "step",
         margin="delay with a step of 32 over that with 1, 4 channels, less 1 [%]",
-        assumption="every CPU begins with a channel of its own; the model tells a step of 1 from others, "
-        "not 2 from 32",
         parameter=Parameter(
             name="rate of a CPU", unit="packets/cycle", value=0.04, values=(0.03, 0.04, 0.05, 0.06),
         ),
@@ -75,87 +68,57 @@ CONCLUSIONS = (
         of=gained,
         options=OPEN,
     ),
-    Conclusion(
-        name="gain",
-        words="when we set it 8 Bytes the throughput gain reached 69.64%",
-        section="abstract, Table II",
+    conclusion(
+        "gain",
         margin="throughput gained by 8 channels over one with 8-byte links, less 60 [points]",
         assumption=HANGS,
-        group="gains_fitted",
         parameter=THINK,
         readings=lambda think: rates(*(loop(8, channels, think=think) for channels in (8, 1))),
         of=lambda eight, one: gained(eight, one) - 60,
-        options=CLOSED,
     ),
-    Conclusion(
-        name="narrow",
-        words="the benefits from enhancing the NoC with address interleaving are higher for the narrowest "
-        "link",
-        section="sec. VI",
+    conclusion(
+        "narrow",
         margin="gain of 8 channels with 8-byte links less that with 32-byte links [points]",
         assumption=HANGS,
-        group="gains_fitted",
         parameter=THINK,
         readings=lambda think: rates(
             *(loop(width, channels, think=think) for width in (8, 32) for channels in (8, 1))
         ),
         of=lambda n8, n1, w8, w1: gained(n8, n1) - gained(w8, w1),
-        options=CLOSED,
     ),
-    Conclusion(
-        name="close",
-        words="by enhancing a narrow STNoC with address interleaving, the achieved aggregate throughput is "
-        "close to the aggregate throughput of STNoC when link-width is 32 Bytes",
-        section="sec. VI; 'one of the most valuable results'",
+    conclusion(
+        "close",
         margin="10 less what 8-byte links with 8 channels lack of 32-byte links [%]",
         assumption=f"'close' taken for 10 % (Table II: 5.8 %); {HANGS}",
-        group="narrow",
         parameter=THINK,
         readings=lambda think: rates(*(loop(width, 8, think=think) for width in (8, 32))),
         of=lambda narrow, wide: 10 - saved(narrow, wide),
-        options=CLOSED,
     ),
-    Conclusion(
-        name="transfers",
-        words="Figure 4 illustrates that this holds for all DMA transfer lengths",
-        section="sec. VI, of the sentence above",
+    conclusion(
+        "transfers",
         margin="10 less what 8-byte links with 8 channels lack of 32-byte links [%]",
-        assumption="service and think times do not change with the length; at 128 bytes it is the "
-        "conclusion above",
         parameter=Parameter(
             name="transfer", unit="bytes", value=64, values=(16, 32, 64, 128, 256), whole=True
         ),
         readings=lambda size: rates(*(transfers(width, 8, round(size)) for width in (8, 32))),
         of=lambda narrow, wide: 10 - saved(narrow, wide),
-        options=CLOSED,
     ),
-    Conclusion(
-        name="saturates",
-        words="improvement seems to saturate, which is more obvious when link-width is 32 Bytes ... To "
-        "identify the exact reason behind this occurrence, further experimentation is needed",
-        section="sec. VI",
+    conclusion(
+        "saturates",
         margin="2 less the throughput gained by 8 channels over 4, 32-byte links [%]",
         assumption=f"{HANGS}: with it the engines themselves are the limit",
-        group="table2_fitted",
         parameter=THINK,
         readings=lambda think: rates(*(loop(32, channels, think=think) for channels in (8, 4))),
         of=lambda eight, four: 2 - gained(eight, four),
-        options=CLOSED,
     ),
-    Conclusion(
-        name="sixteen",
-        words="We conducted the same experiments for the 16-nodes setup with 7 DMA engines ... but the "
-        "improvement in the best case was less than 2%",
-        section="sec. VI",
+    conclusion(
+        "sixteen",
         margin="2 less the largest gain of 8 channels over one of the three widths [points]",
-        assumption="the law of the memory's service time, and its mean, fitted to Table II",
-        group="nodes16",
         parameter=THINK,
         readings=lambda think: rates(
             *(loop(w, channels, think=think, nodes=16) for w in (8, 16, 32) for channels in (8, 1))
         ),
         of=lambda *found: 2 - max(gained(*pair) for pair in zip(found[::2], found[1::2], strict=True)),
-        options=CLOSED,
     ),
 )  # fmt: skip
 
