@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from qmodels.systems.packets.data_queueing import Allocation, DataMemory, DataQueueing
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
-from validate.data_queueing.replay import Player
+from tests.validate.player import Player
 
 SEGMENTS, QUEUES = 96, 3
 

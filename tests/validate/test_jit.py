@@ -16,7 +16,6 @@ from validate.composed import strands as system_strands
 from validate.composed.memories import in_order as system_banks
 from validate.data_queueing import inputs as data_queueing_inputs
 from validate.data_queueing import kernel as data_queueing_kernel
-from validate.data_queueing import replay as data_queueing_replay
 from validate.engine import events as engine
 from validate.engine import jit
 from validate.engine.prefetch import prefetch
@@ -24,7 +23,6 @@ from validate.engine.prefetch import prefetch
 KERNELS = (
     data_queueing_inputs,
     data_queueing_kernel,
-    data_queueing_replay,
     engine,
     system_banks,
     system_blocks,
