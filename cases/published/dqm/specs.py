@@ -35,8 +35,15 @@ def case_spec(
 ) -> DataQueueing:
     """Return the conventional technique under Poisson arrivals with the sizes of `imix`, or under a trace.
 
-    ``trace``: recorded packets in their place; ``segments``: segments of the memory.
+    Parameters
+    ----------
+    trace : Trace or path, optional
+        Recorded packets in their place.
+    segments : int
+        Segments of the memory.
 
+    Notes
+    -----
     One input and one output port; a segment without a block is lost alone, and a block is free once its
     segment is read: with these the published writes are met best, see `cases.published.dqm.causes`.
     """
@@ -53,7 +60,13 @@ def case_spec(
 
 
 def scaled(size: int, segments: int) -> int:
-    """Return a size in the paper's memory for a memory of so many segments."""
+    """Return a size in the paper's memory for a memory of so many segments.
+
+    Examples
+    --------
+    >>> scaled(2_097_152, 4096), scaled(4_089_472, 4096)
+    (2048, 3994)
+    """
     return round(size * segments / PUBLISHED_SEGMENTS)
 
 

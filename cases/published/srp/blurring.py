@@ -24,7 +24,8 @@ def calibrate(row: str, evaluate: Callable[[NumaMachine], float] = execution_tim
     One memory gives the controllers' time, clustered data the computing, all memories the turning: each
     is found by bisection with the ones before.
 
-    ``evaluate``: execution time of a machine [million cycles]; the model's by default.
+    ``row``: "non-optimal" or "optimal"; ``evaluate``: execution time of a machine [million cycles]; the
+    model's by default.
     """
     table = published("srp")["table61"]
     costs = Costs(controller_cycles=35.0, compute_per_byte=0.0, switch_cycles=0.0)

@@ -54,10 +54,10 @@ class DmaPlacement(ProgramOutcome):
 def place_dma(problem: DmaProblem, *, method: str = "milp", time_limit: float | None = None) -> DmaPlacement:
     r"""Place tasks on cores, blocks on memories and cores on channels at the least cost.
 
-    ``problem``: what is to be placed, and what it costs; ``method``: an integer program; or construction and
-    the best single changes, which proves nothing; ``time_limit``: seconds for the integer program. Returns
-    the placement with its real cost; where the time is over, the better of what the program and the greedy
-    method found.
+    ``problem``: what is to be placed, and what it costs; ``method``: "milp", an integer program; or
+    "greedy", construction and the best single changes, which proves nothing; ``time_limit``: seconds for the
+    integer program. Returns the placement with its real cost; where the time is over, the better of what the
+    program and the greedy method found.
 
     Tasks that are alike are counted: :math:`n_{gkm}` tasks of group g on core k with blocks at memory m,
     in binary digits, so that no two placements differ only by exchanging them. Channels are used in the

@@ -141,7 +141,8 @@ def solve_station(*, starved: Wait, service: Law, downstream: Law, places: int, 
 
     ``starved``: what the upstream server waits for a job after a delivery; ``service``: service of the
     upstream server; ``downstream``: time a job holds the station's own server; ``places``: jobs in the
-    station, including the one in service; ``blocking``: what happens to a delivery without a place.
+    station, including the one in service; ``blocking``: what happens to a delivery without a place,
+    "loss", "after-service", "before-service" or "repetitive-service".
     """
     upstream = wait_then_serve(starved, service)
     if blocking == "repetitive-service":

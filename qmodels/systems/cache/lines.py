@@ -81,8 +81,9 @@ def slice_lines(lines: int, slices: int) -> IntArray:
 def slice_of(line: Any, *, slices: int, hashing: str) -> Any:
     """Return the slice of a line.
 
-    ``line``: line numbers (addresses in lines); ``hashing``: the low-order part; the XOR of all groups of
-    bits as wide as a slice number (a power of two of slices); or a well-mixed hash, modulo the slices.
+    ``line``: line numbers (addresses in lines); ``hashing``: "modulo", the low-order part; "xor", that of
+    all groups of bits as wide as a slice number (a power of two of slices); or "mixed", a well-mixed hash,
+    modulo the slices.
     """
     if hashing == "modulo":
         return line % slices

@@ -21,6 +21,11 @@ def allocation_accesses(rejected: Any) -> Any:
     References
     ----------
     .. [1] Ch. Ykman-Couvreur et al., DAC 2002.
+
+    Examples
+    --------
+    >>> [allocation_accesses(rejected) for rejected in range(4)]
+    [1, 3, 4, 5]
     """
     return rejected + 1 + (rejected > 0)
 

@@ -20,6 +20,11 @@ def ping_pong(*, words: int, rounds: int = 1) -> Processes:
     """Return two processes that send a message to and fro.
 
     The second says that it is ready before each message it is sent.
+
+    Examples
+    --------
+    >>> ping_pong(words=1)
+    (('wait 1', 'send 1 1', 'receive 1'), ('signal 0', 'receive 0', 'send 0 1'))
     """
     checks.count("rounds", rounds)
     return (
@@ -32,6 +37,11 @@ def barrier(*, processes: int, root: int = 0, shape: str = "flat") -> Processes:
     """Return a barrier: all notify the root, which then releases all.
 
     Assigning ranks when a program starts exchanges the same notifications.
+
+    Examples
+    --------
+    >>> barrier(processes=3)
+    (('wait 1', 'wait 2', 'signal 1', 'signal 2'), ('signal 0', 'wait 0'), ('signal 0', 'wait 0'))
     """
     steps = _empty(processes, root)
     for child, parent in _upwards(processes, root, shape):
@@ -44,7 +54,13 @@ def barrier(*, processes: int, root: int = 0, shape: str = "flat") -> Processes:
 
 
 def broadcast(*, processes: int, words: int, root: int = 0, shape: str = "flat") -> Processes:
-    """Return a broadcast of the root's words to all."""
+    """Return a broadcast of the root's words to all.
+
+    Examples
+    --------
+    >>> broadcast(processes=4, words=8, shape="tree")
+    (('send 2 8', 'send 1 8'), ('receive 0',), ('receive 0', 'send 3 8'), ('receive 2',))
+    """
     steps = _empty(processes, root)
     for parent, child in _downwards(processes, root, shape):
         steps[parent].append(send(child, words=words))
@@ -63,7 +79,13 @@ def scatter(*, processes: int, words: int, root: int = 0, shape: str = "flat") -
 
 
 def gather(*, processes: int, words: int, root: int = 0, shape: str = "flat") -> Processes:
-    """Return a gather of the words of all at the root: the narrowcast, if it is flat."""
+    """Return a gather of the words of all at the root: the narrowcast, if it is flat.
+
+    Examples
+    --------
+    >>> gather(processes=3, words=16)
+    (('receive 1', 'receive 2'), ('send 0 16',), ('send 0 16',))
+    """
     steps = _empty(processes, root)
     sizes = _branch_sizes(processes, root, shape)
     for child, parent in _upwards(processes, root, shape):
@@ -89,6 +111,11 @@ def scan(*, processes: int, words: int, cycles_per_word: float = 0.0, shape: str
 
     Flat, it goes from each process to the next; as a tree it takes log2(processes) rounds, in each
     of which every process sends to the one twice as far away as before.
+
+    Examples
+    --------
+    >>> scan(processes=3, words=4)
+    (('send 1 4',), ('receive 0', 'compute 0', 'send 2 4'), ('receive 1', 'compute 0'))
     """
     checks.nonnegative("cycles_per_word", cycles_per_word)
     checks.choice("shape", shape, SHAPES)

@@ -68,7 +68,13 @@ class Kind:
 
 
 def kind_named(name: str) -> Kind:
-    """Return the kind of a name."""
+    """Return the kind of a name.
+
+    Raises
+    ------
+    ValueError
+        If there is none; the nearest name is suggested.
+    """
     if name in KINDS:
         return _ours(name)
     known = kinds()
@@ -76,7 +82,19 @@ def kind_named(name: str) -> Kind:
 
 
 def kind_of(spec: Any) -> Kind:
-    """Return the kind of a spec, or of a class of specs."""
+    """Return the kind of a spec, or of a class of specs.
+
+    Raises
+    ------
+    TypeError
+        If it is of none.
+
+    Examples
+    --------
+    >>> from qmodels.systems.noc.spec import Noc
+    >>> kind_of(Noc()).name
+    'noc'
+    """
     bases = (spec if isinstance(spec, type) else type(spec)).__mro__
     for known in (_ours_by_spec, _others_by_spec):
         found = known()
@@ -89,6 +107,8 @@ def kind_of(spec: Any) -> Kind:
 def metric_of(spec: Any, name: str) -> Metric:
     """Return what a metric of a spec means, whatever place its name has in brackets.
 
+    Examples
+    --------
     >>> metric_of(None, "mean_response_time[disk, read]").unit
     'time'
     """

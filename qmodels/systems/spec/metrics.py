@@ -8,27 +8,43 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Metric:
-    """What a name of a metric means wherever it appears."""
+    """What a name of a metric means wherever it appears.
 
-    # "1" for a pure number. Times of hardware are in ns, of abstract stations in the ``time`` that their laws
-    # are in.
+    Parameters
+    ----------
+    unit : str
+        "1" for a pure number. Times of hardware are in ns, of abstract stations in the ``time`` that
+        their laws are in.
+    meaning : str
+        In words.
+    better : {"down", "up", ""}
+        Where a designer wants it; empty where that depends.
+    """
+
     unit: str
-    meaning: str  # in words
-    better: str = "down"  # where a designer wants it; empty where that depends
+    meaning: str
+    better: str = "down"
 
 
 @dataclass(frozen=True)
 class MetricNames:
-    """The metrics of one kind of system."""
+    """The metrics of one kind of system.
 
-    # Names in `METRICS` that the model and the simulation give, the main one first. A metric of several
-    # places (stations, processes, cache levels) is given once for each, with the place in brackets:
-    # ``mean_response_time[disk]``.
+    Parameters
+    ----------
+    both : tuple of str
+        Names in `METRICS` that the model and the simulation give, the main one first. A metric of
+        several places (stations, processes, cache levels) is given once for each, with the place in
+        brackets: ``mean_response_time[disk]``.
+    model, simulation : tuple of str
+        What only one of the two gives.
+    sometimes : tuple of str
+        Those of both that the model knows in some cases only, and leaves out in others.
+    """
+
     both: tuple[str, ...]
-    # model, simulation: what only one of the two gives.
     model: tuple[str, ...] = ()
     simulation: tuple[str, ...] = ()
-    # Those of both that the model knows in some cases only, and leaves out in others.
     sometimes: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[str]:
@@ -36,7 +52,18 @@ class MetricNames:
 
 
 def metric(name: str) -> Metric:
-    """Return what a metric's name means, whatever place it has in brackets."""
+    """Return what a metric's name means, whatever place it has in brackets.
+
+    Raises
+    ------
+    KeyError
+        If no metric is called that.
+
+    Examples
+    --------
+    >>> metric("mean_response_time[disk, read]").unit
+    'time'
+    """
     return METRICS[name.partition("[")[0]]
 
 
@@ -186,7 +213,15 @@ METRICS: dict[str, Metric] = {
 
 
 def markdown() -> str:
-    r"""Return the table of all metrics for the documentation."""
+    r"""Return the table of all metrics for the documentation.
+
+    Examples
+    --------
+    >>> print("\n".join(markdown().splitlines()[2:5]))
+    | metric | unit | better | meaning |
+    |---|---|---|---|
+    | `packet_latency` | ns | down | of a packet, from its arrival until it is out, mean; without the hold |
+    """
     rows = [
         f"| `{name}` | {'' if one.unit == '1' else one.unit} | {one.better} | {one.meaning} |"
         for name, one in METRICS.items()

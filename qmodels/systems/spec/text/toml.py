@@ -30,17 +30,52 @@ def from_toml(
 ) -> Spec:
     """Return the spec a TOML document describes.
 
-    ``source``: TOML text, or the path of a file as a `Path`; ``spec_type``: a frozen spec dataclass;
-    ``base_dir``: folder that relative paths of files start from: left out, that of the file, or the working
-    directory for text; ``overrides``: values that replace those of the document, by dotted key:
-    ``{"dram.channels": 8}``. Keys left out have the dataclasses' defaults.
+    Parameters
+    ----------
+    source : str or Path
+        TOML text, or the path of a file as a `Path`.
+    spec_type : type
+        A frozen spec dataclass.
+    base_dir : path, optional
+        Folder that relative paths of files start from: left out, that of the file, or the
+        working directory for text.
+    overrides : mapping, optional
+        Values that replace those of the document, by dotted key: ``{"dram.channels": 8}``.
 
+    Returns
+    -------
+    spec_type
+        Keys left out have the dataclasses' defaults.
+
+    Raises
+    ------
+    ValueError
+        One line with the dotted key: not TOML, an unknown key (with the nearest valid one), a
+        missing key, a value of the wrong type; or what the spec itself rejects.
+
+    Notes
+    -----
     A spec in a spec is a table. A field that may be one of several specs says which by ``kind``,
     the class name in kebab case; a word alone is the kind of one that needs no more, and keys that
     only one of them has need no kind. None is a field left out. Arrays in numeric fields are sweeps.
     Some specs have shorter forms: ``sizes = "imix"``, a table with a ``law`` and its parameters, or the
     ``bytes`` and their ``probability``; ``topology = "mesh 8 8"``; ``trace = "capture.pcap"``; for DRAM a
     ``preset``, over which all other keys are laid.
+
+    Examples
+    --------
+    >>> from qmodels.systems.traffic.workload import Workload
+    >>> text = '''
+    ... offered_gbps = 100
+    ... sizes = { law = "bimodal", small = 64, large = 1500, small_fraction = 0.5 }
+    ... [arrivals]
+    ... kind = "on-off"
+    ... on_packets = 20
+    ... peak_to_mean = 4
+    ... '''
+    >>> workload = from_toml(text, Workload, overrides={"load_factor": 0.5})
+    >>> workload.arrivals, workload.sizes.bytes, workload.load_factor
+    (OnOff(on_packets=20, peak_to_mean=4), (64, 1500), 0.5)
     """
     table, folder = _document(source, base_dir)
     if "kind" in table and "kind" not in field_names(spec_type):
@@ -60,9 +95,21 @@ def spec_from_toml(
 ) -> Any:
     r"""Return the spec of whatever kind a TOML document describes: it says ``kind = "noc"`` at its top.
 
-    ``source``: TOML text, or the path of a file as a `Path`. One without a kind describes a packet processor;
-    ``overrides``: values that replace those of the document, by names of fields as `find_field` takes them,
-    or by other keys that the kind takes at its top, such as ``preset``.
+    Parameters
+    ----------
+    source : str or Path
+        TOML text, or the path of a file as a `Path`. One without a kind describes a packet processor.
+    overrides : mapping, optional
+        Values that replace those of the document, by names of fields as `find_field` takes them, or
+        by other keys that the kind takes at its top, such as ``preset``.
+    base_dir : path, optional
+        As for `from_toml`.
+
+    Examples
+    --------
+    >>> spec = spec_from_toml('kind = "dram"\npreset = "HBM2"', {"channels": 4})
+    >>> spec.geometry.channels, spec.timing.t_rcd
+    (4, 14)
     """
     table, folder = _document(source, base_dir)
     spec_type = kind_named(table.pop("kind", USUAL_KIND)).spec()
@@ -110,7 +157,23 @@ def _in_text(whole: Any, path: str) -> bool:
 def to_toml(spec: Any, *, kind: bool = False) -> str:
     """Return a spec as TOML that `from_toml` reads back to an equal spec; every field is written.
 
-    ``kind``: whether the text begins with the kind of system, as `spec_from_toml` reads it.
+    Parameters
+    ----------
+    spec : dataclass instance
+        The spec.
+    kind : bool
+        Whether the text begins with the kind of system, as `spec_from_toml` reads it.
+
+    Raises
+    ------
+    ValueError
+        If a trace in it did not come from a file.
+
+    Examples
+    --------
+    >>> from qmodels.systems.traffic.popularity import Zipf
+    >>> to_toml(Zipf(entries=100, exponent=0.83)).splitlines()[:2]
+    ['entries = 100', 'exponent = 0.83']
     """
     first = {"kind": kind_of(spec).name} if kind else {}
     written = document(spec)
@@ -119,7 +182,13 @@ def to_toml(spec: Any, *, kind: bool = False) -> str:
 
 
 def read_value(text: str) -> Any:
-    """Return the value of a TOML expression; what is none is the text itself: words need no quotes."""
+    """Return the value of a TOML expression; what is none is the text itself, so bare words need no quotes.
+
+    Examples
+    --------
+    >>> [read_value(text) for text in ("8", "0.5", "true", "closed", '"8"', "[1, 2]", "mesh 8 8")]
+    [8, 0.5, True, 'closed', '8', [1, 2], 'mesh 8 8']
+    """
     try:
         table = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
