@@ -2,7 +2,6 @@
 
 from qmodels.allocator.answer import DataQueueingAnswer
 from qmodels.allocator.data_queueing import solve_data_queueing
-from qmodels.allocator.lists.exact_list import exact_free_list
 from qmodels.allocator.lists.list_memory import FreeListResult, free_list
 from qmodels.allocator.trials import TrialResult, allocation_trials
 
@@ -11,7 +10,6 @@ __all__ = [
     "FreeListResult",
     "TrialResult",
     "allocation_trials",
-    "exact_free_list",
     "free_list",
     "solve_data_queueing",
 ]

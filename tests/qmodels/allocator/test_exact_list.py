@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from numpy.testing import assert_allclose
 
-from qmodels.allocator.lists import exact_list
-from qmodels.allocator.lists.exact_list import exact_free_list
+from tests.qmodels.allocator import exact_list
+from tests.qmodels.allocator.exact_list import exact_free_list
 
 SMALL = {"banks": 3, "blocks_per_bank": 3, "in_use": 3, "alloc_trial_count": 2}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qmodels.systems.programs.work_queues import Bag, Clusters, RunQueues, Stealing, TaskCosts, WorkQueues
-from qmodels.work_queues.exact import exact_makespan
+from tests.qmodels.work_queues.exact import exact_makespan
 
 
 def bag(tasks, *, cores=1, numa=None, **stealing):
@@ -112,6 +112,6 @@ def test_errors(spec, message):
 
 
 def test_too_many_states(monkeypatch):
-    monkeypatch.setattr("qmodels.work_queues.exact.MOST_STATES", 50)
+    monkeypatch.setattr("tests.qmodels.work_queues.exact.MOST_STATES", 50)
     with pytest.raises(ValueError, match=r"^the exact chain must have at most 50 states, got more for 20 "):
         exact_makespan(bag((10, 10)))

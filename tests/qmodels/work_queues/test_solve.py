@@ -19,7 +19,6 @@ from qmodels.systems.programs.work_queues import (
 )
 from qmodels.systems.spec.metrics import METRICS
 from qmodels.work_queues.contention import visit_time
-from qmodels.work_queues.exact import exact_makespan
 from qmodels.work_queues.growth import run_rounds
 from qmodels.work_queues.imbalance import (
     LAW,
@@ -29,6 +28,7 @@ from qmodels.work_queues.imbalance import (
 )
 from qmodels.work_queues.layers import layers_of
 from qmodels.work_queues.solve import solve_work_queues
+from tests.qmodels.work_queues.exact import exact_makespan
 
 SMALL = Growth(grid=(9, 9, 9), block_side=2, body=Uneven(radius=3.5, roughness=0.3))
 ONE = Clusters(clusters=1, cores=1, numa_factors=((1.0,),))

@@ -193,7 +193,7 @@ def test_only_the_shepherd_steals():
 @pytest.mark.parametrize(
     ("organisation", "thieves", "victims", "protected", "exact"),
     [
-        # Means in task times from `qmodels.work_queues.exact.exact_makespan`, which a test of its own
+        # Means in task times from `tests.qmodels.work_queues.exact.exact_makespan`, which a test of its own
         # checks against linear equations.
         ("hierarchical", "none", "nearest", 0, 6.5223),
         ("hierarchical", "shepherd", "nearest", 0, 5.0290),
