@@ -57,26 +57,11 @@ def run_replication(job: CacheJob) -> Run:
 
 @dataclass(frozen=True, kw_only=True)
 class CacheExperiment(Experiment):
-    """The simulation of one cache system; made by `validate.simulate`.
+    """The simulation of one cache system; made by `validate.simulate`."""
 
-    Parameters
-    ----------
-    requests : int
-        Counted requests of each replication, at least 1,000.
-    warm_up : int, optional
-        Requests before the counting begins. Otherwise they are as many as are counted, and at least
-        20 for each line of all caches: caches start empty.
-
-    Examples
-    --------
-    >>> from qmodels.systems.cache.spec import CacheLevel, CacheSystem
-    >>> from validate import simulate
-    >>> result = simulate(CacheSystem(private=(CacheLevel(lines=200),)), requests=100_000, replications=4)
-    >>> abs(result.hit_ratio.best - 0.205) < 0.01
-    True
-    """
-
-    requests: int = 1_000_000
+    requests: int = 1_000_000  # counted requests of each replication, at least 1,000
+    # Requests before the counting begins. Otherwise they are as many as are counted, and at least 20 for each
+    # line of all caches: caches start empty.
     warm_up: int | None = None
 
     run_type: ClassVar[type[Run]] = Run

@@ -39,32 +39,13 @@ class DramExperiment(Experiment):
 
     Designs with one seed and the same traffic meet the same accesses.
 
-    Parameters
-    ----------
-    accesses : int
-        Accesses of each replication, at least 1000; between a 16th and a 32nd of those of each
-        channel are the warm-up.
-
-    Raises
-    ------
-    ValueError
-        If the spec has array fields, or an argument is out of range.
-
-    Notes
-    -----
     Commands are given one per cycle, each as early as the timings allow, to the oldest access that is
     ready; a rank due for refresh first serves the accesses whose rows it has opened. Random reads agree
     with DRAMsim3 and Ramulator within the difference of these two, see ``tests/validate/dram``.
-
-    Examples
-    --------
-    >>> from qmodels.systems.memory.dram_system import dram
-    >>> from validate import simulate
-    >>> result = simulate(dram("DDR4-3200", page_policy="closed"), accesses=20_000, replications=2)
-    >>> result.stable, result.latency_parts["row"].best
-    (True, 13.75)
     """
 
+    # Accesses of each replication, at least 1000; between a 16th and a 32nd of those of each channel are the
+    # warm-up.
     accesses: int = 100_000
 
     job_type = DramJob

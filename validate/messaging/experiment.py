@@ -70,34 +70,11 @@ class ProgramExperiment(Experiment):
     What is random is how long the computing steps take: programs that differ in priorities or circuits
     only meet the same random numbers.
 
-    Parameters
-    ----------
-    longest : int
-        Cycles after which a replication is given up with an error.
-
-    Notes
-    -----
     Packets go through the flit-level network of `validate.noc`; responses take a network of their
     own on which they meet nobody. A process has one packet under way at most.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
-    Examples
-    --------
-    >>> from qmodels.systems.programs.collectives import barrier
-    >>> from qmodels.systems.noc.topologies import mesh
-    >>> from qmodels.systems.programs.messaging import MessageProgram
-    >>> from validate import simulate
-    >>> program = MessageProgram(topology=mesh(2, 2), processes=barrier(processes=4))
-    >>> result = simulate(program, replications=2)
-    >>> result["execution_time"].best
-    2861.0
     """
 
-    longest: int = 1_000_000_000
+    longest: int = 1_000_000_000  # cycles after which a replication is given up with an error
 
     job_type = ProgramJob
     run_type = Run

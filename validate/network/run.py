@@ -26,45 +26,21 @@ class NetworkExperiment(Experiment):
 
     Networks whose stations and classes have the same names meet the same random numbers at each.
 
-    Parameters
-    ----------
-    passages : int
-        Jobs of each replication that leave the network (in whatever way), or cycles of closed ones,
-        while it is measured. Before that, as a warm-up, run a quarter as many.
-    antithetic : bool
-        Whether every second replication is the mirror image of the one before, with 1 - u for each
-        random number u. The two are then one observation: give an even number of replications.
-        They are correlated by -0.3 at best (M/M/1, load 0.5, short runs), so that a pair is worth
-        up to three runs; long runs and rules that look at the state gain nothing.
-
-    Notes
-    -----
     A replication begins empty (closed classes at their reference). Memory does not depend on
     ``passages``. Whether the warm-up was enough is found afterwards, by MSER and the correlation of
     batches: the result's ``short``. Where jobs pile up, the result's ``stable`` is False and the
     times of the station are ``inf``. A single FIFO station without losses goes by recursion. Where rare
     long services decide a mean, it has no upper end; with one FIFO server and independent gaps it is
     taken from the idle times instead (`validate.network.idle_times`).
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-    RuntimeError
-        If every job is blocked by another, or too many pile up to be kept.
-
-    Examples
-    --------
-    >>> from qmodels.systems.laws.times import Exponential
-    >>> from qmodels.systems.stations.queueing_network import single_station
-    >>> from validate import simulate
-    >>> mm1 = single_station(arrivals=Exponential(mean=2.0), service=Exponential(mean=1.0))
-    >>> result = simulate(mm1, passages=50_000, confidence=0.999)
-    >>> 2.0 in result["mean_response_time"], 0.5 in result["utilization"]
-    (True, True)
     """
 
+    # Jobs of each replication that leave the network (in whatever way), or cycles of closed ones, while it is
+    # measured. Before that, as a warm-up, run a quarter as many.
     passages: int = 100_000
+    # Whether every second replication is the mirror image of the one before, with 1 - u for each random
+    # number u. The two are then one observation: give an even number of replications. They are correlated by
+    # -0.3 at best (M/M/1, load 0.5, short runs), so that a pair is worth up to three runs; long runs and
+    # rules that look at the state gain nothing.
     antithetic: bool = False
 
     run_type = Run

@@ -35,18 +35,6 @@ class NocExperiment(Experiment):
 
     Networks whose nodes have the same numbers meet the same random numbers at each.
 
-    Parameters
-    ----------
-    packets : int
-        Packets of each replication to be measured, about. Before that, as a warm-up, run a quarter.
-    cycles : int
-        Cycles of each replication to be measured, at least, however many packets that is. [cycles]
-    flow_quantiles : bool
-        Whether the latencies of each flow are counted for its 95 % and 99 % quantile. It costs
-        memory (2 KB per flow) and a quarter of the speed.
-
-    Notes
-    -----
     Every cycle is simulated, but only what is active in it; stretches without a flit are skipped. A
     replication begins with an empty network. At its end it is found out whether all flits can get
     out: a deadlock is reported, also one of a part of the network.
@@ -64,11 +52,6 @@ class NocExperiment(Experiment):
     .. [1] N. Jiang et al., "A detailed and flexible cycle-accurate network-on-chip simulator",
        ISPASS 2013.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Examples
     --------
     >>> from qmodels.systems.noc.patterns import uniform
@@ -80,8 +63,12 @@ class NocExperiment(Experiment):
     ('stable', True)
     """
 
+    # Packets of each replication to be measured, about. Before that, as a warm-up, run a quarter.
     packets: int = 20_000
+    # Cycles of each replication to be measured, at least, however many packets that is [cycles].
     cycles: int = 10_000
+    # Whether the latencies of each flow are counted for its 95 % and 99 % quantile. It costs memory (2 KB per
+    # flow) and a quarter of the speed.
     flow_quantiles: bool = False
 
     job_type = NocJob

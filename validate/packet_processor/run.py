@@ -45,39 +45,21 @@ class Job(experiment.Job):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """What is left of a replication.
+    """What is left of a replication."""
 
-    Parameters
-    ----------
-    packets, measured : int
-        Packets simulated, and carried packets that left in the measured stretch.
-    duration : float
-        Length of the measured stretch of time. [ns]
-    counts : array of int
-        Counters of that stretch, see `validate.packet_processor.counts`.
-    busy, waited, served : arrays
-        Of each station in that stretch: busy time, waiting time [ns] and jobs.
-    parts : array of float
-        Mean of each of `PARTS` over what ended in it. [ns]
-    p99 : float
-        99th percentile of the latency of the packets that left. [ns]
-    growth : float
-        Packets by which the number in the system, holds excluded, grew for each that arrived.
-    short : bool
-        Whether the run was too short for its warm-up.
-    """
-
+    # packets, measured: packets simulated, and carried packets that left in the measured stretch.
     packets: int
     measured: int
-    duration: float
-    counts: IntArray
+    duration: float  # length of the measured stretch of time [ns]
+    counts: IntArray  # counters of that stretch, see `validate.packet_processor.counts`
+    # busy, waited, served: of each station in that stretch: busy time, waiting time [ns] and jobs.
     busy: FloatArray
     waited: FloatArray
     served: IntArray
-    parts: FloatArray
-    p99: float
-    growth: float
-    short: bool
+    parts: FloatArray  # mean of each of `PARTS` over what ended in it [ns]
+    p99: float  # 99th percentile of the latency of the packets that left [ns]
+    growth: float  # packets by which the number in the system, holds excluded, grew for each that arrived
+    short: bool  # whether the run was too short for its warm-up
 
 
 def run_replication(job: Job) -> Run:
