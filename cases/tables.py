@@ -87,6 +87,30 @@ def text_table(headings: Sequence[str], rows: Iterable[Sequence[Any]], *, indent
     return "\n".join(map(line, [list(headings), *cells]))
 
 
+def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table for the guide.
+
+    >>> print(markdown_table(["a", "b"], [["1", "2"]]))
+    | a | b |
+    |---|---|
+    | 1 | 2 |
+    """
+    lines = [f"| {' | '.join(row)} |" for row in (headings, *rows)]
+    return "\n".join([lines[0], "|" + "---|" * len(headings), *lines[1:]])
+
+
+def with_table(text: str, table: str) -> str:
+    r"""Return a text in which the table with the same first line is replaced.
+
+    >>> with_table("before\n| a |\n|---|\n| 1 |\nafter\n", "| a |\n|---|\n| 2 |")
+    'before\n| a |\n|---|\n| 2 |\nafter\n'
+    """
+    lines, new = text.split("\n"), table.split("\n")
+    start = lines.index(new[0])
+    end = next(k for k in range(start, len(lines)) if not lines[k].startswith("|"))
+    return "\n".join([*lines[:start], *new, *lines[end:]])
+
+
 def csv_text(columns: Mapping[str, Iterable[Any]]) -> str:
     """Return columns as CSV; the header has the units, numbers are written in full."""
     buffer = io.StringIO()

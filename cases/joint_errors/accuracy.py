@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from cases.joint_errors import directions
-from cases.joint_errors.measured import at_load, compared, markdown_table, within
+from cases.joint_errors.measured import at_load, compared, within
 from cases.study.check import model_error
 from cases.study.packet_processor import CHOICES, DATA, default_space
-from cases.tables import Table, as_columns, load_table, write_table
+from cases.tables import Table, as_columns, load_table, markdown_table, with_table, write_table
 from qmodels.evidence.error_map import summarize
 from qmodels.packet_processor.burstiness import burstiness
 from qmodels.packet_processor.error_map import DIRECTIONS, ERRORS
@@ -169,18 +169,6 @@ def markdown(lines: list[dict[str, Any]]) -> str:
         rows.append([name.replace("_", " "), arrivals, key[2], *cells])
     loads = [f"{low:.0%} to {high:.0%}" for low, high in REGIONS]
     return markdown_table(["metric", "arrivals", "unit", *loads], rows)
-
-
-def with_table(text: str, table: str) -> str:
-    r"""Return a text in which the table with the same first line is replaced.
-
-    >>> with_table("before\n| a |\n|---|\n| 1 |\nafter\n", "| a |\n|---|\n| 2 |")
-    'before\n| a |\n|---|\n| 2 |\nafter\n'
-    """
-    lines, new = text.split("\n"), table.split("\n")
-    start = lines.index(new[0])
-    end = next(k for k in range(start, len(lines)) if not lines[k].startswith("|"))
-    return "\n".join([*lines[:start], *new, *lines[end:]])
 
 
 def main() -> None:

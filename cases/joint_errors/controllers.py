@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from cases.joint_errors.accuracy import GUIDE, METRICS, with_table
-from cases.joint_errors.measured import at_load, compared, markdown_table, within
+from cases.joint_errors.accuracy import GUIDE, METRICS
+from cases.joint_errors.measured import at_load, compared, within
 from cases.study.packet_processor import DATA
-from cases.tables import Table, as_columns, load_table, write_table
+from cases.tables import Table, as_columns, load_table, markdown_table, with_table, write_table
 from qmodels.evidence.error_map import summarize
 from qmodels.packet_processor.controllers.errors import ERRORS, PAGES
 from qmodels.systems.memory.dram_map import Interleaved

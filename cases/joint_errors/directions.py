@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from cases.joint_errors.measured import at_load, markdown_table, within
+from cases.joint_errors.measured import at_load, within
 from cases.study.packet_processor import DATA
-from cases.tables import Table, as_columns
+from cases.tables import Table, as_columns, markdown_table
 from qmodels.packet_processor.error_map import ANY
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import get_field, replace_fields

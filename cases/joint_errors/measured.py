@@ -1,4 +1,4 @@
-"""What the measurements share: designs solved and simulated in a campaign, regions, and tables."""
+"""What the measurements share: designs solved and simulated in a campaign, and regions."""
 
 from __future__ import annotations
 
@@ -49,15 +49,3 @@ def compared(
 def within(values: npt.NDArray[Any], above: float, to: float) -> npt.NDArray[np.bool_]:
     """Return which values are in a region."""
     return np.asarray((values > above) & (values <= to))
-
-
-def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table for the guide.
-
-    >>> print(markdown_table(["a", "b"], [["1", "2"]]))
-    | a | b |
-    |---|---|
-    | 1 | 2 |
-    """
-    lines = [f"| {' | '.join(row)} |" for row in (headings, *rows)]
-    return "\n".join([lines[0], "|" + "---|" * len(headings), *lines[1:]])

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cases.joint_errors.measured import at_load, markdown_table
+from cases.joint_errors.measured import at_load
 from cases.study.packet_processor import DATA, default_processor
-from cases.tables import Table, as_columns, load_table, write_table
+from cases.tables import Table, as_columns, load_table, markdown_table, write_table
 from qmodels.checks import FloatArray
 from qmodels.systems.packets.packet_processor import PacketProcessor
 from qmodels.systems.spec.fields import replace_fields

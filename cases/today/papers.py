@@ -18,7 +18,7 @@ from cases.published.conclusions.conclusion import Conclusion, Reading
 from cases.published.conclusions.found import Check
 from cases.published.conclusions.papers import conclusions_of
 from cases.published.rows import write_rows
-from cases.tables import read_rows, text_table
+from cases.tables import markdown_table, read_rows, text_table
 from qmodels.systems.cache.llc_processor import LlcProcessor
 from qmodels.systems.memory.dram_presets import PRESETS
 from qmodels.systems.spec.fields import replace_fields
@@ -175,8 +175,7 @@ HEADINGS = ("paper", "today's part", "conclusion", "margin in the paper's system
 
 def markdown(rows: Iterable[Mapping[str, Any]]) -> str:
     """Return the guide's table."""
-    lines = [f"| {' | '.join(HEADINGS)} |", "|" + "---|" * len(HEADINGS)]
-    return "\n".join(lines + [f"| {' | '.join(line)} |" for line in table(rows)])
+    return markdown_table(HEADINGS, table(rows))
 
 
 if __name__ == "__main__":

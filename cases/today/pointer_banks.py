@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cases.published.rows import write_rows
-from cases.tables import read_rows, text_table
+from cases.tables import markdown_table, read_rows, text_table
 from cases.today.processor import Design, processor
 from optimize.search.explore import explore
 from optimize.spaces.space import Space
@@ -153,8 +153,7 @@ HEADINGS = (
 
 def markdown(rows: Iterable[Row]) -> str:
     """Return the guide's table."""
-    lines = [f"| {' | '.join(HEADINGS)} |", "|" + "---|" * len(HEADINGS)]
-    return "\n".join(lines + [f"| {' | '.join(line)} |" for line in table(rows)])
+    return markdown_table(HEADINGS, table(rows))
 
 
 def summary(rows: Sequence[Row]) -> str:
