@@ -138,9 +138,7 @@ def rings(jammed: bool) -> Problem:
         return np.log(np.minimum(most, [ring.highest(law) for ring in found if ring is not None]) / truth)
 
     return Problem(
-        errors=errors,
-        groups=np.arange(len(kept)),
-        used=np.array([part == "fit" for _, part, *_ in kept]),
+        errors=errors, groups=np.arange(len(kept)), used=np.array([part == "fit" for _, part, *_ in kept])
     )
 
 

@@ -54,10 +54,7 @@ ARRIVALS: dict[str, Arrivals] = {
     "bursts": OnOff(on_packets=10, peak_to_mean=3.0),
 }
 TURNS = ("poisson", "bursts", "poisson", "short bursts")
-BURSTS = {
-    "Poisson arrivals": (0.0, 1.2),
-    "bursts up to 8 times as dispersed as Poisson": (1.2, 8.0),
-}
+BURSTS = {"Poisson arrivals": (0.0, 1.2), "bursts up to 8 times as dispersed as Poisson": (1.2, 8.0)}
 """Regions of the dispersion of the arrivals over that of Poisson packets."""
 SMALL_SHARE = 1e-3
 """Probabilities below are left out of relative errors."""

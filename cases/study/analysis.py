@@ -77,13 +77,7 @@ def analyse(
     the knee [mm2]; ``points``: most points of the front in `Analysis.chosen`.
     """
     started = time.perf_counter()
-    exploration = explore(
-        space,
-        solved_columns,
-        **goals,
-        vectorized=True,
-        digits=DIGITS,
-    )
+    exploration = explore(space, solved_columns, **goals, vectorized=True, digits=DIGITS)
     seconds = time.perf_counter() - started
     greedy = against = chosen_within = None
     if exploration.knee is not None:

@@ -75,11 +75,7 @@ def summary(study: Study) -> dict[str, Any]:
     """Return what a program needs to know of a study, and what `load_study` needs to replay a design."""
     return {
         "format": FORMAT,
-        "versions": {
-            "qmodels": our_version(),
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-        },
+        "versions": {"qmodels": our_version(), "python": platform.python_version(), "numpy": np.__version__},
         "objectives": _goals(study),
         "simulation": {
             "packets": study.runs.packets,

@@ -14,15 +14,7 @@ from qmodels.networks.facts import no_model
 from qmodels.result import QueueResult
 from qmodels.systems.laws.kinds import is_exponential, is_renewal, markovian, phase_type
 from qmodels.systems.laws.phases import MAP, HyperExponential, PhaseType
-from qmodels.systems.laws.times import (
-    Deterministic,
-    Empirical,
-    Erlang,
-    Exponential,
-    Gamma,
-    Geometric,
-    Replay,
-)
+from qmodels.systems.laws.times import Deterministic, Empirical, Erlang, Exponential, Gamma, Geometric, Replay
 from qmodels.systems.stations.parts import JobClass, Station
 from qmodels.systems.stations.queueing_network import QueueingNetwork
 

@@ -7,13 +7,7 @@ from qmodels.queues.disciplines.sharing import mg1_ps, mm1_dps, mm1_ps
 from qmodels.queues.disciplines.srpt import fb_response_time, mg1_fb, mg1_srpt, srpt_response_time
 from qmodels.queues.disciplines.vacation import mg1_setup, mg1_vacations
 from qmodels.queues.general.discrete import geod1, geog1, geoxg1
-from qmodels.queues.general.gg1 import (
-    gg1_kingman,
-    gg1_klb,
-    gg1_lower_bound,
-    gg1_marchal,
-    gg1_upper_bound,
-)
+from qmodels.queues.general.gg1 import gg1_kingman, gg1_klb, gg1_lower_bound, gg1_marchal, gg1_upper_bound
 from qmodels.queues.general.ggc import ggc_allen_cunneen, ggc_kimura, ggc_whitt
 from qmodels.queues.general.gm1 import gm1, gmc
 from qmodels.queues.general.mdc import md1, mdc

@@ -79,10 +79,7 @@ def solve_work_queues(spec: WorkQueues) -> WorkQueuesAnswer:
     imbalance = float(cluster_tasks.max() * spec.machine.clusters / count - 1)
     if spec.queues.placement == "next" and spec.groups > 1 and spec.stealing.thieves == "none":
         imbalance = ring_block_imbalance(
-            tasks=count,
-            queues=spec.groups,
-            blocks=spec.machine.clusters,
-            compute_scv=costs.compute_scv,
+            tasks=count, queues=spec.groups, blocks=spec.machine.clusters, compute_scv=costs.compute_scv
         )
     task = max(spec.serial_time / count, 1e-300)
     efficiency = compute / (cores * makespan)

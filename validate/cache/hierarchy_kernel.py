@@ -144,14 +144,7 @@ def run(
 
 @jit
 def replay(
-    plan: Any,
-    caches: Any,
-    slots: Any,
-    table: Any,
-    streams: Any,
-    cores: Any,
-    lines: Any,
-    hits: Any,
+    plan: Any, caches: Any, slots: Any, table: Any, streams: Any, cores: Any, lines: Any, hits: Any
 ) -> None:
     """Let given cores request given lines, in order, and count where they hit."""
     for k in range(lines.size):

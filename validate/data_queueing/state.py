@@ -41,10 +41,7 @@ QUEUE = np.dtype(
 )
 
 PACKET = np.dtype(
-    [
-        ("arrival", "f8"),
-        *((name, "i4") for name in ("segments", "stored", "queue", "moved_to", "input")),
-    ]
+    [("arrival", "f8"), *((name, "i4") for name in ("segments", "stored", "queue", "moved_to", "input"))]
 )
 """A packet; of its segments so many have got a block."""
 

@@ -11,17 +11,7 @@ from validate.network.calendar import LATE, put
 from validate.network.flow import end_shared, finish, go, renege
 from validate.network.routes import choose, new_job
 from validate.network.service import catch_up, join, rest, time_over
-from validate.network.state import (
-    BUFFER_FULL,
-    LAYOUT,
-    NONE,
-    ON,
-    POOL_FULL,
-    REACHED,
-    SERVED,
-    STUCK,
-    World,
-)
+from validate.network.state import BUFFER_FULL, LAYOUT, NONE, ON, POOL_FULL, REACHED, SERVED, STUCK, World
 
 world_at: Any = pointer_to("NetworkWorld", LAYOUT)
 """In compiled code: return the world of a table."""

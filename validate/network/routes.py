@@ -5,14 +5,7 @@ from __future__ import annotations
 from validate.engine.bins import bin_of
 from validate.engine.jit import lean_part
 from validate.engine.streams import uniform
-from validate.network.state import (
-    BY_STATE,
-    FREE,
-    IN_TURN,
-    NONE,
-    RANDOM,
-    World,
-)
+from validate.network.state import BY_STATE, FREE, IN_TURN, NONE, RANDOM, World
 
 
 @lean_part

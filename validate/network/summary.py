@@ -179,9 +179,7 @@ def _passage_metrics(spec: QueueingNetwork, data: _Replications, classes: list[i
         "system_response_time": data.ratio(p["response_sum"], p["completions"]),
         "mean_number_in_network": data.ratio(p["number"], data.time),
         "system_loss_probability": data.share(
-            p["losses"] + p["reneges"],
-            p["losses"] + p["reneges"] + p["completions"],
-            possible=lossy,
+            p["losses"] + p["reneges"], p["losses"] + p["reneges"] + p["completions"], possible=lossy
         ),
     }
 

@@ -15,16 +15,7 @@ import numpy as np
 from validate.engine.jit import inlined, lean
 from validate.noc.flits import ONE, ask, list_input
 from validate.noc.sources import forget, send_flits
-from validate.noc.state import (
-    BUFFER,
-    DELIVERED,
-    FLAGS,
-    HEAD,
-    LAST_MOVE,
-    SHIFT,
-    WHEEL,
-    World,
-)
+from validate.noc.state import BUFFER, DELIVERED, FLAGS, HEAD, LAST_MOVE, SHIFT, WHEEL, World
 from validate.noc.switch import allocate
 
 

@@ -118,13 +118,7 @@ def open_traffic(noc: Noc, table: FlowTable, *, seed: int, replication: int) -> 
         place = min(int(np.ceil(time)), CALENDAR - 1)
         source[s]["time"], source[s]["following"], due[place] = time, due[place], s
     return Open(
-        source=source,
-        pick=pick,
-        group=group,
-        rows=laws.rows,
-        numbers=laws.numbers,
-        streams=streams,
-        due=due,
+        source=source, pick=pick, group=group, rows=laws.rows, numbers=laws.numbers, streams=streams, due=due
     )
 
 

@@ -7,14 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cases.published.dqm.specs import (
-    ORDER,
-    PUBLISHED_SEGMENTS,
-    VMS1,
-    greedy_space,
-    scaled,
-    technique_space,
-)
+from cases.published.dqm.specs import ORDER, PUBLISHED_SEGMENTS, VMS1, greedy_space, scaled, technique_space
 from cases.tables import text_table
 from optimize.search.explore import explore
 from optimize.spaces.space import Space

@@ -66,12 +66,7 @@ def simulate(
         more, took = realistic_cells(name, options)
         cells += more
         seconds.append({"architecture": name, "seconds": took})
-    return Reproduction(
-        paper=PAPER,
-        run=run,
-        cells=tuple(cells),
-        tables={"seconds": tuple(seconds)},
-    )
+    return Reproduction(paper=PAPER, run=run, cells=tuple(cells), tables={"seconds": tuple(seconds)})
 
 
 def realistic_cells(architecture: str, options: Mapping[str, Any]) -> tuple[list[Cell], float]:

@@ -45,11 +45,7 @@ def image_body(image: str, *, radius: float | None = None, form: int | None = No
         body = Uneven(radius=size, roughness=0.8, waves=5.0, form=16 if form is None else form)
     else:
         body = Uneven(
-            radius=size,
-            roughness=0.8,
-            waves=16.0,
-            form=1 if form is None else form,
-            shift=(7.5, 0.0, 0.0),
+            radius=size, roughness=0.8, waves=16.0, form=1 if form is None else form, shift=(7.5, 0.0, 0.0)
         )
     return Growth(grid=GRID, body=body)
 

@@ -262,12 +262,7 @@ def power_of_choices(*, arrival_rate: float, service_rate: float, choices: int) 
 
 @described("mitzenmacher2001b", arrival_rate="servers")
 def work_stealing(
-    *,
-    arrival_rate: float,
-    service_rate: float,
-    threshold: int = 2,
-    stolen: int = 1,
-    retry_rate: float = 0.0,
+    *, arrival_rate: float, service_rate: float, threshold: int = 2, stolen: int = 1, retry_rate: float = 0.0
 ) -> Occupancy:
     r"""Idle servers steal jobs from random others, for many servers.
 

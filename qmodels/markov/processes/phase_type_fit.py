@@ -157,11 +157,7 @@ def _too_small(c: float, limit: int) -> ValueError:
 def _erlang_then_exponential(n: int, second: float, third: float) -> Iterator[Phases | None]:
     """Try B E + X: the mean x of X is a root of n (m3 - 3 x m2) (1 - x) = (n + 1) (m2 - 2 x)^2."""
     grown = 1 + 1 / n
-    quadratic = [
-        3 * second - 4 * grown,
-        4 * grown * second - third - 3 * second,
-        third - grown * second**2,
-    ]
+    quadratic = [3 * second - 4 * grown, 4 * grown * second - third - 3 * second, third - grown * second**2]
     for x in _roots(quadratic):
         stages = (second - 2 * x) / (1 - x) * (n - 1) / n  # mean of E
         yield _series(n, (1 - x) / stages if stages > 0 else -1.0, x, stages, exponential_last=True)

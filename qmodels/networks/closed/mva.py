@@ -9,12 +9,7 @@ import numpy as np
 
 from qmodels.checks import FloatArray
 from qmodels.families import takes
-from qmodels.networks.closed.inputs import (
-    Network,
-    closed_result,
-    describe,
-    product_form,
-)
+from qmodels.networks.closed.inputs import Network, closed_result, describe, product_form
 from qmodels.networks.closed.lattice import Lattice
 from qmodels.networks.closed.means import solve_closed
 from qmodels.networks.result import NetworkResult

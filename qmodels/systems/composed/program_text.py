@@ -28,17 +28,7 @@ from typing import Any
 from qmodels import checks
 from qmodels.checks import shown
 from qmodels.guarded import guarded
-from qmodels.systems.composed.steps import (
-    DEEPEST,
-    STEPS,
-    Allocate,
-    Branch,
-    Each,
-    Fork,
-    Free,
-    Lookup,
-    Repeat,
-)
+from qmodels.systems.composed.steps import DEEPEST, STEPS, Allocate, Branch, Each, Fork, Free, Lookup, Repeat
 from qmodels.systems.laws.kinds import LAWS
 from qmodels.systems.laws.times import Deterministic
 from qmodels.systems.spec.fields import field_names

@@ -120,10 +120,7 @@ class _Core:
         """Return the steps of a block."""
         if not self.machine.work.double_buffering:
             return (*self._fetch(block), *self._compute(block), *self._write(block))
-        commands = (
-            *(self._fetch(block + 1) if fetch else ()),
-            *(self._write(block - 1) if write else ()),
-        )
+        commands = (*(self._fetch(block + 1) if fetch else ()), *(self._write(block - 1) if write else ()))
         computing = self._compute(block)
         return (Fork((computing, commands)),) if commands and computing else commands + computing
 

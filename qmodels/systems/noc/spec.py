@@ -13,14 +13,7 @@ from qmodels.checks import Numeric
 from qmodels.systems.laws.times import Law
 from qmodels.systems.noc.cxl import cxl_fields
 from qmodels.systems.noc.deadlock import find_deadlock
-from qmodels.systems.noc.flows import (
-    FlowTable,
-    channels,
-    closed_flows,
-    open_flows,
-    paths,
-    service,
-)
+from qmodels.systems.noc.flows import FlowTable, channels, closed_flows, open_flows, paths, service
 from qmodels.systems.noc.injection import Bernoulli, injection_process
 from qmodels.systems.noc.memory import Interleaved, Transactions
 from qmodels.systems.noc.patterns import Pattern, Permutation, RateMatrix, uniform

@@ -19,14 +19,7 @@ INF = float("inf")
 ONE_CLASS = "job"
 """Name of the class of jobs where there is only one."""
 
-DISCIPLINES = (
-    "fifo",
-    "lifo",
-    "lifo-preemptive",
-    "priority",
-    "priority-preemptive",
-    "sharing",
-)
+DISCIPLINES = ("fifo", "lifo", "lifo-preemptive", "priority", "priority-preemptive", "sharing")
 PREEMPTIVE = ("lifo-preemptive", "priority-preemptive")
 WHEN_FULL = ("loss", "after-service", "before-service")
 
