@@ -26,7 +26,11 @@ SEEDS = range(3)
 
 
 def points(packets: int) -> int:
-    """Return how many designs a study simulates in the time, from a trace of so many packets."""
+    """Return how many designs a study simulates in the time, from a trace of so many packets.
+
+    >>> points(6000)
+    83
+    """
     each = 2 * REPLICATIONS * min(packets, PACKETS) / PACKETS_PER_SECOND
     return int((1 - FITTING) * SECONDS * CORES / each)
 

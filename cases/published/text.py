@@ -12,7 +12,11 @@ Shown = Callable[[Cell], str]
 
 
 def three(form: str, *, factor: float = 1.0, published: str | None = None) -> Shown:
-    """Return how a cell is shown: published, where the paper has a number, | model | simulated."""
+    """Return how a cell is shown: published, where the paper has a number, | model | simulated.
+
+    >>> three("{:.1f}", factor=100)(Cell(published=0.5, model=0.51, simulated=0.499))
+    '50.0 | 51.0 | 49.9'
+    """
 
     def shown(cell: Cell) -> str:
         forms = {"published": published or form, "model": form, "simulated": form}

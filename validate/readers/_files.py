@@ -55,7 +55,11 @@ def wrong(path: Path, expected: str, found: str) -> ValueError:
 
 
 def number(text: str) -> Setting:
-    """Return a number where the text is one, otherwise the text."""
+    """Return a number where the text is one, otherwise the text.
+
+    >>> number("16"), number("1e3"), number("run_2"), number("1_000")
+    (16, 1000.0, 'run_2', '1_000')
+    """
     if "_" in text:  # Python reads 1_000 as a number; no simulator writes one so
         return text
     try:

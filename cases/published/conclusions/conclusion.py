@@ -101,10 +101,18 @@ def same(values: Sequence[Any], metric: str) -> list[Reading]:
 
 
 def saved(after: float, before: float) -> float:
-    """Return the share that is saved, in percent."""
+    """Return the share that is saved, in percent.
+
+    >>> saved(2.0, 8.0)
+    75.0
+    """
     return 100 * (1 - after / before)
 
 
 def gained(after: float, before: float) -> float:
-    """Return the share that is gained, in percent."""
+    """Return the share that is gained, in percent.
+
+    >>> gained(9.0, 8.0)
+    12.5
+    """
     return 100 * (after / before - 1)

@@ -15,7 +15,11 @@ FINDINGS = Mapping[str, Sequence[Found]]
 
 
 def interval(check: Check | None) -> str:
-    """Return a simulated margin with its interval."""
+    """Return a simulated margin with its interval.
+
+    >>> interval(Check(value=1.0, margin=2.13, half_width=0.042)), interval(None)
+    ('2.13 ± 0.042', 'not simulated')
+    """
     if check is None:
         return "not simulated"
     return f"{check.margin:.3g} ± {check.half_width:.2g}" if check.half_width else f"{check.margin:.3g}"

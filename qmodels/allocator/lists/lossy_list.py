@@ -84,23 +84,11 @@ def lossy_list(
 ) -> LossyList:
     r"""Lengths of a list in which every read leaves a block and every write takes one, if there is one.
 
-    Parameters
-    ----------
-    segments : tuple of int
-        Blocks of a packet, ascending. [blocks]
-    offered : tuple of float
-        Shares of the sizes among the packets offered.
-    refused : float
-        Share of the segments that are lost, above 0 and below 1.
-    input_ports : int
-        Input ports.
-    input_speed : float
-        Segments that one of them writes between two reads. [segments / read]
-    longest : int
-        Free blocks up to which the answer goes. [blocks]
+    ``segments``: blocks of a packet, ascending [blocks]; ``offered``: shares of the sizes among the packets
+    offered; ``refused``: share of the segments that are lost, above 0 and below 1; ``input_speed``: segments
+    that one of them writes between two reads [segments / read]; ``longest``: free blocks up to which the
+    answer goes [blocks].
 
-    Notes
-    -----
     From read to read the list gains a block and loses up to as many as the inputs want to write: packets
     arrive at random, :math:`\rho = 1/(1 - P)` segments a read, and wait at the inputs; those at work write
     :math:`v` segments a read each, :math:`\lfloor v \rfloor` or one more. As the list never grows while an
@@ -112,15 +100,6 @@ def lossy_list(
     Exact for one input and one output at random phases but for the times of arrivals between two reads; of
     several inputs those at work are told from what waits, and a rate below a segment a read counts as one.
     Measured: see ``answer.error``, made by ``python -m cases.published.dqm.lossy_errors``.
-
-    Examples
-    --------
-    In the limit of long packets, 3 % overload and an input of 1.66 times the output's speed:
-
-    >>> dry = lossy_list(segments=(64,), offered=(1.0,), refused=1 - 1 / 1.03, input_ports=1,
-    ...                  input_speed=1.66, longest=3)
-    >>> round(float(dry.just_read[0]), 3), round(0.03 / 0.66, 3)
-    (0.046, 0.045)
     """
     # What the inputs can write at all.
     refused = min(refused, 1.0 - 1.0 / max(input_ports * input_speed, 1.0))

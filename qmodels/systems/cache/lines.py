@@ -73,7 +73,11 @@ def line_count(entries: int, entries_per_line: int) -> int:
 
 
 def slice_lines(lines: int, slices: int) -> IntArray:
-    """Return the lines of each slice: the first ones have one more where they do not divide."""
+    """Return the lines of each slice: the first ones have one more where they do not divide.
+
+    >>> slice_lines(7, 3)
+    array([3, 2, 2])
+    """
     each, more = divmod(int(lines), int(slices))
     return np.full(int(slices), each) + (np.arange(int(slices)) < more)
 

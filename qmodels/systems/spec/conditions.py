@@ -171,7 +171,11 @@ def quantity(spec: Any, metric: str, value: float) -> str:
 
 
 def plain(value: float) -> str:
-    """Return a number in three digits, whole ones in full."""
+    """Return a number in three digits, whole ones in full.
+
+    >>> [plain(value) for value in (12345, 1234.5, 2.3149, 3e-7, 0.5, 100.0, math.inf)]
+    ['12345', '1234', '2.31', '3e-07', '0.5', '100', 'inf']
+    """
     number = float(value)
     return f"{number:.0f}" if 100 <= abs(number) < 1e15 else f"{number:.3g}"
 

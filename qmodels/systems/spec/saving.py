@@ -77,7 +77,11 @@ def _plain(value: Any) -> Any:
 
 
 def numbers(value: Any) -> Any:
-    """Return what `write` made plain as numbers, words and arrays again."""
+    """Return what `write` made plain as numbers, words and arrays again.
+
+    >>> numbers({"read_latency": [1.0, "inf"]})
+    {'read_latency': array([ 1., inf])}
+    """
     if isinstance(value, dict):
         return {name: numbers(one) for name, one in value.items()}
     if isinstance(value, list):

@@ -125,6 +125,11 @@ def warnings(
     ``capacity_gbps``: what the design sustains [Gb/s]; ``store_bytes``: what its packet store holds [bytes];
     ``times_ns``: the slow times of the design, by name [ns]; ``precision``: half of a 95 % interval over the
     value that is wanted.
+
+    >>> from qmodels.systems.traffic.trace import Trace
+    >>> clock = Trace(times_ns=np.arange(20_000) * 10.0, bytes=np.full(20_000, 125), source="a clock")
+    >>> warnings(clock.description, offered_gbps=50, capacity_gbps=40)
+    ['the mean of 50 Gb/s is more than the 40 Gb/s that the design sustains']
     """
     offered = found.mean_gbps if offered_gbps is None else offered_gbps
     said = [*_overload(found, offered, capacity_gbps), *_change(found), *_length(found, precision)]
