@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 from cases.plots import save as save_figure
 from cases.published.cell import Cell, Number
 from cases.published.claim import Claim, claims_text
-from cases.published.rows import data_folder, plain_row, published, read_toml, write_rows
+from cases.published.rows import (
+    data_folder,
+    plain_row,
+    published,
+    read_toml,
+    write_rows,
+)
 from cases.published.tags import tags_text
 from cases.tables import columns_of, read_rows
 from qmodels.systems.spec.whole import whole

@@ -18,10 +18,25 @@ GOALS = ("minimize", "maximize", "subject_to")
 def goals_of(spec: Any, goals: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return goals as `optimize.explore` takes them.
 
-    ``goals``: ``minimize``, ``maximize``: metrics; ``subject_to``: ``{metric: (low, high)}``, or conditions
-    such as ``["packet_latency_p99 < 2us"]``. A packet processor has objectives of its own if none are given,
-    and at most one segment in a thousand may be refused unless the goals limit that themselves.
-    """
+    Parameters
+    ----------
+    spec : dataclass instance
+        The system, of any kind.
+    goals : mapping, optional
+        ``minimize``, ``maximize``: metrics; ``subject_to``: ``{metric: (low, high)}``, or conditions such as
+        ``["packet_latency_p99 < 2us"]``. A packet processor has objectives of its own if none are given, and
+        at most one segment in a thousand may be refused unless the goals limit that themselves.
+
+    Raises
+    ------
+    ValueError
+        For no objective, a metric nobody has, or conditions that make no sense: in one line.
+
+    Examples
+    --------
+    >>> goals_of(PacketProcessor(), {"minimize": "cost", "subject_to": ["packet_latency_p99 <= 2us"]})["subject_to"]
+    {'overflow_probability': (None, 0.001), 'packet_latency_p99': (None, 2000.0)}
+    """  # noqa: E501
     given = dict(goals or {})
     for name in given:
         checks.choice("goals", name, GOALS)
@@ -43,7 +58,12 @@ def chosen_space(spec: PacketProcessor, choices: Mapping[str, Iterable[Any]]) ->
     """Return the designs of a packet processor in which only some fields vary.
 
     Fields of the default space keep their columns, with the value they have as their only choice.
-    """
+
+    Examples
+    --------
+    >>> chosen_space(PacketProcessor(), {"dram.channels": [2, 4], "dram.banks": [4, 8]})
+    Space(PacketProcessor: interleaving_step[1] x channels[2] x alloc_trial_count[1] x link_width[1] x slices[1] x dram.banks[2] = 4 designs)
+    """  # noqa: E501
     paths = {find_field(spec, name): name for name in CHOICES}
     wanted: dict[str, Iterable[Any]] = {name: (get_field(spec, name),) for name in CHOICES}
     for name, path in find_fields(spec, choices, "--vary").items():
@@ -52,7 +72,13 @@ def chosen_space(spec: PacketProcessor, choices: Mapping[str, Iterable[Any]]) ->
 
 
 def question_text(spec: Any, goals: Mapping[str, Any]) -> str:
-    """Return what is asked in words."""
+    """Return what is asked in words.
+
+    Examples
+    --------
+    >>> question_text(PacketProcessor(), goals_of(PacketProcessor(), {"minimize": "cost"}))
+    'least cost, with overflow probability at most 0.001'
+    """
     wanted = [
         f"{word} {_listed(names)}"
         for word, names in (("least", goals["minimize"]), ("most", goals["maximize"]))

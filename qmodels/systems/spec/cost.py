@@ -39,8 +39,19 @@ def factor() -> float:
 def afford(field: str, value: Any, **cost: float) -> None:
     """Refuse work that costs more than is allowed.
 
-    ``field``: what drives the cost; ``**cost``: how much of the one kind of cost that is meant: ``jobs``,
-    ``bytes`` or ``designs``.
+    Parameters
+    ----------
+    field : str
+        What drives the cost.
+    value : number
+        What it is.
+    **cost : float
+        How much of the one kind of cost that is meant: ``jobs``, ``bytes`` or ``designs``.
+
+    Raises
+    ------
+    ValueError
+        Naming the field, what is allowed, its value, and what allows more.
     """
     ((kind, amount),) = cost.items()
     limit = LIMITS[kind] * factor()
