@@ -33,13 +33,24 @@ CELLS, RUN = "cells.csv", "run.toml"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reproduction:
-    """A paper's numbers: published, simulated and from the model."""
+    """A paper's numbers: published, simulated and from the model.
 
-    paper: Paper  # what is special to it
-    cells: tuple[Cell, ...]  # every number of its tables and figures
-    # What else was found, by the names of `Paper.tables`: rows, dataclasses or dictionaries.
+    Parameters
+    ----------
+    paper : Paper
+        What is special to it.
+    cells : tuple of Cell
+        Every number of its tables and figures.
+    tables : mapping of str to tuple
+        What else was found, by the names of `Paper.tables`: rows, dataclasses or dictionaries.
+    run : mapping of str to str or int
+        How it was simulated.
+    """
+
+    paper: Paper
+    cells: tuple[Cell, ...]
     tables: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    run: Mapping[str, Any] = field(default_factory=dict)  # how it was simulated
+    run: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
@@ -116,25 +127,44 @@ class Reproduction:
 
 @dataclass(frozen=True, kw_only=True)
 class Paper:
-    """What is special to a paper."""
+    """What is special to a paper.
 
-    name: str  # of the case, and of its folder
-    # Returns its `Reproduction`, computed anew; takes ``store``, an SQLite file that keeps finished
-    # replications, so that a reproduction that was killed resumes, ``trace`` if it ``plays`` one, and options
-    # of its own.
+    Parameters
+    ----------
+    name : str
+        Of the case, and of its folder.
+    simulate : callable
+        Returns its `Reproduction`, computed anew; takes ``store``, an SQLite file that keeps finished
+        replications, so that a reproduction that was killed resumes, ``trace`` if it ``plays`` one, and
+        options of its own.
+    renew : callable
+        Returns what was kept with everything computed anew that takes less than a minute.
+    sections : callable
+        Returns the texts of its tables.
+    claims : callable
+        Returns what it states in words beside what was found.
+    more : callable
+        Returns further published numbers beside ours, which stand in `Reproduction.tables`.
+    figures : callable
+        Returns its pictures by name.
+    tables : mapping of str to type
+        What is found besides cells, by name: the kind of the rows.
+    derived : mapping of str to sequence of str
+        Notes that are computed.
+    plays : bool
+        Whether recorded packets are played through it.
+    """
+
+    name: str
     simulate: Callable[..., Reproduction]
-    # Returns what was kept with everything computed anew that takes less than a minute.
     renew: Callable[[Reproduction], Reproduction] = lambda kept: kept
-    sections: Callable[[Reproduction], Iterable[str]]  # returns the texts of its tables
-    # Returns what it states in words beside what was found.
+    sections: Callable[[Reproduction], Iterable[str]]
     claims: Callable[[Reproduction], Iterable[Claim]] = lambda found: ()
-    # Returns further published numbers beside ours, which stand in `Reproduction.tables`.
     more: Callable[[Reproduction], Iterable[Number]] = lambda found: ()
-    figures: Callable[[Reproduction], Mapping[str, Figure]]  # returns its pictures by name
-    # What is found besides cells, by name: the kind of the rows.
+    figures: Callable[[Reproduction], Mapping[str, Figure]]
     tables: Mapping[str, type] = field(default_factory=dict)
-    derived: Mapping[str, Sequence[str]] = field(default_factory=dict)  # notes that are computed
-    plays: bool = False  # whether recorded packets are played through it
+    derived: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    plays: bool = False
 
     @property
     def notes(self) -> Mapping[str, Sequence[str]]:
