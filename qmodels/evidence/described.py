@@ -32,6 +32,7 @@ import inspect
 import re
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from qmodels.guarded import guarded
@@ -74,12 +75,9 @@ def _entries(section: str) -> list[_Entry]:
 
 @cache
 def bibliography() -> dict[str, str]:
-    """Return the sources by their keys, see `qmodels.evidence.sources`."""
-    from qmodels.evidence import sources
-
-    return {
-        key: text.rstrip().replace("\n    ", "\n   ") for key, text in _SOURCE.findall(sources.__doc__ or "")
-    }
+    """Return the sources by their keys: those of ``sources.txt``."""
+    text = Path(__file__).with_name("sources.txt").read_text(encoding="utf-8")
+    return {key: source.rstrip().replace("\n    ", "\n   ") for key, source in _SOURCE.findall(text)}
 
 
 class Described:

@@ -3,7 +3,7 @@
 States that exchange much flow are lumped, four at a time, down to a chain small enough for the
 elimination; the lumped solution rescales the states of each lump, and Gauss-Seidel sweeps
 smooth what lumping cannot see. Every step multiplies or adds positive numbers, so the iterate
-stays a probability vector (horton1994 of `qmodels.evidence.sources`).
+stays a probability vector (horton1994 of ``qmodels/evidence/sources.txt``).
 """
 
 from __future__ import annotations
