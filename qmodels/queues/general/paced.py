@@ -38,8 +38,8 @@ def mean_work(*, train_rate: Any, area: Any, intensity: Any, burst: Any = 0.0) -
     r"""Mean unfinished work of a server fed by trains, which a Poisson arrival finds.
 
     ``area``: mean area of one train alone, see `train_area` [time^2]; ``intensity``: work that arrives per
-    time; from 1 on the work grows without bound; ``burst``: addition for trains that come in bursts, see
-    `burst_work` [time]. Returns mean work, ``inf`` where the intensity is 1 or more [time].
+    time; from 1 on the work grows without bound; ``burst``: addition for trains that come in bursts
+    [time]. Returns mean work, ``inf`` where the intensity is 1 or more [time].
 
     Pollaczek and Khinchine's formula with twice the area in place of the second moment:
     :math:`E[V] = \lambda A / (1 - \rho)`. Exact for Poisson trains whose jobs arrive together
@@ -49,13 +49,3 @@ def mean_work(*, train_rate: Any, area: Any, intensity: Any, burst: Any = 0.0) -
     idle = np.where(full, 1.0, 1.0 - np.minimum(intensity, 1.0))
     work = mg1_waiting_time(train_rate, None, 2.0 * area, idle) + burst / idle
     return np.where(full, np.inf, np.maximum(work, 0.0))
-
-
-def burst_work(*, rate: Any, work: Any, arrival_scv: Any) -> Any:
-    r"""Addition to the mean work, before division by :math:`1 - \rho`, for arrivals that are not Poisson.
-
-    Each arrival brings ``work`` to the server on average; routing a fraction of the arrivals
-    there is the same as all of them bringing that fraction. The heavy-traffic term
-    :math:`\lambda (c_a^2 - 1) E[B]^2 / 2`, an approximation.
-    """
-    return rate * (arrival_scv - 1.0) * work**2 / 2.0

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from qmodels.queues.general.mg1 import mxg1
-from qmodels.queues.general.paced import burst_work, mean_work, train_area
+from qmodels.queues.general.paced import mean_work, train_area
 
 checks = settings(derandomize=True, deadline=None, max_examples=60)
 
@@ -43,8 +43,6 @@ def test_jobs_that_come_together_are_a_batch_queue() -> None:
     assert_allclose(work, batch.mean_waiting_time - (count - 1) / 2 * service)
 
 
-def test_overload_and_burst() -> None:
+def test_overload() -> None:
     work = mean_work(train_rate=np.array([0.05, 0.1, 0.2]), area=50.0, intensity=np.array([0.5, 1.0, 2.0]))
     assert_allclose(work, [5.0, np.inf, np.inf])
-    assert burst_work(rate=0.1, work=2.0, arrival_scv=1.0) == 0
-    assert burst_work(rate=0.1, work=2.0, arrival_scv=3.0) > 0
