@@ -37,9 +37,9 @@ def train_area(*, count: Any, count_square: Any, service: Any, spacing: Any, fir
 def mean_work(*, train_rate: Any, area: Any, intensity: Any, burst: Any = 0.0) -> Any:
     r"""Mean unfinished work of a server fed by trains, which a Poisson arrival finds.
 
-    ``area``: mean area of one train alone, see `train_area` [time^2]; ``intensity``: work that arrives per
-    time; from 1 on the work grows without bound; ``burst``: addition for trains that come in bursts
-    [time]. Returns mean work, ``inf`` where the intensity is 1 or more [time].
+    ``train_rate``: trains per time; ``area``: mean area of one train alone, see `train_area` [time^2];
+    ``intensity``: work that arrives per time, from 1 on the work grows without bound; ``burst``: addition for
+    trains that come in bursts [time]. Returns mean work, ``inf`` where the intensity is 1 or more [time].
 
     Pollaczek and Khinchine's formula with twice the area in place of the second moment:
     :math:`E[V] = \lambda A / (1 - \rho)`. Exact for Poisson trains whose jobs arrive together
