@@ -48,36 +48,17 @@ def allocation_trials(
 ) -> TrialResult:
     r"""Trials of one allocation as a Markov chain over the blocks examined.
 
-    Parameters
-    ----------
-    busy : array_like
-        Probability that the head block's bank is busy.
-    busy_again : array_like
-        Probability that the next block's bank is busy given that the one before it was: near 1
-        where runs of the list stay on one bank, equal to ``busy`` where blocks are independent.
-    alloc_trial_count : array_like of int
-        Most blocks examined, at least 1; the last one is taken whatever its bank.
+    ``busy``: probability that the head block's bank is busy; ``busy_again``: probability that the next
+    block's bank is busy given that the one before it was: near 1 where runs of the list stay on one bank,
+    equal to ``busy`` where blocks are independent; ``alloc_trial_count``: most blocks examined, at least 1;
+    the last one is taken whatever its bank.
 
-    Returns
-    -------
-    TrialResult
-
-    Notes
-    -----
     The chain starts busy with probability :math:`q` and stays busy with :math:`w`, hence
     :math:`P(R \ge k) = q w^{k-1}` rejections for :math:`1 \le k \le T-1`, and the block taken
     is on a busy bank with probability :math:`q w^{T-1}`. The accesses of :math:`R` rejections
     are those of `qmodels.systems.packets.free_list.allocation_accesses`. Exact for that chain; that the
     list is one (rejected blocks that come back from the tail as neighbours are not modelled)
     holds until the list has turned over.
-
-    Examples
-    --------
-    >>> trials = allocation_trials(busy=0.125, busy_again=0.125, alloc_trial_count=[1, 2, 3])
-    >>> trials.taken_busy_probability
-    array([0.125     , 0.015625  , 0.00195312])
-    >>> trials.mean_accesses
-    array([1.      , 1.25    , 1.265625])
     """
     q, w, most = np.broadcast_arrays(
         checks.probability("busy", busy),

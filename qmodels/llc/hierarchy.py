@@ -27,24 +27,11 @@ def copy_levels(
 ) -> FloatArray:
     r"""Where requests hit when every level a request passes keeps a copy.
 
-    Parameters
-    ----------
-    popularity, count : ndarray
-        Probability that a request is for one line, and how many lines there are of each.
-    cores : int
-        Cores, each with private levels of its own and an equal share of independent requests.
-    private : sequence of int
-        Lines of each private level.
-    shared : int
-        Lines of the level shared by all, 0 for none.
+    ``popularity``, ``count``: probability that a request is for one line, and how many lines there are of
+    each; ``cores``: cores, each with private levels of its own and an equal share of independent requests;
+    ``private``: lines of each private level; ``shared``: lines of the level shared by all, 0 for none.
+    Returns probability that a request that reaches the level hits there, the shared level last.
 
-    Returns
-    -------
-    ndarray, shape (levels, lines)
-        Probability that a request that reaches the level hits there, the shared level last.
-
-    Notes
-    -----
     The misses of a line at an LRU level form a renewal process with a dead time
     (`qmodels.llc.renewal`). A request reaches the next level after a gap with survival function
     :math:`F`, and hits if the gap is within that level's characteristic time :math:`T_2`:
@@ -90,20 +77,10 @@ def copy_levels(
 def inclusive_levels(*, popularity: FloatArray, count: FloatArray, first: int, second: int) -> FloatArray:
     r"""Where requests hit with two levels of which the second holds all that the first one does.
 
-    Parameters
-    ----------
-    popularity, count : ndarray
-        Probability that a request is for one line, and how many lines there are of each.
-    first, second : int
-        Lines of the two levels; what the second evicts leaves the first as well.
+    ``popularity``, ``count``: probability that a request is for one line, and how many lines there are of
+    each; ``first``, ``second``: lines of the two levels; what the second evicts leaves the first as well.
+    Returns probability that a request that reaches the level hits there.
 
-    Returns
-    -------
-    ndarray, shape (2, lines)
-        Probability that a request that reaches the level hits there.
-
-    Notes
-    -----
     A line that is missed at the first level stays in the second for :math:`T_2`, unless it is
     missed again, and in the first for a busy period of gaps below :math:`T_1`, at most until
     :math:`T_2`. With the survival function :math:`F` of the gap between misses of an LRU cache,
@@ -163,26 +140,12 @@ def exclusive_levels(
     A hit moves the line to the core's first level; each level's victim goes to the next one, the
     last private level's to the shared one.
 
-    Parameters
-    ----------
-    popularity, count : ndarray
-        Probability that a request is for one line, and how many lines there are of each.
-    cores : int
-        Cores, each with private levels of its own and an equal share of independent requests.
-    private : sequence of int
-        Lines of each private level.
-    shared : int or array_like of int
-        Lines of the shared level, or of each of its slices; 0 for none.
-    slice_of_line : ndarray of int, optional
-        Slice of each line, where there are several.
+    ``popularity``, ``count``: probability that a request is for one line, and how many lines there are of
+    each; ``cores``: cores, each with private levels of its own and an equal share of independent requests;
+    ``private``: lines of each private level; ``shared``: lines of the shared level, or of each of its slices;
+    0 for none; ``slice_of_line``: slice of each line, where there are several. Returns probability that a
+    request that reaches the level hits there, the shared level last.
 
-    Returns
-    -------
-    ndarray, shape (levels, lines)
-        Probability that a request that reaches the level hits there, the shared level last.
-
-    Notes
-    -----
     A core's private levels together are one LRU cache of the sum of their sizes: exact. The shared level
     and its slices: `qmodels.llc.victim`. With one core this is LRU with the sum of all sizes.
     Approximation (constant characteristic times); measured errors in `tests/qmodels/llc/test_hierarchy.py`.

@@ -13,32 +13,13 @@ from qmodels.systems.cache.lines import HASHES, slice_of
 def slice_shares(*, popularity: npt.ArrayLike, slices: int, hashing: str = "modulo") -> FloatArray:
     """Share of the requests that go to each slice.
 
-    Parameters
-    ----------
-    popularity : array_like
-        Probability of a request for each line, in the order of line numbers.
-    slices : int
-        Slices; a power of two for XOR folding.
-    hashing : {"modulo", "xor", "mixed"}
-        See `qmodels.systems.cache.lines.slice_of`.
+    ``popularity``: probability of a request for each line, in the order of line numbers; ``slices``: slices;
+    a power of two for XOR folding; ``hashing``: "modulo", "xor" or "mixed", see
+    `qmodels.systems.cache.lines.slice_of`. Returns one share per slice. The largest times the slices is the
+    imbalance: slices of one server each carry at most one over it of what balanced ones would.
 
-    Returns
-    -------
-    ndarray
-        One share per slice. The largest times the slices is the imbalance: slices of one server
-        each carry at most one over it of what balanced ones would.
-
-    Raises
-    ------
-    ValueError
-        If a probability is negative or the number of slices is not allowed.
-
-    Notes
-    -----
     Exact.
 
-    Examples
-    --------
     >>> slice_shares(popularity=[0.4, 0.3, 0.2, 0.1], slices=2)
     array([0.6, 0.4])
     """

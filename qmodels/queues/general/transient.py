@@ -21,7 +21,6 @@ def positive_part_mean(mean: Any, deviation: Any) -> Any:
     return np.where(deviation > 0, value, np.maximum(mean, 0.0))
 
 
-@described("spitzer1956")
 def wait_terms(
     *,
     service_mean: FloatArray,
@@ -32,37 +31,19 @@ def wait_terms(
     limit: FloatArray,
     count: IntArray | int,
 ) -> FloatArray:
-    r"""Terms of Spitzer's identity for the wait of customers of a GI/G/1 queue that starts empty.
+    r"""Terms of Spitzer's identity for the wait of customers of a GI/G/1 queue that starts empty [time].
 
-    Parameters
-    ----------
-    service_mean, service_scv : ndarray
-        Work of a customer. [time]
-    gap_mean, gap_scv : ndarray
-        Time between customers. [time]
-    first : ndarray
-        The first term, :math:`E[(B - T)^+]`, which the caller knows exactly. [time]
-    limit : ndarray
-        The long-run wait, ``inf`` if the queue is unstable. [time]
-    count : int or ndarray of int
-        Terms wanted of each queue, at least 2.
+    ``first``: the first term, :math:`E[(B - T)^+]`, which the caller knows exactly; ``limit``: the long-run
+    wait, ``inf`` if the queue is unstable; ``count``: terms wanted of each queue, at least 2. Returns a row
+    per term k = 1..count, 0 beyond a queue's own count; the (k+1)-th customer waits the sum of the first k on
+    average, whether the queue is stable or not:
 
-    Returns
-    -------
-    ndarray
-        One row per term k = 1..count, 0 beyond a queue's own count; the (k+1)-th customer waits the
-        sum of the first k on average, whether the queue is stable or not. [time]
-
-    Notes
-    -----
     .. math:: E[W_{k+1}] = \sum_{j=1}^{k} \frac{1}{j} E\Big[\Big(\sum_{i=1}^{j} (B_i - T_i)\Big)^+\Big]
 
-    (Spitzer's identity [1]_, exact for independent works and gaps.) The sums from the second on
-    are taken as normal, and scaled down in common where they would add up to more than the
-    long-run wait: an approximation.
+    (spitzer1956 of ``qmodels/evidence/sources.txt``, exact for independent works and gaps). The sums from the
+    second on are taken as normal, and scaled down in common where they would add up to more than the long-run
+    wait: an approximation.
 
-    Examples
-    --------
     The tenth customer of an M/D/1 queue at half load waits 0.46 services, 0.5 in the long run:
 
     >>> load, one = 0.5, np.ones(1)
