@@ -141,7 +141,17 @@ def show(
 
 @app.command()
 def reproduce(
-    case: Annotated[str, typer.Argument(metavar="CASE", help=f"Published case: {', '.join(CASES)}.")],
+    case: Annotated[
+        str,
+        typer.Argument(
+            metavar="CASE[/SYSTEM]",
+            help=f"Published case: {', '.join(CASES)}; its systems (qmodels describe CASE), by how names begin.",
+        ),
+    ],
+    spec: Annotated[
+        Path | None, typer.Argument(metavar="[SPEC.toml]", help="The one system CASE/SYSTEM, edited.")
+    ] = None,
+    settings: Settings = None,
     trace: TraceFile = None,
     simulate_anew: Annotated[
         bool,
@@ -154,12 +164,25 @@ def reproduce(
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> int:
-    """Print a published case's tables: published | model | simulated; what takes minutes was kept."""
+    """Print a published case's tables: published | model | simulated; what takes minutes was kept.
+
+    With --set, or a file, its systems are solved as published and with what was changed, and simulated so with
+    --simulate: qmodels reproduce llc3d/slices --set slices=14
+    """
     from cases.study.run import STORE
     from cases.tables import csv_text
     from validate import CampaignInterrupted
 
     output = Output(as_json, as_csv)
+    if settings or spec is not None or "/" in case:
+        from cases.cli.inputs import named_value
+        from cases.published.changing import changed
+
+        if trace is not None or out is not None:
+            raise ValueError("--trace and --out are of a whole case: no --set, no SYSTEM and no SPEC.toml")
+        values = dict(named_value(setting) for setting in settings or ())
+        output.show(changed(case, values, other=spec, simulated=simulate_anew))
+        return 0
     chosen = published_case(case)
     if out is not None:
         require_directory(out)
