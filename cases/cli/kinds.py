@@ -41,7 +41,9 @@ def describe(
         def listed() -> str:
             table = text_table(["kind", "what it is"], list(found.items()))
             how = "Systems of parts to begin with (qmodels init NAME, qmodels solve NAME)"
-            papers = "Published cases (qmodels describe CASE lists the systems of one, which are such names too)"
+            papers = (
+                "Published cases (qmodels describe CASE lists the systems of one, which are such names too)"
+            )
             return f"{table}\n\n{how}: {examples}\n{papers}: {', '.join(CASES)}"
 
         Output(as_json).show(Forms(listed, lambda: found))
@@ -53,7 +55,10 @@ def describe(
 
         def systems() -> str:
             rows = [
-                [name, ", ".join(f"{metric} {value:.4g}" for metric, value in said.items() if value is not None)]
+                [
+                    name,
+                    ", ".join(f"{metric} {value:.4g}" for metric, value in said.items() if value is not None),
+                ]
                 for name, said in numbers
             ]
             return text_table(["system", "published"], rows)

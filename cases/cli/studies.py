@@ -145,7 +145,7 @@ def reproduce(
         str,
         typer.Argument(
             metavar="CASE[/SYSTEM]",
-            help=f"Published case: {', '.join(CASES)}; its systems (qmodels describe CASE), by how names begin.",
+            help=f"Published case: {', '.join(CASES)}; or systems of it (qmodels describe CASE).",
         ),
     ],
     spec: Annotated[
@@ -166,8 +166,8 @@ def reproduce(
 ) -> int:
     """Print a published case's tables: published | model | simulated; what takes minutes was kept.
 
-    With --set, or a file, its systems are solved as published and with what was changed, and simulated so with
-    --simulate: qmodels reproduce llc3d/slices --set slices=14
+    With --set, or a file, its systems are solved as published and with what was changed, and simulated so
+    with --simulate: qmodels reproduce llc3d/slices --set slices=14
     """
     from cases.study.run import STORE
     from cases.tables import csv_text

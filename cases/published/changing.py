@@ -75,10 +75,16 @@ class Changed:
             lines.append(f"Published numbers are of the paper's systems, {said}.")
         else:
             lines.append("Nothing differs from the paper's systems.")
+        for word, key in (
+            ("saturated", "stable"),
+            ("outside the range of the model's known error", "validated"),
+        ):
+            names = list(dict.fromkeys(row["system"] for row in self.rows if not row[key]))
+            lines += [f"Changed, {word}: {_first(names)}"] if names else []
         reasons = list(dict.fromkeys(self.refused.values()))
         for why in reasons:
             names = [name for name, said in self.refused.items() if said == why]
-            lines.append(f"Left out: {names[0]}{f' and {len(names) - 1} more' * (len(names) > 1)}: {why}")
+            lines.append(f"Left out: {_first(names)}: {why}")
         return f"{self.name}\n" + "\n".join(lines)
 
     def data(self) -> dict[str, Any]:
@@ -90,9 +96,11 @@ class Changed:
         return csv_text(columns_of(self.rows))
 
 
-def changed(
-    name: str, changes: Mapping[str, Any], *, other: Any = None, simulated: bool = False
-) -> Changed:
+def _first(names: Sequence[str]) -> str:
+    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
+
+
+def changed(name: str, changes: Mapping[str, Any], *, other: Any = None, simulated: bool = False) -> Changed:
     """Return systems of a case, ``"stnoc/table2"``, with fields changed.
 
     Parameters
@@ -145,6 +153,8 @@ def _rows(design: Design, spec: Any) -> Iterable[dict[str, Any]]:
             "published": published,
             "model": float(before[metric]),
             "changed": float(after.metrics[metric]) if metric in after.metrics else None,
+            "stable": bool(after.stable),
+            "validated": bool(after.validated),
         }
 
 
