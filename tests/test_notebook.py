@@ -21,6 +21,23 @@ def test_metrics_complete_as_attributes_and_as_keys():
     assert answer._ipython_key_completions_() == list(answer.metrics)
 
 
+def test_a_metric_of_other_places_is_answered_with_those_that_are_there():
+    law = qm.laws.Exponential(mean=1.0)
+    one, two = (
+        qm.solve(qm.tandem(arrivals=qm.laws.Exponential(mean=2.0), services=[law] * n)) for n in (1, 2)
+    )
+    with pytest.raises(KeyError, match=r"no metric 'mean_response_time'; there is mean_response_time\["):
+        two["mean_response_time"]
+    with pytest.raises(KeyError, match=r"no metric 'mean_response_time\[x\]'; there is mean_response_time"):
+        one["mean_response_time[x]"]
+
+
+def test_an_error_that_was_measured_elsewhere_says_so():
+    known = "outside the range in which the error was measured: here it may be larger"
+    assert known in qm.solve(qm.PacketProcessor(workload=qm.Workload(load_factor=1.2))).remarks()
+    assert known not in qm.solve(qm.PacketProcessor()).remarks()
+
+
 def test_pictures_are_shown_without_magic():
     rng = np.random.default_rng(1)
     trace = qm.traffic.Trace(

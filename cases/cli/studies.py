@@ -65,7 +65,8 @@ def explore(
 ) -> int:
     """Answer which design is best, and why: all designs solved, those simulated that decide; resumes a study.
 
-    Without objectives a packet processor is explored for its latency, energy, cost, conflicts and throughput.
+    Without objectives a packet processor is explored for its latency, energy, cost, conflicts and throughput;
+    unless --subject-to limits overflow_probability, at most 0.001 of its segments may be refused.
     A varied field that is set (--set channels=4 or --set 'channels=[2,4]') is explored over these values;
     with --vary these fields alone vary, of a system of any kind.
     """
