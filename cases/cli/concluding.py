@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cases.cli.app import Json, Plot, Settings, app
+from cases.cli.app import Json, Plot, Settings, app, case_names
 from cases.cli.console import Forms, Output
 from cases.published.cases import CASES
 
@@ -15,7 +15,11 @@ from cases.published.cases import CASES
 def conclusions(
     case: Annotated[
         str | None,
-        typer.Argument(metavar="[CASE]", help=f"Published case: {', '.join(CASES)}; all if left out."),
+        typer.Argument(
+            metavar="[CASE]",
+            help=f"Published case: {', '.join(CASES)}; all if left out.",
+            autocompletion=case_names,
+        ),
     ] = None,
     settings: Settings = None,
     as_json: Json = False,
@@ -38,7 +42,7 @@ def conclusions(
     wanted = [case] if case is not None else list(CASES)
     for one in wanted:
         conclusions_of(one)
-    note, left = "", {}
+    note, left = "", dict[str, str]()
     if settings:
         if case is None:
             raise ValueError(f"--set needs one CASE: {', '.join(CASES)}")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cases.cli.app import Json, app
+from cases.cli.app import Json, app, kind_names
 from cases.cli.console import Forms, Output, put
 from cases.published.cases import CASES
 
@@ -20,7 +20,9 @@ def describe(
     kind: Annotated[
         str | None,
         typer.Argument(
-            metavar="[KIND]", help="Kind of system, or a published case; all are listed if left out."
+            metavar="[KIND]",
+            help="Kind of system, or a published case; all are listed if left out.",
+            autocompletion=kind_names,
         ),
     ] = None,
     as_json: Json = False,
@@ -82,7 +84,12 @@ def describe(
 @app.command()
 def init(
     kind: Annotated[
-        str, typer.Argument(metavar="NAME", help="A kind, or a system that `qmodels describe` lists.")
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="A kind, or a system that `qmodels describe` lists.",
+            autocompletion=kind_names,
+        ),
     ],
 ) -> int:
     """Print a commented TOML file of a small example: qmodels init noc > noc.toml.

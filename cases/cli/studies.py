@@ -25,6 +25,7 @@ from cases.cli.app import (
     TraceFiles,
     Workers,
     app,
+    case_names,
     require_directory,
 )  # fmt: skip
 from cases.cli.console import Forms, Output, fail, interruptible, progress_bars
@@ -146,6 +147,7 @@ def reproduce(
         str,
         typer.Argument(
             metavar="CASE[/SYSTEM]",
+            autocompletion=case_names,
             help=f"Published case: {', '.join(CASES)}; or systems of it (qmodels describe CASE).",
         ),
     ],

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / ".github" / "docs"
 sys.path.append(str(DOCS))
 
-from machinery import commands, errors, fields, models  # noqa: E402
+from machinery import architecture, commands, errors, fields, models  # noqa: E402
 
 from qmodels.systems.spec.kind import KINDS  # noqa: E402
 
@@ -56,6 +56,17 @@ def test_the_model_of_every_kind_is_shown():
     ((_, text),) = models.pages()
     assert text.count(".. autofunction:: qmodels.") == len(KINDS)
     assert ".. autofunction:: qmodels.noc.solve_noc.solve_noc\n" in text
+
+
+def test_the_house_is_drawn_from_the_imports():
+    pages = dict(architecture.pages())
+    assert set(architecture.between()) == set(architecture.ARROWS)
+    assert architecture.between()["optimize", "qmodels.systems"] > 5
+    assert pages["architecture.svg"].count("<svg") == 1
+    lines, files = architecture.house()
+    assert all(f"| `{room}` |" in pages["architecture.md"] for room in lines)
+    assert "optimize.search.explore" in files["optimize.search", "optimize.spaces"]
+    assert not any(there.startswith("optimize") for here, there in files if here.startswith("validate"))
 
 
 def test_every_command_is_shown_with_its_options():

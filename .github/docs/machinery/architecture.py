@@ -6,6 +6,7 @@ import ast
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -60,6 +61,7 @@ def floor_of(room: str) -> str:
     return "qmodels.systems" if room.startswith("qmodels.systems") else room.partition(".")[0]
 
 
+@cache
 def house() -> tuple[Counter[str], dict[tuple[str, str], set[str]]]:
     """Return the lines of each room, and the files by the rooms they are in and import from."""
     lines: Counter[str] = Counter()
