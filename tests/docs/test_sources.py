@@ -17,6 +17,7 @@ sys.path.append(str(DOCS))
 from machinery import architecture, commands, errors, fields, models  # noqa: E402
 
 from qmodels.systems.spec.kind import KINDS  # noqa: E402
+from qmodels.systems.spec.metrics import METRICS  # noqa: E402
 
 SCRIPTS = sorted(DOCS.glob("gallery/*/*.py"))
 PAGES = [path for path in sorted(DOCS.glob("[!.]*/**/*.md")) if "generated" not in path.parts]
@@ -42,6 +43,8 @@ def test_every_error_map_is_shown():
 def test_every_kind_has_a_page_of_fields_with_units_and_ranges():
     pages = dict(fields.pages())
     noc = pages["fields/noc.md"]
+    assert all(f"\n| `{name}` | " in pages["metrics.md"] for name in METRICS)
+    del pages["metrics.md"]  # the check of columns below is of fields
     (row,) = (line for line in noc.splitlines() if line.startswith("| `buffer_flits` |"))
     assert "| whole number [flits] | `8` |" in row and row.endswith("(a whole number >= 1) |")
     assert "### `traffic`: interleaved\n" in noc

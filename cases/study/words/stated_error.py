@@ -44,8 +44,3 @@ def cell(table: Mapping[str, Any], metric: str, row: int) -> Any:
         None if prefix + metric not in table else table[prefix + metric][row] for prefix in (ERROR, BIAS)
     )
     return with_error(metric, table[metric][row], error, bias)
-
-
-def not_validated(table: Mapping[str, Any], row: int) -> str:
-    """Return the mark of a design to which the stated errors need not apply."""
-    return "" if table["validated"][row] else "no"
