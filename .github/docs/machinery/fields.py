@@ -12,7 +12,7 @@ from qmodels.systems.spec.metrics import MetricNames, markdown, metric
 INDEX = """# Fields and metrics, by kind of system
 
 What `qmodels describe KIND` says. A dotted name is what `--set`, `Space` and `replace_fields` take; `*`
-stands for the XX
+stands for the number of a place in a list, or for its name.
 
 ```{{toctree}}
 :maxdepth: 1
