@@ -25,8 +25,8 @@ def designs_of(name: str) -> list[Design]:
 
     Examples
     --------
-    >>> [design.name for design in designs_of("llc3d/s")]
-    ['slices', 'shared']
+    >>> [design.name for design in designs_of("llc3d/realistic")]
+    ['realistic-slices', 'realistic-none', 'realistic-shared']
     """
     case, _, wanted = name.partition("/")
     every = list(published_case(case).designs())
