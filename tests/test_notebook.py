@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import qmodels as qm
+from cases.cli.main import main
 from optimize.analysis.tornado import tornado
 from validate.campaigns import progress
 
@@ -19,6 +20,42 @@ def test_metrics_complete_as_attributes_and_as_keys():
     answer = qm.solve(qm.Noc(injection_rate=0.02))
     assert {"packet_latency", "saturation_rate"} <= set(dir(answer))
     assert answer._ipython_key_completions_() == list(answer.metrics)
+
+
+def test_a_metric_of_other_places_is_answered_with_those_that_are_there():
+    law = qm.laws.Exponential(mean=1.0)
+    one, two = (
+        qm.solve(qm.tandem(arrivals=qm.laws.Exponential(mean=2.0), services=[law] * n)) for n in (1, 2)
+    )
+    with pytest.raises(KeyError, match=r"no metric 'mean_response_time'; there is mean_response_time\["):
+        two["mean_response_time"]
+    with pytest.raises(KeyError, match=r"no metric 'mean_response_time\[x\]'; there is mean_response_time"):
+        one["mean_response_time[x]"]
+
+
+def test_an_error_that_was_measured_elsewhere_says_so():
+    known = "outside the range in which the error was measured: here it may be larger"
+    assert known in qm.solve(qm.PacketProcessor(workload=qm.Workload(load_factor=1.2))).remarks()
+    assert known not in qm.solve(qm.PacketProcessor()).remarks()
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("qmodels repr", "reproduce"),
+        ("qmodels reproduce st", "stnoc"),
+        ("qmodels init llc3d/sl", "llc3d/slices"),
+        ("qmodels describe dr", "dram"),
+    ],
+)
+def test_a_shell_completes_commands_and_names(monkeypatch, capsys, words, found):
+    monkeypatch.setenv("_QMODELS_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == 0
+    assert found in capsys.readouterr().out.split()
 
 
 def test_pictures_are_shown_without_magic():

@@ -12,6 +12,18 @@ sys.path[:0] = [str(ROOT), str(DOCS)]
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])  # for notebooks
 os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
 os.environ.setdefault("IPYTHONDIR", str(DOCS / ".build" / "ipython"))
+# Kernels of notebooks: the warning that they are not encrypted is of no use within one machine, and what a
+# shell prints is one block, not one for every 100 bytes.
+BASH = """from subprocess import run
+def bash(line, cell):
+    print(run(["bash", "-c", cell], capture_output=True, text=True, check=True).stdout, end="")
+get_ipython().register_magic_function(bash, "cell")
+"""
+QUIET = "get_config().IPKernelApp.log_level = 40\n"
+PROFILE = Path(os.environ["IPYTHONDIR"]) / "profile_default"
+(PROFILE / "startup").mkdir(parents=True, exist_ok=True)
+(PROFILE / "startup" / "bash.py").write_text(BASH, encoding="utf-8")
+(PROFILE / "ipython_kernel_config.py").write_text(QUIET, encoding="utf-8")
 
 project = "qmodels"
 author = "the authors of qmodels"
@@ -45,6 +57,7 @@ nb_execution_cache_path = str(DOCS / ".build" / "notebooks")
 nb_execution_timeout = 240
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
+nb_ipywidgets_js: dict[str, dict[str, str]] = {}  # nothing is loaded from elsewhere
 
 default_role = "py:obj"  # as docstrings use it
 smartquotes = False  # "--set" is to be copied
@@ -61,6 +74,7 @@ html_show_sourcelink = False
 html_show_copyright = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 8,

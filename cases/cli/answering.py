@@ -24,7 +24,7 @@ from cases.cli.app import (
     Workers,
     app,
 )  # fmt: skip
-from cases.cli.console import Output, announce
+from cases.cli.console import Output
 
 
 @app.command()
@@ -92,7 +92,6 @@ def simulator_command(show: Callable[[Any, Any, Output], None]) -> Callable[...,
             checks.choice(f"option of the simulator of a {type(design).__name__}", name, known)
         if workers is not None:
             checks.count("workers", workers)
-        announce(design, seed=seed, replications=replications, cores=workers or os.cpu_count() or 1, **given)
         with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
             result = simulate(design, seed=seed, replications=replications, executor=pool, **given)
         show(design, result, output)

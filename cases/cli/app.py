@@ -12,7 +12,6 @@ import typer
 
 app = typer.Typer(
     name="qmodels",
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="Analytic models of on-chip memory systems, packet processors and networks of queues, explored and "
@@ -40,6 +39,25 @@ def _common(
     ] = False,
 ) -> None:
     pass
+
+
+def case_names(incomplete: str) -> list[str]:
+    """Complete the name of a published case, and those of its systems behind a slash."""
+    from cases.published.cases import CASES
+    from cases.published.changing import designs_of
+
+    case, slash, _ = incomplete.partition("/")
+    names = [f"{case}/{one.name}" for one in designs_of(case)] if slash and case in CASES else CASES
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def kind_names(incomplete: str) -> list[str]:
+    """Complete the name of a kind, of a system of parts, or of a published case or system."""
+    from cases.systems import system_files
+    from qmodels.systems.spec.kind import kinds
+
+    names = [*kinds(), *system_files()]
+    return [*(name for name in names if name.startswith(incomplete)), *case_names(incomplete)]
 
 
 SpecFile = Annotated[

@@ -21,33 +21,6 @@ def interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def announce(design: Any, *, seed: int, replications: int, cores: int, **options: Any) -> None:
-    """Say on a terminal how long a simulation will take, from a tenth of a replication's rate."""
-    if not sys.stderr.isatty():
-        return
-    from time import perf_counter
-
-    from validate import simulate
-    from validate.campaigns.progress import duration
-    from validate.simulators import simulator_of
-
-    lengths = simulator_of(design)(spec=design, seed=seed, **options).lengths()
-    if not lengths or lengths[0][1] < PILOT:
-        return
-    name, length = lengths[0]
-    for _ in range(2):  # the first compiles the kernels
-        started = perf_counter()
-        silent: dict[str, Any] = {"progress": lambda *_: None, name: PILOT // 10}
-        simulate(design, seed=seed, replications=2, **options | silent)
-        seconds = perf_counter() - started
-    seconds *= length / (PILOT // 10) * replications / min(cores, replications)
-    print(f"about {duration(seconds)} on {cores} cores", file=sys.stderr)
-
-
-PILOT = 100_000
-"""Packets or passages of a replication from which a simulation says how long it will take."""
-
-
 @contextmanager
 def progress_bars() -> Iterator[Callable[[str, int, int], None] | None]:
     """Yield what draws progress bars on a terminal; nothing in a pipe."""

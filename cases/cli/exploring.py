@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -30,9 +32,13 @@ from qmodels.systems.spec.conditions import seconds
 from qmodels.systems.spec.fields import find_field, replace_fields, takes_array
 from qmodels.systems.spec.text.toml import read_value, spec_from_toml, to_toml
 from qmodels.systems.spec.whole import whole_directory
+from validate.campaigns.progress import duration
 
 SPEC, DESIGNS, STORE = "spec.toml", "designs.csv", "solved.sqlite"
 """What an exploration is kept in: the system, its designs with all their metrics, those solved so far."""
+
+SAMPLE = 20
+"""Designs from which it is said how long all will take."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -119,11 +125,19 @@ class Asked:
 
     def _study(self, progress: Progress | None) -> Explored:
         from cases.study.files import save_study, summary
+        from cases.study.goals import chosen_space
+        from cases.study.packet_processor import default_space, solved_columns
         from cases.study.plots import front_figure
         from cases.study.run import explore_case
         from cases.study.tables import design_columns
         from cases.study.words.findings import study_text
 
+        spec = next(iter(self.specs.values()))
+        space = chosen_space(spec, self.choices) if self.choices else default_space(spec, self.given)
+        goals: Any = self.goals
+        self._announce(
+            space, lambda some: explore(space, solved_columns, designs=some, vectorized=True, **goals)
+        )
         study = explore_case(
             self.specs,
             given=self.given,
@@ -144,8 +158,24 @@ class Asked:
         figure = lambda: front_figure(study)  # noqa: E731
         return Explored(forms=forms, figure=figure, paths=paths, interrupted=study.interrupted)
 
+    def _announce(self, space: Space, solve_some: Callable[[list[int]], Any]) -> None:
+        """Say on a terminal how long it will take, from the rate of some designs."""
+        some = list(range(min(SAMPLE, space.size)))
+        if not sys.stderr.isatty():
+            return
+        for _ in range(2):  # the first imports and compiles
+            started = perf_counter()
+            solve_some(some)
+            took = (perf_counter() - started) * space.size / len(some)
+        took *= len(self.specs)
+        each = f" under each of {len(self.specs)} workloads" if len(self.specs) > 1 else ""
+        budget = f", then simulations for at most {duration(self.seconds)}" if self.seconds else ""
+        print(f"{space.size} designs{each}: at most about {duration(took)}{budget}", file=sys.stderr)
+
     def _any(self, progress: Progress | None) -> Explored:
         (name, spec), *_ = self.specs.items()
+        space = Space(spec, self.choices)
+        self._announce(space, lambda some: [columns_of_answer(space.spec(k)) for k in some])
         solved = None if progress is None else lambda done, total: progress("designs solved", done, total)
         self.out.mkdir(parents=True, exist_ok=True)
         found = explored(spec, self.choices, self.goals, out=self.out, progress=solved)

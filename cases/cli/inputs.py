@@ -48,11 +48,11 @@ def read_specs(
     ValueError
         One line about the file or the field.
     """
-    spec = spec and found(spec)
+    file = spec and source_of(spec)
     files = [traces] if isinstance(traces, Path) else list(traces or ())
     values = dict(named_value(setting) for setting in settings)
     if files:
-        source = spec or DATA / f"{WORKLOADS[0]}.toml"
+        source = file or DATA / f"{WORKLOADS[0]}.toml"
         plain = spec_from_toml(source)
         if not isinstance(plain, PacketProcessor):
             raise ValueError(f"--trace needs a packet processor, got a {type(plain).__name__}")
@@ -65,13 +65,33 @@ def read_specs(
     else:
         if interface or columns:
             raise ValueError("--interface and --columns need a --trace")
-        sources = {_name(spec): spec} if spec else {name: DATA / f"{name}.toml" for name in WORKLOADS}
+        bundled = {name: DATA / f"{name}.toml" for name in WORKLOADS}
+        sources = {_name(spec): file} if spec and file else bundled
         specs = {name: spec_from_toml(source, values) for name, source in sources.items()}
     main = next(iter(specs.values()))
     if not isinstance(main, PacketProcessor):
         return specs, []
     paths = {find_field(main, name) for name in values}
     return specs, [name for name in CHOICES if find_field(main, name) in paths]
+
+
+def source_of(spec: Path) -> Path | str:
+    """Return the file that a path names, or the text of a published system, ``stnoc/table2-...``."""
+    from cases.published.cases import CASES
+
+    if spec.parts[:1] and spec.parts[0] in CASES and not spec.suffix == ".toml" and not spec.exists():
+        return published_text(spec.as_posix())
+    return found(spec)
+
+
+def published_text(name: str) -> str:
+    """Return the text of the one published system of a name."""
+    from cases.published.changing import designs_of
+
+    designs = designs_of(name)
+    if len(designs) > 1:
+        raise ValueError(f"{name} must name one system, got {len(designs)}: {designs[0].name}, ...")
+    return designs[0].text()
 
 
 def named_value(setting: str, option: str = "--set") -> tuple[str, Any]:

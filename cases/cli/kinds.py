@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from cases.cli.app import Json, app
+from cases.cli.app import Json, app, kind_names
 from cases.cli.console import Forms, Output, put
+from cases.published.cases import CASES
 
 KindName = Annotated[str, typer.Argument(metavar="KIND", help="A kind; `qmodels describe` lists them.")]
 
@@ -17,11 +18,19 @@ KindName = Annotated[str, typer.Argument(metavar="KIND", help="A kind; `qmodels 
 @app.command()
 def describe(
     kind: Annotated[
-        str | None, typer.Argument(metavar="[KIND]", help="Kind of system; all are listed if left out.")
+        str | None,
+        typer.Argument(
+            metavar="[KIND]",
+            help="Kind of system, or a published case; all are listed if left out.",
+            autocompletion=kind_names,
+        ),
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """List the kinds of systems, or the fields of one: unit, default, what is allowed, meaning."""
+    """List the kinds of systems, or the fields of one: unit, default, what is allowed, meaning.
+
+    Of a published case its systems are listed, each with the numbers of the paper.
+    """
     from cases.systems import system_files
     from cases.tables import text_table
     from qmodels.systems.spec.describe import describe as describe_fields
@@ -34,9 +43,29 @@ def describe(
         def listed() -> str:
             table = text_table(["kind", "what it is"], list(found.items()))
             how = "Systems of parts to begin with (qmodels init NAME, qmodels solve NAME)"
-            return f"{table}\n\n{how}: {examples}"
+            papers = (
+                "Published cases (qmodels describe CASE lists the systems of one, which are such names too)"
+            )
+            return f"{table}\n\n{how}: {examples}\n{papers}: {', '.join(CASES)}"
 
         Output(as_json).show(Forms(listed, lambda: found))
+        return 0
+    if kind in CASES:
+        from cases.published.changing import designs_of
+
+        numbers = [(f"{kind}/{one.name}", one.published) for one in designs_of(kind)]
+
+        def systems() -> str:
+            rows = [
+                [
+                    name,
+                    ", ".join(f"{metric} {value:.4g}" for metric, value in said.items() if value is not None),
+                ]
+                for name, said in numbers
+            ]
+            return text_table(["system", "published"], rows)
+
+        Output(as_json).show(Forms(systems, lambda: dict(numbers)))
         return 0
     rows = [asdict(row) for row in describe_fields(kind)]
 
@@ -55,15 +84,27 @@ def describe(
 @app.command()
 def init(
     kind: Annotated[
-        str, typer.Argument(metavar="NAME", help="A kind, or a system of parts that `describe` lists.")
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="A kind, or a system that `qmodels describe` lists.",
+            autocompletion=kind_names,
+        ),
     ],
 ) -> int:
-    """Print a commented TOML file of a small example: qmodels init noc > noc.toml."""
+    """Print a commented TOML file of a small example: qmodels init noc > noc.toml.
+
+    Of a published system it is the file to change: qmodels init srp/table62-four-stealing-image-c > mine.toml
+    """
+    from cases.cli.inputs import published_text
     from cases.systems import system_files
     from qmodels.systems.spec.describe import init as init_file
 
     files = system_files()
-    put(files[kind].read_text(encoding="utf-8") if kind in files else init_file(kind))
+    if kind.partition("/")[0] in CASES:
+        put(published_text(kind))
+    else:
+        put(files[kind].read_text(encoding="utf-8") if kind in files else init_file(kind))
     return 0
 
 

@@ -25,6 +25,7 @@ from cases.cli.app import (
     TraceFiles,
     Workers,
     app,
+    case_names,
     require_directory,
 )  # fmt: skip
 from cases.cli.console import Forms, Output, fail, interruptible, progress_bars
@@ -65,7 +66,8 @@ def explore(
 ) -> int:
     """Answer which design is best, and why: all designs solved, those simulated that decide; resumes a study.
 
-    Without objectives a packet processor is explored for its latency, energy, cost, conflicts and throughput.
+    Without objectives a packet processor is explored for its latency, energy, cost, conflicts and throughput;
+    unless --subject-to limits overflow_probability, at most 0.001 of its segments may be refused.
     A varied field that is set (--set channels=4 or --set 'channels=[2,4]') is explored over these values;
     with --vary these fields alone vary, of a system of any kind.
     """
@@ -141,7 +143,18 @@ def show(
 
 @app.command()
 def reproduce(
-    case: Annotated[str, typer.Argument(metavar="CASE", help=f"Published case: {', '.join(CASES)}.")],
+    case: Annotated[
+        str,
+        typer.Argument(
+            metavar="CASE[/SYSTEM]",
+            autocompletion=case_names,
+            help=f"Published case: {', '.join(CASES)}; or systems of it (qmodels describe CASE).",
+        ),
+    ],
+    spec: Annotated[
+        Path | None, typer.Argument(metavar="[SPEC.toml]", help="The one system CASE/SYSTEM, edited.")
+    ] = None,
+    settings: Settings = None,
     trace: TraceFile = None,
     simulate_anew: Annotated[
         bool,
@@ -154,12 +167,25 @@ def reproduce(
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> int:
-    """Print a published case's tables: published | model | simulated; what takes minutes was kept."""
+    """Print a published case's tables: published | model | simulated; what takes minutes was kept.
+
+    With --set, or a file, its systems are solved as published and with what was changed, and simulated so
+    with --simulate: qmodels reproduce llc3d/slices --set slices=14
+    """
     from cases.study.run import STORE
     from cases.tables import csv_text
     from validate import CampaignInterrupted
 
     output = Output(as_json, as_csv)
+    if settings or spec is not None or "/" in case:
+        from cases.cli.inputs import named_value
+        from cases.published.changing import changed
+
+        if trace is not None or out is not None:
+            raise ValueError("--trace and --out are of a whole case: no --set, no SYSTEM and no SPEC.toml")
+        values = dict(named_value(setting) for setting in settings or ())
+        output.show(changed(case, values, other=spec, simulated=simulate_anew))
+        return 0
     chosen = published_case(case)
     if out is not None:
         require_directory(out)

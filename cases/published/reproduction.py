@@ -28,6 +28,8 @@ from qmodels.systems.traffic.trace import Trace, read_trace
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from cases.published.design import Design
+
 CELLS, RUN = "cells.csv", "run.toml"
 
 
@@ -141,6 +143,8 @@ class Paper:
         Returns what was kept with everything computed anew that takes less than a minute.
     sections : callable
         Returns the texts of its tables.
+    designs : callable
+        Returns the systems behind its numbers.
     claims : callable
         Returns what it states in words beside what was found.
     more : callable
@@ -159,6 +163,7 @@ class Paper:
     simulate: Callable[..., Reproduction]
     renew: Callable[[Reproduction], Reproduction] = lambda kept: kept
     sections: Callable[[Reproduction], Iterable[str]]
+    designs: Callable[[], Iterable[Design]]
     claims: Callable[[Reproduction], Iterable[Claim]] = lambda found: ()
     more: Callable[[Reproduction], Iterable[Number]] = lambda found: ()
     figures: Callable[[Reproduction], Mapping[str, Figure]]

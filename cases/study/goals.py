@@ -77,7 +77,7 @@ def question_text(spec: Any, goals: Mapping[str, Any]) -> str:
     Examples
     --------
     >>> question_text(PacketProcessor(), goals_of(PacketProcessor(), {"minimize": "cost"}))
-    'least cost, with overflow probability at most 0.001'
+    'least cost, with overflow probability at most 0.001 (by default)'
     """
     wanted = [
         f"{word} {_listed(names)}"
@@ -85,7 +85,7 @@ def question_text(spec: Any, goals: Mapping[str, Any]) -> str:
         if names
     ]
     limits = [
-        f"{metric} {word} {quantity(spec, metric, bound)}"
+        f"{metric} {word} {quantity(spec, metric, bound)}{' (by default)' * (SUBJECT_TO.get(metric) == ends)}"
         for metric, ends in goals["subject_to"].items()
         for word, bound in zip(("at least", "at most"), ends, strict=True)
         if bound is not None

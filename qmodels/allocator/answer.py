@@ -36,6 +36,10 @@ def answer_of(
 ) -> DataQueueingAnswer:
     """Return the answer of a design, or of a sweep, from its numbers and its laws of accesses."""
     known = "write conflicts are within 5 % of simulation in designs of another range"
+    order = (
+        "mean_run_length plays no part: lists are taken as used up several times, whatever their first order"
+    )
+    runs = np.broadcast_to(np.not_equal(spec.allocation.mean_run_length, 1.0), np.shape(load))
     return DataQueueingAnswer(
         model="data queueing, analytic",
         spec=spec,
@@ -45,7 +49,7 @@ def answer_of(
         bottleneck=np.full(np.shape(load), "output ports") if np.ndim(load) else "output ports",
         stable=load < 1.0,
         validated=validated,
-        doubts={known: np.logical_not(validated)},
+        doubts={known: np.logical_not(validated), order: runs},
         error=design_errors(spec, validated),
         allocation_accesses=laws[0],
         deletion_accesses=laws[1],

@@ -176,12 +176,28 @@ def test_with_two_objectives_the_next_cheaper_is_a_trade():
     assert f"cost {quantity(base, 'cost', cheaper)}" in words and "packet latency" in words
 
 
+@pytest.mark.parametrize(
+    ("channels", "limit", "words"),
+    [
+        ([2], None, "There is no design that is cheaper."),
+        ([2, 4], "channels >= 4", "The only design that is cheaper fails: "),
+    ],
+)
+def test_one_cheaper_design_is_one(channels, limit, words):
+    base = PacketProcessor()
+    goals = goals_of(base, {"minimize": "cost", "subject_to": [limit] if limit else []})
+    decision = solved_only(explore(chosen_space(base, {"channels": channels}), columns_of_answer, **goals))
+    assert said(decision, "better").startswith(words)
+
+
 def test_goals_are_said_as_asked_and_have_defaults_only_where_nothing_is_asked():
     base = PacketProcessor()
     asked = goals_of(base, {"maximize": "data_rate", "subject_to": ["overflow_probability <= 1%"]})
     assert (asked["minimize"], asked["subject_to"]) == ((), {"overflow_probability": (None, 0.01)})
     assert question_text(base, asked) == "most data rate, with overflow probability at most 0.01"
     assert goals_of(base)["maximize"] == ("saturation_data_rate",)
+    added = goals_of(base, {"minimize": "cost"})
+    assert question_text(base, added).endswith("overflow probability at most 0.001 (by default)")
     with pytest.raises(ValueError, match="--minimize or --maximize must name a metric, such as packet_l"):
         goals_of(NOC)
     with pytest.raises(ValueError, match="goals must be one of .*, got 'minimise'"):

@@ -35,6 +35,16 @@ FEW = [
 ]
 
 
+@pytest.mark.parametrize("terminal", [True, False])
+def test_an_exploration_says_before_how_long_it_takes_on_a_terminal(run, monkeypatch, terminal):
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    few = ["--set", "channels=[2, 4]", "--set", "link_width=16", "--set", "slices=0", "--budget", "0"]
+    code, _, err = run("explore", *few, "--set", "interleaving_step=1", "--out", "mine")
+    assert code == 0
+    assert ("10 designs under each of 2 workloads: at most about" in err) is terminal
+
+
 def process(*arguments, **options):
     """Start the command as a user does."""
     command = [sys.executable, "-m", "qmodels", *map(str, arguments)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from importlib import import_module
 from pathlib import Path
 
 DOCS = Path(__file__).parents[2] / ".github" / "docs"
@@ -27,6 +28,14 @@ def executed() -> str:
     texts = [path.read_text(encoding="utf-8") for path in [*pages, DOCS.parents[1] / "README.md"]]
     scripts = [path.read_text(encoding="utf-8") for path in DOCS.glob("gallery/*/*.py")]
     return "\n".join([code for text in texts for code in PAGE_CODE.findall(text)] + scripts)
+
+
+def test_every_package_with_public_names_has_a_page():
+    """``cases`` has none: it is the command's, and what its pages show is a system's file or its name."""
+    packages = {name: import_module(name) for name in ("qmodels", "optimize", "validate", "cases")}
+    named = [name for name, package in packages.items() if getattr(package, "__all__", ())]
+    assert named == ["qmodels", "optimize", "validate"]
+    assert {"qmodels", "qmodels.optimize", "qmodels.validate"} <= set(api.ORDER)
 
 
 def test_every_public_name_is_under_one_subject():

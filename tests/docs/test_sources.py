@@ -14,9 +14,10 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / ".github" / "docs"
 sys.path.append(str(DOCS))
 
-from machinery import commands, errors, fields, models  # noqa: E402
+from machinery import architecture, commands, errors, fields, models  # noqa: E402
 
 from qmodels.systems.spec.kind import KINDS  # noqa: E402
+from qmodels.systems.spec.metrics import METRICS  # noqa: E402
 
 SCRIPTS = sorted(DOCS.glob("gallery/*/*.py"))
 PAGES = [path for path in sorted(DOCS.glob("[!.]*/**/*.md")) if "generated" not in path.parts]
@@ -42,6 +43,8 @@ def test_every_error_map_is_shown():
 def test_every_kind_has_a_page_of_fields_with_units_and_ranges():
     pages = dict(fields.pages())
     noc = pages["fields/noc.md"]
+    assert all(f"\n| `{name}` | " in pages["metrics.md"] for name in METRICS)
+    del pages["metrics.md"]  # the check of columns below is of fields
     (row,) = (line for line in noc.splitlines() if line.startswith("| `buffer_flits` |"))
     assert "| whole number [flits] | `8` |" in row and row.endswith("(a whole number >= 1) |")
     assert "### `traffic`: interleaved\n" in noc
@@ -56,6 +59,17 @@ def test_the_model_of_every_kind_is_shown():
     ((_, text),) = models.pages()
     assert text.count(".. autofunction:: qmodels.") == len(KINDS)
     assert ".. autofunction:: qmodels.noc.solve_noc.solve_noc\n" in text
+
+
+def test_the_house_is_drawn_from_the_imports():
+    pages = dict(architecture.pages())
+    assert set(architecture.between()) == set(architecture.ARROWS)
+    assert architecture.between()["optimize", "qmodels.systems"] > 5
+    assert pages["architecture.svg"].count("<svg") == 1
+    lines, files = architecture.house()
+    assert all(f"| `{room}` |" in pages["architecture.md"] for room in lines)
+    assert "optimize.search.explore" in files["optimize.search", "optimize.spaces"]
+    assert not any(there.startswith("optimize") for here, there in files if here.startswith("validate"))
 
 
 def test_every_command_is_shown_with_its_options():

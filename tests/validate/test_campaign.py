@@ -9,6 +9,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from qmodels.systems.spec import kind
 from qmodels.systems.spec.fields import varied_fields
 from qmodels.systems.stations.queueing_network import single_station
 from validate import CampaignInterrupted, simulate
+from validate.campaigns.announce import announce
 from validate.campaigns.parquet import write_parquet
 from validate.campaigns.progress import TerminalProgress
 from validate.network.records import visit_records
@@ -322,6 +324,26 @@ def test_a_bar_on_a_terminal_and_nothing_in_a_pipe(monkeypatch, terminal):
         assert "300/500" in error.text and "20/s" in error.text and "10 s left" in error.text
     else:
         assert error.text == ""
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_long_runs_say_before_how_long_they_take_on_a_terminal(monkeypatch, terminal):
+    error = Terminal(terminal)
+    monkeypatch.setattr(sys, "stderr", error)
+    runs = []
+    experiment = SimpleNamespace(lengths=lambda: [("packets", 400_000), ("other", 5)])
+
+    def pilot(one, short):
+        runs.append(short)
+
+    clock = iter([0.0, 90.0, 100.0, 103.0])  # the second pilot counts: 3 s
+    monkeypatch.setattr("validate.campaigns.announce.perf_counter", lambda: next(clock))
+    announce(pilot, [experiment] * 2, replications=4, cores=2)
+    # 8 replications of 40 pilots' length, two at once.
+    assert error.text == ("about 8:00 on 2 cores\n" if terminal else "")
+    assert runs == [{"packets": 10_000}] * 2 * terminal
+    announce(pilot, [SimpleNamespace(lengths=lambda: [("packets", 99_999)])], replications=9, cores=1)
+    assert len(runs) == 2 * terminal
 
 
 @pytest.mark.parametrize(

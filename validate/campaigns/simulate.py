@@ -7,12 +7,13 @@ import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from typing import Any
 
 from qmodels import checks
 from qmodels.systems.spec.cost import afford
 from qmodels.systems.spec.store import ResultStore
+from validate.campaigns.announce import announce
 from validate.campaigns.experiment import Experiment
 from validate.campaigns.progress import Progress, TerminalProgress
 from validate.campaigns.result import Campaign, CampaignInterrupted
@@ -63,7 +64,7 @@ def simulate(
         processes may share it.
     progress : callable, optional
         Called with (runs finished, runs in all as far as known), at least every second; otherwise
-        there is a bar on a terminal, and nothing in a pipe.
+        there is a bar on a terminal, before it how long long runs will take, and nothing in a pipe.
     **options
         Of the simulator, such as ``packets`` or ``accesses``: see its experiment, for example
         `validate.packet_processor.simulate.PacketExperiment` or `validate.noc.experiment.NocExperiment`.
@@ -113,6 +114,14 @@ def simulate(
         points.append(
             Point(experiment, replications=replications, precision=targets, maximum=max_replications)
         )
+    if progress is None and store is None:
+
+        def pilot(experiment: Experiment, short: dict[str, int]) -> Campaign:
+            brief = Point(replace(experiment, **short), replications=2, precision={}, maximum=2)
+            return _run([experiment.spec], [brief], executor, None, lambda *_: None)
+
+        cores = getattr(executor, "_max_workers", None) or os.cpu_count() or 1
+        announce(pilot, [point.experiment for point in points], replications=replications, cores=cores)
     campaign = _run(specs, points, executor, store, progress)
     return campaign[0] if single else campaign
 

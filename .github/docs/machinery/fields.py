@@ -7,12 +7,12 @@ from itertools import groupby
 
 from qmodels.systems.spec.describe import FieldRow, describe
 from qmodels.systems.spec.kind import KINDS, kind_named
-from qmodels.systems.spec.metrics import MetricNames, metric
+from qmodels.systems.spec.metrics import MetricNames, markdown, metric
 
 INDEX = """# Fields and metrics, by kind of system
 
 What `qmodels describe KIND` says. A dotted name is what `--set`, `Space` and `replace_fields` take; `*`
-stands for the XX
+stands for the number of a place in a list, or for its name.
 
 ```{{toctree}}
 :maxdepth: 1
@@ -40,7 +40,8 @@ html_theme.sidebar_secondary.remove: true
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """Yield a page for each kind, and their contents."""
+    """Yield a page for each kind, their contents, and the page of all metrics."""
+    yield "metrics.md", markdown()
     yield "fields/index.md", INDEX.format(kinds="\n".join(KINDS))
     for kind in KINDS:
         spec = kind_named(kind).spec()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from math import sqrt
 from pathlib import Path
@@ -112,6 +112,25 @@ def kept(case: str, conclusion: Conclusion) -> tuple[list[Check], int]:
 def found_of(case: str) -> list[Found]:
     """Return what is found of all conclusions of a paper: the models now, simulations as kept."""
     return [find(conclusion, *kept(case, conclusion)) for conclusion in conclusions_of(case)]
+
+
+def changed(case: str, changes: Mapping[str, Any]) -> tuple[list[Found], dict[str, str]]:
+    """Return what the models say of conclusions with fields changed, and why others are left out, by name.
+
+    Raises
+    ------
+    ValueError
+        If none is left.
+    """
+    found, left = [], {}
+    for one in conclusions_of(case):
+        try:
+            found.append(find(one.changed(changes)))
+        except ValueError as error:
+            left[one.name] = str(error)
+    if not found:
+        raise ValueError(next(iter(left.values())))
+    return found, left
 
 
 def keep(case: str) -> None:

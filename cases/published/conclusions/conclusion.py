@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cases.published.rows import data_folder, read_toml
 from qmodels import checks
+from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
 
 Reading = tuple[Any, str] | float
 """A system and the metric that is read of it, or a number that is known."""
@@ -71,6 +72,34 @@ class Conclusion:
 
         numbers = (best for best, _ in read(self.readings(value), number))
         return float(checks.finite(f"margin of {self.name} at {value:g}", self.of(*numbers)))
+
+    def changed(self, changes: Mapping[str, Any]) -> Conclusion:
+        """Return the conclusion on systems in which fields have other values, as ``--set`` takes them.
+
+        Raises
+        ------
+        ValueError
+            If a system has no such field, or the conclusion varies it or compares its values.
+        """
+
+        def readings(value: float) -> list[Reading]:
+            before = self.readings(value)
+            specs = {id(one[0]): one[0] for one in before if isinstance(one, tuple)}
+            after = {key: with_fields(spec, changes) for key, spec in specs.items()}
+            return [(after[id(one[0])], one[1]) if isinstance(one, tuple) else one for one in before]
+
+        def systems(of: Callable[[float], Sequence[Reading]]) -> int:
+            grid = self.parameter.grid
+            return len({one[0] for value in grid for one in of(value) if isinstance(one, tuple)})
+
+        if systems(readings) < systems(self.readings):
+            raise ValueError(f"what is set is what it varies or compares: {', '.join(changes)}")
+        return replace(self, readings=readings)
+
+
+def with_fields(spec: Any, changes: Mapping[str, Any]) -> Any:
+    """Return a system in which fields have other values, as ``--set`` takes them."""
+    return spec_from_toml(to_toml(spec, kind=True), changes)
 
 
 def stated(case: str, **usual: Any) -> Callable[..., Conclusion]:

@@ -62,8 +62,8 @@ def text(findings: FINDINGS) -> str:
         for one in mine:
             asked = one.conclusion
             lines = [
-                f"{one.verdict}; margin {one.margin:.3g} by the model, simulated {interval(one.simulated)}: "
-                f"{asked.margin}",
+                f"{one.verdict}; margin {one.margin:.3g} by the model, {'simulated ' * bool(one.simulated)}"
+                f"{interval(one.simulated)}: {asked.margin}",
                 f"hangs on {asked.assumption}",
                 f"{asked.parameter.name} {asked.parameter.value:g}: {flip_text(one)}",
                 f"published numbers: {tag_of(case, one)}",

@@ -11,7 +11,7 @@ from cases.published.dqm.claims import check_claims
 from cases.published.dqm.explore import explore_techniques, front_text, greedy_text
 from cases.published.dqm.plots import figures
 from cases.published.dqm.specs import case_spec, normalised, technique_space
-from cases.published.dqm.tables import TITLES, table_cells, table_specs, table_text
+from cases.published.dqm.tables import TITLES, designs, table_cells, table_specs, table_text
 from cases.published.reproduction import Paper, Reproduction
 from qmodels.systems.packets.data_queueing import DataQueueing
 from qmodels.systems.traffic.arrivals import Recorded
@@ -90,6 +90,7 @@ PAPER = Paper(
     plays=True,
     simulate=simulate,
     sections=sections,
+    designs=designs,
     claims=lambda found: check_claims(found.cells, found.tables.get("techniques", ())),
     figures=figures,
     tables={"techniques": dict, "greedy": dict, "causes": dict},

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from cases.published.cell import Cell, select
-from cases.published.dqm.specs import technique
+from cases.published.design import Design, name_of
+from cases.published.dqm.specs import case_spec, technique
 from cases.published.rows import published
 from cases.published.text import grid_text, three
 from qmodels.systems.packets.data_queueing import DataQueueing
@@ -86,6 +87,22 @@ def table_specs(base: DataQueueing) -> list[DataQueueing]:
         for row in rows_of(table)
         for control in (True, False)
     ]
+
+
+def designs() -> Iterable[Design]:
+    """Yield the techniques of the four tables, with and without page control."""
+    for table, columns in COLUMNS.items():
+        for number, row in enumerate(rows_of(table)):
+            for control in sorted({of[0] for of in columns.values()}):
+                yield Design(
+                    name=name_of(table=table, **row, control="" if control else "without page control"),
+                    spec=technique(case_spec(), **row, page_control=control),
+                    published={
+                        metric: published("dqm")[table][column][number] / factor
+                        for column, (its, metric, factor) in columns.items()
+                        if its is control
+                    },
+                )
 
 
 def table_cells(base: DataQueueing, simulated: Mapping[DataQueueing, DataQueueingSimulation]) -> list[Cell]:

@@ -18,6 +18,7 @@ from cases.published.llc3d.tables import (
     REALISTIC,
     cells_of,
     curves_text,
+    designs,
     grouped_text,
 )
 from cases.published.reproduction import Paper, Reproduction
@@ -104,6 +105,7 @@ PAPER = Paper(
     name="llc3d",
     simulate=simulate,
     sections=sections,
+    designs=designs,
     claims=lambda found: check_claims(found.cells),
     figures=figures,
     tables={"seconds": dict},

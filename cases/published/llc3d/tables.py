@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cases.published.cell import Cell, select
+from cases.published.design import Design, name_of
+from cases.published.llc3d.specs import NAMES, readings, realistic
 from cases.published.rows import published
 from cases.published.text import grid_text, three
 from qmodels.systems.cache.llc_processor import LlcProcessor
@@ -64,6 +66,20 @@ def _converted(spec: LlcProcessor) -> dict[str, float]:
     said = {metric: float(of[spec.architecture]) for metric, of in converted.items()}
     offered = spec.gbps(spec.arrival_rate)
     return said | {"blocking_probability": 1 - said["data_rate"] / offered}
+
+
+def designs() -> Iterable[Design]:
+    """Yield the three architectures of the text, their other readings, and realistic capacities."""
+    for name in NAMES:
+        spec = LlcProcessor(architecture=name)
+        yield Design(name=name, spec=spec, published=_converted(spec))
+    unknown = dict.fromkeys(METRICS)
+    for reading, specs in readings().items():
+        for curve, spec in specs.items():
+            if spec != LlcProcessor(architecture=spec.architecture):
+                yield Design(name=name_of(reading=reading, curve=curve), spec=spec, published=unknown)
+    for name in NAMES:
+        yield Design(name=f"realistic-{name}", spec=realistic(name), published=unknown)
 
 
 def scale(metric: str) -> float:

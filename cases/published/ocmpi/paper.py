@@ -13,6 +13,7 @@ from cases.published.ocmpi.tables import (
     FIGURES,
     Finish,
     answer,
+    designs,
     find_finishes,
     finishes_text,
     profile_cells,
@@ -75,6 +76,7 @@ PAPER = Paper(
     simulate=simulate,
     renew=renew,
     sections=sections,
+    designs=designs,
     figures=figures,
     tables={"processes": Finish, "tries": dict},
 )

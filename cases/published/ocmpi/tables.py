@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from cases.published.cell import Cell
+from cases.published.design import Design, name_of
 from cases.published.ocmpi.specs import (
     CALIBRATED_ON,
     CYCLES,
@@ -72,6 +73,15 @@ def service_programs() -> dict[tuple[str, bool], MessageProgram]:
         **{("figure10", on): computing(prioritised=on) for on in (False, True)},
         **{("figure11", on): streaming(circuit=on) for on in (False, True)},
     }
+
+
+def designs() -> Iterable[Design]:
+    """Yield the programs behind the cycles, and those of the figures without and with quality of service."""
+    for name, program in profile_programs().items():
+        yield Design(name=name_of(name=name), spec=program, published={"execution_time": CYCLES[name]})
+    for (figure, on), program in service_programs().items():
+        name = name_of(figure=figure, service="with" if on else "without")
+        yield Design(name=name, spec=program, published={"execution_time": None})
 
 
 def find_finishes(model: Mapping[Any, Any], simulated: Mapping[Any, Any]) -> tuple[Finish, ...]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from cases.published.cell import Cell, select
 from cases.published.claim import Claim
+from cases.published.design import Design, name_of
 from cases.published.reproduction import Paper, Reproduction
+from cases.published.rows import published
 from cases.published.srp import growing as region
 from cases.published.srp.benchmarks import Benchmark, benchmark_rows, benchmark_specs, check_claims
 from cases.published.srp.blurring import calibrate, table_cells, table_specs
 from cases.published.srp.growing_forms import form_cells, form_claims, forms_text, run_forms
-from cases.published.srp.growing_specs import VERSIONS
+from cases.published.srp.growing_specs import IMAGES, VERSIONS, growing_spec, image_body, published_time
 from cases.published.srp.placement import Placed, find_placements, placed_rows, placement_text
 from cases.published.srp.plots import figures
 from cases.published.srp.specs import ALGORITHMS, Costs
@@ -92,6 +95,18 @@ def sections(found: Reproduction) -> list[str]:
     ]  # fmt: skip
 
 
+def designs() -> Iterator[Design]:
+    """Yield the machines of Table 6.1, with the times as fitted, and the programs of Table 6.2."""
+    for (fitted, row, column), machine in table_specs(fitted_costs(PAPER.kept())).items():
+        name = name_of(table="table61", row=row, column=column, fitted=f"fitted to {fitted}")
+        said = published("srp")["table61"][column][row]
+        yield Design(name=name, spec=machine, published={"execution_time": 1e6 * said})
+    for version, image in product(VERSIONS, IMAGES):
+        said = {"execution_time": 1e6 * published_time(version, image)}
+        name = name_of(table="table62", row=version, image=f"image {image}")
+        yield Design(name=name, spec=growing_spec(version, image_body(image)), published=said)
+
+
 def claims(found: Reproduction) -> list[Claim]:
     """Return the statements about blurring and the chip, and about region growing."""
     costs, growing = fitted_costs(found)[ALGORITHMS[0]], select(found.cells, table="table62")
@@ -107,6 +122,7 @@ PAPER = Paper(
     simulate=simulate,
     renew=renew,
     sections=sections,
+    designs=designs,
     claims=claims,
     more=lambda found: form_cells(found.tables["growing_forms"]),
     figures=figures,

@@ -12,6 +12,7 @@ from cases.published.stnoc.explore import designs_text, explore_designs, greedy_
 from cases.published.stnoc.plots import figures
 from cases.published.stnoc.tables import (
     TITLES,
+    designs,
     left_out_text,
     loop_cells,
     power_cells,
@@ -63,6 +64,7 @@ PAPER = Paper(
     simulate=simulate,
     renew=renew,
     sections=sections,
+    designs=designs,
     claims=lambda found: check_claims(found.cells, found.tables["grid"]),
     figures=figures,
     tables={"grid": dict, "greedy": dict},

@@ -106,6 +106,7 @@ class Words(Phrases):
     def _better(self) -> Claim:
         """Return what the next design that is better in the main objective costs, or fails on."""
         question, that = self.question, self.that(self.question.main)
+        one = self.that(question.main, "is")
         trade, failing = question.trade(), question.failing()
         if trade is not None:
             to, count = trade
@@ -117,11 +118,9 @@ class Words(Phrases):
             text = f"{unproven} designs {that} may do as well, but no simulation has borne one out."
             return Claim("better", text, {"design": None, "count": unproven})
         if failing is None:
-            return Claim("better", f"There is no design {that}.", {"design": None, "count": 0})
+            return Claim("better", f"There is no design {one}.", {"design": None, "count": 0})
         to, count = failing
-        many = (
-            f"None of {count} designs {that} is an answer" if count > 1 else f"The only design {that} fails"
-        )
+        many = f"None of {count} designs {that} is an answer" if count > 1 else f"The only design {one} fails"
         change = self.change(to, question.main)
         text = f"{many}: {self.as_changed(to)} with {change} comes nearest, but {self.fails(to)}."
         return Claim("better", text, _values(self.number(to.row), count, to))

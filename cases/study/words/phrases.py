@@ -87,10 +87,10 @@ class Phrases:
         ]
         return " and ".join(missed) + full
 
-    def that(self, metric: str) -> str:
-        """Return how designs are that are better in a metric."""
+    def that(self, metric: str, verb: str = "are") -> str:
+        """Return how designs are that are better in a metric, or how one "is"."""
         if metric == "cost":
-            return "that are cheaper"
+            return f"that {verb} cheaper"
         return f"with {'less' if self.question.sign(metric) > 0 else 'more'} {words(metric)}"
 
     def changes(self, to: Alternative, first: str = "") -> str:

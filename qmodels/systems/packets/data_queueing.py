@@ -147,7 +147,8 @@ class Allocation:
         has been read, so that the next write may take it. The text of [1]_ leaves it open.
     mean_run_length : float
         Mean length of the runs of consecutive blocks in each list at the start: ``inf`` is a
-        fresh list, 1 a shuffled one. [blocks]
+        fresh list, 1 a shuffled one. Simulated alone: the model has lists that were used up several
+        times, and says so. [blocks]
 
     References
     ----------

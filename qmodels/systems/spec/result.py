@@ -85,7 +85,10 @@ class Result:
         try:
             return self.metrics[name]
         except KeyError:
-            raise KeyError(f"no metric {name!r}{checks.nearest(name, self.metrics)}") from None
+            stem = name.partition("[")[0]
+            same = [one for one in self.metrics if one.partition("[")[0] == stem]
+            near = f"; there is {', '.join(same[:6])}" if same else checks.nearest(name, self.metrics)
+            raise KeyError(f"no metric {name!r}{near}") from None
 
     def __getattr__(self, name: str) -> Any:
         # Pickle and copy ask for attributes before there are any.
@@ -240,9 +243,10 @@ class Result:
             return [f"{int(np.sum(self.stable))} of {np.size(self.stable)} stable", *self.notes]
         state = "stable" if np.all(self.stable) else "overloaded"
         first = f"; fills up first: {self.bottleneck}" if self.bottleneck else ""
-        doubted = [] if self.validated else ["outside the range in which the error was measured"]
         known = [error.where for error in self.error.values() if error.known]
         measured = [f"error: against simulation, {known[0]}"] if known and known[0] else []
+        larger = ": here it may be larger" if known else ""
+        doubted = [] if self.validated else [f"outside the range in which the error was measured{larger}"]
         return [state + first, *measured, *doubted, *self.notes]
 
     def __repr__(self) -> str:

@@ -18,6 +18,7 @@ from qmodels.systems.packets.data_queueing import (
     PointerMemory,
 )
 from qmodels.systems.packets.data_queueing_traffic import QueueTraffic
+from qmodels.systems.spec.fields import replace_fields
 from qmodels.systems.traffic.sizes import bimodal, heavy_tailed
 from validate import simulate
 
@@ -174,6 +175,13 @@ def test_the_answer_prints_and_tabulates():
     assert answer.bottleneck == "output ports" and answer.utilization == pytest.approx({"output ports": 0.95})
     with pytest.raises(AttributeError, match="DataQueueingAnswer has no metric 'speed'"):
         _ = answer.speed
+
+
+def test_what_the_model_takes_no_notice_of_is_said():
+    fresh = replace_fields(system(), {"mean_run_length": 64.0})
+    assert solve_data_queueing(fresh).metrics == solve_data_queueing(system()).metrics
+    assert "mean_run_length plays no part" in " ".join(solve_data_queueing(fresh).notes)
+    assert not solve_data_queueing(system()).notes
 
 
 def test_other_things_are_refused():

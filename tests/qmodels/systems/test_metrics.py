@@ -1,20 +1,11 @@
-"""The declarations of metrics: one unit for a name, and the table in the documentation made from them."""
+"""The declarations of metrics: one unit for a name."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 
 from qmodels.systems.spec.kind import KINDS, kind_named
-from qmodels.systems.spec.metrics import METRICS, markdown, metric
-
-TABLE = Path(__file__).parents[3] / ".github" / "docs" / "reference" / "metrics.md"
-
-
-def test_the_documented_table_is_made_from_the_declarations():
-    text = markdown()
-    assert TABLE.read_text(encoding="utf-8") == text, "write qmodels.systems.spec.metrics.markdown() there"
+from qmodels.systems.spec.metrics import METRICS, metric
 
 
 @pytest.mark.parametrize("kind", KINDS)

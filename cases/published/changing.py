@@ -1,0 +1,172 @@
+"""The systems behind published numbers with fields changed: published | model | model, changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cases.published.cases import published_case
+from cases.published.design import Design
+from cases.tables import columns_of, csv_text, text_table
+from qmodels import checks
+from qmodels.systems.spec.fields import array_fields, varied_fields
+from qmodels.systems.spec.kind import metric_of
+from qmodels.systems.spec.text.toml import spec_from_toml, to_toml
+
+
+def designs_of(name: str) -> list[Design]:
+    """Return the systems of a case, ``"stnoc"``, or those whose names begin so, ``"stnoc/table2"``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such case or no such system.
+
+    Examples
+    --------
+    >>> [design.name for design in designs_of("llc3d/realistic")]
+    ['realistic-slices', 'realistic-none', 'realistic-shared']
+    """
+    case, _, wanted = name.partition("/")
+    every = list(published_case(case).designs())
+    found = [one for one in every if one.name == wanted]
+    found = found or [one for one in every if one.name.startswith(wanted)]
+    if not found:
+        near = checks.nearest(wanted, [one.name for one in every])
+        raise ValueError(f"{case} has no system {wanted!r}{near}; qmodels describe {case} lists them")
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changed:
+    """Systems of a paper with other values of some fields.
+
+    Parameters
+    ----------
+    name : str
+        Of the case, or of some of its systems.
+    rows : sequence of mapping
+        A metric of a system each: published, by the model as it was published and changed, and simulated.
+    fields : sequence of str
+        What was changed.
+    refused : mapping of str to str
+        Systems that do not take the change, and why.
+    """
+
+    name: str
+    rows: Sequence[Mapping[str, Any]]
+    fields: Sequence[str]
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """Return it for a terminal."""
+        shown = {"published": "published", "model": "model", "changed": "model, changed"}
+        if "simulated" in self.rows[0]:
+            shown["simulated"] = "simulated, changed"
+        rows = [
+            [row["system"], f"{row['metric']} [{row['unit']}]".replace(" [1]", ""),
+             *("-" if row[name] is None else f"{row[name]:.4g}" for name in shown)]
+            for row in self.rows
+        ]  # fmt: skip
+        lines = [text_table(["system", "metric", *shown.values()], rows)]
+        if self.fields:
+            said = f"not of what was changed: {', '.join(self.fields)}"
+            lines.append(f"Published numbers are of the paper's systems, {said}.")
+        else:
+            lines.append("Nothing differs from the paper's systems.")
+        for word, key in (
+            ("saturated", "stable"),
+            ("outside the range of the model's known error", "validated"),
+        ):
+            names = list(dict.fromkeys(row["system"] for row in self.rows if not row[key]))
+            lines += [f"Changed, {word}: {_first(names)}"] if names else []
+        reasons = list(dict.fromkeys(self.refused.values()))
+        for why in reasons:
+            names = [name for name, said in self.refused.items() if said == why]
+            lines.append(f"Left out: {_first(names)}: {why}")
+        return f"{self.name}\n" + "\n".join(lines)
+
+    def data(self) -> dict[str, Any]:
+        """Return it for a program."""
+        return {"changed": list(self.fields), "rows": list(self.rows), "left_out": dict(self.refused)}
+
+    def csv(self) -> str:
+        """Return a row per metric of a system."""
+        return csv_text(columns_of(self.rows))
+
+
+def _first(names: Sequence[str]) -> str:
+    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
+
+
+def changed(name: str, changes: Mapping[str, Any], *, other: Any = None, simulated: bool = False) -> Changed:
+    """Return systems of a case, ``"stnoc/table2"``, with fields changed.
+
+    Parameters
+    ----------
+    name : str
+        See `designs_of`.
+    changes : mapping
+        Values by names of fields, as ``--set`` takes them.
+    other : path, optional
+        A file with the one system, edited.
+    simulated : bool
+        Whether to simulate the changed systems too.
+
+    Raises
+    ------
+    ValueError
+        If no system takes the changes, or a file is given for several.
+    """
+    designs, refused, specs = designs_of(name), {}, {}
+    if other is not None and len(designs) > 1:
+        raise ValueError(f"a file needs one system, got {len(designs)} of {name}")
+    for one in designs:
+        try:
+            spec = spec_from_toml(other or to_toml(one.spec, kind=True), changes)
+            for path in array_fields(spec):
+                raise ValueError(f"{path} must be one value here, not several")
+            specs[one.name] = spec
+        except ValueError as error:
+            refused[one.name] = str(error)
+    if not specs:
+        raise ValueError(next(iter(refused.values())))
+    kept = [one for one in designs if one.name in specs]
+    fields = {path for one in kept for path in varied_fields([one.spec, specs[one.name]])}
+    rows = [row for one in kept for row in _rows(one, specs[one.name])]
+    if simulated:
+        rows = _simulated(rows, specs)
+    return Changed(name=name, rows=rows, fields=sorted(fields), refused=refused)
+
+
+def _rows(design: Design, spec: Any) -> Iterable[dict[str, Any]]:
+    from qmodels import solve
+
+    before: Any = solve(design.spec)
+    after: Any = solve(spec)
+    for metric, published in design.published.items():
+        yield {
+            "system": design.name,
+            "metric": metric,
+            "unit": metric_of(design.spec, metric).unit,
+            "published": published,
+            "model": float(before[metric]),
+            "changed": float(after.metrics[metric]) if metric in after.metrics else None,
+            "stable": bool(after.stable),
+            "validated": bool(after.validated),
+        }
+
+
+def _simulated(rows: Iterable[dict[str, Any]], specs: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return rows with estimates of the changed systems; what is no metric of a simulation has none."""
+    from validate import simulate
+
+    found = dict(zip(specs, simulate(list(specs.values())), strict=True))
+    empty = dict.fromkeys(("best", "low", "high"))
+    with_it = []
+    for row in rows:
+        one = found[row["system"]].metrics.get(row["metric"])
+        best, low, high = ((getattr(one, end) if one else None) for end in empty)
+        with_it.append({**row, "simulated": best, "low": low, "high": high})
+    return with_it
