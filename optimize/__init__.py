@@ -23,7 +23,7 @@ from optimize.exact.design import ExactDesign, exact_design
 from optimize.programs.assignment import Assignment, assign
 from optimize.programs.components import Component, chosen_spec, tabulate
 from optimize.programs.congestion import CongestedChoice, choose_congested
-from optimize.programs.epsilon_constraint import ExactFront, exact_front
+from optimize.programs.front import ExactFront, exact_front
 from optimize.programs.gains import choose_by_gain
 from optimize.programs.milp import Choice, choose
 from optimize.programs.piecewise import Curve, PiecewiseLinear

@@ -11,7 +11,8 @@ import numpy as np
 from optimize import checks
 from optimize.programs.components import Groups
 from optimize.programs.milp import Choice
-from optimize.programs.sums import cost_tables
+from optimize.programs.outcome import gap_of
+from optimize.programs.program import Program
 from optimize.search.pareto import FloatArray
 
 EXCHANGED = 4
@@ -52,7 +53,8 @@ def choose_by_gain(
     All groups start at their cheapest option. The steps along the lower convex hull of every
     group (loss over cost) are taken in the order of their gain per cost. Where the budget first
     fails for the step of slope :math:`s` with :math:`b` left, :math:`\text{loss} - s b` bounds
-    the optimum: it is the value of the linear relaxation [1]_. The same
+    the optimum: it is the value of the linear relaxation [1]_, taken as :math:`\sum \min (\text{loss} + s
+    \, \text{cost})` less s times the budget, without rounding. The same
     is done with each group held at its cheapest option; in the best few of these choices the options
     of one group or two are exchanged while that gains anything. The loss against the bound is less
     than the gain of one step, whatever the number of groups.
@@ -81,44 +83,40 @@ def choose_by_gain(
     assert limit is not None
     name = minimize if maximize is None else maximize
     assert name is not None
-    tables = cost_tables(groups, [(name, sign), (metric, 1)])
-
-    def outcome(status: str, rows: list[int], bound: float | None, message: str = "") -> Choice:
-        total = {name: 0.0, metric: 0.0}
-        if rows:
-            picked = [costs[row] for (costs, _), row in zip(tables.values(), rows, strict=True)]
-            total = {name: sign * math.fsum(p[0] for p in picked), metric: math.fsum(p[1] for p in picked)}
-        objective = total[name] if rows else None
-        gap = None
-        if objective is not None and bound is not None:
-            lost = max(sign * objective - bound, 0.0)
-            gap = 0.0 if lost == 0 else lost / abs(objective) if objective else math.inf
-        return Choice(
-            status="optimal" if gap == 0 else status,
-            chosen={g: int(o[r]) for (g, (_, o)), r in zip(tables.items(), rows, strict=False)},
-            objective=objective,
-            bound=None if bound is None else sign * bound,
-            gap=gap,
-            totals=total if rows else {},
-            seconds=time.perf_counter() - started,
-            solver="marginal gains on convex hulls",
-            message=message,
-        )
-
-    for group, (costs, _) in tables.items():
-        if not len(costs):
-            return outcome("infeasible", [], None, f"no option of {group!r} is finite")
-    start = [int(np.lexsort((costs[:, 0], costs[:, 1]))[0]) for costs, _ in tables.values()]
-    least = math.fsum(costs[row, 1] for (costs, _), row in zip(tables.values(), start, strict=True))
-    if least > limit:
-        return outcome("infeasible", [], None, f"{metric} is at least {least:g}, more than {limit:g}")
-    rows, bound = _best_rows([costs for costs, _ in tables.values()], start, limit)
-    return outcome("feasible", rows, bound)
+    program = Program(groups, [(name, float(sign))], [(metric, 1.0, limit)])
+    if any(count > 1 for count in program.tables.owners.values()):
+        raise ValueError("groups must share no field, as their sums are independent; see choose")
+    chosen: dict[str, int] = {}
+    totals: dict[str, float] = {}
+    loss = bound = None
+    if not program.message:
+        kept = [
+            np.stack([row.values[k][cells] for row in program.rows], axis=1)
+            for k, cells in enumerate(program.cells)
+        ]
+        start = [int(np.lexsort((costs[:, 0], costs[:, 1]))[0]) for costs in kept]
+        rows, price = _best_rows(kept, start, limit)
+        chosen = program.choice_of([cells[row] for cells, row in zip(program.cells, rows, strict=True)])
+        totals = program.totals(chosen)
+        loss, priced = sign * totals[name], program.priced([price])
+        bound = min(priced.value(sum(min(part.tolist()) for part in priced.parts)), loss)
+    return Choice(
+        status="infeasible" if loss is None else "optimal" if loss == bound else "feasible",
+        chosen=chosen,
+        objective=totals.get(name),
+        bound=None if bound is None else sign * bound + 0.0,
+        gap=gap_of(loss, bound),
+        totals=totals,
+        seconds=time.perf_counter() - started,
+        solver="marginal gains on convex hulls",
+        message=program.message,
+        resolution=0.0 if loss is None or bound is None else loss - bound,
+    )
 
 
 def _best_rows(tables: list[FloatArray], start: list[int], limit: float) -> tuple[list[int], float]:
-    """Return the best choice found within the limit, and the bound."""
-    climbed, bound = _climb(tables, start, limit)
+    """Return the best choice found within the limit, and the price of the limit."""
+    climbed, price = _climb(tables, start, limit)
     choices = [climbed]
     for k, row in enumerate(start):  # one group held at its cheapest option leaves room for the others
         held = [costs[[row]] if other == k else costs for other, costs in enumerate(tables)]
@@ -127,7 +125,7 @@ def _best_rows(tables: list[FloatArray], start: list[int], limit: float) -> tupl
     choices = sorted(choices, key=lambda rows: _total(tables, rows, 0))[:EXCHANGED]
     for rows in choices:
         _exchange(tables, rows, limit)
-    return min(choices, key=lambda rows: _total(tables, rows, 0)), bound
+    return min(choices, key=lambda rows: _total(tables, rows, 0)), price
 
 
 def _total(tables: list[FloatArray], rows: list[int], column: int) -> float:
@@ -152,26 +150,24 @@ def _slope(costs: FloatArray, here: int, there: int) -> float:
 
 
 def _climb(tables: list[FloatArray], start: list[int], limit: float) -> tuple[list[int], float]:
-    """Take the steps of all hulls by gain per cost while they fit; return the choice and the bound."""
+    """Take the steps of all hulls by gain per cost while they fit; return the choice and the gain per cost of the first that does not."""
     steps = []
     for group, (costs, first) in enumerate(zip(tables, start, strict=True)):
         hull = _hull(costs, first)
         steps += [(-_slope(costs, a, b), group, a, b) for a, b in zip(hull[:-1], hull[1:], strict=True)]
     chosen = list(start)
     stuck: set[int] = set()
-    bound: float | None = None
+    price = 0.0
     for slope, group, here, there in sorted(steps):
         if group in stuck:
             continue
-        left = limit - _total(tables, chosen, 1)
-        if tables[group][there, 1] - tables[group][here, 1] <= left:
-            chosen[group] = there
+        before, chosen[group] = chosen[group], there
+        if _total(tables, chosen, 1) <= limit:
             continue
-        if bound is None:
-            bound = _total(tables, chosen, 0) + slope * left
+        chosen[group] = before
+        price = price or -slope
         stuck.add(group)
-    loss = _total(tables, chosen, 0)
-    return chosen, loss if bound is None else bound
+    return chosen, price
 
 
 def _exchange(tables: list[FloatArray], chosen: list[int], limit: float) -> None:

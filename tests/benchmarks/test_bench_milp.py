@@ -11,7 +11,7 @@ import pytest
 from optimize.analysis.sobol import sobol
 from optimize.programs.assignment import assign
 from optimize.programs.components import tabulate
-from optimize.programs.epsilon_constraint import exact_front
+from optimize.programs.front import exact_front
 from optimize.programs.milp import choose
 from optimize.programs.piecewise import Curve
 from optimize.programs.placement import place

@@ -187,7 +187,7 @@ def test_small_choices_by_gain_against_all_combinations(drawn, limit, up):
     goal = {"maximize" if up else "minimize": "a"}
     choice = choose_by_gain(groups, subject_to={"c": (None, limit)}, **goal)
     if not inside:
-        assert choice.status == "infeasible" and "c is at least" in choice.message and not choice.chosen
+        assert choice.status == "infeasible" and "c <= " in choice.message and not choice.chosen
         return
     optimum = max(inside) if up else min(inside)
     assert choice.objective <= optimum if up else choice.objective >= optimum
@@ -227,4 +227,4 @@ def test_a_group_without_usable_options_leaves_no_sum():
 
 def test_a_group_without_usable_options_is_infeasible():
     choice = choose_by_gain({"g": {"a": [np.inf], "b": [2]}}, minimize="a", subject_to={"b": (None, 9)})
-    assert (choice.status, choice.message) == ("infeasible", "no option of 'g' is finite")
+    assert (choice.status, choice.message) == ("infeasible", "no option of group 'g' has a finite 'a'")
