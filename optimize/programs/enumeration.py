@@ -1,4 +1,4 @@
-"""What sums over tabulated components can reach: all of it without rounding, or bounds where that is too much.
+"""What sums over tabulated components can reach: all of it without rounding, or bounds if that is too much.
 
 Components are joined field by field (bucket elimination): those that share a field are added up for each
 of its choices, and of the partial sums with equal open fields only the nondominated ones go on. That loses
@@ -28,10 +28,13 @@ from optimize.programs.components import Tables
 from optimize.programs.whole import WholeRow, added, at_most, from_limbs, least, limbs_needed, ranks, to_limbs
 from optimize.search.pareto import FloatArray, IntArray, nondominated
 
+BOUNDS = 10_000
+"""States that tell how good what is left out may be, at most."""
+
 
 @dataclass(frozen=True)
 class _Part:
-    """Partial choices: what they fix of shared fields, their sums, and the least of what was merged into them.
+    """Partial choices: what they fix of shared fields, their sums, and the least sums merged into them.
 
     ``behind`` says what they are made of: a component and its cells, or two parts and their rows.
     """
@@ -147,9 +150,11 @@ class _Enumeration:
 
     def leaf(self, component: int, cells: IntArray, counts: FloatArray) -> _Part:
         """Return the partial choices of one component alone."""
-        digits = {n: d for n, d in self._tables.digits(component, cells).items() if self._tables.owners[n] > 1}
+        digits = {
+            n: d for n, d in self._tables.digits(component, cells).items() if self._tables.owners[n] > 1
+        }
         keys = np.stack(list(digits.values()), axis=1) if digits else np.zeros((len(cells), 0), np.int64)
-        sums = np.stack([to_limbs(row.parts[component], self._limbs) for row in self._rows], axis=1)
+        sums = np.stack([to_limbs(row.parts[component].tolist(), self._limbs) for row in self._rows], axis=1)
         return _Part(tuple(digits), keys, sums, sums, counts, (component, cells))
 
     def run(self, leaves: list[_Part], deadline: float) -> _Part | None:
@@ -264,7 +269,7 @@ class _Enumeration:
             np.zeros(len(found), np.int64), ranks(part.sums[found][:, :objectives]), part.counts[found]
         )
         cells = part.cells(found[kept])
-        bounds = [part.least]
+        bounds = [self._thinned(part, BOUNDS).least if self.merged and len(part) > BOUNDS else part.least]
         if self.dropped:
             ideal = [sum(min(column.tolist()) for column in row.parts) for row in self._rows]
             bounds.append(np.stack([to_limbs([n], self._limbs)[0] for n in ideal])[None])
@@ -280,14 +285,14 @@ class _Enumeration:
 
 
 def best_of_each(key: IntArray, costs: Any, counts: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return the rows, ascending, of distinct nondominated costs among those of equal key, and their counts."""
+    """Return the rows, ascending, of distinct nondominated costs among those of equal key; their counts."""
     order = np.argsort(key, kind="stable")
     kept, sums = [order[:0]], [counts[:0]]
     for group in np.split(order, np.flatnonzero(np.diff(key[order])) + 1) if len(order) else ():
         best = group[nondominated(costs[group])] if len(group) > 1 else group
         first, inverse = np.unique(costs[best], axis=0, return_index=True, return_inverse=True)[1:]
         kept.append(best[first])
-        sums.append(np.bincount(inverse.reshape(-1), weights=counts[best]))
+        sums.append(np.bincount(inverse.reshape(-1), weights=counts[best]).astype(float))
     rows = np.concatenate(kept)
     ascending = np.argsort(rows)
     return rows[ascending], np.concatenate(sums)[ascending]

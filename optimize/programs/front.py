@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from math import fsum, inf
 
 import numpy as np
+import numpy.typing as npt
 
 from optimize import checks
 from optimize.programs.components import Groups
 from optimize.programs.milp import budgets_of, seconds_of
 from optimize.programs.outcome import EXACT_SUMS, ProgramOutcome
 from optimize.programs.program import OVER_BUDGET, Program
-from optimize.search.pareto import FloatArray, nondominated
+from optimize.search.pareto import FloatArray, IntArray, nondominated
 
-STEPS = (3_000, 50_000, 1_000_000)
+STEPS = (3_000, 50_000, 500_000)
 """Pairs of partial choices looked at in one step: with a time limit the first gives points soon."""
 
 
@@ -28,8 +29,8 @@ class ExactFront(ProgramOutcome):
     ----------
     status, seconds, solver, message
         See `optimize.programs.outcome.ProgramOutcome`. "optimal": the front is proven complete. "resolved":
-        there were too many partial choices, and "feasible": the time limit came first; all points are feasible
-        then, do not dominate each other, and `resolution` says how far a missing one may be.
+        there were too many partial choices, and "feasible": the time limit came first; all points are
+        feasible then, do not dominate each other, and `resolution` says how far a missing one may be.
     objectives : tuple of str
         The minimised ones first.
     chosen : tuple of dict
@@ -95,7 +96,7 @@ def exact_front(
     whole numbers (a floating-point number is one, times a power of two), so that none is lost beside one that
     is 24 decades larger; points are distinct if their correctly rounded sums are.
 
-    Where a step looks at more than a million pairs of partial choices, neighbours are merged: one of them goes
+    Where a step looks at more than 500,000 pairs of partial choices, neighbours are merged: one of them goes
     on, with the least sums of all. What these become bounds the points that may be missing. The work grows
     with the front: for whole values at most with the range of the sums, for arbitrary numbers in many
     objectives possibly with the number of choices.
@@ -143,11 +144,11 @@ def exact_front(
     return ExactFront(
         status=status,
         objectives=objectives,
-        chosen=search.chosen,
+        chosen=tuple(program.choice_of(cells) for cells in search.cells.tolist()),
         values=search.costs * signs + 0.0,
         bound=tuple(sign * best + 0.0 for sign, best in zip(signs, bound, strict=False)),
         resolution=resolution,
-        gap=search.gap if search.chosen else None,
+        gap=search.gap if len(search.cells) else None,
         states=search.states,
         seconds=time.perf_counter() - start,
         solver=EXACT_SUMS,
@@ -160,54 +161,47 @@ class _Search:
 
     def __init__(self, program: Program) -> None:
         self._program, self._count = program, len(program.objectives)
-        self.chosen: tuple[dict[str, int], ...] = ()
+        self.cells = np.zeros((0, len(program.tables.names)), dtype=np.int64)
         self.costs = np.zeros((0, self._count))
-        self.gap, self.states = inf, 0
+        self.gap, self.states = 0.0 if program.message else inf, 0
+        spans = [
+            fsum(
+                float(np.ptp(values[cells])) for values, cells in zip(row.values, program.cells, strict=True)
+            )
+            for row in (() if program.message else program.objectives)
+        ]
+        self._spans = np.where(np.array(spans) > 0, spans, 1.0)
 
     def run(self, deadline: float) -> tuple[str, str]:
         """Search, and return status and message."""
         if self._program.message:
-            self.gap = 0.0
             return "infeasible", self._program.message
         for most in STEPS:
             reached = self._program.enumerate(most=most, deadline=deadline)
             if reached is None:
-                message = "" if self.chosen else "the time limit came before the first solution"
-                return "feasible" if self.chosen else "time limit", message
+                message = "" if len(self.cells) else "the time limit came before the first solution"
+                return "feasible" if len(self.cells) else "time limit", message
             self.states = max(self.states, reached.states)
-            self._add([self._program.choice_of(cells) for cells in reached.cells.tolist()])
+            self.cells = np.concatenate([self.cells, reached.cells])
+            self.costs = self._program.costs(self.cells)
+            kept = first_of_front(self.costs)
+            self.cells, self.costs = self.cells[kept], self.costs[kept]
             self._bound(np.array(reached.least).reshape(-1, len(self._program.rows))[:, : self._count])
             if not self.gap:
-                return ("optimal", "") if self.chosen else ("infeasible", OVER_BUDGET)
-        return "resolved", "" if self.chosen else "no choice was found; that there is none is not proven"
-
-    def _add(self, choices: list[dict[str, int]]) -> None:
-        """Keep the choices that no other beats, one of those with equal rounded sums."""
-        every = [*self.chosen, *choices]
-        rows = [self._program.cells_of(choice) for choice in every]
-        costs = np.array([[row.total(cells) for row in self._program.objectives] for cells in rows])
-        costs = costs.reshape(len(rows), self._count)
-        kept = np.flatnonzero(nondominated(costs))
-        kept = kept[np.unique(costs[kept], axis=0, return_index=True)[1]]
-        self.chosen, self.costs = tuple(every[k] for k in kept), costs[kept]
+                return ("optimal", "") if len(self.cells) else ("infeasible", OVER_BUDGET)
+        return "resolved", "" if len(self.cells) else "no choice was found; that there is none is not proven"
 
     def _bound(self, least: FloatArray) -> None:
         """Set the gap: how far the points found are from what bounds those that may be missing."""
-        self._least = least = least[nondominated(least)]
-        worst = 0.0
-        for point in least if len(self.costs) else ():
-            excess = np.where(self.costs > point, self.costs - point, 0.0) / self._spans
-            worst = max(worst, float(excess.max(axis=1).min()))
-        self.gap = worst if len(self.costs) or not len(least) else inf
-
-    @property
-    def _spans(self) -> FloatArray:
-        """The ranges of the objectives over all choices."""
-        spans = []
-        for row in self._program.objectives:
-            kept = [values[cells] for values, cells in zip(row.values, self._program.cells, strict=True)]
-            spans.append(fsum(float(np.ptp(values)) for values in kept))
-        return np.where(np.array(spans) > 0, spans, 1.0)
+        self._least = least
+        self.gap = inf if len(least) else 0.0
+        if len(least) and len(self.costs):
+            places = [np.unique(x, return_inverse=True)[1] for x in np.concatenate([self.costs, least]).T]
+            if _farthest(np.stack(places, axis=1), len(self.costs)) <= 0:
+                self.gap = 0.0
+                return
+            shares = (np.concatenate([self.costs, least]) - least.min(axis=0)) / self._spans
+            self.gap = max(_farthest(shares, len(self.costs)), 0.0) + 4 * float(np.finfo(float).eps)
 
     def resolution(self) -> tuple[float, ...]:
         """Return by how much a point found may be worse than a missing one, per objective."""
@@ -215,6 +209,20 @@ class _Search:
 
     def ideal(self) -> list[float]:
         """Return the lower bound of every objective; nothing without a design."""
-        if not self.chosen:
+        if not len(self.cells):
             return []
         return np.minimum(self._least.min(axis=0), self.costs.min(axis=0)).tolist()
+
+
+def _farthest(points: npt.ArrayLike, found: int) -> float:
+    """Return by how much the first of some points are worse than the others (additive epsilon)."""
+    import moocore
+
+    every = np.asarray(points, dtype=float)
+    return float(moocore.epsilon_additive(every[:found], ref=every[found:]))
+
+
+def first_of_front(costs: FloatArray) -> IntArray:
+    """Return one row for each distinct nondominated vector, sorted by the vectors."""
+    kept = np.flatnonzero(nondominated(costs))
+    return kept[np.unique(costs[kept], axis=0, return_index=True)[1]]

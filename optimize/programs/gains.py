@@ -150,7 +150,10 @@ def _slope(costs: FloatArray, here: int, there: int) -> float:
 
 
 def _climb(tables: list[FloatArray], start: list[int], limit: float) -> tuple[list[int], float]:
-    """Take the steps of all hulls by gain per cost while they fit; return the choice and the gain per cost of the first that does not."""
+    """Take the steps of all hulls by gain per cost while they fit; return the choice and the price of the limit.
+
+    That is the gain per cost of the first step that does not fit, 0 if all do.
+    """
     steps = []
     for group, (costs, first) in enumerate(zip(tables, start, strict=True)):
         hull = _hull(costs, first)
@@ -158,7 +161,7 @@ def _climb(tables: list[FloatArray], start: list[int], limit: float) -> tuple[li
     chosen = list(start)
     stuck: set[int] = set()
     price = 0.0
-    for slope, group, here, there in sorted(steps):
+    for slope, group, _, there in sorted(steps):
         if group in stuck:
             continue
         before, chosen[group] = chosen[group], there

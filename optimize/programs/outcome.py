@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-
 EXACT_SUMS = "optimize, exact sums"
 """What solved it where no solver was asked."""
 

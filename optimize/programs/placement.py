@@ -41,10 +41,11 @@ class Placement(ProgramOutcome):
     nodes : tuple of int
         The node of every part; empty without a placement. Also the greedy method may find none.
     cost : float or None
-        Traffic times distance plus node costs. Those that differ by less than 1e-6 of the largest single
-        one are not told apart by the integer program, where they lie on no grid.
+        Traffic times distance plus node costs, correctly rounded. Those that differ by less than 1e-6 of the
+        largest single one are not told apart by the integer program, where they lie on no grid.
     bound : float or None
-        No placement costs less than this; None if nothing was proven.
+        No placement costs less than this; None if nothing was proven. Branch and bound sums without
+        rounding; the bound of the integer program is that of the solver, less 1e-6 of the largest cost.
     link_loads : ndarray
         Traffic on every link; empty without routes or a placement.
     method : str
@@ -160,6 +161,7 @@ def place(
         status = "time limit" if cost is None else "feasible"
         if method != "greedy":
             least = traffic_bound(problem, problem.order) + problem.node_costs.min(axis=1).sum()
+            least -= problem.rounding
             bound = max(bound, least) if cost is None else min(max(bound, least), cost)
     known = bound if bound > -inf else None
     return Placement(
@@ -176,7 +178,7 @@ def place(
 
 
 def _cost(problem: Problem, places: IntArray) -> float:
-    return float(problem.costs(places[None])[0])
+    return float(problem.exact_cost(places))
 
 
 def _milp(
@@ -201,7 +203,7 @@ def _milp(
     while True:
         left = None if deadline == inf else max(deadline - time.perf_counter(), 0.0)
         outcome = model.solve(left)
-        bound = outcome.bound * scale if np.isfinite(outcome.bound) else -inf
+        bound = (outcome.bound - RESOLUTION) * scale if np.isfinite(outcome.bound) else -inf
         if not outcome.values:
             return None, bound, outcome.status == "infeasible"
         found = [max(one, key=lambda p: outcome.values[one[p]]) for one in x]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import frexp, fsum, inf, ldexp, nextafter, prod
+from math import frexp, fsum, inf, ldexp, nextafter
 
 import numpy as np
 
@@ -33,9 +33,7 @@ class Row:
                 )
             largest.append(float(np.abs(values[kept]).max(initial=0.0)))
         if sum(largest) == inf:
-            raise ValueError(
-                f"{self.metric!r} must have sums below {np.finfo(float).max:.4g}, got {largest}"
-            )
+            raise ValueError(f"{self.metric!r} must have sums below {np.finfo(float).max:.4g}, got {largest}")
 
     def total(self, cells: list[int]) -> float:
         """Return the correctly rounded signed sum over one cell per component."""
@@ -94,7 +92,9 @@ class Program:
         if self.message:
             return
         self.whole = [
-            whole_row([values[cells] for values, cells in zip(row.values, self.cells, strict=True)], row.bound)
+            whole_row(
+                [values[cells] for values, cells in zip(row.values, self.cells, strict=True)], row.bound
+            )
             for row in self.rows
         ]
         self.floors: list[float] = []
@@ -113,7 +113,9 @@ class Program:
         """Return the cells of every component that may be in a best solution."""
         tables = self.tables
         # An infinitely bad option is never chosen, however good it is in another row.
-        usable = [~np.any(np.isposinf(own), axis=0) for own in zip(*(r.values for r in self.rows), strict=True)]
+        usable = [
+            ~np.any(np.isposinf(own), axis=0) for own in zip(*(r.values for r in self.rows), strict=True)
+        ]
         keep = [np.asarray(good) for good in usable]
         reasons = []
         for k, name in enumerate(tables.names):
@@ -163,6 +165,11 @@ class Program:
             most=most,
             deadline=deadline,
         )
+
+    def costs(self, cells: IntArray) -> FloatArray:
+        """Return the correctly rounded signed objectives of cells of shape (choices, components)."""
+        totals = [[row.total(one) for row in self.objectives] for one in cells.tolist()]
+        return np.array(totals).reshape(len(cells), len(self.objectives))
 
     def choice_of(self, cells: list[int]) -> dict[str, int]:
         """Return the row of every field at one cell of every component."""

@@ -112,13 +112,13 @@ def sum_front(
         empty = {name: np.zeros(0, dtype=np.int64) for name in groups}
         none = np.zeros((0, len(signs)))
         return SumFront(objectives=objectives, values=none, chosen=empty, combinations=none[:, 0], states=0)
-    costs = np.array([[row.total(cells) for row in program.objectives] for cells in reached.cells.tolist()])
-    kept = np.flatnonzero(nondominated(costs))
+    costs = program.costs(reached.cells)
+    kept = np.flatnonzero(nondominated(costs))  # before rounding all are on the front
     values, first, place = np.unique(costs[kept], axis=0, return_index=True, return_inverse=True)
     return SumFront(
         objectives=objectives,
         values=values * signs + 0.0,
         chosen=dict(zip(groups, reached.cells[kept[first]].T, strict=True)),
-        combinations=np.bincount(place.reshape(-1), weights=reached.counts[kept]),
+        combinations=np.bincount(place.reshape(-1), weights=reached.counts[kept]).astype(float),
         states=reached.states,
     )

@@ -92,7 +92,9 @@ def combined(rows: Sequence[WholeRow], weights: Sequence[float]) -> WholeRow:
                  None if row.ceiling is None else row.ceiling * weight.numerator).shifted(low)
         for row, weight, power in zip(rows, exact, powers, strict=True)
     ]  # fmt: skip
-    parts = [np.sum(list(of_component), axis=0) for of_component in zip(*(r.parts for r in scaled), strict=True)]
+    parts = [
+        np.sum(list(of_component), axis=0) for of_component in zip(*(r.parts for r in scaled), strict=True)
+    ]
     ceilings = [row.ceiling for row in scaled if row.ceiling is not None]
     return WholeRow(parts, low, sum(ceilings) if len(ceilings) == len(scaled) else None)
 
@@ -132,7 +134,7 @@ def added(a: IntArray, b: IntArray) -> IntArray:
 
 
 def ranks(limbs: IntArray, *, places: bool = False) -> IntArray:
-    """Return what orders numbers (n, rows, limbs) within their row: themselves where short, or their places."""
+    """Return what orders numbers (n, rows, limbs) in their row: themselves where short, or their places."""
     result = np.empty(limbs.shape[:2], dtype=np.int64)
     for row in range(limbs.shape[1]):
         column = limbs[:, row]

@@ -134,8 +134,12 @@ def test_a_choice_that_cannot_be_certified_says_its_resolution():
 
 
 @pytest.mark.usefixtures("no_room")
-@settings(max_examples=60, deadline=None, derandomize=True,
-          suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(instances(groups=st.integers(2, 4), options=st.integers(1, 5), number=decades))
 def test_bounds_hold_whatever_the_solver_rounds(instance):
     tables, metric, sense, budgets = instance
@@ -156,7 +160,9 @@ def test_a_choice_that_the_solver_denies_is_not_proven_to_be_none():
     tables = {g: {"cost": [1.0, 2.0], "gain": [2.0, 1.0]} for g in "abc"}
     none = choose(tables, maximize="gain", subject_to={"cost": (4.2, 4.8)})
     assert none.chosen == {} and none.objective is None
-    assert none.status == "resolved" and none.message == "no choice was found; that there is none is not proven"
+    assert (
+        none.status == "resolved" and none.message == "no choice was found; that there is none is not proven"
+    )
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -216,7 +222,10 @@ def test_an_infinitely_bad_option_is_never_chosen():
 
 
 def test_an_option_that_is_never_chosen_may_be_infinitely_good_elsewhere():
-    tables = {"m": {"latency": [np.inf, 5.0, 4.0], "rate": [np.inf, 1.0, 2.0]}, "n": {"latency": [1], "rate": [1]}}
+    tables = {
+        "m": {"latency": [np.inf, 5.0, 4.0], "rate": [np.inf, 1.0, 2.0]},
+        "n": {"latency": [1], "rate": [1]},
+    }
     assert choose(tables, maximize="rate", subject_to={"latency": (None, 10)}).chosen == {"m": 2, "n": 0}
     assert choose(tables, minimize="latency", subject_to={"rate": (1, None)}).chosen == {"m": 2, "n": 0}
     assert exact_front(tables, minimize="latency", maximize="rate").values.tolist() == [[5, 3]]

@@ -1,13 +1,12 @@
 """Fronts, optima and bounds of every program against enumeration, over values from 1e-15 to 1e9.
 
-The subset runs with the suite; all 2,000 instances by ``python -m pytest -m slow tests/optimize/test_proofs.py``.
+The first 400 run with the suite, the others by ``python -m pytest -m slow tests/optimize/test_proofs.py``.
 """
 
 from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from fractions import Fraction
 from math import fsum, inf
 from typing import Any
 
@@ -18,7 +17,6 @@ from optimize.programs.components import Component
 from optimize.programs.front import exact_front
 from optimize.programs.gains import choose_by_gain
 from optimize.programs.milp import choose
-from optimize.programs.placement import place
 from optimize.programs.sums import sum_front
 from optimize.search.pareto import nondominated
 
@@ -58,7 +56,9 @@ class Instance:
                 (low is None or totals[name] >= low) and (high is None or totals[name] <= high)
                 for name, (low, high) in self.ranges.items()
             )
-            point = tuple(totals[name] if self.senses[name] == "minimize" else -totals[name] for name in goals)
+            point = tuple(
+                totals[name] if self.senses[name] == "minimize" else -totals[name] for name in goals
+            )
             if inside and max(point) < inf:
                 found.append(point)
         return found
