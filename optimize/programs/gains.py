@@ -150,7 +150,7 @@ def _slope(costs: FloatArray, here: int, there: int) -> float:
 
 
 def _climb(tables: list[FloatArray], start: list[int], limit: float) -> tuple[list[int], float]:
-    """Take the steps of all hulls by gain per cost while they fit; return the choice and the price of the limit.
+    """Take the steps of all hulls by gain per cost while they fit; return the choice and the limit's price.
 
     That is the gain per cost of the first step that does not fit, 0 if all do.
     """
