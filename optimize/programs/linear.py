@@ -25,7 +25,8 @@ class Outcome:
     Parameters
     ----------
     status : {"optimal", "feasible", "infeasible", "time limit"}
-        "feasible" has a solution that was not proven optimal in time, "time limit" has none.
+        "feasible" has a solution that was not proven optimal in time, "time limit" has none; so does a
+        solver that gives up on its numbers.
     values : list of float
         The variables; empty without a solution.
     bound : float
@@ -123,8 +124,11 @@ class Model:
             highspy.HighsModelStatus.kOptimal: "optimal",
             highspy.HighsModelStatus.kInfeasible: "infeasible",
             highspy.HighsModelStatus.kUnboundedOrInfeasible: "infeasible",
-            highspy.HighsModelStatus.kTimeLimit: "feasible" if solved else "time limit",
         }
+        gave_up = highspy.HighsModelStatus.kSolveError, highspy.HighsModelStatus.kUnknown
+        names |= dict.fromkeys(
+            (highspy.HighsModelStatus.kTimeLimit, *gave_up), "feasible" if solved else "time limit"
+        )
         if status not in names:
             raise RuntimeError(f"HiGHS stopped with status {highs.modelStatusToString(status)!r}")
         values = [self._pulp.value(x) for x in self._variables] if solved else []

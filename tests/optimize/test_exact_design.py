@@ -182,3 +182,19 @@ def test_enumeration_agrees_with_itself():
     metrics = falling((2, 2, 2, 2))
     slow = min(metrics["latency"][c] for c in product(range(2), repeat=4) if metrics["cost"][c] <= 2)
     assert best_of(metrics, "latency", {"cost": (None, 2)}) == slow
+
+
+@pytest.mark.parametrize("seed", [2, 3, 5, 7])
+def test_sums_over_many_decades(seed):
+    """What the solver takes for feasible at one level is not lost at the next."""
+    rng = np.random.default_rng(seed)
+    losses = [10.0 ** rng.uniform(-15, 0 if seed % 2 else 6, 6) for _ in FIELDS]
+    costs = [rng.integers(1, 10, 6).astype(float) for _ in FIELDS]
+    grids = [np.sum(np.meshgrid(*table, indexing="ij"), axis=0) for table in (losses, costs)]
+    metrics = dict(zip(("loss", "cost"), grids, strict=True))
+    limit = float(rng.integers(8, 40))
+    sums = {name: [(field,) for field in FIELDS] for name in metrics}
+    found = solve(metrics, minimize="loss", subject_to={"cost": (None, limit)}, groups=[("step",)], sums=sums,
+                  draws=5, time_limit=30)  # fmt: skip
+    best = metrics["loss"][metrics["cost"] <= limit].min()
+    assert found.status == "optimal" and found.bound <= best == found.objective
