@@ -17,7 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import count
 from math import inf
 from typing import Any
@@ -158,24 +158,25 @@ class _Enumeration:
         return _Part(tuple(digits), keys, sums, sums, counts, (component, cells))
 
     def run(self, leaves: list[_Part], deadline: float) -> _Part | None:
-        """Join all components; None if the time is over."""
-        parts = [self._pruned(leaf, [other for other in leaves if other is not leaf]) for leaf in leaves]
-        while len(parts) > 1 or parts[0].fields:
+        """Join all components; None if the time is over, an empty part if nothing meets the ceilings."""
+        self._total = reduce(added, [leaf.floor for leaf in leaves])
+        parts = [self._pruned(leaf, [leaf]) for leaf in leaves]
+        while all(map(len, parts)) and (len(parts) > 1 or parts[0].fields):
             shared = {name for part in parts for name in part.fields}
             field = min(sorted(shared), key=lambda name: self._reach(parts, name)) if shared else None
             group = [part for part in parts if field is None or field in part.fields]
             parts = [part for part in parts if not any(part is one for one in group)]
             group.sort(key=len)
             joined = group.pop(0)
-            while group:
+            while group and len(joined):
                 if time.perf_counter() > deadline:
                     return None
                 other = group.pop(0)
-                joined = self._pruned(self._joined(joined, other), [*group, *parts])
-            if field is not None:
-                joined = self._pruned(joined.without(field), parts)
+                joined = self._pruned(self._joined(joined, other), [joined, other])
+            if field is not None and len(joined):
+                joined = self._pruned(joined.without(field), [joined])
             parts.append(joined)
-        return None if time.perf_counter() > deadline else parts[0]
+        return None if time.perf_counter() > deadline else min(parts, key=len)
 
     def _reach(self, parts: Iterable[_Part], field: str) -> float:
         """Return how many combinations of other fields the parts with a field depend on together."""
@@ -189,20 +190,19 @@ class _Enumeration:
             code = code * self._tables.sizes[name] + part.keys[:, part.fields.index(name)]
         return code
 
-    def _pruned(self, part: _Part, others: Sequence[_Part]) -> _Part:
-        """Drop what is dominated or cannot meet a ceiling whatever is added."""
-        if not all(map(len, (part, *others))):
-            return part.take(slice(0, 0))
+    def _pruned(self, part: _Part, made_of: Sequence[_Part]) -> _Part:
+        """Drop what is dominated or cannot meet a ceiling whatever the other parts add."""
+        rest = reduce(added, [-one.floor for one in made_of], self._total)
         good = np.ones(len(part), dtype=bool)
         for k, ceiling in self._ceilings:
-            low = part.least[:, k]
-            for other in others:
-                low = added(low, other.floor[k])
-            good &= at_most(low, ceiling)
+            good &= at_most(added(part.least[:, k], rest[k]), ceiling)
         part = part.take(good)
         kept, counts = best_of_each(self._codes(part, part.fields), ranks(part.least), part.counts)
         self.states = max(self.states, len(kept))
-        return replace(part.take(kept), counts=counts)
+        part = replace(part.take(kept), counts=counts)
+        if len(part):
+            self._total = added(rest, part.floor)
+        return part
 
     def _joined(self, a: _Part, b: _Part) -> _Part:
         """Return all pairs that agree in the fields they share, of merged states if they were too many."""
@@ -268,7 +268,7 @@ class _Enumeration:
         kept, counts = best_of_each(
             np.zeros(len(found), np.int64), ranks(part.sums[found][:, :objectives]), part.counts[found]
         )
-        cells = part.cells(found[kept])
+        cells = part.cells(found[kept]) if len(kept) else {}
         bounds = [self._thinned(part, BOUNDS).least if self.merged and len(part) > BOUNDS else part.least]
         if self.dropped:
             ideal = [sum(min(column.tolist()) for column in row.parts) for row in self._rows]
@@ -276,7 +276,9 @@ class _Enumeration:
         columns = zip(self._rows, np.concatenate(bounds).transpose(1, 0, 2), strict=True)
         values = [[row.value(n) for n in from_limbs(column)] for row, column in columns]
         return Reached(
-            cells=np.stack([cells[k] for k in range(len(cells))], axis=1),
+            cells=np.array([cells[k] for k in range(len(cells))], dtype=np.int64)
+            .reshape(len(self._tables.names), -1)
+            .T,
             counts=counts,
             least=[list(one) for one in zip(*values, strict=True)],
             merged=self.merged,
