@@ -60,7 +60,7 @@ PRICE_BITS = 20
 
 
 class Program:
-    """Components with objectives and budgets, presolved once, solved for any weights and limits.
+    """Components with objectives and budgets, presolved once: enumerated, or solved for any weights.
 
     Every row is normalised over the cells that are left: ``(value - least) / scale`` per
     component, at most 1, so that a total is ``floor + scale * normalised``.
