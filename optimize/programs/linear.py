@@ -14,6 +14,9 @@ from typing import Any
 TOLERANCE = 1e-9
 """Feasibility and integrality tolerance asked of HiGHS, for models scaled to about 1."""
 
+DROPPED = 1e-9
+"""Coefficients of at most this size count as 0 to HiGHS."""
+
 Terms = Mapping[int, float]
 """A linear form: the coefficient of every variable, by its number."""
 

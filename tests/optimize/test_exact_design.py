@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from optimize import Space, exact_design
+from optimize.exact.master import Master, Sum
 
 
 @dataclass(frozen=True)
@@ -182,6 +184,14 @@ def test_enumeration_agrees_with_itself():
     metrics = falling((2, 2, 2, 2))
     slow = min(metrics["latency"][c] for c in product(range(2), repeat=4) if metrics["cost"][c] <= 2)
     assert best_of(metrics, "latency", {"cost": (None, 2)}) == slow
+
+
+@pytest.mark.parametrize("fields", [1, 5, 20])
+def test_small_improvements_beside_a_large_value_are_not_denied(fields):
+    parts = [np.array([0.0, -0.9e-9, 1.0])] * fields
+    tables = SimpleNamespace(groups=[(k,) for k in range(fields)], parts=parts, base=0.0)
+    status, _ = Master([3] * fields, (0,)).solve([Sum(tables=tables, limit=-0.899e-9 * fields)], [])
+    assert status == "optimal"  # all second choices together are below the limit
 
 
 @pytest.mark.parametrize("seed", [2, 3, 5, 7])
