@@ -24,9 +24,6 @@ PIECES = 16
 CHOICES = 5_000
 """Choices up to which all are looked at instead."""
 
-MARGIN = 10 * TOLERANCE
-"""By how much a bound of the solver may be off, in heights of the highest curve."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class CongestedChoice(ProgramOutcome):
@@ -41,8 +38,8 @@ class CongestedChoice(ProgramOutcome):
     cost : float or None
         Linear cost plus the curves themselves at the chosen loads.
     bound : float or None
-        No choice costs less: the optimum with the curves replaced from below, less 1e-8 of the largest
-        height of a curve, which the solver may be off by.
+        No choice costs less: the optimum with the curves replaced from below, less what the solver may be
+        off by, 1e-9 of the height of the highest curve for every option and piece.
     loads : dict of str to float
         The totals that the curves bend.
     rounds : int
@@ -103,8 +100,8 @@ def choose_congested(
     optimum then is a bound; the real cost of its choice is an upper end, tighter than an
     optimum with functions above the curves. Knots are added at the loads of that choice, where the
     replacement meets the curve, until both ends agree. There are finitely many choices, so that
-    ends for any tolerance; what the solver may be off by leaves a gap of 1e-8 of the height of the curves,
-    and the status "resolved" where that is more than the tolerance. Up to 5,000 choices are all looked at.
+    ends for any tolerance; what the solver may be off by leaves a gap, and the status "resolved" where that
+    is more than the tolerance. Up to 5,000 choices are all looked at.
 
     Examples
     --------
@@ -165,6 +162,7 @@ class _Search:
         own = program.scales[0] if program.objectives else 0.0
         heights = [float(np.ptp(bracket.upper[1])) for bracket in brackets.values()]
         self._scale = max([own, *heights]) or 1.0
+        margin = TOLERANCE * (sum(map(len, program.cells)) + PIECES * len(brackets))
         self._offset = program.floors[0] if program.objectives else 0.0
         while True:
             self._brackets = brackets
@@ -173,7 +171,7 @@ class _Search:
             if solution.status == "infeasible":
                 return "infeasible", solution.message
             if solution.bound is not None:
-                self.bound = max(self.bound, self._offset + self._scale * (solution.bound - MARGIN))
+                self.bound = max(self.bound, self._offset + self._scale * (solution.bound - margin))
             if not solution.choice:
                 return ("feasible", "") if self.chosen else (solution.status, solution.message)
             loads = self.loads(solution.choice)

@@ -81,9 +81,9 @@ def check_assignment(few, instance):
         assert (result.status, result.places, result.cost, result.gap) == ("infeasible", (), None, None)
         assert result.message
         return
-    # The solver alone leaves a gap of its rounding, which is all of a cost of 0.
+    # The solver leaves a gap of what it may be off by: 63 options and pieces, 48 high, of 1e-9 each.
     assert result.status == ("optimal" if few or result.gap <= 1e-6 else "resolved")
-    assert result.gap <= (0 if few else 1e-5) or (not few and result.cost - result.bound <= 1e-6)
+    assert result.gap <= (0 if few else 1e-5) or (not few and result.cost - result.bound <= 5e-6)
     assert result.bound <= best + 1e-12 * abs(best) and best <= result.cost + 1e-12 * abs(best)
     assert result.cost == pytest.approx(best, rel=1e-5)
     real = sum(costs[t, p] for t, p in enumerate(result.places))
