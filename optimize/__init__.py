@@ -2,8 +2,8 @@
 
 `Space` says which designs there are; `explore` evaluates them (all, along a search path, or those
 that bounds do not exclude) and finds the exact Pareto front; `decide` simulates where that can change
-the decision and gives every number an interval. `choose`, `exact_front`, `sum_front` and
-`choose_by_gain` combine tabulated parts under budgets; `place` and `assign` put parts on nodes;
+the decision and gives every number an interval. `choose`, `exact_front` and `sum_front` combine
+tabulated parts under budgets; `place` and `assign` put parts on nodes;
 `sensitivity`, `tornado` and `sobol` say which field matters, `size` which value meets a target. Nothing
 here knows what a design is: specs are (nested) dataclasses, models are callables.
 """
@@ -23,8 +23,7 @@ from optimize.exact.design import ExactDesign, exact_design
 from optimize.programs.assignment import Assignment, assign
 from optimize.programs.components import Component, chosen_spec, tabulate
 from optimize.programs.congestion import CongestedChoice, choose_congested
-from optimize.programs.epsilon_constraint import ExactFront, exact_front
-from optimize.programs.gains import choose_by_gain
+from optimize.programs.front import ExactFront, exact_front
 from optimize.programs.milp import Choice, choose
 from optimize.programs.piecewise import Curve, PiecewiseLinear
 from optimize.programs.placement import Placement, place
@@ -72,7 +71,6 @@ __all__ = [
     "Violation",
     "assign",
     "choose",
-    "choose_by_gain",
     "choose_congested",
     "chosen_spec",
     "compare_fronts",

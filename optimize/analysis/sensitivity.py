@@ -17,6 +17,12 @@ from qmodels.systems.spec.fields import find_field, get_field, replace_fields
 
 Evaluate = Callable[[Any], object]
 
+SHRINK = 1.6
+"""Each step of a difference is smaller than the last by this."""
+
+KINK = 1e-6
+"""Relative difference of the slopes below and above a value that is noise of the model and no kink."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Elasticity:
@@ -29,15 +35,18 @@ class Elasticity:
     value : float
         The metric at the spec.
     derivative : float
-        Change of the metric per unit of the field.
+        Change of the metric per unit of the field; the mean of both slopes where they differ.
     elasticity : float
         ``derivative * field / value``: percent of the metric per percent of the field; NaN
         where the metric is 0.
     error : float
         Estimated error of the derivative: the difference between extrapolations of
-        central differences, of steps to both neighbours for a whole-numbered field, 0 for a symbolic one.
-    how : {"central differences", "neighbours", "one neighbour", "symbolic"}
+        central differences, half the difference of both slopes at a kink and between neighbours of a
+        whole-numbered field, 0 for a symbolic one.
+    how : {"central differences", "kink", "neighbours", "one neighbour", "symbolic"}
         Where the derivative comes from.
+    slopes : tuple of float or None
+        The slopes below and above the value, at a kink and between neighbours; None where they are one.
     """
 
     field: str
@@ -47,6 +56,7 @@ class Elasticity:
     elasticity: float
     error: float
     how: str
+    slopes: tuple[float, float] | None = None
 
 
 def sensitivity(
@@ -95,7 +105,9 @@ def sensitivity(
     time, are extrapolated to step 0 (Richardson); of the extrapolations the one is taken that
     differs least from those it comes from, and the difference is the error. The table ends
     when the error grows, as rounding then wins (Ridders' method [1]_). A step that leaves the
-    domain (the spec refuses it or a metric is not finite) is left out.
+    domain (the spec refuses it or a metric is not finite) is left out. The differences to either side are
+    extrapolated as well: where they disagree by ten times their errors, the metric has a kink, as a maximum
+    of two has where both are equal, and no derivative.
 
     References
     ----------
@@ -130,18 +142,18 @@ def sensitivity(
         if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
             raise ValueError(f"field {field!r} must be a number, got {value!r}")
         whole = isinstance(value, (int, np.integer))
+        found = []
         if numeric and (whole or field in around):
-            slopes, errors, how = _by_neighbours(model, field, value, around.get(field))
+            found = _by_neighbours(model, field, value, around.get(field))
         elif numeric:
-            slopes, errors = _by_differences(model, field, float(value))
-            how = "central differences"
+            found = _by_differences(model, field, float(value))
         for name in names:
             if name in symbols:
                 at, slope = _by_symbols(spec, symbols[name], field)
-                error, source = 0.0, "symbolic"
+                error, source, both = 0.0, "symbolic", None
             else:
                 k = numeric.index(name)
-                at, slope, error, source = model.base[k], slopes[k], errors[k], how
+                at, (slope, error, source, both) = model.base[k], found[k]
             result.append(
                 Elasticity(
                     field=field,
@@ -151,6 +163,7 @@ def sensitivity(
                     elasticity=float(slope * value / at) if at else float("nan"),
                     error=float(error),
                     how=source,
+                    slopes=both,
                 )
             )
     return result
@@ -182,9 +195,11 @@ class _Model:
             return None
 
 
-def _by_neighbours(
-    model: _Model, field: str, value: Any, around: Sequence[Any] | None
-) -> tuple[FloatArray, FloatArray, str]:
+_Slope = tuple[float, float, str, tuple[float, float] | None]
+"""Derivative, error, where it comes from, and both slopes where they differ."""
+
+
+def _by_neighbours(model: _Model, field: str, value: Any, around: Sequence[Any] | None) -> list[_Slope]:
     below, above = (value - 1, value + 1) if around is None else around
     if not below <= value <= above or below == above:
         raise ValueError(f"neighbours[{field!r}] must be below and above {value}, got {(below, above)}")
@@ -192,44 +207,78 @@ def _by_neighbours(
     for other in (below, above):
         metrics = model.maybe({field: other}) if other != value else None
         if metrics is not None:
-            slopes.append((metrics - model.base) / (other - value))
+            slopes.append(((metrics - model.base) / (other - value)).tolist())
     if not slopes:
         raise ValueError(f"field {field!r} has no neighbour: neither {below} nor {above} can be evaluated")
     if len(slopes) == 1:
-        return slopes[0], np.full(len(slopes[0]), inf), "one neighbour"
+        return [(slope, inf, "one neighbour", None) for slope in slopes[0]]
     share = (above - value) / (above - below)  # of the parabola through all three
-    slope = share * slopes[0] + (1 - share) * slopes[1]
-    return slope, np.abs(slopes[1] - slopes[0]) / 2, "neighbours"
+    return [
+        (share * a + (1 - share) * b, abs(b - a) / 2, "neighbours", (a, b))
+        for a, b in zip(*slopes, strict=True)
+    ]
 
 
-def _by_differences(model: _Model, field: str, value: float) -> tuple[FloatArray, FloatArray]:
-    """Return derivatives and their errors by Ridders' method, for all metrics at once."""
-    step, shrink = 0.05 * (abs(value) or 1.0), 1.6
-    best, error = np.zeros(len(model.base)), np.full(len(model.base), inf)
-    previous: list[FloatArray] = []
+class _Extrapolation:
+    """Slopes of smaller and smaller steps, extrapolated to step 0 (Ridders' method), for all metrics at once.
+
+    ``order`` is the power of the step by which the terms of the error differ.
+    """
+
+    def __init__(self, metrics: int, order: int) -> None:
+        self.best, self.error = np.zeros(metrics), np.full(metrics, inf)
+        self._previous: list[FloatArray] = []
+        self._order = order
+        self.worse = False
+
+    def restart(self) -> None:
+        """Forget the steps so far."""
+        self._previous = []
+
+    def add(self, slopes: FloatArray, rounding: FloatArray) -> None:
+        """Add the slopes of the next step; nothing is known better than the rounding allows."""
+        row = [slopes]
+        for k, coarse in enumerate(self._previous):
+            factor = SHRINK ** (self._order * (k + 1))
+            row.append((row[k] * factor - coarse) / (factor - 1))
+            change = np.maximum(np.abs(row[k + 1] - row[k]), np.abs(row[k + 1] - coarse)) + rounding
+            better = change < self.error
+            self.best = np.where(better, row[k + 1], self.best)
+            self.error = np.where(better, change, self.error)
+        moved = np.abs(row[-1] - self._previous[-1]) if self._previous else np.zeros(1)
+        self.worse = len(row) > 5 and bool((moved > 2 * self.error).all())
+        self._previous = row
+
+
+def _by_differences(model: _Model, field: str, value: float) -> list[_Slope]:
+    """Return derivatives by differences to both sides, and the two slopes where they disagree."""
+    step = 0.05 * (abs(value) or 1.0)
+    tables = [_Extrapolation(len(model.base), order) for order in (2, 1, 1)]
     rows = 0
     for _ in range(60):
         high, low = model.maybe({field: value + step}), model.maybe({field: value - step})
         if high is None or low is None:
-            previous, step = [], step / shrink
+            for table in tables:
+                table.restart()
+            step /= SHRINK
             continue
-        row = [(high - low) / (2 * step)]
-        for k, coarse in enumerate(previous):
-            factor = shrink ** (2 * (k + 1))
-            row.append((row[k] * factor - coarse) / (factor - 1))
-            # Nothing is known better than the rounding of the metric allows.
-            rounding = 2 * np.finfo(float).eps * np.maximum(np.abs(high), np.abs(low)) / step
-            change = np.maximum(np.abs(row[k + 1] - row[k]), np.abs(row[k + 1] - coarse)) + rounding
-            better = change < error
-            best, error = np.where(better, row[k + 1], best), np.where(better, change, error)
-        if previous and (np.abs(row[-1] - previous[-1]) > 2 * error).all() and len(row) > 4:
+        rounding = 2 * np.finfo(float).eps * np.maximum(np.abs(high), np.abs(low)) / step
+        sides = (high - low) / (2 * step), (model.base - low) / step, (high - model.base) / step
+        for table, slopes in zip(tables, sides, strict=True):
+            table.add(slopes, rounding)
+        step, rows = step / SHRINK, rows + 1
+        if rows == 12 or all(table.worse for table in tables):
             break
-        previous, step, rows = row, step / shrink, rows + 1
-        if rows == 12:
-            break
-    if not np.isfinite(error).all():
+    central, below, above = tables
+    if not np.isfinite(central.error).all():
         raise ValueError(f"field {field!r} cannot be varied around {value!r}: no two steps can be evaluated")
-    return best, error
+    result: list[_Slope] = []
+    for k, (a, b) in enumerate(zip(below.best.tolist(), above.best.tolist(), strict=True)):
+        if abs(b - a) > 10 * (below.error[k] + above.error[k]) + KINK * (abs(a) + abs(b)):
+            result.append(((a + b) / 2, abs(b - a) / 2, "kink", (a, b)))
+        else:
+            result.append((float(central.best[k]), float(central.error[k]), "central differences", None))
+    return result
 
 
 def _by_symbols(spec: Any, expression: Any, field: str) -> tuple[float, float]:

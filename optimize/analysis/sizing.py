@@ -44,8 +44,9 @@ class Size:
         between the two if the metrics are monotone. None if the end of the range is met.
     best : int or float
         The value of least miss; the answer itself if met.
-    monotone : bool
-        Whether every metric rose or fell throughout over the evaluated values.
+    monotone : bool or None
+        False if a metric turned between the values evaluated, True if all values of the range were evaluated
+        and none did; None if none did, and there are values in between that nobody looked at.
     evaluations : int
         Values evaluated.
     message : str
@@ -60,7 +61,7 @@ class Size:
     metrics: dict[str, float]
     misses: Any
     best: Any
-    monotone: bool
+    monotone: bool | None
     evaluations: int
     message: str = ""
 
@@ -114,7 +115,8 @@ def size(
     -----
     Nine values over the range are looked at first, then the interval between the outermost one
     that meets all targets and its neighbour that does not is bisected. That is the answer if
-    every metric is monotone in the field; whether it is over the values evaluated is said.
+    every metric is monotone in the field. Whether it is not is said; that it is, only of values that were
+    all evaluated.
     If none of the nine meets the targets, the interval around the least miss (the sum of the
     relative misses) is divided again, which finds a target met only inside the range if the
     miss has no other valley. Where the spec refuses an end of the range, the range ends at the
@@ -310,10 +312,15 @@ class _Search:
             metrics=self.metrics[best],
             misses=missed,
             best=best,
-            monotone=not turns,
+            monotone=False if turns else True if self._all_seen else None,
             evaluations=len(self.metrics),
             message=message,
         )
+
+    @property
+    def _all_seen(self) -> bool:
+        """Whether every value of the range was evaluated."""
+        return self.low == self.high or (self.whole and len(self.metrics) == self.high - self.low + 1)
 
     def _missed_words(self, value: Any) -> list[str]:
         words = []

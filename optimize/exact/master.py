@@ -10,7 +10,7 @@ import numpy as np
 
 from optimize.exact.relations import Bools
 from optimize.exact.tables import Tables
-from optimize.programs.linear import Model
+from optimize.programs.linear import DROPPED, Model
 from optimize.search.pareto import FloatArray
 from optimize.spaces.numbering import Designs
 
@@ -85,7 +85,9 @@ class Master:
         for one in sums:
             terms, low = _terms(one.tables, cells)
             size = max(map(abs, terms.values()), default=1.0) or 1.0
-            model.at_most({k: w / size for k, w in terms.items()}, (one.limit - low) / size)
+            # What the solver leaves out as too small must exclude nothing.
+            room = len(one.tables.groups) * DROPPED
+            model.at_most({k: w / size for k, w in terms.items()}, (one.limit - low) / size + room)
         for cut in cuts:
             number = cells[self._first]
             row = {number[int(c)]: 1.0 for c in np.flatnonzero(cut.bad)}

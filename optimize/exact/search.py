@@ -213,11 +213,15 @@ class Search:
             )
 
     def _limits(self, level: float) -> list[Sum]:
-        """Return the exact sums with their limits; the objective's is the level."""
+        """Return the exact sums with their limits; the objective's is the level.
+
+        Rounding excludes nothing: what is that near is evaluated.
+        """
+        limits = {g: self._goals[g].limit if g else level for g in self._sums}
         return [
-            Sum(tables=tables, limit=self._goals[g].limit if g else level)
+            Sum(tables=tables, limit=limits[g] + tables.rounding)
             for g, tables in self._sums.items()
-            if (self._goals[g].limit if g else level) < inf
+            if limits[g] < inf
         ]
 
     def _wishes(self, alone: bool) -> list[Wish]:
@@ -281,6 +285,7 @@ class Search:
     def _prove(self, level: float) -> bool:
         """Exclude until nothing below the level is left; False with a design below it, or at the end."""
         wishes = self._wishes(False)
+        self._extra = []  # what exceeds one level may be below the next
         while not self._spent() and self.value >= level:
             cuts, limits = self._cuts(level), self._limits(level)
             left = self._deadline - time.perf_counter()
@@ -330,7 +335,7 @@ class Search:
         for one in limits:
             still &= one.tables.total(every) <= one.limit
         if not still[place]:  # within the tolerance of the solver only
-            self._extra.append(self._single(rest, np.arange(len(still)) == place))
+            self._extra.append(self._single(rest, ~still))
             return
         cells = np.flatnonzero(still)
         wish = self._tables[0] if 0 in self._tables else next(iter(self._tables.values()), None)

@@ -93,6 +93,13 @@ class Tables:
                 self.parts.append(np.where(np.isfinite(there), here - there, 0.0))
             before |= set(group)
 
+    @property
+    def rounding(self) -> float:
+        """By how much a total may be off as differences and sums are rounded."""
+        sizes = [np.abs(part[np.isfinite(part)]).max(initial=0.0) for part in self.parts]
+        size = (abs(self.base) if np.isfinite(self.base) else 0.0) + float(np.sum(sizes))
+        return 4.0 * (len(self.parts) + 1) * float(np.finfo(float).eps) * size
+
     def scaled(self, values: FloatArray) -> FloatArray:
         """Return signed values on the scale on which they add up."""
         if not self._log:
@@ -117,6 +124,7 @@ class Tables:
         found = self.total(digits_of(oracle.space, designs))
         both = np.isfinite(true) & np.isfinite(found)
         off = found[both] - true[both]
+        off = np.sign(off) * np.maximum(np.abs(off) - self.rounding, 0.0)
         share = np.abs(np.expm1(off)) if self._log else np.abs(off) / np.maximum(np.abs(true[both]), 1e-300)
         return TableError(
             metric=metric,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
@@ -135,7 +136,10 @@ def chosen_spec(space: Space, chosen: Mapping[str, int]) -> Any:
 
 
 class Tables:
-    """Components with their fields and sizes checked; cells are numbered in row-major order."""
+    """Components with their fields and sizes checked; cells are numbered in row-major order.
+
+    ``owners`` says in how many components every field is.
+    """
 
     def __init__(self, groups: Groups) -> None:
         if not groups:
@@ -145,6 +149,7 @@ class Tables:
         self.fields = [
             group.fields if isinstance(group, Component) else (name,) for name, group in groups.items()
         ]
+        self.owners = Counter(field for fields in self.fields for field in fields)
         self.sizes: dict[str, int] = {}
         self.shapes: list[tuple[int, ...]] = []
         for (name, group), fields in zip(groups.items(), self.fields, strict=True):
@@ -157,11 +162,6 @@ class Tables:
                         f" got {self.sizes[field]} and {size} in component {name!r}"
                     )
             self.shapes.append(shape)
-
-    @property
-    def owners(self) -> dict[str, int]:
-        """In how many components every field is."""
-        return {name: sum(name in fields for fields in self.fields) for name in self.sizes}
 
     def cell(self, component: int, choice: Mapping[str, int]) -> int:
         """Return the cell of a component at the chosen row of every field."""

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf
+from math import inf, prod
 
 import numpy as np
 
 from optimize import checks
 from optimize.programs.components import Groups
-from optimize.programs.linear import Model, Terms, solver_name
+from optimize.programs.linear import TOLERANCE, Model, Terms, solver_name
 from optimize.programs.milp import budgets_of, seconds_of
 from optimize.programs.outcome import ProgramOutcome, gap_of
 from optimize.programs.piecewise import Curve, PiecewiseLinear
-from optimize.programs.program import Build, Program
+from optimize.programs.program import OVER_BUDGET, Build, Program
 
 PIECES = 16
 """Pieces of every curve at first; every round adds one where the last choice is."""
+
+CHOICES = 5_000
+"""Choices up to which all are looked at instead."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,11 +38,13 @@ class CongestedChoice(ProgramOutcome):
     cost : float or None
         Linear cost plus the curves themselves at the chosen loads.
     bound : float or None
-        No choice costs less: the optimum with the curves replaced from below.
+        No choice costs less: the optimum with the curves replaced from below, less what the solver may be
+        off by, 1e-9 of the height of the highest curve for every option and piece.
     loads : dict of str to float
         The totals that the curves bend.
     rounds : int
-        Integer programs solved, each with knots at the loads of the one before.
+        Integer programs solved, each with knots at the loads of the one before; 0 where there are so few
+        choices that all are looked at.
     """
 
     chosen: dict[str, int]
@@ -94,7 +100,8 @@ def choose_congested(
     optimum then is a bound; the real cost of its choice is an upper end, tighter than an
     optimum with functions above the curves. Knots are added at the loads of that choice, where the
     replacement meets the curve, until both ends agree. There are finitely many choices, so that
-    ends for any tolerance; the gap left by rounding is about 1e-7 of the height of the curves.
+    ends for any tolerance; what the solver may be off by leaves a gap, and the status "resolved" where that
+    is more than the tolerance. Up to 5,000 choices are all looked at.
 
     Examples
     --------
@@ -125,12 +132,11 @@ def choose_congested(
         chosen=search.chosen,
         cost=cost,
         bound=bound,
-        # Nothing is relative to a cost of 0, which the bound meets within the tolerance.
-        gap=0.0 if cost == 0 and bound is not None else gap_of(cost, bound),
+        gap=gap_of(cost, bound),
         loads=search.loads(search.chosen) if search.chosen else {},
         rounds=program.solves,
         seconds=time.perf_counter() - start,
-        solver=solver_name(),
+        solver=solver_name() if program.solves else "optimize, enumeration",
         message=message,
     )
 
@@ -150,10 +156,13 @@ class _Search:
         seen = set()
         if program.message:
             return "infeasible", program.message
+        if time.perf_counter() < deadline and prod(program.tables.sizes.values()) <= CHOICES:
+            return self._look_at_all()
         brackets = {metric: curve.bracket(pieces=PIECES) for metric, curve in self._curves.items()}
         own = program.scales[0] if program.objectives else 0.0
         heights = [float(np.ptp(bracket.upper[1])) for bracket in brackets.values()]
         self._scale = max([own, *heights]) or 1.0
+        margin = TOLERANCE * (sum(map(len, program.cells)) + PIECES * len(brackets))
         self._offset = program.floors[0] if program.objectives else 0.0
         while True:
             self._brackets = brackets
@@ -162,7 +171,7 @@ class _Search:
             if solution.status == "infeasible":
                 return "infeasible", solution.message
             if solution.bound is not None:
-                self.bound = max(self.bound, self._offset + self._scale * solution.bound)
+                self.bound = max(self.bound, self._offset + self._scale * (solution.bound - margin))
             if not solution.choice:
                 return ("feasible", "") if self.chosen else (solution.status, solution.message)
             loads = self.loads(solution.choice)
@@ -172,14 +181,26 @@ class _Search:
             self.bound = min(self.bound, self.cost)
             again = tuple(solution.choice.values()) in seen
             seen.add(tuple(solution.choice.values()))
-            if self.cost - self.bound <= tolerance * abs(self.cost) or again:
+            if self.cost - self.bound <= tolerance * abs(self.cost):
                 return "optimal", ""
-            if solution.status != "optimal":
-                return "feasible", ""
+            if solution.status != "optimal" or again:
+                return "resolved" if again else "feasible", ""
             for metric, load in loads.items():
                 curve = self._curves[metric]
                 knots[metric].append(min(max(load, curve.low), curve.high))
                 brackets[metric] = curve.bracket(pieces=PIECES + len(knots[metric]), knots=knots[metric])
+
+    def _look_at_all(self) -> tuple[str, str]:
+        """Compare all choices by their cost, and return status and message."""
+        sizes = self._program.tables.sizes
+        for rows in itertools.product(*map(range, sizes.values())):
+            choice = dict(zip(sizes, rows, strict=True))
+            if self._program.within(choice):
+                cost = self._cost(choice, self.loads(choice))
+                if cost < self.cost:
+                    self.chosen, self.cost = choice, cost
+        self.bound = self.cost
+        return ("optimal", "") if self.chosen else ("infeasible", OVER_BUDGET)
 
     def loads(self, choice: Mapping[str, int]) -> dict[str, float]:
         """Return the totals that the curves bend."""

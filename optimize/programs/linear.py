@@ -14,6 +14,9 @@ from typing import Any
 TOLERANCE = 1e-9
 """Feasibility and integrality tolerance asked of HiGHS, for models scaled to about 1."""
 
+DROPPED = 1e-9
+"""Coefficients of at most this size count as 0 to HiGHS."""
+
 Terms = Mapping[int, float]
 """A linear form: the coefficient of every variable, by its number."""
 
@@ -25,7 +28,8 @@ class Outcome:
     Parameters
     ----------
     status : {"optimal", "feasible", "infeasible", "time limit"}
-        "feasible" has a solution that was not proven optimal in time, "time limit" has none.
+        "feasible" has a solution that was not proven optimal in time, "time limit" has none; so does a
+        solver that gives up on its numbers.
     values : list of float
         The variables; empty without a solution.
     bound : float
@@ -41,20 +45,22 @@ class Model:
     """A minimisation over binary and continuous variables; wraps the PuLP problem.
 
     Variables are numbered from 0 in the order in which they are made. The bound of the outcome
-    is that of a model with at least one binary variable.
+    is that of a model with at least one binary variable; in a relaxed one they are continuous.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, relaxed: bool = False) -> None:
         import pulp  # before highspy: PuLP 4 must be the one that loads it
 
         self._pulp = pulp
         self._problem = pulp.LpProblem("model", pulp.LpMinimize)
         self._variables: list[Any] = []
+        self._relaxed, self._rows = relaxed, 0
         self._costs: dict[int, float] | None = {}
 
     def binary(self, cost: float = 0.0) -> int:
         """Add a variable that is 0 or 1 and return its number."""
-        return self._add(0.0, 1.0, self._pulp.LpBinary, cost)
+        kind = self._pulp.LpContinuous if self._relaxed else self._pulp.LpBinary
+        return self._add(0.0, 1.0, kind, cost)
 
     def continuous(self, low: float | None = 0.0, high: float | None = None, cost: float = 0.0) -> int:
         """Add a variable between two bounds and return its number."""
@@ -76,13 +82,24 @@ class Model:
                 total.addterm(self._variables[k], float(value))  # 4 x faster than adding products
         return total
 
-    def at_most(self, terms: Terms, bound: float) -> None:
-        """Require sum(coefficient * variable) <= bound."""
-        self._problem += self._sum(terms) <= float(bound)
+    def at_most(self, terms: Terms, bound: float) -> int:
+        """Require sum(coefficient * variable) <= bound and return the number of the row."""
+        return self._require(self._sum(terms) <= float(bound))
 
-    def equal(self, terms: Terms, value: float) -> None:
-        """Require sum(coefficient * variable) == value."""
-        self._problem += self._sum(terms) == float(value)
+    def equal(self, terms: Terms, value: float) -> int:
+        """Require sum(coefficient * variable) == value and return the number of the row."""
+        return self._require(self._sum(terms) == float(value))
+
+    def _require(self, constraint: Any) -> int:
+        self._problem += constraint
+        self._rows += 1
+        return self._rows - 1
+
+    def prices(self, time_limit: float | None = None) -> list[float]:
+        """Return what a unit more of each row's bound changes the optimum by; nothing if there is none."""
+        if self.solve(time_limit).status != "optimal":
+            return []
+        return [float(price) for price in self._problem.solverModel.getSolution().row_dual]
 
     def solve(self, time_limit: float | None = None, gap: float = 0.0) -> Outcome:
         """Run HiGHS to a relative gap, by default proven optimality, or until the time limit in seconds."""
@@ -110,8 +127,11 @@ class Model:
             highspy.HighsModelStatus.kOptimal: "optimal",
             highspy.HighsModelStatus.kInfeasible: "infeasible",
             highspy.HighsModelStatus.kUnboundedOrInfeasible: "infeasible",
-            highspy.HighsModelStatus.kTimeLimit: "feasible" if solved else "time limit",
         }
+        gave_up = highspy.HighsModelStatus.kSolveError, highspy.HighsModelStatus.kUnknown
+        names |= dict.fromkeys(
+            (highspy.HighsModelStatus.kTimeLimit, *gave_up), "feasible" if solved else "time limit"
+        )
         if status not in names:
             raise RuntimeError(f"HiGHS stopped with status {highs.modelStatusToString(status)!r}")
         values = [self._pulp.value(x) for x in self._variables] if solved else []

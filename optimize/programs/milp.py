@@ -8,12 +8,20 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from optimize import checks
-from optimize.programs._certificate import overlooked
 from optimize.programs.components import Groups
-from optimize.programs.grid import RESOLUTION
 from optimize.programs.linear import solver_name
-from optimize.programs.outcome import ProgramOutcome, gap_of
-from optimize.programs.program import Program, Solution
+from optimize.programs.outcome import EXACT_SUMS, ProgramOutcome, gap_of
+from optimize.programs.program import OVER_BUDGET, Program
+from optimize.programs.whole import WholeRow
+
+FEW, MANY = 30_000, 1_000_000
+"""Pairs of partial choices looked at in one step before and after the integer program."""
+
+SHARE = 0.2
+"""Part of the time left that an enumeration before the integer program may take."""
+
+TRIES = 50
+"""Choices beyond a budget that the integer program may return; then the enumeration goes on alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +38,9 @@ class Choice(ProgramOutcome):
     objective : float or None
         Sum of the objective over the chosen options.
     bound : float or None
-        No choice has an objective better than this; None if nothing was proven.
+        No choice has an objective better than this, whatever the solver rounds; None if nothing was proven.
     resolution : float
-        Differences in the objective that were not told apart; 0 if proven.
+        By how much another choice may be better that was not found; 0 if proven.
     totals : dict of str to float
         Sums over the chosen options: the objective and every metric with a budget.
     """
@@ -93,13 +101,18 @@ def choose(
 
     groups of their own are the multiple-choice knapsack problem. Options that another of the
     same group (or with the same shared fields) beats or equals in objective and budgets are
-    left out first. Solved by HiGHS without a gap tolerance, all coefficients scaled to about 1.
-    Budgets hold for the correctly rounded sums exactly: a choice that exceeds one within the
-    tolerance of the solver (1e-9) is cut off and the model solved again. The solver tells
-    objectives apart down to some 1e-9 of the largest range within a group. Where their values lie
-    on no grid of at most 1e5 steps, what beats its choice is enumerated in whole numbers; if that
-    takes more than 300,000 partial choices in one step, the status is "resolved", with 1e-6 of
-    that range as the resolution.
+    left out first. What is left is enumerated by dynamic programming over nondominated partial sums in
+    whole numbers (a floating-point number is one, times a power of two), so that losses of 1e-1 and 1e-15
+    count alike. Where that is too much, HiGHS solves the program, which tells sums apart down to some 1e-9
+    of the largest value only: its choice is summed up without rounding, and the rest is enumerated once
+    more, less what the prices of the budgets in the relaxed program exclude [1]_. If it is still too
+    much, the status is "resolved" and not "optimal", and `bound` is what enumeration and prices show.
+    Totals are correctly rounded, and budgets hold for these exactly.
+
+    References
+    ----------
+    .. [1] A. M. Geoffrion, "Lagrangean relaxation for integer programming", Mathematical Programming
+       Study 2, 1974.
 
     Examples
     --------
@@ -126,38 +139,86 @@ def choose(
     deadline = start + seconds_of(time_limit)
     objective, sign = (minimize, 1.0) if minimize is not None else (str(maximize), -1.0)
     program = Program(groups, [(objective, sign)], budgets_of(subject_to))
-    solution, resolution = _certified(program, program.solve({0: 1.0}, deadline=deadline), deadline)
-    totals = program.totals(solution.choice) if solution.choice else {}
-    value = totals.get(objective)
-    bound = None
-    if solution.bound is not None:
-        bound = program.floors[0] + program.scales[0] * solution.bound
+    search = _Search(program, deadline)
+    status, message = search.run()
+    totals = program.totals(search.chosen) if search.chosen else {}
+    value = sign * totals[objective] if search.chosen else None
+    bound = value if status == "optimal" else search.bound if search.bound > -inf else None
     if value is not None and bound is not None:
-        bound = sign * value - resolution if solution.status == "optimal" else min(bound, sign * value)
+        bound = min(bound, value)
     return Choice(
-        status="resolved" if resolution else solution.status,
-        chosen=solution.choice,
-        objective=value,
-        bound=None if bound is None else sign * bound + 0.0,
-        gap=gap_of(None if value is None else sign * value, bound),
+        status=status,
+        chosen=search.chosen,
+        objective=totals.get(objective),
+        bound=None if bound is None or status == "infeasible" else sign * bound + 0.0,
+        gap=gap_of(value, bound),
         totals=totals,
         seconds=time.perf_counter() - start,
-        solver=solver_name(),
-        message=solution.message,
-        resolution=resolution,
+        solver=solver_name() if program.solves else EXACT_SUMS,
+        message=message,
+        resolution=0.0 if value is None else value - bound if bound is not None else inf,
     )
 
 
-def _certified(program: Program, solution: Solution, deadline: float) -> tuple[Solution, float]:
-    """Return the best choice, and by how much another may be better that the solver overlooked."""
-    if solution.status != "optimal" or program.step(0) is not None:
-        return solution, 0.0
-    better = overlooked(program, [solution.choice], deadline)
-    if better is None:
-        return solution, RESOLUTION * program.scales[0]
-    choices = [solution.choice, *better]
-    best = min(choices, key=lambda choice: program.objectives[0].total(program.cells_of(choice)))
-    return replace(solution, choice=best), 0.0
+class _Search:
+    """Enumerates without rounding, with a choice of the integer program to beat where that is too much."""
+
+    def __init__(self, program: Program, deadline: float) -> None:
+        self._program, self._deadline = program, deadline
+        self.chosen: dict[str, int] = {}
+        self.bound = -inf
+
+    def run(self) -> tuple[str, str]:
+        """Search, and return status and message."""
+        program = self._program
+        if program.message:
+            return "infeasible", program.message
+        if self._enumerate([], FEW, SHARE):
+            return self._proven()
+        prices = program.surrogate(self._deadline)
+        alone = program.enumerate([prices], most=FEW, deadline=self._deadline)
+        if alone is not None:
+            self.bound = max(self.bound, min(least for (least,) in alone.least))
+        if self._enumerate([prices], FEW, SHARE):
+            return self._proven()
+        solution = program.solve({0: 1.0}, self._deadline, tries=TRIES)
+        if solution.choice and (not self.chosen or self._sum(solution.choice) < self._sum(self.chosen)):
+            self.chosen = solution.choice
+        if self._enumerate([prices], MANY, 1.0):
+            return self._proven()
+        if time.perf_counter() > self._deadline:
+            message = "" if self.chosen else "the time limit came before the first solution"
+            return "feasible" if self.chosen else "time limit", message
+        return "resolved", "" if self.chosen else "no choice was found; that there is none is not proven"
+
+    def _proven(self) -> tuple[str, str]:
+        return ("optimal", "") if self.chosen else ("infeasible", OVER_BUDGET)
+
+    def _sum(self, choice: Mapping[str, int]) -> int:
+        """Return the objective in whole numbers."""
+        program = self._program
+        cells = enumerate(program.cells_of(choice))
+        return sum(program.whole[0].parts[k][program.cells[k].searchsorted(cell)] for k, cell in cells)
+
+    def _enumerate(self, extra: list[WholeRow], most: int, share: float) -> bool:
+        """Look for better choices for a share of the time left; return whether none can be missing."""
+        program, now = self._program, time.perf_counter()
+        rows = [*program.whole, *extra]
+        if self.chosen:
+            better = self._sum(self.chosen) - 1  # in the unit of all sums: less is at least one less
+            rows[0] = replace(rows[0], ceiling=better)
+            for k, row in enumerate(extra, start=len(program.whole)):
+                rows[k] = replace(row, ceiling=better << (rows[0].exponent - row.exponent))
+        reached = program.enumerate(rows, most=most, deadline=now + share * (self._deadline - now))
+        if reached is None:
+            return False
+        if len(reached.cells):
+            self.chosen = program.choice_of(reached.cells[0].tolist())
+        # The first objective, and what prices make of it, are both at most that of any choice.
+        ends = [max([least[0], *least[len(program.whole) :]]) for least in reached.least]
+        self.bound = max(self.bound, min(ends, default=inf))
+        value = program.objectives[0].total(program.cells_of(self.chosen)) if self.chosen else inf
+        return not reached.merged or not ends or self.bound >= value
 
 
 def seconds_of(time_limit: float | None) -> float:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+EXACT_SUMS = "optimize, exact sums"
+"""What solved it where no solver was asked."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ProgramOutcome:
@@ -12,8 +15,8 @@ class ProgramOutcome:
     Parameters
     ----------
     status : {"optimal", "resolved", "feasible", "infeasible", "time limit"}
-        "optimal": proven, within the tolerance if there is one. "resolved": the search ended, and cannot
-        tell objectives apart that are closer than its resolution. "feasible": a solution that was not
+        "optimal": proven, within the tolerance if there is one. "resolved": the search ended, and does not
+        exclude something better by its resolution. "feasible": a solution that was not
         proven optimal, since the time limit came first or the method proves nothing. "time limit": no
         solution in time.
     gap : float or None

@@ -1,18 +1,19 @@
-"""The integer program behind `choose` and `exact_front`: one cell of every component."""
+"""One cell of every component under budgets: what `choose`, `exact_front` and `sum_front` have in common."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from math import fsum, inf, nextafter, prod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import frexp, fsum, inf, ldexp, nextafter
 
 import numpy as np
 
 from optimize.programs.components import Groups, Tables
-from optimize.programs.grid import RESOLUTION, grid_step
+from optimize.programs.enumeration import Reached, best_of_each, enumerated
 from optimize.programs.linear import Model
-from optimize.search.pareto import FloatArray, IntArray, nondominated
+from optimize.programs.whole import WholeRow, combined, whole_row
+from optimize.search.pareto import FloatArray, IntArray
 
 
 class Row:
@@ -21,14 +22,18 @@ class Row:
     def __init__(self, tables: Tables, metric: str, sign: float, bound: float = inf) -> None:
         self.metric, self.sign, self.bound = metric, sign, bound
         self.values = [sign * tables.column(k, metric) for k in range(len(tables.names))]
-        for name, values in zip(tables.names, self.values, strict=True):
-            if np.isneginf(values).any():
+
+    def check(self, tables: Tables, usable: list[IntArray]) -> None:
+        """Refuse options that are infinitely good, and sums that are no numbers, among the usable ones."""
+        largest = []
+        for name, values, kept in zip(tables.names, self.values, usable, strict=True):
+            if np.isneginf(values[kept]).any():
                 raise ValueError(
-                    f"{metric!r} of group {name!r} must not be infinitely good, got {-sign * inf}"
+                    f"{self.metric!r} of group {name!r} must not be infinitely good, got {-self.sign * inf}"
                 )
-        largest = [float(np.abs(values[np.isfinite(values)]).max(initial=0.0)) for values in self.values]
+            largest.append(float(np.abs(values[kept]).max(initial=0.0)))
         if sum(largest) == inf:
-            raise ValueError(f"{metric!r} must have sums below {np.finfo(float).max:.4g}, got {largest}")
+            raise ValueError(f"{self.metric!r} must have sums below {np.finfo(float).max:.4g}, got {largest}")
 
     def total(self, cells: list[int]) -> float:
         """Return the correctly rounded signed sum over one cell per component."""
@@ -48,11 +53,14 @@ class Solution:
     message: str = ""
 
 
-_OVER_BUDGET = "the budgets cannot be met together"
+OVER_BUDGET = "the budgets cannot be met together"
+
+PRICE_BITS = 20
+"""Bits of a price in a surrogate row."""
 
 
 class Program:
-    """Components with objectives and budgets, presolved once, solved for any weights and limits.
+    """Components with objectives and budgets, presolved once: enumerated, or solved for any weights.
 
     Every row is normalised over the cells that are left: ``(value - least) / scale`` per
     component, at most 1, so that a total is ``floor + scale * normalised``.
@@ -78,10 +86,17 @@ class Program:
         self.budgets = [Row(self.tables, *budget) for budget in budgets]
         self.rows = self.objectives + self.budgets
         self.message = ""
+        self.counts: list[FloatArray] = []
         self.cells = self._presolve()
         self.solves = 0
         if self.message:
             return
+        self.whole = [
+            whole_row(
+                [values[cells] for values, cells in zip(row.values, self.cells, strict=True)], row.bound
+            )
+            for row in self.rows
+        ]
         self.floors: list[float] = []
         self.scales: list[float] = []
         self._weights: list[list[FloatArray]] = []
@@ -97,15 +112,21 @@ class Program:
     def _presolve(self) -> list[IntArray]:
         """Return the cells of every component that may be in a best solution."""
         tables = self.tables
-        keep = [np.ones(size, dtype=bool) for size in map(prod, tables.shapes)]
+        # An infinitely bad option is never chosen, however good it is in another row.
+        usable = [
+            ~np.any(np.isposinf(own), axis=0) for own in zip(*(r.values for r in self.rows), strict=True)
+        ]
+        keep = [np.asarray(good) for good in usable]
         reasons = []
-        for row in self.objectives:
-            for k, values in enumerate(row.values):
-                keep[k] &= np.isfinite(values)
-                if not np.isfinite(values).any():
-                    reasons.append(f"no option of group {tables.names[k]!r} has a finite {row.metric!r}")
-        for row in self.budgets:
-            least = [float(values.min()) for values in row.values]
+        for k, name in enumerate(tables.names):
+            if not keep[k].any():
+                none = [row.metric for row in self.rows if np.isposinf(row.values[k]).all()]
+                what = repr(none[0]) if none else " and ".join(repr(row.metric) for row in self.rows)
+                reasons.append(f"no option of group {name!r} has a finite {what}")
+        for row in self.rows:
+            row.check(tables, [np.flatnonzero(good) for good in usable])
+        for row in self.budgets if not reasons else ():
+            least = [float(values[good].min()) for values, good in zip(row.values, usable, strict=True)]
             if not fsum(least) <= row.bound:
                 reasons.append(_unreachable(row, fsum(least)))
                 continue
@@ -113,46 +134,49 @@ class Program:
                 others = fsum(least[:k] + least[k + 1 :])
                 # A few roundings of slack lose no choice; the check of the solution is exact.
                 slack = 8 * np.finfo(float).eps * (abs(others) + abs(row.bound)) if len(least) > 1 else 0.0
-                keep[k] &= values + others <= row.bound + slack
+                keep[k] = keep[k] & (values + others <= row.bound + slack)
         self.message = "; ".join(reasons)
         cells = [np.flatnonzero(good) for good in keep]
         if not self.message and any(not kept.size for kept in cells):
-            self.message = _OVER_BUDGET
+            self.message = OVER_BUDGET
         return cells if self.message else [self._undominated(k, kept) for k, kept in enumerate(cells)]
 
     def _undominated(self, component: int, cells: IntArray) -> IntArray:
         """Drop cells that another with the same shared fields beats or equals in every row."""
         costs = np.stack([row.values[component][cells] for row in self.rows], axis=1)
-        return cells[best_of_each(self._shared_key(component, cells), costs)]
-
-    def _shared_key(self, component: int, cells: IntArray) -> IntArray:
-        owners, key = self.tables.owners, np.zeros(len(cells), dtype=np.int64)
+        key = np.zeros(len(cells), dtype=np.int64)
         for name, rows in self.tables.digits(component, cells).items():
-            if owners[name] > 1:
+            if self.tables.owners[name] > 1:
                 key = key * self.tables.sizes[name] + rows
-        return key
+        kept, counts = best_of_each(key, costs, np.ones(len(cells)))
+        self.counts.append(counts)
+        return cells[kept]
 
-    def range(self, row: int) -> float:
-        """Return the largest normalised total of a row."""
-        return fsum(float(values.max()) for values in self._weights[row])
+    def enumerate(
+        self, rows: list[WholeRow] | None = None, *, most: float = inf, deadline: float = inf
+    ) -> Reached | None:
+        """Return all that the sums can reach, see `optimize.programs.enumeration.enumerated`."""
+        return enumerated(
+            self.tables,
+            self.cells,
+            self.counts,
+            self.whole if rows is None else rows,
+            len(self.objectives),
+            most=most,
+            deadline=deadline,
+        )
 
-    def step(self, row: int) -> float | None:
-        """Return the step of the grid that normalised values lie on; None if there is none."""
-        kept = [values[cells] for values, cells in zip(self.rows[row].values, self.cells, strict=True)]
-        if any(_swallowed(values, self.scales[row]) for values in kept):
-            return None
-        with np.errstate(over="ignore"):  # a scale among the smallest numbers: sizes are infinite beside it
-            sizes = [np.abs(values) / self.scales[row] for values in kept]
-        return grid_step(np.concatenate(self._weights[row]), np.concatenate(sizes))
+    def costs(self, cells: IntArray) -> FloatArray:
+        """Return the correctly rounded signed objectives of cells of shape (choices, components)."""
+        totals = [[row.total(one) for row in self.objectives] for one in cells.tolist()]
+        return np.array(totals).reshape(len(cells), len(self.objectives))
 
-    def normalised(self, row: int, choice: Mapping[str, int]) -> float:
-        """Return the normalised total of a row at a choice."""
-        cells = self.cells_of(choice)
-        least = [values[kept].min() for values, kept in zip(self.rows[row].values, self.cells, strict=True)]
-        above = [
-            values[cell] - low for values, cell, low in zip(self.rows[row].values, cells, least, strict=True)
-        ]
-        return fsum(above) / self.scales[row]
+    def choice_of(self, cells: list[int]) -> dict[str, int]:
+        """Return the row of every field at one cell of every component."""
+        choice: dict[str, int] = {}
+        for k, cell in enumerate(cells):
+            choice |= {name: int(row[0]) for name, row in self.tables.digits(k, [cell]).items()}
+        return {name: choice[name] for name in self.tables.sizes}
 
     def totals(self, choice: Mapping[str, int]) -> dict[str, float]:
         """Return the totals of all metrics with a row at a choice."""
@@ -171,9 +195,9 @@ class Program:
     def solve(
         self,
         weights: Mapping[int, float],
-        limits: Mapping[int, float] | None = None,
         deadline: float = inf,
         extend: Callable[[Build], None] | None = None,
+        tries: float = inf,
     ) -> Solution:
         """Minimise a weighted sum of normalised objectives.
 
@@ -181,25 +205,18 @@ class Program:
         ----------
         weights : mapping of int to float
             Weights >= 0 by the number of the objective.
-        limits : mapping of int to float, optional
-            Upper bounds of normalised objectives, held to the tolerance of the solver.
         deadline : float
             When to stop, on the clock of ``time.perf_counter``.
         extend : callable, optional
             Adds to the model before it is solved, for example costs that are not linear.
+        tries : float
+            How many choices that exceed a budget within the tolerance of the solver are cut off, one by one.
         """
         if self.message:
             return Solution(status="infeasible", choice={}, bound=None, message=self.message)
         build = Build(self, weights)
-        for objective, limit in (limits or {}).items():
-            build.model.at_most(build.terms(self._weights[objective]), limit)
-        for number, row in enumerate(self.budgets, start=len(self.objectives)):
-            # Rounded outwards: no choice within the budget is lost, the check below does the rest.
-            room = (nextafter(row.bound, inf) - nextafter(self.floors[number], -inf)) / self.scales[number]
-            if room < 0:  # no cell that the other budgets leave is low enough
-                return Solution(status="infeasible", choice={}, bound=None, message=_OVER_BUDGET)
-            room = min(room, 2.0 * len(self.cells))  # more does not bind: normalised values are at most 1
-            build.model.at_most(build.terms(self._weights[number]), room)
+        if self._add_budgets(build) is None:
+            return Solution(status="infeasible", choice={}, bound=None, message=OVER_BUDGET)
         if extend is not None:
             extend(build)
         while True:
@@ -208,28 +225,60 @@ class Program:
             self.solves += 1
             bound = outcome.bound if np.isfinite(outcome.bound) else None
             if outcome.status == "infeasible":
-                return Solution(status="infeasible", choice={}, bound=None, message=_OVER_BUDGET)
+                return Solution(status="infeasible", choice={}, bound=None, message=OVER_BUDGET)
             if not outcome.values:
                 message = "the time limit came before the first solution"
                 return Solution(status=outcome.status, choice={}, bound=bound, message=message)
             choice = build.read(outcome.values)
             if self.within(choice):
                 return Solution(status=outcome.status, choice=choice, bound=bound)
+            if self.solves > tries:
+                return Solution(status="feasible", choice={}, bound=bound)
             build.exclude(choice)
 
     def weights_of(self, row: int) -> list[FloatArray]:
         """Return the normalised values of a row, per component and cell."""
         return self._weights[row]
 
+    def _add_budgets(self, build: Build) -> list[int] | None:
+        """Add the budgets to a model and return their rows; None if one cannot be met."""
+        rows = []
+        for number, row in enumerate(self.budgets, start=len(self.objectives)):
+            # Rounded outwards: no choice within the budget is lost, the check of the choice does the rest.
+            room = (nextafter(row.bound, inf) - nextafter(self.floors[number], -inf)) / self.scales[number]
+            if room < 0:  # no cell that the other budgets leave is low enough
+                return None
+            room = min(room, 2.0 * len(self.cells))  # more does not bind: normalised values are at most 1
+            rows.append(build.model.at_most(build.terms(self._weights[number]), room))
+        return rows
 
-def best_of_each(key: IntArray, costs: FloatArray) -> IntArray:
-    """Return the rows, ascending, with distinct nondominated costs among those of equal key."""
-    order = np.argsort(key, kind="stable")
-    kept = []
-    for group in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
-        best = group[nondominated(costs[group])] if len(group) > 1 else group
-        kept.append(best[np.unique(costs[best], axis=0, return_index=True)[1]] if len(best) > 1 else best)
-    return np.sort(np.concatenate(kept))
+    def surrogate(self, deadline: float) -> WholeRow:
+        """Return a row that is at most the first objective for every choice within the budgets.
+
+        It is the objective plus what exceeds the budgets, at the prices of the relaxed program. That holds
+        whatever the prices are (weak duality): nothing rests on the rounding of the solver.
+        """
+        build = Build(self, {0: 1.0}, relaxed=True)
+        rows = self._add_budgets(build) or []
+        duals = build.model.prices(None if deadline == inf else max(deadline - time.perf_counter(), 0.0))
+        prices = []
+        for number, row in enumerate(rows if duals else (), start=1):
+            price = max(-duals[row], 0.0) * self.scales[0] / self.scales[number]
+            mantissa, exponent = frexp(price) if price < inf else (0.0, 0)
+            # Few bits of a price do as well and keep the numbers short.
+            prices.append(ldexp(round(mantissa * 2**PRICE_BITS), exponent - PRICE_BITS))
+        return self.priced(prices)
+
+    def priced(self, prices: Sequence[float]) -> WholeRow:
+        """Return the first objective plus what exceeds the budgets at some prices >= 0, without rounding."""
+        chosen, weights = [replace(self.whole[0], ceiling=0)], [1.0]
+        for row, price in zip(self.whole[len(self.objectives) :], prices, strict=False):
+            if price and row.ceiling is not None:
+                chosen.append(row)
+                weights.append(price)
+        total = combined(chosen, weights)
+        assert total.ceiling is not None
+        return WholeRow([total.parts[0] - total.ceiling, *total.parts[1:]], total.exponent)
 
 
 class Build:
@@ -241,8 +290,8 @@ class Build:
     than its own fields have choices: the cells are binary then.
     """
 
-    def __init__(self, program: Program, weights: Mapping[int, float]) -> None:
-        tables, self.model = program.tables, Model()
+    def __init__(self, program: Program, weights: Mapping[int, float], *, relaxed: bool = False) -> None:
+        tables, self.model = program.tables, Model(relaxed=relaxed)
         self._program = program
         owners = tables.owners
         own = [[name for name in fields if owners[name] == 1] for fields in tables.fields]
@@ -307,16 +356,6 @@ class Build:
                 cell = self._program.tables.cell(k, choice)
                 taken.append(numbers[int(np.searchsorted(self._program.cells[k], cell))])
         self.model.at_most(dict.fromkeys(taken, 1.0), len(taken) - 1)
-
-
-def _swallowed(values: FloatArray, scale: float) -> bool:
-    """Return whether a value is lost in its normalised one, as 1 is in 1 + 1e300."""
-    least = values.min()
-    above = values - least
-    part = above - values
-    lost = (values - (above - part)) - (least + part)  # exact (Knuth's two-sum)
-    vanishes = (above > 0) & (above / scale == 0)
-    return bool((vanishes | (np.abs(lost) > RESOLUTION * np.abs(values))).any())
 
 
 def _unreachable(row: Row, least: float) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import inf
+from fractions import Fraction
+from math import frexp, inf
 
 import numpy as np
 import numpy.typing as npt
 
+from optimize.programs.whole import whole_row
 from optimize.search.pareto import FloatArray, IntArray
 
 BoolArray = npt.NDArray[np.bool_]
@@ -53,6 +55,26 @@ class Problem:
         for i, j in np.argwhere(self.flows):
             total = total + self.flows[i, j] * self.distances[places[:, i], places[:, j]]
         return total
+
+    def exact_cost(self, places: IntArray) -> Fraction:
+        """Return the cost of one placement without rounding."""
+        total = sum(map(Fraction, self.node_costs[np.arange(self.parts), places].tolist()), Fraction(0))
+        for i, j in np.argwhere(self.flows):
+            total += Fraction(float(self.flows[i, j])) * Fraction(float(self.distances[places[i], places[j]]))
+        return total
+
+    @property
+    def rounding(self) -> float:
+        """By how much a sum of costs may be off: nothing where all are whole multiples of one number."""
+        costs = self.node_costs[np.isfinite(self.node_costs)]
+        sizes = (np.abs(costs).max(initial=0.0), self.flows.sum() * self.distances.max(initial=0.0))
+        largest = 2.0 * (self.parts * float(sizes[0]) + float(sizes[1]))
+        unit = sum(whole_row([values.ravel()]).exponent for values in (self.flows, self.distances))
+        units = [unit] if self.flows.any() and self.distances.any() else []
+        units += [whole_row([costs]).exponent] if costs.any() else []
+        if not units or frexp(largest)[1] <= 53 + min(units):
+            return 0.0
+        return (self.parts + 1) ** 2 * float(np.finfo(float).eps) * largest
 
     def loads(self, places: IntArray) -> FloatArray:
         """Return the load of every link, of shape (placements, links); parts at node -1 cause none."""
@@ -202,22 +224,23 @@ class Enumeration:
         self._first, self._both = excluded(problem, maps)
         self._pairs = pairs
         self.best: IntArray | None = None
-        self.cost = inf
+        self.cost: Fraction | float = inf
         self.bound = -inf
+        self._rounding = problem.rounding
         self._rest = [traffic_bound(problem, self._order[k:]) for k in range(problem.parts + 1)]
 
     def run(self, start: IntArray | None, deadline: float) -> bool:
         """Search depth-first by blocks; return whether all was searched before the deadline."""
         problem = self._problem
         if start is not None:
-            self.best, self.cost = start, float(problem.costs(start[None])[0])
+            self.best, self.cost = start, problem.exact_cost(start)
         blocks = [(np.zeros((1, 0), dtype=np.int64), np.zeros(1), np.zeros(1))]
         while blocks:
             if time.perf_counter() > deadline:
-                self.bound = min(float(bounds.min()) for _, _, bounds in blocks)
+                self.bound = min(float(bounds.min()) for _, _, bounds in blocks) - self._rounding
                 return False
             nodes, costs, bounds = blocks.pop()
-            alive = bounds < self._target
+            alive = self._open(bounds)
             if not alive.any():
                 continue
             for block in self._extend(nodes[alive], costs[alive]):
@@ -227,18 +250,24 @@ class Enumeration:
                     self._finish(*block[:2])
                 else:
                     blocks.append(block)
-        self.bound = self.cost
+        self.bound = float(self.cost)
         return True
 
-    @property
-    def _target(self) -> float:
-        return self.cost - 1e-12 * abs(self.cost) if self.cost < inf else inf
+    def _open(self, costs: FloatArray) -> BoolArray:
+        """Tell which costs, known up to rounding, may be below the best one."""
+        best = float(self.cost)
+        return np.asarray(costs <= best + self._rounding if self._rounding else costs < best) & (costs < inf)
 
     def _finish(self, nodes: IntArray, costs: FloatArray) -> None:
-        row = costs.argmin()
-        if costs[row] < self._target:
-            self.best = self._places(nodes[[row]])[0]
-            self.cost = float(self._problem.costs(self.best[None])[0])
+        """Compare placements without rounding."""
+        order = np.argsort(costs, kind="stable")
+        for row in order.tolist():
+            if not self._open(costs[[row]])[0]:
+                return
+            places = self._places(nodes[[row]])[0]
+            cost = self._problem.exact_cost(places)
+            if cost < self.cost:
+                self.best, self.cost = places, cost
 
     def _places(self, nodes: IntArray) -> IntArray:
         """Return the nodes in the order of the parts, -1 for those not placed yet."""
@@ -274,7 +303,7 @@ class Enumeration:
             if j == part:
                 earlier = nodes[:, [self._order.index(i)]]
                 cost[np.arange(self._problem.nodes) < earlier] = inf
-        rows, new = np.nonzero(cost + self._rest[k + 1] < self._target)
+        rows, new = np.nonzero(self._open(cost + self._rest[k + 1]))
         for start in range(0, len(rows), BLOCK):
             take = slice(start, start + BLOCK)
             children = np.column_stack([nodes[rows[take]], new[take]])
@@ -282,7 +311,7 @@ class Enumeration:
             bounds = total + self._rest[k + 1]
             for other in self._order[k + 1 :]:
                 bounds = bounds + self._cross(other, children).min(axis=1)
-            good = bounds < self._target
+            good = self._open(bounds)
             if len(self._problem.capacity):
                 good[good] = self._problem.excess(self._places(children[good])) == 0
             yield children[good], total[good], bounds[good]

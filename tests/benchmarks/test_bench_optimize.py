@@ -11,7 +11,6 @@ import pytest
 from optimize import (
     Space,
     choose,
-    choose_by_gain,
     epsilon_thin,
     explore,
     hypervolume,
@@ -191,8 +190,3 @@ def convex_groups():
 
 def test_the_front_of_sums_of_20_groups_of_50(benchmark):
     assert len(benchmark(sum_front, convex_groups(), minimize=["cost", "loss"])) > 1000
-
-
-def test_choose_by_gain_from_20_groups_of_50(benchmark):
-    choice = benchmark(choose_by_gain, convex_groups(), minimize="loss", subject_to={"cost": (None, 1500)})
-    assert choice.gap < 0.04

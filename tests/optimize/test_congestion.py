@@ -63,9 +63,16 @@ def instances(draw):
     return costs, np.reshape(loads, (tasks, places)), curves
 
 
+@pytest.mark.parametrize("few", [0, 5000])
 @settings(max_examples=30, deadline=None, derandomize=True)
-@given(instances())
-def test_assignment_against_enumeration(instance):
+@given(instance=instances())
+def test_assignment_against_enumeration(few, instance):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("optimize.programs.congestion.CHOICES", few)
+        check_assignment(few, instance)
+
+
+def check_assignment(few, instance):
     costs, loads, curves = instance
     best = by_enumeration(costs, loads, curves)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -74,8 +81,10 @@ def test_assignment_against_enumeration(instance):
         assert (result.status, result.places, result.cost, result.gap) == ("infeasible", (), None, None)
         assert result.message
         return
-    assert result.status == "optimal" and result.gap <= 1e-5
-    assert result.bound <= best + 1e-9 <= result.cost + 2e-9
+    # The solver leaves a gap of what it may be off by: 63 options and pieces, 48 high, of 1e-9 each.
+    assert result.status == ("optimal" if few or result.gap <= 1e-6 else "resolved")
+    assert result.gap <= (0 if few else 1e-5) or (not few and result.cost - result.bound <= 5e-6)
+    assert result.bound <= best + 1e-12 * abs(best) and best <= result.cost + 1e-12 * abs(best)
     assert result.cost == pytest.approx(best, rel=1e-5)
     real = sum(costs[t, p] for t, p in enumerate(result.places))
     real += sum(float(c.function(np.array(x))) for c, x in zip(curves, result.loads, strict=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from optimize import Space, exact_design
+from optimize.exact.master import Master, Sum
 
 
 @dataclass(frozen=True)
@@ -182,3 +184,27 @@ def test_enumeration_agrees_with_itself():
     metrics = falling((2, 2, 2, 2))
     slow = min(metrics["latency"][c] for c in product(range(2), repeat=4) if metrics["cost"][c] <= 2)
     assert best_of(metrics, "latency", {"cost": (None, 2)}) == slow
+
+
+@pytest.mark.parametrize("fields", [1, 5, 20])
+def test_small_improvements_beside_a_large_value_are_not_denied(fields):
+    parts = [np.array([0.0, -0.9e-9, 1.0])] * fields
+    tables = SimpleNamespace(groups=[(k,) for k in range(fields)], parts=parts, base=0.0)
+    status, _ = Master([3] * fields, (0,)).solve([Sum(tables=tables, limit=-0.899e-9 * fields)], [])
+    assert status == "optimal"  # all second choices together are below the limit
+
+
+@pytest.mark.parametrize("seed", [2, 3, 5, 7])
+def test_sums_over_many_decades(seed):
+    """What the solver takes for feasible at one level is not lost at the next."""
+    rng = np.random.default_rng(seed)
+    losses = [10.0 ** rng.uniform(-15, 0 if seed % 2 else 6, 6) for _ in FIELDS]
+    costs = [rng.integers(1, 10, 6).astype(float) for _ in FIELDS]
+    grids = [np.sum(np.meshgrid(*table, indexing="ij"), axis=0) for table in (losses, costs)]
+    metrics = dict(zip(("loss", "cost"), grids, strict=True))
+    limit = float(rng.integers(8, 40))
+    sums = {name: [(field,) for field in FIELDS] for name in metrics}
+    found = solve(metrics, minimize="loss", subject_to={"cost": (None, limit)}, groups=[("step",)], sums=sums,
+                  draws=5, time_limit=30)  # fmt: skip
+    best = metrics["loss"][metrics["cost"] <= limit].min()
+    assert found.status == "optimal" and found.bound <= best == found.objective

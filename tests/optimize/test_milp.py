@@ -7,12 +7,13 @@ from math import fsum
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from optimize import Space, choose, explore
 from optimize.programs.components import Component, chosen_spec, tabulate
-from optimize.programs.epsilon_constraint import exact_front
+from optimize.programs.front import exact_front
+from optimize.programs.sums import sum_front
 from optimize.search.pareto import nondominated
 
 SENSES = ("minimize", "maximize")
@@ -114,14 +115,54 @@ def test_groups_equal_exhaustive_over_many_decades(instance):
     check_against_exhaustive(instance, 0)
 
 
-def test_a_choice_that_cannot_be_certified_says_its_resolution(monkeypatch):
+@pytest.fixture
+def no_room(monkeypatch):
+    """Leave the enumeration one partial choice, so that the solver is asked and cannot be confirmed."""
+    monkeypatch.setattr("optimize.programs.milp.FEW", 1)
+    monkeypatch.setattr("optimize.programs.milp.MANY", 1)
+
+
+@pytest.mark.usefixtures("no_room")
+def test_a_choice_that_cannot_be_certified_says_its_resolution():
     losses = {"loss": [1e-1, 1e-9, 1e-11], "cost": [1.0, 2.0, 3.0]}
-    groups = {"a": losses, "b": losses}
-    assert choose(groups, minimize="loss", subject_to={"cost": (None, 5)}).objective == 1e-9 + 1e-11
-    monkeypatch.setattr("optimize.programs._certificate.PAIRS", 1)
-    choice = choose(groups, minimize="loss", subject_to={"cost": (None, 5)})
+    groups = {"a": losses, "b": losses, "c": losses}
+    choice = choose(groups, minimize="loss", subject_to={"cost": (None, 6)})
+    best = exhaustive(groups, "loss", "minimize", {"cost": (None, 6)})
     assert choice.status == "resolved" and not choice.proven and choice.gap > 0
-    assert choice.bound < 1e-9 and choice.objective - choice.bound == pytest.approx(choice.resolution)
+    assert choice.bound < best <= choice.objective
+    assert choice.objective - choice.bound == pytest.approx(choice.resolution)
+
+
+@pytest.mark.usefixtures("no_room")
+@settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(instances(groups=st.integers(2, 4), options=st.integers(1, 5), number=decades))
+def test_bounds_hold_whatever_the_solver_rounds(instance):
+    tables, metric, sense, budgets = instance
+    choice = choose(tables, **{sense: metric}, subject_to=budgets)
+    best, sign = exhaustive(tables, metric, sense, budgets), 1 if sense == "minimize" else -1
+    if best is None:
+        assert choice.chosen == {} and choice.status in ("infeasible", "resolved")
+        return
+    assert choice.status != "infeasible"
+    assert choice.bound is None or sign * choice.bound <= sign * best
+    if choice.chosen:
+        assert sign * best <= sign * choice.objective
+        assert choice.proven == (choice.gap == 0) and (not choice.proven or choice.objective == best)
+
+
+@pytest.mark.usefixtures("no_room")
+def test_a_choice_that_the_solver_denies_is_not_proven_to_be_none():
+    tables = {g: {"cost": [1.0, 2.0], "gain": [2.0, 1.0]} for g in "abc"}
+    none = choose(tables, maximize="gain", subject_to={"cost": (4.2, 4.8)})
+    assert none.chosen == {} and none.objective is None
+    assert (
+        none.status == "resolved" and none.message == "no choice was found; that there is none is not proven"
+    )
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -176,6 +217,22 @@ def test_an_infinitely_bad_option_is_never_chosen():
     assert choose(tables, maximize="rate", subject_to=budget).chosen == {"m": 1}
     none = choose({"m": {"latency": [np.inf]}}, minimize="latency")
     assert none.status == "infeasible" and none.message == "no option of group 'm' has a finite 'latency'"
+    either = choose({"m": {"x": [np.inf, 1], "y": [1, np.inf]}}, minimize="x", subject_to={"y": (None, 9)})
+    assert either.message == "no option of group 'm' has a finite 'x' and 'y'"
+
+
+def test_an_option_that_is_never_chosen_may_be_infinitely_good_elsewhere():
+    tables = {
+        "m": {"latency": [np.inf, 5.0, 4.0], "rate": [np.inf, 1.0, 2.0]},
+        "n": {"latency": [1], "rate": [1]},
+    }
+    assert choose(tables, maximize="rate", subject_to={"latency": (None, 10)}).chosen == {"m": 2, "n": 0}
+    assert choose(tables, minimize="latency", subject_to={"rate": (1, None)}).chosen == {"m": 2, "n": 0}
+    assert exact_front(tables, minimize="latency", maximize="rate").values.tolist() == [[5, 3]]
+    assert sum_front(tables, minimize="latency", maximize="rate").values.tolist() == [[5, 3]]
+    # With the infinite latency within the range the rate is beyond all numbers.
+    with pytest.raises(ValueError, match="'rate' of group 'm' must not be infinitely good, got inf"):
+        choose(tables, maximize="rate")
 
 
 def test_an_infeasible_choice_says_why():
@@ -234,10 +291,12 @@ def test_no_time_is_a_status_and_no_choice():
     assert choice.message == "the time limit came before the first solution" and not choice.proven
 
 
-def test_the_solver_is_named_and_silent(capfd):
+def test_the_solver_is_named_and_silent(capfd, no_room):
+    assert choose({"a": {"x": [1.0, 2.0]}}, minimize="x").solver == "optimize, exact sums"
+    tables = {g: {"x": [1.0, 2.0, 4.0], "y": [3.0, 2.5, 1.0]} for g in "abc"}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        choice = choose({"a": {"x": [1.0, 2.0]}}, minimize="x")
+        choice = choose(tables, minimize="x", subject_to={"y": (None, 6)})
     assert choice.solver.startswith("HiGHS 1.") and " through PuLP " in choice.solver
     assert choice.seconds > 0
     assert capfd.readouterr() == ("", "")

@@ -56,6 +56,31 @@ def test_derivatives_equal_the_formula_and_errors_cover_the_difference(x, power)
         assert entry.how == "central differences"
 
 
+@pytest.mark.parametrize("at", [0.3, 1e-3, 700.0, 0.0])
+def test_a_kink_has_both_slopes(at):
+    def f(chip):
+        over = chip.load - at
+        return {
+            "max": 2 + max(over, 0.0),
+            "bent": np.exp(over / (at or 1)) + 3 * abs(over) / (at or 1),
+            "smooth": np.exp(over / (at or 1)),
+            "slight": over + 1e-4 * abs(over),
+        }
+
+    entries = sensitivity(Chip(load=at), f, ["load"], metrics=["max", "bent", "smooth", "slight"])
+    size = at or 1
+    expected = {"max": (0, 1), "bent": (-2 / size, 4 / size), "slight": (1 - 1e-4, 1 + 1e-4)}
+    for entry in entries:
+        if entry.metric == "smooth":
+            assert (entry.how, entry.slopes) == ("central differences", None)
+            continue
+        below, above = expected[entry.metric]
+        assert entry.how == "kink"
+        assert entry.slopes == pytest.approx((below, above), abs=1e-7 / size)
+        assert entry.derivative == pytest.approx((below + above) / 2, abs=1e-7 / size)
+        assert entry.error == pytest.approx((above - below) / 2, abs=1e-7 / size)
+
+
 def test_elasticity_is_the_exponent_of_a_power():
     def f(chip):
         return {"power": 7 * chip.memory.rate**-1.5}
@@ -78,7 +103,7 @@ def test_whole_numbers_are_compared_with_their_neighbours():
     entries = sensitivity(Chip(), model, ["memory.banks"], metrics=["cost", "spread"])
     cost, spread = entries
     assert (cost.derivative, cost.error, cost.elasticity, cost.how) == (2.0, 0.0, 1.0, "neighbours")
-    assert (spread.derivative, spread.error) == (16.0, 1.0)  # 49, 64, 81
+    assert (spread.derivative, spread.error, spread.slopes) == (16.0, 1.0, (15.0, 17.0))  # 49, 64, 81
     one = only(sensitivity(Chip(Memory(banks=1)), model, ["banks"], metrics="cost"))
     assert (one.derivative, one.error, one.how) == (2.0, np.inf, "one neighbour")
     other = only(sensitivity(Chip(), model, ["banks"], metrics="spread", neighbours={"banks": (4, 16)}))

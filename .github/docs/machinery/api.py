@@ -45,7 +45,7 @@ SUBJECTS = {
         "Decisions by simulation": "decide Decision Interrupted front_membership Membership",
         "Integer programs": """
             Component tabulate chosen_spec choose Choice exact_front ExactFront exact_design
-            ExactDesign sum_front SumFront choose_by_gain choose_congested CongestedChoice Curve
+            ExactDesign sum_front SumFront choose_congested CongestedChoice Curve
             PiecewiseLinear place Placement assign Assignment
         """,
         "What matters, and how much is needed": """
