@@ -1,7 +1,8 @@
-"""How the suite is shared out among several processes."""
+"""How the suite is shared out among several processes; what its processes inherit."""
 
 from __future__ import annotations
 
+import signal
 from pathlib import PurePath
 
 import pytest
@@ -26,3 +27,11 @@ def pytest_xdist_make_scheduler(config, log):
 def pytest_collection_modifyitems(items):
     """Put the benchmarks behind other tests, whose kernels they use."""
     items.sort(key=lambda item: "benchmarks" in item.path.parts)
+
+
+@pytest.fixture
+def interruptible():
+    """Let processes started in a test take Ctrl-C, also where the tests run in a background without it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

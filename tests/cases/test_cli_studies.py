@@ -21,7 +21,7 @@ from cases.published.cases import CASES
 from cases.published.dqm.paper import PAPER
 from cases.study.analysis import DIGITS
 
-BRIEF = ["--packets", "1000", "--replications", "2"]
+BRIEF = ["--packets", "1000", "--replications", "2", "--budget", "2s"]
 
 FEW = [
     "--set",
@@ -32,6 +32,8 @@ FEW = [
     "slices=[0, 4]",
     "--set",
     "interleaving_step=[1, 8]",
+    "--set",
+    "segments=65536",
 ]
 
 
@@ -42,7 +44,7 @@ def process(*arguments, **options):
 
 
 def test_explore_and_show(run, tmp_path):
-    code, out, err = run("explore", *FEW, *BRIEF, "--budget", "5s", "--out", "mine", "--plot", "again.pdf")
+    code, out, err = run("explore", *FEW, *BRIEF, "--out", "mine", "--plot", "again.pdf")
     assert (code, err) == (0, "")
     for words in ("Recommended for small-packets", "Pareto front", "How far to trust it", "Files", "±"):
         assert words in out
@@ -104,7 +106,7 @@ def test_explore_one_spec(run, toml, tmp_path):
 
 
 def test_overloaded_exploration_is_an_answer(run):
-    code, out, err = run("explore", *FEW, "--set", "load_factor=50", "--out", "full")
+    code, out, err = run("explore", *FEW, *BRIEF, "--set", "load_factor=50", "--out", "full")
     assert (code, err) == (0, "")
     assert "No design is feasible" in out
     said = " ".join(out.split())
@@ -169,6 +171,7 @@ def test_another_case_is_one_line_and_is_computed_when_asked(run, monkeypatch, a
     assert f"case must be one of {', '.join(CASES)}, got 'x'" in run("reproduce", "x")[2]
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_interrupted_reproduction_keeps_what_is_done(tmp_path):
     store = tmp_path / "out" / "simulated.sqlite"
     running = process("reproduce", "dqm", "--simulate", "--out", store.parent)
@@ -235,9 +238,11 @@ def runs_in(store):
         return 0
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_interrupted_exploration_ends_cleanly_with_what_is_done(tmp_path):
     out = tmp_path / "out"
-    running = process("explore", *FEW, "--budget", "10min", "--replications", "4", "--out", out)
+    brief = ("--packets", "2000", "--replications", "4", "--budget", "10min")
+    running = process("explore", *FEW, *brief, "--out", out)
     store = out / "simulated.sqlite"
     deadline = time.monotonic() + 60
     # A design has 4 open and 4 closed runs; runs are started in the order of the designs.
