@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 import pytest
 
@@ -25,8 +25,9 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_collection_modifyitems(items):
-    """Put the benchmarks behind other tests, whose kernels they use."""
-    items.sort(key=lambda item: "benchmarks" in item.path.parts)
+    """Put the benchmarks behind other tests, whose kernels they use; examples last, in small pieces."""
+    tests = Path(__file__).parent
+    items.sort(key=lambda item: ("benchmarks" in item.path.parts) if tests in item.path.parents else 2)
 
 
 @pytest.fixture
