@@ -84,13 +84,13 @@ def test_explore_and_show(run, tmp_path):
     assert loads
 
 
-def test_explore_json_and_csv(run, tmp_path):
-    code, out, _ = run("explore", *FEW, "--budget", "0", "--json")
+def test_explore_json_and_csv(run, toml, tmp_path):
+    code, out, _ = run("explore", toml, *FEW, "--budget", "0", "--json")
     study = json.loads(out)
     assert code == 0
     assert study["workloads"][0]["simulated"] is None
     assert not (tmp_path / "study" / "simulated.sqlite").exists()
-    rows = list(csv.DictReader(io.StringIO(run("explore", *FEW, "--budget", "0", "--csv")[1])))
+    rows = list(csv.DictReader(io.StringIO(run("explore", toml, *FEW, "--budget", "0", "--csv")[1])))
     assert [int(row["design"]) for row in rows] == [
         design["design"] for design in study["workloads"][0]["front"]
     ]
@@ -105,8 +105,8 @@ def test_explore_one_spec(run, toml, tmp_path):
     assert all(design["cost"] <= 20 for design in study["workloads"][0]["front"])
 
 
-def test_overloaded_exploration_is_an_answer(run):
-    code, out, err = run("explore", *FEW, *BRIEF, "--set", "load_factor=50", "--out", "full")
+def test_overloaded_exploration_is_an_answer(run, toml):
+    code, out, err = run("explore", toml, *FEW, *BRIEF, "--set", "load_factor=50", "--out", "full")
     assert (code, err) == (0, "")
     assert "No design is feasible" in out
     said = " ".join(out.split())
@@ -216,9 +216,9 @@ def test_in_a_pipe_there_is_no_progress_and_a_reader_may_leave(tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("script") is None, reason="no terminal to pretend")
-def test_on_a_terminal_there_is_a_progress_bar(tmp_path):
+def test_on_a_terminal_there_is_a_progress_bar(toml, tmp_path):
     words = [*map(repr, FEW), *BRIEF]
-    explore = f"{sys.executable} -m qmodels explore {' '.join(words)}"
+    explore = f"{sys.executable} -m qmodels explore {toml} {' '.join(words)}"
     ended = subprocess.run(
         ["script", "-qec", f"{explore} --out {tmp_path / 'out'}", "/dev/null"],
         capture_output=True,
