@@ -1,8 +1,9 @@
-"""How the suite is shared out among several processes."""
+"""How the suite is shared out among several processes; what its processes inherit."""
 
 from __future__ import annotations
 
-from pathlib import PurePath
+import signal
+from pathlib import Path, PurePath
 
 import pytest
 
@@ -24,5 +25,14 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_collection_modifyitems(items):
-    """Put the benchmarks behind other tests, whose kernels they use."""
-    items.sort(key=lambda item: "benchmarks" in item.path.parts)
+    """Put the benchmarks behind other tests, whose kernels they use; examples last, in small pieces."""
+    tests = Path(__file__).parent
+    items.sort(key=lambda item: ("benchmarks" in item.path.parts) if tests in item.path.parents else 2)
+
+
+@pytest.fixture
+def interruptible():
+    """Let processes started in a test take Ctrl-C, also where the tests run in a background without it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

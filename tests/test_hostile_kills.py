@@ -190,6 +190,7 @@ COMMANDS = (
 
 @POSIX
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_in_the_first_second_prints_no_traceback(words, tmp_path):
     extra = ("--out", tmp_path / "study") if words[0] == "explore" else ()
     process = started("-m", "qmodels", *words, *extra)

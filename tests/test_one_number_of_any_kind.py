@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -76,11 +77,13 @@ def drawn_space(spec: Any, rng: np.random.Generator, *, swept: bool) -> Space | 
         name
         for name, value in field_paths(spec).items()
         if isinstance(value, int | float) and not isinstance(value, bool) and value and np.isfinite(value)
-        if not swept or (takes_array(spec, name) and solves(spec, {name: np.array([value, value])}))
+        if not swept or takes_array(spec, name)
     ]
     choices: dict[str, list[Any]] = {}
     for name in rng.permutation(names).tolist():
         value = get_field(spec, name)
+        if swept and not solves(spec, {name: np.array([value, value])}):
+            continue
         other = next((v for v in rng.permutation(near(value)).tolist() if solves(spec, {name: v})), None)
         if other is None:
             continue
@@ -94,6 +97,7 @@ def drawn_space(spec: Any, rng: np.random.Generator, *, swept: bool) -> Space | 
     return Space(spec, **choices) if choices else None
 
 
+@cache
 def spaces(base: str, *, swept: bool = False) -> list[Space]:
     rng = np.random.default_rng(sorted(BASES).index(base))
     found = [drawn_space(BASES[base](), rng, swept=swept) for _ in range(SPACES)]

@@ -199,9 +199,9 @@ def browser(tmp_path_factory):
 
 
 def few(workload):
-    """Return the joint case with few choices."""
+    """Return the joint case with few choices, and few blocks: each run copies the list of all."""
     arrays = {name: np.array(values) for name, values in FEW.items()}
-    return replace_fields(default_processor(workload), arrays)
+    return replace_fields(default_processor(workload), {**arrays, "segments": 65_536})
 
 
 @pytest.fixture(scope="session")

@@ -27,9 +27,15 @@ def analysis(small_specs):
 
 
 @pytest.fixture(scope="module")
-def whole(analysis, tmp_path_factory):
+def results(analysis, tmp_path_factory):
+    """What the simulation says of three designs."""
+    return simulated(analysis, RUNS, tmp_path_factory.mktemp("whole") / "store")
+
+
+@pytest.fixture(scope="module")
+def whole(analysis, results):
     """The check of three designs."""
-    return check(analysis.exploration, simulated(analysis, RUNS, tmp_path_factory.mktemp("whole") / "store"))
+    return check(analysis.exploration, results)
 
 
 def simulated(analysis, runs, store):
@@ -156,7 +162,7 @@ def test_messages(arguments, message):
         Runs(**arguments)
 
 
-def test_a_dispute_about_stability_is_reported(analysis, tmp_path, monkeypatch):
+def test_a_dispute_about_stability_is_reported(analysis, results, monkeypatch):
     original = check_module.simulated_columns
 
     def saturated(result):
@@ -167,7 +173,6 @@ def test_a_dispute_about_stability_is_reported(analysis, tmp_path, monkeypatch):
         }
 
     monkeypatch.setattr(check_module, "simulated_columns", saturated)
-    results = simulated(analysis, RUNS, tmp_path / "store")
     found = check(analysis.exploration, {row: results[row] for row in analysis.chosen[:2].tolist()})
     assert found.disputed == tuple(analysis.exploration.table["design"][analysis.chosen[:2]])
     latency = next(error for error in found.errors if error.metric == "packet_latency")

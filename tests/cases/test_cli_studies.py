@@ -21,7 +21,7 @@ from cases.published.cases import CASES
 from cases.published.dqm.paper import PAPER
 from cases.study.analysis import DIGITS
 
-BRIEF = ["--packets", "1000", "--replications", "2"]
+BRIEF = ["--packets", "1000", "--replications", "2", "--budget", "2s"]
 
 FEW = [
     "--set",
@@ -32,6 +32,8 @@ FEW = [
     "slices=[0, 4]",
     "--set",
     "interleaving_step=[1, 8]",
+    "--set",
+    "segments=65536",
 ]
 
 
@@ -52,7 +54,7 @@ def process(*arguments, **options):
 
 
 def test_explore_and_show(run, tmp_path):
-    code, out, err = run("explore", *FEW, *BRIEF, "--budget", "5s", "--out", "mine", "--plot", "again.pdf")
+    code, out, err = run("explore", *FEW, *BRIEF, "--out", "mine", "--plot", "again.pdf")
     assert (code, err) == (0, "")
     for words in ("Recommended for small-packets", "Pareto front", "How far to trust it", "Files", "±"):
         assert words in out
@@ -92,13 +94,13 @@ def test_explore_and_show(run, tmp_path):
     assert loads
 
 
-def test_explore_json_and_csv(run, tmp_path):
-    code, out, _ = run("explore", *FEW, "--budget", "0", "--json")
+def test_explore_json_and_csv(run, toml, tmp_path):
+    code, out, _ = run("explore", toml, *FEW, "--budget", "0", "--json")
     study = json.loads(out)
     assert code == 0
     assert study["workloads"][0]["simulated"] is None
     assert not (tmp_path / "study" / "simulated.sqlite").exists()
-    rows = list(csv.DictReader(io.StringIO(run("explore", *FEW, "--budget", "0", "--csv")[1])))
+    rows = list(csv.DictReader(io.StringIO(run("explore", toml, *FEW, "--budget", "0", "--csv")[1])))
     assert [int(row["design"]) for row in rows] == [
         design["design"] for design in study["workloads"][0]["front"]
     ]
@@ -113,8 +115,8 @@ def test_explore_one_spec(run, toml, tmp_path):
     assert all(design["cost"] <= 20 for design in study["workloads"][0]["front"])
 
 
-def test_overloaded_exploration_is_an_answer(run):
-    code, out, err = run("explore", *FEW, "--set", "load_factor=50", "--out", "full")
+def test_overloaded_exploration_is_an_answer(run, toml):
+    code, out, err = run("explore", toml, *FEW, *BRIEF, "--set", "load_factor=50", "--out", "full")
     assert (code, err) == (0, "")
     assert "No design is feasible" in out
     said = " ".join(out.split())
@@ -179,6 +181,7 @@ def test_another_case_is_one_line_and_is_computed_when_asked(run, monkeypatch, a
     assert f"case must be one of {', '.join(CASES)}, got 'x'" in run("reproduce", "x")[2]
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_interrupted_reproduction_keeps_what_is_done(tmp_path):
     store = tmp_path / "out" / "simulated.sqlite"
     running = process("reproduce", "dqm", "--simulate", "--out", store.parent)
@@ -223,9 +226,9 @@ def test_in_a_pipe_there_is_no_progress_and_a_reader_may_leave(tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("script") is None, reason="no terminal to pretend")
-def test_on_a_terminal_there_is_a_progress_bar(tmp_path):
+def test_on_a_terminal_there_is_a_progress_bar(toml, tmp_path):
     words = [*map(repr, FEW), *BRIEF]
-    explore = f"{sys.executable} -m qmodels explore {' '.join(words)}"
+    explore = f"{sys.executable} -m qmodels explore {toml} {' '.join(words)}"
     ended = subprocess.run(
         ["script", "-qec", f"{explore} --out {tmp_path / 'out'}", "/dev/null"],
         capture_output=True,
@@ -245,9 +248,11 @@ def runs_in(store):
         return 0
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_interrupted_exploration_ends_cleanly_with_what_is_done(tmp_path):
     out = tmp_path / "out"
-    running = process("explore", *FEW, "--budget", "10min", "--replications", "4", "--out", out)
+    brief = ("--packets", "2000", "--replications", "4", "--budget", "10min")
+    running = process("explore", *FEW, *brief, "--out", out)
     store = out / "simulated.sqlite"
     deadline = time.monotonic() + 60
     # A design has 4 open and 4 closed runs; runs are started in the order of the designs.

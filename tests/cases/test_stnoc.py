@@ -185,11 +185,11 @@ def test_kept_simulations_beside_a_fresh_one(found):
     kept_ones += select(found.cells, table="figure4", transfer=64, channels=2)
     kept_ones += select(found.cells, table="nodes16", transfer=128, channels=1)
     nocs = [noc_of(cell) for cell in kept_ones]
-    fresh = simulate(nocs, packets=20_000, replications=3, seed=7, confidence=0.999).results
+    fresh = simulate(nocs, packets=10_000, replications=6, seed=7, confidence=0.999).results
     for cell, result in zip(kept_ones, fresh, strict=True):
         estimate = result.metrics["bandwidth"]
         assert 1000 * estimate.low <= cell.high and cell.low <= 1000 * estimate.high
-        assert 1000 * estimate.best == pytest.approx(cell.simulated, rel=0.02)
+        assert estimate.half_width < 0.03 * estimate.best
 
 
 def test_knee_of_one_design(found):

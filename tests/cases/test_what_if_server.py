@@ -114,6 +114,7 @@ def test_what_is_no_call_is_refused(server, body, headers, status):
     assert ask(server)[0] == 200
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_the_command_in_silence():
     command = [sys.executable, "-m", "qmodels", "serve", "--no-browser", "--set", "load_factor=0.5"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}

@@ -233,6 +233,7 @@ def committed(store):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_in_a_process_ends_it_cleanly(tmp_path, unkilled):
     store, log = tmp_path / "store", tmp_path / "log"
     process = start(store, log, 0.02)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import mmap
+import tempfile
+import weakref
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -176,8 +179,9 @@ def new_blocks(
     """
     if sum(int(one.segments) for one in free_lists) <= FEW_BLOCKS:
         return new_pools(free_lists, memories, memory_of, rng.spawn(len(free_lists)))
-    pools = _in_order(free_lists, memories, memory_of)
-    pools = pools._replace(blocks=pools.blocks.copy(), lists=pools.lists.copy(), banks=pools.banks.copy())
+    pools, file = _in_order(free_lists, memories, memory_of)
+    blocks = _copied_when_written(pools.blocks, file)
+    pools = pools._replace(blocks=blocks, lists=pools.lists.copy(), banks=pools.banks.copy())
     for one in pools.lists:
         if one["length"] < 2:
             continue
@@ -192,9 +196,25 @@ def new_blocks(
 @lru_cache(maxsize=2)
 def _in_order(
     free_lists: tuple[FreeList, ...], memories: tuple[Located, ...], memory_of: tuple[int, ...]
-) -> BlockPools:
+) -> tuple[BlockPools, IO[bytes] | None]:
+    """Return the lists, and a file with their blocks; None where none can be written."""
     rngs = [np.random.default_rng([0, k]) for k in range(len(free_lists))]
-    return new_pools(free_lists, memories, memory_of, rngs)
+    pools = new_pools(free_lists, memories, memory_of, rngs)
+    try:
+        file = tempfile.TemporaryFile()
+        weakref.finalize(pools.blocks, file.close)
+        file.write(pools.blocks.view(np.uint8))
+        file.flush()
+    except OSError:
+        return pools, None
+    return pools, file
+
+
+def _copied_when_written(array: Any, file: IO[bytes] | None) -> Any:
+    """Return an array of what a file has, whose pages are copied as they are written: a run writes few."""
+    if file is None:
+        return array.copy()
+    return np.frombuffer(mmap.mmap(file.fileno(), array.nbytes, access=mmap.ACCESS_COPY), dtype=array.dtype)
 
 
 def _number_of(names: list[str], found: tuple[str, ...]) -> int:

@@ -43,8 +43,10 @@ def test_designs_that_are_not_in_the_file(changes):
     answer = solve(spec)
     result = simulate(spec, packets=200_000, replications=4, seed=5)
     assert answer.validated
-    conflict = result.metrics["write_conflict_probability"].best
-    assert answer.write_conflict_probability == pytest.approx(conflict, rel=BAR)
+    conflict = result.metrics["write_conflict_probability"]
+    assert conflict.half_width < BAR / 2 * conflict.best
+    nearest = min(max(answer.write_conflict_probability, conflict.low), conflict.high)
+    assert answer.write_conflict_probability == pytest.approx(nearest, rel=BAR)
 
 
 def test_what_is_not_validated():

@@ -18,6 +18,7 @@ from qmodels.systems.packets.free_list import FreeList
 from qmodels.systems.stations.parts import Station
 from qmodels.systems.traffic.arrivals import Poisson
 from qmodels.systems.traffic.sizes import bimodal, fixed
+from validate.composed import kernels
 from validate.composed.kernels import new_blocks
 from validate.composed.replication import advance
 from validate.composed.world import new_machine
@@ -178,3 +179,21 @@ def test_several_memories_or_lists_are_refused(simulated):
     flows = (Flow(name="one", population=1, program=two), rest)
     with pytest.raises(ValueError, match="must allocate from one free list to be simulated, got list, other"):
         simulated(System(parts=parts, flows=flows))
+
+
+@pytest.mark.parametrize("disk", [True, False])
+def test_what_a_run_writes_in_a_large_list_no_other_run_finds(disk, monkeypatch):
+    def refused(*arguments, **options):
+        raise OSError("No space left on device")
+
+    kernels._in_order.cache_clear()
+    if not disk:
+        monkeypatch.setattr("tempfile.TemporaryFile", refused)
+    lists = (FreeList(segments=2 * kernels.FEW_BLOCKS),)
+    first, again = (new_blocks(lists, (), (kernels.NOWHERE,), np.random.default_rng(5)) for _ in range(2))
+    before = first.blocks.copy()
+    assert len(set(before["next"].tolist())) > kernels.FEW_BLOCKS
+    first.blocks["next"] = 0
+    assert np.array_equal(again.blocks, before)
+    assert np.array_equal(new_blocks(lists, (), (kernels.NOWHERE,), np.random.default_rng(5)).blocks, before)
+    kernels._in_order.cache_clear()
