@@ -10,12 +10,13 @@ from optimize import checks
 from optimize.search.bounds import ROUNDING, Bounds, Directions
 from optimize.search.branch_bound import BranchAndBound
 from optimize.search.demands import Demand, demands_of
-from optimize.search.exploration import objective_values, violation
+from optimize.search.feasibility import objective_values, violation
 from optimize.search.greedy import Step, search, simplex_weights
 from optimize.search.pareto import FloatArray, as_costs
 from optimize.search.proof import Proof
-from optimize.spaces.evaluation import Runner, stack
+from optimize.spaces.evaluation import stack
 from optimize.spaces.numbering import Columns, Designs
+from optimize.spaces.running import Runner
 from optimize.spaces.space import Space
 
 
@@ -28,7 +29,7 @@ class Evaluator:
         minimize: tuple[str, ...],
         maximize: tuple[str, ...],
         ranges: dict[str, checks.Range],
-        progress: Callable[[int, int], None] | None,
+        progress: Callable[[int, int], None],
     ) -> None:
         self.runner, self._minimize, self._maximize = runner, minimize, maximize
         self.ranges, self._progress = ranges, progress
@@ -43,9 +44,8 @@ class Evaluator:
         self._looked += numbers.size
         self._designs.append(numbers)
         self._blocks.append(metrics)
-        if self._progress:
-            self._progress(self._looked, self._looked)
-        return {**self.runner.space.columns(numbers), **metrics}
+        self._progress(self._looked, self._looked)
+        return {**self.runner.plan.space.columns(numbers), **metrics}
 
     def costs(self, designs: list[int]) -> tuple[FloatArray, FloatArray]:
         """Return the costs of designs and how far they violate the constraints, for a search."""
@@ -63,7 +63,7 @@ class Evaluator:
         if not self._designs:
             return np.zeros(0, dtype=np.int64), {}, 0
         numbers = np.concatenate(self._designs)
-        metrics = stack(self._blocks, numbers, self.runner.space)
+        metrics = stack(self._blocks, numbers, self.runner.plan.space)
         rows = np.argsort(numbers)
         return numbers[rows], {name: column[rows] for name, column in metrics.items()}, self._evaluations
 
@@ -79,7 +79,7 @@ def run_search(
     seed: int,
 ) -> tuple[Step, ...]:
     """Run a greedy or coordinate search."""
-    space = evaluator.runner.space
+    space = evaluator.runner.plan.space
     return search(
         space,
         evaluator.costs,
@@ -92,9 +92,9 @@ def run_search(
 
 def run_branch_and_bound(evaluator: Evaluator, bounds: Bounds | None, seed: int) -> Proof:
     """Run a branch and bound."""
-    space, demands = evaluator.runner.space, evaluator.demands()
+    space, demands = evaluator.runner.plan.space, evaluator.demands()
     metrics = list(dict.fromkeys(demand.metric for demand in demands))
-    digits = evaluator.runner.digits
+    digits = evaluator.runner.plan.digits
     # One unit in the last digit is rounding where metrics are rounded.
     tolerance = ROUNDING if digits is None else max(ROUNDING, 1.001 * 10.0 ** (1 - digits))
     directions = Directions(space, metrics, bounds or {}, tolerance)

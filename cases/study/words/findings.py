@@ -18,7 +18,7 @@ from cases.study.words.stated_error import LEGEND, cell
 from cases.study.words.stream import trace_limits, trace_note, trace_section
 from cases.tables import heading, number
 from optimize.decisions.decision import LEVEL, Decision
-from optimize.search.exploration import objective_values
+from optimize.search.feasibility import objective_values
 from optimize.search.pareto import IntArray, epsilon_thin
 from optimize.spaces.stability import LOAD, RESOURCE
 from qmodels.systems.spec.metrics import is_relative
