@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from optimize.search.feasibility import Exclusion, Goals, Tally, merged, ranks
-from optimize.search.pareto import FloatArray, IntArray, nondominated
+from optimize.search.pareto import FloatArray, IntArray, undominated
 from optimize.spaces.chunk_store import array_text, text_array
 from optimize.spaces.evaluation import stack
 from optimize.spaces.numbering import Columns, Designs
@@ -90,7 +90,7 @@ def front_of(
     costs: FloatArray, ties: IntArray, designs: Designs, rows: IntArray
 ) -> tuple[IntArray, IntArray]:
     """Return those rows that hold the first design of each distinct point of their front, with all ties."""
-    rows = rows[nondominated(costs[rows])]
+    rows = rows[undominated(costs[rows])]
     rows = rows[np.lexsort((designs[rows], *costs[rows].T))]
     first = np.flatnonzero(np.r_[True, (costs[rows[1:]] != costs[rows[:-1]]).any(axis=1)])
     ties, rows = np.add.reduceat(ties[rows], first), rows[first]
