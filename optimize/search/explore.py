@@ -121,7 +121,7 @@ def explore(
         An SQLite file where finished designs are committed as they come: an exploration that
         was killed resumes from it and evaluates no finished design again. Of one that keeps the front
         alone the file has the front so far, committed every few seconds: it resumes for the same goals and
-        the same chunk.
+        the same chunk (which depends on the number of workers, unless it is given).
     identity : str
         Names the model and its arguments in the store; required with one. Change it whenever
         the model changes. The base spec is part of the key by itself.
@@ -292,7 +292,11 @@ def _open(
 
 
 def _admitted(space: Space, designs: npt.ArrayLike | None) -> tuple[Designs, tuple[Exclusion, ...]]:
-    numbers = space.numbers(None) if designs is None else np.unique(space.numbers(designs))
+    try:
+        numbers = space.numbers(None) if designs is None else np.unique(space.numbers(designs))
+    except ValueError as error:
+        hint = "; keep='front' has no such limit" if designs is None else ""
+        raise ValueError(f"{error}{hint}") from None
     allowed = np.ones(numbers.size, dtype=bool)
     excluded = []
     for name, bad in space.violations(numbers).items():

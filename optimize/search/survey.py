@@ -212,7 +212,7 @@ def surveyed(
     points = math.prod(space.shape)
     progress(_points(state.done, points), points)
     todo = np.flatnonzero(~state.done).tolist()
-    sent = survey if executor is None else replace(survey, plan=survey.plan.portable())
+    sent = survey if executor is None else replace(survey, plan=survey.plan.portable(constrained=True))
     try:
         with closing(results(sent, Survey.reduce, todo, executor)) as found:
             for k, part in found:

@@ -15,7 +15,7 @@ from optimize.spaces.batches import boxes
 from optimize.spaces.evaluation import metric_columns, significant, stack
 from optimize.spaces.numbering import Columns, Designs
 from optimize.spaces.space import Space
-from optimize.spaces.workers import results
+from optimize.spaces.workers import results, workers_of
 
 if TYPE_CHECKING:
     from optimize.spaces.chunk_store import ChunkStore
@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 ARRAY_CHUNK = 65536
 """Designs per call of a model that broadcasts: bounds memory, costs nothing in speed."""
 
-SHARED_CHUNK = 4096
+SHARED_CHUNK = 8192
 """Designs per call from which cutting smaller, so that every worker has some, costs more than it gives."""
+
+TASKS = 4
+"""Tasks of a worker, at least, so that none waits long for the others at the end."""
 
 Shape = int | tuple[int, ...] | None
 """How designs are handed to a model: one by one (None), as flat arrays, as a grid."""
@@ -52,9 +55,9 @@ class Plan:
                 raise ValueError(f"vectorized must name numeric fields of the space, got {name!r}")
         return tuple(self.vectorized)  # type: ignore[arg-type]
 
-    def portable(self) -> Plan:
-        """Return the same plan, to be sent to a worker."""
-        return replace(self, space=self.space.portable())
+    def portable(self, *, constrained: bool = False) -> Plan:
+        """Return the same plan, to be sent to a worker, which may have to look at the constraints."""
+        return replace(self, space=self.space.portable(constrained=constrained))
 
     def chunk(self, chunk: int | None, designs: int, executor: Executor | None) -> int:
         """Return how many designs go into a task, by what the user says."""
@@ -62,7 +65,8 @@ class Plan:
             return chunk
         if self.vectorized is False:
             return 1 if executor is None else min(max(designs // 64, 1), 256)
-        return ARRAY_CHUNK if executor is None else min(ARRAY_CHUNK, max(designs // 16, SHARED_CHUNK))
+        tasks = 1 if executor is None else TASKS * workers_of(executor)
+        return min(ARRAY_CHUNK, max(designs // tasks, SHARED_CHUNK))
 
     def parts(self, designs: Designs, chunk: int) -> Iterator[tuple[Designs, Shape]]:
         """Split ascending designs into those of one task or call, with how the model takes them."""

@@ -117,13 +117,13 @@ class Space(Grid):
             tables[name] = constraint, tabulate(constraint, self.choices)
         return tables
 
-    def portable(self) -> Space:
-        """Return the same space with constraints as their tables, for a worker: functions need not travel."""
+    def portable(self, *, constrained: bool) -> Space:
+        """Return the same space for a worker, without constraints or with their tables."""
         other = copy(self)
         other.constraints = ()
         other.__dict__["tables"] = {
             name: (constraint if known is None else None, known)
-            for name, (constraint, known) in self.tables.items()
+            for name, (constraint, known) in (self.tables.items() if constrained else ())
         }
         return other
 

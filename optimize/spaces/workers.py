@@ -39,10 +39,21 @@ def _shared(owner: Any, executor: Executor) -> Iterator[Any]:
     elif isinstance(executor, ProcessPoolExecutor):
         with TemporaryDirectory(prefix="explore-") as folder:
             path = Path(folder) / "shared.pickle"
-            path.write_bytes(pickle.dumps(owner))
+            try:
+                path.write_bytes(pickle.dumps(owner))
+            except (pickle.PicklingError, AttributeError, TypeError) as error:
+                what = "model, spec, choices and constraints that are no tables"
+                raise ValueError(f"a process pool needs {what} that can be pickled: {error}") from error
             yield _Filed(str(path))
     else:
         yield owner
+
+
+def workers_of(executor: Executor) -> int:
+    """Return how many tasks an executor runs at a time; two if it does not say."""
+    client = getattr(executor, "_client", None)
+    number = getattr(executor, "_max_workers", 2) if client is None else sum(client.ncores().values())
+    return max(int(number), 1)
 
 
 def _call(owner: Any, work: Callable[..., Any], key: Any) -> Any:

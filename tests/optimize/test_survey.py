@@ -172,7 +172,12 @@ def test_workers_make_no_difference_and_what_they_share_travels_once(monkeypatch
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         kept = explore(own, counted.solve, keep="front", executor=pool, **goals)
         front_only = [len(file.read_text()) for file in log.iterdir()]
-        whole = explore(own, counted.solve, executor=pool, **goals)
+        # A table of designs is admitted here; boxes are looked at by the workers: functions would travel.
+        untold = Space(own.base, own.choices, constraints=[lambda p: (p | {})["width"] > 4])
+        assert untold.tables["<lambda> #1"][1] is None
+        whole = explore(untold, counted.solve, executor=pool, **goals)
+        with pytest.raises(ValueError, match="a process pool needs .* that can be pickled: .*lambda"):
+            explore(untold, counted.solve, keep="front", executor=pool, **goals)
     with ThreadPoolExecutor(3) as threads:
         other = explore(own, counted.solve, keep="front", executor=threads, **goals)
     assert front_only and set(front_only) == {1}  # thirty tasks, one spec for each process
@@ -180,7 +185,7 @@ def test_workers_make_no_difference_and_what_they_share_travels_once(monkeypatch
         assert str(one) == str(serial)
         for name, column in serial.table.items():
             assert_array_equal(one.table[name], column)
-    assert whole.distinct == serial.distinct == len(serial.front)
+    assert str(whole) == str(explore(untold, counted.solve, **goals))
     sys.modules.pop("counted_chip")
 
 
@@ -279,6 +284,12 @@ def test_what_makes_no_sense_is_refused(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ModuleNotFoundError, match="needs pyarrow"):
         explore(space(), solve, keep=tmp_path / "a.parquet", **goals)
+
+
+def test_a_space_that_is_too_large_for_a_table_says_what_is_not():
+    large = Space(Chip(), width=range(1, 10**6), trials=range(1, 10**6))
+    with pytest.raises(ValueError, match="must ask for at most .* designs.*; keep='front' has no such limit"):
+        explore(large, solve, minimize="cost")
 
 
 def test_boxes_make_up_a_grid():
