@@ -179,11 +179,10 @@ def explore(
         raise ValueError(f"space must be a Space, got {space!r}")
     if not callable(evaluate):
         raise ValueError(f"evaluate must be a callable on a spec, got {evaluate!r}")
-    minimize, maximize = checks.objectives(minimize, maximize)
-    objectives = minimize + maximize
-    if not objectives:
+    down, up = checks.objectives(minimize, maximize)
+    if not down + up:
         raise ValueError("explore needs at least one objective in minimize or maximize")
-    ranges = checks.ranges("subject_to", subject_to)
+    goals = Goals(minimize=down, maximize=up, subject_to=checks.ranges("subject_to", subject_to))
     folder = _folder(keep)
     if keep != "all" and (method != "exhaustive" or designs is not None):
         raise ValueError(
@@ -199,12 +198,11 @@ def explore(
     plan = Plan(
         space=space,
         evaluate=evaluate,
-        required=(*objectives, *ranges, *(bounds or ())),
+        required=(*goals.objectives, *goals.subject_to, *(bounds or ())),
         vectorized=vectorized,
         digits=digits,
     )
     if keep != "all":
-        goals = Goals(minimize=minimize, maximize=maximize, subject_to=ranges)
         size = plan.chunk(chunk or (None if vectorized else KEPT_TOGETHER), math.prod(space.shape), executor)
         with nullcontext() if store is None else ResultStore(store) as records:
             return surveyed(
@@ -224,14 +222,13 @@ def explore(
             numbers, excluded = _admitted(space, designs)
             metrics, evaluations = runner.run(numbers)
         else:
-            evaluator = Evaluator(runner, minimize, maximize, ranges, report)
+            evaluator = Evaluator(runner, goals, report)
             if bounds is not None:
                 proof = run_branch_and_bound(evaluator, bounds, seed)
             else:
                 history = run_search(
                     evaluator,
                     coordinate=method == "coordinate",
-                    objectives=len(objectives),
                     order=order,
                     weights=weights,
                     restarts=restarts,
@@ -239,14 +236,12 @@ def explore(
                 )
             numbers, metrics, evaluations = evaluator.found()
     table = {"design": numbers, **space.columns(numbers), **metrics}
-    for name in (*objectives, *ranges):
+    for name in (*goals.objectives, *goals.subject_to):
         table.setdefault(name, np.zeros(0))
     found = conclude(
         space=space,
         method=method,
-        minimize=minimize,
-        maximize=maximize,
-        subject_to=ranges,
+        **vars(goals),
         table=table,
         excluded=excluded,
         evaluations=evaluations,
@@ -295,7 +290,8 @@ def _admitted(space: Space, designs: npt.ArrayLike | None) -> tuple[Designs, tup
     try:
         numbers = space.numbers(None) if designs is None else np.unique(space.numbers(designs))
     except ValueError as error:
-        hint = "; keep='front' has no such limit" if designs is None else ""
+        large = designs is None and math.prod(space.shape) < 2**63
+        hint = "; keep='front' has no such limit" if large else ""
         raise ValueError(f"{error}{hint}") from None
     allowed = np.ones(numbers.size, dtype=bool)
     excluded = []

@@ -58,6 +58,28 @@ class Exclusion:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Demand:
+    """One side of a metric that the search wants small: ``sign * value``.
+
+    Parameters
+    ----------
+    metric : str
+        Its name.
+    sign : {1, -1}
+        Whether small or large values are wanted.
+    limit : float
+        Largest admissible ``sign * value``; infinite without a constraint.
+    objective : bool
+        Whether it is an objective, rather than a constraint only.
+    """
+
+    metric: str
+    sign: int
+    limit: float = np.inf
+    objective: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Goals:
     """What an exploration is after: its objectives and the ranges that hold."""
 
@@ -74,6 +96,25 @@ class Goals:
     def maximized(self) -> tuple[bool, ...]:
         """Whether an objective is maximised, in that order: the mask of the pareto functions."""
         return (False,) * len(self.minimize) + (True,) * len(self.maximize)
+
+    def demands(self) -> list[Demand]:
+        """Return objectives and sides of ranges as what is wanted small, the objectives first."""
+        signs = [(name, 1) for name in self.minimize] + [(name, -1) for name in self.maximize]
+        limits = {
+            (name, sign): sign * bound
+            for name, ends in self.subject_to.items()
+            for sign, bound in zip((-1, 1), ends, strict=True)
+            if bound is not None
+        }
+        return [
+            Demand(
+                metric=name,
+                sign=sign,
+                limit=limits.get((name, sign), np.inf),
+                objective=(name, sign) in signs,
+            )
+            for name, sign in dict.fromkeys([*signs, *limits])
+        ]
 
     def costs(self, table: Columns) -> FloatArray:
         """Return the objectives of all rows, the maximised ones negated."""
