@@ -28,6 +28,7 @@ from optimize.spaces.space import Space
 from optimize.spaces.structure import cell_numbers
 from optimize.spaces.tables import needs_parquet, save_table
 from optimize.spaces.workers import results
+from qmodels.systems.spec.cost import afford
 from qmodels.systems.spec.hashing import stable_text
 from qmodels.systems.spec.store import ResultStore
 
@@ -39,6 +40,9 @@ WAITING = 256
 
 SECONDS = 5.0
 """Time between two commits of what is finished: a run that is killed loses no more. [s]"""
+
+OWN = {"ties", "feasible"}
+"""Columns that are added to those of the fields and the model."""
 
 SPOT_CHECKS = 4096
 """Designs by whose verdict a constraint that has no table is told from another."""
@@ -89,6 +93,8 @@ class Survey:
         numbers, outside = self._designs(digits)
         whole = numbers.size == math.prod(map(len, digits.values()))
         columns = self._columns(numbers, digits, whole=whole)
+        for name in OWN & {*columns, *space.choices}:
+            raise ValueError(f"metric or field {name!r} has the name of a column that says what is kept")
         seen = {"design": numbers, **columns, **self.plan.compared(columns)}
         names = [name for name in (*self.goals.objectives, *self.goals.subject_to) if name in space.choices]
         axes = [list(space.choices).index(name) for name in names]
@@ -204,14 +210,17 @@ def surveyed(
     progress: Callable[[int, int], None],
 ) -> Exploration:
     """Reduce every box of a grid and conclude from what is kept."""
-    space, goals = survey.plan.space, survey.goals
+    space, goals, points = survey.plan.space, survey.goals, math.prod(survey.plan.space.shape)
+    if space.strides:  # refuses what cannot be numbered
+        afford(
+            f"chunk of {survey.chunk} for {points} designs", len(survey.cuts), bytes=9.0 * len(survey.cuts)
+        )
     if survey.folder is not None:
         needs_parquet(survey.folder)
         survey.folder.mkdir(parents=True, exist_ok=True)
     state = _Progress(survey, store, identity)
-    points = math.prod(space.shape)
     progress(_points(state.done, points), points)
-    todo = np.flatnonzero(~state.done).tolist()
+    todo = map(int, np.flatnonzero(~state.done))
     sent = survey if executor is None else replace(survey, plan=survey.plan.portable(constrained=True))
     try:
         with closing(results(sent, Survey.reduce, todo, executor)) as found:

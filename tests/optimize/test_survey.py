@@ -195,7 +195,7 @@ def test_a_dask_cluster_gives_the_same_front():
     serial = explore(SPACES["constrained"], solve, **call)
     with (
         distributed.LocalCluster(
-            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
         client.get_executor() as executor,
@@ -281,6 +281,11 @@ def test_what_makes_no_sense_is_refused(monkeypatch, tmp_path):
     uneven = lambda chip: solve(chip) | ({"more": 1} if chip.width == 8 else {})  # noqa: E731
     with pytest.raises(ValueError, match="metric 'more' of design 70 .* is missing at design 0 "):
         explore(space(), uneven, keep="front", chunk=1, minimize=["latency", "width"])
+    with pytest.raises(ValueError, match="metric or field 'ties' has the name of a column"):
+        explore(space(), lambda chip: {"cost": 1, "ties": 2}, keep="front", minimize="cost")
+    huge: dict[str, Any] = dict.fromkeys(("width", "trials", "banks"), range(1, 10**4))
+    with pytest.raises(ValueError, match="chunk of 1 for 999700029999 designs must ask for at most .* bytes"):
+        explore(Space(Chip(), huge), solve, keep="front", chunk=1, minimize="cost")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ModuleNotFoundError, match="needs pyarrow"):
         explore(space(), solve, keep=tmp_path / "a.parquet", **goals)
