@@ -26,10 +26,10 @@ from optimize.search.survey import Survey, surveyed
 from optimize.spaces.numbering import Designs
 from optimize.spaces.running import Plan, Runner
 from optimize.spaces.space import Space
-from qmodels.systems.spec.store import ResultStore
 
 if TYPE_CHECKING:
     from optimize.spaces.chunk_store import ChunkStore
+    from qmodels.systems.spec.store import ResultStore
 
 SEARCHES = ("greedy", "coordinate")
 METHODS = ("exhaustive", "greedy", "coordinate", "branch_and_bound")
@@ -204,7 +204,7 @@ def explore(
     )
     if keep != "all":
         size = plan.chunk(chunk or (None if vectorized else KEPT_TOGETHER), math.prod(space.shape), executor)
-        with nullcontext() if store is None else ResultStore(store) as records:
+        with _records(store) as records:
             return surveyed(
                 Survey(plan=plan, goals=goals, chunk=size, folder=folder),
                 executor=executor,
@@ -274,6 +274,14 @@ def _folder(keep: str | os.PathLike[str]) -> Path | None:
     if not isinstance(keep, (str, os.PathLike)) or Path(keep).suffix != ".parquet":
         raise ValueError(f"keep must be 'all', 'front' or a path that ends in .parquet, got {keep!r}")
     return Path(keep)
+
+
+def _records(store: str | os.PathLike[str] | None) -> AbstractContextManager[ResultStore | None]:
+    if store is None:
+        return nullcontext()
+    from qmodels.systems.spec.store import ResultStore
+
+    return ResultStore(store)
 
 
 def _open(

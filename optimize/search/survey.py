@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +31,9 @@ from optimize.spaces.tables import needs_parquet, save_table
 from optimize.spaces.workers import results
 from qmodels.systems.spec.cost import afford
 from qmodels.systems.spec.hashing import stable_text
-from qmodels.systems.spec.store import ResultStore
+
+if TYPE_CHECKING:
+    from qmodels.systems.spec.store import ResultStore
 
 PENDING = 4096
 """Rows of fronts that wait to be joined with the front of all before: joining each by itself costs more."""

@@ -15,7 +15,6 @@ from optimize.spaces.choices import Column
 from optimize.spaces.numbering import Columns, Designs
 from optimize.spaces.space import Space
 from qmodels.systems.spec.hashing import stable_text
-from qmodels.systems.spec.store import ResultStore
 
 Marks = npt.NDArray[np.uint64]
 
@@ -83,6 +82,8 @@ class ChunkStore:
             np.array([_mark(f"{field}={stable_text(v, path=field)}") for v in space.choices[name]], np.uint64)
             for name, field in space.paths.items()
         ]
+        from qmodels.systems.spec.store import ResultStore  # and SQLite, where it is asked for
+
         self._records = ResultStore(path)
 
     def restore(self, designs: Designs) -> tuple[Designs, list[Columns]]:
