@@ -28,8 +28,9 @@ from optimize.programs.milp import Choice, choose
 from optimize.programs.piecewise import Curve, PiecewiseLinear
 from optimize.programs.placement import Placement, place
 from optimize.programs.sums import SumFront, sum_front
-from optimize.search.exploration import Exclusion, Exploration
+from optimize.search.exploration import Exploration
 from optimize.search.explore import explore
+from optimize.search.feasibility import Exclusion
 from optimize.search.greedy import Step, simplex_weights
 from optimize.search.pareto import (
     FrontComparison,

@@ -24,7 +24,7 @@ from cases.study.packet_processor import (
     solved_columns,
 )
 from cases.tables import columns_of, read_rows, write_table
-from optimize.spaces.evaluation import Runner
+from optimize.spaces.running import Plan, Runner
 from optimize.spaces.space import Space
 from qmodels.systems.packets.packet_processor import PacketProcessor
 
@@ -55,7 +55,8 @@ def exhaustive(space: Space) -> list[float]:
         columns = solved_columns(spec)
         return {name: columns[name] for name in METRICS}
 
-    table, _ = Runner(space=space, evaluate=needed, vectorized="grid").run(space.numbers(None))
+    plan = Plan(space=space, evaluate=needed, vectorized="grid")
+    table, _ = Runner(plan=plan).run(space.numbers(None))
     best = []
     for objective, limits in QUESTIONS:
         good = table["stable"].copy()

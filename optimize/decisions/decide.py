@@ -125,6 +125,8 @@ def decide(
     """
     if not callable(simulate):
         raise ValueError(f"simulate must be a callable on a list of specs, got {simulate!r}")
+    if not model.complete:
+        raise ValueError("model must have every design in its table, got an exploration with keep='front'")
     if budget_seconds is not None and not 0 <= budget_seconds < math.inf:
         raise ValueError(f"budget_seconds must be finite and >= 0, got {budget_seconds!r}")
     if points is not None:

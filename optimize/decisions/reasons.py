@@ -10,7 +10,7 @@ import numpy as np
 
 from optimize.checks import Range, size_of
 from optimize.decisions.decision import Decision
-from optimize.search.exploration import least_miss, misses, objective_values
+from optimize.search.feasibility import least_miss, misses, objective_values
 from optimize.search.pareto import IntArray, as_costs, knee_index, nondominated
 from optimize.spaces.stability import LOAD, RESOURCE, STABLE, saturated
 

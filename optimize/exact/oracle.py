@@ -11,8 +11,8 @@ import numpy as np
 
 from optimize import checks
 from optimize.search.pareto import FloatArray
-from optimize.spaces.evaluation import Runner
 from optimize.spaces.numbering import Designs
+from optimize.spaces.running import Plan, Runner
 from optimize.spaces.space import Space
 from optimize.spaces.stability import STABLE, saturated
 from qmodels.systems.spec.fields import find_field
@@ -59,7 +59,8 @@ class Oracle:
     ) -> None:
         self.space, self._goals = space, list(goals)
         names = dict.fromkeys(goal.metric for goal in goals if goal.metric != STABLE)
-        self._runner = Runner(space=space, evaluate=evaluate, required=tuple(names), vectorized=vectorized)
+        plan = Plan(space=space, evaluate=evaluate, required=tuple(names), vectorized=vectorized)
+        self._runner = Runner(plan=plan)
         self._rows: dict[int, int] = {}
         self._values = np.zeros((0, len(self._goals)))
         self.unstable = False

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from optimize import checks
 from optimize.search.pareto import FloatArray
-from optimize.spaces.evaluation import Runner
+from optimize.spaces.running import Plan, Runner
 from optimize.spaces.space import Space
 from qmodels.systems.spec.fields import replace_paths
 
@@ -102,7 +102,8 @@ def tabulate(
         if name not in space.choices:
             raise ValueError(f"no field {name!r} in the space{checks.nearest(name, space.choices)}")
     part = Space(space.base, {space.paths[name]: space.choices[name] for name in names})
-    columns, _ = Runner(space=part, evaluate=evaluate, vectorized=vectorized).run(part.numbers(None))
+    plan = Plan(space=part, evaluate=evaluate, vectorized=vectorized)
+    columns, _ = Runner(plan=plan).run(part.numbers(None))
     numeric = {name: column for name, column in columns.items() if column.dtype.kind in "bf"}
     return Component(
         fields=names, table={name: column.reshape(part.shape) for name, column in numeric.items()}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,19 +16,26 @@ import numpy.typing as npt
 
 from optimize import checks
 from optimize.search.bounds import Bounds
-from optimize.search.exploration import Exclusion, Exploration, conclude
+from optimize.search.clock import shown_progress
+from optimize.search.exploration import Exploration, conclude
+from optimize.search.feasibility import Exclusion, Goals
 from optimize.search.greedy import Step
 from optimize.search.methods import Evaluator, run_branch_and_bound, run_search
 from optimize.search.proof import Proof
-from optimize.spaces.evaluation import Runner
+from optimize.search.survey import Survey, surveyed
 from optimize.spaces.numbering import Designs
+from optimize.spaces.running import Plan, Runner
 from optimize.spaces.space import Space
 
 if TYPE_CHECKING:
     from optimize.spaces.chunk_store import ChunkStore
+    from qmodels.systems.spec.store import ResultStore
 
 SEARCHES = ("greedy", "coordinate")
 METHODS = ("exhaustive", "greedy", "coordinate", "branch_and_bound")
+
+KEPT_TOGETHER = 256
+"""Designs of a task of which the front alone is kept, where the model takes them one by one."""
 
 
 def explore(
@@ -49,7 +58,8 @@ def explore(
     executor: Executor | None = None,
     store: str | os.PathLike[str] | None = None,
     identity: str = "",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | bool | None = None,
+    keep: str | os.PathLike[str] = "all",
 ) -> Exploration:
     """Evaluate designs of a space and find the exact Pareto front of those evaluated.
 
@@ -105,16 +115,26 @@ def explore(
     chunk : int, optional
         Designs per call (vectorized) or per task of the executor.
     executor : concurrent.futures.Executor, optional
-        Runs the evaluations; it is not shut down. The result does not depend on it.
+        Runs the evaluations; it is not shut down. The result does not depend on it. The model and the
+        base spec travel once to every process of a pool, or worker of a Dask cluster.
     store : path, optional
         An SQLite file where finished designs are committed as they come: an exploration that
-        was killed resumes from it and evaluates no finished design again.
+        was killed resumes from it and evaluates no finished design again. Of one that keeps the front
+        alone the file has the front so far, committed every few seconds: it resumes for the same goals and
+        the same chunk (which depends on the number of workers, unless it is given).
     identity : str
         Names the model and its arguments in the store; required with one. Change it whenever
         the model changes. The base spec is part of the key by itself.
-    progress : callable, optional
+    progress : callable or True, optional
         Called with (designs finished, designs in all) after every chunk; a search knows no
-        total and reports what it has as both.
+        total and reports what it has as both. If the front alone is kept, those that constraints exclude
+        count. True writes it to standard error, with the time left.
+    keep : {"all", "front"} or path
+        Which designs the table has: all; or one for each distinct point of the front, with the number of
+        those that tie in ``ties``: memory then does not grow with the space, and workers send no more than
+        fronts. A path ending in ``.parquet`` keeps the front, and is a directory, reached by all workers,
+        where the designs of every chunk become a file (they are read together as one table; needs pyarrow).
+        Other than "all" for the method exhaustive only.
 
     Returns
     -------
@@ -159,44 +179,56 @@ def explore(
         raise ValueError(f"space must be a Space, got {space!r}")
     if not callable(evaluate):
         raise ValueError(f"evaluate must be a callable on a spec, got {evaluate!r}")
-    minimize, maximize = checks.objectives(minimize, maximize)
-    objectives = minimize + maximize
-    if not objectives:
+    down, up = checks.objectives(minimize, maximize)
+    if not down + up:
         raise ValueError("explore needs at least one objective in minimize or maximize")
-    ranges = checks.ranges("subject_to", subject_to)
+    goals = Goals(minimize=down, maximize=up, subject_to=checks.ranges("subject_to", subject_to))
+    folder = _folder(keep)
+    if keep != "all" and (method != "exhaustive" or designs is not None):
+        raise ValueError(
+            f"keep must be 'all' for other methods than exhaustive and for designs, got {keep!r}"
+        )
     searching = order is not None or weights is not None or bool(restarts)
     _check_method(method, searching=searching, designs=designs, bounds=bounds)
     counts = {"chunk": (chunk, 1), "restarts": (restarts, 0), "seed": (seed, 0), "digits": (digits, 1)}
     for name, (number, least) in counts.items():
         if number is not None:
             checks.whole(name, number, least=least)
+    report = shown_progress() if progress is True else progress or (lambda finished, total: None)
+    plan = Plan(
+        space=space,
+        evaluate=evaluate,
+        required=(*goals.objectives, *goals.subject_to, *(bounds or ())),
+        vectorized=vectorized,
+        digits=digits,
+    )
+    if keep != "all":
+        size = plan.chunk(chunk or (None if vectorized else KEPT_TOGETHER), math.prod(space.shape), executor)
+        with _records(store) as records:
+            return surveyed(
+                Survey(plan=plan, goals=goals, chunk=size, folder=folder),
+                executor=executor,
+                store=records,
+                identity=identity,
+                progress=report,
+            )
     history: tuple[Step, ...] = ()
     excluded: tuple[Exclusion, ...] = ()
     proof: Proof | None = None
     with _open(store, space, identity) as opened:
-        runner = Runner(
-            space=space,
-            evaluate=evaluate,
-            required=(*objectives, *ranges, *(bounds or ())),
-            vectorized=vectorized,
-            chunk=chunk,
-            executor=executor,
-            store=opened,
-            progress=progress if method == "exhaustive" else None,
-            digits=digits,
-        )
+        quiet = report if method == "exhaustive" else lambda finished, total: None
+        runner = Runner(plan=plan, chunk=chunk, executor=executor, store=opened, progress=quiet)
         if method == "exhaustive":
             numbers, excluded = _admitted(space, designs)
             metrics, evaluations = runner.run(numbers)
         else:
-            evaluator = Evaluator(runner, minimize, maximize, ranges, progress)
+            evaluator = Evaluator(runner, goals, report)
             if bounds is not None:
                 proof = run_branch_and_bound(evaluator, bounds, seed)
             else:
                 history = run_search(
                     evaluator,
                     coordinate=method == "coordinate",
-                    objectives=len(objectives),
                     order=order,
                     weights=weights,
                     restarts=restarts,
@@ -204,14 +236,12 @@ def explore(
                 )
             numbers, metrics, evaluations = evaluator.found()
     table = {"design": numbers, **space.columns(numbers), **metrics}
-    for name in (*objectives, *ranges):
+    for name in (*goals.objectives, *goals.subject_to):
         table.setdefault(name, np.zeros(0))
     found = conclude(
         space=space,
         method=method,
-        minimize=minimize,
-        maximize=maximize,
-        subject_to=ranges,
+        **vars(goals),
         table=table,
         excluded=excluded,
         evaluations=evaluations,
@@ -237,6 +267,23 @@ def _check_method(method: str, *, searching: bool, designs: object, bounds: obje
         raise ValueError(f"bounds must map metrics to what is known of them, got {bounds!r}")
 
 
+def _folder(keep: str | os.PathLike[str]) -> Path | None:
+    """Return the directory of `keep`, if it is one."""
+    if keep in ("all", "front"):
+        return None
+    if not isinstance(keep, (str, os.PathLike)) or Path(keep).suffix != ".parquet":
+        raise ValueError(f"keep must be 'all', 'front' or a path that ends in .parquet, got {keep!r}")
+    return Path(keep)
+
+
+def _records(store: str | os.PathLike[str] | None) -> AbstractContextManager[ResultStore | None]:
+    if store is None:
+        return nullcontext()
+    from qmodels.systems.spec.store import ResultStore
+
+    return ResultStore(store)
+
+
 def _open(
     store: str | os.PathLike[str] | None, space: Space, identity: str
 ) -> AbstractContextManager[ChunkStore | None]:
@@ -248,7 +295,12 @@ def _open(
 
 
 def _admitted(space: Space, designs: npt.ArrayLike | None) -> tuple[Designs, tuple[Exclusion, ...]]:
-    numbers = space.numbers(None) if designs is None else np.unique(space.numbers(designs))
+    try:
+        numbers = space.numbers(None) if designs is None else np.unique(space.numbers(designs))
+    except ValueError as error:
+        large = designs is None and math.prod(space.shape) < 2**63
+        hint = "; keep='front' has no such limit" if large else ""
+        raise ValueError(f"{error}{hint}") from None
     allowed = np.ones(numbers.size, dtype=bool)
     excluded = []
     for name, bad in space.violations(numbers).items():

@@ -9,13 +9,13 @@ import numpy as np
 from optimize import checks
 from optimize.search.bounds import ROUNDING, Bounds, Directions
 from optimize.search.branch_bound import BranchAndBound
-from optimize.search.demands import Demand, demands_of
-from optimize.search.exploration import objective_values, violation
+from optimize.search.feasibility import Goals, objective_values, violation
 from optimize.search.greedy import Step, search, simplex_weights
-from optimize.search.pareto import FloatArray, as_costs
+from optimize.search.pareto import FloatArray
 from optimize.search.proof import Proof
-from optimize.spaces.evaluation import Runner, stack
+from optimize.spaces.evaluation import stack
 from optimize.spaces.numbering import Columns, Designs
+from optimize.spaces.running import Runner
 from optimize.spaces.space import Space
 
 
@@ -25,13 +25,10 @@ class Evaluator:
     def __init__(
         self,
         runner: Runner,
-        minimize: tuple[str, ...],
-        maximize: tuple[str, ...],
-        ranges: dict[str, checks.Range],
-        progress: Callable[[int, int], None] | None,
+        goals: Goals,
+        progress: Callable[[int, int], None],
     ) -> None:
-        self.runner, self._minimize, self._maximize = runner, minimize, maximize
-        self.ranges, self._progress = ranges, progress
+        self.runner, self.goals, self._progress = runner, goals, progress
         self._designs: list[Designs] = []
         self._blocks: list[Columns] = []
         self._evaluations = self._looked = 0
@@ -43,27 +40,20 @@ class Evaluator:
         self._looked += numbers.size
         self._designs.append(numbers)
         self._blocks.append(metrics)
-        if self._progress:
-            self._progress(self._looked, self._looked)
-        return {**self.runner.space.columns(numbers), **metrics}
+        self._progress(self._looked, self._looked)
+        return {**self.runner.plan.space.columns(numbers), **metrics}
 
     def costs(self, designs: list[int]) -> tuple[FloatArray, FloatArray]:
         """Return the costs of designs and how far they violate the constraints, for a search."""
         table = self.columns(np.array(designs, dtype=np.int64))
-        mask = [False] * len(self._minimize) + [True] * len(self._maximize)
-        costs = as_costs(objective_values(table, self._minimize + self._maximize), mask)
-        return costs, violation(table, self.ranges)
-
-    def demands(self) -> list[Demand]:
-        """Return objectives and constraints as what a branch and bound wants small."""
-        return demands_of(self._minimize, self._maximize, self.ranges)
+        return self.goals.costs(table), violation(table, self.goals.subject_to)
 
     def found(self) -> tuple[Designs, Columns, int]:
         """Return all designs looked at in ascending order, their metrics, and the evaluations spent."""
         if not self._designs:
             return np.zeros(0, dtype=np.int64), {}, 0
         numbers = np.concatenate(self._designs)
-        metrics = stack(self._blocks, numbers, self.runner.space)
+        metrics = stack(self._blocks, numbers, self.runner.plan.space)
         rows = np.argsort(numbers)
         return numbers[rows], {name: column[rows] for name, column in metrics.items()}, self._evaluations
 
@@ -72,18 +62,17 @@ def run_search(
     evaluator: Evaluator,
     *,
     coordinate: bool,
-    objectives: int,
     order: Sequence[str] | None,
     weights: Sequence[Sequence[float]] | None,
     restarts: int,
     seed: int,
 ) -> tuple[Step, ...]:
     """Run a greedy or coordinate search."""
-    space = evaluator.runner.space
+    space = evaluator.runner.plan.space
     return search(
         space,
         evaluator.costs,
-        weights=_weights(weights, objectives),
+        weights=_weights(weights, len(evaluator.goals.objectives)),
         order=_order(order, space),
         exhaustive_scans=coordinate,
         starts=space.sample(min(restarts, space.count()), seed=seed).tolist() if restarts else (),
@@ -92,9 +81,9 @@ def run_search(
 
 def run_branch_and_bound(evaluator: Evaluator, bounds: Bounds | None, seed: int) -> Proof:
     """Run a branch and bound."""
-    space, demands = evaluator.runner.space, evaluator.demands()
+    space, demands = evaluator.runner.plan.space, evaluator.goals.demands()
     metrics = list(dict.fromkeys(demand.metric for demand in demands))
-    digits = evaluator.runner.digits
+    digits = evaluator.runner.plan.digits
     # One unit in the last digit is rounding where metrics are rounded.
     tolerance = ROUNDING if digits is None else max(ROUNDING, 1.001 * 10.0 ** (1 - digits))
     directions = Directions(space, metrics, bounds or {}, tolerance)
@@ -105,7 +94,7 @@ def run_branch_and_bound(evaluator: Evaluator, bounds: Bounds | None, seed: int)
         return columns
 
     finder = BranchAndBound(
-        space, evaluate, demands=demands, directions=directions, limited=evaluator.ranges, seed=seed
+        space, evaluate, demands=demands, directions=directions, limited=evaluator.goals.subject_to, seed=seed
     )
     return finder.run()
 

@@ -12,6 +12,11 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Mask = bool | Sequence[bool] | npt.NDArray[np.bool_]
 
+MANY = 1024
+"""Points from which it pays to leave out first what one good point dominates."""
+
+LEAST = -np.finfo(float).max
+
 
 def as_costs(objectives: npt.ArrayLike, maximize: Mask = False) -> FloatArray:
     """Return objectives of shape (points, objectives) with the maximised ones negated."""
@@ -58,16 +63,40 @@ def nondominated(objectives: npt.ArrayLike, /, *, maximize: Mask = False) -> npt
     >>> nondominated([[1, 9], [2, 5], [2, 5], [3, 7]], maximize=[False, False])
     array([ True,  True,  True, False])
     """
+    return undominated(as_costs(objectives, maximize))
+
+
+def undominated(costs: FloatArray) -> npt.NDArray[np.bool_]:
+    """Do the work of `nondominated` for costs, all minimised and none NaN."""
     import moocore
 
-    costs = as_costs(objectives, maximize)
-    candidates = np.flatnonzero(np.isfinite(np.maximum(costs, 0.0)).all(axis=1))
+    columns = list(np.ascontiguousarray(costs.T))
+    finite = columns[0] < np.inf
+    for column in columns[1:]:
+        finite &= column < np.inf
+    rows = np.flatnonzero(finite)
+    if rows.size > MANY:
+        rows = rows[~_beaten([column[rows] for column in columns])]
     result = np.zeros(len(costs), dtype=bool)
-    if candidates.size:
+    if rows.size:
         # moocore 0.3.2 crashes on -inf; the smallest number is as good.
-        points = np.maximum(costs[candidates], -np.finfo(float).max)
-        result[candidates] = moocore.is_nondominated(points, keep_weakly=True)
+        result[rows] = moocore.is_nondominated(np.maximum(costs[rows], LEAST), keep_weakly=True)
     return result
+
+
+def _beaten(columns: list[FloatArray]) -> npt.NDArray[np.bool_]:
+    """Tell which points a single good one dominates: most of them, for little."""
+    size = len(columns[0])
+    total, worse, better = np.zeros(size), np.ones(size, dtype=bool), np.zeros(size, dtype=bool)
+    for column in columns:
+        low, high = max(column.min(), LEAST), column.max()
+        with np.errstate(over="ignore", invalid="ignore"):
+            total += (column - low) / (high - low) if low < high else 0.0
+    one = int(total.argmin())
+    for column in columns:
+        worse &= column >= column[one]
+        better |= column > column[one]
+    return worse & better
 
 
 def pareto_ranks(objectives: npt.ArrayLike, /, *, maximize: Mask = False) -> IntArray:
@@ -97,7 +126,7 @@ def pareto_ranks(objectives: npt.ArrayLike, /, *, maximize: Mask = False) -> Int
     ranked = np.flatnonzero(np.isfinite(np.maximum(costs, 0.0)).all(axis=1))
     result = np.zeros(len(costs), dtype=np.int64)
     if ranked.size:
-        result[ranked] = moocore.pareto_rank(np.maximum(costs[ranked], -np.finfo(float).max)) + 1
+        result[ranked] = moocore.pareto_rank(np.maximum(costs[ranked], LEAST)) + 1
     return result
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,15 @@ def grid(space: Grid, numbers: Designs, arrays: Collection[str]) -> Any:
             "designs of a grid must be all combinations of some choices, ascending,"
             f" got {numbers.size} designs for {sizes or 'no field'}"
         )
+    return span(space, digits | own, numbers, arrays)
+
+
+def span(space: Grid, digits: Mapping[str, Designs], numbers: Designs, arrays: Collection[str]) -> Any:
+    """Return the spec of designs that are all combinations of the digits of every field."""
+    own = [name for name in digits if name in arrays]
     spans = {
-        name: space.column(name)[digit].reshape([-1 if other == name else 1 for other in own])
-        for name, digit in own.items()
+        name: space.column(name)[digits[name]].reshape([-1 if other == name else 1 for other in own])
+        for name in own
     }
     return _with_arrays(space, spans, digits, numbers)
 
@@ -77,24 +84,47 @@ def boxes(
         for part in parts:
             shape = _shape(space, part, arrays)
             assert shape is not None
-            for piece in _slices(shape, chunk):
-                block = part.reshape(shape)[piece]
+            for box in Cuts(shape, chunk):
+                block = part.reshape(shape)[tuple(slice(*ends) for ends in box)]
                 yield block.reshape(-1), block.shape
 
 
-def _slices(shape: tuple[int, ...], chunk: int) -> Iterator[tuple[slice, ...]]:
-    """Yield slices of at most `chunk` elements: whole inner axes, runs of one axis, single outer ones."""
-    axis, inner = len(shape), 1
-    while axis > 0 and inner * shape[axis - 1] <= chunk:
-        axis -= 1
-        inner *= shape[axis]
-    if axis == 0:
-        yield (slice(None),) * len(shape)
-        return
-    run = max(chunk // inner, 1)
-    for outer in np.ndindex(shape[: axis - 1]):
-        for start in range(0, shape[axis - 1], run):
-            yield (*(slice(k, k + 1) for k in outer), slice(start, start + run))
+class Cuts(Sequence[tuple[tuple[int, int], ...]]):
+    """Boxes of at most so many elements that make up a grid: the first and the end digit of each axis.
+
+    Inner axes stay whole, one is cut into runs of equal length but for one, outer ones are single: what
+    a model computes once for all of a box is cut as little as can be.
+
+    Examples
+    --------
+    >>> list(Cuts((2, 5), 3))
+    [((0, 1), (0, 3)), ((0, 1), (3, 5)), ((1, 2), (0, 3)), ((1, 2), (3, 5))]
+    """
+
+    def __init__(self, shape: tuple[int, ...], chunk: int) -> None:
+        axis, inner = len(shape), 1
+        while axis > 0 and inner * shape[axis - 1] <= chunk:
+            axis -= 1
+            inner *= shape[axis]
+        self._whole = tuple((0, length) for length in shape[axis:])
+        self._outer = shape[: max(axis - 1, 0)]
+        self._length = shape[axis - 1] if axis else 1
+        parts = math.ceil(self._length / max(chunk // inner, 1))
+        self._run = math.ceil(self._length / parts)
+        self._parts = math.ceil(self._length / self._run)
+        self._cut = axis > 0
+
+    def __len__(self) -> int:
+        return math.prod(self._outer) * self._parts
+
+    def __getitem__(self, k: Any) -> Any:
+        if not 0 <= k < len(self):
+            raise IndexError(k)
+        outer, part = divmod(int(k), self._parts)
+        single = tuple((int(d), int(d) + 1) for d in np.unravel_index(outer, self._outer))
+        start = part * self._run
+        run = ((start, min(start + self._run, self._length)),) if self._cut else ()
+        return (*single, *run, *self._whole)
 
 
 def _shape(space: Grid, numbers: Designs, arrays: Collection[str]) -> tuple[int, ...] | None:

@@ -15,7 +15,6 @@ from optimize.spaces.choices import Column
 from optimize.spaces.numbering import Columns, Designs
 from optimize.spaces.space import Space
 from qmodels.systems.spec.hashing import stable_text
-from qmodels.systems.spec.store import ResultStore
 
 Marks = npt.NDArray[np.uint64]
 
@@ -24,8 +23,10 @@ class _Chunks:
     """The chunks of a file, to be found by the marks of their designs."""
 
     def __init__(self, records: list[Any]) -> None:
-        self.columns = [{n: _array(column) for n, column in record["columns"].items()} for record in records]
-        marks = [_array(record["marks"]).reshape(-1, 2) for record in records]
+        self.columns = [
+            {n: text_array(column) for n, column in record["columns"].items()} for record in records
+        ]
+        marks = [text_array(record["marks"]).reshape(-1, 2) for record in records]
         joined = np.concatenate([np.zeros((0, 2), dtype=np.uint64), *marks])
         order = np.argsort(joined[:, 0], kind="stable")
         sizes = list(map(len, marks))
@@ -81,6 +82,8 @@ class ChunkStore:
             np.array([_mark(f"{field}={stable_text(v, path=field)}") for v in space.choices[name]], np.uint64)
             for name, field in space.paths.items()
         ]
+        from qmodels.systems.spec.store import ResultStore  # and SQLite, where it is asked for
+
         self._records = ResultStore(path)
 
     def restore(self, designs: Designs) -> tuple[Designs, list[Columns]]:
@@ -103,8 +106,8 @@ class ChunkStore:
         """Commit the metrics of finished designs at once."""
         marks = self._of(designs)
         record = {
-            "marks": _text(marks.reshape(-1)),
-            "columns": {name: _text(column) for name, column in columns.items()},
+            "marks": array_text(marks.reshape(-1)),
+            "columns": {name: array_text(column) for name, column in columns.items()},
         }
         self._records.put({f"{self._prefix}:{hashlib.sha256(marks.tobytes()).hexdigest()}": record})
 
@@ -126,17 +129,31 @@ class ChunkStore:
         self._records.__exit__(kind, error, traceback)
 
 
+def model_text(space: Space, identity: str) -> str:
+    """Return the model, the varied fields and all other fields of the base spec as a text."""
+    if not isinstance(identity, str) or not identity:
+        raise ValueError(f"identity must be a text that names the model of a store, got {identity!r}")
+    paths = sorted(space.paths.values())
+    return f"{identity}\n{paths}\n{stable_text(space.base, without=set(paths))}"
+
+
+def digest_of(text: str) -> str:
+    """Return the SHA-256 of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def _mark(text: str) -> list[int]:
     digest = hashlib.sha256(text.encode()).digest()
     return [int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:16], "little")]
 
 
-def _text(column: Column) -> list[str]:
+def array_text(column: Column) -> list[str]:
     """Return an array as its type and its bytes in base 64, little-endian."""
     plain = np.ascontiguousarray(column, dtype=column.dtype.newbyteorder("<"))
     return [plain.dtype.str, base64.b64encode(plain.tobytes()).decode("ascii")]
 
 
-def _array(text: list[str]) -> Column:
+def text_array(text: list[str]) -> Column:
+    """Return the array of `array_text`."""
     plain = np.frombuffer(base64.b64decode(text[1]), dtype=np.dtype(text[0]))
     return plain.astype(plain.dtype.newbyteorder("="))

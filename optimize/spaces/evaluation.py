@@ -1,34 +1,17 @@
-"""Running a model over designs: batches, executors, the store, and what counts as a metric."""
+"""What a model may return, and how it becomes columns."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from contextlib import closing
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from optimize.checks import nearest
-from optimize.spaces.batches import boxes
 from optimize.spaces.choices import Column
 from optimize.spaces.numbering import Columns, Designs
 from optimize.spaces.space import Space
-
-if TYPE_CHECKING:
-    from optimize.spaces.chunk_store import ChunkStore
-
-ARRAY_CHUNK = 65536
-"""Designs per call of a model that broadcasts: bounds memory, costs nothing in speed."""
-
-IN_FLIGHT = 256
-"""Submitted tasks that are not finished: bounds the memory of a long exploration."""
-
-Results = Generator[tuple[Designs, list[Columns]], None, None]
-Task = tuple[Designs, Callable[..., list[Columns]], tuple[Any, ...]]
 
 
 def metric_columns(result: object, shape: int | tuple[int, ...] | None = None) -> Columns:
@@ -129,173 +112,3 @@ def stack(blocks: Sequence[Columns], designs: Designs, space: Space) -> Columns:
                 f"metric {name!r} of {space.label(designs[start])} is missing at {space.label(designs[0])}"
             )
     return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
-
-
-def _evaluate_each(evaluate: Callable[[Any], object], specs: list[Any], labels: list[str]) -> list[Columns]:
-    blocks = []
-    for spec, label in zip(specs, labels, strict=True):
-        try:
-            blocks.append(metric_columns(evaluate(spec)))
-        except Exception as error:
-            error.add_note(f"while evaluating {label}")
-            raise
-    return blocks
-
-
-def _evaluate_batch(
-    evaluate: Callable[[Any], object], spec: Any, shape: int | tuple[int, ...], label: str
-) -> list[Columns]:
-    try:
-        return [metric_columns(evaluate(spec), shape)]
-    except Exception as error:
-        count = math.prod(shape) if isinstance(shape, tuple) else shape
-        error.add_note(f"while evaluating {count} designs as arrays, the first is {label}")
-        raise
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Runner:
-    """Evaluates designs of a space; the arguments are those of `explore`."""
-
-    space: Space
-    evaluate: Callable[[Any], object]
-    required: Sequence[str] = ()
-    vectorized: bool | str | Sequence[str] = False
-    chunk: int | None = None
-    executor: Executor | None = None
-    store: ChunkStore | None = None
-    progress: Callable[[int, int], None] | None = None
-    digits: int | None = None
-    raw: list[tuple[Designs, Columns]] = field(default_factory=list)
-
-    def run(self, designs: Designs) -> tuple[Columns, int]:
-        """Return the metrics of designs, in their order, and how many were evaluated now.
-
-        Raises
-        ------
-        ValueError
-            If a metric is NaN, missing, of an unusable kind, or named as a varied field, or a
-            required one does not exist.
-        """
-        numbers: list[Designs] = []
-        blocks: list[Columns] = []
-        done = designs[:0]
-        if self.store is not None:
-            done, restored = self.store.restore(designs)
-            numbers.append(done)
-            blocks.extend(self._rounded(restored, done))
-            self._check(done, blocks)
-        todo = designs[~np.isin(designs, done)]
-        finished = done.size
-        self._report(finished, designs.size)
-        with closing(self._results(todo)) as results:
-            for part, found in results:
-                columns = self._rounded(found, part)
-                self._check(part, columns)
-                if self.store is not None:
-                    self.store.put(part, stack(found, part, self.space))
-                numbers.append(part)
-                blocks.extend(columns)
-                finished += part.size
-                self._report(finished, designs.size)
-        rows = np.concatenate([designs[:0], *numbers])
-        table = stack(blocks, rows, self.space)
-        order = np.argsort(rows)
-        place = order[np.searchsorted(rows[order], designs)]
-        return {name: column[place] for name, column in table.items()}, todo.size
-
-    def _rounded(self, blocks: list[Columns], designs: Designs) -> list[Columns]:
-        if self.digits is None or not blocks:
-            return blocks
-        names = [
-            name
-            for name in self.required
-            if all(name in block and block[name].dtype.kind == "f" for block in blocks)
-        ]
-        self.raw.append(
-            (designs, {name: np.concatenate([block[name] for block in blocks]) for name in names})
-        )
-        return [
-            columns | {name: significant(columns[name], self.digits) for name in names} for columns in blocks
-        ]
-
-    def unrounded(self, table: Columns) -> Columns:
-        """Return a table of designs that ran with all metrics as the model gave them."""
-        if not self.raw or not table["design"].size:
-            return table
-        numbers = np.concatenate([designs for designs, _ in self.raw])
-        order = np.argsort(numbers, kind="stable")
-        place = order[np.searchsorted(numbers[order], table["design"])]
-        return table | {
-            name: np.concatenate([columns[name] for _, columns in self.raw])[place] for name in self.raw[0][1]
-        }
-
-    def _report(self, finished: int, total: int) -> None:
-        if self.progress is not None:
-            self.progress(finished, total)
-
-    def _check(self, part: Designs, blocks: list[Columns]) -> None:
-        for name in self.required if blocks else ():
-            known = [*blocks[0], *self.space.choices]
-            if name not in known:
-                raise ValueError(f"no metric {name!r}{nearest(name, known)}")
-        start = 0
-        for columns in blocks:
-            for name, column in columns.items():
-                if name in self.space.choices or name == "design":
-                    raise ValueError(f"metric {name!r} has the name of a column that is no metric")
-                if column.dtype.kind == "f" and np.isnan(column).any():
-                    design = part[start + int(np.isnan(column).argmax())]
-                    raise ValueError(f"evaluate returned NaN for {name!r} at {self.space.label(design)}")
-            start += len(column)
-
-    def _tasks(self, designs: Designs) -> Iterator[Task]:
-        if self.vectorized is False:
-            size = self.chunk or (1 if self.executor is None else min(max(designs.size // 64, 1), 256))
-            for start in range(0, designs.size, size):
-                part = designs[start : start + size]
-                specs, labels = map(self.space.spec, part), map(self.space.label, part)
-                yield part, _evaluate_each, (self.evaluate, list(specs), list(labels))
-            return
-        size = self.chunk or ARRAY_CHUNK
-        if self.chunk is None and self.executor is not None:  # some tasks for every worker
-            size = min(ARRAY_CHUNK, max(designs.size // 64, 4096))
-        if self.vectorized == "grid":
-            arrays = self.space.numeric
-            for part, shape in boxes(self.space, designs, arrays, size):
-                spec = (self.space.batch if shape is None else self.space.grid)(part, arrays)
-                label = self.space.label(part[0])
-                yield part, _evaluate_batch, (self.evaluate, spec, shape or part.size, label)
-            return
-        arrays = self.space.numeric if self.vectorized is True else tuple(self.vectorized)
-        for name in arrays:
-            if name not in self.space.numeric:
-                raise ValueError(f"vectorized must name numeric fields of the space, got {name!r}")
-        for group in self.space.groups(designs, arrays):
-            for start in range(0, group.size, size):
-                part = group[start : start + size]
-                spec = self.space.batch(part, arrays)
-                yield part, _evaluate_batch, (self.evaluate, spec, part.size, self.space.label(part[0]))
-
-    def _results(self, designs: Designs) -> Results:
-        if self.executor is None:
-            for part, work, arguments in self._tasks(designs):
-                yield part, work(*arguments)
-            return
-        waiting: dict[Future[list[Columns]], Designs] = {}
-        try:
-            for part, work, arguments in self._tasks(designs):
-                waiting[self.executor.submit(work, *arguments)] = part
-                if len(waiting) >= IN_FLIGHT:
-                    yield from self._finished(waiting)
-            while waiting:
-                yield from self._finished(waiting)
-        finally:
-            for future in waiting:
-                future.cancel()
-
-    @staticmethod
-    def _finished(waiting: dict[Future[list[Columns]], Designs]) -> Results:
-        done = wait(waiting, return_when=FIRST_COMPLETED).done
-        for future in sorted(done, key=lambda future: future.exception() is not None):
-            yield waiting.pop(future), future.result()  # failures last: what is finished is kept

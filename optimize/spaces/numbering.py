@@ -102,7 +102,9 @@ class Grid:
         """Return the choices of a field as an array."""
         return self._columns[name]
 
-    def _int64_strides(self) -> tuple[int, ...]:
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """How far designs that differ by one choice of a field lie apart, for every field."""
         if math.prod(self.shape) > np.iinfo(np.int64).max:
             raise ValueError(
                 f"a space must have less than 2^63 combinations to be numbered, got {math.prod(self.shape)}"
@@ -111,7 +113,7 @@ class Grid:
 
     def all_digits(self, numbers: Designs, axes: Iterable[int] | None = None) -> list[Designs]:
         """Return which choice the fields (by their places; default: all) have in checked designs."""
-        strides = self._int64_strides()
+        strides = self.strides
         chosen = range(len(self.shape)) if axes is None else axes
         return [numbers // strides[axis] % self.shape[axis] for axis in chosen]
 
@@ -122,7 +124,7 @@ class Grid:
         its design.
         """
         if designs is None:
-            strides = self._int64_strides()
+            strides = self.strides
             most = max(self.choices, key=lambda name: len(self.choices[name]))
             afford(f"choices of {most}", len(self.choices[most]), designs=float(self.size))
             if not self.structure.order:
@@ -145,7 +147,7 @@ class Grid:
     def number_of(self, digits: Iterable[npt.ArrayLike]) -> Designs:
         """Return the numbers of designs given by which choice every field has."""
         number: Designs = np.zeros(1, dtype=np.int64)[0]
-        for digit, stride in zip(digits, self._int64_strides(), strict=True):
+        for digit, stride in zip(digits, self.strides, strict=True):
             number = number + np.asarray(digit, dtype=np.int64) * stride
         return number
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import cached_property, partial
 from typing import Any
 
@@ -107,18 +108,29 @@ class Space(Grid):
                 raise ValueError(f"constraints must be callables on a point, got {constraint!r}")
 
     @cached_property
-    def _tables(self) -> dict[str, tuple[Constraint, tuple[tuple[int, ...], Mask] | None]]:
-        tables: dict[str, tuple[Constraint, tuple[tuple[int, ...], Mask] | None]] = {}
+    def tables(self) -> dict[str, tuple[Any, tuple[tuple[int, ...], Mask] | None]]:
+        """The constraints by name, with the axes they read and their answers where these are known."""
+        tables: dict[str, tuple[Any, tuple[tuple[int, ...], Mask] | None]] = {}
         for k, constraint in enumerate(self.constraints):
             name = getattr(constraint, "__name__", type(constraint).__name__)
             name = f"{name} #{k + 1}" if name == "<lambda>" or name in tables else name
             tables[name] = constraint, tabulate(constraint, self.choices)
         return tables
 
+    def portable(self, *, constrained: bool) -> Space:
+        """Return the same space for a worker, without constraints or with their tables."""
+        other = copy(self)
+        other.constraints = ()
+        other.__dict__["tables"] = {
+            name: (constraint if known is None else None, known)
+            for name, (constraint, known) in (self.tables.items() if constrained else ())
+        }
+        return other
+
     @property
     def coupled(self) -> tuple[str, ...]:
         """Names of the fields that constraints and conditions look at or switch: the others are free."""
-        tables = [table for _, table in self._tables.values()]
+        tables = [table for _, table in self.tables.values()]
         if None in tables:
             return tuple(self.choices)
         read = {axis for table in tables if table is not None for axis in table[0]}
@@ -131,7 +143,7 @@ class Space(Grid):
         Only combinations of the fields that a constraint reads are enumerated, constraints on
         different fields one after the other.
         """
-        tables = [table for _, table in self._tables.values()]
+        tables = [table for _, table in self.tables.values()]
         known = [table for table in tables if table is not None]
         if len(known) < len(tables):
             return self.designs().size
@@ -192,11 +204,11 @@ class Space(Grid):
 
     def violations(self, designs: npt.ArrayLike | None = None) -> dict[str, npt.NDArray[np.bool_]]:
         """Return for every constraint, by its name, which of the designs (default: all) it excludes."""
-        if not self.constraints:
+        if not self.tables:
             return {}
         result: dict[str, npt.NDArray[np.bool_]] = {}
         numbers = self.numbers(designs)
-        for name, (constraint, known) in self._tables.items():
+        for name, (constraint, known) in self.tables.items():
             if known is None:
                 points = partial(_point_at, self, numbers)
                 result[name] = ~answer(constraint, self.columns(numbers), points, numbers.size)
@@ -240,9 +252,7 @@ class Space(Grid):
             for _ in range(DRAWS):
                 if found.size >= count:
                     break
-                drawn = draw(
-                    self.structure.cells(), self._int64_strides(), 2 * (count - found.size) + 64, rng
-                )
+                drawn = draw(self.structure.cells(), self.strides, 2 * (count - found.size) + 64, rng)
                 found = np.concatenate([found, self.admitted(drawn)])
                 found = found[np.sort(np.unique(found, return_index=True)[1])]
             found = found[:count]

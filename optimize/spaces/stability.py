@@ -44,15 +44,19 @@ def excess(table: Columns, rows: npt.NDArray[np.int64]) -> tuple[FloatArray, Flo
     return load, np.maximum(load - 1.0, np.finfo(float).tiny)
 
 
-def resources(table: Columns, rows: npt.NDArray[np.int64]) -> str:
-    """Return which resources fill up first in the rows, the most frequent first.
+def resources(table: Columns, rows: npt.NDArray[np.int64]) -> Counter[str]:
+    """Return in how many of the rows which resource fills up first; empty if the model does not say.
 
     Examples
     --------
-    >>> resources({"bottleneck": np.array(["bus", "list", "bus"])}, np.arange(3))
+    >>> words(resources({"bottleneck": np.array(["bus", "list", "bus"])}, np.arange(3)))
     'full first: bus in 2, list in 1'
     """
-    if RESOURCE not in table or table[RESOURCE].dtype.kind != "U":
-        return ""
-    counts = Counter(table[RESOURCE][rows].tolist()).most_common(MOST_RESOURCES)
-    return "full first: " + ", ".join(f"{name} in {count}" for name, count in counts)
+    known = RESOURCE in table and table[RESOURCE].dtype.kind == "U"
+    return Counter(table[RESOURCE][rows].tolist() if known else ())
+
+
+def words(counts: Counter[str]) -> str:
+    """Return which resources fill up first, the most frequent first."""
+    ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:MOST_RESOURCES]
+    return "full first: " + ", ".join(f"{name} in {count}" for name, count in ordered) if ordered else ""

@@ -152,6 +152,14 @@ def test_exhaustive_a_million_designs(benchmark, vectorized):
     assert result.evaluations == 1_080_000
 
 
+def test_the_front_of_ten_million_designs(benchmark):
+    fields = ("step", "channels", "trials", "width", "slices")
+    space = Space(Chip(), {name: range(1, 26) for name in fields})
+    options = {"keep": "front", "vectorized": "grid", **GOALS}
+    result = benchmark.pedantic(explore, (space, model), options, rounds=1)
+    assert result.evaluations == space.size == 25**5
+
+
 def test_branch_and_bound_over_a_million_designs(benchmark):
     options = {"method": "branch_and_bound", "bounds": LARGE_BOUNDS, "vectorized": True, **GOALS}
     result = benchmark.pedantic(explore, (large_space(), model), options, rounds=1)

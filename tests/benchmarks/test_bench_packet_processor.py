@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ProcessPoolExecutor
+import time
+from concurrent.futures import Executor, ProcessPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -34,23 +35,46 @@ def objectives(spec: qm.PacketProcessor) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_the_full_space_on_two_cores(benchmark: Any) -> None:
+@pytest.mark.parametrize("workers", ["processes", "dask"])
+def test_the_full_space_on_two_cores_beside_one(benchmark: Any, workers: str) -> None:
     space = default_space(default_processor(), choices=FULL_CHOICES)
 
-    def run() -> Any:
-        with ProcessPoolExecutor(2) as pool:
-            return explore(
-                space,
-                objectives,
-                minimize=OBJECTIVES[:2],
-                maximize=OBJECTIVES[2:],
-                subject_to=SUBJECT_TO,
-                vectorized="grid",
-                executor=pool,
-            )
+    def run(executor: Executor | None = None) -> Any:
+        return explore(
+            space,
+            objectives,
+            minimize=OBJECTIVES[:2],
+            maximize=OBJECTIVES[2:],
+            subject_to=SUBJECT_TO,
+            vectorized="grid",
+            digits=3,
+            executor=executor,
+            keep="front",
+        )
 
-    result = benchmark.pedantic(run, rounds=1)
-    assert result.evaluations == space.size == 1_080_000
+    def on_two() -> Any:
+        if workers == "processes":
+            with ProcessPoolExecutor(2) as pool:
+                return run(pool)
+        from distributed import Client, LocalCluster
+
+        with (
+            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+            Client(cluster) as client,
+            client.get_executor() as executor,
+        ):
+            return run(executor)
+
+    started = time.perf_counter()
+    alone = run()
+    seconds = time.perf_counter() - started
+    result = benchmark.pedantic(on_two, rounds=1)
+    assert result.evaluations == space.size == 1_080_000 and str(result) == str(alone)
+    for name, column in alone.table.items():
+        np.testing.assert_array_equal(result.table[name], column)
+    benchmark.extra_info["speed_up"] = speed_up = seconds / (time.perf_counter() - started - seconds)
+    if speed_up < 1.7:
+        pytest.xfail(f"the bar is 1.7 times one process, got {speed_up:.2f} (of two free cores?)")
 
 
 @pytest.mark.slow

@@ -147,7 +147,7 @@ def test_an_executor_gives_the_same_answer(options):
 
 
 def test_more_tasks_than_are_in_flight(monkeypatch):
-    monkeypatch.setattr("optimize.spaces.evaluation.IN_FLIGHT", 3)
+    monkeypatch.setattr("optimize.spaces.workers.IN_FLIGHT", 3)
     with ThreadPoolExecutor(2) as executor:
         result = explore(grid(), solve, executor=executor, chunk=1, **GOALS)
     assert_same(result, explore(grid(), solve, **GOALS))

@@ -18,8 +18,9 @@ from cases.study.words.stated_error import LEGEND, cell
 from cases.study.words.stream import trace_limits, trace_note, trace_section
 from cases.tables import heading, number
 from optimize.decisions.decision import LEVEL, Decision
-from optimize.search.exploration import objective_values
+from optimize.search.feasibility import objective_values
 from optimize.search.pareto import IntArray, epsilon_thin
+from optimize.spaces.evaluation import significant
 from optimize.spaces.stability import LOAD, RESOURCE
 from qmodels.systems.spec.metrics import is_relative
 
@@ -30,6 +31,9 @@ LESS = "80 to 90 %"
 
 POINTS = 12
 """Rows of the table of the front."""
+
+DISTINCT = 3
+"""Significant digits in which points of the front are told apart: simulations do not resolve more."""
 
 
 def answer_sections(part: Part) -> list[Section]:
@@ -72,8 +76,10 @@ def front_section(decision: Decision) -> Section:
         rows.append([*line, ", ".join(filter(None, said))])
     headings = ["design", *(SHORT.get(name, heading(name)) for name in (*fields, *metrics))]
     headings += ["fullest"] if RESOURCE in table else []
-    few = f"{len(rows)} of {len(decision.front)} points, chosen to stand for all of them"
-    lines = [few if len(rows) < len(decision.front) else "all of it"]
+    values = objective_values(table, model.objectives)[decision.front]
+    distinct = len(np.unique(significant(values, DISTINCT), axis=0))
+    lines = [f"{len(decision.front)} designs, {distinct} distinct points in {DISTINCT} significant digits"]
+    lines[0] += "; shown are some that stand for all" if len(rows) < len(decision.front) else ""
     if decision.corrected:
         source = "the model corrected by the simulations" if len(decision.simulated) else "the model"
         lines.append(

@@ -1,0 +1,238 @@
+"""Which designs a set of goals admits, what excludes the others, and which of those is nearest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from optimize.checks import Range, size_of
+from optimize.search.pareto import FloatArray, IntArray, as_costs
+from optimize.spaces.choices import Column
+from optimize.spaces.numbering import Columns
+from optimize.spaces.stability import STABLE, excess, resources, saturated, words
+
+Tally = tuple["Exclusion", Counter[str]]
+"""What one constraint excludes, and which resource fills up first in how many of these designs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exclusion:
+    """How many designs one constraint excludes and by how much the nearest of them misses it.
+
+    Parameters
+    ----------
+    constraint : str
+        One side of a ``subject_to`` range (``"cost <= 40"``), the name of a constraint of the
+        space, ``"stable"``, or that an objective is finite (``"latency < inf"``).
+    designs : int
+        Number of designs that violate it, whatever else they violate.
+    nearest : int or None
+        Number of the excluded design that misses least, the first of equals; None for a
+        constraint without a measure, if all miss it by an infinite amount, or if none is excluded.
+    value, miss : float or None
+        Its value and how far that is outside the range; of a design that is not stable, the load
+        of its fullest resource and how far that is above 1. The miss alone is infinite where it
+        is for all.
+    resources : str
+        Of designs that are not stable, which resources fill up first.
+    """
+
+    constraint: str
+    designs: int
+    nearest: int | None = None
+    value: float | None = None
+    miss: float | None = None
+    resources: str = ""
+
+    def __str__(self) -> str:
+        text = f"{self.constraint} excludes {self.designs} designs"
+        if self.resources:
+            text += f" ({self.resources})"
+        if self.nearest is None:
+            return text if self.miss is None else f"{text}; all miss it by an infinite amount"
+        what = f"a load of {self.value:.4g}" if self.constraint == STABLE else f"{self.value:.6g}"
+        return f"{text}; the nearest is design {self.nearest} with {what}, off by {self.miss:.4g}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demand:
+    """One side of a metric that the search wants small: ``sign * value``.
+
+    Parameters
+    ----------
+    metric : str
+        Its name.
+    sign : {1, -1}
+        Whether small or large values are wanted.
+    limit : float
+        Largest admissible ``sign * value``; infinite without a constraint.
+    objective : bool
+        Whether it is an objective, rather than a constraint only.
+    """
+
+    metric: str
+    sign: int
+    limit: float = np.inf
+    objective: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Goals:
+    """What an exploration is after: its objectives and the ranges that hold."""
+
+    minimize: tuple[str, ...]
+    maximize: tuple[str, ...]
+    subject_to: dict[str, Range]
+
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        """Names of the objectives, the minimised ones first."""
+        return self.minimize + self.maximize
+
+    @property
+    def maximized(self) -> tuple[bool, ...]:
+        """Whether an objective is maximised, in that order: the mask of the pareto functions."""
+        return (False,) * len(self.minimize) + (True,) * len(self.maximize)
+
+    def demands(self) -> list[Demand]:
+        """Return objectives and sides of ranges as what is wanted small, the objectives first."""
+        signs = [(name, 1) for name in self.minimize] + [(name, -1) for name in self.maximize]
+        limits = {
+            (name, sign): sign * bound
+            for name, ends in self.subject_to.items()
+            for sign, bound in zip((-1, 1), ends, strict=True)
+            if bound is not None
+        }
+        return [
+            Demand(
+                metric=name,
+                sign=sign,
+                limit=limits.get((name, sign), np.inf),
+                objective=(name, sign) in signs,
+            )
+            for name, sign in dict.fromkeys([*signs, *limits])
+        ]
+
+    def costs(self, table: Columns) -> FloatArray:
+        """Return the objectives of all rows, the maximised ones negated."""
+        return as_costs(objective_values(table, self.objectives), self.maximized)
+
+    def feasible(self, table: Columns) -> tuple[npt.NDArray[np.bool_], tuple[Tally, ...]]:
+        """Return which rows keep up, are finite in the objectives and in the ranges; what excludes others.
+
+        There is a tally for designs that do not keep up, one for each objective, and one for each side of
+        a range, in that order and whether or not it excludes any.
+        """
+        full = saturated(table, self.subject_to)
+        feasible = ~full
+        found = [_unstable(table, np.flatnonzero(full))]
+        worst = [(n, "<", np.inf) for n in self.minimize] + [(n, ">", -np.inf) for n in self.maximize]
+        for name, sign, bound in worst:
+            rows = np.flatnonzero((table[name] == bound) & ~full)
+            one = Exclusion(
+                constraint=f"{name} {sign} {bound}", designs=rows.size, miss=np.inf if rows.size else None
+            )
+            found.append((one, resources(table, rows)))
+            feasible[rows] = False
+        for (name, sign, bound), miss in misses(table, self.subject_to).items():
+            feasible &= miss == 0
+            rows = np.flatnonzero(miss > 0)
+            limit = f"{name} {sign} {bound:g}"
+            one = _exclusion(limit, table["design"][rows], table[name][rows], miss[rows])
+            found.append((one, Counter()))
+        return feasible, tuple(found)
+
+    def said(self, tallies: tuple[Tally, ...]) -> tuple[Exclusion, ...]:
+        """Return what is to be said of tallies: of the ranges in any case, of the others if there is any."""
+        return tuple(
+            replace(one, resources=words(counts))
+            for k, (one, counts) in enumerate(tallies)
+            if one.designs or k > len(self.objectives)
+        )
+
+
+def merged(first: Tally, second: Tally) -> Tally:
+    """Return what one constraint excludes of two disjoint sets of designs."""
+    (one, counts), (other, more) = first, second
+    known = [each for each in (one, other) if each.nearest is not None]
+    best = min(known, key=lambda each: (each.miss, each.nearest)) if known else one if one.designs else other
+    return replace(best, designs=one.designs + other.designs), counts + more
+
+
+def objective_values(table: Columns, objectives: tuple[str, ...]) -> FloatArray:
+    """Return columns of a table side by side; text is no objective."""
+    for name in objectives:
+        if table[name].dtype.kind not in "biuf":
+            raise ValueError(f"objective {name!r} must be a number, got {table[name][:1].tolist()[0]!r}")
+    return np.stack([table[name].astype(float) for name in objectives], axis=1)
+
+
+def misses(table: Columns, subject_to: dict[str, Range]) -> dict[tuple[str, str, float], FloatArray]:
+    """Return how far each row is outside each side of the ranges, 0 if inside."""
+    result = {}
+    for name, (low, high) in subject_to.items():
+        column = objective_values(table, (name,))[:, 0]
+        for sign, bound, cost in ((">=", low, -column), ("<=", high, column)):
+            if bound is not None:
+                outside = cost > (bound if sign == "<=" else -bound)
+                with np.errstate(invalid="ignore"):
+                    distance = np.abs(column - bound)
+                result[name, sign, bound] = np.where(outside, distance, 0.0)
+    return result
+
+
+def violation(table: Columns, subject_to: dict[str, Range]) -> FloatArray:
+    """Return how far each row is outside the ranges, summed: relative to the ends, but for 0 and infinity.
+
+    To a row that is not stable the excess of its load over 1 is added, or 1 if the load is not known.
+    """
+    return np.sum(_shortfalls(table, subject_to), axis=0)
+
+
+def _shortfalls(table: Columns, subject_to: dict[str, Range]) -> list[FloatArray]:
+    """Return the terms of `violation`."""
+    full = saturated(table, subject_to)
+    too_much = np.zeros(full.size)
+    measure = excess(table, np.flatnonzero(full))
+    too_much[full] = 1.0 if measure is None else measure[1]
+    return [too_much, *(miss / size_of(bound) for (_, _, bound), miss in misses(table, subject_to).items())]
+
+
+def _exclusion(constraint: str, designs: IntArray, values: Column, miss: FloatArray) -> Exclusion:
+    if not miss.size:
+        return Exclusion(constraint=constraint, designs=0)
+    k = int(miss.argmin())
+    if np.isinf(miss[k]):
+        return Exclusion(constraint=constraint, designs=miss.size, miss=float(miss[k]))
+    return Exclusion(
+        constraint=constraint,
+        designs=miss.size,
+        nearest=int(designs[k]),
+        value=float(values[k]),
+        miss=float(miss[k]),
+    )
+
+
+def _unstable(table: Columns, rows: IntArray) -> Tally:
+    measure, counts = excess(table, rows), resources(table, rows)
+    if measure is None:
+        return Exclusion(constraint=STABLE, designs=rows.size), counts
+    return _exclusion(STABLE, table["design"][rows], *measure), counts
+
+
+def ranks(table: Columns, subject_to: dict[str, Range], costs: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return in how much each row is infinitely far from being feasible, and how far it is in all else."""
+    terms = np.stack(_shortfalls(table, subject_to))
+    endless = np.isinf(terms).sum(axis=0) + np.isposinf(costs).sum(axis=1)
+    return endless, terms.sum(axis=0, where=np.isfinite(terms))
+
+
+def least_miss(table: Columns, subject_to: dict[str, Range], costs: FloatArray) -> int | None:
+    """Return the row that is nearest to being feasible; None if all are infinitely far and alike."""
+    endless, finite = ranks(table, subject_to, costs)
+    row = int(np.lexsort((finite, endless))[0])
+    alike = (endless == endless[row]).all() and (finite == finite[row]).all()
+    return None if endless[row] and alike else row

@@ -1,0 +1,264 @@
+"""Every design of a space in constant memory: boxes of its grid, of each of which only the front is kept."""
+
+from __future__ import annotations
+
+import base64
+import math
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from optimize.search.exploration import Exploration
+from optimize.search.feasibility import Exclusion, Goals
+from optimize.search.pareto import knee_index
+from optimize.search.reduction import Reduction, from_record, reduced, to_record, union
+from optimize.spaces.batches import Cuts, span
+from optimize.spaces.chunk_store import digest_of, model_text
+from optimize.spaces.evaluation import stack
+from optimize.spaces.numbering import Columns, Designs
+from optimize.spaces.running import Plan
+from optimize.spaces.space import Space
+from optimize.spaces.structure import cell_numbers
+from optimize.spaces.tables import needs_parquet, save_table
+from optimize.spaces.workers import results
+from qmodels.systems.spec.cost import afford
+from qmodels.systems.spec.hashing import stable_text
+
+if TYPE_CHECKING:
+    from qmodels.systems.spec.store import ResultStore
+
+PENDING = 4096
+"""Rows of fronts that wait to be joined with the front of all before: joining each by itself costs more."""
+
+WAITING = 256
+"""Boxes that wait for it, at most."""
+
+SECONDS = 5.0
+"""Time between two commits of what is finished: a run that is killed loses no more. [s]"""
+
+OWN = {"ties", "feasible"}
+"""Columns that are added to those of the fields and the model."""
+
+SPOT_CHECKS = 4096
+"""Designs by whose verdict a constraint that has no table is told from another."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Survey:
+    """What a worker needs to reduce boxes of a grid.
+
+    Parameters
+    ----------
+    plan : Plan
+        How designs are evaluated.
+    goals : Goals
+        What is kept of them.
+    chunk : int
+        Most designs of a box.
+    folder : Path, optional
+        Where the table of each box is written.
+    """
+
+    plan: Plan
+    goals: Goals
+    chunk: int
+    folder: Path | None = None
+
+    @cached_property
+    def _axes(self) -> list[int]:
+        """The axes as they are cut: first what cannot be an array, then what constraints tie."""
+        names, space = list(self.plan.space.choices), self.plan.space
+        free = [name not in space.coupled for name in names]
+        inside = [name in self.plan.arrays for name in names]
+        return sorted(range(len(names)), key=lambda axis: inside[axis] + (inside[axis] and free[axis]))
+
+    @cached_property
+    def cuts(self) -> Cuts:
+        """The boxes."""
+        return Cuts(tuple(self.plan.space.shape[axis] for axis in self._axes), self.chunk)
+
+    def digits(self, k: int) -> dict[str, Designs]:
+        """Return the digits of every field in a box."""
+        ends = dict(zip(self._axes, self.cuts[k], strict=True))
+        return {name: np.arange(*ends[axis]) for axis, name in enumerate(self.plan.space.choices)}
+
+    def reduce(self, k: int) -> Reduction:
+        """Evaluate the designs of a box and return what is kept of them."""
+        space, digits = self.plan.space, self.digits(k)
+        numbers, outside = self._designs(digits)
+        whole = numbers.size == math.prod(map(len, digits.values()))
+        columns = self._columns(numbers, digits, whole=whole)
+        for name in OWN & {*columns, *space.choices}:
+            raise ValueError(f"metric or field {name!r} has the name of a column that says what is kept")
+        seen = {"design": numbers, **columns, **self.plan.compared(columns)}
+        names = [name for name in (*self.goals.objectives, *self.goals.subject_to) if name in space.choices]
+        axes = [list(space.choices).index(name) for name in names]
+        seen |= {n: space.column(n)[d] for n, d in zip(names, space.all_digits(numbers, axes), strict=True)}
+        if self.folder is not None and numbers.size:
+            table = {"design": numbers, **space.columns(numbers), **columns}
+            save_table(table | {"feasible": self.goals.feasible(seen)[0]}, self._file(k))
+        one = reduced(self.goals, {"design": numbers, **columns}, seen, outside)
+        kept = one.table["design"]
+        return replace(one, table={"design": kept, **space.columns(kept), **one.table})
+
+    def _designs(self, digits: dict[str, Designs]) -> tuple[Designs, tuple[int, ...]]:
+        """Return the designs of a box, and how many of its points each constraint excludes."""
+        space = self.plan.space
+        numbers = cell_numbers(tuple(digits.values()), space.strides)
+        if space.structure.order:
+            numbers = numbers[space.numbers(numbers) == numbers]
+        bad = list(space.violations(numbers).values())
+        allowed = numbers[~np.logical_or.reduce(bad)] if bad else numbers
+        return allowed, tuple(int(each.sum()) for each in bad)
+
+    def _file(self, k: int) -> Path:
+        assert self.folder is not None
+        return self.folder / f"{k:0{len(str(len(self.cuts)))}d}.parquet"
+
+    def written(self, k: int) -> bool:
+        """Tell whether the table of a box is there, if it is to be."""
+        return self.folder is None or self._file(k).exists() or not self._designs(self.digits(k))[0].size
+
+    def _columns(self, numbers: Designs, digits: dict[str, Designs], *, whole: bool) -> Columns:
+        plan = self.plan
+        arrays = [name for name in digits if name in plan.arrays]
+        if plan.vectorized == "grid" and whole and math.prod(len(digits[n]) for n in arrays) == numbers.size:
+            spec = span(plan.space, digits, numbers, arrays)
+            return plan.called(spec, tuple(len(digits[name]) for name in arrays), numbers)
+        parts = list(plan.parts(numbers, self.chunk))
+        if not parts:
+            return {}
+        order = np.argsort(np.concatenate([part for part, _ in parts]))
+        found = stack([plan.metrics(part) for part in parts], numbers[np.argsort(order)], plan.space)
+        return {name: column[order] for name, column in found.items()}
+
+    def key(self, identity: str) -> str:
+        """Return what names this question in a store."""
+        plan, space = self.plan, self.plan.space
+        points = math.prod(space.shape)
+        few = min(points, SPOT_CHECKS)
+        sample = space.numbers(np.arange(few) * (points // few))
+        ruled = {
+            name: [list(known[0]), known[1]] if known else space.violations(sample)[name]
+            for name, (_, known) in space.tables.items()
+        }
+        question = [
+            [(path, space.choices[name]) for name, path in space.paths.items()],
+            space.structure.parents,
+            ruled,
+            vars(self.goals),
+            [plan.digits, plan.vectorized, self.chunk],
+        ]
+        return f"front:{digest_of(model_text(space, identity) + stable_text(question))}"
+
+
+class _Progress:
+    """What is finished of a survey, joined, and committed now and then."""
+
+    def __init__(self, survey: Survey, store: ResultStore | None, identity: str) -> None:
+        self._survey, self._store = survey, store
+        self.done = np.zeros(len(survey.cuts), dtype=bool)
+        self._parts: list[Reduction] = []
+        self._saved = time.monotonic()
+        self.restored = 0
+        if store is None:
+            return
+        self._key = survey.key(identity)
+        for record in store.get([self._key]).values():
+            done = np.unpackbits(np.frombuffer(base64.b64decode(record["done"]), np.uint8))[: self.done.size]
+            if all(map(survey.written, np.flatnonzero(done).tolist())):
+                self.done = done.astype(bool)
+                self._parts = [from_record(record["found"], len(survey.goals.objectives))]
+                self.restored = self._parts[0].designs
+
+    def add(self, k: int, part: Reduction) -> None:
+        """Take what is kept of a box."""
+        self.done[k] = True
+        self._parts.append(part)
+        waiting = self._parts[1:]
+        if len(waiting) >= WAITING or sum(len(one.ties) for one in waiting) > max(
+            PENDING, len(self._parts[0].ties)
+        ):
+            self.total()
+        if self._store is not None and time.monotonic() - self._saved > SECONDS:
+            self.save()
+
+    def total(self) -> Reduction:
+        """Return what is kept of all that is finished."""
+        self._parts = [union(self._parts, self._survey.plan.space)]
+        return self._parts[0]
+
+    def save(self) -> None:
+        """Commit what is finished."""
+        if self._store is not None and self._parts:
+            done = base64.b64encode(np.packbits(self.done).tobytes()).decode("ascii")
+            self._store.put({self._key: {"done": done, "found": to_record(self.total())}})
+            self._saved = time.monotonic()
+
+
+def surveyed(
+    survey: Survey,
+    *,
+    executor: Executor | None,
+    store: ResultStore | None,
+    identity: str,
+    progress: Callable[[int, int], None],
+) -> Exploration:
+    """Reduce every box of a grid and conclude from what is kept."""
+    space, goals, points = survey.plan.space, survey.goals, math.prod(survey.plan.space.shape)
+    if space.strides:  # refuses what cannot be numbered
+        afford(
+            f"chunk of {survey.chunk} for {points} designs", len(survey.cuts), bytes=9.0 * len(survey.cuts)
+        )
+    if survey.folder is not None:
+        needs_parquet(survey.folder)
+        survey.folder.mkdir(parents=True, exist_ok=True)
+    state = _Progress(survey, store, identity)
+    progress(_points(state.done, points), points)
+    todo = map(int, np.flatnonzero(~state.done))
+    sent = survey if executor is None else replace(survey, plan=survey.plan.portable(constrained=True))
+    try:
+        with closing(results(sent, Survey.reduce, todo, executor)) as found:
+            for k, part in found:
+                state.add(k, part)
+                progress(_points(state.done, points), points)
+    finally:
+        state.save()
+    return _concluded(space, goals, state.total(), state.restored)
+
+
+def _points(done: npt.NDArray[np.bool_], points: int) -> int:
+    """Return about how many points of a grid the finished ones of its boxes hold."""
+    return int(done.sum()) * points // done.size
+
+
+def _concluded(space: Space, goals: Goals, total: Reduction, restored: int) -> Exploration:
+    front = np.arange(len(total.ties) if total.feasible else 0)
+    knee = knee_index(total.costs[front])
+    counts = zip(space.tables, total.outside, strict=True)
+    excluded = [Exclusion(constraint=name, designs=count) for name, count in counts]
+    lost = total.rank is None or (bool(total.rank[0]) and total.alike)
+    return Exploration(
+        space=space,
+        method="exhaustive",
+        **vars(goals),
+        table=total.table | {"ties": total.ties},
+        feasible=np.full(len(total.ties), total.feasible > 0),
+        feasible_designs=total.feasible,
+        front=front,
+        duplicates=int(total.ties[front].sum()) - front.size,
+        knee=knee,
+        excluded=(*excluded, *goals.said(total.tallies)),
+        closest=None if lost else 0,
+        evaluations=total.designs - restored,
+        restored=restored,
+        complete=False,
+    )
