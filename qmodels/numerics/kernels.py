@@ -86,20 +86,26 @@ class Kernel:
 
     def _on_disk(self, arguments: Any) -> bool:
         """Return whether there is machine code for arguments like these."""
-        machine = self.machine
-        if not hasattr(machine, "typeof_pyval"):  # the compiler is switched off
+        place = self._place()
+        # Looking for the file first spares the first answer the start of the compiler.
+        if place is None or not any(place.glob(f"*.{self.plain.__name__}-*.nbi")):
             return False
+        machine = self.machine
         types = tuple(machine.typeof_pyval(each) for each in arguments)
-        kept = getattr(machine._cache, "_cache_file", None)
-        key = kept and machine._cache._index_key(types, machine.targetctx.codegen())
-        return kept is not None and key in kept._load_index()
+        key = machine._cache._index_key(types, machine.targetctx.codegen())
+        return key in machine._cache._cache_file._load_index()
+
+    def _place(self) -> Path | None:
+        """Return where machine code is kept, if it is kept at all."""
+        place = getattr(getattr(self.machine, "stats", None), "cache_path", None)
+        return None if place is None else Path(place)
 
     def _compile_elsewhere(self, arguments: Any) -> None:
         """Let a process of low priority compile the kernel by repeating a call, unless one is at it."""
-        place = getattr(getattr(self.machine, "stats", None), "cache_path", None)
+        place = self._place()
         if self._compiler is not None or place is None or getattr(sys, "frozen", False):
             return
-        request = Path(place) / f"{self.plain.__name__}.request"
+        request = place / f"{self.plain.__name__}.request"
         try:
             request.parent.mkdir(parents=True, exist_ok=True)
             if request.exists() and time.time() - request.stat().st_mtime > ABANDONED:
