@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import _dynfunc, njit
+from numba import _dynfunc, njit, version_info
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
+
+KNOWN = (0, 62) <= version_info.short < (0, 69)
+"""Whether what is used of Numba's inside is as it was tried; others compile every part by itself, as ever."""
 
 
 class _Waiting(JITCodeLibrary):  # type: ignore[misc]
@@ -82,11 +85,12 @@ class _PartCompiler(CompilerBase):  # type: ignore[misc]
 
 def compile_part(function: Any, **options: Any) -> Any:
     """Compile a function that nothing but compiled functions calls, divisions unchecked."""
+    if KNOWN:
+        options["pipeline_class"] = _PartCompiler
     return njit(
         nogil=True,
         error_model="numpy",
         no_cpython_wrapper=True,
         no_cfunc_wrapper=True,
-        pipeline_class=_PartCompiler,
         **options,
     )(function)
